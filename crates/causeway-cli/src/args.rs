@@ -1,0 +1,83 @@
+//! What may be said on the command line.
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Share device memory and events between processes.
+#[derive(Parser)]
+#[command(name = "causeway", version, arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// List the devices and what they can share
+    Devices(Devices),
+    /// Load a file into device memory and print a ticket that opens it
+    Share(Share),
+    /// Open a ticket of `causeway share` and write or hash what it opens
+    Open(Open),
+    /// Show two processes share memory, physical memory and events, and verify every byte
+    Demo(Demo),
+    /// The second process of `demo`
+    #[command(hide = true)]
+    DemoPeer,
+}
+
+#[derive(clap::Args)]
+pub struct Devices {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct Share {
+    /// The file to share
+    pub file: PathBuf,
+    /// End when one `causeway open` has taken it all
+    #[arg(long)]
+    pub once: bool,
+    /// Number of the device, as `causeway devices` lists it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub device: usize,
+}
+
+#[derive(clap::Args)]
+pub struct Open {
+    /// The ticket, or `-` to read it from standard input
+    pub ticket: String,
+    /// Write the contents to this file, or to standard output if it is `-`
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print the SHA-256 of the contents (the default without -o)
+    #[arg(long)]
+    pub hash: bool,
+    /// Number of the device, as `causeway devices` lists it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub device: usize,
+}
+
+#[derive(clap::Args)]
+pub struct Demo {
+    /// How often the processes hand the token over
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    pub hops: u32,
+    /// How much device memory they share, in MiB
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub mib: u32,
+    /// Number of the device, as `causeway devices` lists it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub device: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,46 @@
+//! Data that nobody could mistake for other data: a pattern for each seed, written and read in pieces, hashed.
+use crate::{failure::Result, open::hex, stop::Stop, transfer};
+use causeway::{Buffer, Queue};
+use sha2::{Digest, Sha256};
+use std::time::{Duration, Instant};
+
+/// The bits of `value` stirred so that neighbours have nothing in common (splitmix64).
+pub fn stir(value: u64) -> u64 {
+    let value = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ value >> 31
+}
+
+/// Writes the pattern of `seed` over `to`; the hash of what was written.
+pub fn write(queue: &Queue, to: &Buffer<u8>, seed: u64) -> Result<String> {
+    let (mut hash, mut at) = (Sha256::new(), 0);
+    while at < to.len() {
+        let end = to.len().min(at + transfer::PIECE);
+        let words = (at..end).step_by(8).map(|at| stir(seed ^ at as u64).to_le_bytes());
+        let mut piece: Vec<u8> = words.flatten().collect();
+        piece.truncate(end - at);
+        hash.update(&piece);
+        queue.upload(piece, &to.slice(at..end)?)?;
+        at = end;
+    }
+    queue.finish()?;
+    Ok(hex(&hash.finalize()))
+}
+
+/// Reads all of `from`: the hash of what is there, and how long the copying alone took.
+pub fn read(queue: &Queue, from: &Buffer<u8>, stop: &Stop) -> Result<(String, Duration)> {
+    let (mut hash, mut copying, mut at) = (Sha256::new(), Duration::ZERO, 0);
+    let mut piece = vec![0; transfer::PIECE.min(from.len())];
+    while at < from.len() {
+        stop.check()?;
+        let end = from.len().min(at + transfer::PIECE);
+        let (source, piece) = (from.slice(at..end)?, &mut piece[..end - at]);
+        let begun = Instant::now();
+        source.copy_to_slice(queue, piece)?;
+        copying += begun.elapsed();
+        hash.update(piece);
+        at = end;
+    }
+    Ok((hex(&hash.finalize()), copying))
+}

@@ -1,0 +1,152 @@
+//! `causeway demo`: two processes, one memory. The first one is here; the second is `peer`, this program again.
+
+mod chain;
+mod data;
+mod peer;
+mod report;
+mod talk;
+
+pub use peer::run as run_peer;
+
+use crate::{args, devices, failure::Result, stop::Stop, units};
+use causeway::{Buffer, Context, PhysicalMemory, Queue, Rights};
+use chain::{Gate, Side};
+use report::Report;
+use std::process;
+use talk::{Answer, Ask, Second, Shared};
+
+/// Shares everything there is with a second process, and verifies every byte.
+pub fn run(args: &args::Demo) -> Result<()> {
+    let stop = Stop::new()?;
+    let context = devices::context(args.device)?;
+    let (queue, mut report, second) = (Queue::new(&context)?, Report::default(), Second::start()?);
+    let mut demo = Demo { queue, stop, second, context };
+    let name = demo.context.device().name()?;
+    let (here, there) = (process::id(), demo.second.id());
+    report.heading(
+        "causeway demo",
+        format_args!("on {}, processes {here} and {there}", name.trim()),
+    )?;
+    match demo.second.ask(&Ask::Device(args.device))? {
+        Answer::Ready => {}
+        _ => return Err(Second::nonsense()),
+    }
+    let bytes = args.mib as usize * (1 << 20);
+    demo.memory(&mut report, bytes)?;
+    demo.physical(&mut report, (bytes / 4).max(1 << 20))?;
+    demo.events(&mut report, args.hops as usize)?;
+    report.end()
+}
+
+struct Demo {
+    queue: Queue,
+    stop: Stop,
+    second: Second,
+    context: Context,
+}
+
+impl Demo {
+    fn memory(&mut self, report: &mut Report, bytes: usize) -> Result<()> {
+        report
+            .heading("memory", format_args!("{} of device memory", units::bytes(bytes as u64)))?;
+        let buffer = Buffer::<u8>::new(&self.context, bytes)?;
+        let written = data::write(&self.queue, &buffer, data::stir(1 ^ u64::from(process::id())))?;
+        let export = buffer.share()?;
+        let shared = self.shared(&Ask::Memory(export.ticket().clone()))?;
+        self.compare(report, &buffer, &written, &shared)
+    }
+    fn physical(&mut self, report: &mut Report, bytes: usize) -> Result<()> {
+        let memory = PhysicalMemory::shareable(&self.context, bytes)?;
+        let size = units::bytes(memory.size() as u64);
+        report.heading("physical memory", format_args!("{size}, mapped in both processes"))?;
+        let mapping = memory.map(Rights::ReadWrite)?;
+        let buffer = mapping.buffer()?;
+        let written = data::write(&self.queue, &buffer, data::stir(2 ^ u64::from(process::id())))?;
+        let export = memory.share()?;
+        let shared = self.shared(&Ask::Physical(export.ticket().clone()))?;
+        self.compare(report, &buffer, &written, &shared)
+    }
+    fn shared(&mut self, ask: &Ask) -> Result<Shared> {
+        self.stop.check()?;
+        match self.second.ask(ask)? {
+            Answer::Shared(shared) => Ok(shared),
+            _ => Err(Second::nonsense()),
+        }
+    }
+    /// Whether each process read what the other wrote.
+    fn compare(
+        &self,
+        report: &mut Report,
+        buffer: &Buffer<u8>,
+        written: &str,
+        shared: &Shared,
+    ) -> Result<()> {
+        let (read, time) = data::read(&self.queue, buffer, &self.stop)?;
+        let bytes = buffer.len() as u64;
+        report.fact("first open", units::duration(shared.first_open))?;
+        report.fact("second open", units::duration(shared.second_open))?;
+        report.fact("copied there", units::rate(bytes, shared.read))?;
+        report.fact("copied here", units::rate(bytes, time))?;
+        let found = |hash: &str| format!("sha256 {}…", &hash[..16.min(hash.len())]);
+        report.check("here to there", shared.read_hash == written, found(&shared.read_hash))?;
+        report.check("there to here", shared.written_hash == read, found(&read))
+    }
+    fn events(&mut self, report: &mut Report, hops: usize) -> Result<()> {
+        let count = units::count(hops as u64);
+        report.heading(
+            "events",
+            format_args!("{count} hops of a token, all submitted behind one gate"),
+        )?;
+        let token = [1, 2, 3, 4].map(|n| data::stir(n ^ u64::from(process::id()) << 8));
+        let mut slots = vec![0; (hops + 1) * chain::SLOT];
+        slots[..token.len()].copy_from_slice(&token);
+        let trail = Buffer::from_slice(&self.queue, &slots)?;
+        let ping = self.context.create_shared_event()?;
+        let (trail_export, ping_export) = (trail.share()?, ping.share()?);
+        let ask = Ask::Chain {
+            ping: ping_export.ticket().clone(),
+            trail: trail_export.ticket().clone(),
+            hops,
+        };
+        let pong = match self.second.ask(&ask)? {
+            Answer::Chain { pong } => self.context.open(&pong)?,
+            _ => return Err(Second::nonsense()),
+        };
+        let side = Side { queue: self.queue.clone(), trail, theirs: pong, ours: ping };
+        let gate = Gate::new(&self.queue)?;
+        self.submit(&side, &gate, hops)?;
+
+        // The last hop is here if their number is odd.
+        let end = if hops.is_multiple_of(2) { &side.theirs } else { &side.ours };
+        let opened = gate.open(end)?;
+        end.wait()?;
+        let took = opened.elapsed();
+        report.fact("chain", units::duration(took))?;
+        report.fact("one hop", units::duration(took / u32::try_from(hops).unwrap_or(u32::MAX)))?;
+        let here = side.check(hops, token)?;
+        let there = match self.second.ask(&Ask::Check { token })? {
+            Answer::Checked(count) => count,
+            _ => return Err(Second::nonsense()),
+        };
+        let of = |good: usize| {
+            format!("{} of {count} hops left token and mark", units::count(good as u64))
+        };
+        report.check("seen from here", here == hops, of(here))?;
+        report.check("and from there", there == hops, of(there))
+    }
+    /// Odd hops are submitted here, even ones there; each is acknowledged before the next.
+    fn submit(&mut self, side: &Side, gate: &Gate, hops: usize) -> Result<()> {
+        for number in 1..=hops {
+            self.stop.check()?;
+            match number {
+                1 => side.hop_after(number, &gate.event)?,
+                _ if number % 2 == 1 => side.hop(number)?,
+                _ => match self.second.ask(&Ask::Hop(number))? {
+                    Answer::Submitted => {}
+                    _ => return Err(Second::nonsense()),
+                },
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! The second process of the demo: opens what the first one shares, and does what it is asked.
+use super::{
+    chain::Side,
+    data,
+    talk::{Answer, Ask, Shared, receive, send},
+};
+use crate::{
+    devices,
+    failure::{Failure, Result},
+    stop::Stop,
+};
+use causeway::{Buffer, Context, Event, Export, PhysicalMemory, Queue, Rights, Share, Ticket};
+use std::{
+    io, process,
+    time::{Duration, Instant},
+};
+
+/// Answers until the first process is gone.
+pub fn run() -> Result<()> {
+    let (mut asks, mut answers) = (io::stdin().lock(), io::stdout().lock());
+    let failed = |error| Failure::system("talk to the first process", &error);
+    let mut peer = None;
+    while let Some(ask) = receive(&mut asks).map_err(failed)? {
+        let answer = match answer(&mut peer, ask) {
+            Ok(answer) => answer,
+            Err(Failure::Said(sentence)) => Answer::Failed(sentence),
+            Err(end) => return Err(end),
+        };
+        send(&mut answers, &answer).map_err(failed)?;
+    }
+    Ok(())
+}
+
+struct Peer {
+    context: Context,
+    queue: Queue,
+    stop: Stop,
+    chain: Option<Chain>,
+}
+struct Chain {
+    side: Side,
+    hops: usize,
+    /// Stands until the process ends.
+    _pong: Export<Event>,
+}
+
+fn answer(peer: &mut Option<Peer>, ask: Ask) -> Result<Answer> {
+    if let Ask::Device(number) = ask {
+        let context = devices::context(number)?;
+        let (queue, stop) = (Queue::new(&context)?, Stop::new()?);
+        *peer = Some(Peer { context, queue, stop, chain: None });
+        return Ok(Answer::Ready);
+    }
+    peer.as_mut().ok_or_else(out_of_turn)?.answer(ask)
+}
+
+impl Peer {
+    fn answer(&mut self, ask: Ask) -> Result<Answer> {
+        match ask {
+            Ask::Device(_) => Err(out_of_turn()),
+            Ask::Memory(ticket) => self.memory(&ticket),
+            Ask::Physical(ticket) => self.physical(&ticket),
+            Ask::Chain { ping, trail, hops } => self.chain(&ping, &trail, hops),
+            Ask::Hop(number) => {
+                self.chain.as_ref().ok_or_else(out_of_turn)?.side.hop(number)?;
+                Ok(Answer::Submitted)
+            }
+            Ask::Check { token } => {
+                let chain = self.chain.as_ref().ok_or_else(out_of_turn)?;
+                chain.side.queue.finish()?;
+                Ok(Answer::Checked(chain.side.check(chain.hops, token)?))
+            }
+        }
+    }
+    fn memory(&self, ticket: &Ticket<Buffer<u8>>) -> Result<Answer> {
+        let (opened, first_open) = self.timed_open(ticket)?;
+        let (again, second_open) = self.timed_open(ticket)?;
+        drop(again);
+        Ok(Answer::Shared(self.use_shared(&opened, first_open, second_open)?))
+    }
+    fn physical(&self, ticket: &Ticket<PhysicalMemory>) -> Result<Answer> {
+        let (opened, first_open) = self.timed_open(ticket)?;
+        let (again, second_open) = self.timed_open(ticket)?;
+        drop(again);
+        let mapping = opened.map(Rights::ReadWrite)?;
+        Ok(Answer::Shared(self.use_shared(&mapping.buffer()?, first_open, second_open)?))
+    }
+    fn timed_open<T: Share>(&self, ticket: &Ticket<T>) -> Result<(T, Duration)> {
+        let begun = Instant::now();
+        let opened = self.context.open(ticket)?;
+        Ok((opened, begun.elapsed()))
+    }
+    fn use_shared(
+        &self,
+        memory: &Buffer<u8>,
+        first_open: Duration,
+        second_open: Duration,
+    ) -> Result<Shared> {
+        let (read_hash, read) = data::read(&self.queue, memory, &self.stop)?;
+        let written_hash = data::write(&self.queue, memory, data::stir(process::id().into()))?;
+        Ok(Shared { first_open, second_open, read, read_hash, written_hash })
+    }
+    fn chain(
+        &mut self,
+        ping: &Ticket<Event>,
+        trail: &Ticket<Buffer<u64>>,
+        hops: usize,
+    ) -> Result<Answer> {
+        let (trail, theirs) = (self.context.open(trail)?, self.context.open(ping)?);
+        let ours = self.context.create_shared_event()?;
+        let export = ours.share()?;
+        let pong = export.ticket().clone();
+        let side = Side { queue: self.queue.clone(), trail, theirs, ours };
+        self.chain = Some(Chain { side, hops, _pong: export });
+        Ok(Answer::Chain { pong })
+    }
+}
+
+fn out_of_turn() -> Failure {
+    Failure::said("it was asked for a step before the one that leads to it")
+}

@@ -1,0 +1,45 @@
+//! What the demo prints: one line a finding, under headings.
+use crate::failure::{Failure, Result};
+use anstyle::{AnsiColor, Style};
+use std::{fmt::Display, io::Write};
+
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+const HEADING: Style = Style::new().bold();
+
+/// Prints findings and counts those that are bad.
+#[derive(Default)]
+pub struct Report {
+    mismatches: usize,
+}
+
+impl Report {
+    fn line(&self, line: impl Display) -> Result<()> {
+        let mut stdout = anstream::stdout().lock();
+        writeln!(stdout, "{line}")
+            .and_then(|()| stdout.flush())
+            .map_err(|error| Failure::stdout(&error))
+    }
+    /// Begins a part.
+    pub fn heading(&self, what: &str, more: impl Display) -> Result<()> {
+        self.line(format_args!("{HEADING}{what:<17}{HEADING:#}{more}"))
+    }
+    /// A number or a fact.
+    pub fn fact(&self, what: &str, fact: impl Display) -> Result<()> {
+        self.line(format_args!("  {what:<15}{fact}"))
+    }
+    /// A check, passed or not.
+    pub fn check(&mut self, what: &str, passed: bool, found: impl Display) -> Result<()> {
+        let (style, word) = if passed { (GOOD, "ok") } else { (BAD, "MISMATCH") };
+        self.mismatches += usize::from(!passed);
+        self.line(format_args!("  {what:<15}{style}{word}{style:#}, {found}"))
+    }
+    /// The end: a failure if any check was.
+    pub fn end(self) -> Result<()> {
+        match self.mismatches {
+            0 => self.line(format_args!("{GOOD}everything was verified{GOOD:#}")),
+            1 => Err(Failure::said("1 check of the demo failed: see MISMATCH above")),
+            n => Err(Failure::said(format!("{n} checks of the demo failed: see MISMATCH above"))),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! `causeway devices`: a table for people, JSON for programs; and which device a number means.
+use crate::{
+    args,
+    failure::{Failure, Result},
+    units,
+};
+use causeway::{Context, Device, DeviceInfo};
+use serde::Serialize;
+use std::io::Write;
+
+#[derive(Serialize)]
+struct Numbered {
+    device: usize,
+    #[serde(flatten)]
+    info: DeviceInfo,
+}
+
+/// Lists the devices.
+pub fn run(args: &args::Devices) -> Result<()> {
+    let mut devices = Vec::new();
+    for (device, found) in Device::all()?.iter().enumerate() {
+        devices.push(Numbered { device, info: found.info()? });
+    }
+    let text = if args.json {
+        serde_json::to_string_pretty(&devices)
+            .map_err(|error| Failure::said(format!("could not write JSON: {error}")))?
+            + "\n"
+    } else if devices.is_empty() {
+        return Err(Failure::said("no device was found"));
+    } else {
+        table(&devices)
+    };
+    let mut stdout = anstream::stdout().lock();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::stdout(&error))
+}
+
+const HEADS: [&str; 7] = ["#", "DEVICE", "KIND", "UNITS", "MEMORY", "CLOCK", "SHARES"];
+
+fn table(devices: &[Numbered]) -> String {
+    let rows: Vec<[String; 7]> = devices.iter().map(row).collect();
+    let mut widths = HEADS.map(|head| head.chars().count());
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: [&str; 7]| {
+        let cells: Vec<_> =
+            cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        cells.join("  ").trim_end().to_owned() + "\n"
+    };
+    let mut text = line(HEADS);
+    for (row, device) in rows.iter().zip(devices) {
+        let info = &device.info;
+        text += &line(row.each_ref().map(String::as_str));
+        let (indent, driver) = ("", &info.driver_version);
+        let (width, vendor) = (widths[0], &info.vendor);
+        text += &format!("{indent:width$}  {vendor}, driver {driver}, through {}\n", info.backend);
+    }
+    text
+}
+
+fn row(device: &Numbered) -> [String; 7] {
+    let info = &device.info;
+    let clock = match info.max_clock_mhz {
+        0 => "-".to_owned(),
+        mhz => format!("{:.2} GHz", f64::from(mhz) / 1000.0),
+    };
+    let shares = [
+        (info.shares_memory, "memory"),
+        (info.shares_physical_memory, "physical memory"),
+        (info.shares_events, "events"),
+    ];
+    let shares: Vec<_> = shares.iter().filter(|(can, _)| *can).map(|(_, what)| *what).collect();
+    let shares = if shares.is_empty() { "nothing".to_owned() } else { shares.join(", ") };
+    let (name, kind) = (info.name.trim().to_owned(), info.kind.to_string());
+    let (units, memory) = (info.compute_units.to_string(), units::bytes(info.global_memory));
+    [device.device.to_string(), name, kind, units, memory, clock, shares]
+}
+
+/// A context for the device with this number.
+pub fn context(number: usize) -> Result<Context> {
+    let devices = Device::all()?;
+    let Some(device) = devices.get(number) else {
+        let sentence = format!(
+            "there is no device {number}: `causeway devices` lists the {} there are",
+            devices.len()
+        );
+        return Err(Failure::said(sentence));
+    };
+    Ok(Context::new(device)?)
+}

@@ -1,0 +1,39 @@
+//! The `causeway` command: shows devices, shares a file through device memory, opens what another process shares,
+//! and demonstrates all of it. What it does is done by the `causeway` crate; here are arguments, words and numbers.
+
+mod args;
+mod card;
+mod demo;
+mod devices;
+mod failure;
+mod open;
+mod output;
+mod share;
+mod stop;
+mod transfer;
+mod units;
+
+use args::{Args, Command};
+use clap::Parser;
+use failure::Failure;
+use std::{io::Write, process::ExitCode};
+
+fn main() -> ExitCode {
+    let result = match Args::parse().command {
+        Command::Devices(args) => devices::run(&args),
+        Command::Share(args) => share::run(&args),
+        Command::Open(args) => open::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::DemoPeer => demo::run_peer(),
+    };
+    match result {
+        // Whoever reads our output has had enough: no failure of ours.
+        Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
+        Err(Failure::Interrupted) => ExitCode::from(130), // as a shell says it: 128 and the number of SIGINT
+        Err(Failure::Said(sentence)) => {
+            // If even this cannot be written, the exit code still tells.
+            let _ = writeln!(anstream::stderr(), "causeway: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}

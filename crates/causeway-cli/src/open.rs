@@ -1,0 +1,91 @@
+//! `causeway open`: what another process shares, written or hashed.
+use crate::{
+    args,
+    card::{Card, Texts},
+    devices,
+    failure::{Failure, Result},
+    output::Output,
+    stop::Stop,
+    transfer, units,
+};
+use causeway::Queue;
+use sha2::{Digest, Sha256};
+use std::{
+    io::{self, Write},
+    path::Path,
+    time::Instant,
+};
+
+/// Opens the ticket and copies out all that it opens.
+pub fn run(args: &args::Open) -> Result<()> {
+    if args.hash && args.output.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::said(
+            "standard output has room for the contents or the hash: leave out one of `-o -` and --hash",
+        ));
+    }
+    let texts = Texts::parse(&ticket(&args.ticket)?)?;
+    let context = devices::context(args.device)?;
+    let (queue, stop) = (Queue::new(&context)?, Stop::new()?);
+
+    let begun = Instant::now();
+    let contents = context.open(&texts.contents)?; // verifies the length
+    let opened = begun.elapsed();
+    let length = contents.len() as u64;
+    let card =
+        texts.card.map(|ticket| Card::open(&context, &queue, &ticket, length)).transpose()?;
+
+    let mut hash = (args.hash || args.output.is_none()).then(Sha256::new);
+    let mut output = args.output.as_deref().map(Output::create).transpose()?;
+    let (begun, mut copied) = (Instant::now(), 0);
+    transfer::unload(&queue, &contents, &stop, |piece| {
+        copied += piece.len() as u64;
+        if let Some(hash) = &mut hash {
+            hash.update(piece);
+        }
+        output.as_mut().map_or(Ok(()), |output| output.write(piece))
+    })?;
+    let took = begun.elapsed();
+    if copied != length {
+        return Err(Failure::said(format!("only {copied} of {length} bytes were copied")));
+    }
+    output.map_or(Ok(()), Output::finish)?;
+    if let Some(hash) = hash {
+        print_hash(&hex(&hash.finalize()))?;
+    }
+    if let Some(card) = card {
+        card.take(&queue)?;
+    }
+    let (size, rate) = (units::bytes(length), units::rate(length, took));
+    let (opened, took) = (units::duration(opened), units::duration(took));
+    // Words beside the result: nobody may be listening, which is no failure.
+    let _ = writeln!(anstream::stderr(), "{size}: opened in {opened}, copied in {took} ({rate})");
+    Ok(())
+}
+
+/// The ticket on the command line, or the first line of standard input.
+fn ticket(given: &str) -> Result<String> {
+    if given != "-" {
+        return Ok(given.to_owned());
+    }
+    let mut line = String::new();
+    let read = io::stdin().read_line(&mut line);
+    read.map_err(|error| Failure::system("read a ticket from standard input", &error))?;
+    if line.trim().is_empty() {
+        return Err(Failure::said(
+            "standard input ended before a ticket came: pipe one in, or give it as an argument",
+        ));
+    }
+    Ok(line)
+}
+
+fn print_hash(hash: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{hash}")
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::stdout(&error))
+}
+
+/// Bytes as digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,53 @@
+//! Ctrl-C and requests to end, noticed between two steps so that things are put back first. A second one ends at once.
+use crate::failure::{Failure, Result};
+use signal_hook::{
+    consts::{SIGINT, SIGTERM},
+    flag,
+};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+/// Whether the user has asked to end.
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// From here on Ctrl-C is noticed, not obeyed at once.
+    pub fn new() -> Result<Self> {
+        let asked = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // Not SIGHUP, which `nohup` has us ignore.
+            // The order matters: the second signal finds the flag that the first one set.
+            flag::register_conditional_shutdown(signal, 128 + signal, asked.clone())
+                .and_then(|_| flag::register(signal, asked.clone()))
+                .map_err(|error| Failure::system("watch for Ctrl-C", &error))?;
+        }
+        Ok(Self(asked))
+    }
+    /// Whether it was asked for by now.
+    pub fn asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed) // alone: orders nothing
+    }
+    /// Ends the command if it was asked for.
+    pub fn check(&self) -> Result<()> {
+        if self.asked() { Err(Failure::Interrupted) } else { Ok(()) }
+    }
+    /// Waits until it is asked for or `done` says so, asking both now and then; tells whether it was `done`.
+    pub fn wait_or(&self, mut done: impl FnMut() -> Result<bool>) -> Result<bool> {
+        const NOW_AND_THEN: Duration = Duration::from_millis(20);
+        loop {
+            if self.asked() {
+                return Ok(false);
+            }
+            if done()? {
+                return Ok(true);
+            }
+            thread::sleep(NOW_AND_THEN);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The command as a user has it: real processes, their output, their exit codes.
+use causeway::{Context, Device};
+use rustix::process::{Pid, Signal, kill_process};
+use sha2::{Digest, Sha256};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Output, Stdio},
+    sync::{
+        atomic::{AtomicU32, Ordering},
+        mpsc,
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn causeway(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs to the end.
+fn run(args: &[&str]) -> Output {
+    finish(causeway(args).spawn().unwrap())
+}
+
+fn finish(child: Child) -> Output {
+    let (id, (done, waited)) = (child.id(), mpsc::channel());
+    thread::spawn(move || done.send(child.wait_with_output().unwrap()));
+    waited.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("process {id} does not end"))
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Failed with one sentence that has this in it.
+#[track_caller]
+fn assert_says(output: &Output, words: &str) {
+    let said = stderr(output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("causeway: ") && said.lines().count() == 1, "{said}");
+    assert!(said.contains(words), "{said}");
+}
+
+/// A directory of a test's own, removed at the end.
+struct Directory(PathBuf);
+impl Directory {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("causeway-cli-{}-{next}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+    fn file(&self, name: &str, contents: &[u8]) -> String {
+        let path = self.0.join(name);
+        fs::write(&path, contents).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A `causeway share` that has printed its ticket. Killed on drop.
+struct Sharer {
+    child: Child,
+    ticket: String,
+}
+impl Sharer {
+    fn start(args: &[&str]) -> Self {
+        let mut child = causeway(&[&["share"], args].concat()).spawn().unwrap();
+        let (line, read) = mpsc::channel();
+        let from = child.stdout.take().unwrap();
+        thread::spawn(move || {
+            let mut ticket = String::new();
+            BufReader::new(from).read_line(&mut ticket).unwrap();
+            let _ = line.send(ticket);
+        });
+        let ticket = read.recv_timeout(PATIENCE).unwrap().trim().to_owned();
+        if ticket.is_empty() {
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            panic!("no ticket: {said}");
+        }
+        Self { child, ticket }
+    }
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+    fn end(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the sharer does not end");
+            thread::yield_now();
+        }
+    }
+}
+impl Drop for Sharer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Bytes that repeat nowhere, of a length that fits no page.
+fn contents(length: usize) -> Vec<u8> {
+    let words = (0_u64..).flat_map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1).to_le_bytes());
+    words.take(length).collect()
+}
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[test]
+fn devices_are_a_table_for_people_and_json_for_programs() {
+    let table = run(&["devices"]);
+    assert!(table.status.success(), "{}", stderr(&table));
+    assert!(stdout(&table).starts_with('#') && stdout(&table).lines().count() >= 3);
+
+    let json = run(&["devices", "--json"]);
+    let devices: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let first = &devices[0];
+    assert_eq!(first["device"], 0);
+    assert_eq!(first["shares_memory"], true);
+    assert!(first["global_memory"].as_u64().unwrap() > 0);
+    assert!(stdout(&table).contains(first["name"].as_str().unwrap().trim()));
+}
+
+#[test]
+fn a_file_shared_in_one_process_is_written_by_another() {
+    let directory = Directory::new();
+    let bytes = contents((20 << 20) + 77);
+    let sharer = Sharer::start(&[&directory.file("in", &bytes)]);
+    let (out, hashed) = (directory.path("out"), run(&["open", &sharer.ticket]));
+    let written = run(&["open", &sharer.ticket, "-o", &out]);
+    assert!(written.status.success(), "{}", stderr(&written));
+    assert!(fs::read(&out).unwrap() == bytes, "other bytes");
+    assert!(written.stdout.is_empty());
+    assert!(stderr(&written).contains("/s)"), "no throughput: {}", stderr(&written));
+    assert_eq!(stdout(&hashed).trim(), sha256(&bytes));
+}
+
+#[test]
+fn a_ticket_may_come_by_pipe_and_the_contents_leave_by_pipe() {
+    let directory = Directory::new();
+    let bytes = contents(4099);
+    let sharer = Sharer::start(&[&directory.file("in", &bytes)]);
+    let mut opener = causeway(&["open", "-", "-o", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    writeln!(opener.stdin.take().unwrap(), "{}", sharer.ticket).unwrap();
+    let output = finish(opener);
+    assert!(output.stdout == bytes, "other bytes: {}", stderr(&output));
+}
+
+#[test]
+fn after_the_sharer_is_killed_a_ticket_opens_nothing_and_says_why() {
+    let directory = Directory::new();
+    let mut sharer = Sharer::start(&[&directory.file("in", b"some bytes")]);
+    sharer.signal(Signal::KILL);
+    assert!(!sharer.end().success());
+    let out = directory.path("out");
+    let output = run(&["open", &sharer.ticket, "-o", &out]);
+    assert_says(&output, "");
+    assert!(!Path::new(&out).exists());
+}
+
+#[test]
+fn ctrl_c_ends_sharing_well_and_withdraws_the_ticket() {
+    let directory = Directory::new();
+    let mut sharer = Sharer::start(&[&directory.file("in", b"some bytes")]);
+    sharer.signal(Signal::INT);
+    assert!(sharer.end().success());
+    assert_says(&run(&["open", &sharer.ticket]), "");
+}
+
+#[test]
+fn once_is_over_when_it_was_taken_once() {
+    let directory = Directory::new();
+    let bytes = contents(100_000);
+    let mut sharer = Sharer::start(&["--once", &directory.file("in", &bytes)]);
+    let output = run(&["open", &sharer.ticket, "--hash"]);
+    assert_eq!(stdout(&output).trim(), sha256(&bytes), "{}", stderr(&output));
+    assert!(sharer.end().success());
+    assert_says(&run(&["open", &sharer.ticket]), "");
+}
+
+#[test]
+fn once_is_not_over_when_an_opener_failed() {
+    let directory = Directory::new();
+    let bytes = contents(50);
+    let mut sharer = Sharer::start(&["--once", &directory.file("in", &bytes)]);
+    let nowhere = directory.path("no/such/directory");
+    assert_says(&run(&["open", &sharer.ticket, "-o", &nowhere]), "could not write");
+    let output = run(&["open", &sharer.ticket]);
+    assert_eq!(stdout(&output).trim(), sha256(&bytes), "{}", stderr(&output));
+    assert!(sharer.end().success());
+}
+
+#[test]
+fn files_that_cannot_be_shared_are_refused_by_name() {
+    let directory = Directory::new();
+    let empty = directory.file("empty", b"");
+    assert_says(&run(&["share", &empty]), "empty: there is nothing to share");
+    assert_says(&run(&["share", &directory.path("absent")]), "could not open");
+    assert_says(&run(&["share", directory.0.to_str().unwrap()]), "not a regular file");
+}
+
+#[test]
+fn a_ticket_for_an_event_opens_no_memory() {
+    let context = Context::new(&Device::first().unwrap()).unwrap();
+    let export = context.create_shared_event().unwrap().share().unwrap();
+    let output = run(&["open", &export.ticket().to_string()]);
+    assert_says(&output, "this ticket is an event; memory was asked for");
+}
+
+#[test]
+fn a_text_that_is_no_ticket_is_called_so() {
+    assert_says(&run(&["open", "hello"]), "this is no ticket");
+    assert_says(&run(&["open", "-"]), "ended before a ticket came");
+}
+
+#[test]
+fn a_device_that_is_not_there_is_refused() {
+    let directory = Directory::new();
+    let file = directory.file("in", b"x");
+    assert_says(&run(&["share", &file, "--device", "99"]), "there is no device 99");
+}
+
+#[test]
+fn the_demo_verifies_every_byte_and_every_hop() {
+    let output = run(&["demo", "--hops", "51", "--mib", "3"]);
+    let said = stdout(&output);
+    assert!(output.status.success(), "{said}{}", stderr(&output));
+    assert!(said.contains("51 of 51 hops"), "{said}");
+    assert!(said.ends_with("everything was verified\n"), "{said}");
+    assert_eq!(said.matches("ok, ").count(), 6, "{said}");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let mut child = causeway(&["devices", "--json"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = finish(child);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(output.stderr.is_empty(), "{}", stderr(&output));
+}

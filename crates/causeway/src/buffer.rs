@@ -1,0 +1,232 @@
+//! Device memory as values: allocated here, opened from another process, or a view of a mapping.
+use crate::{Context, Error, ErrorKind, Export, Plain, Queue, Result, Ticket, ffi, ticket::Sealed};
+use std::{
+    fmt,
+    marker::PhantomData,
+    ops::{Bound, RangeBounds},
+    sync::Arc,
+};
+
+/// Values in device memory. Clones and [slices](Self::slice) are views of the same memory, which is given back with
+/// the last of them.
+///
+/// Other processes may have the memory too and may write it at any time, so it is never lent as a slice of Rust:
+/// values are copied in and out, after everything that was submitted to the queue before. Nothing is cleared: what
+/// was never written is whatever was there.
+///
+/// ```
+/// # fn check() -> causeway::Result<()> {
+/// use causeway::{Buffer, Context, Device, Queue};
+///
+/// let context = Context::new(&Device::first()?)?;
+/// let queue = Queue::new(&context)?;
+/// let buffer = Buffer::from_slice(&queue, &[1.0_f32, 2.0, 3.0, 4.0])?;
+/// buffer.slice(1..3)?.fill(&queue, 0.5)?;
+/// assert_eq!(buffer.to_vec(&queue)?, [1.0, 0.5, 0.5, 4.0]);
+///
+/// // another process could open the middle, and nothing else that is named:
+/// let export = buffer.slice(1..3)?.share()?;
+/// let middle = context.open(export.ticket())?;
+/// assert_eq!(middle.to_vec(&queue)?, [0.5, 0.5]);
+/// # Ok(()) }
+/// # check().unwrap();
+/// ```
+pub struct Buffer<T> {
+    context: Context,
+    memory: Arc<ffi::Memory>,
+    /// In bytes.
+    offset: usize,
+    /// In values; never 0.
+    len: usize,
+    values: PhantomData<fn() -> T>,
+}
+
+impl<T: Plain> Buffer<T> {
+    const SIZE: usize = {
+        assert!(size_of::<T>() > 0, "values without a size need no memory");
+        size_of::<T>()
+    };
+
+    /// Device memory for `len` values, which are whatever was there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Length`] if `len` is 0 or too large to count; what the adapter said otherwise.
+    pub fn new(context: &Context, len: usize) -> Result<Self> {
+        let Some(bytes) = len.checked_mul(Self::SIZE).filter(|&bytes| bytes > 0) else {
+            let sentence =
+                format!("a buffer of {len} values cannot be: ask for at least one, and fewer");
+            return Err(Error::new(ErrorKind::Length, sentence));
+        };
+        Self::over(context, ffi::Memory::allocate(context.raw(), bytes)?)
+    }
+    /// Device memory with a copy of `values`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) and [`copy_from_slice`](Self::copy_from_slice).
+    pub fn from_slice(queue: &Queue, values: &[T]) -> Result<Self> {
+        let buffer = Self::new(queue.context(), values.len())?;
+        buffer.copy_from_slice(queue, values)?;
+        Ok(buffer)
+    }
+    /// The whole of `memory`.
+    pub(crate) fn over(context: &Context, memory: Arc<ffi::Memory>) -> Result<Self> {
+        let (bytes, values) = (memory.bytes(), PhantomData);
+        if !bytes.is_multiple_of(Self::SIZE) || bytes == 0 {
+            return Err(remainder(bytes, Self::SIZE));
+        }
+        Ok(Self { context: context.clone(), memory, offset: 0, len: bytes / Self::SIZE, values })
+    }
+    /// A view of some of the values.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Length`] if the range is empty or reaches past the end.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self> {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => Some(start),
+            Bound::Excluded(&before) => before.checked_add(1),
+            Bound::Unbounded => Some(0),
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last.checked_add(1),
+            Bound::Excluded(&end) => Some(end),
+            Bound::Unbounded => Some(self.len),
+        };
+        match (start, end) {
+            (Some(start), Some(end)) if start < end && end <= self.len => {
+                let offset = self.offset + start * Self::SIZE;
+                Ok(Self { offset, len: end - start, ..self.clone() })
+            }
+            _ => {
+                let sentence = format!(
+                    "no such slice of {} values: it is empty, or ends after the buffer",
+                    self.len
+                );
+                Err(Error::new(ErrorKind::Length, sentence))
+            }
+        }
+    }
+    /// The same bytes as values of another type.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Length`] if they are no whole number of them.
+    pub fn cast<U: Plain>(&self) -> Result<Buffer<U>> {
+        let bytes = self.byte_len();
+        if !bytes.is_multiple_of(Buffer::<U>::SIZE) {
+            return Err(remainder(bytes, Buffer::<U>::SIZE));
+        }
+        let (context, memory) = (self.context.clone(), self.memory.clone());
+        let len = bytes / Buffer::<U>::SIZE;
+        Ok(Buffer { context, memory, offset: self.offset, len, values: PhantomData })
+    }
+    /// The length in bytes.
+    pub fn byte_len(&self) -> usize {
+        self.len * Self::SIZE
+    }
+    /// Copies `values` here and returns when that is done, after everything on `queue`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Length`] if there are more or fewer than here; [`ErrorKind::ReadOnly`] if this is mapped for
+    /// reading; [`ErrorKind::TimedOut`] if what is on the queue outlasts the context's
+    /// [`patience`](Context::patience), and then nothing was copied; what the adapter said otherwise.
+    pub fn copy_from_slice(&self, queue: &Queue, values: &[T]) -> Result<()> {
+        self.same_len(values.len())?;
+        queue.write_now(values, self)
+    }
+    /// Copies the values to `values` and returns when that is done, after everything on `queue`.
+    ///
+    /// # Errors
+    /// As [`copy_from_slice`](Self::copy_from_slice).
+    pub fn copy_to_slice(&self, queue: &Queue, values: &mut [T]) -> Result<()> {
+        self.same_len(values.len())?;
+        queue.read_now(self, values)
+    }
+    /// Copies the values to the host and returns when that is done, after everything on `queue`.
+    ///
+    /// # Errors
+    /// As [`copy_from_slice`](Self::copy_from_slice).
+    pub fn to_vec(&self, queue: &Queue) -> Result<Vec<T>> {
+        let mut values = T::new_vec_zeroed(self.len).map_err(|_| {
+            let sentence =
+                format!("the host has no {} bytes of memory for a copy", self.byte_len());
+            Error::new(ErrorKind::Length, sentence)
+        })?;
+        self.copy_to_slice(queue, &mut values)?;
+        Ok(values)
+    }
+    /// Repeats `value` over the whole, and returns when that is done.
+    ///
+    /// # Errors
+    /// As [`copy_from_slice`](Self::copy_from_slice).
+    pub fn fill(&self, queue: &Queue, value: T) -> Result<()> {
+        queue.fill(self, value)?.wait()
+    }
+    /// Offers these values to other processes of this user.
+    ///
+    /// The ticket names this range, and [`Context::open`] gives no more. What the system hands to the other process
+    /// may reach further, as pages and pools do: share with those that you trust with the device's memory, or share
+    /// [`PhysicalMemory`](crate::PhysicalMemory), which is nobody else's.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for memory that was opened or is mapped; what the adapter said otherwise.
+    pub fn share(&self) -> Result<Export<Self>> {
+        Ok(Export::of_memory(self.memory.share(self.offset)?, self.byte_len() as u64))
+    }
+    fn same_len(&self, len: usize) -> Result<()> {
+        if self.len == len {
+            return Ok(());
+        }
+        let sentence = format!(
+            "{len} values on the host and {} on the device cannot be copied onto each other",
+            self.len
+        );
+        Err(Error::new(ErrorKind::Length, sentence))
+    }
+}
+
+impl<T> Buffer<T> {
+    /// The number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    /// Always false: there are no buffers without values.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// The context.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+    pub(crate) fn span(&self) -> Result<ffi::Span> {
+        ffi::Span::new(&self.memory, self.offset, self.len * size_of::<T>())
+    }
+}
+
+fn remainder(bytes: usize, size: usize) -> Error {
+    let sentence = format!("{bytes} bytes are no whole number of values of {size} bytes");
+    Error::new(ErrorKind::Length, sentence)
+}
+
+impl<T: Plain> Sealed for Buffer<T> {
+    const WORD: &'static str = "mem";
+    fn open(context: &Context, ticket: &Ticket<Self>) -> Result<Self> {
+        let (handle, length) = ticket.parts();
+        let length = length.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+        if let Some(bytes) = length
+            && (!bytes.is_multiple_of(Self::SIZE) || bytes == 0)
+        {
+            return Err(remainder(bytes, Self::SIZE));
+        }
+        Self::over(context, ffi::Memory::open(context.raw(), handle, length)?)
+    }
+}
+impl<T> Clone for Buffer<T> {
+    fn clone(&self) -> Self {
+        let (context, memory) = (self.context.clone(), self.memory.clone());
+        Self { context, memory, offset: self.offset, len: self.len, values: PhantomData }
+    }
+}
+impl<T> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer<{}>({} values)", std::any::type_name::<T>(), self.len)
+    }
+}

@@ -1,0 +1,106 @@
+//! A device in use: what memory, queues and events belong to.
+use crate::{Device, Event, Result, ffi, wait};
+use std::{
+    fmt,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+/// A device in use. Memory, queues and events belong to one context. Clones are the same context.
+///
+/// ```
+/// # fn check() -> causeway::Result<()> {
+/// use causeway::{Buffer, Context, Device, Queue};
+///
+/// let context = Context::new(&Device::first()?)?;
+/// let queue = Queue::new(&context)?;
+/// let buffer = Buffer::<f32>::new(&context, 1024)?;
+/// # drop((queue, buffer));
+/// # Ok(()) }
+/// # check().unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Context {
+    inner: Arc<Inner>,
+}
+struct Inner {
+    raw: Arc<ffi::Context>,
+    /// Where host waits put their markers: out of order, so that none holds up another.
+    waits: OnceLock<ffi::Queue>,
+    patience_ms: AtomicU64,
+}
+
+/// How long a wait goes on unless told otherwise.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Context {
+    /// Takes a device in use.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn new(device: &Device) -> Result<Self> {
+        let raw = ffi::Context::new(device.raw)?;
+        let patience_ms = AtomicU64::new(wait::millis(PATIENCE));
+        Ok(Self { inner: Arc::new(Inner { raw, waits: OnceLock::new(), patience_ms }) })
+    }
+    pub(crate) fn raw(&self) -> &Arc<ffi::Context> {
+        &self.inner.raw
+    }
+    /// The device.
+    pub fn device(&self) -> Device {
+        Device { raw: self.inner.raw.device() }
+    }
+    /// An event that queues can signal again and again, within this process. A fresh one counts as complete.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn create_event(&self) -> Result<Event> {
+        Ok(Event::reusable(self, ffi::Event::reusable(self.raw(), false)?))
+    }
+    /// The same for several processes: it can be [shared](Event::share).
+    ///
+    /// # Errors
+    /// What the adapter said; `UNSUPPORTED_FEATURE` if the device shares no events.
+    pub fn create_shared_event(&self) -> Result<Event> {
+        Ok(Event::reusable(self, ffi::Event::reusable(self.raw(), true)?))
+    }
+    /// The unit, in bytes, in which [`PhysicalMemory`](crate::PhysicalMemory) is made.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn granularity(&self) -> Result<usize> {
+        self.inner.raw.granularity()
+    }
+    /// How long waits and blocking transfers go on before they give up: a minute, unless changed. Another process
+    /// that never signals makes them wait so long and no longer.
+    pub fn patience(&self) -> Duration {
+        Duration::from_millis(self.inner.patience_ms.load(Ordering::Relaxed)) // alone: orders nothing
+    }
+    /// Changes [`patience`](Self::patience), for this context and its clones.
+    pub fn set_patience(&self, patience: Duration) {
+        self.inner.patience_ms.store(wait::millis(patience), Ordering::Relaxed); // alone: orders nothing
+    }
+    /// An event for what `event` stands for now, which later signals leave alone.
+    pub(crate) fn capture(&self, event: &ffi::Event) -> Result<Arc<ffi::Event>> {
+        let waits = match self.inner.waits.get() {
+            Some(waits) => waits,
+            None => {
+                let new = ffi::Queue::new(self.raw(), ffi::QueueKind::OutOfOrder)?;
+                self.inner.waits.get_or_init(|| new)
+            }
+        };
+        waits.marker(&[event])
+    }
+    /// Whether `other` is this context.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("device", &self.device()).finish()
+    }
+}

@@ -1,0 +1,317 @@
+//! What there is to run on: platforms and their devices, and what they say of themselves.
+use crate::{Error, ErrorKind, Result, ffi};
+use serde::Serialize;
+use std::fmt;
+use ur_sys::{ur_backend_t, ur_device_info_t as info, ur_device_type_t, ur_platform_info_t};
+
+/// A driver and its devices.
+///
+/// ```
+/// # fn check() -> causeway::Result<()> {
+/// for platform in causeway::Platform::all()? {
+///     println!("{} ({}), {} device(s)", platform.name()?, platform.backend()?, platform.devices().len());
+/// }
+/// # Ok(()) }
+/// # check().unwrap();
+/// ```
+#[derive(Clone, Copy)]
+pub struct Platform {
+    raw: &'static ffi::Platform,
+}
+
+/// The interface through which a platform is driven.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Backend {
+    /// The host's own processors.
+    NativeCpu,
+    /// NVIDIA's CUDA.
+    Cuda,
+    /// AMD's HIP.
+    Hip,
+    /// Intel's Level Zero.
+    LevelZero,
+    /// OpenCL.
+    OpenCl,
+    /// LLVM's offload library.
+    Offload,
+    /// Another one.
+    Other,
+}
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::NativeCpu => "native CPU",
+            Self::Cuda => "CUDA",
+            Self::Hip => "HIP",
+            Self::LevelZero => "Level Zero",
+            Self::OpenCl => "OpenCL",
+            Self::Offload => "Offload",
+            Self::Other => "other",
+        })
+    }
+}
+
+impl Platform {
+    /// All platforms of this process. The list does not change while it runs.
+    ///
+    /// # Errors
+    /// What an adapter said that could not start.
+    pub fn all() -> Result<Vec<Self>> {
+        Ok(ffi::platforms()?.iter().map(|raw| Self { raw }).collect())
+    }
+    /// Its devices.
+    pub fn devices(&self) -> Vec<Device> {
+        self.raw.devices.iter().map(|raw| Device { raw }).collect()
+    }
+    /// Its name.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn name(&self) -> Result<String> {
+        self.raw.text(ur_platform_info_t::NAME)
+    }
+    /// Who made the driver.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn vendor(&self) -> Result<String> {
+        self.raw.text(ur_platform_info_t::VENDOR_NAME)
+    }
+    /// The driver's version.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn version(&self) -> Result<String> {
+        self.raw.text(ur_platform_info_t::VERSION)
+    }
+    /// The interface through which it is driven.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn backend(&self) -> Result<Backend> {
+        let backend: u32 = self.raw.value(ur_platform_info_t::BACKEND)?;
+        Ok(match ur_backend_t(backend) {
+            ur_backend_t::NATIVE_CPU => Backend::NativeCpu,
+            ur_backend_t::CUDA => Backend::Cuda,
+            ur_backend_t::HIP => Backend::Hip,
+            ur_backend_t::LEVEL_ZERO => Backend::LevelZero,
+            ur_backend_t::OPENCL => Backend::OpenCl,
+            ur_backend_t::OFFLOAD => Backend::Offload,
+            _ => Backend::Other,
+        })
+    }
+}
+
+/// What a device is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DeviceKind {
+    /// The host's processors.
+    Cpu,
+    /// A graphics processor.
+    Gpu,
+    /// Another accelerator.
+    Accelerator,
+}
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Cpu => "CPU",
+            Self::Gpu => "GPU",
+            Self::Accelerator => "accelerator",
+        })
+    }
+}
+
+/// One device.
+///
+/// ```
+/// # fn check() -> causeway::Result<()> {
+/// let device = causeway::Device::first()?;
+/// println!("{}: {} compute units", device.name()?, device.compute_units()?);
+/// assert!(device.shares_memory()? && device.shares_events()?);
+/// # Ok(()) }
+/// # check().unwrap();
+/// ```
+#[derive(Clone, Copy)]
+pub struct Device {
+    pub(crate) raw: &'static ffi::Device,
+}
+
+/// Everything that a device says of itself, at once.
+///
+/// ```
+/// # fn check() -> causeway::Result<()> {
+/// let info = causeway::Device::first()?.info()?;
+/// assert!(info.compute_units > 0 && info.global_memory >= info.max_allocation);
+/// # Ok(()) }
+/// # check().unwrap();
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct DeviceInfo {
+    /// Its name.
+    pub name: String,
+    /// Who made it.
+    pub vendor: String,
+    /// The driver's version.
+    pub driver_version: String,
+    /// The platform's name.
+    pub platform: String,
+    /// The interface through which it is driven.
+    pub backend: Backend,
+    /// What it is.
+    pub kind: DeviceKind,
+    /// Units that compute side by side: cores of a CPU.
+    pub compute_units: u32,
+    /// Memory of the device, in bytes.
+    pub global_memory: u64,
+    /// Memory of one compute unit, in bytes.
+    pub local_memory: u64,
+    /// The largest allocation, in bytes.
+    pub max_allocation: u64,
+    /// The highest clock, in MHz; 0 if unknown.
+    pub max_clock_mhz: u32,
+    /// Whether its memory can be shared with other processes.
+    pub shares_memory: bool,
+    /// Whether its physical memory objects can be shared with other processes.
+    pub shares_physical_memory: bool,
+    /// Whether its events can be shared with other processes.
+    pub shares_events: bool,
+}
+
+impl Device {
+    /// All devices of all platforms. The list does not change while the process runs.
+    ///
+    /// # Errors
+    /// What an adapter said that could not start.
+    pub fn all() -> Result<Vec<Self>> {
+        Ok(ffi::platforms()?.iter().flat_map(|p| &p.devices).map(|raw| Self { raw }).collect())
+    }
+    /// The first of them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoDevice`] if there is none.
+    pub fn first() -> Result<Self> {
+        Self::all()?.into_iter().next().ok_or_else(|| {
+            Error::new(
+                ErrorKind::NoDevice,
+                "no device was found: install a driver, or build with the CPU adapter",
+            )
+        })
+    }
+    /// Its platform.
+    ///
+    /// # Errors
+    /// None, once devices have been listed.
+    pub fn platform(&self) -> Result<Platform> {
+        Ok(Platform { raw: &ffi::platforms()?[self.raw.platform] })
+    }
+    /// Everything that it says of itself.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn info(&self) -> Result<DeviceInfo> {
+        let platform = self.platform()?;
+        Ok(DeviceInfo {
+            name: self.name()?,
+            vendor: self.vendor()?,
+            driver_version: self.driver_version()?,
+            platform: platform.name()?,
+            backend: platform.backend()?,
+            kind: self.kind()?,
+            compute_units: self.compute_units()?,
+            global_memory: self.global_memory()?,
+            local_memory: self.local_memory()?,
+            max_allocation: self.max_allocation()?,
+            max_clock_mhz: self.max_clock_mhz()?,
+            shares_memory: self.shares_memory()?,
+            shares_physical_memory: self.shares_physical_memory()?,
+            shares_events: self.shares_events()?,
+        })
+    }
+    /// What it is.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn kind(&self) -> Result<DeviceKind> {
+        Ok(match ur_device_type_t(self.raw.value(info::TYPE)?) {
+            ur_device_type_t::CPU => DeviceKind::Cpu,
+            ur_device_type_t::GPU => DeviceKind::Gpu,
+            _ => DeviceKind::Accelerator,
+        })
+    }
+    /// A property that is absent on some devices: false there.
+    fn claims(&self, name: info) -> Result<bool> {
+        match self.raw.value::<u8>(name) {
+            Ok(claim) => Ok(claim != 0),
+            Err(error) if error.code() == Some(crate::Code::ERROR_UNSUPPORTED_ENUMERATION) => {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+macro_rules! properties {
+    ($($(#[$doc:meta])* $name:ident -> $type:ty: $how:ident($info:ident);)*) => {
+        impl Device { $(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// What the adapter said.
+            pub fn $name(&self) -> Result<$type> {
+                properties!(@$how self, $info)
+            }
+        )* }
+    };
+    (@text $self:ident, $info:ident) => { $self.raw.text(info::$info) };
+    (@value $self:ident, $info:ident) => { $self.raw.value(info::$info) };
+    (@claim $self:ident, $info:ident) => { $self.claims(info::$info) };
+}
+properties! {
+    /// Its name.
+    name -> String: text(NAME);
+    /// Who made it.
+    vendor -> String: text(VENDOR);
+    /// The driver's version.
+    driver_version -> String: text(DRIVER_VERSION);
+    /// How many units compute side by side: cores of a CPU.
+    compute_units -> u32: value(MAX_COMPUTE_UNITS);
+    /// Memory of the device, in bytes.
+    global_memory -> u64: value(GLOBAL_MEM_SIZE);
+    /// Memory of one compute unit, in bytes.
+    local_memory -> u64: value(LOCAL_MEM_SIZE);
+    /// The largest allocation, in bytes.
+    max_allocation -> u64: value(MAX_MEM_ALLOC_SIZE);
+    /// The highest clock, in MHz; 0 if unknown.
+    max_clock_mhz -> u32: value(MAX_CLOCK_FREQUENCY);
+    /// Whether its memory ([`Buffer`](crate::Buffer)) can be shared with other processes.
+    shares_memory -> bool: claim(IPC_MEMORY_SUPPORT_EXP);
+    /// Whether its [`PhysicalMemory`](crate::PhysicalMemory) can be shared with other processes.
+    shares_physical_memory -> bool: claim(IPC_PHYSICAL_MEMORY_SUPPORT_EXP);
+    /// Whether its [`Event`](crate::Event)s can be shared with other processes.
+    shares_events -> bool: claim(IPC_EVENT_SUPPORT_EXP);
+    /// Whether its queues run tasks of the host ([`Queue::host_task`](crate::Queue::host_task)).
+    runs_host_tasks -> bool: claim(ENQUEUE_HOST_TASK_SUPPORT_EXP);
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.raw, other.raw)
+    }
+}
+impl Eq for Device {}
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({})", self.name().unwrap_or_else(|error| error.to_string()))
+    }
+}
+impl fmt::Debug for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Platform({})", self.name().unwrap_or_else(|error| error.to_string()))
+    }
+}

@@ -1,0 +1,57 @@
+//! Events: made, asked for their status, waited for. When to give up waiting is left to `wait`.
+#![expect(unsafe_code, reason = "calls the C ABI")]
+use super::{Context, handle::Owned, slot};
+use crate::{Result, Status};
+use std::sync::Arc;
+use ur_sys::*;
+
+/// An event: of a command, made for reuse, or opened from another process.
+pub(crate) struct Event(Owned<ur_event_handle_t>);
+
+impl Event {
+    /// Takes over the reference that an entry of `context`'s adapter has just returned in `raw`.
+    pub(super) fn adopt(context: &Context, raw: ur_event_handle_t) -> Arc<Self> {
+        Arc::new(Self(Owned::new(context.api(), raw)))
+    }
+    /// An event that queues can signal again and again, shareable if asked for.
+    pub(crate) fn reusable(context: &Context, shareable: bool) -> Result<Arc<Self>> {
+        const ENTRY: &str = "urEventCreateExp";
+        let api = context.api();
+        let create = slot(api.table.event_exp.create_exp, ENTRY)?;
+        let flags = if shareable { ur_exp_event_flags_t::IPC_EXP } else { ur_exp_event_flags_t(0) };
+        let stype = ur_structure_type_t::EXP_EVENT_DESC;
+        let desc = ur_exp_event_desc_t { stype, pNext: std::ptr::null(), flags };
+        let mut raw = ur_event_handle_t::NULL;
+        // SAFETY: live handles, a whole descriptor, a place for the handle.
+        let code = unsafe { create(context.raw(), context.raw_device(), &desc, &mut raw) };
+        api.check(ENTRY, code)?;
+        Ok(Self::adopt(context, raw))
+    }
+    pub(super) fn raw(&self) -> ur_event_handle_t {
+        self.0.raw()
+    }
+    /// What the adapter says now. Never blocks.
+    pub(crate) fn status(&self) -> Result<Status> {
+        const ENTRY: &str = "urEventGetInfo";
+        let get = slot(self.0.api.table.event.get_info, ENTRY)?;
+        let name = ur_event_info_t::COMMAND_EXECUTION_STATUS;
+        let status: u32 = self.0.api.value(ENTRY, |size, value, needed| {
+            // SAFETY: `value` lends `size` bytes at `value`; the event is live.
+            unsafe { get(self.raw(), name, size, value, needed) }
+        })?;
+        Ok(match ur_event_status_t(status) {
+            ur_event_status_t::COMPLETE => Status::Complete,
+            ur_event_status_t::RUNNING => Status::Running,
+            ur_event_status_t::SUBMITTED | ur_event_status_t::QUEUED => Status::Submitted,
+            _ => Status::Failed,
+        })
+    }
+    /// Blocks until the event is complete or failed: for events that are known to be, to learn why.
+    pub(crate) fn settle(&self) -> Result<()> {
+        const ENTRY: &str = "urEventWait";
+        let wait = slot(self.0.api.table.event.wait, ENTRY)?;
+        // SAFETY: a list of one live event.
+        let code = unsafe { wait(1, &self.raw()) };
+        self.0.api.check(ENTRY, code)
+    }
+}

@@ -1,0 +1,190 @@
+//! Ranges of device-visible addresses, owned: allocated, opened from another process, or mapped to physical memory.
+//! Nothing here reads or writes them; that is what commands do.
+#![expect(unsafe_code, reason = "calls the C ABI")]
+use super::{Api, Context, Exported, Physical, slot};
+use crate::{Error, ErrorKind, Result};
+use std::{ffi::c_void, sync::Arc};
+use ur_sys::*;
+
+/// A range of device-visible addresses; given back on drop in the way that it came.
+pub(crate) struct Memory {
+    context: Arc<Context>,
+    address: usize,
+    bytes: usize,
+    writable: bool,
+    origin: Origin,
+}
+enum Origin {
+    Allocated,
+    Opened,
+    /// The physical memory lives longer than its mapping.
+    Mapped(#[expect(dead_code, reason = "kept alive")] Arc<Physical>),
+}
+
+impl Memory {
+    /// `bytes` of device memory, contents unspecified.
+    pub(crate) fn allocate(context: &Arc<Context>, bytes: usize) -> Result<Arc<Self>> {
+        const ENTRY: &str = "urUSMDeviceAlloc";
+        let api = context.api();
+        let alloc = slot(api.table.usm.device_alloc, ENTRY)?;
+        let (device, none) = (context.raw_device(), std::ptr::null());
+        let (pool, mut at) = (ur_usm_pool_handle_t::NULL, std::ptr::null_mut());
+        // SAFETY: live handles; descriptor and pool are optional; a place for the address.
+        let code = unsafe { alloc(context.raw(), device, none, pool, bytes, &mut at) };
+        api.check(ENTRY, code)?;
+        let (address, context) = (at as usize, context.clone());
+        Ok(Arc::new(Self { context, address, bytes, writable: true, origin: Origin::Allocated }))
+    }
+    /// Opens what `handle` names. If `wanted` bytes are given, the memory must have at least so many from there, and
+    /// the range is cut to them.
+    pub(crate) fn open(
+        context: &Arc<Context>,
+        handle: &[u8],
+        wanted: Option<usize>,
+    ) -> Result<Arc<Self>> {
+        const ENTRY: &str = "urIPCOpenMemHandleExp";
+        let api = context.api();
+        let open = slot(api.table.ipc_exp.open_mem_handle_exp, ENTRY)?;
+        let (from, size, mut at) = (handle.as_ptr().cast_mut(), handle.len(), std::ptr::null_mut());
+        // SAFETY: `size` bytes at `from`, which the entry reads only; live handles; a place for the address.
+        let code = unsafe { open(context.raw(), context.raw_device(), from.cast(), size, &mut at) };
+        api.check(ENTRY, code)?;
+        let (address, origin) = (at as usize, Origin::Opened);
+        let mut memory =
+            Self { context: context.clone(), address, bytes: 0, writable: true, origin };
+        let reach = memory.reach()?;
+        memory.bytes = wanted.unwrap_or(reach);
+        if memory.bytes > reach {
+            let sentence = format!(
+                "this ticket promises {} bytes, but the memory that it opens ends after {reach}: it was altered on its way, or made by another version",
+                memory.bytes
+            );
+            return Err(Error::new(ErrorKind::Ticket, sentence));
+        }
+        Ok(Arc::new(memory))
+    }
+    /// A new range of addresses behind which is the whole of `physical`.
+    pub(crate) fn map(physical: &Arc<Physical>, writable: bool) -> Result<Arc<Self>> {
+        let (context, bytes) = (physical.context(), physical.bytes());
+        let range = Reserved::new(context, bytes)?;
+        let api = context.api();
+        let map = slot(api.table.virtual_mem.map, "urVirtualMemMap")?;
+        let access = if writable {
+            ur_virtual_mem_access_flags_t::READ_WRITE
+        } else {
+            ur_virtual_mem_access_flags_t::READ_ONLY
+        };
+        let at = range.address as *const c_void;
+        // SAFETY: a range that we reserved, of the physical memory's own size.
+        let code = unsafe { map(context.raw(), at, bytes, physical.raw(), 0, access) };
+        api.check("urVirtualMemMap", code)?;
+        let (context, origin) = (context.clone(), Origin::Mapped(physical.clone()));
+        Ok(Arc::new(Self { context, address: range.keep(), bytes, writable, origin }))
+    }
+    /// How many bytes of the allocation there are from our address on.
+    fn reach(&self) -> Result<usize> {
+        let base: usize = self.info(ur_usm_alloc_info_t::BASE_PTR)?;
+        let size: usize = self.info(ur_usm_alloc_info_t::SIZE)?;
+        Ok(base.saturating_add(size).saturating_sub(self.address))
+    }
+    fn info(&self, name: ur_usm_alloc_info_t) -> Result<usize> {
+        const ENTRY: &str = "urUSMGetMemAllocInfo";
+        let api = self.api();
+        let get = slot(api.table.usm.get_mem_alloc_info, ENTRY)?;
+        api.value(ENTRY, |size, value, needed| {
+            // SAFETY: `value` lends `size` bytes at `value`; the context is live, the address only looked up.
+            unsafe { get(self.context.raw(), self.at(0), name, size, value, needed) }
+        })
+    }
+    /// Offers the memory from `offset` on to other processes.
+    pub(crate) fn share(self: &Arc<Self>, offset: usize) -> Result<Exported> {
+        Exported::memory(&self.context, self.at(offset), self.clone())
+    }
+    fn api(&self) -> &'static Api {
+        self.context.api()
+    }
+    /// The address of a byte; `offset` is at most `bytes`.
+    pub(super) fn at(&self, offset: usize) -> *mut c_void {
+        debug_assert!(offset <= self.bytes);
+        (self.address + offset) as *mut c_void
+    }
+    /// The length of the range.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+    /// Whether commands may write here.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.writable
+    }
+    fn give_back(&self) -> Result<()> {
+        let (api, context) = (self.api(), self.context.raw());
+        match self.origin {
+            Origin::Allocated => {
+                let free = slot(api.table.usm.free, "urUSMFree")?;
+                // SAFETY: our allocation, which no command needs any more (`flight`).
+                api.check("urUSMFree", unsafe { free(context, self.at(0)) })
+            }
+            Origin::Opened => {
+                const ENTRY: &str = "urIPCCloseMemHandleExp";
+                let close = slot(api.table.ipc_exp.close_mem_handle_exp, ENTRY)?;
+                // SAFETY: an address that an open gave us, and no command needs any more (`flight`).
+                api.check(ENTRY, unsafe { close(context, self.at(0)) })
+            }
+            Origin::Mapped(_) => {
+                let unmap = slot(api.table.virtual_mem.unmap, "urVirtualMemUnmap")?;
+                // SAFETY: our mapping, which no command needs any more (`flight`).
+                let unmapped = unsafe { unmap(context, self.at(0), self.bytes) };
+                api.check("urVirtualMemUnmap", unmapped)?;
+                Reserved { context: &self.context, address: self.address, bytes: self.bytes }.free()
+            }
+        }
+    }
+}
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // Nobody to tell: the adapter has said it to its logger.
+        let _ = self.give_back();
+    }
+}
+
+/// A reserved range of addresses, given back unless kept.
+struct Reserved<'a> {
+    context: &'a Context,
+    address: usize,
+    bytes: usize,
+}
+impl<'a> Reserved<'a> {
+    fn new(context: &'a Context, bytes: usize) -> Result<Self> {
+        const ENTRY: &str = "urVirtualMemReserve";
+        let reserve = slot(context.api().table.virtual_mem.reserve, ENTRY)?;
+        let mut at = std::ptr::null_mut();
+        // SAFETY: a live context, an address of the adapter's choice, a place for it.
+        let code = unsafe { reserve(context.raw(), std::ptr::null(), bytes, &mut at) };
+        context.api().check(ENTRY, code)?;
+        Ok(Self { context, address: at as usize, bytes })
+    }
+    fn keep(self) -> usize {
+        let address = self.address;
+        std::mem::forget(self);
+        address
+    }
+    fn free(self) -> Result<()> {
+        let freed = self.give_back();
+        std::mem::forget(self);
+        freed
+    }
+    fn give_back(&self) -> Result<()> {
+        const ENTRY: &str = "urVirtualMemFree";
+        let free = slot(self.context.api().table.virtual_mem.free, ENTRY)?;
+        let at = self.address as *const c_void;
+        // SAFETY: a range that we reserved and that has nothing mapped.
+        let code = unsafe { free(self.context.raw(), at, self.bytes) };
+        self.context.api().check(ENTRY, code)
+    }
+}
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        // On the way out with the error that led here; the adapter's logger has this one.
+        let _ = self.give_back();
+    }
+}

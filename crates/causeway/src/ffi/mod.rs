@@ -1,0 +1,249 @@
+//! The one place of this crate that calls C: every call goes through a slot of an adapter's `ur_dditable_t`, as a
+//! program in C would make it. What comes out is owned and bounded; names, types and deadlines for users are left
+//! to the modules above.
+#![expect(unsafe_code, reason = "calls the C ABI")]
+
+mod command;
+mod event;
+mod flight;
+mod handle;
+mod memory;
+mod physical;
+mod share;
+
+pub(crate) use command::{Download, Queue, QueueKind, Span};
+pub(crate) use event::Event;
+pub(crate) use handle::Context;
+pub(crate) use memory::Memory;
+pub(crate) use physical::Physical;
+pub(crate) use share::Exported;
+
+use crate::{Error, Result};
+use std::{
+    ffi::{CStr, c_void},
+    sync::OnceLock,
+};
+use ur_sys::*;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// One adapter of this process: its table, and the handle under which it keeps its last error.
+pub(crate) struct Api {
+    table: &'static ur_dditable_t,
+    adapter: ur_adapter_handle_t,
+}
+// SAFETY: UR handles may be used from any thread.
+unsafe impl Send for Api {}
+// SAFETY: as above; entries do their own locking.
+unsafe impl Sync for Api {}
+
+impl Api {
+    /// A code as a result; the adapter's sentence is fetched at once, before this thread makes another call.
+    fn check(&self, entry: &'static str, code: ur_result_t) -> Result<()> {
+        if code == ur_result_t::SUCCESS { Ok(()) } else { Err(self.failure(entry, code)) }
+    }
+    #[cold]
+    fn failure(&self, entry: &'static str, code: ur_result_t) -> Error {
+        let (sentence, native) = self.last_error().unwrap_or_default();
+        Error::runtime(entry, code, &sentence, native)
+    }
+    fn last_error(&self) -> Option<(String, i32)> {
+        let get = self.table.adapter.get_last_error?;
+        let (mut message, mut native) = (std::ptr::null(), 0);
+        // SAFETY: the adapter is ours for good, and both places outlive the call.
+        let code = unsafe { get(self.adapter, &mut message, &mut native) };
+        if code != ur_result_t::SUCCESS || message.is_null() {
+            return None;
+        }
+        // SAFETY: a C string that lives until the next failing call of this thread, which is not before the copy.
+        let message = unsafe { CStr::from_ptr(message) };
+        Some((message.to_string_lossy().into_owned(), native))
+    }
+}
+
+/// The function in a slot; an empty one is an error like any other.
+fn slot<F>(function: Option<F>, entry: &'static str) -> Result<F> {
+    function.ok_or_else(|| {
+        Error::runtime(
+            entry,
+            ur_result_t::ERROR_UNSUPPORTED_FEATURE,
+            "the adapter's table lacks it",
+            0,
+        )
+    })
+}
+
+/// The adapters built into this program, each initialised once.
+///
+/// # Errors
+/// What the first failing adapter said; a later call tries again.
+pub(crate) fn apis() -> Result<&'static [Api]> {
+    static APIS: OnceLock<Vec<Api>> = OnceLock::new();
+    if let Some(apis) = APIS.get() {
+        return Ok(apis);
+    }
+    let mut found = Vec::new();
+    for builtin in ur_adapters::builtin() {
+        let mut api = Api { table: builtin.table, adapter: ur_adapter_handle_t::NULL };
+        let get = slot(api.table.adapter.get, "urAdapterGet")?;
+        let mut count = 0;
+        // SAFETY: room for one handle, and a place for the count.
+        let code = unsafe { get(1, &mut api.adapter, &mut count) };
+        api.check("urAdapterGet", code)?;
+        if count > 0 && !api.adapter.is_null() {
+            found.push(api);
+        }
+    }
+    Ok(APIS.get_or_init(|| found)) // two threads at once cost one reference more, held for good either way
+}
+
+/// A platform; it lives as long as the program.
+pub(crate) struct Platform {
+    api: &'static Api,
+    raw: ur_platform_handle_t,
+    pub(crate) devices: Vec<Device>,
+}
+// SAFETY: UR handles may be used from any thread.
+unsafe impl Send for Platform {}
+// SAFETY: as above.
+unsafe impl Sync for Platform {}
+
+/// A root device; it lives as long as the program.
+pub(crate) struct Device {
+    api: &'static Api,
+    raw: ur_device_handle_t,
+    /// Which of the list of platforms it belongs to.
+    pub(crate) platform: usize,
+}
+// SAFETY: UR handles may be used from any thread.
+unsafe impl Send for Device {}
+// SAFETY: as above.
+unsafe impl Sync for Device {}
+
+/// All platforms with their devices, listed once.
+///
+/// # Errors
+/// What the adapter said; a later call tries again.
+pub(crate) fn platforms() -> Result<&'static [Platform]> {
+    static PLATFORMS: OnceLock<Vec<Platform>> = OnceLock::new();
+    if let Some(platforms) = PLATFORMS.get() {
+        return Ok(platforms);
+    }
+    let mut found = Vec::new();
+    for api in apis()? {
+        for raw in list_platforms(api)? {
+            let devices = list_devices(api, raw)?;
+            let platform = found.len();
+            let devices = devices.into_iter().map(|raw| Device { api, raw, platform }).collect();
+            found.push(Platform { api, raw, devices });
+        }
+    }
+    Ok(PLATFORMS.get_or_init(|| found))
+}
+
+fn list_platforms(api: &Api) -> Result<Vec<ur_platform_handle_t>> {
+    const ENTRY: &str = "urPlatformGet";
+    let get = slot(api.table.platform.get, ENTRY)?;
+    let mut count = 0;
+    // SAFETY: asks for the count only.
+    api.check(ENTRY, unsafe { get(api.adapter, 0, std::ptr::null_mut(), &mut count) })?;
+    let mut list = vec![ur_platform_handle_t::NULL; count as usize];
+    if count > 0 {
+        // SAFETY: `list` has room for `count` handles.
+        api.check(ENTRY, unsafe { get(api.adapter, count, list.as_mut_ptr(), &mut count) })?;
+    }
+    Ok(list)
+}
+
+fn list_devices(api: &Api, platform: ur_platform_handle_t) -> Result<Vec<ur_device_handle_t>> {
+    const ENTRY: &str = "urDeviceGet";
+    let (all, mut count) = (ur_device_type_t::ALL, 0);
+    let get = slot(api.table.device.get, ENTRY)?;
+    // SAFETY: asks for the count only.
+    let code = unsafe { get(platform, all, 0, std::ptr::null_mut(), &mut count) };
+    if code == ur_result_t::ERROR_DEVICE_NOT_FOUND {
+        return Ok(Vec::new());
+    }
+    api.check(ENTRY, code)?;
+    let mut list = vec![ur_device_handle_t::NULL; count as usize];
+    if count > 0 {
+        // SAFETY: `list` has room for `count` handles.
+        api.check(ENTRY, unsafe { get(platform, all, count, list.as_mut_ptr(), &mut count) })?;
+    }
+    Ok(list)
+}
+
+impl Platform {
+    /// A property that is text.
+    pub(crate) fn text(&self, name: ur_platform_info_t) -> Result<String> {
+        let get = slot(self.api.table.platform.get_info, "urPlatformGetInfo")?;
+        self.api.text("urPlatformGetInfo", |size, value, needed| {
+            // SAFETY: `text` lends `size` bytes at `value`.
+            unsafe { get(self.raw, name, size, value, needed) }
+        })
+    }
+    /// A property of one size.
+    pub(crate) fn value<T: FromBytes + IntoBytes>(&self, name: ur_platform_info_t) -> Result<T> {
+        let get = slot(self.api.table.platform.get_info, "urPlatformGetInfo")?;
+        self.api.value("urPlatformGetInfo", |size, value, needed| {
+            // SAFETY: `value` lends `size` bytes at `value`.
+            unsafe { get(self.raw, name, size, value, needed) }
+        })
+    }
+}
+
+impl Device {
+    /// A property that is text.
+    pub(crate) fn text(&self, name: ur_device_info_t) -> Result<String> {
+        let get = slot(self.api.table.device.get_info, "urDeviceGetInfo")?;
+        self.api.text("urDeviceGetInfo", |size, value, needed| {
+            // SAFETY: `text` lends `size` bytes at `value`.
+            unsafe { get(self.raw, name, size, value, needed) }
+        })
+    }
+    /// A property of one size.
+    pub(crate) fn value<T: FromBytes + IntoBytes>(&self, name: ur_device_info_t) -> Result<T> {
+        let get = slot(self.api.table.device.get_info, "urDeviceGetInfo")?;
+        self.api.value("urDeviceGetInfo", |size, value, needed| {
+            // SAFETY: `value` lends `size` bytes at `value`.
+            unsafe { get(self.raw, name, size, value, needed) }
+        })
+    }
+}
+
+impl Api {
+    /// Asks for a property of one size through `query(size, place, size needed)`.
+    fn value<T: FromBytes + IntoBytes>(
+        &self,
+        entry: &'static str,
+        query: impl Fn(usize, *mut c_void, *mut usize) -> ur_result_t,
+    ) -> Result<T> {
+        let (mut value, mut length) = (T::new_zeroed(), 0);
+        self.check(entry, query(size_of::<T>(), (&raw mut value).cast(), &mut length))?;
+        if length == size_of::<T>() {
+            return Ok(value);
+        }
+        let sentence =
+            format!("the adapter answered {length} bytes where {} belong", size_of::<T>());
+        Err(Error::runtime(entry, ur_result_t::ERROR_INVALID_SIZE, &sentence, 0))
+    }
+    /// Asks for a property that is a C string, by its size first.
+    fn text(
+        &self,
+        entry: &'static str,
+        query: impl Fn(usize, *mut c_void, *mut usize) -> ur_result_t,
+    ) -> Result<String> {
+        let mut length = 0;
+        self.check(entry, query(0, std::ptr::null_mut(), &mut length))?;
+        let mut text = vec![0_u8; length];
+        if length > 0 {
+            let place = text.as_mut_ptr().cast();
+            self.check(entry, query(length, place, std::ptr::null_mut()))?;
+        }
+        text.truncate(text.iter().position(|&byte| byte == 0).unwrap_or(length));
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+/// Data that host and device may exchange as bytes.
+pub(crate) trait Bytes: FromBytes + IntoBytes + Immutable {}
+impl<T: FromBytes + IntoBytes + Immutable> Bytes for T {}

@@ -1,0 +1,154 @@
+//! Physical memory, and the ranges of addresses that show it.
+use crate::{
+    Buffer, Context, Error, ErrorKind, Export, Plain, Result, Ticket, ffi, ticket::Sealed,
+};
+use std::{fmt, sync::Arc};
+
+/// Memory without an address: [map](Self::map) it to use it, here and in other processes at once. Clones are the
+/// same memory.
+///
+/// ```
+/// # fn check() -> causeway::Result<()> {
+/// use causeway::{Context, Device, PhysicalMemory, Queue, Rights};
+///
+/// let context = Context::new(&Device::first()?)?;
+/// let queue = Queue::new(&context)?;
+/// let memory = PhysicalMemory::shareable(&context, 10_000)?;
+/// let export = memory.share()?;
+///
+/// // usually in another process:
+/// let opened = context.open(export.ticket())?;
+/// let here = memory.map(Rights::ReadWrite)?;
+/// let there = opened.map(Rights::Read)?;
+/// here.buffer::<u32>()?.fill(&queue, 42)?;
+/// assert_eq!(there.buffer::<u32>()?.slice(..3)?.to_vec(&queue)?, [42, 42, 42]);
+/// # Ok(()) }
+/// # check().unwrap();
+/// ```
+#[derive(Clone)]
+pub struct PhysicalMemory {
+    context: Context,
+    raw: Arc<ffi::Physical>,
+}
+
+/// What commands may do with a mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Rights {
+    /// Read it.
+    Read,
+    /// Read and write it.
+    ReadWrite,
+}
+
+impl PhysicalMemory {
+    /// At least `bytes`, for this process only; [`size`](Self::size) says how many there are, a multiple of the
+    /// context's [`granularity`](Context::granularity).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Length`] if `bytes` is 0 or too large to count; what the adapter said otherwise.
+    pub fn new(context: &Context, bytes: usize) -> Result<Self> {
+        Self::make(context, bytes, false)
+    }
+    /// The same, for several processes: it can be [shared](Self::share).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn shareable(context: &Context, bytes: usize) -> Result<Self> {
+        Self::make(context, bytes, true)
+    }
+    fn make(context: &Context, bytes: usize, shareable: bool) -> Result<Self> {
+        let unit = context.granularity()?.max(1);
+        let Some(bytes) = bytes.checked_next_multiple_of(unit).filter(|&bytes| bytes > 0) else {
+            let sentence = format!(
+                "{bytes} bytes of physical memory cannot be: ask for at least one, and fewer"
+            );
+            return Err(Error::new(ErrorKind::Length, sentence));
+        };
+        let raw = ffi::Physical::new(context.raw(), bytes, shareable)?;
+        Ok(Self { context: context.clone(), raw })
+    }
+    /// Its size in bytes.
+    pub fn size(&self) -> usize {
+        self.raw.bytes()
+    }
+    /// Maps the whole of it to new addresses.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn map(&self, rights: Rights) -> Result<Mapping> {
+        let memory = ffi::Memory::map(&self.raw, rights == Rights::ReadWrite)?;
+        Ok(Mapping { of: self.clone(), memory, rights })
+    }
+    /// Offers the memory to other processes of this user, the whole of it and nothing else. What was opened may be
+    /// shared again.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` unless it is [`shareable`](Self::shareable); what the adapter said otherwise.
+    pub fn share(&self) -> Result<Export<Self>> {
+        Ok(Export::new(self.raw.share()?))
+    }
+}
+impl Sealed for PhysicalMemory {
+    const WORD: &'static str = "phys";
+    fn open(context: &Context, ticket: &Ticket<Self>) -> Result<Self> {
+        let raw = ffi::Physical::open(context.raw(), ticket.as_bytes())?;
+        Ok(Self { context: context.clone(), raw })
+    }
+}
+impl fmt::Debug for PhysicalMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PhysicalMemory({} bytes)", self.size())
+    }
+}
+
+/// A range of addresses behind which is physical memory. Unmapped when it and all buffers over it are dropped; the
+/// memory lives at least as long.
+///
+/// ```
+/// # fn check() -> causeway::Result<()> {
+/// use causeway::{Context, Device, ErrorKind, PhysicalMemory, Queue, Rights};
+///
+/// let context = Context::new(&Device::first()?)?;
+/// let queue = Queue::new(&context)?;
+/// let memory = PhysicalMemory::new(&context, 4096)?;
+/// let (writer, reader) = (memory.map(Rights::ReadWrite)?, memory.map(Rights::Read)?);
+/// writer.buffer()?.slice(..4)?.copy_from_slice(&queue, b"same")?;
+/// assert_eq!(reader.buffer()?.slice(..4)?.to_vec(&queue)?, b"same");
+///
+/// let error = reader.buffer()?.fill(&queue, 0_u8).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::ReadOnly);
+/// # Ok(()) }
+/// # check().unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Mapping {
+    of: PhysicalMemory,
+    memory: Arc<ffi::Memory>,
+    rights: Rights,
+}
+impl Mapping {
+    /// The whole of it as values.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Length`] if it is no whole number of them.
+    pub fn buffer<T: Plain>(&self) -> Result<Buffer<T>> {
+        Buffer::over(&self.of.context, self.memory.clone())
+    }
+    /// The memory behind it.
+    pub fn physical_memory(&self) -> &PhysicalMemory {
+        &self.of
+    }
+    /// Its size in bytes.
+    pub fn size(&self) -> usize {
+        self.memory.bytes()
+    }
+    /// What commands may do with it.
+    pub fn rights(&self) -> Rights {
+        self.rights
+    }
+}
+impl fmt::Debug for Mapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Mapping({} bytes, {:?})", self.size(), self.rights)
+    }
+}

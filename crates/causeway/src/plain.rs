@@ -1,0 +1,20 @@
+//! Which types may live in device memory.
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// Values that are nothing but their bytes: every pattern of bytes is one, and none has padding. All integers and
+/// floats are, arrays of them, and `#[repr(C)]` structs of them that derive the three `zerocopy` traits below.
+///
+/// ```
+/// # fn check() -> causeway::Result<()> {
+/// # let context = causeway::Context::new(&causeway::Device::first()?)?;
+/// let pixels = causeway::Buffer::<[u8; 4]>::new(&context, 1920 * 1080)?;
+/// # Ok(()) }
+/// # check().unwrap();
+/// ```
+/// What has invalid patterns, such as `bool` or a reference, does not compile:
+/// ```compile_fail,E0277
+/// # let context = causeway::Context::new(&causeway::Device::first().unwrap()).unwrap();
+/// let flags = causeway::Buffer::<bool>::new(&context, 8);
+/// ```
+pub trait Plain: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static {}
+impl<T: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static> Plain for T {}

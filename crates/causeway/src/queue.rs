@@ -1,0 +1,223 @@
+//! Queues: commands in order, and transfers that return when they are done.
+use crate::{Buffer, Context, Error, ErrorKind, Event, Plain, Result, ffi, wait};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
+use zerocopy::IntoBytes;
+
+/// Commands for a device, done one after the other while the host goes on. Clones are the same queue.
+///
+/// Its own methods hand a command over and return at once, with an [`Event`] for its end; what a command needs is
+/// kept until then, whatever you drop. Those of [`Buffer`] return when the transfer is done.
+///
+/// ```
+/// # fn check() -> causeway::Result<()> {
+/// use causeway::{Buffer, Context, Device, Queue};
+///
+/// let context = Context::new(&Device::first()?)?;
+/// let queue = Queue::new(&context)?;
+/// let (a, b) = (Buffer::<u16>::new(&context, 1000)?, Buffer::<u16>::new(&context, 1000)?);
+/// queue.fill(&a, 7)?;
+/// queue.copy(&a, &b)?;
+/// let values = queue.download(&b)?;
+/// assert_eq!(values.wait()?, [7; 1000]);
+/// # Ok(()) }
+/// # check().unwrap();
+/// ```
+#[derive(Clone)]
+pub struct Queue {
+    inner: Arc<Inner>,
+}
+struct Inner {
+    context: Context,
+    commands: ffi::Queue,
+    /// For blocking transfers: nothing here waits for another process, so they end.
+    transfers: OnceLock<ffi::Queue>,
+}
+
+impl Queue {
+    /// A new queue on the context's device.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn new(context: &Context) -> Result<Self> {
+        let commands = ffi::Queue::new(context.raw(), ffi::QueueKind::InOrder)?;
+        let (context, transfers) = (context.clone(), OnceLock::new());
+        Ok(Self { inner: Arc::new(Inner { context, commands, transfers }) })
+    }
+    /// The context.
+    pub fn context(&self) -> &Context {
+        &self.inner.context
+    }
+    fn event(&self, raw: Arc<ffi::Event>) -> Event {
+        Event::of_command(self.context(), raw)
+    }
+    /// Repeats `value` over a buffer.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ReadOnly`] if it is mapped for reading; what the adapter said otherwise.
+    pub fn fill<T: Plain>(&self, buffer: &Buffer<T>, value: T) -> Result<Event> {
+        let pattern = value.as_bytes();
+        Ok(self.event(self.inner.commands.fill(&self.span(buffer)?, pattern)?))
+    }
+    /// Copies one buffer to another of the same length.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Length`] if it has another; [`ErrorKind::ReadOnly`] if `to` is mapped for reading; what the
+    /// adapter said otherwise.
+    pub fn copy<T: Plain>(&self, from: &Buffer<T>, to: &Buffer<T>) -> Result<Event> {
+        Ok(self.event(self.inner.commands.copy(&self.span(from)?, &self.span(to)?)?))
+    }
+    /// Copies values, which move into the command, to a buffer of the same length.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn upload<T: Plain>(&self, from: Vec<T>, to: &Buffer<T>) -> Result<Event> {
+        Ok(self.event(self.inner.commands.upload(from, &self.span(to)?)?))
+    }
+    /// Copies a buffer to the host.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn download<T: Plain>(&self, from: &Buffer<T>) -> Result<Download<T>> {
+        let raw = self.inner.commands.download(&self.span(from)?)?;
+        Ok(Download { context: self.context().clone(), raw })
+    }
+    /// Has everything after this wait until `events` are done: for the latest signals submitted by now. Without
+    /// events it does nothing.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn wait_for(&self, events: &[&Event]) -> Result<()> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let events: Vec<_> = events.iter().map(|event| event.raw()).collect();
+        self.inner.commands.barrier(&events).map(drop)
+    }
+    /// Signals a reusable event when everything before this is done. From now on the event stands for that.
+    ///
+    /// # Errors
+    /// `INVALID_EVENT` if it is a command's; what the adapter said otherwise.
+    pub fn signal(&self, event: &Event) -> Result<()> {
+        self.inner.commands.signal(event.raw())
+    }
+    /// An event for the end of everything submitted so far.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn marker(&self) -> Result<Event> {
+        Ok(self.event(self.inner.commands.barrier(&[])?))
+    }
+    /// Runs `task` on a thread of the runtime's when everything before it is done; what comes after waits for its
+    /// end. It must not use this crate, and a panic in it ends the process: nobody could be told.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_FEATURE` if the device [runs none](crate::Device::runs_host_tasks); what the adapter said
+    /// otherwise.
+    pub fn host_task(&self, task: impl FnOnce() + Send + 'static) -> Result<Event> {
+        Ok(self.event(self.inner.commands.host_task(task)?))
+    }
+    /// Hands over what the runtime may still hold back. Waiting does so too.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn flush(&self) -> Result<()> {
+        self.inner.commands.flush()
+    }
+    /// Waits until everything submitted so far is done, as long as the context's [`patience`](Context::patience).
+    ///
+    /// # Errors
+    /// As [`finish_timeout`](Self::finish_timeout).
+    pub fn finish(&self) -> Result<()> {
+        self.finish_timeout(self.context().patience())
+    }
+    /// Waits until everything submitted so far is done.
+    ///
+    /// # Errors
+    /// What a command failed with; [`ErrorKind::TimedOut`] after `timeout`.
+    pub fn finish_timeout(&self, timeout: Duration) -> Result<()> {
+        wait::done(&*self.inner.commands.barrier(&[])?, timeout)?;
+        self.inner.commands.sweep();
+        Ok(())
+    }
+    /// Copies values to a buffer after everything submitted so far, and returns when that is done.
+    pub(crate) fn write_now<T: Plain>(&self, from: &[T], to: &Buffer<T>) -> Result<()> {
+        let to = self.span(to)?;
+        self.finish()?;
+        self.transfers()?.write_now(from.as_bytes(), &to)
+    }
+    /// Copies a buffer to the host after everything submitted so far, and returns when that is done.
+    pub(crate) fn read_now<T: Plain>(&self, from: &Buffer<T>, to: &mut [T]) -> Result<()> {
+        let from = self.span(from)?;
+        self.finish()?;
+        self.transfers()?.read_now(&from, to.as_mut_bytes())
+    }
+    fn transfers(&self) -> Result<&ffi::Queue> {
+        if let Some(transfers) = self.inner.transfers.get() {
+            return Ok(transfers);
+        }
+        let new = ffi::Queue::new(self.context().raw(), ffi::QueueKind::InOrder)?;
+        Ok(self.inner.transfers.get_or_init(|| new))
+    }
+    fn span<T>(&self, buffer: &Buffer<T>) -> Result<ffi::Span> {
+        if self.context().is(buffer.context()) {
+            return buffer.span();
+        }
+        let sentence =
+            "this buffer is of another context than the queue: open or allocate it in the queue's";
+        Err(Error::new(ErrorKind::Length, sentence))
+    }
+}
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue").field("context", self.context()).finish()
+    }
+}
+
+/// Values on their way to the host.
+///
+/// ```
+/// # fn check() -> causeway::Result<()> {
+/// # use causeway::{Buffer, Context, Device, Queue};
+/// # let queue = Queue::new(&Context::new(&Device::first()?)?)?;
+/// let buffer = Buffer::from_slice(&queue, b"hello")?;
+/// let download = queue.download(&buffer)?;
+/// drop(buffer);                                  // the command keeps what it needs
+/// assert_eq!(download.wait()?, b"hello");
+/// # Ok(()) }
+/// # check().unwrap();
+/// ```
+#[must_use = "the values are lost unless waited for"]
+pub struct Download<T> {
+    context: Context,
+    raw: ffi::Download<T>,
+}
+impl<T: Plain> Download<T> {
+    /// An event for their arrival.
+    pub fn event(&self) -> Event {
+        Event::of_command(&self.context, self.raw.event.clone())
+    }
+    /// Waits for them as long as the context's [`patience`](Context::patience).
+    ///
+    /// # Errors
+    /// What the copy failed with, or [`ErrorKind::TimedOut`]; wait for [`event`](Self::event) first to be able to
+    /// wait again.
+    pub fn wait(self) -> Result<Vec<T>> {
+        let (begun, patience, mut raw) = (Instant::now(), self.context.patience(), self.raw);
+        loop {
+            wait::done(&raw.event, patience.saturating_sub(begun.elapsed()))?;
+            match raw.collect() {
+                Ok(values) => return Ok(values),
+                Err(not_yet) => raw = not_yet,
+            }
+        }
+    }
+}
+impl<T> fmt::Debug for Download<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Download").field("status", &self.raw.event.status()).finish()
+    }
+}

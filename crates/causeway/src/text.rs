@@ -1,0 +1,155 @@
+//! Tickets as text: letters and digits that survive a shell, an address bar, JSON, and being read aloud.
+//! What the bytes mean is left to `ticket`.
+use crate::{Error, ErrorKind, Result};
+
+/// What every ticket's text begins with; the digit is the format's version.
+const PREFIX: &str = "cw1-";
+/// 32 digits without `i`, `l`, `o` and `u`, which are misread.
+const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// The kinds' words in a ticket's text, and what sentences call them.
+pub(crate) const KINDS: [(&str, &str); 3] =
+    [("mem", "memory"), ("phys", "physical memory"), ("event", "an event")];
+
+/// A ticket's text: prefix, word of the kind, bytes and checksum in base 32.
+pub(crate) fn encode(word: &str, bytes: &[u8]) -> String {
+    let mut text = format!("{PREFIX}{word}-");
+    let checksum = checksum(word, bytes).to_le_bytes();
+    let (mut bits, mut count) = (0_u32, 0);
+    for &byte in bytes.iter().chain(&checksum) {
+        bits = bits << 8 | u32::from(byte);
+        count += 8;
+        while count >= 5 {
+            count -= 5;
+            text.push(char::from(DIGITS[(bits >> count & 31) as usize]));
+        }
+    }
+    if count > 0 {
+        text.push(char::from(DIGITS[(bits << (5 - count) & 31) as usize]));
+    }
+    text
+}
+
+/// The bytes in a ticket's text, if it is whole and of the kind `word`.
+pub(crate) fn decode(word: &str, text: &str) -> Result<Vec<u8>> {
+    let text = text.trim().to_ascii_lowercase();
+    let Some(rest) = text.strip_prefix(PREFIX) else {
+        let newer = text
+            .strip_prefix("cw")
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        return refuse(if newer {
+            "this ticket is of another version: use the same version on both sides".into()
+        } else {
+            format!("this is no ticket: tickets begin with `{PREFIX}`")
+        });
+    };
+    let (kind, digits) = rest.split_once('-').unwrap_or((rest, ""));
+    let Some((_, is)) = KINDS.iter().find(|(known, _)| *known == kind) else {
+        return refuse(format!(
+            "this ticket is of a kind unknown here, `{kind}`: use the same version on both sides"
+        ));
+    };
+    if kind != word {
+        return refuse(format!("this ticket is {is}; {} was asked for", noun(word)));
+    }
+    match unpack(digits).and_then(|bytes| verified(word, bytes)) {
+        Some(bytes) => Ok(bytes),
+        None => refuse("this ticket is damaged: copy it again, the whole of it".into()),
+    }
+}
+
+/// What sentences call a kind.
+fn noun(word: &str) -> &'static str {
+    KINDS.iter().find(|(known, _)| *known == word).map_or("an object", |(_, noun)| noun)
+}
+
+fn refuse<T>(sentence: String) -> Result<T> {
+    Err(Error::new(ErrorKind::Ticket, sentence))
+}
+
+fn unpack(digits: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(digits.len() * 5 / 8);
+    let (mut bits, mut count) = (0_u32, 0);
+    for digit in digits.bytes() {
+        let value = DIGITS.iter().position(|&known| known == digit)?;
+        bits = bits << 5 | u32::try_from(value).ok()?;
+        count += 5;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count & 0xff) as u8);
+        }
+    }
+    // What is left over is less than a digit, and zero: one text for one ticket.
+    (count < 5 && bits & ((1 << count) - 1) == 0).then_some(bytes)
+}
+
+fn verified(word: &str, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
+    let checksum_at = bytes.len().checked_sub(4)?;
+    let stated = u32::from_le_bytes(*bytes[checksum_at..].first_chunk()?);
+    bytes.truncate(checksum_at);
+    (checksum(word, &bytes) == stated).then_some(bytes)
+}
+
+/// CRC-32 (reflected 0xEDB88320) of the kind's word and the bytes: against slips of hand, not against forgers.
+fn checksum(word: &str, bytes: &[u8]) -> u32 {
+    !word.bytes().chain(bytes.iter().copied()).fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+            crc >> 1 ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_any_length_comes_back() {
+        for length in 0..40_u8 {
+            let bytes: Vec<u8> = (0..length).map(|i| i.wrapping_mul(37) ^ length).collect();
+            assert_eq!(decode("mem", &encode("mem", &bytes)).unwrap(), bytes);
+        }
+    }
+    #[test]
+    fn text_is_letters_digits_and_hyphens() {
+        let text = encode("event", &[0xff; 100]);
+        assert!(
+            text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
+            "{text}"
+        );
+    }
+    #[test]
+    fn capitals_and_white_space_around_do_no_harm() {
+        let text = format!("  {}\n", encode("phys", b"abc").to_ascii_uppercase());
+        assert_eq!(decode("phys", &text).unwrap(), b"abc");
+    }
+    #[test]
+    fn every_changed_character_is_noticed() {
+        let text = encode("mem", b"some bytes of a ticket");
+        for at in PREFIX.len() + 4..text.len() {
+            let mut changed = text.clone().into_bytes();
+            changed[at] = if changed[at] == b'0' { b'1' } else { b'0' };
+            let changed = String::from_utf8(changed).unwrap();
+            assert!(decode("mem", &changed).is_err(), "{changed}");
+        }
+        for end in PREFIX.len()..text.len() {
+            assert!(decode("mem", &text[..end]).is_err(), "cut at {end}");
+        }
+    }
+    #[test]
+    fn another_kind_is_refused_by_name() {
+        let error = decode("mem", &encode("event", b"x")).unwrap_err();
+        assert_eq!(error.to_string(), "this ticket is an event; memory was asked for");
+    }
+    #[test]
+    fn what_is_no_ticket_is_called_so() {
+        assert!(decode("mem", "hello").unwrap_err().to_string().starts_with("this is no ticket"));
+        assert!(decode("mem", "cw2-mem-00").unwrap_err().to_string().contains("another version"));
+        assert!(decode("mem", "cw1-image-00").unwrap_err().to_string().contains("unknown here"));
+        assert!(decode("mem", "cw1-mem-").unwrap_err().to_string().contains("damaged"));
+    }
+    #[test]
+    fn the_checksum_is_crc_32() {
+        assert_eq!(checksum("", b"123456789"), 0xcbf4_3926);
+    }
+}

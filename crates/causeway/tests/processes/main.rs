@@ -1,0 +1,187 @@
+//! What the crate promises between processes. Without arguments of the harness's, in a role, this program is the
+//! other process: it takes orders, a line each, and answers in lines.
+mod peer;
+
+use causeway::{
+    Buffer, Code, Context, Device, Error, ErrorKind, Event, PhysicalMemory, Queue, Rights, Status,
+    Ticket,
+};
+use libtest_mimic::{Arguments, Failed, Trial};
+use peer::Peer;
+use std::{
+    process::ExitCode,
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+fn main() -> ExitCode {
+    if peer::is_role() {
+        return peer::serve();
+    }
+    let tests: Vec<Trial> = [
+        ("memory_is_the_same_in_both", memory_is_the_same_in_both as fn()),
+        ("a_shared_slice_opens_as_that_slice", a_shared_slice_opens_as_that_slice),
+        ("a_withdrawn_ticket_opens_nothing", a_withdrawn_ticket_opens_nothing),
+        ("what_is_open_outlives_the_sharers_death", what_is_open_outlives_the_sharers_death),
+        ("a_dead_sharers_ticket_opens_nothing", a_dead_sharers_ticket_opens_nothing),
+        ("physical_memory_is_the_same_in_both", physical_memory_is_the_same_in_both),
+        ("work_waits_for_a_signal_of_the_other", work_waits_for_a_signal_of_the_other),
+        ("death_of_the_debtor_ends_the_wait", death_of_the_debtor_ends_the_wait),
+        ("a_debtor_that_never_pays_is_waited_for_until_the_deadline", deadline),
+        ("a_wrong_kind_is_refused_by_name", a_wrong_kind_is_refused_by_name),
+    ]
+    .into_iter()
+    .map(|(name, test)| Trial::test(name, move || -> Result<(), Failed> { Ok(test()) }))
+    .collect();
+    libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
+}
+
+fn start() -> (Context, Queue, Peer) {
+    let peer = Peer::start(); // before this process has threads of the runtime's
+    let context = Context::new(&Device::first().unwrap()).unwrap();
+    let queue = Queue::new(&context).unwrap();
+    (context, queue, peer)
+}
+
+/// A command that holds `queue` until the sender says so, or is dropped.
+fn hold(queue: &Queue) -> mpsc::Sender<()> {
+    let (open, opened) = mpsc::channel();
+    queue
+        .host_task(move || {
+            let _ = opened.recv();
+        })
+        .unwrap();
+    open
+}
+
+fn memory_is_the_same_in_both() {
+    let (context, queue, mut peer) = start();
+    for len in [1, 5000, 3 << 20] {
+        let buffer = Buffer::<u8>::new(&context, len).unwrap();
+        buffer.fill(&queue, 3).unwrap();
+        let export = buffer.share().unwrap();
+        peer.must(&format!("open {}", export.ticket()));
+        assert_eq!(peer.must("sum"), (3 * len).to_string());
+        peer.must("fill 7");
+        assert!(buffer.to_vec(&queue).unwrap().iter().all(|&byte| byte == 7));
+    }
+}
+
+fn a_shared_slice_opens_as_that_slice() {
+    let (_, queue, mut peer) = start();
+    let values: Vec<u8> = (0..=255).collect();
+    let buffer = Buffer::from_slice(&queue, &values).unwrap();
+    let export = buffer.slice(10..20).unwrap().share().unwrap();
+    peer.must(&format!("open {}", export.ticket()));
+    assert_eq!(peer.must("sum"), (10..20).sum::<u32>().to_string());
+    peer.must("fill 0");
+    let now = buffer.to_vec(&queue).unwrap();
+    assert_eq!(
+        (&now[..10], &now[10..20], &now[20..]),
+        (&values[..10], &[0; 10][..], &values[20..])
+    );
+}
+
+fn a_withdrawn_ticket_opens_nothing() {
+    let (_, queue, mut peer) = start();
+    let export = Buffer::from_slice(&queue, &[1_u8; 100]).unwrap().share().unwrap();
+    let order = format!("open {}", export.ticket());
+    peer.must(&order);
+    drop(export);
+    let sentence = peer.ask(&order).unwrap_err(); // a warm open obeys too
+    assert!(!sentence.is_empty());
+    assert_eq!(peer.must("sum"), "100"); // what is open stays open
+}
+
+fn what_is_open_outlives_the_sharers_death() {
+    let (context, queue, mut peer) = start();
+    let ticket: Ticket<Buffer<u8>> = peer.must("share 5000 9").parse().unwrap();
+    let opened = context.open(&ticket).unwrap();
+    peer.kill();
+    assert_eq!(opened.to_vec(&queue).unwrap(), [9; 5000]);
+    assert_eq!(context.open(&ticket).unwrap_err().code(), Some(Code::ERROR_INVALID_VALUE));
+}
+
+fn a_dead_sharers_ticket_opens_nothing() {
+    let (context, _, mut peer) = start();
+    let ticket: Ticket<Buffer<u8>> = peer.must("share 10 9").parse().unwrap();
+    peer.kill();
+    let error = context.open(&ticket).unwrap_err();
+    assert_eq!(error.code(), Some(Code::ERROR_INVALID_VALUE));
+    assert!(error.to_string().contains(' '), "no sentence: {error}");
+}
+
+fn physical_memory_is_the_same_in_both() {
+    let (context, queue, mut peer) = start();
+    let memory = PhysicalMemory::shareable(&context, 1 << 20).unwrap();
+    let mapping = memory.map(Rights::ReadWrite).unwrap();
+    let buffer = mapping.buffer::<u8>().unwrap();
+    buffer.fill(&queue, 2).unwrap();
+    let export = memory.share().unwrap();
+    peer.must(&format!("map {}", export.ticket()));
+    assert_eq!(peer.must("sum"), (2 * memory.size()).to_string());
+    peer.must("fill 8");
+    assert!(buffer.to_vec(&queue).unwrap().iter().all(|&byte| byte == 8));
+}
+
+fn work_waits_for_a_signal_of_the_other() {
+    let (context, queue, mut peer) = start();
+    let buffer = Buffer::<u8>::new(&context, 1000).unwrap();
+    buffer.fill(&queue, 1).unwrap();
+    let event = context.create_shared_event().unwrap();
+    let (memory, signal) = (buffer.share().unwrap(), event.share().unwrap());
+    peer.must(&format!("open {}", memory.ticket()));
+    peer.must(&format!("event {}", signal.ticket()));
+    assert_eq!(peer.must("status"), "Complete"); // a fresh event
+
+    let gate = hold(&queue);
+    queue.fill(&buffer, 2).unwrap();
+    queue.signal(&event).unwrap();
+    assert_eq!(peer.must("status"), "Submitted"); // at once, in every process
+    peer.must("wait-then-double"); // submitted there, and waits for us
+    assert_eq!(event.status().unwrap(), Status::Submitted); // which by now stands for the peer's work
+    gate.send(()).unwrap();
+    event.wait().unwrap();
+    assert_eq!(buffer.to_vec(&queue).unwrap(), [[2; 500], [3; 500]].concat());
+}
+
+fn death_of_the_debtor_ends_the_wait() {
+    let (context, queue, mut peer) = start();
+    let ticket: Ticket<Event> = peer.must("owe").parse().unwrap();
+    let event = context.open(&ticket).unwrap();
+    assert_eq!(event.status().unwrap(), Status::Submitted);
+    queue.wait_for(&[&event]).unwrap();
+    let behind = queue.marker().unwrap();
+    peer.kill();
+    let begun = Instant::now();
+    let failed: [Error; 3] =
+        [event.wait().unwrap_err(), behind.wait().unwrap_err(), queue.finish().unwrap_err()];
+    assert!(begun.elapsed() < Duration::from_secs(1), "after {:?}", begun.elapsed());
+    for error in failed {
+        assert_eq!(error.code(), Some(Code::ERROR_IN_EVENT_LIST_EXEC_STATUS), "{error}");
+    }
+    assert_eq!(event.status().unwrap(), Status::Failed);
+}
+
+fn deadline() {
+    let (context, queue, mut peer) = start();
+    let ticket: Ticket<Event> = peer.must("owe").parse().unwrap();
+    let event = context.open(&ticket).unwrap();
+    let timeout = Duration::from_millis(30);
+    assert_eq!(event.wait_timeout(timeout).unwrap_err().kind(), ErrorKind::TimedOut);
+    queue.wait_for(&[&event]).unwrap();
+    assert_eq!(queue.finish_timeout(timeout).unwrap_err().kind(), ErrorKind::TimedOut);
+    peer.must("pay");
+    event.wait().unwrap();
+    queue.finish().unwrap();
+}
+
+fn a_wrong_kind_is_refused_by_name() {
+    let (context, _, mut peer) = start();
+    let event = context.create_shared_event().unwrap().share().unwrap();
+    let sentence = peer.ask(&format!("open {}", event.ticket())).unwrap_err();
+    assert_eq!(sentence, "this ticket is an event; memory was asked for");
+    let memory = PhysicalMemory::shareable(&context, 1).unwrap().share().unwrap();
+    let sentence = peer.ask(&format!("event {}", memory.ticket())).unwrap_err();
+    assert_eq!(sentence, "this ticket is physical memory; an event was asked for");
+}

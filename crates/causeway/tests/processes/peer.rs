@@ -1,0 +1,150 @@
+//! The other process: this test program in a role, and the test's hold on it.
+use causeway::{
+    Buffer, Context, Device, Error, Event, Export, PhysicalMemory, Queue, Result, Rights, Ticket,
+};
+use std::{
+    env,
+    io::{self, BufRead, BufReader, Write},
+    process::{Child, ChildStdin, Command, ExitCode, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+const ROLE: &str = "CAUSEWAY_TEST_PEER";
+
+/// The test's end.
+pub struct Peer {
+    child: Child,
+    orders: ChildStdin,
+    answers: mpsc::Receiver<String>,
+}
+impl Peer {
+    pub fn start() -> Self {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.env(ROLE, "1").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (orders, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (to, answers) = mpsc::channel();
+        thread::spawn(move || {
+            BufReader::new(from)
+                .lines()
+                .map_while(|line| to.send(line.unwrap()).ok())
+                .for_each(drop);
+        });
+        Self { child, orders, answers }
+    }
+    /// What it answers, or the sentence of its error.
+    pub fn ask(&mut self, order: &str) -> Result<String, String> {
+        writeln!(self.orders, "{order}").unwrap();
+        let answer = self.answers.recv_timeout(Duration::from_secs(60)).unwrap();
+        match answer.split_once(' ').unwrap() {
+            ("ok", answer) => Ok(answer.to_owned()),
+            (_, sentence) => Err(sentence.to_owned()),
+        }
+    }
+    #[track_caller]
+    pub fn must(&mut self, order: &str) -> String {
+        self.ask(order).unwrap_or_else(|sentence| panic!("{order}: {sentence}"))
+    }
+    /// Kills it and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn is_role() -> bool {
+    env::var_os(ROLE).is_some()
+}
+
+/// Takes orders until the test is gone.
+pub fn serve() -> ExitCode {
+    let context = Context::new(&Device::first().unwrap()).unwrap();
+    let queue = Queue::new(&context).unwrap();
+    let mut role =
+        Role { context, queue, buffer: None, event: None, exports: Vec::new(), debt: None };
+    for order in io::stdin().lines() {
+        let order = order.unwrap();
+        let (verb, argument) = order.split_once(' ').unwrap_or((&order, ""));
+        match role.obey(verb, argument) {
+            Ok(answer) => println!("ok {answer}"),
+            Err(error) => println!("error {error}"),
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+struct Role {
+    context: Context,
+    queue: Queue,
+    buffer: Option<Buffer<u8>>,
+    event: Option<Event>,
+    exports: Vec<Export<Buffer<u8>>>,
+    debt: Option<(mpsc::Sender<()>, Export<Event>)>,
+}
+impl Role {
+    fn buffer(&self) -> &Buffer<u8> {
+        self.buffer.as_ref().expect("opened")
+    }
+    fn event(&self) -> &Event {
+        self.event.as_ref().expect("opened")
+    }
+    fn obey(&mut self, verb: &str, argument: &str) -> Result<String> {
+        match verb {
+            "open" => self.buffer = Some(self.context.open(&argument.parse()?)?),
+            "map" => {
+                let ticket: Ticket<PhysicalMemory> = argument.parse()?;
+                let mapping = self.context.open(&ticket)?.map(Rights::ReadWrite)?;
+                self.buffer = Some(mapping.buffer()?);
+            }
+            "event" => self.event = Some(self.context.open(&argument.parse()?)?),
+            "sum" => {
+                let bytes = self.buffer().to_vec(&self.queue)?;
+                return Ok(bytes.iter().map(|&byte| usize::from(byte)).sum::<usize>().to_string());
+            }
+            "fill" => self.buffer().fill(&self.queue, argument.parse().expect("a number"))?,
+            "status" => return Ok(format!("{:?}", self.event().status()?)),
+            "wait-then-double" => {
+                self.queue.wait_for(&[self.event()])?;
+                let half = self.buffer().len() / 2;
+                self.queue.fill(&self.buffer().slice(half..)?, 3)?;
+                self.queue.signal(self.event())?;
+            }
+            "share" => return self.share(argument),
+            "owe" => return self.owe(),
+            "pay" => drop(self.debt.as_ref().map(|(gate, _)| gate.send(()))),
+            other => panic!("no such order: {other}"),
+        }
+        Ok("done".to_owned())
+    }
+    fn share(&mut self, argument: &str) -> Result<String, Error> {
+        let (len, value) = argument.split_once(' ').expect("two numbers");
+        let buffer = Buffer::new(&self.context, len.parse().expect("a number"))?;
+        buffer.fill(&self.queue, value.parse::<u8>().expect("a number"))?;
+        let export = buffer.share()?;
+        let text = export.ticket().to_string();
+        self.exports.push(export);
+        Ok(text)
+    }
+    /// A signal that is submitted and not given until `pay`.
+    fn owe(&mut self) -> Result<String, Error> {
+        let (open, opened) = mpsc::channel();
+        let task = move || {
+            let _ = opened.recv();
+        };
+        self.queue.host_task(task)?;
+        let event = self.context.create_shared_event()?;
+        self.queue.signal(&event)?;
+        let export = event.share()?;
+        let text = export.ticket().to_string();
+        self.debt = Some((open, export));
+        Ok(text)
+    }
+}

@@ -1,0 +1,164 @@
+//! Failures: a code for C, a sentence for people; and `enter`, the one way out of Rust.
+pub use crate::error_code::ErrorCode;
+use crate::log;
+use std::{
+    any::Any,
+    borrow::Cow,
+    cell::RefCell,
+    ffi::CString,
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+use ur_sys::{ur_logger_level_t, ur_result_t};
+
+/// A failure: the code C callers see, and what else we knew when it happened.
+#[derive(Debug)]
+pub struct Error {
+    code: ErrorCode,
+    detail: Option<Box<Detail>>,
+}
+
+#[derive(Debug)]
+struct Detail {
+    message: Cow<'static, str>,
+    native: Option<i32>,
+}
+
+/// What an entry comes to.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl From<ErrorCode> for Error {
+    fn from(code: ErrorCode) -> Self {
+        Self { code, detail: None }
+    }
+}
+
+impl Error {
+    /// A failure with a sentence: what happened and what to do.
+    pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, detail: Some(Box::new(Detail { message: message.into(), native: None })) }
+    }
+    /// Adds the driver's own status, or errno where the kernel is the driver.
+    #[must_use]
+    pub fn native(mut self, status: i32) -> Self {
+        match &mut self.detail {
+            Some(detail) => detail.native = Some(status),
+            none => {
+                let message = self.code.to_string().into();
+                *none = Some(Box::new(Detail { message, native: Some(status) }));
+            }
+        }
+        self
+    }
+    /// The code C callers see.
+    pub const fn code(&self) -> ErrorCode {
+        self.code
+    }
+    /// The same failure under another code, where an entry documents its own.
+    #[must_use]
+    pub fn with_code(mut self, code: ErrorCode) -> Self {
+        self.code = code;
+        self
+    }
+    /// The driver's own status, if one was noted; errno where the kernel is the driver.
+    pub fn native_status(&self) -> Option<i32> {
+        self.detail.as_ref()?.native
+    }
+    /// What an entry without an implementation answers.
+    ///
+    /// # Errors
+    /// Always `UNSUPPORTED_FEATURE`, naming `what`.
+    pub fn unsupported<T>(what: &'static str) -> Result<T> {
+        Err(Self::new(
+            ErrorCode::UnsupportedFeature,
+            format!("{what} is not supported by this adapter"),
+        ))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.detail {
+            Some(d) => match d.native {
+                Some(n) => write!(f, "{} ({}, driver status {n})", d.message, self.code),
+                None => write!(f, "{} ({})", d.message, self.code),
+            },
+            None => write!(f, "{}", self.code),
+        }
+    }
+}
+impl std::error::Error for Error {}
+
+/// What `urAdapterGetLastError` lends until the thread's next failure.
+struct Last {
+    error: Error,
+    sentence: CString,
+}
+thread_local! { static LAST: RefCell<Option<Last>> = const { RefCell::new(None) }; }
+
+/// The one way out of Rust: a code for the caller; the detail for the logger and for
+/// `urAdapterGetLastError`. Nothing unwinds past it, not even in a thread's last moments.
+pub fn enter(body: impl FnOnce() -> Result<()>) -> ur_result_t {
+    let error = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => return ur_result_t::SUCCESS,
+        Ok(Err(error)) => error,
+        Err(panic) => Error::new(ErrorCode::Unknown, format!("panicked: {}", discard(panic))),
+    };
+    let code = ur_result_t::from(error.code);
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| keep(error))) {
+        discard(panic);
+    }
+    code
+}
+/// Logs `error` and keeps it, unless this thread's storage is gone or in use further up.
+fn keep(error: Error) {
+    log::say(ur_logger_level_t::ERROR, &error);
+    let sentence = CString::new(error.to_string().replace('\0', " ")).unwrap_or_default();
+    let _ = LAST.try_with(|last| {
+        last.try_borrow_mut().map(|mut last| *last = Some(Last { error, sentence }))
+    });
+}
+/// What a panic said. Dropping what it carried may panic in turn; that one is leaked.
+fn discard(panic: Box<dyn Any + Send>) -> String {
+    let said = panic.downcast_ref::<&str>().map(|s| (*s).to_string());
+    let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(again);
+    }
+    said.unwrap_or_else(|| "(no message)".into())
+}
+/// The sentence of this thread's last failure.
+pub fn last_error() -> Option<String> {
+    LAST.try_with(|last| last.try_borrow().ok()?.as_ref().map(|l| l.error.to_string())).ok()?
+}
+/// What `urAdapterGetLastError` answers: a C string that lives until this thread's next
+/// failure, and the driver's status (0 if the failure had none).
+pub fn last_error_for_c() -> Option<(*const std::ffi::c_char, i32)> {
+    LAST.try_with(|last| {
+        let last = last.try_borrow().ok()?;
+        last.as_ref().map(|l| (l.sentence.as_ptr(), l.error.native_status().unwrap_or(0)))
+    })
+    .ok()?
+}
+
+impl From<ur_ipc::Error> for Error {
+    /// Codes as the sharing entries document them; whatever they do not name is `INVALID_VALUE`.
+    fn from(error: ur_ipc::Error) -> Self {
+        use ur_ipc::ErrorKind as K;
+        let code = match error.kind() {
+            K::TooManyDescriptors | K::TooManyMappings | K::Full => ErrorCode::OutOfResources,
+            K::NoMemory => ErrorCode::OutOfHostMemory,
+            K::KernelLacks | K::Unsupported => ErrorCode::UnsupportedFeature,
+            K::Forked => ErrorCode::Uninitialized,
+            K::Directory => ErrorCode::OutOfResources,
+            _ => ErrorCode::InvalidValue,
+        };
+        let new = Self::new(code, error.to_string());
+        match error.errno() {
+            Some(errno) => new.native(errno),
+            None => new,
+        }
+    }
+}
+
+const _: () = assert!(size_of::<Result<()>>() == 16);

@@ -1,0 +1,441 @@
+//! Pools of USM for any adapter: blocks cut from chunks of a [`Source`], best fit first. Addresses
+//! only: the memory itself is never touched. A block that is given back is used again once the
+//! commands enqueued before have [`Passed`]. What memory is, and whom it was shared with, is the
+//! adapter's.
+use crate::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// A moment in the work of a device or of some queues.
+pub trait Passed: Send {
+    /// Whether all commands enqueued before it have ended. Never waits.
+    fn passed(&self) -> bool;
+}
+
+/// Memory in one piece, as the driver gives it.
+pub trait Chunk: Send + Sync {
+    /// Where it starts.
+    fn base(&self) -> UsmPtr;
+    /// How long it is.
+    fn bytes(&self) -> usize;
+}
+
+/// Where a pool's chunks come from and go to. Called without any lock of the pool's.
+pub trait Source: Send + Sync {
+    /// What it hands out.
+    type Chunk: Chunk;
+    /// What tells when freed memory is out of use.
+    type Passed: Passed;
+    /// A chunk of at least `bytes` at a multiple of `align`, a power of two.
+    ///
+    /// # Errors
+    /// The driver's own: out of memory, most of all.
+    fn chunk(&self, bytes: usize, align: usize) -> Result<Self::Chunk>;
+    /// Takes a chunk back which nothing may touch before all of `after` have passed.
+    fn give_back(&self, chunk: Arc<Self::Chunk>, after: Vec<Self::Passed>);
+}
+
+/// How a pool deals with its source; all in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Blocks start at multiples of this power of two, and take multiples of it.
+    pub grain: usize,
+    /// Larger blocks have a chunk of their own, which goes back with them.
+    pub poolable: usize,
+    /// The least to ask the source for.
+    pub chunk: usize,
+    /// Chunks out of use stay, up to this much in all.
+    pub keep: usize,
+    /// The pool never holds more than this.
+    pub maximum: usize,
+}
+impl Default for Limits {
+    fn default() -> Self {
+        Self { grain: 64, poolable: 1 << 20, chunk: 2 << 20, keep: 32 << 20, maximum: usize::MAX }
+    }
+}
+
+/// What a pool holds, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Statistics {
+    /// Memory from the source.
+    pub reserved: usize,
+    /// The most that `reserved` ever was.
+    pub reserved_high: usize,
+    /// Memory in blocks, those included whose commands have not passed.
+    pub used: usize,
+    /// The most that `used` ever was.
+    pub used_high: usize,
+}
+impl Statistics {
+    fn reserve(&mut self, bytes: usize) {
+        self.reserved += bytes;
+        self.reserved_high = self.reserved_high.max(self.reserved);
+    }
+    fn take(&mut self, bytes: usize) {
+        self.used += bytes;
+        self.used_high = self.used_high.max(self.used);
+    }
+}
+
+/// Which part of which chunk.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    chunk: u64,
+    offset: usize,
+    bytes: usize,
+}
+
+/// A chunk and the parts of it that no block has: offset and length, never two in a row.
+struct Cut<C> {
+    chunk: Arc<C>,
+    free: BTreeMap<usize, usize>,
+    /// Made for one block, with which it goes.
+    alone: bool,
+}
+impl<C: Chunk> Cut<C> {
+    fn is_unused(&self) -> bool {
+        self.free.get(&0) == Some(&self.chunk.bytes())
+    }
+}
+
+struct State<S: Source> {
+    cuts: BTreeMap<u64, Cut<S::Chunk>>,
+    /// The free parts of all chunks that are not alone, shortest first: length, chunk, offset.
+    spans: BTreeSet<(usize, u64, usize)>,
+    waiting: Vec<(S::Passed, Place)>,
+    next: u64,
+    limits: Limits,
+    statistics: Statistics,
+}
+
+/// Chunks on their way back, to be handed over once the pool's lock is free.
+type Leaving<S> = Vec<(Arc<<S as Source>::Chunk>, Vec<<S as Source>::Passed>)>;
+
+impl<S: Source> State<S> {
+    /// Cuts `bytes` at a multiple of `align` from the shortest part that has them.
+    fn cut(&mut self, bytes: usize, align: usize) -> Option<(Arc<S::Chunk>, Place)> {
+        let fits = |&&(length, chunk, offset): &&(usize, u64, usize)| {
+            let start = self.cuts[&chunk].chunk.base().addr() + offset;
+            start.next_multiple_of(align) - start + bytes <= length
+        };
+        let &(length, id, offset) = self.spans.range((bytes, 0, 0)..).find(fits)?;
+        let chunk = Arc::clone(&self.cuts[&id].chunk);
+        let start = chunk.base().addr() + offset;
+        let lead = start.next_multiple_of(align) - start;
+        self.remove(id, offset, length);
+        self.insert(id, offset, lead);
+        self.insert(id, offset + lead + bytes, length - lead - bytes);
+        self.statistics.take(bytes);
+        Some((chunk, Place { chunk: id, offset: offset + lead, bytes }))
+    }
+    fn insert(&mut self, id: u64, offset: usize, length: usize) {
+        if length == 0 {
+            return;
+        }
+        let cut = self.cuts.get_mut(&id).expect("a chunk stays while it has blocks");
+        cut.free.insert(offset, length);
+        if !cut.alone {
+            self.spans.insert((length, id, offset));
+        }
+    }
+    fn remove(&mut self, id: u64, offset: usize, length: usize) {
+        let cut = self.cuts.get_mut(&id).expect("a chunk stays while it has blocks");
+        cut.free.remove(&offset);
+        self.spans.remove(&(length, id, offset));
+    }
+    /// Takes in a chunk, all of it free.
+    fn adopt(&mut self, chunk: S::Chunk, alone: bool) -> u64 {
+        let (id, bytes) = (self.next, chunk.bytes());
+        self.next += 1;
+        self.cuts.insert(id, Cut { chunk: Arc::new(chunk), free: BTreeMap::new(), alone });
+        self.insert(id, 0, bytes);
+        self.statistics.reserve(bytes);
+        id
+    }
+    /// Joins a part with its free neighbours; the chunk leaves if it is not worth keeping.
+    fn put(&mut self, place: Place, leaving: &mut Leaving<S>) {
+        let Place { chunk: id, mut offset, mut bytes } = place;
+        self.statistics.used -= bytes;
+        let cut = &self.cuts[&id];
+        let before = cut.free.range(..offset).next_back().map(|(&o, &l)| (o, l));
+        let after = cut.free.get(&(offset + bytes)).copied();
+        if let Some(length) = after {
+            self.remove(id, offset + bytes, length);
+            bytes += length;
+        }
+        if let Some((start, length)) = before.filter(|(start, length)| start + length == offset) {
+            self.remove(id, start, length);
+            (offset, bytes) = (start, bytes + length);
+        }
+        self.insert(id, offset, bytes);
+        let alone = self.cuts[&id].alone;
+        if self.cuts[&id].is_unused() && (alone || self.statistics.reserved > self.limits.keep) {
+            leaving.extend(self.release(id).map(|chunk| (chunk, Vec::new())));
+        }
+    }
+    /// Lets an unused chunk go.
+    fn release(&mut self, id: u64) -> Option<Arc<S::Chunk>> {
+        let cut = self.cuts.remove(&id)?;
+        let bytes = cut.chunk.bytes();
+        self.spans.remove(&(bytes, id, 0));
+        self.statistics.reserved -= bytes;
+        Some(cut.chunk)
+    }
+    /// Puts back what commands have passed.
+    fn sweep(&mut self, leaving: &mut Leaving<S>) {
+        let mut at = 0;
+        while at < self.waiting.len() {
+            match self.waiting[at].0.passed() {
+                true => {
+                    let (_, place) = self.waiting.swap_remove(at);
+                    self.put(place, leaving);
+                }
+                false => at += 1,
+            }
+        }
+    }
+    /// Lets unused chunks go as long as `keep` bytes stay.
+    fn trim(&mut self, keep: usize, leaving: &mut Leaving<S>) {
+        let unused = self.cuts.iter().filter(|(_, cut)| cut.is_unused());
+        let unused: Vec<_> = unused.map(|(&id, cut)| (id, cut.chunk.bytes())).collect();
+        for (id, bytes) in unused {
+            if self.statistics.reserved - bytes >= keep {
+                leaving.extend(self.release(id).map(|chunk| (chunk, Vec::new())));
+            }
+        }
+    }
+}
+
+/// Memory of one kind, on one device, in blocks of any size.
+pub struct Pool<S: Source> {
+    source: S,
+    state: Mutex<State<S>>,
+}
+
+impl<S: Source> Pool<S> {
+    /// An empty pool over `source`.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a grain that is no power of two.
+    pub fn new(source: S, limits: Limits) -> Result<Arc<Self>> {
+        if !limits.grain.is_power_of_two() {
+            return Err(Error::new(ErrorCode::InvalidValue, "a pool's grain is a power of two"));
+        }
+        let (cuts, spans, waiting) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+        let statistics = Statistics::default();
+        let state = Mutex::new(State { cuts, spans, waiting, next: 0, limits, statistics });
+        Ok(Arc::new(Self { source, state }))
+    }
+    fn state(&self) -> MutexGuard<'_, State<S>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Runs `work` under the lock, then hands over what leaves.
+    fn with<R>(&self, work: impl FnOnce(&mut State<S>, &mut Leaving<S>) -> R) -> R {
+        let mut leaving = Vec::new();
+        let result = work(&mut self.state(), &mut leaving);
+        for (chunk, after) in leaving {
+            self.source.give_back(chunk, after);
+        }
+        result
+    }
+
+    /// A block of at least `bytes` (of a grain, if 0) at a multiple of `align`, a power of two.
+    ///
+    /// # Errors
+    /// `OUT_OF_RESOURCES` at the pool's maximum, else the source's own.
+    pub fn take(self: &Arc<Self>, bytes: usize, align: usize) -> Result<Block<S>> {
+        let (limits, cut) = self.with(|state, leaving| {
+            state.sweep(leaving);
+            let limits = state.limits;
+            let bytes = bytes.max(1).checked_next_multiple_of(limits.grain);
+            let pooled = bytes.filter(|&bytes| bytes <= limits.poolable);
+            (limits, pooled.and_then(|bytes| state.cut(bytes, align.max(limits.grain))))
+        });
+        if let Some((chunk, place)) = cut {
+            return Ok(self.block(chunk, place));
+        }
+        let too_large = || Error::new(ErrorCode::InvalidUsmSize, "no memory has as many bytes");
+        let rounded = bytes.max(1).checked_next_multiple_of(limits.grain).ok_or_else(too_large)?;
+        let align = align.max(limits.grain);
+        let alone = rounded > limits.poolable;
+        let fresh =
+            self.chunk(if alone { rounded } else { rounded.max(limits.chunk) }, rounded, align)?;
+        let cut = self.with(|state, leaving| {
+            let fits =
+                fresh.bytes() <= state.limits.maximum.saturating_sub(state.statistics.reserved);
+            if !fits {
+                leaving.push((Arc::new(fresh), Vec::new()));
+                return Err(full(state));
+            }
+            let id = state.adopt(fresh, alone);
+            if alone {
+                let chunk = Arc::clone(&state.cuts[&id].chunk);
+                let bytes = chunk.bytes();
+                state.remove(id, 0, bytes);
+                state.statistics.take(bytes);
+                return Ok((chunk, Place { chunk: id, offset: 0, bytes }));
+            }
+            state.cut(rounded, align).ok_or_else(|| {
+                Error::new(ErrorCode::OutOfResources, "the source of a pool gave a chunk too small")
+            })
+        });
+        cut.map(|(chunk, place)| self.block(chunk, place))
+    }
+    /// A chunk of `wished` bytes, or, with what is unused given back, of the `needed` ones.
+    fn chunk(&self, wished: usize, needed: usize, align: usize) -> Result<S::Chunk> {
+        let room = self.with(|state, leaving| {
+            let room =
+                |state: &State<S>| state.limits.maximum.saturating_sub(state.statistics.reserved);
+            if room(state) < wished {
+                state.trim(0, leaving);
+            }
+            match room(state) {
+                room if room < needed => Err(full(state)),
+                room => Ok(room),
+            }
+        })?;
+        self.source.chunk(wished.min(room), align).or_else(|_| {
+            self.trim_to(0);
+            self.source.chunk(needed, align)
+        })
+    }
+    fn block(self: &Arc<Self>, chunk: Arc<S::Chunk>, place: Place) -> Block<S> {
+        Block { held: Some(Held { pool: Arc::clone(self), chunk, place }) }
+    }
+
+    /// Gives unused chunks back to the source as long as `keep` bytes stay in the pool.
+    pub fn trim_to(&self, keep: usize) {
+        self.with(|state, leaving| {
+            state.sweep(leaving);
+            state.trim(keep, leaving);
+        });
+    }
+    /// What the pool holds now.
+    pub fn statistics(&self) -> Statistics {
+        self.with(|state, leaving| {
+            state.sweep(leaving);
+            state.statistics
+        })
+    }
+    /// The limits now.
+    pub fn limits(&self) -> Limits {
+        self.state().limits
+    }
+    /// Sets how much stays when it is out of use; what is above goes at once.
+    pub fn set_keep(&self, keep: usize) {
+        self.with(|state, leaving| {
+            state.limits.keep = keep;
+            state.sweep(leaving);
+            state.trim(keep, leaving);
+        });
+    }
+    /// Sets the most that the pool may hold; what it holds already stays.
+    pub fn set_maximum(&self, maximum: usize) {
+        self.state().limits.maximum = maximum;
+    }
+    /// Where the chunks come from.
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+}
+fn full<S: Source>(state: &State<S>) -> Error {
+    Error::new(
+        ErrorCode::OutOfResources,
+        format!(
+            "the pool holds {} of at most {} bytes: free blocks of it, or raise its maximum",
+            state.statistics.reserved, state.limits.maximum
+        ),
+    )
+}
+impl<S: Source> Drop for Pool<S> {
+    /// No block is left: each holds its pool. Commands may still use what is waiting.
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut after: BTreeMap<u64, Vec<S::Passed>> = BTreeMap::new();
+        for (passed, place) in state.waiting.drain(..) {
+            after.entry(place.chunk).or_default().push(passed);
+        }
+        for (id, cut) in std::mem::take(&mut state.cuts) {
+            self.source.give_back(cut.chunk, after.remove(&id).unwrap_or_default());
+        }
+    }
+}
+impl<S: Source> fmt::Debug for Pool<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pool({:?})", self.state().statistics)
+    }
+}
+
+/// A part of a chunk. Dropped, it is free to be used again at once; see also [`Block::give_back`].
+pub struct Block<S: Source> {
+    held: Option<Held<S>>,
+}
+struct Held<S: Source> {
+    chunk: Arc<S::Chunk>,
+    pool: Arc<Pool<S>>,
+    place: Place,
+}
+impl<S: Source> Block<S> {
+    fn held(&self) -> &Held<S> {
+        self.held.as_ref().expect("only dropping and giving back take it")
+    }
+    /// Where it starts in its chunk.
+    pub fn offset(&self) -> usize {
+        self.held().place.offset
+    }
+    /// How long it is: what was asked for, rounded up.
+    pub fn bytes(&self) -> usize {
+        self.held().place.bytes
+    }
+    /// Its address.
+    ///
+    /// # Errors
+    /// None for chunks that lie within the address space.
+    pub fn base(&self) -> Result<UsmPtr> {
+        let held = self.held();
+        held.chunk.base().offset(held.place.offset)
+    }
+    /// What it was cut from.
+    pub fn chunk(&self) -> &S::Chunk {
+        &self.held().chunk
+    }
+    /// The pool it is from.
+    pub fn pool(&self) -> &Arc<Pool<S>> {
+        &self.held().pool
+    }
+    /// The block may be used again once `passed` has passed.
+    pub fn give_back(mut self, passed: S::Passed) {
+        let Some(Held { chunk, pool, place }) = self.held.take() else { return };
+        drop(chunk);
+        pool.with(|state, leaving| {
+            state.sweep(leaving);
+            match passed.passed() {
+                true => state.put(place, leaving),
+                false => state.waiting.push((passed, place)),
+            }
+        });
+    }
+}
+impl<S: Source> Drop for Block<S> {
+    fn drop(&mut self) {
+        if let Some(Held { chunk, pool, place }) = self.held.take() {
+            drop(chunk); // a chunk that leaves is its source's alone
+            pool.with(|state, leaving| state.put(place, leaving));
+        }
+    }
+}
+impl<S: Source> fmt::Debug for Block<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Block({:?})", self.held().place)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+//! What a command is made of: what must come first, what it does, what it signals. When it runs
+//! is its queue's affair.
+use super::completion::{Completion, Failure, Reusable, Status};
+use crate::cpu::native::{self, Rows};
+use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+};
+use ur_ipc::arena::{Counter, Debt, Progress, Slot};
+
+/// Something a command waits for, captured when the command was submitted.
+#[derive(Clone, Debug)]
+pub(crate) enum Dependency {
+    /// A command of this process.
+    Local(Arc<Completion>),
+    /// A signal that whoever signalled a shared event owes, here or in another process.
+    Shared(Debt),
+}
+impl Dependency {
+    /// How it ended; `None` while it has not.
+    pub(crate) fn outcome(&self) -> Option<Result<(), Failure>> {
+        match self {
+            Self::Local(completion) => completion.outcome(),
+            Self::Shared(debt) => ended(debt.progress()),
+        }
+    }
+    /// How far it has come. A shared one never shows that it runs.
+    pub(crate) fn status(&self) -> Status {
+        match self {
+            Self::Local(completion) => completion.status(),
+            Self::Shared(debt) => match debt.progress() {
+                Progress::Pending => Status::Submitted,
+                Progress::Complete => Status::Complete,
+                Progress::Failed => Status::Failed,
+            },
+        }
+    }
+    /// Sleeps until it has ended; how it did.
+    ///
+    /// # Errors
+    /// Why it failed.
+    pub(crate) fn wait(&self) -> Result<(), Failure> {
+        match self {
+            Self::Local(completion) => completion.wait(),
+            Self::Shared(debt) => {
+                ended(debt.wait(None)).expect("a wait without a deadline ends when its debt does")
+            }
+        }
+    }
+}
+/// A debt's progress as an outcome; `None` while it is pending.
+pub(super) fn ended(progress: Progress) -> Option<Result<(), Failure>> {
+    match progress {
+        Progress::Pending => None,
+        Progress::Complete => Some(Ok(())),
+        Progress::Failed => Some(Err(Failure::debtor_gone())),
+    }
+}
+
+/// The dependencies that had not ended when a command was submitted. One takes no allocation.
+#[derive(Debug, Default)]
+pub(super) struct Dependencies {
+    first: Option<Dependency>,
+    rest: Vec<Dependency>,
+}
+impl Dependencies {
+    /// # Errors
+    /// `IN_EVENT_LIST_EXEC_STATUS` if one has failed already.
+    pub(super) fn gather(all: impl IntoIterator<Item = Dependency>) -> Result<Self> {
+        let mut pending = Self::default();
+        for one in all {
+            match one.outcome() {
+                Some(Ok(())) => {}
+                Some(Err(why)) => return Err(failed(&why)),
+                None if pending.first.is_none() => pending.first = Some(one),
+                None => pending.rest.push(one),
+            }
+        }
+        Ok(pending)
+    }
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Dependency> {
+        self.first.iter().chain(&self.rest)
+    }
+}
+
+/// What C is told of a failed command that somebody waits for or depends on.
+pub(crate) fn failed(why: &Failure) -> Error {
+    Error::new(ErrorCode::InEventListExecStatus, why.to_string())
+}
+
+/// The bytes of a fill; up to 16 take no allocation.
+#[derive(Clone, Debug)]
+pub(crate) enum Pattern {
+    /// So many of the array.
+    Short(u8, [u8; 16]),
+    /// More than 16.
+    Long(Box<[u8]>),
+}
+impl Pattern {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        let mut short = [0; 16];
+        match short.get_mut(..bytes.len()) {
+            Some(start) => {
+                start.copy_from_slice(bytes);
+                Self::Short(bytes.len() as u8, short)
+            }
+            None => Self::Long(bytes.into()),
+        }
+    }
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Short(count, bytes) => &bytes[..usize::from(*count)],
+            Self::Long(bytes) => bytes,
+        }
+    }
+}
+
+/// What a command does.
+pub(crate) enum Work {
+    /// Nothing: its place in the order is its use.
+    Barrier,
+    /// Copies bytes; the ranges may overlap.
+    Copy { to: UsmPtr, from: UsmPtr, bytes: usize },
+    /// Repeats a pattern; `bytes` is a multiple of its length.
+    Fill { to: UsmPtr, pattern: Pattern, bytes: usize },
+    /// Copies rows.
+    Copy2d { to: Rows, from: Rows, width: usize, height: usize },
+    /// Fills rows; `width` is a multiple of the pattern's length.
+    Fill2d { to: Rows, pattern: Pattern, width: usize, height: usize },
+    /// Anything else.
+    Call(Box<dyn FnOnce() -> Result<()> + Send>),
+}
+
+/// So few bytes are copied by the calling thread sooner than another one is woken.
+const QUICK_BYTES: usize = 16 << 10;
+
+impl Work {
+    /// Whether handing it to another thread costs more than doing it.
+    pub(super) fn is_quick(&self) -> bool {
+        match self {
+            Self::Barrier => true,
+            Self::Copy { bytes, .. } | Self::Fill { bytes, .. } => *bytes <= QUICK_BYTES,
+            Self::Copy2d { width, height, .. } | Self::Fill2d { width, height, .. } => {
+                width.checked_mul(*height).is_some_and(|bytes| bytes <= QUICK_BYTES)
+            }
+            Self::Call(_) => false,
+        }
+    }
+    /// Does it, on this thread.
+    pub(super) fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::Barrier => {}
+            Self::Copy { to, from, bytes } => native::copy(to, from, bytes),
+            Self::Fill { to, pattern, bytes } => native::fill(to, pattern.bytes(), bytes),
+            Self::Copy2d { to, from, width, height } => native::copy_2d(to, from, width, height),
+            Self::Fill2d { to, pattern, width, height } => {
+                native::fill_2d(to, pattern.bytes(), width, height);
+            }
+            Self::Call(call) => return run_call(call),
+        }
+        Ok(())
+    }
+}
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Barrier => "Barrier",
+            Self::Copy { .. } => "Copy",
+            Self::Fill { .. } => "Fill",
+            Self::Copy2d { .. } => "Copy2d",
+            Self::Fill2d { .. } => "Fill2d",
+            Self::Call(_) => "Call",
+        })
+    }
+}
+/// A panic ends the command, not the thread that all later commands need.
+fn run_call(call: Box<dyn FnOnce() -> Result<()> + Send>) -> Result<(), Failure> {
+    match std::panic::catch_unwind(AssertUnwindSafe(call)) {
+        Ok(done) => done.map_err(|error| Failure::new(error.to_string())),
+        Err(panic) => {
+            // Dropping what it carries may panic in turn; a leak is the lesser harm.
+            std::mem::forget(panic);
+            Err(Failure::new("a command panicked; its other effects are unknown"))
+        }
+    }
+}
+
+/// An event that a command signals when it is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Signal<'call> {
+    /// None.
+    None,
+    /// A reusable event of this process.
+    Local(&'call Reusable),
+    /// One that other processes share.
+    Shared(&'call Slot),
+}
+
+/// A value owed to a shared event.
+#[derive(Clone, Debug)]
+pub(super) struct Owed {
+    pub(super) counter: Arc<Counter>,
+    pub(super) value: u64,
+}
+
+/// One command, as it is handed to a queue.
+#[derive(Debug)]
+pub(crate) struct Submission<'call> {
+    /// What it does.
+    pub(crate) work: Work,
+    /// What it signals. Signalling commands order everything before and after.
+    pub(crate) signal: Signal<'call>,
+    /// Where it stands among its queue's commands.
+    pub(crate) order: Order,
+    /// Whether its times will be asked for although its queue does not note them.
+    pub(crate) profiled: bool,
+    /// Whether somebody will ask how far it has come.
+    pub(crate) want: bool,
+}
+impl Submission<'_> {
+    /// A command without an event, free among others.
+    pub(crate) fn new(work: Work) -> Self {
+        Self { work, signal: Signal::None, order: Order::Free, profiled: false, want: false }
+    }
+}
+
+/// Where a command stands in an out-of-order queue. In an in-order one all are `Both`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    /// After its dependencies and the last barrier.
+    Free,
+    /// After all earlier commands too.
+    AfterAll,
+    /// After all earlier commands and before all later ones: a barrier.
+    Both,
+}

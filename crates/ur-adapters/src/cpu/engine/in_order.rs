@@ -1,0 +1,288 @@
+//! An in-order queue: a lane of commands and one thread that does them one after the other. The
+//! thread itself waits for what a command depends on, so that a hop from another process to the
+//! next command takes one wake-up and no more. With nothing pending, quick commands are done by
+//! the thread that submits them.
+use super::{
+    command::{Dependencies, Dependency, Owed, Signal, Submission, Work},
+    completion::{Completion, Failure, Profile},
+    counters::Counters,
+    passage::{Passage, Passed, passage},
+    spin,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError, locked},
+    thread,
+};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+use ur_adapter::error::Result;
+
+/// How long the thread looks for the next command before it sleeps.
+const LINGER: Duration = Duration::from_micros(10);
+
+#[derive(Debug)]
+struct Command {
+    number: u64,
+    dependencies: Dependencies,
+    work: Work,
+    owed: Option<Owed>,
+    completion: Option<Arc<Completion>>,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    pending: VecDeque<Command>,
+    counters: Counters,
+    /// There is a thread.
+    started: bool,
+    /// The thread sleeps and has to be woken.
+    asleep: bool,
+    /// The queue was dropped: the thread ends when nothing is pending.
+    closed: bool,
+    /// A failure that `finish` has not told yet.
+    untold: Option<Failure>,
+}
+
+/// What the queue and its thread share.
+#[derive(Debug)]
+struct Shared {
+    passage: Arc<Passage>,
+    lane: Mutex<Lane>,
+    arrival: Condvar,
+}
+
+/// The queue itself; dropping it lets pending commands finish in the background.
+#[derive(Debug)]
+pub(super) struct InOrder {
+    shared: Arc<Shared>,
+    profiling: bool,
+}
+
+impl InOrder {
+    pub(super) fn new(context: usize, profiling: bool) -> Self {
+        let (lane, arrival) = Default::default();
+        Self { shared: Arc::new(Shared { passage: passage(context), lane, arrival }), profiling }
+    }
+    pub(super) fn passed(&self) -> Passed {
+        Passed::of(&self.shared.passage)
+    }
+    pub(super) fn is_idle(&self) -> bool {
+        self.shared.passage.is_idle()
+    }
+    /// Waits for all commands submitted so far.
+    ///
+    /// # Errors
+    /// Why one failed, once for each failure.
+    pub(super) fn finish(&self) -> Result<(), Failure> {
+        let passage = &self.shared.passage;
+        passage.wait_for(passage.submitted());
+        self.shared.lock().untold.take().map_or(Ok(()), Err)
+    }
+    /// Hands over one command. Everything that can fail happens before the event is signalled.
+    pub(super) fn submit(
+        &self,
+        dependencies: impl IntoIterator<Item = Dependency>,
+        submission: Submission<'_>,
+    ) -> Result<Option<Arc<Completion>>> {
+        let dependencies = Dependencies::gather(dependencies)?;
+        let completion = completion_for(&submission, self.profiling);
+        let mut fresh = None;
+        let (mut lane, counter) = loop {
+            let mut lane = self.shared.lock();
+            let Signal::Shared(slot) = submission.signal else { break (lane, None) };
+            match lane.counters.get(slot.arena(), &mut fresh) {
+                Some(counter) => break (lane, Some(counter)),
+                None => {
+                    drop(lane); // the arena may have to ask another process
+                    fresh = Some(slot.arena().take_counter()?);
+                }
+            }
+        };
+        let quick = dependencies.is_empty()
+            && submission.work.is_quick()
+            && self.shared.passage.is_idle();
+        if !quick && !lane.started {
+            self.start()?;
+            lane.started = true;
+        }
+        let owed = counter.map(|counter| Owed { value: counter.reserve(), counter });
+        if quick {
+            self.shared.do_now(lane, submission, owed, completion.as_ref());
+        } else {
+            self.shared.leave(lane, dependencies, submission, owed, completion.clone());
+        }
+        Ok(completion)
+    }
+    fn start(&self) -> Result<()> {
+        let shared = Arc::clone(&self.shared);
+        thread::start("ur-cpu-queue", move || shared.work())
+    }
+}
+impl Drop for InOrder {
+    fn drop(&mut self) {
+        let mut lane = self.shared.lock();
+        lane.closed = true;
+        self.shared.wake(lane);
+    }
+}
+
+/// A completion, if anybody will look at it.
+pub(super) fn completion_for(
+    submission: &Submission<'_>,
+    profiling: bool,
+) -> Option<Arc<Completion>> {
+    let timed = profiling || submission.profiled;
+    let profile = match submission.signal {
+        Signal::Local(event) if event.profile() != Profile::Off => event.profile(),
+        Signal::Local(_) if timed => Profile::Instant,
+        Signal::Local(_) => Profile::Off,
+        _ if timed => Profile::Phases,
+        _ => Profile::Off,
+    };
+    let looked_at = submission.want || matches!(submission.signal, Signal::Local(_));
+    looked_at.then(|| Completion::submitted(profile))
+}
+/// Makes the signal what everybody sees of the event. Nothing may fail afterwards.
+pub(super) fn publish(
+    signal: Signal<'_>,
+    owed: Option<&Owed>,
+    completion: Option<&Arc<Completion>>,
+) {
+    match signal {
+        Signal::None => {}
+        Signal::Local(event) => {
+            event.replace(completion.expect("`completion_for` makes one for every local signal"));
+        }
+        Signal::Shared(slot) => {
+            let owed = owed.expect("`submit` reserves a value for every shared signal");
+            slot.publish(&owed.counter, owed.value);
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Lane> {
+        locked(&self.lane)
+    }
+    fn wake(&self, mut lane: MutexGuard<'_, Lane>) {
+        let asleep = std::mem::take(&mut lane.asleep);
+        drop(lane);
+        if asleep {
+            self.arrival.notify_one();
+        }
+    }
+    /// Does a quick command on this thread. The lock is held throughout, which keeps the order;
+    /// it takes no longer than waking somebody, and calls nobody back.
+    fn do_now(
+        &self,
+        lane: MutexGuard<'_, Lane>,
+        submission: Submission<'_>,
+        owed: Option<Owed>,
+        completion: Option<&Arc<Completion>>,
+    ) {
+        let number = self.passage.submit();
+        if let Some(completion) = completion {
+            completion.begin();
+        }
+        let outcome = submission.work.run();
+        debug_assert!(outcome.is_ok(), "what is quick has nothing that fails");
+        if let Some(owed) = &owed {
+            owed.counter.complete(owed.value);
+        }
+        if let Some(completion) = completion {
+            completion.settle(outcome);
+        }
+        // Complete before it is published: no thread of any process ever has to wait for it.
+        publish(submission.signal, owed.as_ref(), completion);
+        self.passage.end(number);
+        drop(lane);
+        self.passage.ring();
+    }
+    /// Leaves a command to the thread.
+    fn leave(
+        &self,
+        mut lane: MutexGuard<'_, Lane>,
+        dependencies: Dependencies,
+        submission: Submission<'_>,
+        owed: Option<Owed>,
+        completion: Option<Arc<Completion>>,
+    ) {
+        publish(submission.signal, owed.as_ref(), completion.as_ref());
+        let number = self.passage.submit();
+        let work = submission.work;
+        lane.pending.push_back(Command { number, dependencies, work, owed, completion });
+        self.wake(lane);
+    }
+
+    /// The thread: does what arrives until the queue is dropped and nothing is left.
+    fn work(&self) {
+        let mut batch = VecDeque::new();
+        let mut fails = None;
+        while self.take(&mut batch) {
+            while let Some(command) = batch.pop_front() {
+                self.execute(command, &mut fails);
+            }
+        }
+    }
+    /// Swaps all pending commands into `batch`, waiting for some; false when there will be none.
+    fn take(&self, batch: &mut VecDeque<Command>) -> bool {
+        spin::until(LINGER, || !self.passage.is_idle());
+        let mut lane = self.lock();
+        while lane.pending.is_empty() {
+            if lane.closed {
+                return false;
+            }
+            lane.asleep = true;
+            lane = self.arrival.wait(lane).unwrap_or_else(PoisonError::into_inner);
+        }
+        lane.asleep = false;
+        std::mem::swap(&mut lane.pending, batch);
+        true
+    }
+    /// Does one command, or fails it. `fails` is a failure and the last command it concerns.
+    fn execute(&self, command: Command, fails: &mut Option<(u64, Failure)>) {
+        let Command { number, dependencies, work, owed, completion } = command;
+        let outcome = match fails {
+            Some((last, why)) if number <= *last => Err(why.clone()),
+            _ => {
+                let outcome = run(dependencies, work, completion.as_deref());
+                if let Err(why) = &outcome {
+                    *fails = Some((self.failed(why), why.clone()));
+                }
+                outcome
+            }
+        };
+        if let Some(owed) = owed {
+            match outcome {
+                Ok(()) => owed.counter.complete(owed.value),
+                Err(_) => owed.counter.fail(),
+            }
+        }
+        if let Some(completion) = &completion {
+            completion.settle(outcome);
+        }
+        self.passage.end(number);
+        self.passage.ring();
+        if let Some(completion) = completion {
+            completion.announce();
+        }
+    }
+    /// Notes a failure; the last of the commands that fail with it, which are all submitted so
+    /// far. Their counters go with them: later signals must not be taken for failed.
+    fn failed(&self, why: &Failure) -> u64 {
+        let mut lane = self.lock();
+        lane.untold.get_or_insert_with(|| why.clone());
+        lane.counters.forget_all();
+        self.passage.submitted()
+    }
+}
+
+/// Waits for `dependencies`, one after the other, then does `work`.
+fn run(
+    dependencies: Dependencies,
+    work: Work,
+    completion: Option<&Completion>,
+) -> Result<(), Failure> {
+    dependencies.iter().try_for_each(Dependency::wait)?;
+    if let Some(completion) = completion {
+        completion.begin();
+    }
+    work.run()
+}

@@ -1,0 +1,101 @@
+//! How much of a queue is behind us: every command has a number, and the passage tells up to
+//! which all have ended. What `finish` and the reuse of freed memory wait for.
+use super::{
+    gate::Gate,
+    per_process::PerProcess,
+    spin,
+    sync::{Mutex, locked},
+};
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicU64, Ordering::*},
+};
+
+/// Two numbers of one queue: the last command submitted, and the last before and with which all
+/// have ended.
+#[derive(Debug, Default)]
+pub(super) struct Passage {
+    submitted: AtomicU64,
+    ended: AtomicU64,
+    gate: Gate,
+}
+impl Passage {
+    pub(super) fn submitted(&self) -> u64 {
+        self.submitted.load(Acquire)
+    }
+    pub(super) fn ended(&self) -> u64 {
+        self.ended.load(Acquire) // pairs with `end`
+    }
+    /// Whether all that was submitted has ended.
+    pub(super) fn is_idle(&self) -> bool {
+        self.ended() >= self.submitted()
+    }
+    /// Numbers the next command. Under its queue's lock.
+    pub(super) fn submit(&self) -> u64 {
+        let number = self.submitted.load(Relaxed) + 1;
+        self.submitted.store(number, Release);
+        number
+    }
+    /// All up to `number` have ended. `ring` is for those who sleep.
+    pub(super) fn end(&self, number: u64) {
+        self.ended.store(number, Release); // pairs with `ended`
+    }
+    pub(super) fn ring(&self) {
+        self.gate.ring();
+    }
+    /// Sleeps until all up to `number` have ended.
+    pub(super) fn wait_for(&self, number: u64) {
+        let ended = || self.ended() >= number;
+        if !spin::until(spin::LIMIT, ended) {
+            self.gate.wait_until(ended);
+        }
+    }
+}
+
+/// "All commands submitted so far" of one queue or several, held on to. Keeps no queue alive.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Passed(Vec<(Arc<Passage>, u64)>);
+impl Passed {
+    pub(super) fn of(passage: &Arc<Passage>) -> Self {
+        let mut one = Self::default();
+        one.add(passage);
+        one
+    }
+    fn add(&mut self, passage: &Arc<Passage>) {
+        let number = passage.submitted();
+        if passage.ended() < number {
+            self.0.push((Arc::clone(passage), number));
+        }
+    }
+    /// Whether they have all ended.
+    pub(crate) fn has_passed(&self) -> bool {
+        self.0.iter().all(|(passage, number)| passage.ended() >= *number)
+    }
+    /// Sleeps until they have all ended.
+    pub(crate) fn wait(&self) {
+        self.0.iter().for_each(|(passage, number)| passage.wait_for(*number));
+    }
+}
+
+/// The passages of a process's queues, each with its context.
+type Everyone = Mutex<Vec<(usize, Weak<Passage>)>>;
+static EVERYONE: PerProcess<Everyone> = PerProcess::new();
+
+/// A passage for a queue of `context`, which `all_queues_ticket` knows until it is dropped.
+pub(super) fn passage(context: usize) -> Arc<Passage> {
+    let passage = Arc::<Passage>::default();
+    let mut all = locked(EVERYONE.get());
+    all.retain(|(_, queue)| queue.strong_count() != 0);
+    all.push((context, Arc::downgrade(&passage)));
+    passage
+}
+
+/// All commands submitted so far to any queue of `context`, dropped queues that still work
+/// included. What freed memory waits for before it is used again.
+pub(crate) fn all_queues_ticket(context: usize) -> Passed {
+    let mut passed = Passed::default();
+    let all = locked(EVERYONE.get());
+    let queues = all.iter().filter(|(of, _)| *of == context);
+    queues.filter_map(|(_, queue)| queue.upgrade()).for_each(|queue| passed.add(&queue));
+    passed
+}

@@ -1,0 +1,107 @@
+//! What out-of-order commands wait for in other processes: one thread sleeps on all such debts
+//! together and releases each command when its debt ends.
+use super::{
+    command::ended,
+    completion::Failure,
+    out_of_order::Job,
+    per_process::PerProcess,
+    sync::{Mutex, locked},
+    thread,
+};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use ur_adapter::error::Result;
+use ur_ipc::arena::{Any, Debt, LocalWake, wait_any};
+
+/// How long the thread stays without anything to watch.
+const IDLE: Duration = Duration::from_secs(2);
+
+struct Watch {
+    inbox: Mutex<Inbox>,
+    wake: LocalWake,
+}
+impl Default for Watch {
+    fn default() -> Self {
+        Self { inbox: Mutex::default(), wake: LocalWake::new() }
+    }
+}
+#[derive(Default)]
+struct Inbox {
+    arrived: Vec<(Debt, Arc<Job>)>,
+    /// Commands that are about to arrive: the thread stays for them.
+    promised: usize,
+    started: bool,
+}
+static WATCH: PerProcess<Watch> = PerProcess::new();
+
+/// That the thread is there, and stays until what is watched by this has been handed over.
+#[derive(Debug)]
+pub(super) struct Promise(());
+
+/// # Errors
+/// `OUT_OF_RESOURCES` if the thread is not there and cannot be started.
+pub(super) fn ready() -> Result<Promise> {
+    let mut inbox = locked(&WATCH.get().inbox);
+    if !inbox.started {
+        thread::start("ur-cpu-remote", work)?;
+        inbox.started = true;
+    }
+    inbox.promised += 1;
+    Ok(Promise(()))
+}
+impl Drop for Promise {
+    fn drop(&mut self) {
+        locked(&WATCH.get().inbox).promised -= 1;
+    }
+}
+
+/// `job` is released when `debt` ends.
+pub(super) fn watch(_ready: &Promise, debt: Debt, job: Arc<Job>) {
+    let watch = WATCH.get();
+    locked(&watch.inbox).arrived.push((debt, job));
+    watch.wake.signal();
+}
+
+/// The thread.
+fn work() {
+    let watch = WATCH.get();
+    let (mut debts, mut jobs) = (Vec::new(), Vec::new());
+    let mut long_idle = false;
+    while take_arrivals(watch, &mut debts, &mut jobs, long_idle) {
+        let idle = debts.is_empty().then(|| Instant::now() + IDLE);
+        long_idle = matches!(wait_any(&debts, &watch.wake, idle), Any::TimedOut);
+        release_ended(&mut debts, &mut jobs);
+    }
+}
+/// Adds what arrived; false if there was nothing for long and nothing is announced: the thread
+/// is no longer there for anybody who looks from now on.
+fn take_arrivals(
+    watch: &Watch,
+    debts: &mut Vec<Debt>,
+    jobs: &mut Vec<Arc<Job>>,
+    long_idle: bool,
+) -> bool {
+    let mut inbox = locked(&watch.inbox);
+    for (debt, job) in inbox.arrived.drain(..) {
+        debts.push(debt);
+        jobs.push(job);
+    }
+    inbox.started = !(long_idle && debts.is_empty() && inbox.promised == 0);
+    inbox.started
+}
+/// Releases whatever has ended: more than one debt may have since the thread slept.
+fn release_ended(debts: &mut Vec<Debt>, jobs: &mut Vec<Arc<Job>>) {
+    let mut at = 0;
+    while at < debts.len() {
+        match ended(debts[at].progress()) {
+            None => at += 1,
+            Some(outcome) => {
+                debts.swap_remove(at);
+                let failure: Option<Failure> = outcome.err();
+                jobs.swap_remove(at).released(failure.as_ref());
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `gate.rs` over loom's atomics and locks: every interleaving of a sleeper and a ringer.
+mod sync {
+    pub(super) use loom::sync::{
+        Condvar, Mutex, MutexGuard,
+        atomic::{AtomicU32, Ordering, fence},
+    };
+    pub(super) use std::sync::PoisonError;
+
+    pub(super) fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+        lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+#[path = "../gate.rs"]
+mod gate;
+
+use gate::Gate;
+use loom::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::*},
+    },
+    thread,
+};
+
+#[test]
+fn no_sleeper_misses_a_ring() {
+    loom::model(|| {
+        let shared = Arc::new((Gate::default(), AtomicBool::new(false)));
+        let sleepers: Vec<_> = (0..2)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || shared.0.wait_until(|| shared.1.load(Acquire)))
+            })
+            .collect();
+        shared.1.store(true, Release);
+        shared.0.ring();
+        sleepers.into_iter().for_each(|sleeper| sleeper.join().unwrap());
+    });
+}
+
+#[test]
+fn two_ringers_wake_the_one_who_waits_for_both() {
+    loom::model(|| {
+        let shared = Arc::new((Gate::default(), [AtomicBool::new(false), AtomicBool::new(false)]));
+        let ringers: Vec<_> = (0..2)
+            .map(|i| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.1[i].store(true, Release);
+                    shared.0.ring();
+                })
+            })
+            .collect();
+        shared.0.wait_until(|| shared.1.iter().all(|flag| flag.load(Acquire)));
+        ringers.into_iter().for_each(|ringer| ringer.join().unwrap());
+    });
+}

@@ -1,0 +1,36 @@
+//! Starting a thread of ours in a program that is not ours: named, and deaf to the program's
+//! signals, which its own threads are there for.
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use ur_adapter::error::{Error, ErrorCode, Result};
+
+/// What a thread raises by what it does itself; blocking these would only hide who did it.
+const OWN_FAULTS: [Signal; 6] = [
+    Signal::SIGSEGV,
+    Signal::SIGBUS,
+    Signal::SIGFPE,
+    Signal::SIGILL,
+    Signal::SIGTRAP,
+    Signal::SIGSYS,
+];
+
+/// Starts a thread that runs `body` and that nobody joins.
+///
+/// # Errors
+/// `OUT_OF_RESOURCES` where the system has no thread for us.
+pub(super) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
+    let mut deaf = SigSet::all();
+    OWN_FAULTS.into_iter().for_each(|fault| deaf.remove(fault));
+    // A new thread inherits the mask: set around its start, there is no moment without it.
+    let before = deaf.thread_swap_mask(SigmaskHow::SIG_SETMASK);
+    let started = std::thread::Builder::new().name(name.into()).spawn(body);
+    if let Ok(before) = before {
+        before.thread_set_mask().map_err(|errno| refused(name, &errno))?;
+    }
+    started.map(drop).map_err(|error| refused(name, &error))
+}
+fn refused(name: &str, why: &dyn std::fmt::Display) -> Error {
+    Error::new(
+        ErrorCode::OutOfResources,
+        format!("the thread {name} could not be started: {why}; raise the limit on processes (ulimit -u) or use fewer queues"),
+    )
+}

@@ -1,0 +1,122 @@
+//! Hands: the pool that out-of-order queues share, whose threads come when there is more to do than
+//! hands and go when there is nothing for a while; and large copies cut in pieces. Jobs never wait
+//! for one another here: what they depend on has ended before the pool has them.
+use super::{
+    out_of_order::Job,
+    per_process::PerProcess,
+    spin,
+    sync::{Condvar, Mutex, PoisonError, locked},
+    thread,
+};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::*},
+    },
+    time::Duration,
+};
+
+/// How long a thread stays without anything to do.
+const IDLE: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Default)]
+struct Pool {
+    hands: Mutex<Hands>,
+    arrival: Condvar,
+}
+#[derive(Debug, Default)]
+struct Hands {
+    jobs: VecDeque<Arc<Job>>,
+    threads: usize,
+    idle: usize,
+}
+static POOL: PerProcess<Pool> = PerProcess::new();
+
+/// More threads than cores, since a host function may sleep.
+fn most_threads() -> usize {
+    (2 * spin::cores()).max(8)
+}
+
+/// Has `job` executed by a thread of the pool: an idle one, else a new one, else the next that
+/// is done with what it does. If there is no thread at all and none can be started, by this one.
+pub(super) fn give(job: Arc<Job>) {
+    let pool = POOL.get();
+    let mut hands = locked(&pool.hands);
+    hands.jobs.push_back(job);
+    if hands.jobs.len() <= hands.idle {
+        drop(hands);
+        pool.arrival.notify_one();
+        return;
+    }
+    if hands.threads >= most_threads() {
+        return;
+    }
+    hands.threads += 1;
+    drop(hands);
+    if thread::start("ur-cpu-worker", work).is_err() {
+        let mut hands = locked(&pool.hands);
+        hands.threads -= 1;
+        let orphan = if hands.threads == 0 { hands.jobs.pop_back() } else { None };
+        drop(hands);
+        orphan.into_iter().for_each(|job| job.execute());
+    }
+}
+
+/// One thread of the pool.
+fn work() {
+    let pool = POOL.get();
+    let mut hands = locked(&pool.hands);
+    loop {
+        if let Some(job) = hands.jobs.pop_front() {
+            drop(hands);
+            job.execute();
+            hands = locked(&pool.hands);
+            continue;
+        }
+        hands.idle += 1;
+        let (back, waited) =
+            pool.arrival.wait_timeout(hands, IDLE).unwrap_or_else(PoisonError::into_inner);
+        hands = back;
+        hands.idle -= 1;
+        if waited.timed_out() && hands.jobs.is_empty() {
+            hands.threads -= 1;
+            return;
+        }
+    }
+}
+
+/// A core that does less than this of a large copy costs more than it saves.
+const LEAST_SHARE: usize = 2 << 20;
+/// Several pieces a core, so that a core that others need does fewer.
+const PIECES_A_CORE: usize = 8;
+
+/// Calls `each` with offsets and lengths that make up `bytes`, large amounts on several cores at
+/// once, and returns when all are done. Pieces start at multiples of a page. The threads are
+/// started for the one call: what is worth several cores takes much longer than that.
+pub(crate) fn for_each_piece(bytes: usize, each: impl Fn(usize, usize) + Sync) {
+    let shares = (bytes / LEAST_SHARE).min(spin::cores());
+    if shares < 2 {
+        return each(0, bytes);
+    }
+    let piece = (bytes / (shares * PIECES_A_CORE)).next_multiple_of(4096);
+    let next = AtomicUsize::new(0);
+    let take_part = || {
+        loop {
+            let start = next.fetch_add(1, Relaxed).saturating_mul(piece);
+            if start >= bytes {
+                return;
+            }
+            each(start, piece.min(bytes - start));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..shares {
+            let more = std::thread::Builder::new().name("ur-cpu-copy".into());
+            if more.spawn_scoped(scope, take_part).is_err() {
+                break; // fewer hands, the same pieces
+            }
+        }
+        take_part();
+    });
+}

@@ -1,0 +1,161 @@
+//! What this machine is, as `/proc` and `/sys` say it. Read once; what changes is asked again.
+use std::{fs, sync::OnceLock};
+
+/// The facts that do not change while a process runs.
+#[derive(Debug, Clone)]
+pub struct Host {
+    /// Marketing name of the processor.
+    pub name: String,
+    /// Who made it, in the processor's own words (`AuthenticAMD`, `GenuineIntel`, …).
+    pub vendor: String,
+    /// How many logical processors this process may use.
+    pub cores: u32,
+    /// Highest clock in MHz; the current one where the kernel names no highest; 0 if it names none.
+    pub clock_mhz: u32,
+    /// Bytes of a cache line of the last-level cache.
+    pub line: u32,
+    /// Bytes of the last-level cache; 0 if the kernel does not say.
+    pub cache: u64,
+    /// Bytes of memory that this process can ever have.
+    pub memory: u64,
+    /// Tells this kind of processor from others; the same in every process of the host.
+    pub uuid: [u8; 16],
+    features: String,
+}
+
+/// The facts of this machine.
+pub fn host() -> &'static Host {
+    static HOST: OnceLock<Host> = OnceLock::new();
+    HOST.get_or_init(Host::read)
+}
+
+impl Host {
+    fn read() -> Self {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let field = |name: &str| first_field(&cpuinfo, name);
+        let name = field("model name")
+            .or_else(|| field("Processor"))
+            .unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH));
+        let vendor = field("vendor_id").or_else(|| field("CPU implementer"));
+        let vendor = vendor.unwrap_or_else(|| "unknown".into());
+        let identity: Vec<_> = ["vendor_id", "cpu family", "model", "model name", "stepping"]
+            .into_iter()
+            .filter_map(field)
+            .chain(read_line("/sys/devices/system/cpu/possible"))
+            .collect();
+        let (line, cache) = last_level_cache();
+        Self {
+            name,
+            vendor,
+            cores: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+            clock_mhz: clock_mhz(&cpuinfo),
+            line,
+            cache,
+            memory: total_memory(),
+            uuid: digest(&identity.join("\n")),
+            features: field("flags").or_else(|| field("Features")).unwrap_or_default(),
+        }
+    }
+    /// Whether the processor lists `feature` among its flags.
+    pub fn has(&self, feature: &str) -> bool {
+        self.features.split_whitespace().any(|f| f == feature)
+    }
+    /// Bytes of the widest vector register.
+    pub fn vector_bytes(&self) -> u32 {
+        match () {
+            () if self.has("avx512f") => 64,
+            () if self.has("avx") => 32,
+            () => 16,
+        }
+    }
+}
+
+/// Bytes of memory that could be had now without swapping.
+pub fn free_memory() -> u64 {
+    meminfo("MemAvailable").unwrap_or(0).min(host().memory)
+}
+
+fn first_field(text: &str, name: &str) -> Option<String> {
+    let line = text.lines().find(|l| l.split(':').next().is_some_and(|n| n.trim() == name))?;
+    Some(line.split_once(':')?.1.trim().to_string())
+}
+fn read_line(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|s| s.trim().to_string())
+}
+fn clock_mhz(cpuinfo: &str) -> u32 {
+    let highest = read_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
+    if let Some(khz) = highest.and_then(|s| s.parse::<u32>().ok()) {
+        return khz / 1000;
+    }
+    let now = first_field(cpuinfo, "cpu MHz").and_then(|s| s.parse::<f64>().ok());
+    now.map_or(0, |mhz| mhz as u32)
+}
+/// Line size and size of the highest level of cache that the first processor has.
+fn last_level_cache() -> (u32, u64) {
+    let levels = (0..8).filter_map(|i| {
+        let file = |f| read_line(&format!("/sys/devices/system/cpu/cpu0/cache/index{i}/{f}"));
+        let level: u32 = file("level")?.parse().ok()?;
+        let line: u32 = file("coherency_line_size")?.parse().ok()?;
+        Some((level, line, kibibytes(&file("size")?)?))
+    });
+    levels.max_by_key(|l| l.0).map_or((64, 0), |(_, line, size)| (line, size))
+}
+/// `512K` or `32M` as bytes.
+fn kibibytes(text: &str) -> Option<u64> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let shift = match unit {
+        "K" => 10,
+        "M" => 20,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok().map(|n| n << shift)
+}
+fn meminfo(name: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let value = first_field(&text, name)?;
+    value.strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
+}
+/// What the machine has, or what this process's control group allows, if that is less.
+fn total_memory() -> u64 {
+    let machine = meminfo("MemTotal").unwrap_or(0);
+    let group = fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| {
+        let path = text.lines().find_map(|l| l.strip_prefix("0::"))?.to_string();
+        read_line(&format!("/sys/fs/cgroup{path}/memory.max"))?.parse::<u64>().ok()
+    });
+    group.map_or(machine, |limit| machine.min(limit))
+}
+/// 128 bits of FNV-1a: an identity, not a secret.
+fn digest(text: &str) -> [u8; 16] {
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    const START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    text.bytes().fold(START, |h, b| (h ^ u128::from(b)).wrapping_mul(PRIME)).to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_has_a_name_cores_and_memory() {
+        let host = host();
+        assert!(!host.name.is_empty());
+        assert!(host.cores >= 1);
+        assert!(host.memory > 1 << 24, "{}", host.memory);
+        assert!(free_memory() <= host.memory);
+        assert_ne!(host.uuid, [0; 16]);
+    }
+    #[test]
+    fn cache_sizes_are_read_with_their_unit() {
+        assert_eq!(kibibytes("512K"), Some(512 << 10));
+        assert_eq!(kibibytes("32M"), Some(32 << 20));
+        assert_eq!(kibibytes("32"), None);
+        assert_eq!(kibibytes("x"), None);
+    }
+    #[test]
+    fn fields_are_found_by_their_whole_name() {
+        let text = "model\t\t: 2\nmodel name\t: Foo: Bar\n";
+        assert_eq!(first_field(text, "model name").as_deref(), Some("Foo: Bar"));
+        assert_eq!(first_field(text, "model").as_deref(), Some("2"));
+        assert_eq!(first_field(text, "name"), None);
+    }
+}

@@ -1,0 +1,153 @@
+//! What the kernel is asked for, and what it refuses.
+use super::*;
+
+fn word(at: UsmPtr) -> &'static std::sync::atomic::AtomicU64 {
+    // SAFETY: tests call this on live mappings only, at multiples of eight.
+    unsafe { std::sync::atomic::AtomicU64::from_ptr(at.as_ptr().cast()) }
+}
+fn set(at: UsmPtr, value: u64) {
+    word(at).store(value, std::sync::atomic::Ordering::Relaxed);
+}
+fn get(at: UsmPtr) -> u64 {
+    word(at).load(std::sync::atomic::Ordering::Relaxed)
+}
+fn sealed(bytes: usize) -> Memfd {
+    let memfd = Memfd::create(bytes).unwrap();
+    memfd.commit(0, bytes).unwrap();
+    memfd.seal(Writers::Everyone).unwrap();
+    memfd
+}
+fn again(memfd: &Memfd) -> OwnedFd {
+    memfd.fd().try_clone().unwrap()
+}
+
+#[test]
+fn two_mappings_of_one_memfd_show_the_same_bytes() {
+    let memfd = sealed(4 * page());
+    let one = Mapping::shared(&memfd, 0, 4 * page(), page()).unwrap();
+    let other = Mapping::opened(&memfd, page(), page()).unwrap();
+    set(one.base().offset(page()).unwrap(), 7);
+    assert_eq!(get(other.base()), 7);
+    set(other.base(), 8);
+    assert_eq!(get(one.base().offset(page()).unwrap()), 8);
+}
+#[test]
+fn a_large_opened_mapping_arrives_whole() {
+    let bytes = POPULATE_CHUNK + 3 * page();
+    let memfd = sealed(bytes);
+    let ours = Mapping::shared(&memfd, 0, bytes, page()).unwrap();
+    for at in (0..bytes).step_by(page()) {
+        set(ours.base().offset(at).unwrap(), at as u64);
+    }
+    let theirs = Mapping::opened(&memfd, 0, bytes).unwrap();
+    for at in (0..bytes).step_by(page()) {
+        assert_eq!(get(theirs.base().offset(at).unwrap()), at as u64);
+    }
+}
+#[test]
+fn alignment_beyond_a_page_is_honoured() {
+    for align in [page(), 1 << 16, 2 << 20, 64 << 20] {
+        let mapping = Mapping::anonymous(page(), align).unwrap();
+        assert_eq!(mapping.base().addr() % align, 0);
+        assert_eq!(mapping.bytes(), page());
+        set(mapping.base(), 1);
+    }
+}
+#[test]
+fn a_sealed_memfd_keeps_its_size() {
+    let memfd = sealed(2 * page());
+    assert!(ftruncate(&**memfd.fd(), page() as u64).is_err());
+    assert!(ftruncate(&**memfd.fd(), 4 * page() as u64).is_err());
+    assert!(fcntl_add_seals(&**memfd.fd(), SealFlags::FUTURE_WRITE).is_err());
+}
+#[test]
+fn a_read_only_export_stays_writable_for_its_maker_alone() {
+    let memfd = Memfd::create(page()).unwrap();
+    let ours = Mapping::shared(&memfd, 0, page(), page()).unwrap();
+    memfd.seal(Writers::MappedAlready).unwrap();
+    set(ours.base(), 9);
+    assert_eq!(get(ours.base()), 9);
+    let refused = Mapping::shared(&memfd, 0, page(), page()).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::InvalidArgument);
+    assert!(fcntl_add_seals(&**memfd.fd(), SealFlags::WRITE).is_err(), "SEAL came last");
+    let refused = Memfd::adopt(again(&memfd), 0, page() as u64).unwrap_err();
+    assert!(refused.to_string().contains("sealed against writing"), "{refused}");
+}
+#[test]
+fn a_hostile_descriptor_is_refused() {
+    let refused = |fd: OwnedFd, from: u64, bytes: u64, why: &str| {
+        let error = Memfd::adopt(fd, from, bytes).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidValue);
+        assert!(error.to_string().contains(why), "{error}");
+    };
+    let unsealed = Memfd::create(page()).unwrap();
+    refused(again(&unsealed), 0, page() as u64, "shrinking");
+    refused(std::fs::File::open("/dev/zero").unwrap().into(), 0, 1, "not a memfd");
+    let small = sealed(page());
+    refused(again(&small), 0, page() as u64 + 1, "ends at");
+    refused(again(&small), page() as u64, 1, "ends at");
+    refused(again(&small), u64::MAX, 2, "ends at");
+    refused(again(&small), 0, 0, "ends at");
+    let sound = Memfd::adopt(again(&small), 0, page() as u64).unwrap();
+    assert_eq!(sound.bytes(), page());
+}
+#[test]
+fn more_memory_than_there_is_fails_at_the_commit() {
+    let memfd = Memfd::create(1 << 50).unwrap();
+    memfd.seal(Writers::Everyone).unwrap();
+    let error = memfd.commit(0, 1 << 50).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::OutOfDeviceMemory, "{error}");
+    assert_eq!(fstat(&**memfd.fd()).unwrap().st_blocks, 0, "nothing stays behind");
+    let error = Mapping::anonymous(1 << 50, page()).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::OutOfHostMemory, "{error}");
+}
+#[test]
+fn errors_tell_limits_from_memory() {
+    let code = |errno, side| refused("try", errno, side).code();
+    assert_eq!(code(Errno::MFILE, Side::Device), ErrorCode::OutOfResources);
+    assert_eq!(code(Errno::NFILE, Side::Host), ErrorCode::OutOfResources);
+    assert_eq!(code(Errno::NOMEM, Side::Device), ErrorCode::OutOfDeviceMemory);
+    assert_eq!(code(Errno::NOMEM, Side::Host), ErrorCode::OutOfHostMemory);
+    assert_eq!(code(Errno::NOSPC, Side::Device), ErrorCode::OutOfDeviceMemory);
+    assert_eq!(code(Errno::NOSYS, Side::Device), ErrorCode::UnsupportedFeature);
+    assert_eq!(code(Errno::PERM, Side::Device), ErrorCode::InvalidArgument);
+    assert_eq!(code(Errno::INVAL, Side::Device), ErrorCode::InvalidValue);
+}
+#[test]
+fn discarded_memory_reads_as_zeros() {
+    let memfd = sealed(2 * page());
+    let mapping = Mapping::shared(&memfd, 0, 2 * page(), page()).unwrap();
+    let second = mapping.base().offset(page()).unwrap();
+    set(mapping.base(), 1);
+    set(second, 2);
+    memfd.discard(page(), page()).unwrap();
+    assert_eq!((get(mapping.base()), get(second)), (1, 0));
+}
+#[test]
+fn a_reservation_takes_and_gives_up_memory_in_parts() {
+    let memfd = sealed(2 * page());
+    let reservation = Reservation::new(None, 8 * page()).unwrap();
+    let at = |pages: usize| reservation.base().offset(pages * page()).unwrap();
+    reservation.map(2 * page(), &memfd, 0, 2 * page(), Rights::ReadWrite).unwrap();
+    reservation.map(5 * page(), &memfd, page(), page(), Rights::Read).unwrap();
+    set(at(3), 5);
+    assert_eq!(get(at(5)), 5);
+    reservation.protect(5 * page(), page(), Rights::ReadWrite).unwrap();
+    set(at(5), 6);
+    assert_eq!(get(at(3)), 6);
+    reservation.unmap(2 * page(), 2 * page()).unwrap();
+    reservation.map(2 * page(), &memfd, page(), page(), Rights::Read).unwrap();
+    assert_eq!(get(at(2)), 6);
+}
+#[test]
+fn nothing_is_mapped_outside_a_reservation() {
+    let memfd = sealed(page());
+    let reservation = Reservation::new(None, 2 * page()).unwrap();
+    for (at, bytes) in [(2 * page(), page()), (0, 3 * page()), (usize::MAX, 2), (0, 0)] {
+        let error = reservation.map(at, &memfd, 0, bytes, Rights::Read).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidValue);
+        assert_eq!(reservation.unmap(at, bytes).unwrap_err().code(), ErrorCode::InvalidValue);
+        let error = reservation.protect(at, bytes, Rights::None).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidValue);
+    }
+}

@@ -1,0 +1,20 @@
+//! The adapters: one room for each backend, the same file names in each. What they all stand on
+//! is `ur-adapter`; the C symbols of their shared objects are in leaf crates.
+pub mod cpu;
+
+use ur_sys::ur_dditable_t;
+
+/// An adapter linked into this program.
+#[derive(Clone, Copy, Debug)]
+pub struct Builtin {
+    /// What the adapter is called in file names: `libur_adapter_NAME.so.0`.
+    pub name: &'static str,
+    /// Its entry points.
+    pub table: &'static ur_dditable_t,
+}
+
+/// Every adapter linked into this program, in the order in which a loader should ask them.
+pub fn builtin() -> &'static [Builtin] {
+    static ALL: [Builtin; 1] = [Builtin { name: "native_cpu", table: &cpu::TABLE }];
+    &ALL
+}

@@ -1,0 +1,131 @@
+//! Who may open what. Only the kernel says who a peer is; what the peer says of itself is never asked.
+use crate::{Error, ErrorKind, Result};
+use nix::sys::socket::{
+    getsockopt,
+    sockopt::{PeerCredentials, PeerPidfd},
+};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{fstat, fstatfs},
+    process::{Pid, PidfdFlags, geteuid, pidfd_open},
+};
+use std::{
+    io,
+    os::fd::{AsFd, OwnedFd},
+};
+
+/// What the kernel shows in place of a user that this user namespace does not map. Nobody, and so never admitted.
+pub(crate) const OVERFLOW_UID: u32 = 65534;
+
+/// Who may open an exported object.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Access {
+    /// Processes with the exporter's effective user.
+    #[default]
+    SameUser,
+    /// Processes with this effective user.
+    User(u32),
+    /// This one process.
+    Process(Process),
+}
+
+impl Access {
+    /// Whether the policy lets this peer in.
+    pub(crate) fn admits(self, peer: &Peer) -> bool {
+        if peer.uid == OVERFLOW_UID {
+            return false;
+        }
+        match self {
+            Access::SameUser => peer.is_same_user(),
+            Access::User(uid) => peer.uid == uid,
+            Access::Process(process) => peer.process() == Some(process), // unknown is nobody
+        }
+    }
+    /// Whether a peer may be of another user than ours, so that its way must lead through a directory open to others.
+    pub(crate) fn reaches_others(self) -> bool {
+        match self {
+            Access::SameUser => false,
+            Access::User(uid) => uid != geteuid().as_raw(),
+            Access::Process(_) => true,
+        }
+    }
+}
+
+/// A process, told from all others of this boot by the inode of its pidfd. A pid would not do: pids are reused.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Process(u64);
+
+impl Process {
+    /// `pid` must not have been reaped yet: a child of ours, say, or ourselves.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if there is no such process, or on a kernel before 6.9.
+    pub fn with_pid(pid: u32) -> Result<Self> {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let pidfd = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        pidfd.and_then(|pidfd| Self::behind(&pidfd)).ok_or_else(|| {
+            let why = "no such process, or a kernel before 6.9 which cannot tell processes apart for good: share with a user instead";
+            Error::new(ErrorKind::Unsupported, why)
+        })
+    }
+    /// Before pidfs all pidfds shared one inode; there, nothing can be said.
+    pub(crate) fn behind(pidfd: &OwnedFd) -> Option<Self> {
+        const PIDFS_MAGIC: u64 = 0x5049_4446;
+        let on_pidfs = u64::try_from(fstatfs(pidfd).ok()?.f_type).ok()? == PIDFS_MAGIC;
+        on_pidfs.then(|| fstat(pidfd).ok().map(|s| Self(s.st_ino))).flatten()
+    }
+}
+
+/// The other end of a socket, in the kernel's words.
+pub(crate) struct Peer {
+    pub uid: u32,
+    /// 0 if the peer is of a pid namespace that this one does not see.
+    pub pid: u32,
+    pidfd: Option<OwnedFd>,
+}
+
+impl Peer {
+    /// Asks the kernel. Without `SO_PEERPIDFD` (before 6.5) the pid is opened and then proven by asking again:
+    /// a socket that still has its peer had it while the pid was opened.
+    pub fn of(socket: &impl AsFd) -> io::Result<Self> {
+        // nix and not rustix: rustix's type for a pid cannot be 0, as it is across pid namespaces.
+        let credentials = getsockopt(&socket.as_fd(), PeerCredentials)?;
+        let pid = u32::try_from(credentials.pid()).unwrap_or(0);
+        let pidfd = match getsockopt(&socket.as_fd(), PeerPidfd) {
+            Ok(pidfd) => Some(pidfd),
+            Err(nix::Error::ENOPROTOOPT | nix::Error::EINVAL) => {
+                let pid = Pid::from_raw(credentials.pid());
+                let pidfd = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+                pidfd.filter(|_| !hung_up(socket))
+            }
+            Err(_) => None,
+        };
+        Ok(Self { uid: credentials.uid(), pid, pidfd })
+    }
+    pub fn is_same_user(&self) -> bool {
+        self.uid == geteuid().as_raw() && self.uid != OVERFLOW_UID
+    }
+    pub fn pidfd(&self) -> Option<&OwnedFd> {
+        self.pidfd.as_ref()
+    }
+    pub fn into_pidfd(self) -> Option<OwnedFd> {
+        self.pidfd
+    }
+    fn process(&self) -> Option<Process> {
+        self.pidfd.as_ref().and_then(Process::behind)
+    }
+}
+
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+/// Whether the other end of a socket is closed.
+pub(crate) fn hung_up(socket: &impl AsFd) -> bool {
+    let mut polled = [PollFd::new(socket, PollFlags::empty())];
+    poll(&mut polled, Some(&AT_ONCE)).is_ok() && polled[0].revents().contains(PollFlags::HUP)
+}
+
+/// Whether the process behind a pidfd is gone (a zombie is).
+pub(crate) fn is_dead(pidfd: &impl AsFd) -> bool {
+    let mut polled = [PollFd::new(pidfd, PollFlags::IN)];
+    !matches!(poll(&mut polled, Some(&AT_ONCE)), Ok(0))
+}

@@ -1,0 +1,102 @@
+//! One queue's counter: reserves values in private memory and completes them in shared memory.
+use super::{Arena, layout::MAX_VALUE, layout::TIRED_VALUE, protocol};
+use std::{
+    fmt,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+};
+
+/// A counter of this process's in an arena: an in-order queue's, or one command's. Dropping it gives it back if all
+/// reserved values were completed, and otherwise fails them.
+///
+/// Its own numbers are relaxed: they are one queue's, which orders its calls itself.
+pub struct Counter {
+    arena: Arena,
+    index: u16,
+    reserved: AtomicU64,
+    completed: AtomicU64,
+    failed: AtomicBool,
+    /// Somebody took this process for dead.
+    accused: AtomicBool,
+}
+
+impl Counter {
+    pub(super) fn new(arena: Arena, index: u16, value: u64) -> Self {
+        Self {
+            arena,
+            index,
+            reserved: AtomicU64::new(value),
+            completed: AtomicU64::new(value),
+            failed: AtomicBool::new(false),
+            accused: AtomicBool::new(false),
+        }
+    }
+    /// The arena whose slots may name it.
+    pub fn arena(&self) -> &Arena {
+        &self.arena
+    }
+    pub(super) fn index(&self) -> u16 {
+        self.index
+    }
+    /// The next value. Reserved in the order in which they are completed.
+    #[inline]
+    pub fn reserve(&self) -> u64 {
+        let value = self.reserved.fetch_add(1, Relaxed) + 1;
+        debug_assert!(value <= MAX_VALUE, "a tired counter is asked for ever more values");
+        value
+    }
+    /// Reaches a value, and with it all before: one swap, and a system call only if somebody sleeps. On a counter that
+    /// failed nothing happens.
+    #[inline]
+    pub fn complete(&self, value: u64) {
+        debug_assert!(value <= self.reserved.load(Relaxed), "completed before it was reserved");
+        if self.failed.load(Relaxed) {
+            return;
+        }
+        // Before the swap: who waited may drop the queue at once.
+        self.completed.store(value, Relaxed);
+        if protocol::complete(&self.arena.0.counter(self.index), value) {
+            self.accused.store(true, Relaxed);
+        }
+    }
+    /// Fails every value that is not completed, and wakes everybody. The counter is of no further use.
+    pub fn fail(&self) {
+        self.failed.store(true, Relaxed);
+        protocol::fail(&self.arena.0.counter(self.index));
+    }
+    /// Whether the queue should take a fresh counter for what it reserves next. What is reserved may be completed still.
+    #[inline]
+    pub fn is_retired(&self) -> bool {
+        self.failed.load(Relaxed)
+            || self.accused.load(Relaxed)
+            || self.reserved.load(Relaxed) > TIRED_VALUE
+    }
+    /// Whether somebody says that he sleeps until this counter moves.
+    pub fn is_waited_for(&self) -> bool {
+        protocol::Word::load(&self.arena.0.counter(self.index)) & protocol::WAITERS != 0
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        if self.arena.0.is_inherited() {
+            return; // the parent's
+        }
+        let completed = *self.completed.get_mut();
+        if *self.reserved.get_mut() != completed && !*self.failed.get_mut() {
+            self.fail();
+        }
+        if !self.is_retired() {
+            self.arena.put_back(self.index, completed);
+        }
+    }
+}
+impl fmt::Debug for Counter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counter")
+            .field("arena", &self.arena)
+            .field("index", &self.index)
+            .field("reserved", &self.reserved)
+            .field("completed", &self.completed)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,158 @@
+//! Where things lie in the two memfds of an arena, and what their words hold. Everything that comes out of shared
+//! memory goes through here before it is used: other processes write it.
+use crate::{Error, ErrorKind, Result};
+
+/// Bytes of an arena, and of its ledger.
+pub(crate) const BYTES: usize = 8 << 20;
+const HEADER: usize = 0x1000;
+const LINE: usize = 64;
+const SLOTS_AT: usize = 0x40_1000;
+const WORD: usize = 8;
+
+/// One more than the highest counter; 0 is never stored and means "complete".
+pub(crate) const COUNTERS: u16 = 65_535;
+/// One more than the highest slot.
+pub(crate) const SLOTS: u16 = 65_472;
+
+const _: () = assert!(HEADER + COUNTERS as usize * LINE <= SLOTS_AT);
+const _: () = assert!(SLOTS_AT + SLOTS as usize * LINE == BYTES);
+
+/// The highest value that a pair holds: 48 bits.
+pub(crate) const MAX_VALUE: u64 = (1 << 48) - 1;
+/// Beyond it a counter is given up for a fresh one, long before values run out.
+pub(crate) const TIRED_VALUE: u64 = MAX_VALUE / 2;
+
+/// The word of a counter line, in either memfd: in the arena its progress, in the ledger its owner and epoch.
+#[inline]
+pub(crate) const fn counter_word(counter: u16) -> usize {
+    (HEADER + counter as usize * LINE) / WORD
+}
+/// The first word of a slot line, in either memfd: in the arena its pair, in the ledger its tag.
+#[inline]
+pub(crate) const fn slot_word(slot: u16) -> usize {
+    (SLOTS_AT + slot as usize * LINE) / WORD
+}
+
+/// The latest signal of an event: complete once `counter` has reached `value`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pair {
+    pub counter: u16,
+    pub value: u64,
+}
+impl Pair {
+    #[inline]
+    pub fn to_word(self) -> u64 {
+        debug_assert!(self.value <= MAX_VALUE);
+        u64::from(self.counter) << 48 | self.value & MAX_VALUE
+    }
+    /// `None` is "complete": never signalled.
+    ///
+    /// # Errors
+    /// For the one number that no counter has.
+    #[inline]
+    pub fn from_word(word: u64) -> Result<Option<Self>> {
+        let counter = (word >> 48) as u16;
+        match counter {
+            0 => Ok(None),
+            1..COUNTERS => Ok(Some(Self { counter, value: word & MAX_VALUE })),
+            COUNTERS.. => Err(nonsense("an event names a counter that cannot be")),
+        }
+    }
+}
+
+/// The error for shared memory in which nobody who keeps to the protocol wrote.
+#[cold]
+pub(crate) fn nonsense(what: &str) -> Error {
+    let why = format!(
+        "{what}: a process that shares this arena does not keep to the protocol; restart the processes that share, all with the same version"
+    );
+    Error::new(ErrorKind::PeerNonsense, why)
+}
+
+/// What the first page of each memfd says. Copied once, when it is mapped, and never read again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Header {
+    pub part: Part,
+    pub instance: [u8; 16],
+    pub number: u32,
+}
+/// Which of the two memfds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    Arena,
+    Ledger,
+}
+
+const VERSION: u64 = 1;
+pub(crate) const HEADER_WORDS: usize = 5;
+
+impl Header {
+    const fn magic(part: Part) -> u64 {
+        u64::from_le_bytes(match part {
+            Part::Arena => *b"cswy-arn",
+            Part::Ledger => *b"cswy-ldg",
+        })
+    }
+    pub fn to_words(self) -> [u64; HEADER_WORDS] {
+        let id = u128::from_le_bytes(self.instance);
+        [Self::magic(self.part), VERSION, id as u64, (id >> 64) as u64, u64::from(self.number)]
+    }
+    /// Whether these words are this header.
+    ///
+    /// # Errors
+    /// Says which of them is another.
+    pub fn verify(self, words: [u64; HEADER_WORDS]) -> Result<()> {
+        let expected = self.to_words();
+        let differs = (0..HEADER_WORDS).find(|&i| words[i] != expected[i]);
+        let what = match differs {
+            None => return Ok(()),
+            Some(0) => "a descriptor was received that is no arena or no ledger",
+            Some(1) => "the arena is of another version of this protocol",
+            Some(2 | 3) => "the arena is another process's than the ticket says",
+            Some(_) => "the arena is another one of its process than the ticket says",
+        };
+        Err(nonsense(what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_lie_where_the_protocol_says() {
+        assert_eq!(counter_word(0) * 8, 0x1000);
+        assert_eq!(counter_word(1) * 8, 0x1040);
+        assert!(counter_word(COUNTERS - 1) < slot_word(0));
+        assert_eq!(slot_word(0) * 8, 0x40_1000);
+        assert_eq!(slot_word(SLOTS - 1) * 8 + 64, BYTES);
+    }
+    #[test]
+    fn a_pair_survives_its_word_and_index_zero_is_complete() {
+        for pair in [
+            Pair { counter: 1, value: 0 },
+            Pair { counter: COUNTERS - 1, value: MAX_VALUE },
+            Pair { counter: 0x1234, value: 0x5678_9abc_def0 },
+        ] {
+            assert_eq!(Pair::from_word(pair.to_word()).unwrap(), Some(pair));
+        }
+        assert_eq!(Pair::from_word(77).unwrap(), None);
+    }
+    #[test]
+    fn the_one_number_that_is_no_counter_is_refused() {
+        let error = Pair::from_word(u64::MAX).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PeerNonsense);
+    }
+    #[test]
+    fn a_header_must_agree_in_every_word() {
+        let header = Header { part: Part::Arena, instance: [7; 16], number: 3 };
+        header.verify(header.to_words()).unwrap();
+        for word in 0..HEADER_WORDS {
+            let mut words = header.to_words();
+            words[word] ^= 1 << 40;
+            assert_eq!(header.verify(words).unwrap_err().kind(), ErrorKind::PeerNonsense);
+        }
+        let ledger = Header { part: Part::Ledger, ..header };
+        assert!(header.verify(ledger.to_words()).is_err());
+    }
+}

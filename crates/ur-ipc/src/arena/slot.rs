@@ -1,0 +1,127 @@
+//! A shared event as its holders see it: where signals are published and debts are captured.
+use super::{
+    Arena, Counter, Debt, Progress, Side,
+    layout::{Pair, nonsense, slot_word},
+    protocol,
+};
+use crate::{Error, ErrorKind, Result, killpoint, ledger::live};
+use std::sync::{
+    Arc,
+    atomic::Ordering::{Acquire, Release},
+};
+
+/// An event's place in an arena; a clone is another hold on the same. Without holds, here and in other processes, the
+/// place goes to another event.
+#[derive(Clone, Debug)]
+pub struct Slot(Arc<Hold>);
+
+#[derive(Debug)]
+struct Hold {
+    arena: Arena,
+    index: u16,
+    generation: u32,
+}
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if self.arena.0.is_inherited() {
+            return; // the parent's
+        }
+        match &self.arena.0.side {
+            Side::Own(own) => own.slot_released(self.index),
+            Side::Joined(joined) => joined.link().slot_closed(self.index, self.generation),
+        }
+    }
+}
+
+/// What a wait that begins now is for.
+#[derive(Clone, Debug)]
+pub enum Captured {
+    /// Nothing: never signalled, or the latest signal is done.
+    Complete,
+    /// The latest signal, submitted and not done when it was looked at; later ones neither change nor delay it.
+    Debt(Debt),
+}
+
+/// The error for an event whose place is another's by now.
+#[cold]
+pub(super) fn stale() -> Error {
+    let why = "the process that made the event let go of it while this one looked: open its ticket anew";
+    Error::new(ErrorKind::Freed, why)
+}
+
+impl Slot {
+    pub(super) fn new(arena: Arena, index: u16, generation: u32) -> Self {
+        Self(Arc::new(Hold { arena, index, generation }))
+    }
+    /// The arena it lies in; whose counters it can name.
+    pub fn arena(&self) -> &Arena {
+        &self.0.arena
+    }
+    /// Its number there.
+    pub fn index(&self) -> u16 {
+        self.0.index
+    }
+    /// Which of the events that had this place it is.
+    pub fn generation(&self) -> u32 {
+        self.0.generation
+    }
+    /// Whether both are the same event.
+    pub fn same(&self, other: &Self) -> bool {
+        let (a, b) = (&*self.0, &*other.0);
+        a.arena == b.arena && a.index == b.index && a.generation == b.generation
+    }
+
+    /// Submits a signal: from here on the event is complete when `counter` reaches `value`, in every process. One store;
+    /// to be called when nothing can fail any more.
+    ///
+    /// # Panics
+    /// If the counter is of another arena: nobody could find it.
+    #[inline]
+    pub fn publish(&self, counter: &Counter, value: u64) {
+        assert!(*counter.arena() == self.0.arena, "an event names counters of its own arena only");
+        killpoint::reach("publish.before");
+        let pair = Pair { counter: counter.index(), value };
+        let word = self.0.arena.0.words.word(slot_word(self.0.index));
+        word.store(pair.to_word(), Release); // pairs with the Acquire in `capture`
+    }
+
+    /// What a wait that is submitted now has to wait for. Asks the exporter once for each process whose debts appear,
+    /// so that its death will be heard of.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Freed`] if the place is another event's by now; [`ErrorKind::PeerNonsense`] if it names no
+    /// counter; [`ErrorKind::Forked`] in a forked child; else why the debtor cannot be watched.
+    pub fn capture(&self) -> Result<Captured> {
+        let Hold { arena, index, generation } = &*self.0;
+        arena.not_inherited()?;
+        let status = || match &arena.0.side {
+            Side::Own(own) => own.ledger().status(*index),
+            Side::Joined(joined) => joined.ledger().status(*index),
+        };
+        let pair = || arena.0.words.word(slot_word(*index)).load(Acquire);
+        let pair = protocol::capture(live(*generation), status, pair).ok_or_else(stale)?;
+        let Some(Pair { counter, value }) = Pair::from_word(pair)? else {
+            return Ok(Captured::Complete);
+        };
+        let progress = || protocol::judge(protocol::Word::load(&arena.0.counter(counter)), value);
+        match progress() {
+            Progress::Complete => return Ok(Captured::Complete),
+            Progress::Failed => {}
+            Progress::Pending => match arena.0.holder(counter).participant {
+                Some(debtor) => {
+                    if let Side::Joined(joined) = &arena.0.side
+                        && debtor != arena.0.participant
+                    {
+                        joined.watch(arena, counter, debtor)?;
+                    }
+                    return Ok(Captured::Debt(Debt::new(arena.clone(), counter, value, debtor)));
+                }
+                // It may have been done and the counter given back in between; else it never will be.
+                None if progress() == Progress::Complete => return Ok(Captured::Complete),
+                None if progress() == Progress::Failed => {}
+                None => return Err(nonsense("an event waits for a counter that nobody has")),
+            },
+        }
+        Ok(Captured::Debt(Debt::new(arena.clone(), counter, value, arena.0.participant)))
+    }
+}

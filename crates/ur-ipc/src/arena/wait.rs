@@ -1,0 +1,171 @@
+//! Waiting for one debt: a short spin where that helps, then a futex on the counter.
+use super::{
+    Arena, EXPORTER, Progress,
+    layout::counter_word,
+    protocol::{self, Word},
+};
+use rustix::{
+    io::Errno,
+    thread::futex::{Flags, Timespec, wait, wake},
+};
+use std::{
+    cell::Cell,
+    fmt, hint,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, AtomicU64, Ordering::*},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+use ur_mapping::SharedWords;
+
+/// A sleep is cut after so long and the word read again: only half of it can be watched, and a peer may misbehave.
+pub(super) const SLEEP: Duration = Duration::from_secs(1);
+/// No longer than it takes to fall asleep and be woken.
+const SPIN: Duration = Duration::from_micros(20);
+/// How long to wait before the next look where the kernel offers no better way.
+pub(super) const LOOK: Duration = Duration::from_millis(1);
+
+/// A counter word in shared memory, with the kernel's futex on its low half.
+pub(super) struct FutexWord<'a> {
+    whole: &'a AtomicU64,
+    low: &'a AtomicU32,
+}
+impl<'a> FutexWord<'a> {
+    #[inline]
+    pub fn new(words: &'a SharedWords, index: usize) -> Self {
+        Self { whole: words.word(index), low: words.low_half(index) }
+    }
+    pub fn low(&self) -> &'a AtomicU32 {
+        self.low
+    }
+}
+impl Word for FutexWord<'_> {
+    #[inline]
+    fn load(&self) -> u64 {
+        self.whole.load(Acquire)
+    }
+    #[inline]
+    fn swap(&self, new: u64) -> u64 {
+        self.whole.swap(new, AcqRel)
+    }
+    fn fetch_or(&self, flags: u64) -> u64 {
+        self.whole.fetch_or(flags, AcqRel)
+    }
+    #[inline]
+    fn replace(&self, old: u64, new: u64) -> bool {
+        self.whole.compare_exchange(old, new, AcqRel, Relaxed).is_ok()
+    }
+    fn sleep(&self, seen: u64, deadline: Option<Instant>) {
+        // Not private: the other side is another process, and the memory is the memfd's.
+        let timeout = Timespec::try_from(until(deadline)).ok();
+        match wait(self.low, Flags::empty(), seen as u32, timeout.as_ref()) {
+            Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
+            Err(_) => thread::sleep(LOOK), // a filter forbids futexes, say: slow, and not a busy loop
+        }
+        forget_spinning();
+    }
+    fn wake_all(&self) {
+        // Fails for words that are no memory only. Who is not woken so reads again within a second.
+        let _ = wake(self.low, Flags::empty(), i32::MAX.cast_unsigned());
+    }
+}
+
+/// How long to sleep at most.
+pub(super) fn until(deadline: Option<Instant>) -> Duration {
+    deadline.map_or(SLEEP, |at| at.saturating_duration_since(Instant::now()).min(SLEEP))
+}
+
+/// A submitted signal that somebody owes: complete when the counter has reached the value. It stays what it is whatever
+/// happens to the event.
+#[derive(Clone)]
+pub struct Debt {
+    arena: Arena,
+    counter: u16,
+    value: u64,
+    debtor: u32,
+}
+
+impl Debt {
+    pub(super) fn new(arena: Arena, counter: u16, value: u64, debtor: u32) -> Self {
+        Self { arena, counter, value, debtor }
+    }
+    #[inline]
+    pub(super) fn word(&self) -> FutexWord<'_> {
+        FutexWord::new(&self.arena.0.words, counter_word(self.counter))
+    }
+    pub(super) fn judge(&self, word: u64) -> Progress {
+        protocol::judge(word, self.value)
+    }
+    /// Whether it is this process itself which owes it.
+    pub fn is_ours(&self) -> bool {
+        self.debtor == self.arena.0.participant
+    }
+    /// How far it is, at a glance.
+    #[inline]
+    pub fn progress(&self) -> Progress {
+        self.judge(self.word().load())
+    }
+    /// Sleeps until it is complete or failed; `Pending` if the deadline passed first. Without a deadline it may wait
+    /// for ever: what the debtor never does, and yet lives, only the caller can give up.
+    pub fn wait(&self, deadline: Option<Instant>) -> Progress {
+        if !self.is_ours() && may_spin() {
+            let ended = spin(deadline, || match self.progress() {
+                Progress::Pending => None,
+                ended => Some(ended),
+            });
+            if let Some(ended) = ended {
+                return ended;
+            }
+        }
+        protocol::wait(&self.word(), self.value, deadline)
+    }
+}
+impl fmt::Debug for Debt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let who = if self.debtor == EXPORTER { "exporter".into() } else { self.debtor.to_string() };
+        write!(f, "Debt({} of counter {} in {:?}, by {who})", self.value, self.counter, self.arena)
+    }
+}
+
+/// Looks again and again, for 20 µs at most.
+pub(super) fn spin<T>(
+    deadline: Option<Instant>,
+    mut look: impl FnMut() -> Option<T>,
+) -> Option<T> {
+    let mut end = None;
+    loop {
+        // The clock costs more than a look, so it is read once in a while.
+        for _ in 0..32 {
+            if let Some(seen) = look() {
+                return Some(seen);
+            }
+            hint::spin_loop();
+        }
+        let now = Instant::now();
+        let end = *end.get_or_insert_with(|| deadline.map_or(now + SPIN, |at| at.min(now + SPIN)));
+        if now >= end {
+            return None;
+        }
+    }
+}
+
+thread_local! {
+    /// Whether this thread may spin. Asked anew after each sleep, since its policy can change.
+    static MAY_SPIN: Cell<Option<bool>> = const { Cell::new(None) };
+}
+
+/// Not with one processor, and not in real time: there, who spins keeps the debtor from running.
+pub(super) fn may_spin() -> bool {
+    static ALONE: OnceLock<bool> = OnceLock::new();
+    MAY_SPIN.get().unwrap_or_else(|| {
+        let alone = *ALONE.get_or_init(|| ur_mapping::online_cpus() == 1);
+        let may = !alone && !ur_mapping::scheduled_real_time();
+        MAY_SPIN.set(Some(may));
+        may
+    })
+}
+pub(super) fn forget_spinning() {
+    MAY_SPIN.set(None);
+}

@@ -1,0 +1,565 @@
+//! Hands out what is exported, to those whom its policy admits. Runs on the watcher thread, for all peers at once, none
+//! of which can make it wait. What there is to hand out is `exports`' to say.
+use crate::{
+    ENVELOPE_LEN, Error, ErrorKind,
+    access::Peer,
+    arena::{Arena, Debtor},
+    directory::Entrance,
+    envelope::Door,
+    exports::{DESK, Granted, Payload},
+    fork::Guarded,
+    identity, leases,
+    leases::Object,
+    liveness::{self, Source},
+    locked,
+    protocol::{
+        Answer, PATIENCE, REQUEST_LEN, Request, Rights, Verdict, decode_request,
+        encode_answer, receive, send,
+    },
+};
+use rustix::{
+    event::{EventfdFlags, epoll::EventFlags, eventfd},
+    io::Errno,
+    net::{RecvFlags, SendFlags, Shutdown, SocketFlags, accept_with, shutdown},
+};
+use std::{
+    collections::{HashMap, VecDeque},
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Connections of one user.
+const PER_USER: usize = 64;
+/// Connections in all.
+const IN_ALL: usize = 256;
+/// Answers with descriptors that their askers have not read yet. At 1,025 descriptors the kernel would let nobody of
+/// this user send any.
+const UNREAD: usize = 64;
+/// Connections accepted in one go, before others are heard again.
+const AT_ONCE: usize = 64;
+/// For so long nobody is let in once there is no descriptor for it.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The broker's side of all connections.
+pub(crate) struct Broker {
+    visitors: HashMap<u64, Visitor>,
+    next: u64,
+    unread: usize,
+    /// Who asks for descriptors while too many are unread.
+    waiting: VecDeque<u64>,
+    /// Given up for an instant when descriptors run out, so that a peer can be told so.
+    reserve: Option<OwnedFd>,
+    /// Doors that nobody is let in at until then, for want of descriptors.
+    paused: Option<(Door, Instant)>,
+}
+
+/// A connection, and what its other end holds.
+struct Visitor {
+    socket: Guarded,
+    peer: Peer,
+    /// Whether the peer's pidfd is watched, which it is from its first lease on.
+    watched: bool,
+    since: Instant,
+    /// Until when it must have done what is expected of it; `None` for one that holds something and owes nothing.
+    deadline: Option<Instant>,
+    doing: Doing,
+    leases: HashMap<Object, usize>,
+    joined: HashMap<u32, (Arena, u32)>,
+}
+
+/// One request at a time.
+enum Doing {
+    Listening,
+    /// For others to read what they were sent.
+    Waiting(u64, Request, Vec<OwnedFd>),
+    /// For room in the socket's buffer.
+    Sending(Box<Letter>),
+    /// For the peer to say that it has read the answer with this number.
+    Unread(u64),
+    /// It did not, in time. Its end is kept until it hangs up, since as long as it has not read, descriptors are on
+    /// their way; but it is not served any more, and holds nothing.
+    Lapsed,
+}
+
+/// An answer with what comes along.
+struct Letter {
+    number: u64,
+    answer: Answer,
+    rights: Vec<Arc<OwnedFd>>,
+    /// Begun with this answer, and ended if it cannot be sent.
+    lease: Option<Object>,
+}
+
+/// The connection is to be closed.
+struct Close;
+type Kept = Result<(), Close>;
+
+impl Visitor {
+    fn holds(&self) -> bool {
+        !self.leases.is_empty() || !self.joined.is_empty()
+    }
+    fn is_lapsed(&self) -> bool {
+        matches!(self.doing, Doing::Lapsed)
+    }
+    /// Waits for its next request: for ever if it holds something.
+    fn listen(&mut self) {
+        self.doing = Doing::Listening;
+        self.deadline = (!self.holds()).then(|| Instant::now() + PATIENCE);
+    }
+    /// From its first lease on, its death counts even if a child of its keeps the connection.
+    fn watch_process(&mut self, id: u64) {
+        if let (false, Some(pidfd)) = (self.watched, self.peer.pidfd()) {
+            self.watched =
+                liveness::watch(Source::VisitorProcess(id), pidfd, EventFlags::IN).is_ok();
+        }
+    }
+    fn expect(&self, id: u64, interest: EventFlags) {
+        liveness::rewatch(Source::Visitor(id), &self.socket, interest);
+    }
+}
+
+impl Broker {
+    pub fn new() -> Self {
+        Self {
+            visitors: HashMap::new(),
+            next: 1,
+            unread: 0,
+            waiting: VecDeque::new(),
+            reserve: None,
+            paused: None,
+        }
+    }
+    /// When somebody's patience ends next.
+    pub fn deadline(&self) -> Option<Instant> {
+        let deadlines = self.visitors.values().filter_map(|visitor| visitor.deadline);
+        deadlines.chain(self.paused.map(|(_, until)| until)).min()
+    }
+
+    /// Lets in who waits at the door.
+    pub fn admit(&mut self, door: Door) {
+        if self.reserve.is_none() {
+            self.reserve = eventfd(0, EventfdFlags::CLOEXEC).ok();
+        }
+        let Ok(desk) = DESK.get() else { return };
+        for _ in 0..AT_ONCE {
+            let accepted = match locked(desk).entrance(door) {
+                Some(entrance) => accept(entrance), // which does not wait: the lock is held for an instant
+                None => return,
+            };
+            match accepted {
+                Ok(socket) => self.welcome(socket),
+                Err(Errno::MFILE | Errno::NFILE) => {
+                    if self.reserve.take().is_none() {
+                        return self.pause(door);
+                    }
+                    if let Some(Ok(socket)) = locked(desk).entrance(door).map(accept) {
+                        turn_away(&socket, Verdict::Descriptors);
+                    }
+                    self.reserve = eventfd(0, EventfdFlags::CLOEXEC).ok();
+                }
+                Err(_) => return, // nobody waits, or the one who did is gone
+            }
+        }
+    }
+    fn welcome(&mut self, socket: OwnedFd) {
+        let Ok(peer) = Peer::of(&socket) else { return };
+        let uid = peer.uid;
+        if self.visitors.values().filter(|v| v.peer.uid == uid).count() >= PER_USER {
+            self.evict(|visitor| visitor.peer.uid == uid);
+        }
+        if self.visitors.len() >= IN_ALL {
+            self.evict(|_| true);
+        }
+        let of_user = self.visitors.values().filter(|v| v.peer.uid == uid).count();
+        if of_user >= PER_USER || self.visitors.len() >= IN_ALL {
+            return turn_away(&socket, Verdict::Full);
+        }
+        let (id, socket) = (self.next, Guarded::new(socket));
+        self.next += 1;
+        if liveness::watch(Source::Visitor(id), &socket, EventFlags::IN).is_err() {
+            return turn_away(&socket, Verdict::Descriptors);
+        }
+        let now = Instant::now();
+        let visitor = Visitor {
+            socket,
+            peer,
+            watched: false,
+            since: now,
+            deadline: Some(now + PATIENCE),
+            doing: Doing::Listening,
+            leases: HashMap::new(),
+            joined: HashMap::new(),
+        };
+        self.visitors.insert(id, visitor);
+    }
+    /// Closes the longest connected of those who hold nothing. One that lapsed stays: it has descriptors on their way.
+    fn evict(&mut self, among: impl Fn(&Visitor) -> bool) {
+        let idle = self.visitors.iter().filter(|(_, v)| !v.holds() && !v.is_lapsed() && among(v));
+        if let Some(id) = idle.min_by_key(|(_, v)| v.since).map(|(id, _)| *id) {
+            self.part(id);
+        }
+    }
+
+    /// Something happened on a connection.
+    pub fn hear(&mut self, id: u64, flags: EventFlags) {
+        let Some(visitor) = self.visitors.get_mut(&id) else { return };
+        let kept = match &visitor.doing {
+            Doing::Sending(_) if flags.contains(EventFlags::OUT) => self.post(id),
+            Doing::Listening | Doing::Unread(_) if flags.contains(EventFlags::IN) => self.read(id),
+            _ if flags.intersects(EventFlags::HUP | EventFlags::ERR) => Err(Close),
+            _ => Ok(()),
+        };
+        if kept.is_err() {
+            self.part(id);
+        }
+    }
+    /// One datagram.
+    fn read(&mut self, id: u64) -> Kept {
+        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
+        let mut bytes = [0; REQUEST_LEN];
+        let received = match receive(&visitor.socket, &mut bytes, RecvFlags::DONTWAIT) {
+            Ok(received) => received,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+            Err(_) => return Err(Close),
+        };
+        // What came along and is not needed is closed when `received` goes. A peer that speaks otherwise is not ours.
+        let whole = bytes.get(..received.length).and_then(decode_request);
+        let (number, request) = whole.ok_or(Close)?;
+        match (&visitor.doing, request) {
+            (Doing::Unread(nonce), Request::Read { nonce: said }) if *nonce == said => {
+                visitor.listen();
+                self.unread -= 1;
+                self.serve_waiting();
+                Ok(())
+            }
+            (_, Request::Read { .. }) => Err(Close),
+            (Doing::Unread(_), request) if request.wants_answer() => Err(Close),
+            (_, request) => self.serve(id, number, request, received.rights),
+        }
+    }
+    fn serve(&mut self, id: u64, number: u64, request: Request, came: Vec<OwnedFd>) -> Kept {
+        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
+        let brings = matches!(request, Request::Fetch { .. } | Request::Debtor { .. });
+        if brings && self.unread >= UNREAD {
+            visitor.doing = Doing::Waiting(number, request, came);
+            visitor.deadline = Some(Instant::now() + PATIENCE);
+            visitor.expect(id, EventFlags::empty());
+            self.waiting.push_back(id);
+            return Ok(());
+        }
+        match request {
+            Request::Fetch { ticket, has_ledger, has_arena } => {
+                let has = (has_ledger, has_arena);
+                let ((answer, rights), lease) = match visitor.fetch(id, &ticket, came, has) {
+                    Ok((packed, object)) => (packed, Some(object)),
+                    Err(verdict) => ((Answer::of(verdict), Vec::new()), None),
+                };
+                self.answer(id, number, answer, rights, lease)
+            }
+            Request::TakeCounter { ledger } => {
+                let answer = visitor.take_counter(ledger);
+                self.answer(id, number, answer, Vec::new(), None)
+            }
+            Request::Debtor { ledger, counter } => {
+                let (answer, rights) = visitor.debtor(ledger, counter);
+                self.answer(id, number, answer, rights, None)
+            }
+            Request::Ping => self.answer(id, number, Answer::of(Verdict::Granted), Vec::new(), None),
+            Request::LeaseEnd { kind, object } => visitor.end_lease((kind, object)),
+            Request::ReleaseCounter { ledger, counter } => {
+                let (arena, participant) = visitor.joined.get(&ledger).ok_or(Close)?;
+                arena.release_counter(*participant, counter).map_err(|_| Close)
+            }
+            Request::SlotClosed { ledger, slot, generation } => {
+                let (arena, participant) = visitor.joined.get(&ledger).ok_or(Close)?;
+                arena.slot_closed(*participant, slot, generation).map_err(|_| Close)
+            }
+            Request::Read { .. } => Err(Close),
+        }
+    }
+    /// Those who wait go on while there is room.
+    fn serve_waiting(&mut self) {
+        while self.unread < UNREAD
+            && let Some(id) = self.waiting.pop_front()
+        {
+            let Some(visitor) = self.visitors.get_mut(&id) else { continue };
+            let doing = std::mem::replace(&mut visitor.doing, Doing::Listening);
+            let Doing::Waiting(number, request, came) = doing else {
+                visitor.doing = doing;
+                continue;
+            };
+            visitor.expect(id, EventFlags::IN);
+            if self.serve(id, number, request, came).is_err()
+                && let Some(visitor) = self.visitors.remove(&id)
+            {
+                self.take_leave(visitor);
+            }
+        }
+    }
+    fn answer(
+        &mut self,
+        id: u64,
+        number: u64,
+        mut answer: Answer,
+        rights: Vec<Arc<OwnedFd>>,
+        lease: Option<Object>,
+    ) -> Kept {
+        if !rights.is_empty() {
+            answer.nonce = identity::random().map(u64::from_le_bytes).map_err(|_| Close)?.max(1);
+        }
+        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
+        visitor.doing = Doing::Sending(Box::new(Letter { number, answer, rights, lease }));
+        visitor.deadline = Some(Instant::now() + PATIENCE);
+        self.post(id)
+    }
+    /// Sends what is to be sent, or waits for room.
+    fn post(&mut self, id: u64) -> Kept {
+        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
+        let Doing::Sending(letter) = &mut visitor.doing else { return Ok(()) };
+        match letter.send(&visitor.socket) {
+            Ok(()) => {}
+            Err(Errno::AGAIN) => {
+                visitor.expect(id, EventFlags::OUT);
+                return Ok(());
+            }
+            Err(Errno::TOOMANYREFS | Errno::NOMEM | Errno::NOBUFS) if !letter.rights.is_empty() => {
+                let (number, lease) = (letter.number, letter.lease);
+                if let Some(object) = lease {
+                    visitor.end_lease(object)?;
+                }
+                return self.answer(id, number, Answer::of(Verdict::Descriptors), Vec::new(), None);
+            }
+            Err(_) => return Err(Close),
+        }
+        let nonce = letter.answer.nonce;
+        visitor.expect(id, EventFlags::IN);
+        if nonce == 0 {
+            visitor.listen();
+        } else {
+            self.unread += 1;
+            visitor.doing = Doing::Unread(nonce);
+            visitor.deadline = Some(Instant::now() + PATIENCE);
+        }
+        Ok(())
+    }
+
+    /// The peer is gone, or has to go.
+    pub fn part(&mut self, id: u64) {
+        if let Some(visitor) = self.visitors.remove(&id) {
+            self.take_leave(visitor);
+            self.serve_waiting();
+        }
+    }
+    fn take_leave(&mut self, mut visitor: Visitor) {
+        visitor.strip();
+        liveness::unwatch(&visitor.socket);
+        if matches!(visitor.doing, Doing::Unread(_)) {
+            self.unread -= 1;
+        }
+    }
+    /// Ends everybody's patience that is over.
+    pub fn expire(&mut self, now: Instant) {
+        if let Some((door, until)) = self.paused
+            && until <= now
+        {
+            self.paused = None;
+            if let Some(entrance) = DESK.peek().map(locked).as_ref().and_then(|d| d.entrance(door)) {
+                liveness::rewatch(Source::Entrance(door), entrance, EventFlags::IN);
+            }
+        }
+        let late = |v: &Visitor| v.deadline.is_some_and(|deadline| deadline <= now);
+        let late: Vec<u64> =
+            self.visitors.iter().filter(|(_, v)| late(v)).map(|(id, _)| *id).collect();
+        for id in late {
+            match self.visitors.get_mut(&id) {
+                Some(visitor) if matches!(visitor.doing, Doing::Unread(_)) => {
+                    visitor.lapse(id);
+                    self.unread -= 1;
+                    self.serve_waiting();
+                }
+                _ => self.part(id),
+            }
+        }
+    }
+    /// Descriptors ran out altogether: lets nobody in for a moment instead of being told again and again.
+    fn pause(&mut self, door: Door) {
+        if let Some(entrance) = DESK.peek().map(locked).as_ref().and_then(|d| d.entrance(door)) {
+            liveness::rewatch(Source::Entrance(door), entrance, EventFlags::empty());
+            self.paused = Some((door, Instant::now() + PAUSE));
+        }
+    }
+    /// When the last export and lease are gone, so are the doors and all who still stand about.
+    pub fn close_if_idle(&mut self) {
+        if self.visitors.values().any(Visitor::holds) {
+            return;
+        }
+        if DESK.peek().is_some_and(|desk| locked(desk).close_if_idle()) {
+            for (_, visitor) in std::mem::take(&mut self.visitors) {
+                self.take_leave(visitor);
+            }
+            self.waiting.clear();
+            (self.reserve, self.paused) = (None, None);
+        }
+    }
+}
+
+impl Letter {
+    fn send(&self, socket: &Guarded) -> Result<(), Errno> {
+        let rights: Vec<_> = self.rights.iter().map(|fd| fd.as_fd()).collect();
+        let bytes = encode_answer(self.number, &self.answer);
+        send(socket, &bytes, &rights, SendFlags::DONTWAIT)
+    }
+}
+
+/// An answer with what comes along.
+type Packed = (Answer, Vec<Arc<OwnedFd>>);
+
+impl Visitor {
+    fn fetch(
+        &mut self,
+        id: u64,
+        ticket: &[u8; ENVELOPE_LEN],
+        came: Vec<OwnedFd>,
+        has: (bool, bool),
+    ) -> Result<(Packed, Object), Verdict> {
+        let desk = DESK.get().map_err(|_| Verdict::Nonsense)?;
+        let granted = locked(desk).grant(ticket, &self.peer)?;
+        *self.leases.entry(granted.object).or_default() += 1;
+        self.watch_process(id);
+        match self.pack(&granted, came, has) {
+            Ok(packed) => Ok((packed, granted.object)),
+            Err(verdict) => {
+                let _ = self.end_lease(granted.object); // begun above
+                Err(verdict)
+            }
+        }
+    }
+    fn pack(
+        &mut self,
+        granted: &Granted,
+        came: Vec<OwnedFd>,
+        (has_ledger, has_arena): (bool, bool),
+    ) -> Result<Packed, Verdict> {
+        let mut answer = Answer { object: granted.object.1, ..Answer::of(Verdict::Granted) };
+        let mut rights = Vec::new();
+        let mut needs_arena = false;
+        match &granted.payload {
+            Payload::Fd { fd, base, exposes } => {
+                (answer.base, answer.exposes) = (*base, *exposes);
+                answer.rights.payload = true;
+                rights.push(fd.clone());
+            }
+            Payload::Bytes(bytes) => answer.payload = bytes.to_vec(),
+            Payload::Event(slot) => {
+                answer.participant = self.join(&granted.arena, came)?;
+                let (index, generation) = (slot.index(), slot.generation());
+                let opened = granted.arena.slot_opened(answer.participant, index, generation);
+                opened.map_err(|e| verdict_of(&e))?;
+                needs_arena = !has_arena;
+            }
+        }
+        let is_event = matches!(granted.payload, Payload::Event(_));
+        if needs_arena || (!is_event && !has_ledger) {
+            let (arena, ledger) = granted.arena.descriptors().map_err(|e| verdict_of(&e))?;
+            answer.rights.ledger = true;
+            rights.push(ledger);
+            if needs_arena {
+                answer.rights.arena = true;
+                rights.push(arena);
+            }
+        }
+        Ok((answer, rights))
+    }
+    /// The peer's number in the arena. Which process it is, the kernel says where it can, and the peer where not.
+    fn join(&mut self, arena: &Arena, came: Vec<OwnedFd>) -> Result<u32, Verdict> {
+        if let Some((_, participant)) = self.joined.get(&arena.number()) {
+            return Ok(*participant);
+        }
+        let known = self.peer.pidfd().map(OwnedFd::try_clone);
+        let pidfd = match known {
+            Some(clone) => clone.map_err(|_| Verdict::Descriptors)?,
+            None => came.into_iter().next().ok_or(Verdict::Nonsense)?,
+        };
+        let participant = arena.join(pidfd).map_err(|e| verdict_of(&e))?;
+        self.joined.insert(arena.number(), (arena.clone(), participant));
+        Ok(participant)
+    }
+    fn take_counter(&self, ledger: u32) -> Answer {
+        let Some((arena, participant)) = self.joined.get(&ledger) else {
+            return Answer::of(Verdict::Nonsense);
+        };
+        match arena.grant_counter(*participant) {
+            Ok((counter, epoch)) => Answer { counter, epoch, ..Answer::of(Verdict::Granted) },
+            Err(e) => Answer::of(verdict_of(&e)),
+        }
+    }
+    fn debtor(&self, ledger: u32, counter: u16) -> Packed {
+        let granted = Answer::of(Verdict::Granted);
+        match self.joined.get(&ledger).map(|(arena, _)| arena.debtor(counter)) {
+            Some(Ok(Debtor::Participant(participant, pidfd))) => {
+                let rights = Rights { process: true, ..Rights::default() };
+                (Answer { participant, rights, ..granted }, vec![pidfd])
+            }
+            Some(Ok(Debtor::Exporter | Debtor::Nobody)) => (granted, Vec::new()),
+            Some(Err(e)) => (Answer::of(verdict_of(&e)), Vec::new()),
+            None => (Answer::of(Verdict::Nonsense), Vec::new()),
+        }
+    }
+    fn end_lease(&mut self, object: Object) -> Kept {
+        let count = self.leases.get_mut(&object).ok_or(Close)?;
+        *count -= 1;
+        if *count == 0 {
+            self.leases.remove(&object);
+        }
+        release(object, 1);
+        if matches!(self.doing, Doing::Listening) {
+            self.listen();
+        }
+        Ok(())
+    }
+    /// Takes back all that the peer holds.
+    fn strip(&mut self) {
+        for (_, (arena, participant)) in self.joined.drain() {
+            arena.participant_died(participant);
+        }
+        for (object, count) in self.leases.drain() {
+            release(object, count);
+        }
+        if let (true, Some(pidfd)) = (std::mem::take(&mut self.watched), self.peer.pidfd()) {
+            liveness::unwatch(pidfd);
+        }
+    }
+    fn lapse(&mut self, id: u64) {
+        self.strip();
+        (self.doing, self.deadline) = (Doing::Lapsed, None);
+        self.expect(id, EventFlags::empty());
+        // The peer is to learn that it is not served any more; if it is gone, it need not.
+        let _ = shutdown(&self.socket, Shutdown::Write);
+    }
+}
+
+fn release(object: Object, count: usize) {
+    let Some(desk) = DESK.peek() else { return };
+    let last_of_freed = locked(desk).leases.end(object, count);
+    if last_of_freed {
+        leases::tell(object);
+    }
+}
+
+fn verdict_of(error: &Error) -> Verdict {
+    match error.kind() {
+        ErrorKind::Full => Verdict::Full,
+        ErrorKind::TooManyDescriptors => Verdict::Descriptors,
+        _ => Verdict::Nonsense,
+    }
+}
+
+fn accept(entrance: &Entrance) -> Result<OwnedFd, Errno> {
+    accept_with(entrance, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+}
+
+/// Tells a peer why it is not let in. It may be gone, or never read it.
+fn turn_away(socket: &OwnedFd, verdict: Verdict) {
+    let _ = send(socket, &encode_answer(0, &Answer::of(verdict)), &[], SendFlags::DONTWAIT);
+}

@@ -1,0 +1,176 @@
+//! What can go wrong between two processes, as sentences that the user can act on.
+//! Which UR code a kind becomes is left to the adapters.
+use std::{borrow::Cow, fmt, io};
+
+/// What this crate returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, for programs; the sentence beside it is for people.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The handle bytes have another length than every ticket has.
+    WrongSize,
+    /// Magic, version, checksum or reserved bits are not those of a ticket.
+    Damaged,
+    /// A sound ticket, but of another kind of object than was asked for.
+    WrongKind,
+    /// A sound ticket of another backend.
+    WrongBackend,
+    /// A sound ticket of another device, or of bytes that contradict what the exporter knows.
+    WrongDevice,
+    /// The ticket was made on another machine.
+    OtherHost,
+    /// The ticket was made before the last boot of this machine.
+    OtherBoot,
+    /// The exporter put the handle back.
+    Withdrawn,
+    /// The exporter freed the object.
+    Freed,
+    /// The process that made the ticket is gone.
+    ExporterGone,
+    /// The export never existed, or it is not for this process.
+    Unknown,
+    /// The kernel or the export's policy refused; the sentence names the gate.
+    Denied,
+    /// The limit on open descriptors is reached, here or in the exporter.
+    TooManyDescriptors,
+    /// The limit on mappings or on locked memory is reached.
+    TooManyMappings,
+    /// The system is out of memory.
+    NoMemory,
+    /// The kernel lacks a call that is needed.
+    KernelLacks,
+    /// The other process did not answer in time.
+    TimedOut,
+    /// No directory for sockets can be used.
+    Directory,
+    /// The other process sent what the protocol does not allow.
+    PeerNonsense,
+    /// All arenas, slots, counters or exports are taken.
+    Full,
+    /// The object belongs to the parent of this forked process.
+    Forked,
+    /// The object cannot be shared in this way.
+    Unsupported,
+}
+
+/// A failure: its kind, the system's error number where there was one, and whole sentences.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error {
+    kind: ErrorKind,
+    errno: Option<i32>,
+    sentence: Cow<'static, str>,
+}
+
+impl Error {
+    /// An error that no system call reported.
+    pub fn new(kind: ErrorKind, sentence: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind, errno: None, sentence: sentence.into() }
+    }
+    /// The failure of a system call; `doing` completes "could not …". The kind follows from the error number.
+    pub fn system(doing: impl fmt::Display, error: impl Into<io::Error>) -> Self {
+        let error = error.into();
+        let (kind, advice) = judge(error.raw_os_error());
+        let sentence = format!("could not {doing}: {error}{advice}");
+        Self { kind, errno: error.raw_os_error(), sentence: sentence.into() }
+    }
+    /// The same with another kind, where the caller knows better than the error number.
+    #[must_use]
+    pub fn of_kind(mut self, kind: ErrorKind) -> Self {
+        self.kind = kind;
+        self
+    }
+    /// The same with another kind, unless the error number told of a limit, which the user needs to know of.
+    #[must_use]
+    pub(crate) fn unless_limit(self, kind: ErrorKind) -> Self {
+        use ErrorKind::{NoMemory, TooManyDescriptors, TooManyMappings};
+        match self.kind {
+            TooManyDescriptors | TooManyMappings | NoMemory => self,
+            _ => self.of_kind(kind),
+        }
+    }
+    /// The same with the system's error number.
+    #[must_use]
+    pub fn with_errno(mut self, errno: i32) -> Self {
+        self.errno = Some(errno);
+        self
+    }
+    /// The same with one more sentence: what to do next.
+    #[must_use]
+    pub fn advise(mut self, advice: impl fmt::Display) -> Self {
+        self.sentence = format!("{}; {advice}", self.sentence).into();
+        self
+    }
+    /// What went wrong, for programs.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+    /// The system's error number, if a system call failed.
+    pub fn errno(&self) -> Option<i32> {
+        self.errno
+    }
+}
+
+/// What an error number means everywhere in this crate, and what the user can do about it.
+fn judge(errno: Option<i32>) -> (ErrorKind, &'static str) {
+    use rustix::io::Errno;
+    let Some(errno) = errno.map(Errno::from_raw_os_error) else {
+        return (ErrorKind::PeerNonsense, "");
+    };
+    match errno {
+        Errno::MFILE => (
+            ErrorKind::TooManyDescriptors,
+            "; this process has reached its limit of open descriptors (raise it with `ulimit -n`, or close handles)",
+        ),
+        Errno::NFILE => (
+            ErrorKind::TooManyDescriptors,
+            "; the system has reached its limit of open files (raise fs.file-max)",
+        ),
+        Errno::TOOMANYREFS => (
+            ErrorKind::TooManyDescriptors,
+            "; too many descriptors of this user are on their way between processes (some process does not read its socket)",
+        ),
+        Errno::NOMEM => (
+            ErrorKind::NoMemory,
+            "; memory is short, or the limit on mappings (vm.max_map_count) or on locked memory (`ulimit -l`) is reached",
+        ),
+        Errno::NOBUFS | Errno::NOSPC => (ErrorKind::NoMemory, "; memory is short"),
+        Errno::AGAIN | Errno::TIMEDOUT => (ErrorKind::TimedOut, ""),
+        Errno::PERM | Errno::ACCESS => (ErrorKind::Denied, ""),
+        Errno::NOSYS => (ErrorKind::KernelLacks, "; this kernel, or its seccomp filter, lacks the call"),
+        _ => (ErrorKind::PeerNonsense, ""),
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
+    }
+}
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.kind, self.sentence)
+    }
+}
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+
+    #[test]
+    fn an_exhausted_limit_names_what_to_raise() {
+        let error = Error::system("open the arena", Errno::MFILE);
+        assert_eq!(error.kind(), ErrorKind::TooManyDescriptors);
+        assert_eq!(error.errno(), Some(Errno::MFILE.raw_os_error()));
+        assert!(error.to_string().contains("ulimit -n"), "{error}");
+    }
+    #[test]
+    fn advice_follows_the_sentence() {
+        let error = Error::new(ErrorKind::Denied, "it was refused").advise("ask for leave");
+        assert_eq!(error.to_string(), "it was refused; ask for leave");
+        assert_eq!(error.errno(), None);
+    }
+}

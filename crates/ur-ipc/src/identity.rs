@@ -1,0 +1,128 @@
+//! Who this process is to those it shares with: a random instance id, drawn at first use and again after fork.
+//! Boot, pid, start time and namespace are for messages only: pids come back, and with them start times.
+use crate::{Error, Result, fork::PerFork};
+use rustix::rand::{GetRandomFlags, getrandom};
+use siphasher::sip::SipHasher24;
+use std::{fmt, fs, hash::Hasher, os::unix::fs::MetadataExt};
+
+/// Names one exporter among all there ever were.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InstanceId(pub(crate) [u8; 16]);
+
+impl InstanceId {
+    /// The id as bytes.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+impl fmt::Display for InstanceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+impl fmt::Debug for InstanceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "InstanceId({self})")
+    }
+}
+
+/// Where and when a process runs, as far as it can tell; 0 is "unknown" throughout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Whence {
+    /// Hash of the boot id, the same in all containers of a host.
+    pub boot: u64,
+    /// Hash of the machine id.
+    pub host: u64,
+    pub pid: u32,
+    /// Inode of the pid namespace.
+    pub pid_namespace: u64,
+    /// In clock ticks after boot.
+    pub start_time: u64,
+}
+impl Whence {
+    fn here() -> Self {
+        let pid = std::process::id();
+        Self {
+            boot: hash_of_file(&["/proc/sys/kernel/random/boot_id"]),
+            host: hash_of_file(&["/etc/machine-id", "/var/lib/dbus/machine-id"]),
+            pid,
+            pid_namespace: fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino()),
+            start_time: start_time(pid).unwrap_or(0),
+        }
+    }
+}
+
+/// What this process draws once and keeps until it ends or forks.
+pub(crate) struct Identity {
+    pub instance: InstanceId,
+    /// Under this key are hashed the envelopes that were issued.
+    pub key: [u8; 16],
+    pub whence: Whence,
+}
+
+/// This process's identity.
+///
+/// # Errors
+/// If the kernel gives no random bytes.
+pub(crate) fn identity() -> Result<&'static Identity> {
+    static IDENTITY: PerFork<Identity> = PerFork::new();
+    IDENTITY.get_or_try(|| {
+        Ok(Identity { instance: InstanceId(random()?), key: random()?, whence: Whence::here() })
+    })
+}
+
+/// The instance id of this process: 128 random bits, others after each fork.
+///
+/// # Errors
+/// If the kernel gives no random bytes.
+pub fn instance() -> Result<InstanceId> {
+    identity().map(|identity| identity.instance)
+}
+
+/// Random bytes that nobody can guess.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let got = getrandom(&mut bytes, GetRandomFlags::empty())
+        .map_err(|e| Error::system("draw random bytes (getrandom)", e))?;
+    debug_assert_eq!(got, N); // the kernel never gives less when 256 bytes or fewer are asked for
+    Ok(bytes)
+}
+
+/// A hash under a key that nobody else has, or under one that everyone has.
+pub(crate) fn hash(key: &[u8; 16], bytes: &[u8]) -> u64 {
+    let mut hasher = SipHasher24::new_with_key(key);
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+fn hash_of_file(paths: &[&str]) -> u64 {
+    let text = paths.iter().find_map(|path| fs::read(path).ok());
+    text.map_or(0, |text| hash(b"causeway whence ", text.trim_ascii()).max(1))
+}
+
+/// When a process of our pid namespace started, in clock ticks after boot; `None` if there is no such process.
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may itself hold blanks and parentheses; what counts begins after the last one.
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_is_drawn_once_and_says_where_it_is() {
+        let identity = identity().unwrap();
+        assert_eq!(instance().unwrap(), identity.instance);
+        assert_ne!(identity.instance.0, [0; 16]);
+        assert_eq!(identity.whence.pid, std::process::id());
+        assert_eq!(start_time(std::process::id()), Some(identity.whence.start_time));
+        assert_ne!(identity.whence.boot, 0);
+        assert_eq!(identity.instance.to_string().len(), 32);
+    }
+    #[test]
+    fn a_process_that_is_not_there_has_no_start_time() {
+        assert_eq!(start_time(u32::MAX), None);
+    }
+}

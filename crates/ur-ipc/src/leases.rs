@@ -1,0 +1,97 @@
+//! Who still has what open: counts by object, told by importers and ended by their death. A block of memory goes back
+//! to its pool only when the last lease is gone; when that is, this module says; the pool is the adapter's.
+use crate::{Error, ErrorKind, Kind, Result, exports::DESK, locked};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::OnceLock,
+};
+
+/// An object of this process's, by the adapter's number for it.
+pub(crate) type Object = (Kind, u64);
+
+/// The counts over all importers.
+#[derive(Default)]
+pub(crate) struct Leases {
+    held: HashMap<Object, usize>,
+    freed: HashSet<Object>,
+}
+impl Leases {
+    pub fn begin(&mut self, object: Object) {
+        *self.held.entry(object).or_default() += 1;
+    }
+    /// Ends so many; true if they were the last on an object that its owner freed.
+    pub fn end(&mut self, object: Object, count: usize) -> bool {
+        let Some(held) = self.held.get_mut(&object) else { return false };
+        *held = held.saturating_sub(count);
+        if *held > 0 {
+            return false;
+        }
+        self.held.remove(&object);
+        self.freed.remove(&object)
+    }
+    /// The owner freed it.
+    pub fn freed(&mut self, object: Object) {
+        if self.held.contains_key(&object) {
+            self.freed.insert(object);
+        }
+    }
+}
+
+/// Whether some other process has the object open. After [`crate::freed`] this only ever changes from true to false,
+/// and the change is told to those who asked by [`on_leases_gone`].
+pub fn leased(object: u64, kind: Kind) -> bool {
+    DESK.peek().is_some_and(|desk| locked(desk).leases.held.contains_key(&(kind, object)))
+}
+
+type Told = fn(object: u64, kind: Kind);
+/// Without a lock, which a forked child could find locked for ever.
+static TOLD: [OnceLock<Told>; 32] = [const { OnceLock::new() }; 32];
+
+/// Has `told` called, on the watcher thread and with no lock held, each time the last lease of a freed object ends.
+/// Asking again for the same function changes nothing.
+///
+/// # Errors
+/// [`ErrorKind::Full`] for the 33rd function.
+pub fn on_leases_gone(told: Told) -> Result<()> {
+    for place in &TOLD {
+        if std::ptr::fn_addr_eq(*place.get_or_init(|| told), told) {
+            return Ok(());
+        }
+    }
+    Err(Error::new(ErrorKind::Full, "32 functions are told of ended leases already"))
+}
+
+/// To be called with no lock held.
+pub(crate) fn tell((kind, object): Object) {
+    for told in TOLD.iter().map_while(OnceLock::get) {
+        // A panic of an adapter's must not end the thread on which all peers depend; it has been printed.
+        let _ = std::panic::catch_unwind(|| told(object, kind));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_lease_of_a_freed_object_counts() {
+        let mut leases = Leases::default();
+        let object = (Kind::Memory, 1);
+        leases.begin(object);
+        assert!(!leases.end(object, 1), "nobody freed it");
+        leases.begin(object);
+        leases.begin(object);
+        leases.freed(object);
+        assert!(!leases.end(object, 1), "one is left");
+        assert!(leases.end(object, 1));
+        assert!(!leases.end(object, 1), "told once");
+    }
+    #[test]
+    fn an_object_freed_without_leases_is_forgotten() {
+        let mut leases = Leases::default();
+        leases.freed((Kind::Memory, 2));
+        leases.begin((Kind::Memory, 2));
+        assert!(!leases.end((Kind::Memory, 2), 1));
+        assert!(leases.freed.is_empty() && leases.held.is_empty());
+    }
+}

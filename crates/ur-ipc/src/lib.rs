@@ -1,0 +1,44 @@
+//! Sharing between processes: what is sent, how descriptors travel, who may have them, and how one process
+//! learns that another put, freed or died. Knows nothing of UR or of GPUs; what a payload means is the adapters'.
+#![forbid(unsafe_code)]
+
+mod access;
+pub mod arena;
+mod directory;
+mod envelope;
+mod error;
+mod fork;
+mod identity;
+pub mod ledger;
+mod protocol;
+mod token;
+
+pub use access::{Access, Process};
+pub use envelope::ENVELOPE_LEN;
+pub use error::{Error, ErrorKind, Result};
+pub use identity::{InstanceId, instance};
+
+/// What a ticket names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// A range of device memory.
+    Memory = 1,
+    /// A physical memory object.
+    PhysicalMemory = 2,
+    /// A reusable event.
+    Event = 3,
+}
+impl Kind {
+    fn from_byte(byte: u8) -> Option<Self> {
+        [Self::Memory, Self::PhysicalMemory, Self::Event].into_iter().find(|k| *k as u8 == byte)
+    }
+    /// With its article, for sentences.
+    fn named(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::PhysicalMemory => "physical memory",
+            Self::Event => "an event",
+        }
+    }
+}

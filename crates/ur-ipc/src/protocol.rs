@@ -1,0 +1,446 @@
+//! What importers and brokers say to each other: datagrams of one fixed size each way, over `SOCK_SEQPACKET`.
+//! Both sides decode the other's words as hostile; who is let in, and when to give up, is the broker's and fetch's.
+use crate::{ENVELOPE_LEN, Kind};
+use rustix::{
+    io::{Errno, IoSlice, IoSliceMut},
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    },
+};
+use std::{
+    mem::MaybeUninit,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    time::Duration,
+};
+use zerocopy::{
+    FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned,
+    little_endian::{U16, U32, U64},
+};
+
+/// How long a peer may take to ask, to read, or to acknowledge.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+/// Payload bytes that fit into an answer.
+pub(crate) const PAYLOAD: usize = 256;
+/// The most descriptors of one datagram that are looked at.
+const RIGHTS: usize = 4;
+
+const MAGIC: u32 = 0x6377_6970;
+const VERSION: u16 = 1;
+
+/// What an importer says. Those without an answer say so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// Let me open this. For an event whose arena is not joined yet, joins it; a pidfd of the asker comes along.
+    Fetch { ticket: Box<[u8; ENVELOPE_LEN]>, has_ledger: bool, has_arena: bool },
+    /// The answer with this number was read, descriptors and all. No answer.
+    Read { nonce: u64 },
+    /// One open of the object was closed. No answer.
+    LeaseEnd { kind: Kind, object: u64 },
+    /// A counter in the arena that was joined.
+    TakeCounter { ledger: u32 },
+    /// Back with it. No answer.
+    ReleaseCounter { ledger: u32, counter: u16 },
+    /// The last hold on an opened slot is gone. No answer.
+    SlotClosed { ledger: u32, slot: u16, generation: u32 },
+    /// A pidfd of the process that owes this counter's values; granted without one if that is nobody any more.
+    Debtor { ledger: u32, counter: u16 },
+    /// Are you there?
+    Ping,
+}
+impl Request {
+    pub fn wants_answer(&self) -> bool {
+        use Request::*;
+        match self {
+            Fetch { .. } | TakeCounter { .. } | Debtor { .. } | Ping => true,
+            Read { .. } | LeaseEnd { .. } | ReleaseCounter { .. } | SlotClosed { .. } => false,
+        }
+    }
+}
+
+/// How a broker decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub(crate) enum Verdict {
+    Granted = 1,
+    Withdrawn = 2,
+    Freed = 3,
+    /// Never existed, or not for you.
+    Unknown = 4,
+    /// Told only to the exporter's own user.
+    Denied = 5,
+    /// Connections, participants, counters: something of the broker's is used up.
+    Full = 6,
+    /// The exporter is out of descriptors, or the user has too many on their way.
+    Descriptors = 7,
+    /// The request makes no sense here.
+    Nonsense = 8,
+}
+
+/// A broker's answer; what of it has a meaning depends on the request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub verdict: Verdict,
+    /// To be said back in [`Request::Read`] if descriptors came along; else 0.
+    pub nonce: u64,
+    /// Which descriptors come along, in this order.
+    pub rights: Rights,
+    pub object: u64,
+    pub base: u64,
+    pub exposes: u64,
+    /// Of the importer in the arena, or of the debtor.
+    pub participant: u32,
+    pub counter: u16,
+    pub epoch: u32,
+    pub payload: Vec<u8>,
+}
+impl Answer {
+    pub fn of(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            nonce: 0,
+            rights: Rights::default(),
+            object: 0,
+            base: 0,
+            exposes: 0,
+            participant: 0,
+            counter: 0,
+            epoch: 0,
+            payload: Vec::new(),
+        }
+    }
+}
+
+/// Which descriptors an answer brings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rights {
+    pub payload: bool,
+    pub ledger: bool,
+    pub arena: bool,
+    pub process: bool,
+}
+impl Rights {
+    fn bits(self) -> u16 {
+        [self.payload, self.ledger, self.arena, self.process]
+            .iter()
+            .rev()
+            .fold(0, |bits, set| bits << 1 | u16::from(*set))
+    }
+    fn from_bits(bits: u16) -> Option<Self> {
+        let bit = |n: u16| bits >> n & 1 == 1;
+        (bits < 16).then(|| Self { payload: bit(0), ledger: bit(1), arena: bit(2), process: bit(3) })
+    }
+    pub fn count(self) -> usize {
+        self.bits().count_ones() as usize
+    }
+}
+
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct RequestLayout {
+    magic: U32,
+    version: U16,
+    what: U16,
+    number: U64,
+    key: U64,
+    ledger: U32,
+    generation: U32,
+    index: U16,
+    ticket: [u8; ENVELOPE_LEN],
+}
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct AnswerLayout {
+    magic: U32,
+    version: U16,
+    verdict: U16,
+    number: U64,
+    nonce: U64,
+    object: U64,
+    base: U64,
+    exposes: U64,
+    participant: U32,
+    epoch: U32,
+    counter: U16,
+    rights: U16,
+    length: U16,
+    payload: [u8; PAYLOAD],
+}
+
+/// Size of every request.
+pub(crate) const REQUEST_LEN: usize = size_of::<RequestLayout>();
+/// Size of every answer.
+pub(crate) const ANSWER_LEN: usize = size_of::<AnswerLayout>();
+
+/// The request's bytes under a number that its answer will carry.
+pub(crate) fn encode_request(number: u64, request: &Request) -> [u8; REQUEST_LEN] {
+    let mut l = RequestLayout {
+        magic: MAGIC.into(),
+        version: VERSION.into(),
+        what: 0.into(),
+        number: number.into(),
+        key: 0.into(),
+        ledger: 0.into(),
+        index: 0.into(),
+        generation: 0.into(),
+        ticket: [0; ENVELOPE_LEN],
+    };
+    let what: u16 = match *request {
+        Request::Fetch { ref ticket, has_ledger, has_arena } => {
+            l.ticket = **ticket;
+            l.index = (u16::from(has_ledger) | u16::from(has_arena) << 1).into();
+            1
+        }
+        Request::Read { nonce } => {
+            l.key = nonce.into();
+            2
+        }
+        Request::LeaseEnd { kind, object } => {
+            l.key = object.into();
+            l.index = (kind as u16).into();
+            3
+        }
+        Request::TakeCounter { ledger } => {
+            l.ledger = ledger.into();
+            4
+        }
+        Request::ReleaseCounter { ledger, counter } => {
+            (l.ledger, l.index) = (ledger.into(), counter.into());
+            5
+        }
+        Request::SlotClosed { ledger, slot, generation } => {
+            (l.ledger, l.index, l.generation) = (ledger.into(), slot.into(), generation.into());
+            6
+        }
+        Request::Debtor { ledger, counter } => {
+            (l.ledger, l.index) = (ledger.into(), counter.into());
+            7
+        }
+        Request::Ping => 8,
+    };
+    l.what = what.into();
+    zerocopy::transmute!(l)
+}
+
+/// The number and the request, or nothing if these bytes are none.
+pub(crate) fn decode_request(bytes: &[u8]) -> Option<(u64, Request)> {
+    let l = RequestLayout::read_from_bytes(bytes).ok()?;
+    if l.magic != MAGIC || l.version != VERSION {
+        return None;
+    }
+    let (ledger, index) = (l.ledger.get(), l.index.get());
+    let request = match l.what.get() {
+        1 => Request::Fetch {
+            ticket: Box::new(l.ticket),
+            has_ledger: index & 1 != 0,
+            has_arena: index & 2 != 0,
+        },
+        2 => Request::Read { nonce: l.key.get() },
+        3 => Request::LeaseEnd {
+            kind: Kind::from_byte(u8::try_from(index).ok()?)?,
+            object: l.key.get(),
+        },
+        4 => Request::TakeCounter { ledger },
+        5 => Request::ReleaseCounter { ledger, counter: index },
+        6 => Request::SlotClosed { ledger, slot: index, generation: l.generation.get() },
+        7 => Request::Debtor { ledger, counter: index },
+        8 => Request::Ping,
+        _ => return None,
+    };
+    Some((l.number.get(), request))
+}
+
+/// The answer's bytes.
+pub(crate) fn encode_answer(number: u64, answer: &Answer) -> [u8; ANSWER_LEN] {
+    let mut payload = [0; PAYLOAD];
+    let length = answer.payload.len().min(PAYLOAD); // an export of more was refused
+    payload[..length].copy_from_slice(&answer.payload[..length]);
+    zerocopy::transmute!(AnswerLayout {
+        magic: MAGIC.into(),
+        version: VERSION.into(),
+        verdict: (answer.verdict as u16).into(),
+        number: number.into(),
+        nonce: answer.nonce.into(),
+        object: answer.object.into(),
+        base: answer.base.into(),
+        exposes: answer.exposes.into(),
+        participant: answer.participant.into(),
+        epoch: answer.epoch.into(),
+        counter: answer.counter.into(),
+        rights: answer.rights.bits().into(),
+        length: (length as u16).into(),
+        payload,
+    })
+}
+
+/// The number and the answer, or nothing if these bytes are none.
+pub(crate) fn decode_answer(bytes: &[u8]) -> Option<(u64, Answer)> {
+    use Verdict::*;
+    let l = AnswerLayout::read_from_bytes(bytes).ok()?;
+    if l.magic != MAGIC || l.version != VERSION {
+        return None;
+    }
+    let verdicts = [Granted, Withdrawn, Freed, Unknown, Denied, Full, Descriptors, Nonsense];
+    let answer = Answer {
+        verdict: verdicts.into_iter().find(|v| *v as u16 == l.verdict.get())?,
+        nonce: l.nonce.get(),
+        rights: Rights::from_bits(l.rights.get())?,
+        object: l.object.get(),
+        base: l.base.get(),
+        exposes: l.exposes.get(),
+        participant: l.participant.get(),
+        counter: l.counter.get(),
+        epoch: l.epoch.get(),
+        payload: l.payload.get(..usize::from(l.length.get()))?.to_vec(),
+    };
+    Some((l.number.get(), answer))
+}
+
+/// Sends one datagram, whole or not at all.
+pub(crate) fn send(
+    socket: &impl AsFd,
+    bytes: &[u8],
+    rights: &[BorrowedFd<'_>],
+    flags: SendFlags,
+) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RIGHTS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !rights.is_empty() && !control.push(SendAncillaryMessage::ScmRights(rights)) {
+        return Err(Errno::INVAL);
+    }
+    let flags = flags | SendFlags::NOSIGNAL;
+    loop {
+        match sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags) {
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// One datagram as it came.
+pub(crate) struct Received {
+    /// 0 is the end: no datagram of this protocol is empty.
+    pub length: usize,
+    pub rights: Vec<OwnedFd>,
+    /// Descriptors came and could not all be taken: too many, or our limit is reached.
+    pub rights_lost: bool,
+}
+
+/// Receives one datagram. Descriptors beyond the few that the protocol knows are closed.
+pub(crate) fn receive(
+    socket: &impl AsFd,
+    into: &mut [u8],
+    flags: RecvFlags,
+) -> Result<Received, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RIGHTS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = flags | RecvFlags::CMSG_CLOEXEC | RecvFlags::TRUNC;
+    let message = recvmsg(socket, &mut [IoSliceMut::new(into)], &mut control, flags)?;
+    let mut rights = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(fds) = message {
+            rights.extend(fds);
+        }
+    }
+    let rights_lost = message.flags.contains(ReturnFlags::CTRUNC);
+    Ok(Received { length: message.bytes, rights, rights_lost })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    fn pair() -> (OwnedFd, OwnedFd) {
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
+    }
+    fn requests() -> Vec<Request> {
+        vec![
+            Request::Fetch {
+                ticket: Box::new([7; ENVELOPE_LEN]),
+                has_ledger: true,
+                has_arena: false,
+            },
+            Request::Read { nonce: u64::MAX },
+            Request::LeaseEnd { kind: Kind::PhysicalMemory, object: 5 },
+            Request::TakeCounter { ledger: 3 },
+            Request::ReleaseCounter { ledger: 3, counter: 65535 },
+            Request::SlotClosed { ledger: 3, slot: 4, generation: 5 },
+            Request::Debtor { ledger: 1, counter: 2 },
+            Request::Ping,
+        ]
+    }
+
+    #[test]
+    fn every_request_reads_back() {
+        for (number, request) in (1..).zip(requests()) {
+            let bytes = encode_request(number, &request);
+            assert_eq!(decode_request(&bytes), Some((number, request)));
+            assert_eq!(decode_request(&bytes[1..]), None);
+        }
+    }
+    #[test]
+    fn every_answer_reads_back() {
+        let rights = Rights { payload: true, ledger: false, arena: true, process: false };
+        let answer = Answer {
+            nonce: 9,
+            rights,
+            object: 1,
+            base: 2,
+            exposes: 3,
+            participant: 7,
+            counter: 8,
+            epoch: 9,
+            payload: vec![1; PAYLOAD],
+            ..Answer::of(Verdict::Granted)
+        };
+        assert_eq!(decode_answer(&encode_answer(4, &answer)), Some((4, answer)));
+        assert_eq!(rights.count(), 2);
+    }
+    #[test]
+    fn an_answer_that_claims_more_payload_than_fits_is_none() {
+        let mut bytes = encode_answer(1, &Answer::of(Verdict::Granted));
+        let at = ANSWER_LEN - PAYLOAD - 2;
+        bytes[at..at + 2].copy_from_slice(&257u16.to_le_bytes());
+        assert_eq!(decode_answer(&bytes), None);
+    }
+    #[test]
+    fn excess_descriptors_are_closed() {
+        let (one, other) = pair();
+        let fds: Vec<_> = (0..64).map(|_| one.as_fd()).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(64))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+        sendmsg(&one, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
+        let got = receive(&other, &mut [0; 8], RecvFlags::empty()).unwrap();
+        assert!(got.rights_lost && got.rights.len() <= RIGHTS + 1, "{}", got.rights.len());
+        drop((one, got));
+        // Had a copy of `one` stayed open somewhere, this would be no end.
+        assert_eq!(receive(&other, &mut [0; 8], RecvFlags::DONTWAIT).unwrap().length, 0);
+    }
+    #[test]
+    fn a_datagram_that_is_too_long_says_so() {
+        let (one, other) = pair();
+        send(&one, &[0; 100], &[], SendFlags::empty()).unwrap();
+        assert_eq!(receive(&other, &mut [0; 8], RecvFlags::empty()).unwrap().length, 100);
+    }
+    proptest! {
+        #[test]
+        fn no_bytes_upset_the_decoders(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+            let _ = (decode_request(&bytes), decode_answer(&bytes));
+        }
+        #[test]
+        fn a_changed_request_is_none_or_reads_back(at in 0..REQUEST_LEN, value in any::<u8>()) {
+            for request in requests() {
+                let mut bytes = encode_request(1, &request);
+                bytes[at] = value;
+                if let Some((number, request)) = decode_request(&bytes) {
+                    let again = encode_request(number, &request);
+                    prop_assert_eq!(decode_request(&again), Some((number, request)));
+                }
+            }
+        }
+    }
+}

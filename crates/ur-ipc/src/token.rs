@@ -1,0 +1,50 @@
+//! The unguessable part of a ticket, and what the ledger shows of it to everyone.
+use crate::{Result, identity};
+use std::{fmt, hint::black_box};
+
+/// A secret that names one export. It is only ever compared whole, after the export was found by its index.
+#[derive(Clone, Copy)]
+pub(crate) struct Secret(pub [u8; 16]);
+
+impl Secret {
+    pub fn fresh() -> Result<Self> {
+        identity::random().map(Self)
+    }
+    /// What the ledger shows of an export: a hash, under the secret, of what the ticket claims. Whoever holds the
+    /// ticket can prove its claims by the ledger; whoever holds only the ledger learns nothing of the secret.
+    pub fn tag(&self, claims: &[u8]) -> u64 {
+        identity::hash(&self.0, claims).max(1)
+    }
+}
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)") // stays out of logs
+    }
+}
+
+/// Takes as long for a near miss as for any other: time tells nothing of what is compared.
+pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
+    let differences = one.iter().zip(other).fold(0, |all, (a, b)| black_box(all | (a ^ b)));
+    one.len() == other.len() && black_box(differences) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_the_same_only_whole() {
+        assert!(same(b"abcd", b"abcd"));
+        for other in [&b"abcx"[..], b"xbcd", b"abc", b"abcde", b""] {
+            assert!(!same(b"abcd", other), "{other:?}");
+        }
+    }
+    #[test]
+    fn secrets_differ_and_so_do_their_tags() {
+        let (one, other) = (Secret::fresh().unwrap(), Secret::fresh().unwrap());
+        assert_ne!(one.0, other.0);
+        assert_ne!(one.tag(b"claims"), other.tag(b"claims"));
+        assert_ne!(one.tag(b"claims"), one.tag(b"claimz"));
+        assert!(!format!("{one:?}").contains(char::is_numeric));
+    }
+}

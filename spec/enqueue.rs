@@ -1,0 +1,547 @@
+//! Enqueue. Read by `cargo xtask generate`; never compiled.
+
+/// Holds options for how a kernel is launched.
+#[flags]
+enum KernelLaunchFlag {
+    Cooperative = 1 << 0,
+    OpportunisticQueueSerialize = 1 << 1,
+}
+
+/// Extra flags for one kernel launch.
+#[stype = "UR_STRUCTURE_TYPE_KERNEL_LAUNCH_EXT_PROPERTIES"]
+struct KernelLaunchExtProperties {
+    stype: StructureType,
+    #[optional] pNext: *mut c_void,
+    flags: KernelLaunchFlags,
+}
+
+/// How many work-groups form a cluster, per dimension.
+#[stype = "UR_STRUCTURE_TYPE_KERNEL_LAUNCH_CLUSTER_PROPERTY"]
+struct KernelLaunchClusterProperty {
+    stype: StructureType,
+    #[optional] pNext: *mut c_void,
+    clusterDim: [u32; 3],
+}
+
+/// How much work-group memory a launch sets aside.
+#[stype = "UR_STRUCTURE_TYPE_KERNEL_LAUNCH_WORKGROUP_PROPERTY"]
+struct KernelLaunchWorkgroupProperty {
+    stype: StructureType,
+    #[optional] pNext: *mut c_void,
+    workgroup_mem_size: usize,
+}
+
+/// Says why a buffer is mapped into host memory.
+#[flags]
+enum MapFlag {
+    Read = 1 << 0,
+    Write = 1 << 1,
+    WriteInvalidateRegion = 1 << 2,
+}
+
+/// Says which way prefetched USM should move.
+#[flags]
+enum UsmMigrationFlag {
+    HostToDevice = 1 << 0,
+    DeviceToHost = 1 << 1,
+}
+
+#[table(Enqueue, "Enqueue")]
+extern "C" {
+    #[id = 18]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidValue, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueEventsWait(
+        queue: Queue,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 19]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidValue, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueEventsWaitWithBarrier(
+        queue: Queue,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 20]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[error(InvalidSize, "the offset plus size runs past the buffer's end")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueMemBufferRead(
+        queue: Queue,
+        #[bounds(offset, size)] buffer: Mem,
+        blocking_read: bool,
+        offset: usize,
+        size: usize,
+        dst: *mut c_void,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 21]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[error(InvalidSize, "the offset plus size runs past the buffer's end")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueMemBufferWrite(
+        queue: Queue,
+        #[bounds(offset, size)] buffer: Mem,
+        blocking_write: bool,
+        offset: usize,
+        size: usize,
+        src: *const c_void,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 22]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[error(InvalidSize, region.width == 0 || region.height == 0 || region.depth == 0)]
+    #[error(InvalidSize, buffer_row_pitch != 0 && buffer_row_pitch < region.width)]
+    #[error(InvalidSize, host_row_pitch != 0 && host_row_pitch < region.width)]
+    #[error(InvalidSize, "a slice pitch is not 0 and smaller than, or no multiple of, the row pitch it spans")]
+    #[error(InvalidSize, "origin, region and pitches together reach outside the buffer")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueMemBufferReadRect(
+        queue: Queue,
+        #[bounds(buffer_origin, region)] buffer: Mem,
+        blocking_read: bool,
+        buffer_origin: RectOffset,
+        host_origin: RectOffset,
+        region: RectRegion,
+        buffer_row_pitch: usize,
+        buffer_slice_pitch: usize,
+        host_row_pitch: usize,
+        host_slice_pitch: usize,
+        dst: *mut c_void,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 23]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[error(InvalidSize, region.width == 0 || region.height == 0 || region.depth == 0)]
+    #[error(InvalidSize, buffer_row_pitch != 0 && buffer_row_pitch < region.width)]
+    #[error(InvalidSize, host_row_pitch != 0 && host_row_pitch < region.width)]
+    #[error(InvalidSize, "a slice pitch is not 0 and smaller than, or no multiple of, the row pitch it spans")]
+    #[error(InvalidSize, "origin, region and pitches together reach outside the buffer")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueMemBufferWriteRect(
+        queue: Queue,
+        #[bounds(buffer_origin, region)] buffer: Mem,
+        blocking_write: bool,
+        buffer_origin: RectOffset,
+        host_origin: RectOffset,
+        region: RectRegion,
+        buffer_row_pitch: usize,
+        buffer_slice_pitch: usize,
+        host_row_pitch: usize,
+        host_slice_pitch: usize,
+        src: *mut c_void,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 24]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[error(InvalidSize, "the source offset plus size runs past the source's end")]
+    #[error(InvalidSize, "the destination offset plus size runs past the destination's end")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueMemBufferCopy(
+        queue: Queue,
+        #[bounds(src_offset, size)] buffer_src: Mem,
+        #[bounds(dst_offset, size)] buffer_dst: Mem,
+        src_offset: usize,
+        dst_offset: usize,
+        size: usize,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 25]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[error(InvalidSize, region.width == 0 || region.height == 0 || region.depth == 0)]
+    #[error(InvalidSize, src_row_pitch != 0 && src_row_pitch < region.width)]
+    #[error(InvalidSize, dst_row_pitch != 0 && dst_row_pitch < region.width)]
+    #[error(InvalidSize, "a slice pitch is not 0 and smaller than, or no multiple of, the row pitch it spans")]
+    #[error(InvalidSize, "origin, region and pitches together reach outside the source")]
+    #[error(InvalidSize, "origin, region and pitches together reach outside the destination")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueMemBufferCopyRect(
+        queue: Queue,
+        #[bounds(src_origin, region)] buffer_src: Mem,
+        #[bounds(dst_origin, region)] buffer_dst: Mem,
+        src_origin: RectOffset,
+        dst_origin: RectOffset,
+        region: RectRegion,
+        src_row_pitch: usize,
+        src_slice_pitch: usize,
+        dst_row_pitch: usize,
+        dst_slice_pitch: usize,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 26]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[error(InvalidSize, pattern_size == 0 || size == 0)]
+    #[error(InvalidSize, pattern_size > size)]
+    #[error(InvalidSize, (pattern_size & (pattern_size - 1)) != 0)]
+    #[error(InvalidSize, size % pattern_size != 0)]
+    #[error(InvalidSize, offset % pattern_size != 0)]
+    #[error(InvalidSize, "the offset plus size runs past the buffer's end")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueMemBufferFill(
+        queue: Queue,
+        #[bounds(offset, size)] buffer: Mem,
+        pattern: *const c_void,
+        pattern_size: usize,
+        offset: usize,
+        size: usize,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 27]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[error(InvalidSize, region.width == 0 || region.height == 0 || region.depth == 0)]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueMemImageRead(
+        queue: Queue,
+        #[bounds(origin, region)] image: Mem,
+        blocking_read: bool,
+        origin: RectOffset,
+        region: RectRegion,
+        row_pitch: usize,
+        slice_pitch: usize,
+        dst: *mut c_void,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 28]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[error(InvalidSize, region.width == 0 || region.height == 0 || region.depth == 0)]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueMemImageWrite(
+        queue: Queue,
+        #[bounds(origin, region)] image: Mem,
+        blocking_write: bool,
+        origin: RectOffset,
+        region: RectRegion,
+        row_pitch: usize,
+        slice_pitch: usize,
+        src: *mut c_void,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 29]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[error(InvalidSize, region.width == 0 || region.height == 0 || region.depth == 0)]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueMemImageCopy(
+        queue: Queue,
+        #[bounds(src_origin, region)] image_src: Mem,
+        #[bounds(dst_origin, region)] image_dst: Mem,
+        src_origin: RectOffset,
+        dst_origin: RectOffset,
+        region: RectRegion,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 30]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[error(InvalidSize, "the offset plus size runs past the buffer's end")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueMemBufferMap(
+        queue: Queue,
+        #[bounds(offset, size)] buffer: Mem,
+        blocking_map: bool,
+        map_flags: MapFlags,
+        offset: usize,
+        size: usize,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+        #[out] ret_map: *mut *mut c_void,
+    );
+
+    #[id = 31]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueMemUnmap(
+        queue: Queue,
+        mem: Mem,
+        mapped_ptr: *mut c_void,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 32]
+    #[error(InvalidSize, pattern_size == 0 || size == 0)]
+    #[error(InvalidSize, pattern_size > size)]
+    #[error(InvalidSize, size % pattern_size != 0)]
+    #[error(InvalidSize, "the byte count exceeds the allocation behind the pointer")]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueUSMFill(
+        queue: Queue,
+        #[bounds(0, size)] mem: *mut c_void,
+        pattern_size: usize,
+        pattern: *const c_void,
+        size: usize,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 33]
+    #[error(InvalidSize, size == 0)]
+    #[error(InvalidSize, "the byte count exceeds the source's or the destination's allocation")]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueUSMMemcpy(
+        queue: Queue,
+        blocking: bool,
+        #[bounds(0, size)] dst: *mut c_void,
+        #[bounds(0, size)] src: *const c_void,
+        size: usize,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 34]
+    #[error(InvalidSize, size == 0)]
+    #[error(InvalidSize, "more bytes are asked for than the memory block holds")]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueUSMPrefetch(
+        queue: Queue,
+        #[bounds(0, size)] mem: *const c_void,
+        size: usize,
+        flags: UsmMigrationFlags,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 35]
+    #[error(InvalidSize, size == 0)]
+    #[error(InvalidSize, "more bytes are asked for than the memory block holds")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueUSMAdvise(
+        queue: Queue,
+        #[bounds(0, size)] mem: *const c_void,
+        size: usize,
+        advice: UsmAdviceFlags,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 151]
+    #[error(InvalidSize, pitch == 0)]
+    #[error(InvalidSize, pitch < width)]
+    #[error(InvalidSize, pattern_size == 0)]
+    #[error(InvalidSize, pattern_size > width * height)]
+    #[error(InvalidSize, pattern_size != 0 && ((pattern_size & (pattern_size - 1)) != 0))]
+    #[error(InvalidSize, width == 0)]
+    #[error(InvalidSize, height == 0)]
+    #[error(InvalidSize, width * height % pattern_size != 0)]
+    #[error(InvalidSize, "pitch times height exceeds the memory allocated at the pointer")]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[errors(InvalidMemObject, OutOfHostMemory, OutOfResources, UnsupportedFeature)]
+    fn urEnqueueUSMFill2D(
+        queue: Queue,
+        #[bounds(0, pitch * height)] mem: *mut c_void,
+        pitch: usize,
+        pattern_size: usize,
+        pattern: *const c_void,
+        width: usize,
+        height: usize,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 152]
+    #[error(InvalidSize, src_pitch == 0)]
+    #[error(InvalidSize, dst_pitch == 0)]
+    #[error(InvalidSize, src_pitch < width)]
+    #[error(InvalidSize, dst_pitch < width)]
+    #[error(InvalidSize, height == 0)]
+    #[error(InvalidSize, "source pitch times height exceeds the source's allocated memory")]
+    #[error(InvalidSize, "destination pitch times height exceeds the destination's allocated memory")]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[errors(InvalidMemObject, OutOfHostMemory, OutOfResources, UnsupportedFeature)]
+    fn urEnqueueUSMMemcpy2D(
+        queue: Queue,
+        blocking: bool,
+        #[bounds(0, dst_pitch * height)] dst: *mut c_void,
+        dst_pitch: usize,
+        #[bounds(0, src_pitch * height)] src: *const c_void,
+        src_pitch: usize,
+        width: usize,
+        height: usize,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 38]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    fn urEnqueueDeviceGlobalVariableWrite(
+        queue: Queue,
+        program: Program,
+        name: *const c_char,
+        blocking_write: bool,
+        count: usize,
+        offset: usize,
+        src: *const c_void,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 39]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    fn urEnqueueDeviceGlobalVariableRead(
+        queue: Queue,
+        program: Program,
+        name: *const c_char,
+        blocking_read: bool,
+        count: usize,
+        offset: usize,
+        dst: *mut c_void,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 69]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    fn urEnqueueReadHostPipe(
+        queue: Queue,
+        program: Program,
+        pipe_symbol: *const c_char,
+        blocking: bool,
+        dst: *mut c_void,
+        size: usize,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 117]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    fn urEnqueueWriteHostPipe(
+        queue: Queue,
+        program: Program,
+        pipe_symbol: *const c_char,
+        blocking: bool,
+        src: *mut c_void,
+        size: usize,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[out] #[optional] event: *mut Event,
+    );
+
+    #[id = 246]
+    #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
+    #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[errors(InvalidQueue, InvalidEvent, InvalidValue, OutOfHostMemory, OutOfResources)]
+    fn urEnqueueEventsWaitWithBarrierExt(
+        queue: Queue,
+        #[optional] properties: *const ExpEnqueueExtProperties,
+        num_events_in_wait_list: u32,
+        #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
+        #[inout] #[optional] event: *mut Event,
+    );
+}

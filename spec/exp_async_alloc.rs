@@ -1,0 +1,126 @@
+//! Async alloc (experimental). Read by `cargo xtask generate`; never compiled.
+
+/// Holds queued-allocation options, none of them defined yet.
+#[flags]
+enum ExpAsyncUsmAllocFlag {
+    Tbd = 1 << 0,
+}
+
+/// Options for a USM allocation made through a queue.
+#[stype = "UR_STRUCTURE_TYPE_EXP_ASYNC_USM_ALLOC_PROPERTIES"]
+struct ExpAsyncUsmAllocProperties {
+    stype: StructureType,
+    #[optional] pNext: *mut c_void,
+    flags: ExpAsyncUsmAllocFlags,
+}
+
+/// Existing USM memory from which a pool is created.
+#[stype = "UR_STRUCTURE_TYPE_USM_POOL_BUFFER_DESC"]
+struct UsmPoolBufferDesc {
+    stype: StructureType,
+    #[optional] pNext: *const c_void,
+    pMem: *mut c_void,
+    size: usize,
+    memType: UsmType,
+    #[optional] device: Device,
+}
+
+#[table(UsmExp, "USMExp")]
+extern "C" {
+    #[id = 254]
+    #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
+    #[errors(InvalidValue, OutOfHostMemory)]
+    fn urUSMPoolCreateExp(
+        context: Context,
+        device: Device,
+        pool_desc: *mut UsmPoolDesc,
+        #[out] pool: *mut UsmPool,
+    );
+
+    #[id = 255]
+    #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
+    #[errors(InvalidValue)]
+    fn urUSMPoolDestroyExp(context: Context, device: Device, pool: UsmPool);
+
+    #[id = 257]
+    #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
+    #[errors(InvalidValue)]
+    fn urUSMPoolGetDefaultDevicePoolExp(context: Context, device: Device, #[out] pool: *mut UsmPool);
+
+    #[id = 262]
+    #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
+    #[error(InvalidNullPointer, prop_value == null && prop_size_ret == null)]
+    #[errors(OutOfResources, OutOfHostMemory)]
+    fn urUSMPoolGetInfoExp(
+        pool: UsmPool,
+        prop_name: UsmPoolInfo,
+        #[out] #[optional] prop_value: *mut c_void,
+        #[out] #[optional] prop_size_ret: *mut usize,
+    );
+
+    #[id = 265]
+    #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
+    #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
+    #[errors(InvalidDevice, OutOfResources, OutOfHostMemory)]
+    fn urUSMPoolSetInfoExp(pool: UsmPool, prop_name: UsmPoolInfo, prop_value: *mut c_void, prop_size: usize);
+
+    #[id = 259]
+    #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
+    #[errors(InvalidValue)]
+    fn urUSMPoolSetDevicePoolExp(context: Context, device: Device, pool: UsmPool);
+
+    #[id = 260]
+    #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
+    #[errors(InvalidValue)]
+    fn urUSMPoolGetDevicePoolExp(context: Context, device: Device, #[out] pool: *mut UsmPool);
+
+    #[id = 261]
+    #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
+    #[errors(InvalidValue)]
+    fn urUSMPoolTrimToExp(context: Context, device: Device, pool: UsmPool, min_bytes_to_keep: usize);
+
+    #[id = 132]
+    #[error(InvalidValue, usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align-1)) != 0))]
+    #[error(InvalidValue, "the alignment exceeds the device's largest data type")]
+    #[error(InvalidUsmSize, width_in_bytes == 0)]
+    #[error(InvalidUsmSize, "the size exceeds the device's largest allowed allocation")]
+    #[error(InvalidOperation, "the device supports neither single-device nor cross-device shared USM")]
+    #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
+    fn urUSMPitchedAllocExp(
+        context: Context,
+        device: Device,
+        #[optional] usm_desc: *const UsmDesc,
+        #[optional] pool: UsmPool,
+        width_in_bytes: usize,
+        height: usize,
+        element_size_bytes: usize,
+        #[out] mem: *mut *mut c_void,
+        #[out] result_pitch: *mut usize,
+    );
+
+    #[id = 273]
+    #[error(InvalidSize, size == 0)]
+    #[error(InvalidSize, "the byte count exceeds the source's or the destination's allocation")]
+    fn urUSMContextMemcpyExp(context: Context, dst: *mut c_void, src: *const c_void, size: usize);
+
+    #[id = 313]
+    #[error(InvalidValue, "the host address range cannot be used")]
+    fn urUSMHostAllocUnregisterExp(context: Context, #[released] host_mem: *mut c_void);
+
+    #[id = 312]
+    #[error(InvalidValue, size == 0)]
+    fn urUSMHostAllocRegisterExp(
+        context: Context,
+        host_mem: *mut c_void,
+        size: usize,
+        #[optional] properties: *const ExpUsmHostAllocRegisterProperties,
+    );
+
+    #[id = 163]
+    #[errors(InvalidContext, InvalidSize)]
+    fn urUSMImportExp(context: Context, mem: *mut c_void, size: usize);
+
+    #[id = 164]
+    #[errors(InvalidContext)]
+    fn urUSMReleaseExp(context: Context, mem: *mut c_void);
+}

@@ -1,0 +1,137 @@
+//! Virtual mem. Read by `cargo xtask generate`; never compiled.
+
+/// Chooses which virtual-memory granularity to ask for.
+#[query(Context)]
+enum VirtualMemGranularityInfo {
+    Minimum(usize) = 0x30100,
+    Recommended(usize) = 0x30101,
+}
+
+/// Says what access a virtual address range permits.
+#[flags]
+enum VirtualMemAccessFlag {
+    None = 1 << 0,
+    ReadWrite = 1 << 1,
+    ReadOnly = 1 << 2,
+}
+
+/// Lists what can be asked of a virtual range.
+#[query(Context)]
+enum VirtualMemInfo {
+    AccessMode(VirtualMemAccessFlags) = 0,
+}
+
+/// Holds options for creating physical memory.
+#[flags]
+enum PhysicalMemFlag {
+    EnableIpc = 1 << 1,
+}
+
+/// Options for making physical memory.
+#[stype = "UR_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES"]
+struct PhysicalMemProperties {
+    stype: StructureType,
+    #[optional] pNext: *mut c_void,
+    flags: PhysicalMemFlags,
+}
+
+/// Lists what can be asked of physical memory.
+#[query(PhysicalMem)]
+enum PhysicalMemInfo {
+    Context(Context) = 0,
+    Device(Device) = 1,
+    Size(usize) = 2,
+    Properties(PhysicalMemProperties) = 3,
+    ReferenceCount(u32) = 4,
+}
+
+#[table(PhysicalMem, "PhysicalMem")]
+extern "C" {
+    #[id = 160]
+    #[error(InvalidSize, "the size is not a whole number of minimum virtual-memory granules")]
+    fn urPhysicalMemCreate(
+        context: Context,
+        device: Device,
+        size: usize,
+        #[optional] properties: *const PhysicalMemProperties,
+        #[out] physical_mem: *mut PhysicalMem,
+    );
+
+    #[id = 161]
+    fn urPhysicalMemRetain(physical_mem: PhysicalMem);
+
+    #[id = 162]
+    fn urPhysicalMemRelease(#[released] physical_mem: PhysicalMem);
+
+    #[id = 249]
+    fn urPhysicalMemGetInfo(
+        physical_mem: PhysicalMem,
+        prop_name: PhysicalMemInfo,
+        prop_size: usize,
+        #[out] #[optional] #[answer(prop_name, prop_size)] prop_value: *mut c_void,
+        #[out] #[optional] prop_size_ret: *mut usize,
+    );
+}
+
+#[table(VirtualMem, "VirtualMem")]
+extern "C" {
+    #[id = 153]
+    #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
+    #[error(InvalidSize, prop_size == 0 && prop_value != null)]
+    #[error(InvalidSize, "the given size is too small to hold the answer")]
+    #[error(InvalidNullPointer, prop_size != 0 && prop_value == null)]
+    #[error(InvalidNullPointer, prop_value == null && prop_size_ret == null)]
+    #[errors(InvalidDevice, InvalidContext, OutOfResources, OutOfHostMemory)]
+    fn urVirtualMemGranularityGetInfo(
+        context: Context,
+        #[optional] device: Device,
+        allocation_size: usize,
+        prop_name: VirtualMemGranularityInfo,
+        prop_size: usize,
+        #[out] #[optional] #[answer(prop_name, prop_size)] prop_value: *mut c_void,
+        #[out] #[optional] prop_size_ret: *mut usize,
+    );
+
+    #[id = 154]
+    fn urVirtualMemReserve(
+        context: Context,
+        start: *const c_void,
+        size: usize,
+        #[out] start_list: *mut *mut c_void,
+    );
+
+    #[id = 155]
+    fn urVirtualMemFree(context: Context, start: *const c_void, size: usize);
+
+    #[id = 156]
+    fn urVirtualMemMap(
+        context: Context,
+        start: *const c_void,
+        size: usize,
+        physical_mem: PhysicalMem,
+        offset: usize,
+        flags: VirtualMemAccessFlags,
+    );
+
+    #[id = 157]
+    fn urVirtualMemUnmap(context: Context, start: *const c_void, size: usize);
+
+    #[id = 158]
+    fn urVirtualMemSetAccess(
+        context: Context,
+        start: *const c_void,
+        size: usize,
+        flags: VirtualMemAccessFlags,
+    );
+
+    #[id = 159]
+    fn urVirtualMemGetInfo(
+        context: Context,
+        start: *const c_void,
+        size: usize,
+        prop_name: VirtualMemInfo,
+        prop_size: usize,
+        #[out] #[optional] #[answer(prop_name, prop_size)] prop_value: *mut c_void,
+        #[out] #[optional] prop_size_ret: *mut usize,
+    );
+}

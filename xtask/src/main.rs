@@ -1,0 +1,44 @@
+//! The project's own tasks. `cargo xtask help` lists them.
+mod emit;
+mod generate;
+mod model;
+mod names;
+mod parse;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// The project's own tasks.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+#[derive(Subcommand)]
+enum Task {
+    /// Writes everything that comes from spec/
+    Generate {
+        /// Writes nothing; fails if a file is not what would be written
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().task {
+        Task::Generate { check } => generate::run(check),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The repository's root, wherever cargo was called.
+fn root() -> &'static std::path::Path {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the repository")
+}
