@@ -280,7 +280,7 @@ extern "C" {
         device: Device,
         image_mem: ExpImageMemNativeHandle,
         mipmap_level: u32,
-        #[out] image_mem_list: *mut ExpImageMemNativeHandle,
+        #[out] image_mem_ret: *mut ExpImageMemNativeHandle,
     );
 
     #[id = 142]

@@ -95,9 +95,9 @@ extern "C" {
     #[id = 154]
     fn urVirtualMemReserve(
         context: Context,
-        start: *const c_void,
+        #[optional] start: *const c_void,
         size: usize,
-        #[out] start_list: *mut *mut c_void,
+        #[out] start_ret: *mut *mut c_void,
     );
 
     #[id = 155]

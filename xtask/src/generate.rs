@@ -31,5 +31,10 @@ pub fn run(check: bool) -> Result<(), String> {
 }
 
 fn outputs(spec: &Spec) -> Result<Vec<emit::Output>, String> {
-    emit::sys::files(spec)
+    let mut all = emit::sys::files(spec)?;
+    all.push(emit::codes::file(spec)?);
+    all.extend(emit::api::files(spec)?);
+    all.extend(emit::entry::files(spec)?);
+    all.extend(emit::header::files(spec));
+    Ok(all)
 }

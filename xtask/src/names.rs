@@ -32,6 +32,10 @@ pub fn slot<'a>(entry: &'a str, member: &str) -> &'a str {
     let subject = if subject == "UsmP2P" { "UsmP2P" } else { subject };
     name.strip_prefix(subject).unwrap_or(name)
 }
+/// The function that fills a table: `urGetUSMExpProcAddrTable`.
+pub fn getter(member: &str) -> String {
+    format!("urGet{member}ProcAddrTable")
+}
 /// The member of `ur_dditable_t` in Rust: `USMExp` → `usm_exp`.
 pub fn member(table: &str) -> String {
     snake(table)

@@ -175,7 +175,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// Every code, in the order of its value.
+    /// Every code, in the specification's order.
     pub const ALL: &[Self] = &[
         Self::InvalidOperation,
         Self::InvalidQueueProperties,
@@ -349,9 +349,15 @@ impl fmt::Display for ErrorCode {
             Self::GraphUnjoinedForks => "UR_RESULT_ERROR_GRAPH_UNJOINED_FORKS",
             Self::GraphInternalEvent => "UR_RESULT_ERROR_GRAPH_INTERNAL_EVENT",
             Self::InvalidCommandBufferExp => "UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_EXP",
-            Self::InvalidCommandBufferSyncPointExp => "UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_EXP",
-            Self::InvalidCommandBufferSyncPointWaitListExp => "UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP",
-            Self::InvalidCommandBufferCommandHandleExp => "UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_COMMAND_HANDLE_EXP",
+            Self::InvalidCommandBufferSyncPointExp => {
+                "UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_EXP"
+            }
+            Self::InvalidCommandBufferSyncPointWaitListExp => {
+                "UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP"
+            }
+            Self::InvalidCommandBufferCommandHandleExp => {
+                "UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_COMMAND_HANDLE_EXP"
+            }
             Self::Unknown => "UR_RESULT_ERROR_UNKNOWN",
         })
     }

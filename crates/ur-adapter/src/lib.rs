@@ -1,10 +1,16 @@
 //! What every adapter stands on: handles, entry shims, errors, info answers, memory addresses,
 //! pools, and the sharing entries written once. What a backend does itself is in `ur-adapters`.
+pub mod api;
 pub mod callback;
 pub mod chain;
+pub mod entry;
 pub mod error;
 mod error_code;
 pub mod info;
 pub mod log;
 pub mod memory;
 pub mod object;
+pub mod per_process;
+pub mod pool;
+pub mod share;
+pub mod shim;

@@ -1,7 +1,8 @@
 //! Addresses that C hands over. An address is not a reference: bytes behind one are touched
-//! only in an adapter's `native.rs` and `mapping.rs`.
+//! only in an adapter's `native.rs` and `mapping.rs`; small inputs with a size are copied here.
+#![expect(unsafe_code, reason = "copies what C points at")]
 use crate::error::{ErrorCode, Result};
-use std::{ffi::c_void, fmt, num::NonZeroUsize};
+use std::{ffi::c_void, fmt, marker::PhantomData, num::NonZeroUsize};
 
 /// An address in USM, mapped or host memory, as C gave it. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,5 +58,57 @@ impl UserData {
     /// What C gave.
     pub fn as_ptr(self) -> *mut c_void {
         std::ptr::with_exposed_provenance_mut(self.0)
+    }
+}
+
+/// Bytes that C lends for one call, and how many it says there are. What it says may be wrong,
+/// so nothing is looked at before the length has been judged.
+#[derive(Clone, Copy)]
+pub struct HostBytes<'call> {
+    start: *const u8,
+    len: usize,
+    _call: PhantomData<&'call [u8]>,
+}
+impl<'call> HostBytes<'call> {
+    /// # Safety
+    /// `start` points at as many readable bytes as the entry that got it asks for, for `'call`;
+    /// at `len` of them if that length is accepted.
+    ///
+    /// # Errors
+    /// `INVALID_NULL_POINTER` for null.
+    pub unsafe fn new(start: *const c_void, len: usize) -> Result<Self> {
+        match start.is_null() {
+            true => Err(ErrorCode::InvalidNullPointer.into()),
+            false => Ok(Self { start: start.cast(), len, _call: PhantomData }),
+        }
+    }
+    /// How many bytes C says there are.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+    /// Whether C says there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// All of them, once the length is known to be right; `None` if it exceeds `most`.
+    pub fn at_most(&self, most: usize) -> Option<&'call [u8]> {
+        if self.len > most || self.len > isize::MAX as usize {
+            return None;
+        }
+        // SAFETY: `new`'s caller promised `len` bytes once that length is accepted.
+        Some(unsafe { std::slice::from_raw_parts(self.start, self.len) })
+    }
+    /// All of them if there are exactly `N`.
+    pub fn exactly<const N: usize>(&self) -> Option<[u8; N]> {
+        if self.len != N {
+            return None;
+        }
+        // SAFETY: as above; bytes need no alignment.
+        Some(unsafe { self.start.cast::<[u8; N]>().read() })
+    }
+}
+impl fmt::Debug for HostBytes<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostBytes({})", self.len)
     }
 }

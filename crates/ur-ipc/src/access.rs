@@ -79,8 +79,6 @@ impl Process {
 /// The other end of a socket, in the kernel's words.
 pub(crate) struct Peer {
     pub uid: u32,
-    /// 0 if the peer is of a pid namespace that this one does not see.
-    pub pid: u32,
     pidfd: Option<OwnedFd>,
 }
 
@@ -90,7 +88,6 @@ impl Peer {
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         // nix and not rustix: rustix's type for a pid cannot be 0, as it is across pid namespaces.
         let credentials = getsockopt(&socket.as_fd(), PeerCredentials)?;
-        let pid = u32::try_from(credentials.pid()).unwrap_or(0);
         let pidfd = match getsockopt(&socket.as_fd(), PeerPidfd) {
             Ok(pidfd) => Some(pidfd),
             Err(nix::Error::ENOPROTOOPT | nix::Error::EINVAL) => {
@@ -100,7 +97,7 @@ impl Peer {
             }
             Err(_) => None,
         };
-        Ok(Self { uid: credentials.uid(), pid, pidfd })
+        Ok(Self { uid: credentials.uid(), pidfd })
     }
     pub fn is_same_user(&self) -> bool {
         self.uid == geteuid().as_raw() && self.uid != OVERFLOW_UID

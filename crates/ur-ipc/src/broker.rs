@@ -1,26 +1,25 @@
 //! Hands out what is exported, to those whom its policy admits. Runs on the watcher thread, for all peers at once, none
 //! of which can make it wait. What there is to hand out is `exports`' to say.
 use crate::{
-    ENVELOPE_LEN, Error, ErrorKind,
     access::Peer,
-    arena::{Arena, Debtor},
     directory::Entrance,
     envelope::Door,
-    exports::{DESK, Granted, Payload},
+    exports::DESK,
     fork::Guarded,
-    identity, leases,
+    identity,
     leases::Object,
     liveness::{self, Source},
     locked,
     protocol::{
-        Answer, PATIENCE, REQUEST_LEN, Request, Rights, Verdict, decode_request,
-        encode_answer, receive, send,
+        Answer, PATIENCE, REQUEST_LEN, Request, Verdict, decode_request, encode_answer, receive,
+        send,
     },
+    visitor::{Close, Doing, Kept, Letter, Visitor},
 };
 use rustix::{
     event::{EventfdFlags, epoll::EventFlags, eventfd},
     io::Errno,
-    net::{RecvFlags, SendFlags, Shutdown, SocketFlags, accept_with, shutdown},
+    net::{RecvFlags, SendFlags, SocketFlags, accept_with},
 };
 use std::{
     collections::{HashMap, VecDeque},
@@ -52,71 +51,6 @@ pub(crate) struct Broker {
     reserve: Option<OwnedFd>,
     /// Doors that nobody is let in at until then, for want of descriptors.
     paused: Option<(Door, Instant)>,
-}
-
-/// A connection, and what its other end holds.
-struct Visitor {
-    socket: Guarded,
-    peer: Peer,
-    /// Whether the peer's pidfd is watched, which it is from its first lease on.
-    watched: bool,
-    since: Instant,
-    /// Until when it must have done what is expected of it; `None` for one that holds something and owes nothing.
-    deadline: Option<Instant>,
-    doing: Doing,
-    leases: HashMap<Object, usize>,
-    joined: HashMap<u32, (Arena, u32)>,
-}
-
-/// One request at a time.
-enum Doing {
-    Listening,
-    /// For others to read what they were sent.
-    Waiting(u64, Request, Vec<OwnedFd>),
-    /// For room in the socket's buffer.
-    Sending(Box<Letter>),
-    /// For the peer to say that it has read the answer with this number.
-    Unread(u64),
-    /// It did not, in time. Its end is kept until it hangs up, since as long as it has not read, descriptors are on
-    /// their way; but it is not served any more, and holds nothing.
-    Lapsed,
-}
-
-/// An answer with what comes along.
-struct Letter {
-    number: u64,
-    answer: Answer,
-    rights: Vec<Arc<OwnedFd>>,
-    /// Begun with this answer, and ended if it cannot be sent.
-    lease: Option<Object>,
-}
-
-/// The connection is to be closed.
-struct Close;
-type Kept = Result<(), Close>;
-
-impl Visitor {
-    fn holds(&self) -> bool {
-        !self.leases.is_empty() || !self.joined.is_empty()
-    }
-    fn is_lapsed(&self) -> bool {
-        matches!(self.doing, Doing::Lapsed)
-    }
-    /// Waits for its next request: for ever if it holds something.
-    fn listen(&mut self) {
-        self.doing = Doing::Listening;
-        self.deadline = (!self.holds()).then(|| Instant::now() + PATIENCE);
-    }
-    /// From its first lease on, its death counts even if a child of its keeps the connection.
-    fn watch_process(&mut self, id: u64) {
-        if let (false, Some(pidfd)) = (self.watched, self.peer.pidfd()) {
-            self.watched =
-                liveness::watch(Source::VisitorProcess(id), pidfd, EventFlags::IN).is_ok();
-        }
-    }
-    fn expect(&self, id: u64, interest: EventFlags) {
-        liveness::rewatch(Source::Visitor(id), &self.socket, interest);
-    }
 }
 
 impl Broker {
@@ -265,7 +199,9 @@ impl Broker {
                 let (answer, rights) = visitor.debtor(ledger, counter);
                 self.answer(id, number, answer, rights, None)
             }
-            Request::Ping => self.answer(id, number, Answer::of(Verdict::Granted), Vec::new(), None),
+            Request::Ping => {
+                self.answer(id, number, Answer::of(Verdict::Granted), Vec::new(), None)
+            }
             Request::LeaseEnd { kind, object } => visitor.end_lease((kind, object)),
             Request::ReleaseCounter { ledger, counter } => {
                 let (arena, participant) = visitor.joined.get(&ledger).ok_or(Close)?;
@@ -364,7 +300,8 @@ impl Broker {
             && until <= now
         {
             self.paused = None;
-            if let Some(entrance) = DESK.peek().map(locked).as_ref().and_then(|d| d.entrance(door)) {
+            if let Some(entrance) = DESK.peek().map(locked).as_ref().and_then(|d| d.entrance(door))
+            {
                 liveness::rewatch(Source::Entrance(door), entrance, EventFlags::IN);
             }
         }
@@ -404,162 +341,11 @@ impl Broker {
     }
 }
 
-impl Letter {
-    fn send(&self, socket: &Guarded) -> Result<(), Errno> {
-        let rights: Vec<_> = self.rights.iter().map(|fd| fd.as_fd()).collect();
-        let bytes = encode_answer(self.number, &self.answer);
-        send(socket, &bytes, &rights, SendFlags::DONTWAIT)
-    }
-}
-
-/// An answer with what comes along.
-type Packed = (Answer, Vec<Arc<OwnedFd>>);
-
-impl Visitor {
-    fn fetch(
-        &mut self,
-        id: u64,
-        ticket: &[u8; ENVELOPE_LEN],
-        came: Vec<OwnedFd>,
-        has: (bool, bool),
-    ) -> Result<(Packed, Object), Verdict> {
-        let desk = DESK.get().map_err(|_| Verdict::Nonsense)?;
-        let granted = locked(desk).grant(ticket, &self.peer)?;
-        *self.leases.entry(granted.object).or_default() += 1;
-        self.watch_process(id);
-        match self.pack(&granted, came, has) {
-            Ok(packed) => Ok((packed, granted.object)),
-            Err(verdict) => {
-                let _ = self.end_lease(granted.object); // begun above
-                Err(verdict)
-            }
-        }
-    }
-    fn pack(
-        &mut self,
-        granted: &Granted,
-        came: Vec<OwnedFd>,
-        (has_ledger, has_arena): (bool, bool),
-    ) -> Result<Packed, Verdict> {
-        let mut answer = Answer { object: granted.object.1, ..Answer::of(Verdict::Granted) };
-        let mut rights = Vec::new();
-        let mut needs_arena = false;
-        match &granted.payload {
-            Payload::Fd { fd, base, exposes } => {
-                (answer.base, answer.exposes) = (*base, *exposes);
-                answer.rights.payload = true;
-                rights.push(fd.clone());
-            }
-            Payload::Bytes(bytes) => answer.payload = bytes.to_vec(),
-            Payload::Event(slot) => {
-                answer.participant = self.join(&granted.arena, came)?;
-                let (index, generation) = (slot.index(), slot.generation());
-                let opened = granted.arena.slot_opened(answer.participant, index, generation);
-                opened.map_err(|e| verdict_of(&e))?;
-                needs_arena = !has_arena;
-            }
-        }
-        let is_event = matches!(granted.payload, Payload::Event(_));
-        if needs_arena || (!is_event && !has_ledger) {
-            let (arena, ledger) = granted.arena.descriptors().map_err(|e| verdict_of(&e))?;
-            answer.rights.ledger = true;
-            rights.push(ledger);
-            if needs_arena {
-                answer.rights.arena = true;
-                rights.push(arena);
-            }
-        }
-        Ok((answer, rights))
-    }
-    /// The peer's number in the arena. Which process it is, the kernel says where it can, and the peer where not.
-    fn join(&mut self, arena: &Arena, came: Vec<OwnedFd>) -> Result<u32, Verdict> {
-        if let Some((_, participant)) = self.joined.get(&arena.number()) {
-            return Ok(*participant);
-        }
-        let known = self.peer.pidfd().map(OwnedFd::try_clone);
-        let pidfd = match known {
-            Some(clone) => clone.map_err(|_| Verdict::Descriptors)?,
-            None => came.into_iter().next().ok_or(Verdict::Nonsense)?,
-        };
-        let participant = arena.join(pidfd).map_err(|e| verdict_of(&e))?;
-        self.joined.insert(arena.number(), (arena.clone(), participant));
-        Ok(participant)
-    }
-    fn take_counter(&self, ledger: u32) -> Answer {
-        let Some((arena, participant)) = self.joined.get(&ledger) else {
-            return Answer::of(Verdict::Nonsense);
-        };
-        match arena.grant_counter(*participant) {
-            Ok((counter, epoch)) => Answer { counter, epoch, ..Answer::of(Verdict::Granted) },
-            Err(e) => Answer::of(verdict_of(&e)),
-        }
-    }
-    fn debtor(&self, ledger: u32, counter: u16) -> Packed {
-        let granted = Answer::of(Verdict::Granted);
-        match self.joined.get(&ledger).map(|(arena, _)| arena.debtor(counter)) {
-            Some(Ok(Debtor::Participant(participant, pidfd))) => {
-                let rights = Rights { process: true, ..Rights::default() };
-                (Answer { participant, rights, ..granted }, vec![pidfd])
-            }
-            Some(Ok(Debtor::Exporter | Debtor::Nobody)) => (granted, Vec::new()),
-            Some(Err(e)) => (Answer::of(verdict_of(&e)), Vec::new()),
-            None => (Answer::of(Verdict::Nonsense), Vec::new()),
-        }
-    }
-    fn end_lease(&mut self, object: Object) -> Kept {
-        let count = self.leases.get_mut(&object).ok_or(Close)?;
-        *count -= 1;
-        if *count == 0 {
-            self.leases.remove(&object);
-        }
-        release(object, 1);
-        if matches!(self.doing, Doing::Listening) {
-            self.listen();
-        }
-        Ok(())
-    }
-    /// Takes back all that the peer holds.
-    fn strip(&mut self) {
-        for (_, (arena, participant)) in self.joined.drain() {
-            arena.participant_died(participant);
-        }
-        for (object, count) in self.leases.drain() {
-            release(object, count);
-        }
-        if let (true, Some(pidfd)) = (std::mem::take(&mut self.watched), self.peer.pidfd()) {
-            liveness::unwatch(pidfd);
-        }
-    }
-    fn lapse(&mut self, id: u64) {
-        self.strip();
-        (self.doing, self.deadline) = (Doing::Lapsed, None);
-        self.expect(id, EventFlags::empty());
-        // The peer is to learn that it is not served any more; if it is gone, it need not.
-        let _ = shutdown(&self.socket, Shutdown::Write);
-    }
-}
-
-fn release(object: Object, count: usize) {
-    let Some(desk) = DESK.peek() else { return };
-    let last_of_freed = locked(desk).leases.end(object, count);
-    if last_of_freed {
-        leases::tell(object);
-    }
-}
-
-fn verdict_of(error: &Error) -> Verdict {
-    match error.kind() {
-        ErrorKind::Full => Verdict::Full,
-        ErrorKind::TooManyDescriptors => Verdict::Descriptors,
-        _ => Verdict::Nonsense,
-    }
-}
-
 fn accept(entrance: &Entrance) -> Result<OwnedFd, Errno> {
     accept_with(entrance, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
 }
 
 /// Tells a peer why it is not let in. It may be gone, or never read it.
-fn turn_away(socket: &OwnedFd, verdict: Verdict) {
+fn turn_away(socket: &impl AsFd, verdict: Verdict) {
     let _ = send(socket, &encode_answer(0, &Answer::of(verdict)), &[], SendFlags::DONTWAIT);
 }

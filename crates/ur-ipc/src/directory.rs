@@ -116,6 +116,10 @@ impl Tried {
     pub fn errno(&self) -> Option<i32> {
         self.errno
     }
+    /// Whether the last one tried has no such socket, as opposed to one that nobody listens on.
+    pub fn is_absent(&self) -> bool {
+        self.errno == Some(Errno::NOENT.raw_os_error())
+    }
 }
 
 /// The directories of a user's exporters, in the order in which they are tried.
@@ -176,8 +180,9 @@ impl Entrance {
         sweep(&directory);
         let name = instance.to_string();
         let what = |what: &str| format!("{what} in {}", directory.path.display());
-        let lock = take_lock(&directory, &name)
-            .map_err(|e| Error::system(what("lock the socket's name"), e).unless_limit(ErrorKind::Directory))?;
+        let lock = take_lock(&directory, &name).map_err(|e| {
+            Error::system(what("lock the socket's name"), e).unless_limit(ErrorKind::Directory)
+        })?;
         let listener = (|| {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -281,7 +286,9 @@ pub(crate) fn reach(
     for path in candidates(user, door) {
         let directory = match Directory::open(&path, user, door) {
             Ok(directory) => directory,
-            Err((Errno::MFILE, _)) => return Err(Error::system("open the socket directory", Errno::MFILE)),
+            Err((Errno::MFILE, _)) => {
+                return Err(Error::system("open the socket directory", Errno::MFILE));
+            }
             Err((errno, why)) => {
                 tried.add(&path, errno, why);
                 continue;
@@ -295,8 +302,9 @@ pub(crate) fn reach(
             }
             Err(Errno::AGAIN) => {
                 let why = "the exporter does not accept connections: it is stopped, or flooded; try again";
-                return Err(Error::new(ErrorKind::TimedOut, why)
-                    .with_errno(Errno::AGAIN.raw_os_error()));
+                return Err(
+                    Error::new(ErrorKind::TimedOut, why).with_errno(Errno::AGAIN.raw_os_error())
+                );
             }
             Err(e) => tried.add(&path, e, ""),
         }
@@ -319,7 +327,8 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn scratch(name: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("causeway-unit-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("causeway-unit-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();

@@ -130,7 +130,9 @@ impl Envelope {
         }
         if layout.version != VERSION {
             let theirs = layout.version;
-            return Err(damaged(&format!("they are of version {theirs}, and this library reads {VERSION}")));
+            return Err(damaged(&format!(
+                "they are of version {theirs}, and this library reads {VERSION}"
+            )));
         }
         let envelope = layout.envelope().ok_or_else(|| damaged("a field is out of range"))?;
         if envelope.offset.checked_add(envelope.length).is_none_or(|end| end > envelope.size) {
@@ -234,6 +236,12 @@ pub(crate) fn key_of(bytes: &[u8; ENVELOPE_LEN]) -> TicketKey {
     (InstanceId(layout.instance), layout.ledger.get(), layout.index.get())
 }
 
+/// The device that bytes are for which were parsed before.
+pub(crate) fn device_of(bytes: &[u8; ENVELOPE_LEN]) -> [u8; 16] {
+    let layout: &Layout = zerocopy::transmute_ref!(bytes);
+    layout.device
+}
+
 /// Whether these bytes were issued under this key: true of withdrawn tickets too, and of nothing else.
 pub(crate) fn is_sealed_by(bytes: &[u8; ENVELOPE_LEN], key: &[u8; 16]) -> bool {
     let expected = identity::hash(key, &bytes[..SEALED]).to_le_bytes();
@@ -248,8 +256,9 @@ pub(crate) fn wrong_size(length: usize) -> Error {
 }
 
 fn damaged(why: &str) -> Error {
-    let sentence =
-        format!("these handle bytes are not a ticket ({why}): were they cut, changed or mixed up on the way?");
+    let sentence = format!(
+        "these handle bytes are not a ticket ({why}): were they cut, changed or mixed up on the way?"
+    );
     Error::new(ErrorKind::Damaged, sentence)
 }
 
@@ -305,7 +314,11 @@ mod tests {
         for bit in 0..8 * ENVELOPE_LEN {
             let mut bytes = sound;
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Envelope::parse(&bytes).unwrap_err().kind(), ErrorKind::Damaged, "bit {bit}");
+            assert_eq!(
+                Envelope::parse(&bytes).unwrap_err().kind(),
+                ErrorKind::Damaged,
+                "bit {bit}"
+            );
         }
     }
     #[test]

@@ -138,7 +138,9 @@ fn judge(errno: Option<i32>) -> (ErrorKind, &'static str) {
         Errno::NOBUFS | Errno::NOSPC => (ErrorKind::NoMemory, "; memory is short"),
         Errno::AGAIN | Errno::TIMEDOUT => (ErrorKind::TimedOut, ""),
         Errno::PERM | Errno::ACCESS => (ErrorKind::Denied, ""),
-        Errno::NOSYS => (ErrorKind::KernelLacks, "; this kernel, or its seccomp filter, lacks the call"),
+        Errno::NOSYS => {
+            (ErrorKind::KernelLacks, "; this kernel, or its seccomp filter, lacks the call")
+        }
         _ => (ErrorKind::PeerNonsense, ""),
     }
 }

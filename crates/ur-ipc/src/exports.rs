@@ -305,9 +305,10 @@ pub(crate) fn refusal(verdict: Verdict) -> Error {
             ErrorKind::TooManyDescriptors,
             "the exporter has reached its limit of open descriptors: raise it there with `ulimit -n`, or close handles",
         ),
-        Verdict::Nonsense | Verdict::Granted => {
-            (ErrorKind::PeerNonsense, "the exporter and this process do not understand each other: are they of one version?")
-        }
+        Verdict::Nonsense | Verdict::Granted => (
+            ErrorKind::PeerNonsense,
+            "the exporter and this process do not understand each other: are they of one version?",
+        ),
     };
     Error::new(kind, why)
 }
@@ -322,7 +323,9 @@ fn check(offer: &Offer) -> Result<()> {
             "an event that was opened from a ticket cannot be shared again: share it where it was made",
         ),
         (Payload::Event(_), Kind::Event) => Ok(()),
-        (Payload::Event(_), _) | (_, Kind::Event) => unsupported("only events travel as slots, and only as slots"),
+        (Payload::Event(_), _) | (_, Kind::Event) => {
+            unsupported("only events travel as slots, and only as slots")
+        }
         (Payload::Bytes(bytes), _) if bytes.len() > PAYLOAD => {
             unsupported("the driver's handle is longer than 256 bytes")
         }

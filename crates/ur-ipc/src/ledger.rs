@@ -2,7 +2,7 @@
 //! that one load tells whether an export still stands. Who may have which line is left to `arena`.
 use crate::{
     Error, ErrorKind, Result,
-    arena::layout::{BYTES, COUNTERS, Header, SLOTS, counter_word, slot_word},
+    arena::layout::{BYTES, COUNTERS, Header, Part, SLOTS, counter_word, slot_word},
 };
 use rustix::fs::{SealFlags, fcntl_get_seals};
 use std::{
@@ -128,9 +128,8 @@ impl Reader {
     /// If the descriptor is none that only its exporter can write, or not the one that `header` tells of.
     pub fn map(fd: BorrowedFd<'_>, header: Header) -> Result<Self> {
         let doing = "map the ledger that another process shares";
-        let seals = fcntl_get_seals(fd).map_err(|e| {
-            Error::system(doing, e).of_kind(ErrorKind::PeerNonsense)
-        })?;
+        let seals = fcntl_get_seals(fd)
+            .map_err(|e| Error::system(doing, e).of_kind(ErrorKind::PeerNonsense))?;
         if !seals.intersects(SealFlags::FUTURE_WRITE | SealFlags::WRITE) {
             let why = "the ledger that another process shares is not sealed: anyone could forge it";
             return Err(Error::new(ErrorKind::PeerNonsense, why));
@@ -138,6 +137,15 @@ impl Reader {
         let words = ReadOnlyWords::map(fd, BYTES).map_err(|e| Error::system(doing, e))?;
         header.verify(std::array::from_fn(|i| words.load_acquire(i)))?;
         Ok(Self(words))
+    }
+    /// The ledger of that number of that process, which its header must prove.
+    pub fn of(fd: BorrowedFd<'_>, instance: [u8; 16], number: u32) -> Result<Self> {
+        Self::map(fd, Header { part: Part::Ledger, instance, number })
+    }
+    /// The descriptor in its own process by which the exporter offers an export to `pidfd_getfd`.
+    pub fn descriptor(&self, slot: u16) -> Option<i32> {
+        let word = (slot < SLOTS).then(|| self.0.load_relaxed(slot_word(slot) + DESCRIPTOR))?;
+        Some((word as u32).cast_signed()).filter(|descriptor| *descriptor >= 0)
     }
     /// Whether the export stands that this line stood for; anything unknown does not. One acquire load.
     #[inline]

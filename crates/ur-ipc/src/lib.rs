@@ -4,19 +4,43 @@
 
 mod access;
 pub mod arena;
+mod broker;
 mod directory;
 mod envelope;
 mod error;
+mod exports;
+mod fetch;
 mod fork;
 mod identity;
+mod joining;
+#[doc(hidden)]
+pub mod killpoint;
+mod leases;
 pub mod ledger;
+mod liveness;
+mod obtain;
+mod pidfd;
 mod protocol;
+mod registry;
 mod token;
+mod turn;
+mod visitor;
 
 pub use access::{Access, Process};
 pub use envelope::ENVELOPE_LEN;
 pub use error::{Error, ErrorKind, Result};
+pub use exports::{Export, Offer, Payload, export, freed};
+pub use fetch::ArrivedPayload;
 pub use identity::{InstanceId, instance};
+pub use leases::{leased, on_leases_gone};
+pub use registry::{Arrived, Importer, Opened, Remote};
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Nothing here leaves data half changed when it panics, so that a poisoned lock is as good as another.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What a ticket names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

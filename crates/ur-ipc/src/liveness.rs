@@ -1,7 +1,12 @@
 //! The one watcher thread of a process: it waits for deaths, for hang-ups and for the broker's visitors, and ends when
 //! nothing is left to wait for. What an event means is said by those who are called.
 use crate::{
-    Error, Result, broker::Broker, envelope::Door, fetch, fork::Guarded, fork::PerFork, locked,
+    Error, Result,
+    broker::Broker,
+    envelope::Door,
+    fetch,
+    fork::{Guarded, PerFork},
+    joining, locked,
 };
 use nix::sys::signal::{SigSet, SigmaskHow};
 use rustix::{
@@ -154,8 +159,11 @@ fn attend(post: &Arc<Post>) {
         let patience = patience.map(|p| p + Duration::from_micros(100));
         let patience = patience.and_then(|p| Timespec::try_from(p).ok());
         events.clear();
-        match epoll::wait(&post.epoll, rustix::buffer::spare_capacity(&mut events), patience.as_ref())
-        {
+        match epoll::wait(
+            &post.epoll,
+            rustix::buffer::spare_capacity(&mut events),
+            patience.as_ref(),
+        ) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => thread::sleep(Duration::from_millis(10)), // out of memory, for now: do not spin
         }
@@ -170,7 +178,7 @@ fn attend(post: &Arc<Post>) {
                 Source::VisitorProcess(id) => broker.part(id),
                 Source::Host(id) => fetch::hear(id, flags),
                 Source::HostProcess(id) => fetch::gone(id),
-                Source::Debtor(id) => fetch::debtor_gone(id),
+                Source::Debtor(id) => joining::gone(id),
             }
         }
         broker.expire(Instant::now());

@@ -128,7 +128,12 @@ impl Rights {
     }
     fn from_bits(bits: u16) -> Option<Self> {
         let bit = |n: u16| bits >> n & 1 == 1;
-        (bits < 16).then(|| Self { payload: bit(0), ledger: bit(1), arena: bit(2), process: bit(3) })
+        (bits < 16).then(|| Self {
+            payload: bit(0),
+            ledger: bit(1),
+            arena: bit(2),
+            process: bit(3),
+        })
     }
     pub fn count(self) -> usize {
         self.bits().count_ones() as usize

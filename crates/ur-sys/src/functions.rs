@@ -1240,7 +1240,7 @@ pub type ur_pfnBindlessImagesMipmapGetLevelExp_t = unsafe extern "C" fn(
     device: ur_device_handle_t,
     image_mem: ur_exp_image_mem_native_handle_t,
     mipmap_level: u32,
-    image_mem_list: *mut ur_exp_image_mem_native_handle_t,
+    image_mem_ret: *mut ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t;
 /// `urBindlessImagesMipmapFreeExp`
 pub type ur_pfnBindlessImagesMipmapFreeExp_t = unsafe extern "C" fn(
@@ -1765,7 +1765,7 @@ pub type ur_pfnVirtualMemReserve_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     start: *const c_void,
     size: usize,
-    start_list: *mut *mut c_void,
+    start_ret: *mut *mut c_void,
 ) -> ur_result_t;
 /// `urVirtualMemFree`
 pub type ur_pfnVirtualMemFree_t = unsafe extern "C" fn(

@@ -1,4 +1,10 @@
 //! Writers: each makes text of the model. What is the same for all of them is here.
+pub mod header;
+pub mod api;
+mod check;
+pub mod codes;
+pub mod entry;
+mod shape;
 pub mod sys;
 
 use crate::model::{Spec, Type};

@@ -72,7 +72,9 @@ impl Host {
 
 /// Bytes of memory that could be had now without swapping.
 pub fn free_memory() -> u64 {
-    meminfo("MemAvailable").unwrap_or(0).min(host().memory)
+    let machine = meminfo("MemAvailable").unwrap_or(0);
+    let left = group("memory.max").zip(group("memory.current"));
+    left.map_or(machine, |(limit, used)| machine.min(limit.saturating_sub(used)))
 }
 
 fn first_field(text: &str, name: &str) -> Option<String> {
@@ -118,11 +120,13 @@ fn meminfo(name: &str) -> Option<u64> {
 /// What the machine has, or what this process's control group allows, if that is less.
 fn total_memory() -> u64 {
     let machine = meminfo("MemTotal").unwrap_or(0);
-    let group = fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| {
-        let path = text.lines().find_map(|l| l.strip_prefix("0::"))?.to_string();
-        read_line(&format!("/sys/fs/cgroup{path}/memory.max"))?.parse::<u64>().ok()
-    });
-    group.map_or(machine, |limit| machine.min(limit))
+    group("memory.max").map_or(machine, |limit| machine.min(limit))
+}
+/// A number that this process's control group has in `file`; `None` for "max" or no group.
+fn group(file: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = text.lines().find_map(|l| l.strip_prefix("0::"))?;
+    read_line(&format!("/sys/fs/cgroup{path}/{file}"))?.parse().ok()
 }
 /// 128 bits of FNV-1a: an identity, not a secret.
 fn digest(text: &str) -> [u8; 16] {

@@ -48,3 +48,47 @@ bodies! {
     Device, Device, InvalidDevice;
     Context, Context, InvalidContext;
 }
+
+impl Objects for Cpu {
+    type Adapter = Adapter;
+    type Platform = Platform;
+    type Device = Device;
+    type Context = Context;
+    type Event = Never<{ Kind::Event as u16 }>;
+    type Queue = Never<{ Kind::Queue as u16 }>;
+    type PhysicalMem = Never<{ Kind::PhysicalMem as u16 }>;
+    type UsmPool = Never<{ Kind::UsmPool as u16 }>;
+    type Program = Never<{ Kind::Program as u16 }>;
+    type Kernel = Never<{ Kind::Kernel as u16 }>;
+    type Sampler = Never<{ Kind::Sampler as u16 }>;
+    type Mem = Never<{ Kind::Mem as u16 }>;
+    type ExpExternalMem = Never<{ Kind::ExternalMem as u16 }>;
+    type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
+    type ExpCommandBuffer = Never<{ Kind::CommandBuffer as u16 }>;
+    type ExpCommandBufferCommand = Never<{ Kind::CommandBufferCommand as u16 }>;
+    type ExpGraph = Never<{ Kind::Graph as u16 }>;
+    type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
+}
+
+// What the CPU has nothing of its own for yet: every entry answers UNSUPPORTED_FEATURE.
+impl EventApi for Cpu {}
+impl EventExpApi for Cpu {}
+impl QueueApi for Cpu {}
+impl EnqueueApi for Cpu {}
+impl EnqueueExpApi for Cpu {}
+impl UsmApi for Cpu {}
+impl UsmExpApi for Cpu {}
+impl VirtualMemApi for Cpu {}
+impl PhysicalMemApi for Cpu {}
+impl IpcExpApi for Cpu {}
+impl QueueExpApi for Cpu {}
+impl ProgramApi for Cpu {}
+impl ProgramExpApi for Cpu {}
+impl KernelApi for Cpu {}
+impl SamplerApi for Cpu {}
+impl MemApi for Cpu {}
+impl BindlessImagesExpApi for Cpu {}
+impl CommandBufferExpApi for Cpu {}
+impl GraphExpApi for Cpu {}
+impl MemoryExportExpApi for Cpu {}
+impl UsmP2pExpApi for Cpu {}

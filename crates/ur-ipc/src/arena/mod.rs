@@ -29,12 +29,13 @@ use crate::{
 use joined::Joined;
 use layout::counter_word;
 use own::Own;
+use protocol::Word;
 use rustix::fd::OwnedFd;
 use std::{
     fmt,
     hash::{Hash, Hasher},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
@@ -50,6 +51,19 @@ const IDLE: usize = 64;
 /// joined. Clones are the same arena.
 #[derive(Clone)]
 pub struct Arena(Arc<Core>);
+
+/// An arena that lives only as long as others hold it: for tables of what an arena's own link reaches.
+pub(crate) struct WeakArena(Weak<Core>);
+impl WeakArena {
+    /// The arena, if anybody still holds it.
+    pub fn upgrade(&self) -> Option<Arena> {
+        self.0.upgrade().map(Arena)
+    }
+    /// Whether nobody does. Takes no hold, not for an instant.
+    pub fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+}
 
 struct Core {
     id: u64,
@@ -132,6 +146,10 @@ impl Arena {
         Ok(Core::new(instance, number, participant, words, joined))
     }
 
+    /// The same without holding it.
+    pub(crate) fn downgrade(&self) -> WeakArena {
+        WeakArena(Arc::downgrade(&self.0))
+    }
     /// Tells this arena from all others that this process has, for as long as it runs.
     pub fn id(&self) -> u64 {
         self.0.id
@@ -160,7 +178,13 @@ impl Arena {
     /// [`ErrorKind::Forked`] in a forked child.
     pub fn take_counter(&self) -> Result<Counter> {
         self.not_inherited()?;
-        let idle = self.0.idle().pop();
+        let idle = loop {
+            match self.0.idle().pop() {
+                // Whoever took this process for dead has failed it; it stays so.
+                Some((index, _)) if self.0.counter(index).load() & protocol::DEAD != 0 => {}
+                idle => break idle,
+            }
+        };
         let (index, value) = match (idle, &self.0.side) {
             (Some(idle), _) => idle,
             (None, Side::Own(own)) => own.take_counter(&self.0)?,

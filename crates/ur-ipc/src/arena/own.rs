@@ -136,7 +136,11 @@ impl Own {
         Ok(())
     }
 
-    fn new_slot(&self, core: &Core) -> Result<(u16, u32)> {
+    #[cfg(test)]
+    pub fn has(&self, slot: u16) -> bool {
+        self.books().tenancies.contains_key(&slot)
+    }
+    pub(super) fn new_slot(&self, core: &Core) -> Result<(u16, u32)> {
         let mut books = self.books();
         let index = books.slots.take().ok_or_else(|| full("events"))?;
         // First the line, then the pair: whoever reads the new pair under an old generation sees the line changed.

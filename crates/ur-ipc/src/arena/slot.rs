@@ -45,7 +45,8 @@ pub enum Captured {
 /// The error for an event whose place is another's by now.
 #[cold]
 pub(super) fn stale() -> Error {
-    let why = "the process that made the event let go of it while this one looked: open its ticket anew";
+    let why =
+        "the process that made the event let go of it while this one looked: open its ticket anew";
     Error::new(ErrorKind::Freed, why)
 }
 

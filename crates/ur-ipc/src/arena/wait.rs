@@ -130,10 +130,7 @@ impl fmt::Debug for Debt {
 }
 
 /// Looks again and again, for 20 µs at most.
-pub(super) fn spin<T>(
-    deadline: Option<Instant>,
-    mut look: impl FnMut() -> Option<T>,
-) -> Option<T> {
+pub(super) fn spin<T>(deadline: Option<Instant>, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let mut end = None;
     loop {
         // The clock costs more than a look, so it is read once in a while.

@@ -9,7 +9,7 @@ mod gate;
 mod in_order;
 mod out_of_order;
 mod passage;
-mod per_process;
+pub(crate) mod per_process;
 mod remote;
 mod spin;
 mod sync;

@@ -9,14 +9,14 @@ struct Link<T> {
 }
 
 /// One `T` for each process of a line of forks, made at first use.
-pub(super) struct PerProcess<T>(OnceLock<Box<Link<T>>>);
+pub(crate) struct PerProcess<T>(OnceLock<Box<Link<T>>>);
 
 impl<T: Default> PerProcess<T> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(OnceLock::new())
     }
     /// This process's.
-    pub(super) fn get(&self) -> &T {
+    pub(crate) fn get(&self) -> &T {
         let fork = ur_mapping::fork_count();
         let make = || Box::new(Link { fork, value: T::default(), next: OnceLock::new() });
         let mut link = self.0.get_or_init(make);

@@ -88,8 +88,9 @@ fn work() {
 
 /// A core that does less than this of a large copy costs more than it saves.
 const LEAST_SHARE: usize = 2 << 20;
-/// Several pieces a core, so that a core that others need does fewer.
-const PIECES_A_CORE: usize = 8;
+/// Several pieces a core, so that a core that others need does fewer; none so small that the C
+/// library would copy it through the cache.
+const PIECES_A_CORE: usize = 4;
 
 /// Calls `each` with offsets and lengths that make up `bytes`, large amounts on several cores at
 /// once, and returns when all are done. Pieces start at multiples of a page. The threads are
@@ -99,7 +100,7 @@ pub(crate) fn for_each_piece(bytes: usize, each: impl Fn(usize, usize) + Sync) {
     if shares < 2 {
         return each(0, bytes);
     }
-    let piece = (bytes / (shares * PIECES_A_CORE)).next_multiple_of(4096);
+    let piece = (bytes / (shares * PIECES_A_CORE)).max(LEAST_SHARE).next_multiple_of(4096);
     let next = AtomicUsize::new(0);
     let take_part = || {
         loop {

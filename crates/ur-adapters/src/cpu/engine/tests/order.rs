@@ -1,6 +1,6 @@
 //! What runs when.
 use super::*;
-use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::sync::atomic::{AtomicU64, Ordering::*};
 use ur_adapter::memory::UsmPtr;
 
 #[test]
@@ -17,7 +17,7 @@ fn commands_of_an_in_order_queue_run_in_the_order_of_submission() {
 #[test]
 fn commands_of_an_out_of_order_queue_overlap() {
     let queue = out_of_order();
-    let meeting = Arc::new(AtomicU32::new(0));
+    let meeting = Arc::new(AtomicU64::new(0));
     for _ in 0..4 {
         let meeting = Arc::clone(&meeting);
         let work = call(move || {
@@ -33,13 +33,13 @@ fn commands_of_an_out_of_order_queue_overlap() {
 #[test]
 fn a_barrier_orders_what_came_before_against_what_comes_after() {
     let queue = out_of_order();
-    let (door, ran) = (Door::new(), Arc::new(AtomicU32::new(0)));
+    let (door, ran) = (Door::new(), Arc::new(AtomicU64::new(0)));
     let before: Vec<_> = (0..3).map(|_| queue.put(&[], door.work())).collect();
     let between = queue.submit([], barrier()).unwrap().unwrap();
     let after: Vec<_> = (0..3)
         .map(|_| {
             let ran = Arc::clone(&ran);
-            queue.put(&[], call(move || drop(ran.fetch_add(1, SeqCst))))
+            queue.put(&[], call(move || add_one(&ran)))
         })
         .collect();
     eventually("the first three run", || {
@@ -115,12 +115,12 @@ fn a_command_waits_for_all_its_dependencies_whatever_queues_they_are_in() {
 #[test]
 fn a_dropped_queue_does_what_it_has() {
     for queue in both() {
-        let (door, done) = (Door::new(), Arc::new(AtomicU32::new(0)));
+        let (door, done) = (Door::new(), Arc::new(AtomicU64::new(0)));
         let first = queue.put(&[], door.work());
         let rest: Vec<_> = (0..10)
             .map(|_| {
                 let done = Arc::clone(&done);
-                queue.put(&[], call(move || drop(done.fetch_add(1, SeqCst))))
+                queue.put(&[], call(move || add_one(&done)))
             })
             .collect();
         let ticket = queue.ticket();

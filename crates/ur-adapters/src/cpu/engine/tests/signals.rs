@@ -80,14 +80,15 @@ fn a_signal_with_nothing_pending_is_complete_when_submit_returns() {
 fn one_queue_can_wait_for_an_event_and_signal_it_a_thousand_times_behind_one_gate() {
     for [mine, yours] in [both(), [in_order(), in_order()], [out_of_order(), out_of_order()]] {
         let (ping, pong, door) = (slot(), slot(), Door::new());
-        mine.put(&[], door.work());
+        let gate = mine.put(&[], door.work());
         let turns = Arc::new(AtomicU32::new(0));
         for turn in 0..1000 {
             let (queue, from, to) = match turn % 2 {
                 0 => (&mine, &pong, &ping),
                 _ => (&yours, &ping, &pong),
             };
-            let awaited = captured(from).map(Dependency::Shared);
+            let first = || Dependency::Local(Arc::clone(&gate));
+            let awaited = [captured(from).map_or_else(first, Dependency::Shared)];
             let turns = Arc::clone(&turns);
             let step = call(move || assert_eq!(turns.fetch_add(1, SeqCst), turn));
             let step = queue.submit(awaited, wanted(step)).unwrap().unwrap();

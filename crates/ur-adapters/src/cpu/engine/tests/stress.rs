@@ -115,7 +115,7 @@ fn callbacks_raced_against_completion_are_made_exactly_once() {
             scope.spawn(|| {
                 for at in [Status::Running, Status::Complete, Status::Submitted] {
                     let made = Arc::clone(&made);
-                    one.call_at(at, move |_| drop(made.fetch_add(1, SeqCst)));
+                    one.call_at(at, move |_| add_one(&made));
                 }
             });
             go.store(true, SeqCst);
@@ -136,7 +136,7 @@ fn queues_come_and_go_with_work_pending() {
                     for _ in 0..5 {
                         let done = Arc::clone(&done);
                         queue
-                            .submit([], Submission::new(call(move || drop(done.fetch_add(1, SeqCst)))))
+                            .submit([], Submission::new(call(move || add_one(&done))))
                             .unwrap();
                     }
                 }

@@ -1,0 +1,41 @@
+//! Process-wide state that a forked child must not inherit: its threads are gone there and its
+//! locks may be held by nobody. The child finds a fresh one, the parent keeps its own.
+use std::{fmt, sync::OnceLock};
+
+struct Link<T> {
+    fork: u64,
+    value: T,
+    next: OnceLock<Box<Link<T>>>,
+}
+
+/// One `T` for each process of a line of forks, made at first use.
+pub struct PerProcess<T>(OnceLock<Box<Link<T>>>);
+
+impl<T> PerProcess<T> {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+}
+impl<T> Default for PerProcess<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+impl<T: Default> PerProcess<T> {
+    /// This process's.
+    pub fn get(&self) -> &T {
+        let fork = ur_mapping::fork_count();
+        let make = || Box::new(Link { fork, value: T::default(), next: OnceLock::new() });
+        let mut link = self.0.get_or_init(make);
+        while link.fork != fork {
+            link = link.next.get_or_init(make);
+        }
+        &link.value
+    }
+}
+impl<T> fmt::Debug for PerProcess<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PerProcess").finish_non_exhaustive()
+    }
+}

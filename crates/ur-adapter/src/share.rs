@@ -1,0 +1,516 @@
+//! The eleven `urIPC*` entries, written once. An adapter says what it has ([`SharesMemory`],
+//! [`SharesPhysicalMemory`], [`SharesEvents`]); who may have it, how it travels and when it ends is
+//! `ur-ipc`'s; which code C hears is said here.
+use crate::{
+    api::Objects,
+    error::{Error, ErrorCode, Result},
+    memory::{HostBytes, UsmPtr},
+    object::{Borrowed, Owned},
+    per_process::PerProcess,
+};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+use ur_ipc::{ENVELOPE_LEN, Export, Kind, Offer};
+
+/// What an address turns out to be.
+#[derive(Debug)]
+pub enum Located<T> {
+    /// Device USM that this process allocated.
+    Device(T),
+    /// Host USM.
+    Host,
+    /// Shared USM.
+    Shared,
+    /// Memory that was opened here, another process's or this one's.
+    Opened,
+    /// Memory that was freed, and is kept by opens of it only.
+    Freed,
+    /// Memory of another context.
+    OtherContext,
+    /// No USM at all.
+    Nobodys,
+}
+
+/// Device memory that can be shared. `urIPC*MemHandleExp` are made of this.
+pub trait SharesMemory: Objects {
+    /// What `UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP` answers for all devices of the context.
+    fn shares_memory(context: &Self::Context) -> bool;
+    /// What is at an address; for device memory, the offer of the range from there to its end.
+    ///
+    /// # Errors
+    /// The driver's own.
+    fn locate(context: Borrowed<'_, Self::Context>, at: UsmPtr) -> Result<Located<Offer>>;
+    /// Whether the memory is still allocated. Asked after an offer of it was made public.
+    fn is_allocated(object: u64) -> bool;
+    /// Opens a ticket: the address, in this process, of the shared range. Counted.
+    ///
+    /// # Errors
+    /// As `ur_ipc` and the driver say.
+    fn open_memory(
+        context: Borrowed<'_, Self::Context>,
+        device: Borrowed<'_, Self::Device>,
+        ticket: &[u8; ENVELOPE_LEN],
+    ) -> Result<UsmPtr>;
+    /// Ends one open that gave `at`.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if there is none.
+    fn close_memory(context: Borrowed<'_, Self::Context>, at: UsmPtr) -> Result<()>;
+}
+
+/// Physical memory that can be shared. `urIPC*PhysMemHandleExp` are made of this.
+pub trait SharesPhysicalMemory: Objects {
+    /// What `UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP` answers for all devices of the context.
+    fn shares_physical_memory(context: &Self::Context) -> bool;
+    /// Whether it was made with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`, or opened.
+    fn is_shareable(memory: &Self::PhysicalMem) -> bool;
+    /// Whether it was opened.
+    fn is_opened(memory: &Self::PhysicalMem) -> bool;
+    /// The offer of it.
+    ///
+    /// # Errors
+    /// The driver's own.
+    fn offer_physical_memory(memory: Borrowed<'_, Self::PhysicalMem>) -> Result<Offer>;
+    /// Opens a ticket: a new object, also where the ticket is this process's.
+    ///
+    /// # Errors
+    /// As `ur_ipc` and the driver say.
+    fn open_physical_memory(
+        context: Borrowed<'_, Self::Context>,
+        device: Borrowed<'_, Self::Device>,
+        ticket: &[u8; ENVELOPE_LEN],
+    ) -> Result<Owned<Self::PhysicalMem>, Refusal>;
+}
+
+/// What decides whether an event can be shared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EventFacts {
+    /// What `UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP` answers for its device.
+    pub is_supported: bool,
+    /// Made with `UR_EXP_EVENT_FLAG_IPC_EXP`.
+    pub is_shareable: bool,
+    /// Came from `urIPCOpenEventHandleExp`.
+    pub is_opened: bool,
+    /// Records times.
+    pub has_profiling: bool,
+}
+
+/// Events that can be shared. `urIPC*EventHandleExp` are made of this.
+pub trait SharesEvents: Objects {
+    /// What `UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP` answers for all devices of the context.
+    fn shares_events(context: &Self::Context) -> bool;
+    /// What decides whether this one can be shared.
+    fn event_facts(event: &Self::Event) -> EventFacts;
+    /// The offer of it.
+    ///
+    /// # Errors
+    /// The driver's own.
+    fn offer_event(event: Borrowed<'_, Self::Event>) -> Result<Offer>;
+    /// Opens a ticket: a new event, marked opened, also where the ticket is this process's.
+    ///
+    /// # Errors
+    /// As `ur_ipc` and the driver say.
+    fn open_event(
+        context: Borrowed<'_, Self::Context>,
+        ticket: &[u8; ENVELOPE_LEN],
+    ) -> Result<Owned<Self::Event>>;
+}
+
+/// Why physical memory could not be opened: what the kernel denied has a code of its own there.
+#[derive(Debug)]
+pub struct Refusal(Error);
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+impl From<ur_ipc::Error> for Refusal {
+    fn from(error: ur_ipc::Error) -> Self {
+        let is_denied = error.kind() == ur_ipc::ErrorKind::Denied;
+        let error = Error::from(error);
+        Self(if is_denied { error.with_code(ErrorCode::InvalidArgument) } else { error })
+    }
+}
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        refusal.0
+    }
+}
+
+/// What C has got and not yet put, by the address of its bytes: those are in the box.
+type Given = Mutex<HashMap<(Kind, usize), Box<Export>>>;
+static GIVEN: PerProcess<Given> = PerProcess::new();
+fn given() -> MutexGuard<'static, HashMap<(Kind, usize), Box<Export>>> {
+    GIVEN.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn supported(is: bool, entry: &'static str) -> Result<()> {
+    if is { Ok(()) } else { Error::unsupported(entry) }
+}
+fn refused<T>(why: impl Into<std::borrow::Cow<'static, str>>) -> Result<T> {
+    Err(Error::new(ErrorCode::InvalidValue, why))
+}
+/// The bytes of a ticket, if there are as many as there have to be.
+fn ticket(data: HostBytes<'_>) -> Result<[u8; ENVELOPE_LEN]> {
+    data.exactly().map_or_else(
+        || {
+            refused(format!(
+                "a handle has {ENVELOPE_LEN} bytes and {} were given: send and receive all of it",
+                data.len()
+            ))
+        },
+        Ok,
+    )
+}
+/// Makes the export C asked for; its bytes are C's to read until it puts them.
+fn give(offer: Offer) -> Result<(UsmPtr, usize)> {
+    let kind = offer.kind;
+    let export = Box::new(ur_ipc::export(offer)?);
+    let bytes = UsmPtr::new(export.bytes().as_ptr().cast())?;
+    given().insert((kind, bytes.addr()), export);
+    Ok((bytes, ENVELOPE_LEN))
+}
+/// Withdraws the export whose bytes are at an address.
+fn put(kind: Kind, bytes: UsmPtr) -> Result<()> {
+    // A withdrawal is not made under the lock.
+    let export = given().remove(&(kind, bytes.addr()));
+    match export {
+        Some(export) => {
+            drop(export);
+            Ok(())
+        }
+        None => refused(format!(
+            "{bytes:?} is not what Get returned for this kind of object, or it was put already: put the pointer, not a copy of the bytes, and once"
+        )),
+    }
+}
+
+/// `urIPCGetMemHandleExp`
+///
+/// # Errors
+/// `INVALID_VALUE` for what is no device memory of this process's own.
+pub fn get_memory<A: SharesMemory>(
+    context: Borrowed<'_, A::Context>,
+    at: UsmPtr,
+) -> Result<(UsmPtr, usize)> {
+    supported(A::shares_memory(&context), "urIPCGetMemHandleExp")?;
+    let offer = match A::locate(context, at)? {
+        Located::Device(offer) => offer,
+        Located::Host => {
+            return refused(format!("{at:?} is host memory: only device memory can be shared"));
+        }
+        Located::Shared => {
+            return refused(format!("{at:?} is shared USM: only device memory can be shared"));
+        }
+        Located::Opened => {
+            return refused(format!("{at:?} was opened here: its exporter shares it, nobody else"));
+        }
+        Located::Freed => return refused(format!("{at:?} was freed")),
+        Located::OtherContext => {
+            return refused(format!("{at:?} belongs to another context: share it from there"));
+        }
+        Located::Nobodys => return refused(format!("{at:?} is in no USM allocation")),
+    };
+    let object = offer.object;
+    let (bytes, size) = give(offer)?;
+    if !A::is_allocated(object) {
+        // Another thread freed it since: what it told nobody of, it is told now.
+        ur_ipc::freed(object, Kind::Memory);
+        put(Kind::Memory, bytes)?;
+        return refused(format!("{at:?} was freed while it was being shared"));
+    }
+    Ok((bytes, size))
+}
+/// `urIPCPutMemHandleExp`
+///
+/// # Errors
+/// `INVALID_VALUE` for a pointer that Get did not return.
+pub fn put_memory<A: SharesMemory>(context: Borrowed<'_, A::Context>, data: UsmPtr) -> Result<()> {
+    supported(A::shares_memory(&context), "urIPCPutMemHandleExp")?;
+    put(Kind::Memory, data)
+}
+/// `urIPCOpenMemHandleExp`
+///
+/// # Errors
+/// `INVALID_VALUE` with the reason, and the limits' own.
+pub fn open_memory<A: SharesMemory>(
+    context: Borrowed<'_, A::Context>,
+    device: Borrowed<'_, A::Device>,
+    data: HostBytes<'_>,
+) -> Result<UsmPtr> {
+    supported(A::shares_memory(&context), "urIPCOpenMemHandleExp")?;
+    A::open_memory(context, device, &ticket(data)?)
+}
+/// `urIPCCloseMemHandleExp`
+///
+/// # Errors
+/// `INVALID_VALUE` for an address that no open gave.
+pub fn close_memory<A: SharesMemory>(context: Borrowed<'_, A::Context>, at: UsmPtr) -> Result<()> {
+    supported(A::shares_memory(&context), "urIPCCloseMemHandleExp")?;
+    A::close_memory(context, at)
+}
+
+/// `urIPCGetPhysMemHandleExp`
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for an object that was not made to be shared.
+pub fn get_physical_memory<A: SharesPhysicalMemory>(
+    context: Borrowed<'_, A::Context>,
+    memory: Borrowed<'_, A::PhysicalMem>,
+) -> Result<(UsmPtr, usize)> {
+    supported(A::shares_physical_memory(&context), "urIPCGetPhysMemHandleExp")?;
+    if !A::is_shareable(&memory) {
+        return Err(Error::new(
+            ErrorCode::InvalidArgument,
+            "the physical memory was not made to be shared: create it with UR_PHYSICAL_MEM_FLAG_ENABLE_IPC",
+        ));
+    }
+    give(A::offer_physical_memory(memory)?)
+}
+/// `urIPCPutPhysMemHandleExp`
+///
+/// # Errors
+/// `INVALID_VALUE` for a pointer that Get did not return.
+pub fn put_physical_memory<A: SharesPhysicalMemory>(
+    context: Borrowed<'_, A::Context>,
+    data: UsmPtr,
+) -> Result<()> {
+    supported(A::shares_physical_memory(&context), "urIPCPutPhysMemHandleExp")?;
+    put(Kind::PhysicalMemory, data)
+}
+/// `urIPCOpenPhysMemHandleExp`
+///
+/// # Errors
+/// `INVALID_ARGUMENT` where the kernel denied it, `INVALID_VALUE` with the reason, and the
+/// limits' own.
+pub fn open_physical_memory<A: SharesPhysicalMemory>(
+    context: Borrowed<'_, A::Context>,
+    device: Borrowed<'_, A::Device>,
+    data: HostBytes<'_>,
+) -> Result<Owned<A::PhysicalMem>> {
+    supported(A::shares_physical_memory(&context), "urIPCOpenPhysMemHandleExp")?;
+    Ok(A::open_physical_memory(context, device, &ticket(data)?)?)
+}
+/// `urIPCClosePhysMemHandleExp`, before the shim takes C's reference back.
+///
+/// # Errors
+/// `INVALID_VALUE` for an object that was not opened.
+pub fn close_physical_memory<A: SharesPhysicalMemory>(
+    context: Borrowed<'_, A::Context>,
+    memory: Borrowed<'_, A::PhysicalMem>,
+) -> Result<()> {
+    supported(A::shares_physical_memory(&context), "urIPCClosePhysMemHandleExp")?;
+    match A::is_opened(&memory) {
+        true => Ok(()),
+        false => refused("the physical memory was created here, not opened: release it instead"),
+    }
+}
+
+/// `urIPCGetEventHandleExp`
+///
+/// # Errors
+/// `INVALID_EVENT` for an event that was not made to be shared, or was opened;
+/// `UNSUPPORTED_FEATURE` for one that records times, or whose device cannot.
+pub fn get_event<A: SharesEvents>(event: Borrowed<'_, A::Event>) -> Result<(UsmPtr, usize)> {
+    let facts = A::event_facts(&event);
+    supported(facts.is_supported, "urIPCGetEventHandleExp")?;
+    if facts.is_opened {
+        let why = "the event was opened here: its exporter shares it, nobody else";
+        return Err(Error::new(ErrorCode::InvalidEvent, why));
+    }
+    if facts.has_profiling {
+        let why = "an event that records times cannot be shared: create it without UR_EXP_EVENT_FLAG_ENABLE_PROFILING";
+        return Err(Error::new(ErrorCode::UnsupportedFeature, why));
+    }
+    if !facts.is_shareable {
+        let why = "the event was not made to be shared: create it with UR_EXP_EVENT_FLAG_IPC_EXP";
+        return Err(Error::new(ErrorCode::InvalidEvent, why));
+    }
+    give(A::offer_event(event)?)
+}
+/// `urIPCPutEventHandleExp`
+///
+/// # Errors
+/// `INVALID_VALUE` for a pointer that Get did not return.
+pub fn put_event<A: SharesEvents>(context: Borrowed<'_, A::Context>, data: UsmPtr) -> Result<()> {
+    supported(A::shares_events(&context), "urIPCPutEventHandleExp")?;
+    put(Kind::Event, data)
+}
+/// `urIPCOpenEventHandleExp`
+///
+/// # Errors
+/// `UNSUPPORTED_FEATURE` in a context with a device that cannot, `INVALID_VALUE` with the reason,
+/// and the limits' own.
+pub fn open_event<A: SharesEvents>(
+    context: Borrowed<'_, A::Context>,
+    data: HostBytes<'_>,
+) -> Result<Owned<A::Event>> {
+    supported(A::shares_events(&context), "urIPCOpenEventHandleExp")?;
+    A::open_event(context, &ticket(data)?)
+}
+
+/// The opens of an adapter, each under the address that it gave.
+pub struct Opens<T>(PerProcess<Mutex<HashMap<usize, Vec<T>>>>);
+impl<T> Opens<T> {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self(PerProcess::new())
+    }
+    fn all(&self) -> MutexGuard<'_, HashMap<usize, Vec<T>>> {
+        self.0.get().lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// One open more that gave `at`.
+    pub fn add(&self, at: UsmPtr, open: T) {
+        self.all().entry(at.addr()).or_default().push(open);
+    }
+    /// Ends one of the opens that gave `at`.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if there is none.
+    pub fn take(&self, at: UsmPtr) -> Result<T> {
+        let mut all = self.all();
+        let open = all.get_mut(&at.addr()).and_then(Vec::pop);
+        if all.get(&at.addr()).is_some_and(Vec::is_empty) {
+            all.remove(&at.addr());
+        }
+        open.map_or_else(
+            || {
+                refused(format!(
+                    "{at:?} is no address that an open gave, or it was closed as often as opened"
+                ))
+            },
+            Ok,
+        )
+    }
+    /// Whether an open gave `at`.
+    pub fn gave(&self, at: UsmPtr) -> bool {
+        self.all().contains_key(&at.addr())
+    }
+}
+impl<T> Default for Opens<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+impl<T> fmt::Debug for Opens<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opens").finish_non_exhaustive()
+    }
+}
+
+/// The eleven entries of an adapter that shares all three kinds: `share_entries!(Cpu);`
+#[macro_export]
+macro_rules! share_entries {
+    ($adapter:ty) => {
+        impl $crate::api::IpcExpApi for $adapter {
+            fn ipc_get_mem_handle_exp(
+                context: $crate::object::Borrowed<'_, Self::Context>,
+                mem: $crate::memory::UsmPtr,
+            ) -> $crate::error::Result<($crate::memory::UsmPtr, usize)> {
+                $crate::share::get_memory::<Self>(context, mem)
+            }
+            fn ipc_put_mem_handle_exp(
+                context: $crate::object::Borrowed<'_, Self::Context>,
+                data: $crate::memory::UsmPtr,
+            ) -> $crate::error::Result<()> {
+                $crate::share::put_memory::<Self>(context, data)
+            }
+            fn ipc_open_mem_handle_exp(
+                context: $crate::object::Borrowed<'_, Self::Context>,
+                device: $crate::object::Borrowed<'_, Self::Device>,
+                data: $crate::memory::HostBytes<'_>,
+            ) -> $crate::error::Result<$crate::memory::UsmPtr> {
+                $crate::share::open_memory::<Self>(context, device, data)
+            }
+            fn ipc_close_mem_handle_exp(
+                context: $crate::object::Borrowed<'_, Self::Context>,
+                mem: $crate::memory::UsmPtr,
+            ) -> $crate::error::Result<()> {
+                $crate::share::close_memory::<Self>(context, mem)
+            }
+            fn ipc_get_phys_mem_handle_exp(
+                context: $crate::object::Borrowed<'_, Self::Context>,
+                memory: $crate::object::Borrowed<'_, Self::PhysicalMem>,
+            ) -> $crate::error::Result<($crate::memory::UsmPtr, usize)> {
+                $crate::share::get_physical_memory::<Self>(context, memory)
+            }
+            fn ipc_put_phys_mem_handle_exp(
+                context: $crate::object::Borrowed<'_, Self::Context>,
+                data: $crate::memory::UsmPtr,
+            ) -> $crate::error::Result<()> {
+                $crate::share::put_physical_memory::<Self>(context, data)
+            }
+            fn ipc_open_phys_mem_handle_exp(
+                context: $crate::object::Borrowed<'_, Self::Context>,
+                device: $crate::object::Borrowed<'_, Self::Device>,
+                data: $crate::memory::HostBytes<'_>,
+            ) -> $crate::error::Result<$crate::object::Owned<Self::PhysicalMem>> {
+                $crate::share::open_physical_memory::<Self>(context, device, data)
+            }
+            fn ipc_close_phys_mem_handle_exp(
+                context: $crate::object::Borrowed<'_, Self::Context>,
+                memory: $crate::object::Borrowed<'_, Self::PhysicalMem>,
+            ) -> $crate::error::Result<()> {
+                $crate::share::close_physical_memory::<Self>(context, memory)
+            }
+            fn ipc_get_event_handle_exp(
+                event: $crate::object::Borrowed<'_, Self::Event>,
+            ) -> $crate::error::Result<($crate::memory::UsmPtr, usize)> {
+                $crate::share::get_event::<Self>(event)
+            }
+            fn ipc_put_event_handle_exp(
+                context: $crate::object::Borrowed<'_, Self::Context>,
+                data: $crate::memory::UsmPtr,
+            ) -> $crate::error::Result<()> {
+                $crate::share::put_event::<Self>(context, data)
+            }
+            fn ipc_open_event_handle_exp(
+                context: $crate::object::Borrowed<'_, Self::Context>,
+                data: $crate::memory::HostBytes<'_>,
+            ) -> $crate::error::Result<$crate::object::Owned<Self::Event>> {
+                $crate::share::open_event::<Self>(context, data)
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_closed_as_often_as_it_was_opened() {
+        static OPENS: Opens<u32> = Opens::new();
+        let at = UsmPtr::from_addr(0x1000).unwrap();
+        assert_eq!(OPENS.take(at).unwrap_err().code(), ErrorCode::InvalidValue);
+        OPENS.add(at, 1);
+        OPENS.add(at, 2);
+        assert!(OPENS.gave(at));
+        assert_eq!((OPENS.take(at).unwrap(), OPENS.take(at).unwrap()), (2, 1));
+        assert!(!OPENS.gave(at));
+        assert_eq!(OPENS.take(at).unwrap_err().code(), ErrorCode::InvalidValue);
+        let other = at.offset(8).unwrap();
+        OPENS.add(at, 3);
+        assert!(OPENS.take(other).is_err(), "only the very address");
+    }
+    #[test]
+    fn putting_what_was_not_got_is_an_error() {
+        let local = 0_u64;
+        for kind in [Kind::Memory, Kind::PhysicalMemory, Kind::Event] {
+            let error = put(kind, UsmPtr::new((&raw const local).cast()).unwrap()).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::InvalidValue);
+            assert!(error.to_string().contains("put the pointer"), "{error}");
+        }
+    }
+    #[test]
+    fn what_the_kernel_denied_has_its_own_code_for_physical_memory() {
+        let denied = || ur_ipc::Error::new(ur_ipc::ErrorKind::Denied, "no");
+        assert_eq!(Error::from(Refusal::from(denied())).code(), ErrorCode::InvalidArgument);
+        assert_eq!(Error::from(denied()).code(), ErrorCode::InvalidValue);
+        let gone = ur_ipc::Error::new(ur_ipc::ErrorKind::ExporterGone, "no");
+        assert_eq!(Error::from(Refusal::from(gone)).code(), ErrorCode::InvalidValue);
+    }
+}

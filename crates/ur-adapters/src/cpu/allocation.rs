@@ -1,0 +1,357 @@
+//! Which addresses are USM, and whose: one registry for the process, since pointers are the
+//! process's. Any address inside an allocation finds it. Where memory comes from is `backing.rs`'s,
+//! when it goes back `limbo.rs`'s, what other processes see of it `share.rs`'s.
+use super::{
+    backing::{Behind, Block},
+    engine::{Passed, all_queues_ticket, per_process::PerProcess},
+    limbo::{self, Spent},
+    mapping::{Mapping, Side},
+};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU64, Ordering::*},
+    },
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    pool::{self, Pool, Source},
+};
+use ur_ipc::Kind;
+use ur_sys::ur_usm_type_t;
+
+/// The three kinds of USM.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Usm {
+    /// The host's, in C's terms.
+    Host,
+    /// The device's; the only one that can be shared.
+    Device,
+    /// Both's.
+    Shared,
+}
+impl Usm {
+    /// What it is made of.
+    pub fn side(self) -> Side {
+        match self {
+            Self::Device => Side::Device,
+            Self::Host | Self::Shared => Side::Host,
+        }
+    }
+    /// What C calls it.
+    pub fn for_c(self) -> ur_usm_type_t {
+        match self {
+            Self::Host => ur_usm_type_t::HOST,
+            Self::Device => ur_usm_type_t::DEVICE,
+            Self::Shared => ur_usm_type_t::SHARED,
+        }
+    }
+}
+
+/// Whose an allocation is, as the addresses of C's handles; 0 for none. Only ever compared, and
+/// given back to C: an allocation keeps none of them alive.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Home {
+    /// `ur_context_handle_t`; 0 belongs to every context.
+    pub context: usize,
+    /// `ur_device_handle_t`
+    pub device: usize,
+    /// `ur_usm_pool_handle_t`
+    pub pool: usize,
+}
+
+/// A pool of this adapter's.
+pub type UsmBlocks = Pool<Chunks>;
+
+/// What an allocation consists of.
+#[derive(Debug)]
+pub enum Memory {
+    /// Taken from the process's store.
+    Block(Block),
+    /// Cut from a pool.
+    Pooled(pool::Block<Chunks>),
+    /// Another process's.
+    Opened(Mapping),
+}
+impl Memory {
+    fn behind(&self) -> Option<Behind> {
+        match self {
+            Self::Block(block) => block.behind(),
+            Self::Pooled(block) => block.chunk().behind().map(|b| b.offset(block.offset())),
+            Self::Opened(_) => None,
+        }
+    }
+    fn is_recycled(&self) -> bool {
+        match self {
+            Self::Block(block) => block.is_recycled(),
+            Self::Pooled(_) => true,
+            Self::Opened(_) => false,
+        }
+    }
+    /// Lets it go, for others to have once no other process has `object` open.
+    pub fn give_up(self, object: u64, kind: Kind, was_exported: bool) {
+        if was_exported && self.is_recycled() {
+            limbo::when_unleased(object, kind, self);
+        }
+    }
+}
+
+/// One allocation, or the whole of an object that was opened.
+#[derive(Debug)]
+pub struct Allocation {
+    base: UsmPtr,
+    bytes: usize,
+    usm: Usm,
+    home: Home,
+    object: u64,
+    exported: AtomicBool,
+    freed: AtomicBool,
+    /// How often it is open in this process. Changes only under the registry's lock.
+    holds: AtomicU64,
+    /// Taken by drop only.
+    memory: Option<Memory>,
+}
+
+impl Allocation {
+    fn new(base: UsmPtr, bytes: usize, usm: Usm, home: Home, memory: Memory) -> Self {
+        let (exported, freed) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (object, holds, memory) = (next_object(), AtomicU64::new(0), Some(memory));
+        Self { base, bytes, usm, home, object, exported, freed, holds, memory }
+    }
+    /// Its first byte.
+    pub fn base(&self) -> UsmPtr {
+        self.base
+    }
+    /// How many bytes C asked for.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+    /// Its kind.
+    pub fn usm(&self) -> Usm {
+        self.usm
+    }
+    /// Whose it is.
+    pub fn home(&self) -> Home {
+        self.home
+    }
+    /// Whether it belongs to the context with this handle.
+    pub fn is_of(&self, context: usize) -> bool {
+        self.home.context == 0 || self.home.context == context
+    }
+    /// Its name among the objects of this process, never used again.
+    pub fn object(&self) -> u64 {
+        self.object
+    }
+    /// Whether another process made it.
+    pub fn is_opened(&self) -> bool {
+        matches!(self.memory, Some(Memory::Opened(_)))
+    }
+    /// Whether C freed it, so that only opens of it keep it.
+    pub fn is_freed(&self) -> bool {
+        self.freed.load(SeqCst) // see `expose`
+    }
+    /// How many bytes there are from `at` to its end.
+    pub fn bytes_from(&self, at: UsmPtr) -> usize {
+        self.bytes.saturating_sub(at.addr().saturating_sub(self.base.addr()))
+    }
+    /// The descriptor that others can open it by, of which it is told here that they may: from
+    /// now on a free is announced to them. Whoever exports it looks at `is_freed` afterwards:
+    /// with both in one order, either they see the free or the free sees them.
+    pub fn expose(&self) -> Option<Behind> {
+        self.exported.store(true, SeqCst);
+        self.memory.as_ref()?.behind()
+    }
+}
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            memory.give_up(self.object, Kind::Memory, self.exported.load(SeqCst));
+        }
+    }
+}
+
+/// A name for an object of this process, memory or physical memory.
+pub fn next_object() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Relaxed) // a number, nothing more
+}
+
+/// Every allocation by its first address, and where each object is.
+#[derive(Default)]
+struct Ranges {
+    at: BTreeMap<usize, Arc<Allocation>>,
+    objects: HashMap<u64, usize>,
+}
+static RANGES: PerProcess<RwLock<Ranges>> = PerProcess::new();
+
+fn read<R>(look: impl FnOnce(&Ranges) -> R) -> R {
+    look(&RANGES.get().read().unwrap_or_else(PoisonError::into_inner))
+}
+/// What `change` takes out it returns, to be dropped when the lock is free.
+fn write<R>(change: impl FnOnce(&mut Ranges) -> R) -> R {
+    change(&mut RANGES.get().write().unwrap_or_else(PoisonError::into_inner))
+}
+fn enter(allocation: Allocation) -> Arc<Allocation> {
+    let allocation = Arc::new(allocation);
+    write(|ranges| {
+        ranges.objects.insert(allocation.object, allocation.base.addr());
+        ranges.at.insert(allocation.base.addr(), Arc::clone(&allocation))
+    });
+    allocation
+}
+
+/// Allocates `bytes`, at least one, at a multiple of `align`, from `pool` or else the store.
+///
+/// # Errors
+/// As for [`Block::take`] and [`Pool::take`].
+pub fn allocate(
+    usm: Usm,
+    home: Home,
+    bytes: usize,
+    align: usize,
+    pool: Option<&Arc<UsmBlocks>>,
+) -> Result<UsmPtr> {
+    limbo::sweep();
+    let (base, memory) = match pool {
+        Some(pool) => {
+            let block = pool.take(bytes, align)?;
+            (block.base()?, Memory::Pooled(block))
+        }
+        None => {
+            let block = Block::take(usm.side(), bytes, align)?;
+            (block.base(), Memory::Block(block))
+        }
+    };
+    Ok(enter(Allocation::new(base, bytes, usm, home, memory)).base)
+}
+
+/// The allocation that has the byte at `at`, opened ones and such as are freed and open included.
+pub fn find(at: UsmPtr) -> Option<Arc<Allocation>> {
+    read(|ranges| {
+        let (_, last) = ranges.at.range(..=at.addr()).next_back()?;
+        (last.bytes_from(at) > 0).then(|| Arc::clone(last))
+    })
+}
+
+/// Frees the allocation that starts at `at`. Its memory is used again when the commands enqueued
+/// in `context` so far have ended, when it is closed wherever this process opened it, and, if it
+/// shares a descriptor with others, when no other process has it open.
+///
+/// # Errors
+/// `INVALID_MEM_OBJECT`, with the reason.
+pub fn free(context: usize, at: UsmPtr) -> Result<()> {
+    let refused = |why: String| Err(Error::new(ErrorCode::InvalidMemObject, why));
+    let before = all_queues_ticket(context);
+    let freed = write(|ranges| {
+        let Some(found) = ranges.at.get(&at.addr()).filter(|a| !a.is_freed()) else {
+            return refused(format!(
+                "{at:?} is not the start of an allocation, or it is free already"
+            ));
+        };
+        if found.is_opened() {
+            return refused(format!("{at:?} was opened, not allocated: close it instead"));
+        }
+        if !found.is_of(context) {
+            return refused(format!("{at:?} was allocated in another context: free it there"));
+        }
+        found.freed.store(true, SeqCst); // see `expose`
+        let found = Arc::clone(found);
+        ranges.objects.remove(&found.object);
+        if found.holds.load(Relaxed) == 0 {
+            ranges.at.remove(&at.addr());
+        }
+        Ok(found)
+    })?;
+    if freed.exported.load(SeqCst) {
+        ur_ipc::freed(freed.object, Kind::Memory);
+    }
+    limbo::after(vec![before], Spent::Allocation(freed));
+    Ok(())
+}
+
+/// One open of an allocation in the process that made it: keeps its pages, freed or not.
+#[derive(Debug)]
+pub struct Hold(Arc<Allocation>);
+impl Hold {
+    /// The live allocation that is called `object`.
+    pub fn of(object: u64) -> Option<Self> {
+        write(|ranges| {
+            let base = ranges.objects.get(&object)?;
+            let found = ranges.at.get(base).filter(|a| a.object == object)?;
+            found.holds.fetch_add(1, Relaxed); // under the lock
+            Some(Self(Arc::clone(found)))
+        })
+    }
+    /// What it holds.
+    pub fn allocation(&self) -> &Allocation {
+        &self.0
+    }
+}
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let last = write(|ranges| {
+            let others = self.0.holds.fetch_sub(1, Relaxed) - 1; // under the lock
+            let gone = others == 0 && self.0.is_freed();
+            gone.then(|| ranges.at.remove(&self.0.base.addr()))
+        });
+        drop(last);
+    }
+}
+
+/// Another process's memory in this one's registry, for as long as this lives.
+#[derive(Debug)]
+pub struct OpenedMemory(Arc<Allocation>);
+impl OpenedMemory {
+    /// Enters `bytes` at `offset` bytes into `mapping`.
+    ///
+    /// # Errors
+    /// `INVALID_SIZE` where that leaves the address space.
+    pub fn new(mapping: Mapping, offset: usize, bytes: usize, device: usize) -> Result<Self> {
+        let base = mapping.base().offset(offset)?;
+        let home = Home { device, ..Home::default() };
+        let memory = Memory::Opened(mapping);
+        Ok(Self(enter(Allocation::new(base, bytes, Usm::Device, home, memory))))
+    }
+    /// The whole of the object.
+    pub fn allocation(&self) -> &Allocation {
+        &self.0
+    }
+}
+impl Drop for OpenedMemory {
+    fn drop(&mut self) {
+        let last = write(|ranges| {
+            ranges.objects.remove(&self.0.object);
+            ranges.at.remove(&self.0.base.addr())
+        });
+        drop(last);
+    }
+}
+
+/// Where this adapter's pools get their chunks.
+#[derive(Debug)]
+pub struct Chunks(pub Side);
+impl Source for Chunks {
+    type Chunk = Block;
+    type Passed = Passed;
+    fn chunk(&self, bytes: usize, align: usize) -> Result<Block> {
+        Block::take(self.0, bytes, align)
+    }
+    fn give_back(&self, chunk: Arc<Block>, after: Vec<Passed>) {
+        limbo::after(after, Spent::Chunk(chunk));
+    }
+}
+impl pool::Passed for Passed {
+    fn passed(&self) -> bool {
+        self.has_passed()
+    }
+}
+
+/// Gives back the memory that was freed while commands used it, if they have ended.
+pub fn sweep() {
+    limbo::sweep();
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,524 @@
+//! The importer's side of a broker: one connection an exporter, which asks, and which is the lease: when it hangs up,
+//! all that was granted over it ends. Caching what was opened is `registry`'s.
+use crate::{
+    ENVELOPE_LEN, Error, ErrorKind, InstanceId, Kind, Result,
+    access::{Peer, is_dead},
+    arena::{Arena, Slot, WeakArena},
+    directory::{Tried, reach},
+    envelope::{Envelope, Transport},
+    exports::{refusal, verify_descriptor},
+    fork::{Guarded, PerFork, inherited},
+    joining::{self, Joining},
+    killpoint, ledger,
+    liveness::{self, Source},
+    locked,
+    protocol::{
+        ANSWER_LEN, Answer, Request, Verdict, decode_answer, encode_request, receive, send,
+    },
+    turn::Turn,
+};
+use rustix::{
+    event::epoll::EventFlags,
+    io::Errno,
+    net::{RecvFlags, SendFlags, Shutdown, shutdown},
+    process::{PidfdFlags, getpid, pidfd_open},
+};
+use std::{
+    collections::HashMap,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::{
+        Arc, Mutex, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering::*},
+    },
+    time::{Duration, Instant},
+};
+
+/// How long an exporter may take to answer. Longer than a broker lets one importer keep others waiting.
+const ANSWERED: Duration = Duration::from_secs(2);
+/// Interest in nothing but the end.
+const END: EventFlags = EventFlags::RDHUP;
+
+/// A connection to an exporter's broker.
+pub(crate) struct Host {
+    id: u64,
+    instance: InstanceId,
+    socket: Guarded,
+    pidfd: Option<OwnedFd>,
+    gone: AtomicBool,
+    turn: Turn,
+    next: AtomicU64,
+    /// Questions that were given up; their answers may still come, descriptors and all.
+    overdue: Mutex<HashMap<u64, Kind>>,
+    /// What could not be said at once, and needs no answer.
+    unsaid: Mutex<Vec<Request>>,
+    ledgers: Mutex<HashMap<u32, Arc<ledger::Reader>>>,
+    arenas: Mutex<HashMap<u32, WeakArena>>,
+}
+
+/// All exporters that this process is connected to.
+#[derive(Default)]
+struct Hosts {
+    by_instance: HashMap<InstanceId, Weak<Host>>,
+    by_id: HashMap<u64, Weak<Host>>,
+    next: u64,
+}
+static HOSTS: PerFork<Mutex<Hosts>> = PerFork::new();
+
+/// What a broker granted, checked as far as the kernel can say.
+pub(crate) struct Fetched {
+    pub payload: ArrivedPayload,
+    /// The exporter's id of the object.
+    pub object: u64,
+    pub standing: Standing,
+    pub lease: Option<Lease>,
+}
+
+/// What an importer makes its object of.
+#[derive(Debug)]
+pub enum ArrivedPayload {
+    /// A descriptor; it opens `exposes` bytes, of which the object begins at `base`.
+    Fd {
+        /// The descriptor, close-on-exec.
+        fd: OwnedFd,
+        /// Where the object begins in it, in bytes.
+        base: u64,
+        /// How many bytes it opens.
+        exposes: u64,
+    },
+    /// Bytes that the driver understands.
+    Bytes(Vec<u8>),
+    /// An event in an arena which this process has joined.
+    Event(Slot),
+}
+
+/// Where an importer can see, without asking, whether an export stands.
+#[derive(Clone)]
+pub(crate) enum Standing {
+    /// The exporter is at the other end of a connection.
+    Connected(Arc<Host>, Ledger),
+    /// There is only its pidfd.
+    Unconnected(Arc<OwnedFd>, Ledger),
+}
+impl Standing {
+    /// Whether the export stands: one load, and a look at the exporter's pidfd.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Withdrawn`], [`ErrorKind::Freed`], [`ErrorKind::ExporterGone`].
+    pub fn check(&self, line: u16, tag: u64, generation: u32) -> Result<()> {
+        let (ledger, gone) = match self {
+            Self::Connected(host, ledger) => (ledger, host.is_gone()),
+            Self::Unconnected(pidfd, ledger) => (ledger, is_dead(pidfd)),
+        };
+        match ledger.check(line, tag, generation) {
+            _ if gone => Err(gone_error()),
+            ledger::State::Live => Ok(()),
+            ledger::State::Withdrawn => Err(refusal(Verdict::Withdrawn)),
+            ledger::State::Freed => Err(refusal(Verdict::Freed)),
+        }
+    }
+}
+
+/// The ledger that tells of an export: mapped by itself, or as part of an arena.
+#[derive(Clone)]
+pub(crate) enum Ledger {
+    Reader(Arc<ledger::Reader>),
+    Arena(Arena),
+}
+impl Ledger {
+    #[inline]
+    pub fn check(&self, line: u16, tag: u64, generation: u32) -> ledger::State {
+        match self {
+            Self::Reader(reader) => reader.check(line, tag, generation),
+            Self::Arena(arena) => arena.check(line, tag, generation),
+        }
+    }
+}
+
+/// One open, given back when it is dropped.
+pub(crate) struct Lease {
+    host: Arc<Host>,
+    kind: Kind,
+    object: u64,
+}
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.host.tell(Request::LeaseEnd { kind: self.kind, object: self.object });
+    }
+}
+
+/// Why there is no connection.
+pub(crate) enum Unreached {
+    /// No socket of that name answers; what was tried.
+    NoBroker(Tried),
+    /// Something else.
+    Failed(Error),
+}
+impl From<Error> for Unreached {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The connection to the ticket's exporter: the one there is, or a new one.
+pub(crate) fn host(envelope: &Envelope) -> Result<Arc<Host>, Unreached> {
+    let known = locked(HOSTS.get()?).by_instance.get(&envelope.instance).and_then(Weak::upgrade);
+    if let Some(host) = known.filter(|host| !host.is_gone()) {
+        return Ok(host);
+    }
+    let fresh = Host::connect(envelope)?;
+    let mut hosts = locked(HOSTS.get()?);
+    let other = hosts.by_instance.get(&envelope.instance).and_then(Weak::upgrade);
+    let is_good = |other: &Arc<Host>| !other.gone.load(Acquire);
+    if !other.as_ref().is_some_and(is_good) {
+        hosts.by_instance.insert(envelope.instance, Arc::downgrade(&fresh));
+    }
+    drop(hosts); // before any host goes, which takes the lock
+    Ok(other.filter(is_good).unwrap_or(fresh)) // another thread may have been faster
+}
+
+impl Host {
+    fn connect(envelope: &Envelope) -> Result<Arc<Self>, Unreached> {
+        let socket = match reach(envelope.instance, envelope.uid, envelope.door, ANSWERED)? {
+            Ok(socket) => Guarded::new(socket),
+            Err(tried) => return Err(Unreached::NoBroker(tried)),
+        };
+        killpoint::reach("fetch.after_connect");
+        let peer = Peer::of(&socket).map_err(|e| Error::system("ask who the exporter is", e))?;
+        if peer.uid != envelope.uid {
+            let why = format!(
+                "the socket that should be the exporter's belongs to user {} and not to {}, of whom the ticket tells: it is not used",
+                peer.uid, envelope.uid
+            );
+            return Err(Error::new(ErrorKind::Denied, why).into());
+        }
+        let mut hosts = locked(HOSTS.get()?);
+        hosts.next += 1;
+        let host = Arc::new(Self {
+            id: hosts.next,
+            instance: envelope.instance,
+            socket,
+            pidfd: peer.into_pidfd(),
+            gone: AtomicBool::new(false),
+            turn: Turn::default(),
+            next: AtomicU64::new(1),
+            overdue: Mutex::default(),
+            unsaid: Mutex::default(),
+            ledgers: Mutex::default(),
+            arenas: Mutex::default(),
+        });
+        hosts.by_id.insert(host.id, Arc::downgrade(&host));
+        drop(hosts);
+        liveness::watch(Source::Host(host.id), &host.socket, END)?;
+        if let Some(pidfd) = &host.pidfd {
+            liveness::watch(Source::HostProcess(host.id), pidfd, EventFlags::IN)?;
+        }
+        Ok(host)
+    }
+    /// Whether the exporter is dead or hung up. A look at its pidfd: nobody need have told us yet.
+    pub fn is_gone(&self) -> bool {
+        self.gone.load(Acquire) || self.pidfd.as_ref().is_some_and(is_dead)
+    }
+    fn is_ours(&self) -> Result<()> {
+        if self.socket.is_ours() { Ok(()) } else { Err(inherited("what was opened from a ticket")) }
+    }
+    /// Whoever waits for this exporter need wait no longer.
+    fn bury(&self) {
+        if self.gone.swap(true, AcqRel) {
+            return;
+        }
+        liveness::unwatch(&self.socket);
+        if let Some(pidfd) = &self.pidfd {
+            liveness::unwatch(pidfd);
+        }
+        let arenas: Vec<_> = locked(&self.arenas).values().filter_map(WeakArena::upgrade).collect();
+        for arena in arenas {
+            arena.process_died(0); // the exporter's number in its own arenas
+        }
+    }
+
+    /// Fetches what the ticket is for.
+    pub fn fetch(
+        self: &Arc<Self>,
+        envelope: &Envelope,
+        ticket: &[u8; ENVELOPE_LEN],
+    ) -> Result<Fetched> {
+        let arena = self.arena(envelope.ledger);
+        let reader = locked(&self.ledgers).get(&envelope.ledger).cloned();
+        let (has_ledger, has_arena) = (reader.is_some(), arena.is_some());
+        let request = Request::Fetch { ticket: Box::new(*ticket), has_ledger, has_arena };
+        let us = match envelope.transport {
+            // Needed only where the kernel does not tell the broker who we are; it says nothing of the ticket.
+            Transport::Arena if arena.is_none() => Some(
+                pidfd_open(getpid(), PidfdFlags::empty())
+                    .map_err(|e| Error::system("open a pidfd of this process", e))?,
+            ),
+            _ => None,
+        };
+        let rights: Vec<_> = us.iter().map(AsFd::as_fd).collect();
+        let (answer, mut came) = self.ask(&request, &rights, Some(envelope.kind))?;
+        let lease = Lease { host: self.clone(), kind: envelope.kind, object: answer.object };
+        let payload_fd = answer.rights.payload.then(|| came.remove(0));
+        let ledger_fd = answer.rights.ledger.then(|| came.remove(0));
+        let arena_fd = answer.rights.arena.then(|| came.remove(0));
+        let (payload, ledger) = match (envelope.transport, payload_fd) {
+            (Transport::Descriptor, Some(fd)) => {
+                let (base, exposes) = (answer.base, answer.exposes);
+                verify_descriptor(&fd, base, envelope.size, exposes)
+                    .map_err(|e| e.unless_limit(ErrorKind::PeerNonsense))?;
+                let ledger = Ledger::Reader(self.reader(envelope.ledger, reader, ledger_fd)?);
+                (ArrivedPayload::Fd { fd, base, exposes }, ledger)
+            }
+            (Transport::Bytes, None) => {
+                let ledger = Ledger::Reader(self.reader(envelope.ledger, reader, ledger_fd)?);
+                (ArrivedPayload::Bytes(answer.payload), ledger)
+            }
+            (Transport::Arena, None) => {
+                let arena = match (arena, arena_fd, ledger_fd) {
+                    (Some(arena), ..) => arena,
+                    (None, Some(arena), Some(ledger)) => {
+                        self.join(envelope.ledger, &arena, &ledger, answer.participant)?
+                    }
+                    _ => return Err(nonsense()),
+                };
+                let slot = arena.open_slot(envelope.slot, envelope.slot_generation)?;
+                (ArrivedPayload::Event(slot), Ledger::Arena(arena))
+            }
+            _ => return Err(nonsense()),
+        };
+        let standing = Standing::Connected(self.clone(), ledger);
+        Ok(Fetched { payload, object: answer.object, standing, lease: Some(lease) })
+    }
+    fn reader(
+        &self,
+        number: u32,
+        known: Option<Arc<ledger::Reader>>,
+        came: Option<OwnedFd>,
+    ) -> Result<Arc<ledger::Reader>> {
+        match (known, came) {
+            (Some(reader), _) => Ok(reader),
+            (None, Some(fd)) => {
+                let reader = Arc::new(ledger::Reader::of(fd.as_fd(), self.instance.0, number)?);
+                Ok(locked(&self.ledgers).entry(number).or_insert(reader).clone())
+            }
+            (None, None) => Err(nonsense()),
+        }
+    }
+    /// The exporter's arena of that number, if we joined it and still hold it.
+    pub fn arena(&self, number: u32) -> Option<Arena> {
+        locked(&self.arenas).get(&number).and_then(WeakArena::upgrade)
+    }
+    fn join(
+        self: &Arc<Self>,
+        number: u32,
+        arena: &OwnedFd,
+        ledger: &OwnedFd,
+        participant: u32,
+    ) -> Result<Arena> {
+        let link = Arc::new(Joining { host: self.clone(), arena: number });
+        let arena = Arena::joined(arena, ledger, self.instance.0, number, participant, link)?;
+        let mut arenas = locked(&self.arenas);
+        if let Some(other) = arenas.get(&number).and_then(WeakArena::upgrade) {
+            return Ok(other); // another thread was faster
+        }
+        arenas.insert(number, arena.downgrade());
+        drop(arenas);
+        if self.gone.load(Acquire) {
+            arena.process_died(0); // it died before the arena was in the table
+        }
+        Ok(arena)
+    }
+
+    /// Asks, and waits for the answer until it must have come. Refusals are errors.
+    pub fn ask(
+        &self,
+        request: &Request,
+        rights: &[BorrowedFd<'_>],
+        kind: Option<Kind>,
+    ) -> Result<(Answer, Vec<OwnedFd>)> {
+        self.is_ours()?;
+        let deadline = Instant::now() + ANSWERED;
+        let _turn = self.turn.take(deadline).ok_or_else(silent)?;
+        self.say_unsaid();
+        let number = self.next.fetch_add(1, Relaxed);
+        match send(&self.socket, &encode_request(number, request), rights, SendFlags::empty()) {
+            // A broker that turns us away may have said why before it hung up.
+            Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
+            Err(Errno::AGAIN) => return Err(silent()),
+            Err(e) => return Err(Error::system("ask the exporter", e)),
+        }
+        loop {
+            let (got, answer, came) = match self.hear_answer(RecvFlags::empty(), kind) {
+                Ok(heard) => heard,
+                Err(e) if e.kind() == ErrorKind::TimedOut && Instant::now() < deadline => continue,
+                Err(e) => {
+                    if e.kind() == ErrorKind::TimedOut {
+                        // The watcher is to take it in when it comes, so that the broker does not give us up for it.
+                        if let Some(kind) = kind {
+                            locked(&self.overdue).insert(number, kind);
+                        }
+                        liveness::rewatch(
+                            Source::Host(self.id),
+                            &self.socket,
+                            END | EventFlags::IN,
+                        );
+                    }
+                    return Err(e);
+                }
+            };
+            if got == number || got == 0 {
+                return match answer.verdict {
+                    Verdict::Granted => Ok((answer, came)),
+                    refused => Err(refusal(refused)),
+                };
+            }
+            self.forget(got, &answer);
+        }
+    }
+    /// One answer, acknowledged if descriptors came with it.
+    fn hear_answer(
+        &self,
+        flags: RecvFlags,
+        kind: Option<Kind>,
+    ) -> Result<(u64, Answer, Vec<OwnedFd>)> {
+        let mut bytes = [0; ANSWER_LEN];
+        let received = loop {
+            match receive(&self.socket, &mut bytes, flags) {
+                Ok(received) => break received,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Err(silent()),
+                Err(Errno::CONNRESET) => return Err(self.lost()),
+                Err(e) => return Err(Error::system("hear the exporter's answer", e)),
+            }
+        };
+        if received.length == 0 {
+            return Err(self.lost());
+        }
+        let whole = bytes.get(..received.length).and_then(decode_answer);
+        let Some((number, answer)) = whole else {
+            self.hang_up();
+            return Err(nonsense());
+        };
+        if answer.nonce != 0 {
+            self.tell(Request::Read { nonce: answer.nonce });
+        }
+        if received.rights.len() == answer.rights.count() {
+            return Ok((number, answer, received.rights));
+        }
+        if received.rights_lost {
+            // What was granted and could not be taken in is given back.
+            if let Some(kind) = locked(&self.overdue).remove(&number).or(kind) {
+                self.tell(Request::LeaseEnd { kind, object: answer.object });
+            }
+            return Err(Error::system("take in the exporter's descriptors", Errno::MFILE));
+        }
+        self.hang_up();
+        Err(nonsense())
+    }
+    /// An answer to a question that was given up.
+    fn forget(&self, number: u64, answer: &Answer) {
+        let kind = locked(&self.overdue).remove(&number);
+        if let (Verdict::Granted, Some(kind)) = (answer.verdict, kind) {
+            self.tell(Request::LeaseEnd { kind, object: answer.object });
+        }
+    }
+    /// Says what needs no answer. Never waits: what there is no room for is said later.
+    pub fn tell(&self, request: Request) {
+        if self.socket.is_ours() && !self.gone.load(Relaxed) {
+            locked(&self.unsaid).push(request);
+            self.say_unsaid();
+        }
+    }
+    fn say_unsaid(&self) {
+        let mut unsaid = locked(&self.unsaid);
+        let mut said = 0;
+        for request in unsaid.iter() {
+            match send(&self.socket, &encode_request(0, request), &[], SendFlags::DONTWAIT) {
+                Err(Errno::AGAIN) => break,
+                _ => said += 1, // or there is nobody to tell any more
+            }
+        }
+        unsaid.drain(..said);
+        if !unsaid.is_empty() {
+            liveness::rewatch(Source::Host(self.id), &self.socket, END | EventFlags::OUT);
+        }
+    }
+    /// The connection ended.
+    fn lost(&self) -> Error {
+        self.bury();
+        gone_error()
+    }
+    /// A peer that speaks nonsense is not spoken to any more.
+    fn hang_up(&self) {
+        let _ = shutdown(&self.socket, Shutdown::Both); // fails only if there is no other end any more
+        self.bury();
+    }
+}
+impl Drop for Host {
+    fn drop(&mut self) {
+        if !self.socket.is_ours() {
+            return;
+        }
+        if !self.gone.load(Acquire) {
+            liveness::unwatch(&self.socket);
+            if let Some(pidfd) = &self.pidfd {
+                liveness::unwatch(pidfd);
+            }
+        }
+        let Some(hosts) = HOSTS.peek() else { return };
+        let mut hosts = locked(hosts);
+        hosts.by_id.remove(&self.id);
+        let known = hosts.by_instance.get(&self.instance);
+        if known.is_some_and(|known| known.strong_count() == 0) {
+            hosts.by_instance.remove(&self.instance);
+        }
+        drop(hosts);
+        joining::forget_debtors();
+    }
+}
+
+fn host_by_id(id: u64) -> Option<Arc<Host>> {
+    HOSTS.peek().and_then(|hosts| locked(hosts).by_id.get(&id).and_then(Weak::upgrade))
+}
+
+/// Something happened on a connection; on the watcher thread.
+pub(crate) fn hear(id: u64, flags: EventFlags) {
+    let Some(host) = host_by_id(id) else { return };
+    if flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP) {
+        return host.bury();
+    }
+    liveness::rewatch(Source::Host(id), &host.socket, END);
+    if flags.contains(EventFlags::OUT) {
+        host.say_unsaid();
+    }
+    // Whoever has the turn now takes it in himself.
+    if flags.contains(EventFlags::IN)
+        && let Some(_turn) = host.turn.try_take()
+    {
+        while let Ok((number, answer, _)) = host.hear_answer(RecvFlags::DONTWAIT, None) {
+            host.forget(number, &answer);
+        }
+        if !locked(&host.overdue).is_empty() {
+            liveness::rewatch(Source::Host(id), &host.socket, END | EventFlags::IN);
+        }
+    }
+}
+
+/// An exporter died.
+pub(crate) fn gone(id: u64) {
+    if let Some(host) = host_by_id(id) {
+        host.bury();
+    }
+}
+
+pub(crate) fn gone_error() -> Error {
+    let why = "the process that made this ticket is gone, and what it shared with it: start it again and ask for a new ticket";
+    Error::new(ErrorKind::ExporterGone, why)
+}
+fn silent() -> Error {
+    let why =
+        "the exporter did not answer within two seconds: it is stopped or overloaded; try again";
+    Error::new(ErrorKind::TimedOut, why)
+}
+fn nonsense() -> Error {
+    refusal(Verdict::Nonsense)
+}

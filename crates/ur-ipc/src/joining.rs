@@ -1,0 +1,91 @@
+//! What an arena that we joined needs of the world: its exporter to ask, and third processes to watch which owe signals
+//! in it. The asking itself is `fetch`'s.
+use crate::{
+    Result,
+    arena::{Link, WeakArena},
+    fetch::Host,
+    fork::PerFork,
+    liveness::{self, Source},
+    locked,
+    protocol::Request,
+};
+use rustix::event::epoll::EventFlags;
+use std::{
+    collections::HashMap,
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex},
+};
+
+/// All third processes that this one watches.
+#[derive(Default)]
+struct Debtors {
+    watched: HashMap<u64, Watched>,
+    next: u64,
+}
+struct Watched {
+    pidfd: OwnedFd,
+    arena: WeakArena,
+    participant: u32,
+}
+static DEBTORS: PerFork<Mutex<Debtors>> = PerFork::new();
+
+impl Debtors {
+    /// Those whose arena is gone need no watching any more.
+    fn forget(&mut self) {
+        let stale = self.watched.extract_if(|_, watched| watched.arena.is_gone());
+        stale.for_each(|(_, watched)| liveness::unwatch(&watched.pidfd));
+    }
+}
+
+/// How a joined arena asks its exporter.
+pub(crate) struct Joining {
+    pub host: Arc<Host>,
+    pub arena: u32,
+}
+impl Link for Joining {
+    fn take_counter(&self) -> Result<(u16, u32)> {
+        let (answer, _) = self.host.ask(&Request::TakeCounter { ledger: self.arena }, &[], None)?;
+        Ok((answer.counter, answer.epoch))
+    }
+    fn release_counter(&self, counter: u16) {
+        self.host.tell(Request::ReleaseCounter { ledger: self.arena, counter });
+    }
+    fn slot_closed(&self, slot: u16, generation: u32) {
+        self.host.tell(Request::SlotClosed { ledger: self.arena, slot, generation });
+    }
+    fn watch(&self, counter: u16, participant: u32) -> Result<bool> {
+        let request = Request::Debtor { ledger: self.arena, counter };
+        let (answer, came) = self.host.ask(&request, &[], None)?;
+        let Some(pidfd) = came.into_iter().next().filter(|_| answer.participant == participant)
+        else {
+            return Ok(false); // the counter changed hands, which it does only when all is reached or its owner died
+        };
+        let Some(arena) = self.host.arena(self.arena) else { return Ok(false) };
+        let mut debtors = locked(DEBTORS.get()?);
+        debtors.next += 1;
+        let id = debtors.next;
+        liveness::watch(Source::Debtor(id), &pidfd, EventFlags::IN)?;
+        debtors.forget();
+        debtors.watched.insert(id, Watched { pidfd, arena: arena.downgrade(), participant });
+        drop(debtors); // before the arena goes
+        Ok(true)
+    }
+}
+
+/// To be called when arenas may have gone.
+pub(crate) fn forget_debtors() {
+    if let Some(debtors) = DEBTORS.peek() {
+        locked(debtors).forget();
+    }
+}
+
+/// A third process died, which owed a signal in an arena that we joined.
+pub(crate) fn gone(id: u64) {
+    let watched = DEBTORS.peek().and_then(|debtors| locked(debtors).watched.remove(&id));
+    if let Some(Watched { pidfd, arena, participant }) = watched {
+        liveness::unwatch(&pidfd);
+        if let Some(arena) = arena.upgrade() {
+            arena.process_died(participant);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The second way to a descriptor: `pidfd_getfd(2)`, for when the exporter's broker cannot be reached, and never after
+//! it refused. Nothing that the ticket says is believed until the exporter's sealed ledger proves it.
+use crate::{
+    Error, ErrorKind, Result,
+    access::is_dead,
+    envelope::{Door, Envelope, Transport},
+    exports::{refusal, verify_descriptor},
+    fetch::{ArrivedPayload, Fetched, Ledger, Standing, gone_error},
+    identity::identity,
+    ledger::{Reader, State},
+    protocol::Verdict,
+};
+use rustix::{
+    fs::fstat,
+    io::Errno,
+    process::{ForeignRawFd, Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open},
+};
+use std::{
+    fs,
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
+};
+
+/// Whether the ticket's exporter may be asked for in this way at all: it offered it, and we see its pid.
+pub(crate) fn is_open(envelope: &Envelope) -> bool {
+    let here = identity().map_or(0, |identity| identity.whence.pid_namespace);
+    envelope.transport == Transport::Descriptor
+        && envelope.door == Door::Private
+        && envelope.ledger_descriptor >= 0
+        && here != 0
+        && envelope.whence.pid_namespace == here
+}
+
+/// Takes the object's descriptor out of the exporter.
+///
+/// # Errors
+/// [`ErrorKind::Denied`] with the gate that refused, [`ErrorKind::KernelLacks`], [`ErrorKind::ExporterGone`], and the
+/// states of the export.
+pub(crate) fn fetch(envelope: &Envelope) -> Result<Fetched> {
+    let pid = i32::try_from(envelope.whence.pid).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(gone_error)?;
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|e| match e {
+        Errno::SRCH => gone_error(),
+        e => Error::system("open a pidfd of the exporter (pidfd_open)", e),
+    })?;
+    let ledger = take(&pidfd, envelope.ledger_descriptor)?;
+    // Sealed, of the right size, and of the instance that the ticket names: a reused pid or number ends here.
+    let ledger = Reader::of(ledger.as_fd(), envelope.instance.0, envelope.ledger).map_err(|e| {
+        let why = "the process that has the exporter's pid now could not prove to be the exporter";
+        Error::new(ErrorKind::ExporterGone, format!("{why} ({e}): ask for a new ticket"))
+    })?;
+    let (line, tag) = (envelope.index, envelope.tag());
+    let stands = |ledger: &Reader| match ledger.check(line, tag, envelope.generation) {
+        _ if is_dead(&pidfd) => Err(gone_error()),
+        State::Live => Ok(()),
+        State::Withdrawn => Err(refusal(Verdict::Withdrawn)),
+        State::Freed => Err(refusal(Verdict::Freed)),
+    };
+    stands(&ledger)?;
+    let number = ledger.descriptor(line).ok_or_else(|| {
+        let why = "the exporter's broker cannot be reached, and it does not offer this object in any other way: make its socket directory reachable";
+        Error::new(ErrorKind::Directory, why)
+    })?;
+    let fd = take(&pidfd, number)?;
+    // The exporter closes the descriptor only after the ledger says "withdrawn": what was taken is the object's.
+    stands(&ledger)?;
+    let exposes = fstat(&fd).map_err(|e| Error::system("look at the descriptor", e))?.st_size;
+    let exposes = u64::try_from(exposes).unwrap_or(0);
+    verify_descriptor(&fd, 0, envelope.size, exposes)?;
+    let standing = Standing::Unconnected(Arc::new(pidfd), Ledger::Reader(Arc::new(ledger)));
+    let payload = ArrivedPayload::Fd { fd, base: 0, exposes };
+    // Such an object has memory of its own, which is never used again: it needs no lease. The tag tells it from others.
+    Ok(Fetched { payload, object: tag, standing, lease: None })
+}
+
+fn take(pidfd: &OwnedFd, number: i32) -> Result<OwnedFd> {
+    pidfd_getfd(pidfd, number as ForeignRawFd, PidfdGetfdFlags::empty()).map_err(|e| match e {
+        Errno::SRCH => gone_error(),
+        Errno::BADF => refusal(Verdict::Withdrawn).with_errno(e.raw_os_error()),
+        Errno::PERM => denied(),
+        Errno::NOSYS => {
+            let why = "pidfd_getfd is not there: the kernel is older than 5.6, or a seccomp filter hides it";
+            Error::new(ErrorKind::KernelLacks, why).with_errno(e.raw_os_error())
+        }
+        e => Error::system("take a descriptor out of the exporter (pidfd_getfd)", e),
+    })
+}
+
+/// Names the gate, as far as it can be seen from here.
+fn denied() -> Error {
+    let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let filtered =
+        status.lines().any(|l| l.strip_prefix("Seccomp:").is_some_and(|v| v.trim() == "2"));
+    let gate = match yama.trim() {
+        "1" | "2" | "3" => format!("Yama (kernel.yama.ptrace_scope is {})", yama.trim()),
+        _ if filtered => "a seccomp filter, or the check for CAP_SYS_PTRACE".into(),
+        _ => {
+            "the exporter is of another user or not dumpable, and this process lacks CAP_SYS_PTRACE"
+                .into()
+        }
+    };
+    let why = format!("the kernel denied pidfd_getfd; the gate: {gate}");
+    Error::new(ErrorKind::Denied, why).with_errno(Errno::PERM.raw_os_error())
+}

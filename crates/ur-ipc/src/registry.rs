@@ -1,0 +1,273 @@
+//! Opening tickets: what is open already is found in a cache and checked without asking anybody; what is not is fetched.
+//! What an opened object is, the adapter says.
+use crate::{
+    ENVELOPE_LEN, Error, ErrorKind, InstanceId, Kind, Result,
+    envelope::{Envelope, TicketKey, Transport, device_of, key_of, wrong_size},
+    exports::open_own,
+    fetch::{ArrivedPayload, Fetched, Lease, Standing},
+    fork::{PerFork, inherited},
+    identity::identity,
+    killpoint, locked,
+    obtain::obtain,
+};
+use std::{
+    collections::HashMap,
+    ops::Deref,
+    sync::{Arc, Mutex, Weak},
+};
+
+/// Tickets remembered at the most; beyond that, opens of the forgotten ask the exporter again.
+const REMEMBERED: usize = 4096;
+
+/// The opens of one adapter and kind of object. `T` is what the adapter makes of what arrives: a mapping, an object.
+pub struct Importer<T> {
+    kind: Kind,
+    backend: u16,
+    cache: PerFork<Mutex<Cache<T>>>,
+}
+
+/// Only weak references: what nobody uses any more is closed at once, and forgotten later.
+struct Cache<T> {
+    tickets: HashMap<TicketKey, Weak<Opening<T>>>,
+    objects: HashMap<ObjectKey, Weak<Shared<T>>>,
+    /// When so many are remembered, those that are not open any more are forgotten.
+    sweep_at: usize,
+}
+impl<T> Default for Cache<T> {
+    fn default() -> Self {
+        Self { tickets: HashMap::new(), objects: HashMap::new(), sweep_at: 64 }
+    }
+}
+/// The exporter, its number for the object, and whether that number is its own or a ledger's tag.
+type ObjectKey = (InstanceId, u64, bool);
+
+/// One object, for all its opens.
+struct Shared<T> {
+    /// First, so that it is closed before the exporter hears that it is.
+    value: T,
+    key: ObjectKey,
+    size: u64,
+    _lease: Option<Lease>,
+}
+/// One ticket while it is open: what it entitles to, and where it can be seen whether it still does.
+struct Opening<T> {
+    shared: Arc<Shared<T>>,
+    bytes: [u8; ENVELOPE_LEN],
+    offset: u64,
+    length: u64,
+    line: u16,
+    generation: u32,
+    tag: u64,
+    standing: Standing,
+    fork: u64,
+}
+impl<T> Opening<T> {
+    fn new(
+        shared: Arc<Shared<T>>,
+        envelope: &Envelope,
+        bytes: &[u8; ENVELOPE_LEN],
+        standing: Standing,
+    ) -> Self {
+        Self {
+            shared,
+            bytes: *bytes,
+            offset: envelope.offset,
+            length: envelope.length,
+            line: envelope.index,
+            generation: envelope.generation,
+            tag: envelope.tag(),
+            standing,
+            fork: ur_mapping::fork_count(),
+        }
+    }
+    fn check(&self) -> Result<()> {
+        self.standing.check(self.line, self.tag, self.generation)
+    }
+}
+
+/// What arrived from the exporter, verified as far as the kernel can say.
+#[derive(Debug)]
+pub struct Arrived {
+    /// What to make the object of.
+    pub payload: ArrivedPayload,
+    /// Size of the whole object in bytes.
+    pub size: u64,
+}
+
+/// An opened ticket.
+pub enum Opened<T> {
+    /// The object is this process's own.
+    Local {
+        /// The adapter's id of it, as in its offer.
+        object: u64,
+        /// Where the shared range begins in it, in bytes.
+        offset: u64,
+        /// Length of the shared range in bytes.
+        length: u64,
+    },
+    /// The object is another process's.
+    Remote(Remote<T>),
+}
+
+/// An open of another process's object. All opens of one object share one `T`; when the last is dropped so is the `T`,
+/// and then the exporter is told, without waiting for it.
+pub struct Remote<T>(Arc<Opening<T>>);
+
+impl<T: Send + Sync + 'static> Importer<T> {
+    /// For tickets of this kind and backend.
+    pub const fn new(kind: Kind, backend: u16) -> Self {
+        Self { kind, backend, cache: PerFork::new() }
+    }
+    /// Opens a ticket. `device`, if given, must be the one that it was made for. `import` makes the object, if it is not
+    /// open here already; it runs with no lock held.
+    ///
+    /// # Errors
+    /// All of [`ErrorKind`], as the ticket, the exporter and the system give cause; and `import`'s.
+    pub fn open<E: From<Error>>(
+        &self,
+        bytes: &[u8],
+        device: Option<[u8; 16]>,
+        import: impl FnOnce(Arrived) -> Result<T, E>,
+    ) -> Result<Opened<T>, E> {
+        let bytes: &[u8; ENVELOPE_LEN] = bytes.try_into().map_err(|_| wrong_size(bytes.len()))?;
+        let cache = self.cache.get()?;
+        let known = locked(cache).tickets.get(&key_of(bytes)).and_then(Weak::upgrade);
+        if let Some(opening) = known.filter(|opening| opening.bytes == *bytes) {
+            check_device(&device_of(bytes), device)?;
+            opening.check()?;
+            return Ok(Opened::Remote(Remote(opening)));
+        }
+        let envelope = Envelope::parse(bytes)?;
+        self.check(&envelope, device)?;
+        if envelope.instance == identity()?.instance {
+            let (object, offset, length) = open_own(bytes)?;
+            return Ok(Opened::Local { object, offset, length });
+        }
+        let Fetched { payload, object, standing, lease } = obtain(&envelope, bytes)?;
+        killpoint::reach("import.before_map");
+        let key = (envelope.instance, object, lease.is_none());
+        let open = locked(cache).objects.get(&key).and_then(Weak::upgrade);
+        let shared = match open {
+            Some(shared) => shared, // the second lease on what is open goes back at once
+            None => {
+                let value = import(Arrived { payload, size: envelope.size })?;
+                Arc::new(Shared { value, key, size: envelope.size, _lease: lease })
+            }
+        };
+        let shared = remember_object(cache, shared);
+        let opening = Arc::new(Opening::new(shared, &envelope, bytes, standing));
+        remember_ticket(cache, &opening);
+        Ok(Opened::Remote(Remote(opening)))
+    }
+    fn check(&self, envelope: &Envelope, device: Option<[u8; 16]>) -> Result<()> {
+        if envelope.kind != self.kind {
+            let (is, asked) = (envelope.kind.named(), self.kind.named());
+            let why = format!("this ticket is {is}; {asked} was asked for");
+            return Err(Error::new(ErrorKind::WrongKind, why));
+        }
+        if (envelope.transport == Transport::Arena) != (envelope.kind == Kind::Event) {
+            return Err(Error::new(
+                ErrorKind::Damaged,
+                "this ticket contradicts itself: only events travel through arenas",
+            ));
+        }
+        if envelope.backend != self.backend {
+            let why = format!(
+                "this ticket was made by another backend (number {}) than the one that is to open it (number {}): use the same adapter on both sides",
+                envelope.backend, self.backend
+            );
+            return Err(Error::new(ErrorKind::WrongBackend, why));
+        }
+        check_device(&envelope.device, device)
+    }
+}
+
+fn check_device(theirs: &[u8; 16], ours: Option<[u8; 16]>) -> Result<()> {
+    if ours.is_none_or(|ours| ours == *theirs) {
+        return Ok(());
+    }
+    let why = "this ticket was made for another device: open it with a context that has the exporter's device";
+    Err(Error::new(ErrorKind::WrongDevice, why))
+}
+
+/// If another thread opened the object meanwhile, its is the one that counts.
+fn remember_object<T>(cache: &Mutex<Cache<T>>, shared: Arc<Shared<T>>) -> Arc<Shared<T>> {
+    let mut cache = locked(cache);
+    let other = cache.objects.get(&shared.key).and_then(Weak::upgrade);
+    if other.is_none() {
+        cache.objects.insert(shared.key, Arc::downgrade(&shared));
+    }
+    drop(cache); // before anything is closed
+    other.unwrap_or(shared)
+}
+
+fn remember_ticket<T>(cache: &Mutex<Cache<T>>, opening: &Arc<Opening<T>>) {
+    let mut cache = locked(cache);
+    if cache.tickets.len().max(cache.objects.len()) >= cache.sweep_at {
+        cache.tickets.retain(|_, opening| opening.strong_count() > 0);
+        cache.objects.retain(|_, shared| shared.strong_count() > 0);
+        if cache.tickets.len() >= REMEMBERED {
+            cache.tickets.clear();
+        }
+        let left = cache.tickets.len().max(cache.objects.len());
+        cache.sweep_at = (2 * left).max(64);
+    }
+    cache.tickets.insert(key_of(&opening.bytes), Arc::downgrade(opening));
+}
+
+impl<T> Remote<T> {
+    /// Where the shared range begins in the object, in bytes.
+    pub fn offset(&self) -> u64 {
+        self.0.offset
+    }
+    /// Length of the shared range in bytes.
+    pub fn length(&self) -> u64 {
+        self.0.length
+    }
+    /// Size of the whole object in bytes.
+    pub fn size(&self) -> u64 {
+        self.0.shared.size
+    }
+    /// The exporter, and a number that tells its objects of this kind apart.
+    pub fn object(&self) -> (InstanceId, u64) {
+        let (instance, object, _) = self.0.shared.key;
+        (instance, object)
+    }
+    /// Whether both are opens of one object, and so share one `T`.
+    pub fn same_object(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0.shared, &other.0.shared)
+    }
+    /// Whether the ticket could be opened now. What is open stays usable even where it could not.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Withdrawn`], [`ErrorKind::Freed`], [`ErrorKind::ExporterGone`]; in a forked child
+    /// [`ErrorKind::Forked`].
+    pub fn current(&self) -> Result<()> {
+        if self.0.fork != ur_mapping::fork_count() {
+            return Err(inherited("what was opened from a ticket"));
+        }
+        self.0.check()
+    }
+    /// Whether the exporter lives.
+    pub fn exporter_alive(&self) -> bool {
+        !matches!(self.current(), Err(e) if e.kind() == ErrorKind::ExporterGone)
+    }
+}
+impl<T> Clone for Remote<T> {
+    /// Another hold on the same open.
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+impl<T> Deref for Remote<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0.shared.value
+    }
+}
+impl<T> std::fmt::Debug for Remote<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (instance, object) = self.object();
+        write!(f, "Remote({instance}, object {object}, {}+{})", self.offset(), self.length())
+    }
+}

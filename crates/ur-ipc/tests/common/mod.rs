@@ -1,0 +1,427 @@
+//! Peers for tests across processes: this same test binary, started again to do what it is told, line by line.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    io::{BufRead, BufReader, Write},
+    os::unix::fs::{DirBuilderExt, FileExt},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+        mpsc::{Receiver, channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+use ur_ipc::*;
+
+/// Longer than anything here takes, and no longer than one waits for a hung test.
+const PATIENCE: Duration = Duration::from_secs(20);
+const ROLE: &str = "CAUSEWAY_TEST_ROLE";
+pub const DEVICE: [u8; 16] = *b"a test's device!";
+
+/// A socket directory of the test's own, removed when it ends.
+pub struct Place(pub PathBuf);
+impl Place {
+    pub fn new() -> Self {
+        Self::with_mode(0o700)
+    }
+    pub fn with_mode(mode: u32) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("causeway-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
+        let path = std::env::temp_dir().join(name);
+        fs::DirBuilder::new().mode(mode).create(&path).unwrap();
+        Self(path)
+    }
+    pub fn names(&self) -> Vec<String> {
+        let names = fs::read_dir(&self.0).unwrap();
+        names.map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
+    }
+    /// The one socket in it.
+    pub fn socket(&self) -> PathBuf {
+        let name = self.names().into_iter().find(|name| !name.ends_with(".lock"));
+        self.0.join(name.expect("an exporter listens"))
+    }
+}
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Waits for something to become true.
+#[track_caller]
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        thread::yield_now();
+    }
+}
+
+/// A process that does what it is told.
+pub struct Peer {
+    pub child: Child,
+    input: ChildStdin,
+    answers: Receiver<String>,
+}
+impl Peer {
+    pub fn at(place: &Path) -> Self {
+        Self::start(place, |_| {})
+    }
+    pub fn start(place: &Path, prepare: impl FnOnce(&mut Command)) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["role", "--exact", "--nocapture"]).env(ROLE, "peer");
+        command.env("CAUSEWAY_DIR", place).stdin(Stdio::piped()).stdout(Stdio::piped());
+        prepare(&mut command);
+        let mut child = command.spawn().unwrap();
+        let (said, answers) = channel();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        thread::spawn(move || {
+            // What the test harness prints of its own does not begin so.
+            for line in output.lines().map_while(Result::ok) {
+                if let Some(answer) = line.split_once("@@").map(|(_, answer)| answer.to_owned())
+                    && said.send(answer).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        let input = child.stdin.take().unwrap();
+        Self { child, input, answers }
+    }
+    pub fn tell(&mut self, line: &str) {
+        writeln!(self.input, "{line}").unwrap();
+    }
+    #[track_caller]
+    pub fn hear(&mut self) -> String {
+        self.answers.recv_timeout(PATIENCE).expect("the peer answers")
+    }
+    #[track_caller]
+    pub fn ask(&mut self, line: &str) -> String {
+        self.tell(line);
+        self.hear()
+    }
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+    /// SIGKILL, without reaping: a zombie is as dead.
+    pub fn kill_unreaped(&mut self) {
+        self.child.kill().unwrap();
+    }
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_raw(self.child.id().cast_signed()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+}
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = (self.child.kill(), self.child.wait());
+    }
+}
+
+/// To be called by a test named `role` in every test binary.
+pub fn role() {
+    if std::env::var_os(ROLE).is_some() {
+        Stage::default().play();
+    }
+}
+
+static MEMORY: Importer<File> = Importer::new(Kind::Memory, 7);
+static PHYSICAL: Importer<File> = Importer::new(Kind::PhysicalMemory, 7);
+static BYTES: Importer<Vec<u8>> = Importer::new(Kind::Memory, 8);
+static EVENTS: Importer<arena::Slot> = Importer::new(Kind::Event, 7);
+static IMPORTS: AtomicU32 = AtomicU32::new(0);
+
+/// What a peer holds.
+#[derive(Default)]
+struct Stage {
+    exports: HashMap<String, Export>,
+    opened: Vec<(String, Remote<File>)>,
+    events: Vec<(String, Remote<arena::Slot>)>,
+    slots: HashMap<String, arena::Slot>,
+    counters: Vec<(arena::Counter, u64)>,
+    others: Vec<Box<dyn std::any::Any>>,
+}
+pub fn say(answer: impl std::fmt::Display) {
+    println!("@@{answer}");
+}
+fn outcome<T>(result: Result<T>, ok: impl FnOnce(T) -> String) -> String {
+    match result {
+        Ok(value) => ok(value),
+        Err(e) => format!("{:?}: {e}", e.kind()),
+    }
+}
+
+/// Sealed memory with a text at its beginning.
+pub fn memory(text: &str, bytes: u64) -> File {
+    let fd = memfd_create("shared", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+    let file = File::from(fd);
+    file.set_len(bytes).unwrap();
+    file.write_all_at(text.as_bytes(), 0).unwrap();
+    fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).unwrap();
+    file
+}
+fn text_of(file: &File) -> String {
+    let mut bytes = [0; 64];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()
+}
+pub fn access_of(word: &str) -> Access {
+    match word.split_once(':') {
+        None => Access::SameUser,
+        Some(("user", uid)) => Access::User(uid.parse().unwrap()),
+        Some(("process", pid)) => Access::Process(Process::with_pid(pid.parse().unwrap()).unwrap()),
+        _ => panic!("{word}"),
+    }
+}
+pub fn offer(text: &str, object: u64, access: Access) -> Offer {
+    let fd = Arc::new(memory(text, 4096).into());
+    Offer {
+        kind: Kind::Memory,
+        backend: 7,
+        device: DEVICE,
+        object,
+        offset: 16,
+        length: 32,
+        size: 4096,
+        payload: Payload::Fd { fd, base: 0, exposes: 4096 },
+        access,
+    }
+}
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+pub fn unhex(text: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+    (0..text.len()).step_by(2).map(byte).collect()
+}
+pub fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count() - 1 // the one that reads it
+}
+fn watchers() -> usize {
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+    let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm"));
+    tasks.filter_map(|task| name(task).ok()).filter(|name| name.trim() == "causeway").count()
+}
+
+impl Stage {
+    fn play(mut self) {
+        on_leases_gone(|object, _| say(format!("lease of {object} gone"))).unwrap();
+        for line in std::io::stdin().lines().map_while(std::io::Result::ok) {
+            let words: Vec<_> = line.split(' ').collect();
+            if words[0] == "quietly" {
+                self.act(&words[1..]);
+            } else {
+                say(self.act(&words));
+            }
+        }
+    }
+    fn act(&mut self, words: &[&str]) -> String {
+        match *words {
+            ["export", text, object, access] => {
+                self.export(offer(text, object.parse().unwrap(), access_of(access)))
+            }
+            ["export-physical", text] => self
+                .export(Offer { kind: Kind::PhysicalMemory, ..offer(text, 1, Access::SameUser) }),
+            ["export-part", text, base] => {
+                let fd = Arc::new(memory(text, 3 * 4096).into());
+                let base = base.parse().unwrap();
+                let payload = Payload::Fd { fd, base, exposes: 3 * 4096 };
+                self.export(Offer { payload, ..offer(text, 2, Access::SameUser) })
+            }
+            ["export-bytes", text] => {
+                let payload = Payload::Bytes(text.as_bytes().into());
+                self.export(Offer { payload, backend: 8, ..offer(text, 3, Access::SameUser) })
+            }
+            ["slot", name] => {
+                let slot = arena::slot(Access::SameUser).unwrap();
+                self.slots.insert(name.into(), slot);
+                "ok".into()
+            }
+            ["release-slot", name] => self.slots.remove(name).map_or("none", |_| "ok").into(),
+            ["export-slot", name] => {
+                let payload = Payload::Event(self.slots[name].clone());
+                let object = self.slots[name].index().into();
+                let whole = Offer { kind: Kind::Event, payload, object, ..offer("", 0, Access::SameUser) };
+                self.export(Offer { offset: 0, length: 0, size: 0, ..whole })
+            }
+            ["put", ticket] => self.exports.remove(ticket).map_or("none", |_| "ok").into(),
+            ["free", object] => {
+                freed(object.parse().unwrap(), Kind::Memory);
+                "ok".into()
+            }
+            ["leased", object] => leased(object.parse().unwrap(), Kind::Memory).to_string(),
+            ["standing", ticket] => outcome(self.exports[ticket].current(), |()| "stands".into()),
+            ["open", ticket] => self.open(&MEMORY, ticket),
+            ["open-physical", ticket] => self.open(&PHYSICAL, ticket),
+            ["open-elsewhere", ticket] => {
+                let opened = MEMORY.open(&unhex(ticket), Some([0; 16]), |_| unreachable!());
+                outcome(opened, |_: Opened<File>| "opened".into())
+            }
+            ["open-bytes", ticket] => {
+                let import = |arrived: Arrived| match arrived.payload {
+                    ArrivedPayload::Bytes(bytes) => Ok::<_, Error>(bytes),
+                    other => panic!("{other:?}"),
+                };
+                outcome(BYTES.open(&unhex(ticket), Some(DEVICE), import), |opened| match opened {
+                    Opened::Remote(remote) => {
+                        let text = String::from_utf8_lossy(&remote).into_owned();
+                        self.others.push(Box::new(remote));
+                        format!("bytes {text}")
+                    }
+                    Opened::Local { object, .. } => format!("local {object}"),
+                })
+            }
+            ["open-event", ticket] => self.open_event(ticket),
+            ["close", ticket] => match self.opened.iter().position(|(t, _)| t == ticket) {
+                Some(at) => {
+                    self.opened.remove(at);
+                    "ok".into()
+                }
+                None => "none".into(),
+            },
+            ["close-event", ticket] => {
+                let before = self.events.len();
+                self.events.retain(|(t, _)| t != ticket);
+                (before - self.events.len()).to_string()
+            }
+            ["close-bytes"] => {
+                self.others.clear();
+                "ok".into()
+            }
+            ["write", ticket, text] => {
+                let remote = &self.opened.iter().find(|(t, _)| t == ticket).unwrap().1;
+                remote.write_all_at(text.as_bytes(), 0).unwrap();
+                "ok".into()
+            }
+            ["read", ticket] => {
+                text_of(&self.opened.iter().find(|(t, _)| t == ticket).unwrap().1)
+            }
+            ["current", ticket] => {
+                let remote = &self.opened.iter().find(|(t, _)| t == ticket).unwrap().1;
+                outcome(remote.current(), |()| "current".into())
+            }
+            ["same", one, other] => {
+                let find = |ticket| &self.opened.iter().find(|(t, _)| t == ticket).unwrap().1;
+                find(one).same_object(find(other)).to_string()
+            }
+            ["imports"] => IMPORTS.load(Relaxed).to_string(),
+            ["descriptors"] => descriptors().to_string(),
+            ["watchers"] => watchers().to_string(),
+            ["instance"] => instance().unwrap().to_string(),
+            ["limit-descriptors", n] => {
+                let n = descriptors() as u64 + n.parse::<u64>().unwrap();
+                let limit = rustix::process::Rlimit { current: Some(n), maximum: None };
+                let set = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
+                outcome(set.map_err(|e| Error::system("set", e)), |()| "ok".into())
+            }
+            ["open-for", ticket, microseconds] => self.time_opens(ticket, microseconds),
+            ["signal", ref names @ ..] => self.signal(names),
+            ["complete"] => {
+                for (counter, value) in self.counters.drain(..) {
+                    counter.complete(value);
+                }
+                "ok".into()
+            }
+            ["wait", ticket, milliseconds] => self.wait(ticket, milliseconds),
+            ["fork", ref then @ ..] => crate::forked(|| say(self.act(then))),
+            ["idle"] => "ok".into(),
+            _ => panic!("no such command: {words:?}"),
+        }
+    }
+    fn export(&mut self, offer: Offer) -> String {
+        outcome(export(offer), |export| {
+            let ticket = hex(export.bytes());
+            self.exports.insert(ticket.clone(), export);
+            ticket
+        })
+    }
+    fn open(&mut self, importer: &Importer<File>, ticket: &str) -> String {
+        let import = |arrived: Arrived| match arrived.payload {
+            ArrivedPayload::Fd { fd, base, exposes } => {
+                IMPORTS.fetch_add(1, Relaxed);
+                assert!(base + arrived.size <= exposes);
+                Ok::<_, Error>(File::from(fd))
+            }
+            other => panic!("{other:?}"),
+        };
+        outcome(importer.open(&unhex(ticket), Some(DEVICE), import), |opened| match opened {
+            Opened::Local { object, offset, length } => format!("local {object} {offset} {length}"),
+            Opened::Remote(remote) => {
+                let (offset, length) = (remote.offset(), remote.length());
+                let answer = format!("remote {} {offset} {length}", text_of(&remote));
+                self.opened.push((ticket.into(), remote));
+                answer
+            }
+        })
+    }
+    fn open_event(&mut self, ticket: &str) -> String {
+        let import = |arrived: Arrived| match arrived.payload {
+            ArrivedPayload::Event(slot) => Ok::<_, Error>(slot),
+            other => panic!("{other:?}"),
+        };
+        outcome(EVENTS.open(&unhex(ticket), Some(DEVICE), import), |opened| match opened {
+            Opened::Local { object, .. } => format!("local {object}"),
+            Opened::Remote(remote) => {
+                let answer = format!("event {}", remote.index());
+                self.events.push((ticket.into(), remote));
+                answer
+            }
+        })
+    }
+    /// The event of that ticket, or of that name.
+    fn slot(&self, name: &str) -> arena::Slot {
+        let opened = self.events.iter().find(|(ticket, _)| ticket == name);
+        opened.map_or_else(|| self.slots[name].clone(), |(_, remote)| (**remote).clone())
+    }
+    /// Submits a signal to each of the events, to be completed later.
+    fn signal(&mut self, names: &[&str]) -> String {
+        for name in names {
+            let slot = self.slot(name);
+            let counter = match slot.arena().take_counter() {
+                Ok(counter) => counter,
+                Err(e) => return format!("{:?}: {e}", e.kind()),
+            };
+            let value = counter.reserve();
+            slot.publish(&counter, value);
+            self.counters.push((counter, value));
+        }
+        "ok".into()
+    }
+    /// Says "waiting" once the debt is captured, and then how it ended, and after how many milliseconds.
+    fn wait(&mut self, name: &str, milliseconds: &str) -> String {
+        let debt = match self.slot(name).capture() {
+            Ok(arena::Captured::Complete) => return "complete at once".into(),
+            Ok(arena::Captured::Debt(debt)) => debt,
+            Err(e) => return format!("{:?}: {e}", e.kind()),
+        };
+        say("waiting");
+        let patience = Duration::from_millis(milliseconds.parse().unwrap());
+        format!("{:?}", debt.wait(Some(Instant::now() + patience)))
+    }
+    /// The median of many opens of what is open already.
+    fn time_opens(&mut self, ticket: &str, microseconds: &str) -> String {
+        let bytes = unhex(ticket);
+        let mut times: Vec<_> = (0..2001)
+            .map(|_| {
+                let start = Instant::now();
+                let opened = MEMORY.open(&bytes, Some(DEVICE), |_| unreachable!("it is open"));
+                let took = start.elapsed();
+                let opened: Result<Opened<File>> = opened;
+                assert!(matches!(opened, Ok(Opened::Remote(_))));
+                took
+            })
+            .collect();
+        times.sort();
+        let within = times[1000] <= Duration::from_micros(microseconds.parse().unwrap());
+        format!("{} {:?}", if within { "within" } else { "slow" }, times[1000])
+    }
+}

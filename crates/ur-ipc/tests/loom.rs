@@ -1,0 +1,262 @@
+//! The counter protocol under every interleaving that matters: loom's atomics in place of shared memory, and a futex
+//! made of loom's mutex and condition variable. A lost wake-up shows as a deadlock.
+//! Run: `RUSTFLAGS="--cfg loom" cargo test -p ur-ipc --release --test loom`
+#![cfg(loom)]
+use loom::{
+    model::Builder,
+    sync::{
+        Arc, Condvar, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering::*},
+    },
+    thread,
+};
+use std::time::Instant;
+use ur_ipc::arena::protocol::{self, DEAD, Progress, WAITERS, Word};
+
+/// A word as the kernel's futex treats it: whoever sleeps looks at the word under the lock that wakers take.
+struct Model {
+    word: AtomicU64,
+    bucket: Mutex<()>,
+    woken: Condvar,
+}
+impl Model {
+    fn new(word: u64) -> Self {
+        Self { word: AtomicU64::new(word), bucket: Mutex::new(()), woken: Condvar::new() }
+    }
+}
+impl Word for Model {
+    fn load(&self) -> u64 {
+        self.word.load(Acquire)
+    }
+    fn swap(&self, new: u64) -> u64 {
+        self.word.swap(new, AcqRel)
+    }
+    fn fetch_or(&self, flags: u64) -> u64 {
+        self.word.fetch_or(flags, AcqRel)
+    }
+    fn replace(&self, old: u64, new: u64) -> bool {
+        self.word.compare_exchange(old, new, AcqRel, Relaxed).is_ok()
+    }
+    fn sleep(&self, seen: u64, _deadline: Option<Instant>) {
+        let bucket = self.bucket.lock().unwrap();
+        // Only the low half, as the kernel has it.
+        if self.word.load(Relaxed) as u32 == seen as u32 {
+            drop(self.woken.wait(bucket).unwrap());
+        }
+    }
+    fn wake_all(&self) {
+        let _bucket = self.bucket.lock().unwrap();
+        self.woken.notify_all();
+    }
+}
+
+fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
+fn waiter(word: &Arc<Model>, value: u64) -> thread::JoinHandle<Progress> {
+    let word = word.clone();
+    thread::spawn(move || protocol::wait(&*word, value, None))
+}
+
+#[test]
+fn the_waiter_bit_loses_no_wake_up() {
+    check(5, || {
+        let word = Arc::new(Model::new(0));
+        let waiting = waiter(&word, 1);
+        assert!(!protocol::complete(&*word, 1));
+        assert_eq!(waiting.join().unwrap(), Progress::Complete);
+    });
+}
+#[test]
+fn two_waiters_for_two_values_both_wake() {
+    check(3, || {
+        let word = Arc::new(Model::new(0));
+        let waiting = [waiter(&word, 1), waiter(&word, 2)];
+        protocol::complete(&*word, 1);
+        protocol::complete(&*word, 2);
+        for waiting in waiting {
+            assert_eq!(waiting.join().unwrap(), Progress::Complete);
+        }
+    });
+}
+#[test]
+fn two_signallers_leave_the_event_to_one_of_them() {
+    check(3, || {
+        let words = Arc::new([Model::new(0), Model::new(0)]);
+        let pair = Arc::new(AtomicU64::new(0));
+        let signallers = [0u64, 1].map(|i| {
+            let (words, pair) = (words.clone(), pair.clone());
+            thread::spawn(move || {
+                pair.store((i + 1) << 48 | 1, Release);
+                protocol::complete(&words[i as usize], 1);
+            })
+        });
+        // Whatever was published when it was captured is waited for, and comes.
+        let captured = protocol::capture(0, || 0, || pair.load(Acquire)).unwrap();
+        if let Some(counter) = (captured >> 48).checked_sub(1) {
+            let waited = protocol::wait(&words[counter as usize], captured & 0xffff, None);
+            assert_eq!(waited, Progress::Complete);
+        }
+        for signaller in signallers {
+            signaller.join().unwrap();
+        }
+        let last = pair.load(Acquire) >> 48;
+        assert!(last == 1 || last == 2);
+    });
+}
+#[test]
+fn what_was_done_before_a_signal_is_seen_after_the_wait() {
+    check(4, || {
+        let word = Arc::new(Model::new(0));
+        let data = Arc::new(AtomicU64::new(0));
+        let reader = {
+            let (word, data) = (word.clone(), data.clone());
+            thread::spawn(move || {
+                assert_eq!(protocol::wait(&*word, 1, None), Progress::Complete);
+                assert_eq!(data.load(Relaxed), 7);
+            })
+        };
+        data.store(7, Relaxed);
+        protocol::complete(&*word, 1);
+        reader.join().unwrap();
+    });
+}
+#[test]
+fn a_death_ends_every_wait() {
+    check(3, || {
+        let word = Arc::new(Model::new(1 << 2));
+        let waiting = [waiter(&word, 2), waiter(&word, 1)];
+        protocol::bury(&*word, || true);
+        let [owed, paid] = waiting.map(|waiting| waiting.join().unwrap());
+        assert_eq!((owed, paid), (Progress::Failed, Progress::Complete));
+    });
+}
+#[test]
+fn an_owner_that_dies_between_its_swap_and_its_wake_leaves_nobody_asleep() {
+    check(4, || {
+        let word = Arc::new(Model::new(0));
+        let waiting = waiter(&word, 1);
+        let owner = {
+            let word = word.clone();
+            thread::spawn(move || {
+                word.swap(1 << 2); // and here it is killed, having taken the flag with it
+            })
+        };
+        owner.join().unwrap(); // a death is known after it only
+        protocol::bury(&*word, || true);
+        assert_eq!(waiting.join().unwrap(), Progress::Complete);
+    });
+}
+#[test]
+fn a_waiter_that_dies_holding_the_bit_costs_a_wake_and_nothing_else() {
+    check(4, || {
+        let word = Arc::new(Model::new(0));
+        let dying = {
+            let word = word.clone();
+            thread::spawn(move || {
+                protocol::announce(&*word, word.load()); // and here it is killed
+            })
+        };
+        let waiting = waiter(&word, 1);
+        protocol::complete(&*word, 1);
+        dying.join().unwrap();
+        assert_eq!(waiting.join().unwrap(), Progress::Complete);
+    });
+}
+#[test]
+fn a_death_racing_publication_is_seen_by_whoever_captures_the_debt() {
+    check(3, || {
+        let word = Arc::new(Model::new(0));
+        let pair = Arc::new(AtomicU64::new(0));
+        let dead = Arc::new(AtomicBool::new(false));
+        let owner = {
+            let (pair, dead) = (pair.clone(), dead.clone());
+            thread::spawn(move || {
+                pair.store(1 << 48 | 1, Release); // publishes what it will never do
+                dead.store(true, Release);
+            })
+        };
+        let watcher = {
+            let (word, dead) = (word.clone(), dead.clone());
+            thread::spawn(move || {
+                while !dead.load(Acquire) {
+                    thread::yield_now();
+                }
+                protocol::bury(&*word, || true);
+            })
+        };
+        let captured = protocol::capture(0, || 0, || pair.load(Acquire)).unwrap();
+        if captured != 0 {
+            assert_eq!(protocol::wait(&*word, 1, None), Progress::Failed);
+        }
+        owner.join().unwrap();
+        watcher.join().unwrap();
+    });
+}
+#[test]
+fn an_owner_taken_for_dead_learns_of_it_and_pays_regardless() {
+    check(3, || {
+        let word = Arc::new(Model::new(0));
+        let waiting = waiter(&word, 1);
+        let watcher = {
+            let word = word.clone();
+            thread::spawn(move || protocol::bury(&*word, || true))
+        };
+        let accused = protocol::complete(&*word, 1);
+        watcher.join().unwrap();
+        // In one order the owner is told, in the other the flag stays for its next value. Both end the wait.
+        assert!(accused || word.load() & DEAD != 0);
+        assert!(matches!(waiting.join().unwrap(), Progress::Complete | Progress::Failed));
+    });
+}
+#[test]
+fn a_command_that_fails_wakes_those_who_wait_for_it() {
+    check(4, || {
+        let word = Arc::new(Model::new(0));
+        let waiting = waiter(&word, 1);
+        protocol::fail(&*word);
+        assert_eq!(waiting.join().unwrap(), Progress::Failed);
+    });
+}
+#[test]
+fn a_counter_granted_anew_is_not_buried_with_its_former_owner() {
+    check(4, || {
+        const THEIRS: u64 = 1;
+        const OURS: u64 = 2;
+        let word = Arc::new(Model::new(5 << 2 | WAITERS));
+        let holder = Arc::new(AtomicU64::new(THEIRS));
+        let watcher = {
+            let (word, holder) = (word.clone(), holder.clone());
+            thread::spawn(move || protocol::bury(&*word, || holder.load(Acquire) == THEIRS))
+        };
+        // The exporter, which took the counter back before the death was known.
+        holder.store(0, Release);
+        let adopted = protocol::adopt(&*word, 100);
+        if adopted.is_some() {
+            holder.store(OURS, Release);
+        }
+        watcher.join().unwrap();
+        // Buried first, then it is not granted; granted, then it is not buried.
+        assert_eq!(adopted.is_none(), word.load() & DEAD != 0);
+    });
+}
+#[test]
+fn a_place_given_to_another_event_is_never_mistaken_for_the_old_one() {
+    check(5, || {
+        let line = Arc::new(AtomicU64::new(1));
+        let pair = Arc::new(AtomicU64::new(11));
+        let owner = {
+            let (line, pair) = (line.clone(), pair.clone());
+            thread::spawn(move || {
+                line.store(2, Release);
+                pair.store(0, Release);
+                pair.store(22, Release);
+            })
+        };
+        let captured = protocol::capture(1, || line.load(Acquire), || pair.load(Acquire));
+        assert!(captured.is_none_or(|pair| pair == 11), "{captured:?}");
+        owner.join().unwrap();
+    });
+}

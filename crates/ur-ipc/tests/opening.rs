@@ -1,0 +1,244 @@
+//! What crosses between two processes that behave: descriptors, bytes, events; and what is told when it cannot.
+mod common;
+use common::*;
+
+#[test]
+fn role() {
+    common::role();
+}
+fn forked(_: impl FnOnce()) -> String {
+    unreachable!("another test's")
+}
+
+fn pair() -> (Place, Peer, Peer) {
+    let place = Place::new();
+    let (exporter, importer) = (Peer::at(&place.0), Peer::at(&place.0));
+    (place, exporter, importer)
+}
+
+#[test]
+fn a_descriptor_crosses_and_both_sides_see_what_either_writes() {
+    let (_place, mut exporter, mut importer) = pair();
+    let ticket = exporter.ask("export hello 1 same");
+    assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
+    let mut third = Peer::at(&_place.0);
+    assert_eq!(third.ask(&format!("open {ticket}")), "remote hello 16 32");
+    assert_eq!(third.ask(&format!("write {ticket} HOWDY")), "ok");
+    assert_eq!(importer.ask(&format!("read {ticket}")), "HOWDY");
+}
+#[test]
+fn opening_in_the_exporting_process_is_local() {
+    let place = Place::new();
+    let mut exporter = Peer::at(&place.0);
+    let ticket = exporter.ask("export hello 5 same");
+    assert_eq!(exporter.ask(&format!("open {ticket}")), "local 5 16 32");
+    assert_eq!(exporter.ask("free 5"), "ok");
+    assert!(exporter.ask(&format!("open {ticket}")).starts_with("Freed"));
+    assert_eq!(exporter.ask(&format!("put {ticket}")), "ok");
+    assert!(exporter.ask(&format!("open {ticket}")).starts_with("Withdrawn"));
+}
+#[test]
+fn opens_of_one_object_share_one_import() {
+    let (_place, mut exporter, mut importer) = pair();
+    let (one, other) = (exporter.ask("export hello 1 same"), exporter.ask("export hello 1 same"));
+    assert_ne!(one, other);
+    for ticket in [&one, &other, &one] {
+        assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
+    }
+    assert_eq!(importer.ask("imports"), "1");
+    assert_eq!(importer.ask(&format!("same {one} {other}")), "true");
+}
+#[test]
+fn what_was_opened_outlives_the_ticket_but_no_open_succeeds_after_put() {
+    let (_place, mut exporter, mut importer) = pair();
+    let ticket = exporter.ask("export hello 1 same");
+    importer.ask(&format!("open {ticket}"));
+    assert_eq!(importer.ask(&format!("current {ticket}")), "current");
+    assert_eq!(exporter.ask(&format!("put {ticket}")), "ok");
+    assert!(importer.ask(&format!("current {ticket}")).starts_with("Withdrawn"));
+    assert!(importer.ask(&format!("open {ticket}")).starts_with("Withdrawn"), "warm");
+    assert_eq!(importer.ask(&format!("read {ticket}")), "hello");
+    importer.ask(&format!("close {ticket}"));
+    assert!(importer.ask(&format!("open {ticket}")).starts_with("Withdrawn"), "cold");
+}
+#[test]
+fn a_put_is_told_from_a_free_and_from_what_never_was() {
+    let (_place, mut exporter, mut importer) = pair();
+    let kept = exporter.ask("export kept 1 same");
+    let put = exporter.ask("export put 2 same");
+    let freed = exporter.ask("export freed 3 same");
+    exporter.ask(&format!("put {put}"));
+    exporter.ask("free 3");
+    assert!(importer.ask(&format!("open {put}")).starts_with("Withdrawn"));
+    assert!(importer.ask(&format!("open {freed}")).starts_with("Freed"));
+    assert!(exporter.ask(&format!("standing {freed}")).starts_with("Freed"));
+    // A warm open sees a free as well.
+    importer.ask(&format!("open {kept}"));
+    exporter.ask("free 1");
+    assert!(importer.ask(&format!("open {kept}")).starts_with("Freed"));
+}
+#[test]
+fn a_changed_ticket_opens_nothing_cold_or_warm() {
+    let (_place, mut exporter, mut importer) = pair();
+    let ticket = exporter.ask("export hello 1 same");
+    for round in ["cold", "warm"] {
+        for at in (0..ticket.len()).step_by(7) {
+            let mut bytes = ticket.clone().into_bytes();
+            bytes[at] = if bytes[at] == b'0' { b'1' } else { b'0' };
+            let changed = String::from_utf8(bytes).unwrap();
+            let answer = importer.ask(&format!("open {changed}"));
+            assert!(answer.starts_with("Damaged"), "{round} {at}: {answer}");
+        }
+        assert!(importer.ask(&format!("open {ticket}00")).starts_with("WrongSize"));
+        assert!(importer.ask(&format!("open {}", &ticket[2..])).starts_with("WrongSize"));
+        assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
+    }
+}
+#[test]
+fn a_wrong_kind_backend_and_device_are_each_told() {
+    let (_place, mut exporter, mut importer) = pair();
+    let ticket = exporter.ask("export hello 1 same");
+    let physical = exporter.ask("export-physical bulk");
+    exporter.ask("slot e");
+    let event = exporter.ask("export-slot e");
+    let told = importer.ask(&format!("open {event}"));
+    assert_eq!(told, "WrongKind: this ticket is an event; memory was asked for");
+    assert!(importer.ask(&format!("open-physical {ticket}")).starts_with("WrongKind"));
+    assert!(importer.ask(&format!("open-bytes {ticket}")).starts_with("WrongBackend"));
+    assert!(importer.ask(&format!("open-elsewhere {ticket}")).starts_with("WrongDevice"));
+    assert_eq!(importer.ask(&format!("open-physical {physical}")), "remote bulk 16 32");
+    importer.ask(&format!("open {ticket}"));
+    assert!(importer.ask(&format!("open-elsewhere {ticket}")).starts_with("WrongDevice"), "warm");
+}
+#[test]
+fn bytes_cross_as_well() {
+    let (_place, mut exporter, mut importer) = pair();
+    let ticket = exporter.ask("export-bytes a-driver's-handle");
+    assert_eq!(importer.ask(&format!("open-bytes {ticket}")), "bytes a-driver's-handle");
+    let long = "x".repeat(257);
+    assert!(exporter.ask(&format!("export-bytes {long}")).starts_with("Unsupported"));
+}
+#[test]
+fn an_object_within_shared_memory_crosses_with_its_base() {
+    let (_place, mut exporter, mut importer) = pair();
+    let ticket = exporter.ask("export-part hello 4096");
+    assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
+    assert!(exporter.ask("export-part hello 12000").starts_with("Unsupported"));
+}
+#[test]
+fn an_event_is_waited_for_in_another_process() {
+    let (_place, mut exporter, mut importer) = pair();
+    exporter.ask("slot e");
+    let ticket = exporter.ask("export-slot e");
+    assert!(importer.ask(&format!("open-event {ticket}")).starts_with("event"));
+    assert_eq!(importer.ask(&format!("wait {ticket} 1000")), "complete at once");
+    exporter.ask("signal e");
+    assert_eq!(importer.ask(&format!("wait {ticket} 15000")), "waiting");
+    exporter.ask("complete");
+    assert_eq!(importer.hear(), "Complete");
+}
+#[test]
+fn an_importer_signals_what_the_exporter_and_a_third_process_wait_for() {
+    let (place, mut exporter, mut importer) = pair();
+    let mut third = Peer::at(&place.0);
+    exporter.ask("slot e");
+    let ticket = exporter.ask("export-slot e");
+    importer.ask(&format!("open-event {ticket}"));
+    third.ask(&format!("open-event {ticket}"));
+    assert_eq!(importer.ask(&format!("signal {ticket}")), "ok");
+    assert_eq!(exporter.ask("wait e 15000"), "waiting");
+    assert_eq!(third.ask(&format!("wait {ticket} 15000")), "waiting");
+    importer.ask("complete");
+    assert_eq!(exporter.hear(), "Complete");
+    assert_eq!(third.hear(), "Complete");
+}
+#[test]
+fn leases_hold_what_the_owner_freed_until_the_last_is_gone() {
+    let (_place, mut exporter, mut importer) = pair();
+    let ticket = exporter.ask("export hello 9 same");
+    assert_eq!(exporter.ask("leased 9"), "false");
+    importer.ask(&format!("open {ticket}"));
+    importer.ask(&format!("open {ticket}"));
+    assert_eq!(exporter.ask("leased 9"), "true");
+    exporter.ask("free 9");
+    importer.ask(&format!("close {ticket}"));
+    assert_eq!(exporter.ask("leased 9"), "true");
+    importer.ask(&format!("close {ticket}"));
+    assert_eq!(exporter.hear(), "lease of 9 gone");
+    assert_eq!(exporter.ask("leased 9"), "false");
+}
+#[test]
+fn a_lease_ends_with_the_importer() {
+    let (_place, mut exporter, mut importer) = pair();
+    let ticket = exporter.ask("export hello 9 same");
+    importer.ask(&format!("open {ticket}"));
+    exporter.ask("free 9");
+    importer.kill();
+    assert_eq!(exporter.hear(), "lease of 9 gone");
+}
+#[test]
+fn broker_thread_and_socket_end_with_the_last_export_and_lease() {
+    let (place, mut exporter, mut importer) = pair();
+    exporter.ask("slot warm-up");
+    let quiet = exporter.ask("descriptors");
+    assert_eq!(exporter.ask("watchers"), "0");
+    for _ in 0..3 {
+        let ticket = exporter.ask("export hello 1 same");
+        assert_eq!(exporter.ask("watchers"), "1");
+        assert_eq!(place.names().len(), 2);
+        importer.ask(&format!("open {ticket}"));
+        exporter.ask(&format!("put {ticket}"));
+        // The lease alone keeps it.
+        assert_eq!(exporter.ask("watchers"), "1");
+        assert_eq!(importer.ask("watchers"), "1");
+        importer.ask(&format!("close {ticket}"));
+        eventually("the broker ends", || place.names().is_empty());
+        eventually("its thread too", || exporter.ask("watchers") == "0");
+        eventually("the importer's too", || importer.ask("watchers") == "0");
+        eventually("no descriptor is left", || exporter.ask("descriptors") == quiet);
+    }
+}
+#[test]
+fn an_importer_is_left_with_the_descriptors_it_had() {
+    let (_place, mut exporter, mut importer) = pair();
+    let before = importer.ask("descriptors");
+    for object in 0..20 {
+        let ticket = exporter.ask(&format!("export hello {object} same"));
+        importer.ask(&format!("open {ticket}"));
+        importer.ask(&format!("open {ticket}"));
+        importer.ask(&format!("close {ticket}"));
+        importer.ask(&format!("close {ticket}"));
+        exporter.ask("slot e");
+        let event = exporter.ask("export-slot e");
+        importer.ask(&format!("open-event {event}"));
+        importer.ask(&format!("close-event {event}"));
+    }
+    eventually("all are closed", || importer.ask("descriptors") == before);
+}
+#[test]
+fn a_warm_open_asks_nobody() {
+    let (_place, mut exporter, mut importer) = pair();
+    let ticket = exporter.ask("export hello 1 same");
+    importer.ask(&format!("open {ticket}"));
+    exporter.signal(rustix::process::Signal::STOP);
+    let answer = importer.ask(&format!("open-for {ticket} 50"));
+    exporter.signal(rustix::process::Signal::CONT);
+    println!("{answer}");
+    assert!(answer.starts_with("within"), "{answer}");
+}
+#[test]
+fn a_used_up_descriptor_limit_is_told_and_passes() {
+    let (_place, mut exporter, mut importer) = pair();
+    let ticket = exporter.ask("export hello 1 same");
+    assert_eq!(importer.ask("limit-descriptors 3"), "ok");
+    for _ in 0..3 {
+        let answer = importer.ask(&format!("open {ticket}"));
+        assert!(answer.starts_with("TooManyDescriptors"), "{answer}");
+        assert!(answer.contains("ulimit -n"), "{answer}");
+    }
+    assert_eq!(importer.ask("limit-descriptors 30"), "ok");
+    assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
+    eventually("one lease is left", || exporter.ask("leased 1") == "true");
+    importer.ask(&format!("close {ticket}"));
+    eventually("none is left", || exporter.ask("leased 1") == "false");
+}

@@ -1,0 +1,177 @@
+//! `crates/ur-adapter/src/api`: one trait for each table, every method defaulted.
+use super::{
+    NOTICE, Output, doc, rust_type, rustfmt,
+    shape::{self, Arg, Shape},
+};
+use crate::{
+    model::{Entry, Spec, Table, When},
+    names,
+};
+use std::fmt::Write;
+
+/// Every generated file of the folder.
+pub fn files(spec: &Spec) -> Result<Vec<Output>, String> {
+    let mut files = vec![("mod".to_string(), module(spec))];
+    for table in &spec.tables {
+        files.push((names::member(&table.name), family(spec, table)));
+    }
+    let file = |(name, text): (String, String)| {
+        let text = rustfmt(&format!("{NOTICE}{text}"))?;
+        Ok(Output { path: format!("crates/ur-adapter/src/api/{name}.rs"), text })
+    };
+    files.into_iter().map(file).collect()
+}
+
+/// `UsmExpApi`
+pub fn trait_name(table: &Table) -> String {
+    format!("{}Api", table.name)
+}
+
+fn module(spec: &Spec) -> String {
+    let mut s = String::from(
+        "//! What an adapter is made of: one trait for each table, every method defaulted to\n\
+         //! `UNSUPPORTED_FEATURE`. What is not implemented is not written.\nuse crate::object::Body;\n\n",
+    );
+    for t in &spec.tables {
+        let (file, name) = (names::member(&t.name), trait_name(t));
+        let _ = writeln!(s, "mod {file};\npub use {file}::{name};");
+    }
+    s.push_str("\n/// What the handles of an adapter point at.\npub trait Objects: Sized + 'static {\n");
+    for h in spec.handles.iter().filter(|h| h.name != "LoaderConfig") {
+        let _ = writeln!(s, "    /// What `{}` points at.\n    type {}: Body;", h.c, h.name);
+    }
+    let all: Vec<_> = spec.tables.iter().map(trait_name).collect();
+    let _ = writeln!(
+        s,
+        "}}\n\n/// A whole adapter.\npub trait Adapter: {0} {{}}\nimpl<A: {0}> Adapter for A {{}}",
+        all.join(" + ")
+    );
+    s
+}
+
+fn family(spec: &Spec, table: &Table) -> String {
+    let mut methods = String::new();
+    for e in table.entries.iter().filter(|e| !shape::by_hand(e)) {
+        if shape::counting(spec, e).is_none() {
+            methods.push_str(&method(spec, e));
+        }
+    }
+    let mut uses = String::new();
+    let word = |w: &str| methods.contains(w);
+    for (name, path) in [
+        ("Borrowed<", "crate::object::Borrowed"),
+        ("Owned<", "crate::object::Owned"),
+        ("UsmPtr", "crate::memory::UsmPtr"),
+        ("HostBytes", "crate::memory::HostBytes"),
+        ("Answer<", "crate::info::Answer"),
+        ("BarrierEvent<", "crate::shim::BarrierEvent"),
+        ("ContextDeleter", "crate::callback::ContextDeleter"),
+        ("EventCallback", "crate::callback::EventCallback"),
+        ("HostFunction", "crate::callback::HostFunction"),
+        ("CStr", "std::ffi::CStr"),
+        ("c_void", "std::ffi::c_void"),
+        ("c_char", "std::ffi::c_char"),
+    ] {
+        if word(name) {
+            let _ = writeln!(uses, "use {path};");
+        }
+    }
+    let errors = if methods.is_empty() { "" } else { "use crate::error::{Error, Result};\n" };
+    let sys = if word("ur_") { "use ur_sys::*;\n" } else { "" };
+    format!(
+        "//! The entries of `{0}`, as adapters implement them.\nuse super::Objects;\n{errors}{uses}{sys}\n\
+         /// The entries of `{0}` that are not the same for every adapter.\npub trait {1}: Objects {{\n{methods}}}\n",
+        table.member,
+        trait_name(table)
+    )
+}
+
+fn method(spec: &Spec, entry: &Entry) -> String {
+    let args = shape::of(spec, entry);
+    let text = if entry.doc.is_empty() { format!("`{}`", entry.name) } else { entry.doc.clone() };
+    let mut s = doc(&text, "    ");
+    let _ = write!(s, "    ///\n    /// # Errors\n    /// As `{}` documents them", entry.name);
+    let words: Vec<_> = entry
+        .errors
+        .iter()
+        .filter_map(|f| match &f.when {
+            When::Words(w) => Some(format!("    /// - `{}`: {w}\n", f.code)),
+            _ => None,
+        })
+        .collect();
+    match words.is_empty() {
+        true => s.push_str(".\n"),
+        false => {
+            let _ = write!(s, "; these are the adapter's to find:\n{}", words.concat());
+        }
+    }
+    let params: Vec<_> = args.iter().filter_map(|a| parameter(spec, entry, a)).collect();
+    let list: Vec<_> = params.iter().map(|(n, t)| format!("{n}: {t}")).collect();
+    let ignored: Vec<_> = params.iter().map(|(n, _)| n.as_str()).collect();
+    let many = if params.len() > 7 { "    #[expect(clippy::too_many_arguments, reason = \"as many as C's\")]\n" } else { "" };
+    let complex = if results(&args).len() > 2 { "    #[expect(clippy::type_complexity, reason = \"as many results as C's\")]\n" } else { "" };
+    let _ = write!(
+        s,
+        "{many}{complex}    fn {}({}) -> Result<{}> {{\n        let _ = ({});\n        Error::unsupported({:?})\n    }}\n",
+        names::function(&entry.name),
+        list.join(", "),
+        tuple(&results(&args)),
+        match ignored.as_slice() {
+            [one] => format!("{one},"),
+            more => more.join(", "),
+        },
+        entry.name
+    );
+    s
+}
+
+/// `()`, the one, or a tuple.
+fn tuple(types: &[String]) -> String {
+    match types {
+        [one] => one.clone(),
+        many => format!("({})", many.join(", ")),
+    }
+}
+/// The types a method returns, in C's order.
+pub fn results(args: &[Arg<'_>]) -> Vec<String> {
+    let one = |a: &Arg<'_>| match &a.shape {
+        Shape::OutHandle { kind } if a.param.optional => Some(format!("Option<Owned<Self::{kind}>>")),
+        Shape::OutHandle { kind } => Some(format!("Owned<Self::{kind}>")),
+        Shape::OutHandles { kind, .. } => Some(format!("Vec<Owned<Self::{kind}>>")),
+        Shape::OutAddress => Some("UsmPtr".into()),
+        Shape::OutText => Some("&'static CStr".into()),
+        Shape::OutValue { of } => Some(of.clone()),
+        Shape::BarrierEvent => Some("Option<Owned<Self::Event>>".into()),
+        _ => None,
+    };
+    args.iter().filter_map(one).collect()
+}
+/// The name and type that a parameter has in a method, if it has any.
+fn parameter(spec: &Spec, entry: &Entry, arg: &Arg<'_>) -> Option<(String, String)> {
+    let p = arg.param;
+    let optional = |t: String| if p.optional { format!("Option<{t}>") } else { t };
+    let own = |kind: &str| match entry.blocks {
+        true => format!("Owned<Self::{kind}>"),
+        false => format!("Borrowed<'_, Self::{kind}>"),
+    };
+    let ty = match &arg.shape {
+        Shape::Plain | Shape::Checked { .. } | Shape::Raw => rust_type(spec, &p.ty),
+        Shape::Bool => "bool".into(),
+        Shape::Handle { kind } => optional(own(kind)),
+        Shape::Handles { kind, .. } => format!("&[{}]", own(kind)),
+        Shape::WaitList { .. } => format!("&[{}]", own("Event")),
+        Shape::Data { of, .. } => optional(format!("&[{of}]")),
+        Shape::Record { name } => optional(format!("&{name}")),
+        Shape::Address => optional("UsmPtr".into()),
+        Shape::Bytes { .. } => optional("HostBytes<'_>".into()),
+        Shape::Text => optional("&CStr".into()),
+        Shape::Callback { wrapper, .. } => optional((*wrapper).into()),
+        Shape::Answer { .. } => return Some(("answer".into(), "&mut Answer<'_>".into())),
+        Shape::BarrierEvent => "BarrierEvent<'_, Self::Event>".into(),
+        Shape::OutHandle { .. } if p.optional => {
+            return Some((format!("want_{}", p.name), "bool".into()));
+        }
+        _ => return None,
+    };
+    Some((names::escape(&p.name), ty))
+}

@@ -1,0 +1,153 @@
+//! Documented errors that a shim can see for itself: an expression over the parameters becomes a
+//! condition in Rust, or nothing where it needs to know more than C's arguments say.
+use super::flags_type;
+use crate::{
+    emit::c_name,
+    model::{Direction, Entry, EnumKind, Fault, Role, Spec, When},
+    names,
+};
+use syn::{BinOp, Expr};
+
+/// The condition under which `fault` is due, over the shim's own names.
+pub fn condition(spec: &Spec, entry: &Entry, fault: &Fault) -> Option<String> {
+    let When::Expr(expr) = &fault.when else { return None };
+    Translate { spec, entry }.boolean(expr)
+}
+
+struct Translate<'s> {
+    spec: &'s Spec,
+    entry: &'s Entry,
+}
+impl Translate<'_> {
+    fn boolean(&self, e: &Expr) -> Option<String> {
+        match e {
+            Expr::Paren(p) => Some(format!("({})", self.boolean(&p.expr)?)),
+            Expr::Binary(b) => match b.op {
+                BinOp::And(_) | BinOp::Or(_) => {
+                    let op = if matches!(b.op, BinOp::And(_)) { "&&" } else { "||" };
+                    Some(format!("{} {op} {}", self.boolean(&b.left)?, self.boolean(&b.right)?))
+                }
+                BinOp::BitAnd(_) => {
+                    let (l, r) = (self.value(&b.left)?, self.value(&b.right)?);
+                    let flag = |s: &str| s.contains("flags_t::");
+                    match (flag(&l), flag(&r)) {
+                        (_, true) => Some(format!("{l}.intersects({r})")),
+                        (true, false) => Some(format!("{r}.intersects({l})")),
+                        _ => None,
+                    }
+                }
+                BinOp::Eq(_) | BinOp::Ne(_) => self.equality(b),
+                BinOp::Lt(_) | BinOp::Gt(_) | BinOp::Le(_) | BinOp::Ge(_) => {
+                    let op = &b.op;
+                    let op = quote::quote!(#op).to_string();
+                    let (l, r) = (self.value(&b.left)?, self.value(&b.right)?);
+                    match (self.width(&b.left), self.width(&b.right)) {
+                        (Some(one), Some(other)) if one != other => {
+                            let wide = |v, w| if w == "u64" { v } else { format!("({v} as u64)") };
+                            Some(format!("{} {op} {}", wide(l, one), wide(r, other)))
+                        }
+                        _ => Some(format!("{l} {op} {r}")),
+                    }
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+    /// The type of a number, where a name says it.
+    fn width(&self, e: &Expr) -> Option<&str> {
+        let (name, member) = match e {
+            Expr::Path(p) => (p.path.get_ident()?.to_string(), None),
+            Expr::Field(f) => match (&*f.base, &f.member) {
+                (Expr::Path(p), syn::Member::Named(m)) => {
+                    (p.path.get_ident()?.to_string(), Some(m.to_string()))
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let param = self.entry.params.iter().find(|p| p.name == name)?;
+        match member {
+            None => Some(param.ty.base()),
+            Some(m) => {
+                let record = self.spec.record(param.ty.base())?;
+                Some(record.fields.iter().find(|f| f.name == m)?.ty.base())
+            }
+        }
+    }
+    fn equality(&self, b: &syn::ExprBinary) -> Option<String> {
+        let not = if matches!(b.op, BinOp::Ne(_)) { "!" } else { "" };
+        for (one, other) in [(&b.left, &b.right), (&b.right, &b.left)] {
+            if is_null(other) {
+                return Some(format!("{not}{}.is_null()", self.value(one)?));
+            }
+        }
+        if let (Expr::Binary(rem), "0") = (&*b.left, self.value(&b.right)?.as_str())
+            && matches!(rem.op, BinOp::Rem(_))
+        {
+            let (l, r) = (self.value(&rem.left)?, self.value(&rem.right)?);
+            return Some(format!("{not}{l}.is_multiple_of({r})"));
+        }
+        let op = if not.is_empty() { "==" } else { "!=" };
+        Some(format!("{} {op} {}", self.value(&b.left)?, self.value(&b.right)?))
+    }
+    fn value(&self, e: &Expr) -> Option<String> {
+        match e {
+            Expr::Paren(p) => Some(format!("({})", self.value(&p.expr)?)),
+            Expr::Lit(l) => Some(quote::quote!(#l).to_string()),
+            Expr::Path(p) => self.name(&p.path.get_ident()?.to_string()),
+            Expr::Field(f) => {
+                let syn::Member::Named(member) = &f.member else { return None };
+                let Expr::Path(p) = &*f.base else { return None };
+                let base = p.path.get_ident()?.to_string();
+                let param = self.entry.params.iter().find(|p| p.name == base)?;
+                // What may be absent, or is not a struct we have seen, has no members here.
+                let record = self.spec.record(param.ty.base())?;
+                let field = member.to_string();
+                let field = field.trim_start_matches("r#");
+                record.fields.iter().find(|f| f.name == field)?;
+                let there = !param.optional && param.role == Role::Plain;
+                there.then(|| format!("{base}.{}", names::escape(field)))
+            }
+            Expr::Binary(b) => {
+                let op = match b.op {
+                    BinOp::Rem(_) => "%",
+                    // Sums and products may overflow: saturated, they are too large all the same.
+                    BinOp::Add(_) => return self.saturating(b, "saturating_add"),
+                    BinOp::Mul(_) => return self.saturating(b, "saturating_mul"),
+                    _ => return None,
+                };
+                Some(format!("{} {op} {}", self.value(&b.left)?, self.value(&b.right)?))
+            }
+            _ => None,
+        }
+    }
+    fn saturating(&self, b: &syn::ExprBinary, call: &str) -> Option<String> {
+        Some(format!("({}).{call}({})", self.value(&b.left)?, self.value(&b.right)?))
+    }
+    /// A parameter, or one of C's constants under its Rust name.
+    fn name(&self, name: &str) -> Option<String> {
+        if let Some(p) = self.entry.params.iter().find(|p| p.name == name) {
+            // Wait lists and answers have their own rules, in one place.
+            let elsewhere = |p: &crate::model::Param| match &p.role {
+                Role::WaitList(n) => p.name == name || n == name,
+                Role::Answer { size, .. } => p.name == name || size == name,
+                _ => false,
+            };
+            let ours = !self.entry.params.iter().any(elsewhere);
+            let size_ret = p.direction == Direction::Out && p.name.ends_with("size_ret");
+            return (ours && !size_ret).then(|| names::escape(name));
+        }
+        self.spec.enums.iter().find_map(|e| {
+            let v = e.variants.iter().find(|v| v.c == name)?;
+            let ty = match e.kind {
+                EnumKind::Flags => flags_type(&e.c),
+                _ => c_name(self.spec, &e.name),
+            };
+            Some(format!("{ty}::{}", names::constant(&v.c, &e.c)))
+        })
+    }
+}
+fn is_null(e: &Expr) -> bool {
+    matches!(e, Expr::Path(p) if p.path.is_ident("null"))
+}

@@ -1,0 +1,201 @@
+//! What each C parameter becomes in Rust. Traits and shims are two views of the same shapes, so
+//! they are worked out once, here.
+use super::{c_name, rust_type};
+use crate::model::{Direction, Entry, EnumKind, Param, Role, Spec, Type};
+
+/// One argument of a trait method, or one of its results.
+pub struct Arg<'s> {
+    pub param: &'s Param,
+    pub shape: Shape,
+}
+pub enum Shape {
+    /// A number, a handleless struct, or a pointer that only adapters understand.
+    Plain,
+    Bool,
+    /// An enumeration or flag set, whose value is checked.
+    Checked { flags: bool },
+    Handle { kind: String },
+    Handles { kind: String, count: String },
+    WaitList { count: String },
+    Data { of: String, count: String },
+    Record { name: String },
+    Address,
+    Bytes { size: String },
+    Text,
+    Callback { wrapper: &'static str, user_data: String },
+    /// Name, size, value and size of an info query.
+    Answer { size: String, size_ret: String },
+    /// A pointer that must not be null and is passed as it is.
+    Raw,
+    OutHandle { kind: String },
+    OutHandles { kind: String, count: String, total: Option<String> },
+    OutAddress,
+    OutText,
+    OutValue { of: String },
+    /// The event of the extended barrier: an input too.
+    BarrierEvent,
+    /// Part of another argument.
+    Consumed,
+}
+
+const WRAPPED: [(&str, &str); 3] = [
+    ("ContextExtendedDeleter", "ContextDeleter"),
+    ("EventCallback", "EventCallback"),
+    ("ExpHostTaskFunction", "HostFunction"),
+];
+
+/// The shapes of all parameters of `entry`, in C's order.
+pub fn of<'s>(spec: &'s Spec, entry: &'s Entry) -> Vec<Arg<'s>> {
+    let consumed = consumed(spec, entry);
+    let shape = |param: &'s Param| match consumed.contains(&param.name) {
+        true => Arg { param, shape: Shape::Consumed },
+        false => Arg { param, shape: one(spec, entry, param) },
+    };
+    entry.params.iter().map(shape).collect()
+}
+
+fn find<'s>(entry: &'s Entry, name: &str) -> Option<&'s Param> {
+    entry.params.iter().find(|p| p.name == name)
+}
+/// The parameter that follows `param`, if it looks like what comes back with a callback.
+fn user_data<'s>(entry: &'s Entry, param: &Param) -> Option<&'s Param> {
+    let at = entry.params.iter().position(|p| p.name == param.name)?;
+    let next = entry.params.get(at + 1)?;
+    (next.ty.pointee().is_some_and(|t| t.base() == "c_void")).then_some(next)
+}
+fn size_ret<'s>(entry: &'s Entry, value: &Param) -> Option<&'s Param> {
+    let at = entry.params.iter().position(|p| p.name == value.name)?;
+    entry.params[at + 1..].iter().find(|p| p.direction == Direction::Out)
+}
+fn bytes_size(entry: &Entry, param: &Param) -> Option<String> {
+    let size = format!("{}_size", param.name);
+    let input = param.direction == Direction::In;
+    (input && is_void_pointer(&param.ty) && find(entry, &size).is_some()).then_some(size)
+}
+fn is_void_pointer(ty: &Type) -> bool {
+    matches!(ty.pointee(), Some(Type::Name(n)) if n == "c_void")
+}
+/// Whether `list` counts its elements in another parameter.
+fn counted<'p>(entry: &Entry, param: &'p Param) -> Option<&'p str> {
+    match &param.role {
+        Role::List(n) | Role::WaitList(n) => find(entry, n).map(|_| n.as_str()),
+        _ => None,
+    }
+}
+
+/// Parameters that are part of others.
+fn consumed(spec: &Spec, entry: &Entry) -> Vec<String> {
+    let mut names = Vec::new();
+    for p in &entry.params {
+        match &p.role {
+            Role::Answer { size, .. } if p.direction == Direction::Out => {
+                names.push(size.clone());
+                names.extend(size_ret(entry, p).map(|p| p.name.clone()));
+            }
+            Role::List(_) | Role::WaitList(_) => {
+                let raw = matches!(one(spec, entry, p), Shape::Raw | Shape::Plain);
+                names.extend(counted(entry, p).filter(|_| !raw).map(str::to_string));
+            }
+            _ => {}
+        }
+        match one(spec, entry, p) {
+            Shape::Callback { user_data, .. } => names.push(user_data),
+            Shape::Bytes { size } => names.push(size),
+            Shape::OutHandles { total: Some(total), .. } => names.push(total),
+            _ => {}
+        }
+    }
+    names
+}
+
+fn one(spec: &Spec, entry: &Entry, p: &Param) -> Shape {
+    if entry.name == "urEnqueueEventsWaitWithBarrierExt" && p.name == "event" {
+        return Shape::BarrierEvent;
+    }
+    if let Role::Answer { size, .. } = &p.role
+        && p.direction == Direction::Out
+        && let Some(ret) = size_ret(entry, p)
+    {
+        return Shape::Answer { size: size.clone(), size_ret: ret.name.clone() };
+    }
+    match (&p.ty, p.direction) {
+        (Type::Name(n), _) => named(spec, entry, p, n),
+        (Type::Pointer { .. }, Direction::InOut) => Shape::Raw,
+        (Type::Pointer { to, .. }, Direction::Out) => out(spec, entry, p, to),
+        (Type::Pointer { to, .. }, Direction::In) => input(spec, entry, p, to),
+        (Type::Array { .. }, _) => Shape::Plain,
+    }
+}
+fn named(spec: &Spec, entry: &Entry, p: &Param, name: &str) -> Shape {
+    if name == "Bool" || name == "bool" {
+        return Shape::Bool;
+    }
+    if spec.is_handle(name) {
+        return Shape::Handle { kind: name.into() };
+    }
+    if let Some(e) = spec.enumeration(name) {
+        return Shape::Checked { flags: e.kind == EnumKind::Flags };
+    }
+    if spec.callback(name).is_some() {
+        let wrapper = WRAPPED.iter().find(|(c, _)| *c == name).map(|(_, w)| *w);
+        if let (Some(wrapper), Some(data)) = (wrapper, user_data(entry, p)) {
+            return Shape::Callback { wrapper, user_data: data.name.clone() };
+        }
+        return Shape::Raw;
+    }
+    Shape::Plain
+}
+fn out(spec: &Spec, entry: &Entry, p: &Param, to: &Type) -> Shape {
+    match (to, counted(entry, p)) {
+        (Type::Name(n), Some(count)) if spec.is_handle(n) => {
+            let total = size_ret(entry, p).map(|p| p.name.clone());
+            Shape::OutHandles { kind: n.clone(), count: count.into(), total }
+        }
+        (_, Some(_)) => Shape::Raw,
+        (Type::Name(n), None) if spec.is_handle(n) => Shape::OutHandle { kind: n.clone() },
+        // What a query without a size writes is typed by its name: adapters know how.
+        (Type::Name(n), None) if n == "c_void" => Shape::Raw,
+        (Type::Pointer { to, .. }, None) if to.base() == "c_char" => Shape::OutText,
+        (Type::Pointer { to, .. }, None) if matches!(&**to, Type::Name(n) if n == "c_void") => {
+            Shape::OutAddress
+        }
+        (_, None) if matches!(p.role, Role::List(_)) => Shape::Raw,
+        (of, None) => Shape::OutValue { of: rust_type(spec, of) },
+    }
+}
+fn input(spec: &Spec, entry: &Entry, p: &Param, to: &Type) -> Shape {
+    if let Some(size) = bytes_size(entry, p) {
+        return Shape::Bytes { size };
+    }
+    let count = counted(entry, p).map(str::to_string);
+    match (to, count) {
+        (Type::Name(n), Some(count)) if spec.is_handle(n) => match p.role {
+            Role::WaitList(_) => Shape::WaitList { count },
+            _ => Shape::Handles { kind: n.clone(), count },
+        },
+        (Type::Name(n), None) if n == "c_void" => Shape::Address,
+        (Type::Name(n), None) if n == "c_char" => Shape::Text,
+        (Type::Name(n), Some(_)) if n == "c_void" => Shape::Raw,
+        (of, Some(count)) => Shape::Data { of: rust_type(spec, of), count },
+        (Type::Name(n), None) if spec.record(n).is_some() => {
+            Shape::Record { name: c_name(spec, n) }
+        }
+        _ => Shape::Raw,
+    }
+}
+
+/// Whether the entry is one that `ur-adapter` writes by hand, for all adapters.
+pub fn by_hand(entry: &Entry) -> bool {
+    matches!(
+        entry.name.as_str(),
+        "urAdapterGetLastError" | "urAdapterSetLoggerCallback" | "urAdapterSetLoggerCallbackLevel"
+    )
+}
+/// For entries that only count references: the kind of handle, and whether one is given back.
+pub fn counting<'s>(spec: &Spec, entry: &'s Entry) -> Option<(&'s str, bool)> {
+    let [only] = entry.params.as_slice() else { return None };
+    let Type::Name(kind) = &only.ty else { return None };
+    let name = entry.name.trim_end_matches("Exp");
+    let release = name.ends_with("Release");
+    (spec.is_handle(kind) && (release || name.ends_with("Retain"))).then_some((kind, release))
+}
