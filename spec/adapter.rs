@@ -23,7 +23,7 @@ type LoggerCallback = fn(level: LoggerLevel, logger_msg: *const c_char, user_dat
 
 #[table(Adapter, "Adapter")]
 extern "C" {
-    #[id = 178]
+    /// Lists the adapters that the loader has found.
     #[error(InvalidSize, num_entries == 0 && adapters != null)]
     fn urAdapterGet(
         num_entries: u32,
@@ -31,16 +31,16 @@ extern "C" {
         #[out] #[optional] num_adapters: *mut u32,
     );
 
-    #[id = 177]
+    /// Drops one reference to an adapter, which may tear it down.
     fn urAdapterRelease(#[released] adapter: Adapter);
 
-    #[id = 179]
+    /// Adds one reference to an adapter so that it stays alive.
     fn urAdapterRetain(adapter: Adapter);
 
-    #[id = 180]
+    /// Fetches the message and code of this thread's latest adapter-specific error.
     fn urAdapterGetLastError(adapter: Adapter, #[out] message: *mut *const c_char, #[out] error: *mut i32);
 
-    #[id = 181]
+    /// Answers one property query about an adapter.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -55,7 +55,7 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 266]
+    /// Sends an adapter's log messages to a function of the caller.
     fn urAdapterSetLoggerCallback(
         adapter: Adapter,
         logger_callback: LoggerCallback,
@@ -63,6 +63,6 @@ extern "C" {
         level: LoggerLevel,
     );
 
-    #[id = 267]
+    /// Chooses how severe a message must be to reach the log callback.
     fn urAdapterSetLoggerCallbackLevel(adapter: Adapter, level: LoggerLevel);
 }

@@ -37,7 +37,7 @@ type ContextExtendedDeleter = fn(user_data: *mut c_void);
 
 #[table(Context, "Context")]
 extern "C" {
-    #[id = 1]
+    /// Makes a context that spans the given devices.
     #[error(InvalidSize, device_count == 0)]
     #[errors(OutOfHostMemory, OutOfDeviceMemory)]
     fn urContextCreate(
@@ -47,13 +47,13 @@ extern "C" {
         #[out] context: *mut Context,
     );
 
-    #[id = 2]
+    /// Adds one reference to a context so that it stays alive.
     fn urContextRetain(context: Context);
 
-    #[id = 3]
+    /// Drops one reference to a context, freeing it at zero.
     fn urContextRelease(#[released] context: Context);
 
-    #[id = 4]
+    /// Answers one property query about a context.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -68,11 +68,11 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 5]
+    /// Gives the backend's own handle for a context.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urContextGetNativeHandle(context: Context, #[out] native_context: *mut NativeHandle);
 
-    #[id = 6]
+    /// Wraps a backend's own context in a runtime context.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urContextCreateWithNativeHandle(
         native_context: NativeHandle,
@@ -83,7 +83,7 @@ extern "C" {
         #[out] context: *mut Context,
     );
 
-    #[id = 7]
+    /// Registers a function to run when the context is destroyed.
     #[error(UnsupportedFeature, "the adapter has no way of doing this")]
     fn urContextSetExtendedDeleter(
         context: Context,

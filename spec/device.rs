@@ -425,7 +425,7 @@ enum ExpDevice2dBlockArrayCapabilityFlag {
 
 #[table(Device, "Device")]
 extern "C" {
-    #[id = 8]
+    /// Lists a platform's devices of the requested type.
     #[error(InvalidSize, num_entries == 0 && devices != null)]
     #[error(InvalidNullPointer, num_entries > 0 && devices == null)]
     #[errors(InvalidValue)]
@@ -437,7 +437,7 @@ extern "C" {
         #[out] #[optional] num_devices: *mut u32,
     );
 
-    #[id = 9]
+    /// Answers one property query about a device.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -452,13 +452,13 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 10]
+    /// Adds one reference to a device, which matters for sub-devices.
     fn urDeviceRetain(device: Device);
 
-    #[id = 11]
+    /// Drops one reference to a device, which matters for sub-devices.
     fn urDeviceRelease(#[released] device: Device);
 
-    #[id = 12]
+    /// Splits a device into sub-devices by the given scheme.
     #[error(InvalidNullPointer, null == properties.properties)]
     #[errors(DevicePartitionFailed, InvalidDevicePartitionCount)]
     fn urDevicePartition(
@@ -469,7 +469,7 @@ extern "C" {
         #[out] #[optional] num_devices_ret: *mut u32,
     );
 
-    #[id = 13]
+    /// Picks the binary that suits a device best from several candidates.
     #[error(InvalidSize, num_binaries == 0)]
     fn urDeviceSelectBinary(
         device: Device,
@@ -478,11 +478,11 @@ extern "C" {
         #[out] selected_binary: *mut u32,
     );
 
-    #[id = 14]
+    /// Gives the backend's own handle for a device.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urDeviceGetNativeHandle(device: Device, #[out] native_device: *mut NativeHandle);
 
-    #[id = 15]
+    /// Wraps a backend's own device in a runtime device.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urDeviceCreateWithNativeHandle(
         native_device: NativeHandle,
@@ -491,7 +491,7 @@ extern "C" {
         #[out] device: *mut Device,
     );
 
-    #[id = 16]
+    /// Reads the device clock and the host clock close together.
     #[error(UnsupportedFeature, "the adapter has no way of doing this")]
     fn urDeviceGetGlobalTimestamps(
         device: Device,

@@ -48,7 +48,7 @@ enum UsmMigrationFlag {
 
 #[table(Enqueue, "Enqueue")]
 extern "C" {
-    #[id = 18]
+    /// Queues a command that completes once the listed events have.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -61,7 +61,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 19]
+    /// Queues a wait that also holds back every later command.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -74,7 +74,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 20]
+    /// Queues a read from a buffer into host memory.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -93,7 +93,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 21]
+    /// Queues a write from host memory into a buffer.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -112,7 +112,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 22]
+    /// Queues a read of a rectangular buffer region into host memory.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -140,7 +140,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 23]
+    /// Queues a write from host memory into a rectangular buffer region.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -168,7 +168,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 24]
+    /// Queues a copy of bytes from one buffer to another.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -188,7 +188,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 25]
+    /// Queues a copy of a rectangular region between two buffers.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -216,7 +216,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 26]
+    /// Queues filling part of a buffer with a repeated pattern.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -240,7 +240,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 27]
+    /// Queues a read of an image region into host memory.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -261,7 +261,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 28]
+    /// Queues a write from host memory into an image region.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -282,7 +282,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 29]
+    /// Queues a copy of a region from one image to another.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -301,7 +301,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 30]
+    /// Queues a mapping of a buffer range into host address space.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -321,7 +321,7 @@ extern "C" {
         #[out] ret_map: *mut *mut c_void,
     );
 
-    #[id = 31]
+    /// Queues the removal of an earlier host mapping.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -336,7 +336,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 32]
+    /// Queues filling USM memory with a repeated pattern.
     #[error(InvalidSize, pattern_size == 0 || size == 0)]
     #[error(InvalidSize, pattern_size > size)]
     #[error(InvalidSize, size % pattern_size != 0)]
@@ -357,7 +357,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 33]
+    /// Queues a copy of bytes between two USM pointers.
     #[error(InvalidSize, size == 0)]
     #[error(InvalidSize, "the byte count exceeds the source's or the destination's allocation")]
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
@@ -376,7 +376,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 34]
+    /// Queues a hint to move USM memory before it is used.
     #[error(InvalidSize, size == 0)]
     #[error(InvalidSize, "more bytes are asked for than the memory block holds")]
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
@@ -394,7 +394,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 35]
+    /// Queues a hint about how a USM region will be used.
     #[error(InvalidSize, size == 0)]
     #[error(InvalidSize, "more bytes are asked for than the memory block holds")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
@@ -406,7 +406,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 151]
+    /// Queues filling a pitched 2D USM region with a pattern.
     #[error(InvalidSize, pitch == 0)]
     #[error(InvalidSize, pitch < width)]
     #[error(InvalidSize, pattern_size == 0)]
@@ -434,7 +434,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 152]
+    /// Queues a copy of a 2D region between pitched USM pointers.
     #[error(InvalidSize, src_pitch == 0)]
     #[error(InvalidSize, dst_pitch == 0)]
     #[error(InvalidSize, src_pitch < width)]
@@ -461,7 +461,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 38]
+    /// Queues a write from host memory to a program's device global.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -479,7 +479,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 39]
+    /// Queues a read of a program's device global into host memory.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -497,7 +497,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 69]
+    /// Queues a read of data that a kernel put in a host pipe.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -514,7 +514,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 117]
+    /// Queues a write of host data into a pipe for kernels.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -531,7 +531,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 246]
+    /// Queues a barrier wait that takes additional enqueue properties.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]

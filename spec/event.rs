@@ -100,7 +100,7 @@ type EventCallback = fn(event: Event, exec_status: ExecutionInfo, user_data: *mu
 
 #[table(Event, "Event")]
 extern "C" {
-    #[id = 40]
+    /// Answers one property query about an event.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -115,7 +115,7 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 41]
+    /// Reads one recorded time of the command behind an event.
     #[error(ProfilingInfoNotAvailable, "the event's queue was created without profiling turned on")]
     #[error(InvalidValue, prop_value && prop_size == 0)]
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
@@ -128,26 +128,26 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 42]
+    /// Blocks until every event of the list has completed.
     #[blocks]
     #[error(InvalidValue, num_events == 0)]
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[errors(InvalidEvent, InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urEventWait(num_events: u32, #[list(num_events)] event_wait_list: *const Event);
 
-    #[id = 43]
+    /// Adds one reference to an event so that it stays alive.
     #[errors(InvalidEvent, OutOfResources, OutOfHostMemory)]
     fn urEventRetain(event: Event);
 
-    #[id = 44]
+    /// Drops one reference to an event, freeing it at zero.
     #[errors(InvalidEvent, OutOfResources, OutOfHostMemory)]
     fn urEventRelease(#[released] event: Event);
 
-    #[id = 45]
+    /// Gives the backend's own handle for an event.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urEventGetNativeHandle(event: Event, #[out] native_event: *mut NativeHandle);
 
-    #[id = 46]
+    /// Wraps a backend's own event in a runtime event.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urEventCreateWithNativeHandle(
         native_event: NativeHandle,
@@ -156,7 +156,7 @@ extern "C" {
         #[out] event: *mut Event,
     );
 
-    #[id = 47]
+    /// Registers a function to call when an event reaches a given state.
     #[error(UnsupportedEnumeration, exec_status == UR_EXECUTION_INFO_QUEUED)]
     fn urEventSetCallback(
         event: Event,

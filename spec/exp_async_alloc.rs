@@ -27,7 +27,6 @@ struct UsmPoolBufferDesc {
 
 #[table(UsmExp, "USMExp")]
 extern "C" {
-    #[id = 254]
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue, OutOfHostMemory)]
     fn urUSMPoolCreateExp(
@@ -37,17 +36,14 @@ extern "C" {
         #[out] pool: *mut UsmPool,
     );
 
-    #[id = 255]
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue)]
     fn urUSMPoolDestroyExp(context: Context, device: Device, pool: UsmPool);
 
-    #[id = 257]
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue)]
     fn urUSMPoolGetDefaultDevicePoolExp(context: Context, device: Device, #[out] pool: *mut UsmPool);
 
-    #[id = 262]
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidNullPointer, prop_value == null && prop_size_ret == null)]
     #[errors(OutOfResources, OutOfHostMemory)]
@@ -58,28 +54,23 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 265]
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidDevice, OutOfResources, OutOfHostMemory)]
     fn urUSMPoolSetInfoExp(pool: UsmPool, prop_name: UsmPoolInfo, prop_value: *mut c_void, prop_size: usize);
 
-    #[id = 259]
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue)]
     fn urUSMPoolSetDevicePoolExp(context: Context, device: Device, pool: UsmPool);
 
-    #[id = 260]
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue)]
     fn urUSMPoolGetDevicePoolExp(context: Context, device: Device, #[out] pool: *mut UsmPool);
 
-    #[id = 261]
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue)]
     fn urUSMPoolTrimToExp(context: Context, device: Device, pool: UsmPool, min_bytes_to_keep: usize);
 
-    #[id = 132]
     #[error(InvalidValue, usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align-1)) != 0))]
     #[error(InvalidValue, "the alignment exceeds the device's largest data type")]
     #[error(InvalidUsmSize, width_in_bytes == 0)]
@@ -98,16 +89,13 @@ extern "C" {
         #[out] result_pitch: *mut usize,
     );
 
-    #[id = 273]
     #[error(InvalidSize, size == 0)]
     #[error(InvalidSize, "the byte count exceeds the source's or the destination's allocation")]
     fn urUSMContextMemcpyExp(context: Context, dst: *mut c_void, src: *const c_void, size: usize);
 
-    #[id = 313]
     #[error(InvalidValue, "the host address range cannot be used")]
     fn urUSMHostAllocUnregisterExp(context: Context, #[released] host_mem: *mut c_void);
 
-    #[id = 312]
     #[error(InvalidValue, size == 0)]
     fn urUSMHostAllocRegisterExp(
         context: Context,
@@ -116,11 +104,9 @@ extern "C" {
         #[optional] properties: *const ExpUsmHostAllocRegisterProperties,
     );
 
-    #[id = 163]
     #[errors(InvalidContext, InvalidSize)]
     fn urUSMImportExp(context: Context, mem: *mut c_void, size: usize);
 
-    #[id = 164]
     #[errors(InvalidContext)]
     fn urUSMReleaseExp(context: Context, mem: *mut c_void);
 }

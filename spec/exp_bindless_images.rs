@@ -142,7 +142,6 @@ struct ExpImageCopyRegion {
 
 #[table(BindlessImagesExp, "BindlessImagesExp")]
 extern "C" {
-    #[id = 133]
     #[errors(InvalidContext, InvalidValue)]
     fn urBindlessImagesUnsampledImageHandleDestroyExp(
         context: Context,
@@ -150,7 +149,6 @@ extern "C" {
         #[released] image: ExpImageNativeHandle,
     );
 
-    #[id = 134]
     #[errors(InvalidContext, InvalidValue)]
     fn urBindlessImagesSampledImageHandleDestroyExp(
         context: Context,
@@ -158,7 +156,7 @@ extern "C" {
         #[released] image: ExpImageNativeHandle,
     );
 
-    #[id = 135]
+    /// Reserves device memory for a bindless image of a given layout.
     #[error(InvalidImageFormatDescriptor, image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type)]
     #[errors(InvalidContext, InvalidValue, InvalidImageSize, InvalidOperation)]
     fn urBindlessImagesImageAllocateExp(
@@ -169,7 +167,7 @@ extern "C" {
         #[out] image_mem: *mut ExpImageMemNativeHandle,
     );
 
-    #[id = 136]
+    /// Gives back the device memory behind a bindless image.
     #[errors(InvalidContext, InvalidValue)]
     fn urBindlessImagesImageFreeExp(
         context: Context,
@@ -177,7 +175,7 @@ extern "C" {
         #[released] image_mem: ExpImageMemNativeHandle,
     );
 
-    #[id = 137]
+    /// Makes a handle for accessing image memory without a sampler.
     #[error(InvalidImageFormatDescriptor, image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type)]
     #[errors(InvalidContext, InvalidValue, InvalidImageSize, InvalidOperation)]
     fn urBindlessImagesUnsampledImageCreateExp(
@@ -189,7 +187,7 @@ extern "C" {
         #[out] image: *mut ExpImageNativeHandle,
     );
 
-    #[id = 138]
+    /// Makes a handle for reading image memory through a sampler.
     #[error(InvalidEnumeration, UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < sampler_desc.addressingMode)]
     #[error(InvalidEnumeration, UR_SAMPLER_FILTER_MODE_LINEAR < sampler_desc.filterMode)]
     #[error(InvalidImageFormatDescriptor, image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type)]
@@ -204,7 +202,7 @@ extern "C" {
         #[out] image: *mut ExpImageNativeHandle,
     );
 
-    #[id = 139]
+    /// Queues a copy into, out of or between bindless images.
     #[error(InvalidImageFormatDescriptor, src_image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < src_image_desc.r#type)]
     #[error(InvalidImageFormatDescriptor, dst_image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < dst_image_desc.r#type)]
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
@@ -227,7 +225,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 140]
+    /// Answers one property query about bindless image memory.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
     #[error(InvalidNullPointer, prop_value == null && prop_size_ret == null)]
@@ -240,7 +238,6 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 270]
     #[errors(InvalidDevice, InvalidContext)]
     fn urBindlessImagesGetImageMemoryHandleTypeSupportExp(
         context: Context,
@@ -251,7 +248,6 @@ extern "C" {
         #[out] supported_ret: *mut Bool,
     );
 
-    #[id = 268]
     #[errors(InvalidDevice, InvalidContext)]
     fn urBindlessImagesGetImageUnsampledHandleSupportExp(
         context: Context,
@@ -262,7 +258,6 @@ extern "C" {
         #[out] supported_ret: *mut Bool,
     );
 
-    #[id = 269]
     #[errors(InvalidDevice, InvalidContext)]
     fn urBindlessImagesGetImageSampledHandleSupportExp(
         context: Context,
@@ -273,7 +268,7 @@ extern "C" {
         #[out] supported_ret: *mut Bool,
     );
 
-    #[id = 141]
+    /// Picks the image memory of a single level from a mipmap.
     #[errors(InvalidContext, InvalidValue)]
     fn urBindlessImagesMipmapGetLevelExp(
         context: Context,
@@ -283,7 +278,7 @@ extern "C" {
         #[out] image_mem_ret: *mut ExpImageMemNativeHandle,
     );
 
-    #[id = 142]
+    /// Gives back all the memory of a mipmap image.
     #[errors(InvalidContext, InvalidValue)]
     fn urBindlessImagesMipmapFreeExp(
         context: Context,
@@ -291,7 +286,7 @@ extern "C" {
         #[released] mem: ExpImageMemNativeHandle,
     );
 
-    #[id = 226]
+    /// Brings memory owned by another API into this context.
     #[errors(InvalidContext, InvalidValue, InvalidMemObject)]
     fn urBindlessImagesImportExternalMemoryExp(
         context: Context,
@@ -302,7 +297,7 @@ extern "C" {
         #[out] external_mem: *mut ExpExternalMem,
     );
 
-    #[id = 144]
+    /// Makes imported external memory usable as image memory.
     #[error(InvalidImageFormatDescriptor, image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type)]
     #[errors(InvalidContext, InvalidValue, InvalidImageSize, InvalidOperation, OutOfResources)]
     fn urBindlessImagesMapExternalArrayExp(
@@ -314,7 +309,7 @@ extern "C" {
         #[out] image_mem: *mut ExpImageMemNativeHandle,
     );
 
-    #[id = 245]
+    /// Makes imported external memory usable as a plain linear region.
     #[errors(InvalidContext, InvalidValue, InvalidImageSize, InvalidOperation, OutOfResources)]
     fn urBindlessImagesMapExternalLinearMemoryExp(
         context: Context,
@@ -325,7 +320,7 @@ extern "C" {
         #[out] ret_mem: *mut *mut c_void,
     );
 
-    #[id = 230]
+    /// Lets go of memory that was imported from another API.
     #[errors(InvalidContext, InvalidValue)]
     fn urBindlessImagesReleaseExternalMemoryExp(
         context: Context,
@@ -333,7 +328,7 @@ extern "C" {
         #[released] external_mem: ExpExternalMem,
     );
 
-    #[id = 271]
+    /// Frees a linear region that was mapped from external memory.
     #[errors(InvalidContext)]
     fn urBindlessImagesFreeMappedLinearMemoryExp(
         context: Context,
@@ -341,7 +336,6 @@ extern "C" {
         #[released] mem: *mut c_void,
     );
 
-    #[id = 288]
     #[errors(InvalidDevice, InvalidContext)]
     fn urBindlessImagesSupportsImportingHandleTypeExp(
         device: Device,
@@ -349,7 +343,7 @@ extern "C" {
         #[out] supported_ret: *mut Bool,
     );
 
-    #[id = 227]
+    /// Brings a semaphore owned by another API into this context.
     #[errors(InvalidContext, InvalidValue)]
     fn urBindlessImagesImportExternalSemaphoreExp(
         context: Context,
@@ -359,7 +353,7 @@ extern "C" {
         #[out] external_semaphore: *mut ExpExternalSemaphore,
     );
 
-    #[id = 147]
+    /// Lets go of a semaphore that was imported from another API.
     #[errors(InvalidContext, InvalidValue)]
     fn urBindlessImagesReleaseExternalSemaphoreExp(
         context: Context,
@@ -367,7 +361,7 @@ extern "C" {
         #[released] external_semaphore: ExpExternalSemaphore,
     );
 
-    #[id = 148]
+    /// Makes the queue hold until an imported external semaphore is signalled.
     #[errors(InvalidQueue, InvalidValue)]
     fn urBindlessImagesWaitExternalSemaphoreExp(
         queue: Queue,
@@ -379,7 +373,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 149]
+    /// Queues a signal to an imported external semaphore.
     #[errors(InvalidQueue, InvalidValue)]
     fn urBindlessImagesSignalExternalSemaphoreExp(
         queue: Queue,

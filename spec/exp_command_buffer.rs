@@ -99,7 +99,7 @@ type ExpCommandBufferNativeCommandFunction = fn(user_data: *mut c_void);
 
 #[table(CommandBufferExp, "CommandBufferExp")]
 extern "C" {
-    #[id = 113]
+    /// Makes an empty command buffer for a context and device.
     #[error(UnsupportedFeature, "an updatable buffer is asked of a device reporting no update capabilities")]
     #[errors(InvalidContext, InvalidDevice, OutOfHostMemory, OutOfResources)]
     fn urCommandBufferCreateExp(
@@ -109,19 +109,19 @@ extern "C" {
         #[out] command_buffer: *mut ExpCommandBuffer,
     );
 
-    #[id = 121]
+    /// Adds one reference to a command buffer so that it stays alive.
     #[errors(InvalidCommandBufferExp, OutOfResources, OutOfHostMemory)]
     fn urCommandBufferRetainExp(command_buffer: ExpCommandBuffer);
 
-    #[id = 122]
+    /// Drops one reference to a command buffer, freeing it at zero.
     #[errors(InvalidCommandBufferExp, OutOfResources, OutOfHostMemory)]
     fn urCommandBufferReleaseExp(#[released] command_buffer: ExpCommandBuffer);
 
-    #[id = 123]
+    /// Closes a command buffer to further recording so that it can run.
     #[errors(InvalidCommandBufferExp, InvalidOperation, OutOfHostMemory, OutOfResources)]
     fn urCommandBufferFinalizeExp(command_buffer: ExpCommandBuffer);
 
-    #[id = 125]
+    /// Records a kernel launch at the end of a command buffer.
     #[error(InvalidValue, kernel_alternatives == null && num_kernel_alternatives > 0)]
     #[error(InvalidValue, kernel_alternatives != null && num_kernel_alternatives == 0)]
     #[error(InvalidValue, "the main kernel is also listed among its alternatives")]
@@ -150,7 +150,6 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
-    #[id = 310]
     #[error(InvalidNullPointer, args == null && num_args > 0)]
     #[error(InvalidEnumeration, null != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type)]
     #[error(InvalidValue, kernel_alternatives == null && num_kernel_alternatives > 0)]
@@ -183,7 +182,7 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
-    #[id = 231]
+    /// Records a copy between USM pointers in a command buffer.
     #[error(InvalidSize, size == 0)]
     #[error(InvalidSize, "the byte count exceeds the source's or the destination's allocation")]
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list == null && num_sync_points_in_wait_list > 0)]
@@ -207,7 +206,7 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
-    #[id = 232]
+    /// Records filling USM memory with a pattern in a command buffer.
     #[error(InvalidSize, pattern_size == 0 || size == 0)]
     #[error(InvalidSize, pattern_size > size)]
     #[error(InvalidSize, size % pattern_size != 0)]
@@ -234,7 +233,7 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
-    #[id = 233]
+    /// Records a copy between two buffers in a command buffer.
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list == null && num_sync_points_in_wait_list > 0)]
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list != null && num_sync_points_in_wait_list == 0)]
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
@@ -258,7 +257,7 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
-    #[id = 234]
+    /// Records a write from host memory to a buffer in a command buffer.
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list == null && num_sync_points_in_wait_list > 0)]
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list != null && num_sync_points_in_wait_list == 0)]
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
@@ -281,7 +280,7 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
-    #[id = 235]
+    /// Records a read from a buffer to host memory in a command buffer.
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list == null && num_sync_points_in_wait_list > 0)]
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list != null && num_sync_points_in_wait_list == 0)]
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
@@ -304,7 +303,7 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
-    #[id = 236]
+    /// Records a rectangular copy between two buffers in a command buffer.
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list == null && num_sync_points_in_wait_list > 0)]
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list != null && num_sync_points_in_wait_list == 0)]
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
@@ -332,7 +331,7 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
-    #[id = 237]
+    /// Records a rectangular buffer write from host memory in a command buffer.
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list == null && num_sync_points_in_wait_list > 0)]
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list != null && num_sync_points_in_wait_list == 0)]
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
@@ -360,7 +359,7 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
-    #[id = 238]
+    /// Records a rectangular buffer read to host memory in a command buffer.
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list == null && num_sync_points_in_wait_list > 0)]
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list != null && num_sync_points_in_wait_list == 0)]
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
@@ -388,7 +387,7 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
-    #[id = 239]
+    /// Records filling a buffer with a pattern in a command buffer.
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list == null && num_sync_points_in_wait_list > 0)]
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list != null && num_sync_points_in_wait_list == 0)]
     #[error(InvalidSize, "the offset plus size runs past the buffer's end")]
@@ -413,7 +412,7 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
-    #[id = 240]
+    /// Records a prefetch of USM memory in a command buffer.
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list == null && num_sync_points_in_wait_list > 0)]
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list != null && num_sync_points_in_wait_list == 0)]
     #[error(InvalidSize, size == 0)]
@@ -437,7 +436,7 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
-    #[id = 241]
+    /// Records a usage hint for a USM region in a command buffer.
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list == null && num_sync_points_in_wait_list > 0)]
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list != null && num_sync_points_in_wait_list == 0)]
     #[error(InvalidSize, size == 0)]
@@ -461,7 +460,7 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
-    #[id = 263]
+    /// Records backend commands that a caller's function adds to a command buffer.
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list == null && num_sync_points_in_wait_list > 0)]
     #[error(InvalidCommandBufferSyncPointWaitListExp, sync_point_wait_list != null && num_sync_points_in_wait_list == 0)]
     #[errors(InvalidCommandBufferExp, InvalidCommandBufferSyncPointExp, InvalidMemObject, OutOfHostMemory, OutOfResources)]
@@ -475,7 +474,7 @@ extern "C" {
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
     );
 
-    #[id = 220]
+    /// Changes kernel launches already recorded in a finalized command buffer.
     #[error(InvalidNullHandle, null == update_kernel_launch.hCommand)]
     #[error(InvalidSize, num_kernel_updates == 0)]
     #[error(UnsupportedFeature, "new kernel arguments are given but the device cannot update arguments")]
@@ -498,7 +497,7 @@ extern "C" {
         #[list(num_kernel_updates)] update_kernel_launch: *const ExpCommandBufferUpdateKernelLaunchDesc,
     );
 
-    #[id = 243]
+    /// Swaps in a fresh signal event for a recorded command.
     #[error(UnsupportedFeature, "the command's device cannot update events in a command buffer")]
     #[error(InvalidOperation, "the command's buffer was not created as updatable")]
     #[error(InvalidOperation, "the command's buffer has not yet been finalized")]
@@ -506,7 +505,7 @@ extern "C" {
     #[errors(InvalidCommandBufferCommandHandleExp, InvalidValue, OutOfHostMemory, OutOfResources)]
     fn urCommandBufferUpdateSignalEventExp(command: ExpCommandBufferCommand, #[out] signal_event: *mut Event);
 
-    #[id = 244]
+    /// Replaces the events that a recorded command waits on.
     #[error(UnsupportedFeature, "the command's device cannot update events in a command buffer")]
     #[error(InvalidOperation, "the command's buffer was not created as updatable")]
     #[error(InvalidOperation, "the command's buffer has not yet been finalized")]
@@ -521,7 +520,7 @@ extern "C" {
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
     );
 
-    #[id = 221]
+    /// Answers one property query about a command buffer.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -536,7 +535,7 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 264]
+    /// Gives the backend's own handle for a command buffer.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urCommandBufferGetNativeHandleExp(
         command_buffer: ExpCommandBuffer,

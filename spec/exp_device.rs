@@ -2,7 +2,7 @@
 
 #[table(DeviceExp, "DeviceExp")]
 extern "C" {
-    #[id = 293]
+    /// Blocks until all work submitted to the device has finished.
     #[blocks]
     #[errors(InvalidDevice)]
     fn urDeviceWaitExp(device: Device);

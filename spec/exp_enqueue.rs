@@ -85,7 +85,7 @@ type ExpEnqueueNativeCommandFunction = fn(queue: Queue, user_data: *mut c_void);
 
 #[table(EnqueueExp, "EnqueueExp")]
 extern "C" {
-    #[id = 295]
+    /// Queues a kernel launch and passes its arguments in the same call.
     #[error(InvalidNullPointer, args == null && num_args > 0)]
     #[error(InvalidEnumeration, null != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type)]
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
@@ -111,7 +111,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 250]
+    /// Queues an allocation of device USM memory.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -127,7 +127,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 251]
+    /// Queues an allocation of shared USM memory.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -143,7 +143,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 252]
+    /// Queues an allocation of host USM memory.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -159,7 +159,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 253]
+    /// Queues the freeing of a USM allocation.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -173,7 +173,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 223]
+    /// Queues a command that notes the device time when it runs.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     fn urEnqueueTimestampRecordingExp(
@@ -184,7 +184,7 @@ extern "C" {
         #[inout] event: *mut Event,
     );
 
-    #[id = 242]
+    /// Queues a finalized command buffer for execution.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -197,7 +197,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 309]
+    /// Queues a host function to run in order with device work.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
@@ -212,7 +212,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 228]
+    /// Queues backend work through a function that the caller supplies.
     #[errors(InvalidEventWaitList)]
     fn urEnqueueNativeCommandExp(
         queue: Queue,
@@ -226,7 +226,7 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    #[id = 308]
+    /// Queues an instantiated graph for execution.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]

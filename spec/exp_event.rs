@@ -17,7 +17,7 @@ struct ExpEventDesc {
 
 #[table(EventExp, "EventExp")]
 extern "C" {
-    #[id = 322]
+    /// Makes a reusable event that belongs to no command yet.
     #[error(UnsupportedFeature, "profiling is requested but the platform cannot profile single events")]
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urEventCreateExp(

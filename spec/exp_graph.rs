@@ -13,59 +13,54 @@ type ExpGraphDestructionCallback = fn(user_data: *mut c_void);
 
 #[table(QueueExp, "QueueExp")]
 extern "C" {
-    #[id = 297]
     fn urQueueBeginGraphCaptureExp(queue: Queue);
 
-    #[id = 298]
     fn urQueueBeginCaptureIntoGraphExp(queue: Queue, graph: ExpGraph);
 
-    #[id = 299]
     fn urQueueEndGraphCaptureExp(queue: Queue, #[out] graph: *mut ExpGraph);
 
-    #[id = 304]
     fn urQueueIsGraphCaptureEnabledExp(queue: Queue, #[out] result: *mut bool);
 
-    #[id = 314]
     #[error(InvalidOperation, "the queue is not currently recording a graph")]
     fn urQueueGetGraphExp(queue: Queue, #[out] graph: *mut ExpGraph);
 }
 
 #[table(GraphExp, "GraphExp")]
 extern "C" {
-    #[id = 296]
+    /// Makes an empty graph that can capture queue commands.
     fn urGraphCreateExp(context: Context, #[out] graph: *mut ExpGraph);
 
-    #[id = 307]
+    /// Turns a captured graph into one that can be executed.
     fn urGraphInstantiateGraphExp(graph: ExpGraph, #[out] exec_graph: *mut ExpExecutableGraph);
 
-    #[id = 302]
+    /// Destroys a graph and frees what it holds.
     fn urGraphDestroyExp(graph: ExpGraph);
 
-    #[id = 303]
+    /// Destroys a graph that was instantiated for execution.
     fn urGraphExecutableGraphDestroyExp(executable_graph: ExpExecutableGraph);
 
-    #[id = 305]
+    /// Tells whether a graph holds no commands.
     #[errors(InvalidGraph)]
     fn urGraphIsEmptyExp(graph: ExpGraph, #[out] result: *mut bool);
 
-    #[id = 326]
+    /// Gives the number that identifies a graph within the process.
     fn urGraphGetIdExp(graph: ExpGraph, #[out] graph_id: *mut u64);
 
-    #[id = 315]
+    /// Registers a function to call when a graph is destroyed.
     fn urGraphSetDestructionCallbackExp(
         graph: ExpGraph,
         callback: ExpGraphDestructionCallback,
         #[optional] user_data: *mut c_void,
     );
 
-    #[id = 306]
+    /// Writes a graph's contents to a file for inspection.
     fn urGraphDumpContentsExp(graph: ExpGraph, file_path: *const c_char);
 
-    #[id = 320]
+    /// Gives the backend's own handle for a graph.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urGraphGetNativeHandleExp(graph: ExpGraph, #[out] native_graph: *mut NativeHandle);
 
-    #[id = 321]
+    /// Gives the backend's own handle for an executable graph.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urGraphExecutableGraphGetNativeHandleExp(
         executable_graph: ExpExecutableGraph,

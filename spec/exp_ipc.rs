@@ -2,7 +2,7 @@
 
 #[table(IpcExp, "IPCExp")]
 extern "C" {
-    #[id = 289]
+    /// Gets handle data for sharing USM memory with other processes.
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urIPCGetMemHandleExp(
         context: Context,
@@ -11,11 +11,11 @@ extern "C" {
         #[out] ipc_mem_handle_data_size_ret: *mut usize,
     );
 
-    #[id = 290]
+    /// Hands back the data obtained for sharing USM memory.
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urIPCPutMemHandleExp(context: Context, ipc_mem_handle_data: *mut c_void);
 
-    #[id = 291]
+    /// Opens USM memory that another process has shared.
     #[error(InvalidValue, "the data size given differs from a memory IPC handle's")]
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urIPCOpenMemHandleExp(
@@ -26,11 +26,11 @@ extern "C" {
         #[out] mem: *mut *mut c_void,
     );
 
-    #[id = 292]
+    /// Closes memory that was opened from another process's handle.
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urIPCCloseMemHandleExp(context: Context, mem: *mut c_void);
 
-    #[id = 316]
+    /// Gets handle data for sharing physical memory with other processes.
     #[error(InvalidArgument, "the physical memory was not created as shareable between processes")]
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urIPCGetPhysMemHandleExp(
@@ -40,11 +40,11 @@ extern "C" {
         #[out] ipc_phys_mem_handle_data_size_ret: *mut usize,
     );
 
-    #[id = 317]
+    /// Hands back the data obtained for sharing physical memory.
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urIPCPutPhysMemHandleExp(context: Context, ipc_phys_mem_handle_data: *const c_void);
 
-    #[id = 318]
+    /// Opens physical memory that another process has shared.
     #[error(InvalidValue, "the data size given differs from a physical-memory IPC handle's")]
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urIPCOpenPhysMemHandleExp(
@@ -55,11 +55,11 @@ extern "C" {
         #[out] phys_mem: *mut PhysicalMem,
     );
 
-    #[id = 319]
+    /// Closes physical memory that was opened from another process's handle.
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urIPCClosePhysMemHandleExp(context: Context, phys_mem: PhysicalMem);
 
-    #[id = 323]
+    /// Gets handle data for sharing an event with other processes.
     #[error(InvalidEvent, "the event was not created as shareable between processes")]
     #[error(InvalidEvent, "the event itself came from opening another process's handle")]
     #[error(UnsupportedFeature, "the event records profiling data or timestamps")]
@@ -71,11 +71,11 @@ extern "C" {
         #[out] ipc_event_handle_data_size_ret: *mut usize,
     );
 
-    #[id = 324]
+    /// Hands back the data obtained for sharing an event.
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urIPCPutEventHandleExp(context: Context, ipc_event_handle_data: *mut c_void);
 
-    #[id = 325]
+    /// Opens an event that another process has shared.
     #[error(InvalidValue, "the data size given differs from an event IPC handle's")]
     #[error(UnsupportedFeature, "some device in the context reports no support for sharing events between processes")]
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]

@@ -2,7 +2,7 @@
 
 #[table(MemoryExportExp, "MemoryExportExp")]
 extern "C" {
-    #[id = 285]
+    /// Allocates device memory that other APIs can be given.
     #[error(UnsupportedAlignment, alignment != 0 && ((alignment & (alignment-1)) != 0))]
     #[error(InvalidValue, "the alignment is larger than the device's biggest data type")]
     #[error(InvalidUsmSize, size == 0)]
@@ -17,11 +17,11 @@ extern "C" {
         #[out] mem: *mut *mut c_void,
     );
 
-    #[id = 286]
+    /// Frees memory that was allocated for export.
     #[errors(InvalidContext, InvalidDevice, InvalidValue, OutOfHostMemory, OutOfDeviceMemory)]
     fn urMemoryExportFreeExportableMemoryExp(context: Context, device: Device, #[released] mem: *mut c_void);
 
-    #[id = 287]
+    /// Gets an operating-system handle for exportable memory.
     #[error(InvalidNullPointer, null == mem_handle_ret || null == mem)]
     #[errors(InvalidContext, InvalidDevice, OutOfHostMemory, OutOfDeviceMemory)]
     fn urMemoryExportExportMemoryHandleExp(

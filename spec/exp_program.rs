@@ -8,14 +8,12 @@ enum ExpProgramFlag {
 
 #[table(ProgramExp, "ProgramExp")]
 extern "C" {
-    #[id = 294]
     #[error(InvalidProgram, "one of the listed programs is not a real program")]
     #[error(InvalidSize, count == 0)]
     #[error(ProgramLinkFailure, "linking the programs fails")]
     #[error(UnsupportedFeature, "the adapter has no way of doing this")]
     fn urProgramDynamicLinkExp(context: Context, count: u32, #[list(count)] programs: *const Program);
 
-    #[id = 197]
     #[error(InvalidProgram, "the handle given for the program is not a real program")]
     #[error(ProgramBuildFailure, "building the program fails")]
     fn urProgramBuildExp(
@@ -26,7 +24,6 @@ extern "C" {
         #[optional] options: *const c_char,
     );
 
-    #[id = 198]
     #[error(InvalidProgram, "the handle given for the program is not a real program")]
     #[error(ProgramBuildFailure, "compiling the program fails")]
     fn urProgramCompileExp(
@@ -37,7 +34,6 @@ extern "C" {
         #[optional] options: *const c_char,
     );
 
-    #[id = 199]
     #[error(InvalidProgram, "one of the listed programs is not a real program")]
     #[error(InvalidSize, count == 0)]
     #[error(ProgramLinkFailure, "linking the programs fails")]

@@ -9,13 +9,10 @@ enum ExpPeerInfo {
 
 #[table(UsmP2pExp, "UsmP2PExp")]
 extern "C" {
-    #[id = 165]
     fn urUsmP2PEnablePeerAccessExp(command_device: Device, peer_device: Device);
 
-    #[id = 166]
     fn urUsmP2PDisablePeerAccessExp(command_device: Device, peer_device: Device);
 
-    #[id = 167]
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]

@@ -109,11 +109,11 @@ struct KernelNativeProperties {
 
 #[table(Kernel, "Kernel")]
 extern "C" {
-    #[id = 48]
+    /// Makes a kernel object for a named function of a program.
     #[error(InvalidKernelName, "the program holds no kernel of that name")]
     fn urKernelCreate(program: Program, kernel_name: *const c_char, #[out] kernel: *mut Kernel);
 
-    #[id = 51]
+    /// Answers one property query about a kernel.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -128,7 +128,7 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 52]
+    /// Answers one work-group query about a kernel on a device.
     fn urKernelGetGroupInfo(
         kernel: Kernel,
         device: Device,
@@ -138,7 +138,7 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 53]
+    /// Answers one sub-group query about a kernel on a device.
     fn urKernelGetSubGroupInfo(
         kernel: Kernel,
         device: Device,
@@ -148,17 +148,17 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 54]
+    /// Adds one reference to a kernel so that it stays alive.
     fn urKernelRetain(kernel: Kernel);
 
-    #[id = 55]
+    /// Drops one reference to a kernel, freeing it at zero.
     fn urKernelRelease(#[released] kernel: Kernel);
 
-    #[id = 61]
+    /// Gives the backend's own handle for a kernel.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urKernelGetNativeHandle(kernel: Kernel, #[out] native_kernel: *mut NativeHandle);
 
-    #[id = 62]
+    /// Wraps a backend's own kernel in a runtime kernel.
     #[error(InvalidNullHandle, "no program is given although the implementation needs one")]
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urKernelCreateWithNativeHandle(
@@ -169,7 +169,7 @@ extern "C" {
         #[out] kernel: *mut Kernel,
     );
 
-    #[id = 225]
+    /// Proposes a work-group size for a given global range.
     #[errors(UnsupportedFeature)]
     fn urKernelGetSuggestedLocalWorkSize(
         kernel: Kernel,
@@ -180,7 +180,7 @@ extern "C" {
         #[out] suggested_local_work_size: *mut usize,
     );
 
-    #[id = 311]
+    /// Proposes a work-group size, with the kernel arguments passed along.
     #[error(InvalidNullPointer, args == null && num_args > 0)]
     #[error(InvalidEnumeration, null != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type)]
     #[errors(UnsupportedFeature)]
@@ -195,7 +195,7 @@ extern "C" {
         #[out] suggested_local_work_size: *mut usize,
     );
 
-    #[id = 57]
+    /// Sets one execution option on a kernel, such as indirect memory access.
     fn urKernelSetExecInfo(
         kernel: Kernel,
         prop_name: KernelExecInfo,
@@ -204,7 +204,7 @@ extern "C" {
         #[answer(prop_name, prop_size)] prop_value: *const c_void,
     );
 
-    #[id = 60]
+    /// Sets the values of a kernel's specialization constants.
     #[error(InvalidSize, count == 0)]
     #[error(UnsupportedFeature, "the device reports that kernels cannot take specialization constants")]
     #[error(InvalidValue, "a specialization constant's size differs from the size the module declares")]
@@ -216,7 +216,7 @@ extern "C" {
         spec_constants: *const SpecializationConstantInfo,
     );
 
-    #[id = 272]
+    /// Proposes the largest group count for a cooperative launch.
     #[error(UnsupportedFeature, "the device does not offer cooperative kernel launches")]
     #[error(InvalidWorkDimension, work_dim < 1 || work_dim > 3)]
     #[errors(InvalidKernel)]

@@ -30,16 +30,16 @@ type CodeLocationCallback = fn(user_data: *mut c_void) -> CodeLocation;
 
 #[loader]
 extern "C" {
-    #[id = 172]
+    /// Makes a configuration object to hand to the loader.
     fn urLoaderConfigCreate(#[out] loader_config: *mut LoaderConfig);
 
-    #[id = 174]
+    /// Adds one reference to a loader configuration so that it stays alive.
     fn urLoaderConfigRetain(loader_config: LoaderConfig);
 
-    #[id = 173]
+    /// Drops one reference to a loader configuration, freeing it at zero.
     fn urLoaderConfigRelease(#[released] loader_config: LoaderConfig);
 
-    #[id = 175]
+    /// Answers one property query about a loader configuration.
     #[error(UnsupportedEnumeration, "the loader does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -54,29 +54,29 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 176]
+    /// Turns on a named layer in the loader configuration.
     #[error(LayerNotPresent, "the loader finds no layer of that name")]
     fn urLoaderConfigEnableLayer(loader_config: LoaderConfig, layer_name: *const c_char);
 
-    #[id = 200]
+    /// Registers a function that tells the tracing layer the source location.
     fn urLoaderConfigSetCodeLocationCallback(
         loader_config: LoaderConfig,
         codeloc: CodeLocationCallback,
         #[inout] #[optional] user_data: *mut c_void,
     );
 
-    #[id = 229]
+    /// Switches mocking on or off, so that the loader uses the mock adapter.
     fn urLoaderConfigSetMockingEnabled(loader_config: LoaderConfig, enable: Bool);
 
-    #[id = 201]
+    /// Starts the loader and must come before other calls.
     #[errors(OutOfHostMemory)]
     fn urLoaderInit(device_flags: DeviceInitFlags, #[optional] loader_config: LoaderConfig);
 
-    #[id = 202]
+    /// Shuts the loader down and frees its resources.
     #[errors(OutOfHostMemory)]
     fn urLoaderTearDown();
 
-    #[id = 217]
+    /// Lists a platform's devices that pass the environment's selector filter.
     #[errors(InvalidValue)]
     fn urDeviceGetSelected(
         platform: Platform,

@@ -160,7 +160,7 @@ struct MemNativeProperties {
 
 #[table(Mem, "Mem")]
 extern "C" {
-    #[id = 63]
+    /// Makes an image of a given format and shape in a context.
     #[error(InvalidImageFormatDescriptor, image_desc && UR_STRUCTURE_TYPE_IMAGE_DESC != image_desc.stype)]
     #[error(InvalidImageFormatDescriptor, image_desc && UR_MEM_TYPE_IMAGE1D_ARRAY < image_desc.r#type)]
     #[error(InvalidImageFormatDescriptor, image_desc && image_desc.numMipLevel != 0)]
@@ -180,7 +180,7 @@ extern "C" {
         #[out] mem: *mut Mem,
     );
 
-    #[id = 64]
+    /// Makes a memory buffer of a given size in a context.
     #[error(InvalidBufferSize, size == 0)]
     #[error(InvalidHostPtr, properties == null && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) != 0)]
     #[error(InvalidHostPtr, properties != null && properties.pHost == null && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) != 0)]
@@ -194,15 +194,15 @@ extern "C" {
         #[out] buffer: *mut Mem,
     );
 
-    #[id = 65]
+    /// Adds one reference to a memory object so that it stays alive.
     #[errors(InvalidMemObject, OutOfHostMemory, OutOfResources)]
     fn urMemRetain(mem: Mem);
 
-    #[id = 66]
+    /// Drops one reference to a memory object, freeing it at zero.
     #[errors(InvalidMemObject, OutOfHostMemory)]
     fn urMemRelease(#[released] mem: Mem);
 
-    #[id = 67]
+    /// Makes a sub-buffer that covers part of a buffer.
     #[error(InvalidBufferSize, region && region.size == 0)]
     #[error(InvalidBufferSize, "the region ends past the end of the buffer's allocation")]
     #[errors(InvalidMemObject, ObjectAllocationFailure, InvalidValue, InvalidHostPtr, OutOfHostMemory, OutOfResources)]
@@ -214,12 +214,12 @@ extern "C" {
         #[out] mem: *mut Mem,
     );
 
-    #[id = 68]
+    /// Gives the backend's own handle for a memory object.
     #[error(InvalidNullHandle, "no device is given although the implementation needs one")]
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urMemGetNativeHandle(mem: Mem, #[optional] device: Device, #[out] native_mem: *mut NativeHandle);
 
-    #[id = 115]
+    /// Wraps a backend's own buffer in a runtime buffer.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urMemBufferCreateWithNativeHandle(
         native_mem: NativeHandle,
@@ -228,7 +228,7 @@ extern "C" {
         #[out] mem: *mut Mem,
     );
 
-    #[id = 116]
+    /// Wraps a backend's own image in a runtime image.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urMemImageCreateWithNativeHandle(
         native_mem: NativeHandle,
@@ -239,7 +239,7 @@ extern "C" {
         #[out] mem: *mut Mem,
     );
 
-    #[id = 70]
+    /// Answers one property query about a memory object.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -254,7 +254,7 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 71]
+    /// Answers one property query about an image.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]

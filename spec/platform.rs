@@ -42,7 +42,6 @@ struct PlatformNativeProperties {
 
 #[table(Platform, "Platform")]
 extern "C" {
-    #[id = 72]
     #[error(InvalidSize, num_entries == 0 && platforms != null)]
     #[error(InvalidValue, num_platforms == null && platforms == null)]
     fn urPlatformGet(
@@ -52,7 +51,6 @@ extern "C" {
         #[out] #[optional] num_platforms: *mut u32,
     );
 
-    #[id = 73]
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -67,11 +65,9 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 75]
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urPlatformGetNativeHandle(platform: Platform, #[out] native_platform: *mut NativeHandle);
 
-    #[id = 76]
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urPlatformCreateWithNativeHandle(
         native_platform: NativeHandle,
@@ -80,10 +76,8 @@ extern "C" {
         #[out] platform: *mut Platform,
     );
 
-    #[id = 74]
     fn urPlatformGetApiVersion(platform: Platform, #[out] version: *mut ApiVersion);
 
-    #[id = 114]
     #[error(InvalidValue, "the frontend option is not a recognised one")]
     fn urPlatformGetBackendOption(
         platform: Platform,

@@ -94,7 +94,6 @@ struct ProgramNativeProperties {
 
 #[table(Program, "Program")]
 extern "C" {
-    #[id = 78]
     #[error(InvalidNullPointer, null != properties && properties.count > 0 && null == properties.pMetadatas)]
     #[error(InvalidSize, null != properties && null != properties.pMetadatas && properties.count == 0)]
     #[error(InvalidSize, length == 0)]
@@ -108,7 +107,6 @@ extern "C" {
         #[out] program: *mut Program,
     );
 
-    #[id = 79]
     #[error(InvalidNullPointer, null != properties && properties.count > 0 && null == properties.pMetadatas)]
     #[error(InvalidSize, null != properties && null != properties.pMetadatas && properties.count == 0)]
     #[error(InvalidSize, num_devices == 0)]
@@ -123,17 +121,14 @@ extern "C" {
         #[out] program: *mut Program,
     );
 
-    #[id = 80]
     #[error(InvalidProgram, "the handle given for the program is not a real program")]
     #[error(ProgramBuildFailure, "building the program fails")]
     fn urProgramBuild(context: Context, program: Program, #[optional] options: *const c_char);
 
-    #[id = 81]
     #[error(InvalidProgram, "the handle given for the program is not a real program")]
     #[error(ProgramBuildFailure, "compiling the program fails")]
     fn urProgramCompile(context: Context, #[inout] program: Program, #[optional] options: *const c_char);
 
-    #[id = 82]
     #[error(InvalidProgram, "one of the listed programs is not a real program")]
     #[error(InvalidSize, count == 0)]
     #[error(ProgramLinkFailure, "linking the programs fails")]
@@ -145,13 +140,10 @@ extern "C" {
         #[out] program: *mut Program,
     );
 
-    #[id = 83]
     fn urProgramRetain(program: Program);
 
-    #[id = 84]
     fn urProgramRelease(#[released] program: Program);
 
-    #[id = 85]
     #[error(InvalidKernelName, "the program holds no function of that name")]
     #[error(FunctionAddressNotAvailable, "the function is found but its address cannot be obtained")]
     #[error(UnsupportedFeature, "the backend cannot look up function pointers")]
@@ -162,7 +154,6 @@ extern "C" {
         #[out] function_pointer: *mut *mut c_void,
     );
 
-    #[id = 216]
     #[error(InvalidValue, "the program has no variable of that name")]
     fn urProgramGetGlobalVariablePointer(
         device: Device,
@@ -172,7 +163,6 @@ extern "C" {
         #[out] global_variable_pointer_ret: *mut *mut c_void,
     );
 
-    #[id = 86]
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -187,7 +177,6 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 87]
     fn urProgramGetBuildInfo(
         program: Program,
         device: Device,
@@ -197,7 +186,6 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 88]
     #[error(InvalidSize, count == 0)]
     #[error(UnsupportedFeature, "the device reports that programs cannot take specialization constants")]
     #[error(InvalidValue, "a specialization constant's size differs from the size the module declares")]
@@ -209,11 +197,9 @@ extern "C" {
         #[list(count)] spec_constants: *const SpecializationConstantInfo,
     );
 
-    #[id = 89]
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urProgramGetNativeHandle(program: Program, #[out] native_program: *mut NativeHandle);
 
-    #[id = 90]
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urProgramCreateWithNativeHandle(
         native_program: NativeHandle,

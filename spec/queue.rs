@@ -64,7 +64,6 @@ struct QueueNativeProperties {
 
 #[table(Queue, "Queue")]
 extern "C" {
-    #[id = 91]
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -79,7 +78,6 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 92]
     #[error(InvalidQueueProperties, properties != null && properties.flags & UR_QUEUE_FLAG_PRIORITY_HIGH && properties.flags & UR_QUEUE_FLAG_PRIORITY_LOW)]
     #[error(InvalidQueueProperties, properties != null && properties.flags & UR_QUEUE_FLAG_SUBMISSION_BATCHED && properties.flags & UR_QUEUE_FLAG_SUBMISSION_IMMEDIATE)]
     #[errors(InvalidContext, InvalidDevice, OutOfHostMemory, OutOfResources)]
@@ -90,15 +88,12 @@ extern "C" {
         #[out] queue: *mut Queue,
     );
 
-    #[id = 93]
     #[errors(InvalidQueue, OutOfHostMemory, OutOfResources)]
     fn urQueueRetain(queue: Queue);
 
-    #[id = 94]
     #[errors(InvalidQueue, OutOfHostMemory, OutOfResources)]
     fn urQueueRelease(#[released] queue: Queue);
 
-    #[id = 95]
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urQueueGetNativeHandle(
         queue: Queue,
@@ -106,7 +101,6 @@ extern "C" {
         #[out] native_queue: *mut NativeHandle,
     );
 
-    #[id = 96]
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urQueueCreateWithNativeHandle(
         native_queue: NativeHandle,
@@ -116,12 +110,10 @@ extern "C" {
         #[out] queue: *mut Queue,
     );
 
-    #[id = 97]
     #[blocks]
     #[errors(InvalidQueue, OutOfHostMemory)]
     fn urQueueFinish(queue: Queue);
 
-    #[id = 98]
     #[errors(InvalidQueue, OutOfHostMemory)]
     fn urQueueFlush(queue: Queue);
 }

@@ -47,24 +47,20 @@ struct SamplerNativeProperties {
 
 #[table(Sampler, "Sampler")]
 extern "C" {
-    #[id = 101]
     #[error(InvalidEnumeration, UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < desc.addressingMode)]
     #[error(InvalidEnumeration, UR_SAMPLER_FILTER_MODE_LINEAR < desc.filterMode)]
     #[error(UnsupportedFeature, "the device reports no image support")]
     #[errors(InvalidContext, InvalidValue, InvalidOperation, OutOfHostMemory, OutOfResources)]
     fn urSamplerCreate(context: Context, desc: *const SamplerDesc, #[out] sampler: *mut Sampler);
 
-    #[id = 102]
     #[error(UnsupportedFeature, "the device reports no image support")]
     #[errors(InvalidSampler, OutOfHostMemory, OutOfResources)]
     fn urSamplerRetain(sampler: Sampler);
 
-    #[id = 103]
     #[error(UnsupportedFeature, "the device reports no image support")]
     #[errors(InvalidSampler, OutOfHostMemory, OutOfResources)]
     fn urSamplerRelease(#[released] sampler: Sampler);
 
-    #[id = 104]
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -80,11 +76,9 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 105]
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urSamplerGetNativeHandle(sampler: Sampler, #[out] native_sampler: *mut NativeHandle);
 
-    #[id = 106]
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urSamplerCreateWithNativeHandle(
         native_sampler: NativeHandle,

@@ -133,7 +133,6 @@ enum UsmPoolInfo {
 
 #[table(Usm, "USM")]
 extern "C" {
-    #[id = 107]
     #[error(InvalidOperation, "the device reports no support for host USM allocations")]
     #[error(InvalidValue, usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align-1)) != 0))]
     #[error(InvalidValue, "the alignment exceeds the largest data type of any context device")]
@@ -149,7 +148,6 @@ extern "C" {
         #[out] mem: *mut *mut c_void,
     );
 
-    #[id = 108]
     #[error(InvalidOperation, "the device reports no support for host USM allocations")]
     #[error(InvalidValue, usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align-1)) != 0))]
     #[error(InvalidValue, "the alignment exceeds the device's largest data type")]
@@ -166,7 +164,6 @@ extern "C" {
         #[out] mem: *mut *mut c_void,
     );
 
-    #[id = 109]
     #[error(InvalidValue, usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align-1)) != 0))]
     #[error(InvalidValue, "the alignment exceeds the device's largest data type")]
     #[error(InvalidUsmSize, size == 0)]
@@ -183,11 +180,9 @@ extern "C" {
         #[out] mem: *mut *mut c_void,
     );
 
-    #[id = 110]
     #[errors(InvalidMemObject, OutOfHostMemory)]
     fn urUSMFree(context: Context, mem: *mut c_void);
 
-    #[id = 111]
     #[errors(InvalidContext, InvalidValue, InvalidMemObject, OutOfHostMemory)]
     fn urUSMGetMemAllocInfo(
         context: Context,
@@ -198,20 +193,16 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 112]
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue, OutOfHostMemory)]
     fn urUSMPoolCreate(context: Context, pool_desc: *mut UsmPoolDesc, #[out] pool: *mut UsmPool);
 
-    #[id = 118]
     #[errors(UnsupportedFeature)]
     fn urUSMPoolRetain(pool: UsmPool);
 
-    #[id = 119]
     #[errors(UnsupportedFeature)]
     fn urUSMPoolRelease(#[released] pool: UsmPool);
 
-    #[id = 120]
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]

@@ -47,7 +47,7 @@ enum PhysicalMemInfo {
 
 #[table(PhysicalMem, "PhysicalMem")]
 extern "C" {
-    #[id = 160]
+    /// Reserves physical device memory for mapping into virtual ranges.
     #[error(InvalidSize, "the size is not a whole number of minimum virtual-memory granules")]
     fn urPhysicalMemCreate(
         context: Context,
@@ -57,13 +57,13 @@ extern "C" {
         #[out] physical_mem: *mut PhysicalMem,
     );
 
-    #[id = 161]
+    /// Adds one reference to physical memory so that it stays alive.
     fn urPhysicalMemRetain(physical_mem: PhysicalMem);
 
-    #[id = 162]
+    /// Drops one reference to physical memory, freeing it at zero.
     fn urPhysicalMemRelease(#[released] physical_mem: PhysicalMem);
 
-    #[id = 249]
+    /// Answers one property query about a physical memory object.
     fn urPhysicalMemGetInfo(
         physical_mem: PhysicalMem,
         prop_name: PhysicalMemInfo,
@@ -75,7 +75,6 @@ extern "C" {
 
 #[table(VirtualMem, "VirtualMem")]
 extern "C" {
-    #[id = 153]
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -92,7 +91,6 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
-    #[id = 154]
     fn urVirtualMemReserve(
         context: Context,
         #[optional] start: *const c_void,
@@ -100,10 +98,8 @@ extern "C" {
         #[out] start_ret: *mut *mut c_void,
     );
 
-    #[id = 155]
     fn urVirtualMemFree(context: Context, start: *const c_void, size: usize);
 
-    #[id = 156]
     fn urVirtualMemMap(
         context: Context,
         start: *const c_void,
@@ -113,10 +109,8 @@ extern "C" {
         flags: VirtualMemAccessFlags,
     );
 
-    #[id = 157]
     fn urVirtualMemUnmap(context: Context, start: *const c_void, size: usize);
 
-    #[id = 158]
     fn urVirtualMemSetAccess(
         context: Context,
         start: *const c_void,
@@ -124,7 +118,6 @@ extern "C" {
         flags: VirtualMemAccessFlags,
     );
 
-    #[id = 159]
     fn urVirtualMemGetInfo(
         context: Context,
         start: *const c_void,

@@ -2338,16 +2338,20 @@ struct ur_physical_mem_properties_t {
 
 
 /* Entry points. */
+/** Makes a configuration object to hand to the loader. */
 UR_APIEXPORT ur_result_t UR_APICALL urLoaderConfigCreate(
     /* out */ ur_loader_config_handle_t *phLoaderConfig);
 
+/** Adds one reference to a loader configuration so that it stays alive. */
 UR_APIEXPORT ur_result_t UR_APICALL urLoaderConfigRetain(
     ur_loader_config_handle_t hLoaderConfig);
 
+/** Drops one reference to a loader configuration, freeing it at zero. */
 UR_APIEXPORT ur_result_t UR_APICALL urLoaderConfigRelease(
     ur_loader_config_handle_t hLoaderConfig);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the loader does not know the property asked for.
+/** Answers one property query about a loader configuration.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the loader does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -2360,29 +2364,35 @@ UR_APIEXPORT ur_result_t UR_APICALL urLoaderConfigGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_LAYER_NOT_PRESENT: the loader finds no layer of that name. */
+/** Turns on a named layer in the loader configuration.
+ *  UR_RESULT_ERROR_LAYER_NOT_PRESENT: the loader finds no layer of that name. */
 UR_APIEXPORT ur_result_t UR_APICALL urLoaderConfigEnableLayer(
     ur_loader_config_handle_t hLoaderConfig,
     const char *pLayerName);
 
+/** Registers a function that tells the tracing layer the source location. */
 UR_APIEXPORT ur_result_t UR_APICALL urLoaderConfigSetCodeLocationCallback(
     ur_loader_config_handle_t hLoaderConfig,
     ur_code_location_callback_t pfnCodeloc,
     /* in and out, optional */ void *pUserData);
 
+/** Switches mocking on or off, so that the loader uses the mock adapter. */
 UR_APIEXPORT ur_result_t UR_APICALL urLoaderConfigSetMockingEnabled(
     ur_loader_config_handle_t hLoaderConfig,
     ur_bool_t enable);
 
-/** Also UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Starts the loader and must come before other calls.
+ *  Errors: UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urLoaderInit(
     ur_device_init_flags_t device_flags,
     /* optional */ ur_loader_config_handle_t hLoaderConfig);
 
-/** Also UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Shuts the loader down and frees its resources.
+ *  Errors: UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urLoaderTearDown(void);
 
-/** Also UR_RESULT_ERROR_INVALID_VALUE. */
+/** Lists a platform's devices that pass the environment's selector filter.
+ *  Errors: UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urDeviceGetSelected(
     ur_platform_handle_t hPlatform,
     ur_device_type_t DeviceType,
@@ -2390,24 +2400,29 @@ UR_APIEXPORT ur_result_t UR_APICALL urDeviceGetSelected(
     /* out, optional */ ur_device_handle_t *phDevices,
     /* out, optional */ uint32_t *pNumDevices);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `num_entries == 0 && adapters != NULL`. */
+/** Lists the adapters that the loader has found.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `num_entries == 0 && adapters != NULL`. */
 UR_APIEXPORT ur_result_t UR_APICALL urAdapterGet(
     uint32_t NumEntries,
     /* out, optional */ ur_adapter_handle_t *phAdapters,
     /* out, optional */ uint32_t *pNumAdapters);
 
+/** Drops one reference to an adapter, which may tear it down. */
 UR_APIEXPORT ur_result_t UR_APICALL urAdapterRelease(
     ur_adapter_handle_t hAdapter);
 
+/** Adds one reference to an adapter so that it stays alive. */
 UR_APIEXPORT ur_result_t UR_APICALL urAdapterRetain(
     ur_adapter_handle_t hAdapter);
 
+/** Fetches the message and code of this thread's latest adapter-specific error. */
 UR_APIEXPORT ur_result_t UR_APICALL urAdapterGetLastError(
     ur_adapter_handle_t hAdapter,
     /* out */ const char **ppMessage,
     /* out */ int32_t *pError);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about an adapter.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -2420,12 +2435,14 @@ UR_APIEXPORT ur_result_t UR_APICALL urAdapterGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
+/** Sends an adapter's log messages to a function of the caller. */
 UR_APIEXPORT ur_result_t UR_APICALL urAdapterSetLoggerCallback(
     ur_adapter_handle_t hAdapter,
     ur_logger_callback_t pfnLoggerCallback,
     /* in and out, optional */ void *pUserData,
     ur_logger_level_t level);
 
+/** Chooses how severe a message must be to reach the log callback. */
 UR_APIEXPORT ur_result_t UR_APICALL urAdapterSetLoggerCallbackLevel(
     ur_adapter_handle_t hAdapter,
     ur_logger_level_t level);
@@ -2473,7 +2490,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urPlatformGetBackendOption(
     const char *pFrontendOption,
     /* out */ const char **ppPlatformOption);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `device_count == 0`.
+/** Makes a context that spans the given devices.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `device_count == 0`.
  *  Also UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urContextCreate(
     uint32_t DeviceCount,
@@ -2481,13 +2499,16 @@ UR_APIEXPORT ur_result_t UR_APICALL urContextCreate(
     /* optional */ const ur_context_properties_t *pProperties,
     /* out */ ur_context_handle_t *phContext);
 
+/** Adds one reference to a context so that it stays alive. */
 UR_APIEXPORT ur_result_t UR_APICALL urContextRetain(
     ur_context_handle_t hContext);
 
+/** Drops one reference to a context, freeing it at zero. */
 UR_APIEXPORT ur_result_t UR_APICALL urContextRelease(
     ur_context_handle_t hContext);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about a context.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -2500,12 +2521,14 @@ UR_APIEXPORT ur_result_t UR_APICALL urContextGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Gives the backend's own handle for a context.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urContextGetNativeHandle(
     ur_context_handle_t hContext,
     /* out */ ur_native_handle_t *phNativeContext);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Wraps a backend's own context in a runtime context.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urContextCreateWithNativeHandle(
     ur_native_handle_t hNativeContext,
     ur_adapter_handle_t hAdapter,
@@ -2514,13 +2537,15 @@ UR_APIEXPORT ur_result_t UR_APICALL urContextCreateWithNativeHandle(
     /* optional */ const ur_context_native_properties_t *pProperties,
     /* out */ ur_context_handle_t *phContext);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no way of doing this. */
+/** Registers a function to run when the context is destroyed.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no way of doing this. */
 UR_APIEXPORT ur_result_t UR_APICALL urContextSetExtendedDeleter(
     ur_context_handle_t hContext,
     ur_context_extended_deleter_t pfnDeleter,
     /* in and out, optional */ void *pUserData);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about an event.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -2533,7 +2558,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEventGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_PROFILING_INFO_NOT_AVAILABLE: the event's queue was created without profiling turned on.
+/** Reads one recorded time of the command behind an event.
+ *  UR_RESULT_ERROR_PROFILING_INFO_NOT_AVAILABLE: the event's queue was created without profiling turned on.
  *  UR_RESULT_ERROR_INVALID_VALUE: `prop_value && prop_size == 0`.
  *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  Also UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
@@ -2544,41 +2570,48 @@ UR_APIEXPORT ur_result_t UR_APICALL urEventGetProfilingInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_INVALID_VALUE: `num_events == 0`.
+/** Blocks until every event of the list has completed.
+ *  UR_RESULT_ERROR_INVALID_VALUE: `num_events == 0`.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
  *  Also UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urEventWait(
     uint32_t numEvents,
     const ur_event_handle_t *phEventWaitList);
 
-/** Also UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Adds one reference to an event so that it stays alive.
+ *  Errors: UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urEventRetain(
     ur_event_handle_t hEvent);
 
-/** Also UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Drops one reference to an event, freeing it at zero.
+ *  Errors: UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urEventRelease(
     ur_event_handle_t hEvent);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Gives the backend's own handle for an event.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urEventGetNativeHandle(
     ur_event_handle_t hEvent,
     /* out */ ur_native_handle_t *phNativeEvent);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Wraps a backend's own event in a runtime event.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urEventCreateWithNativeHandle(
     ur_native_handle_t hNativeEvent,
     ur_context_handle_t hContext,
     /* optional */ const ur_event_native_properties_t *pProperties,
     /* out */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: `exec_status == UR_EXECUTION_INFO_QUEUED`. */
+/** Registers a function to call when an event reaches a given state.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: `exec_status == UR_EXECUTION_INFO_QUEUED`. */
 UR_APIEXPORT ur_result_t UR_APICALL urEventSetCallback(
     ur_event_handle_t hEvent,
     ur_execution_info_t execStatus,
     ur_event_callback_t pfnNotify,
     /* in and out, optional */ void *pUserData);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: profiling is requested but the platform cannot profile single events.
+/** Makes a reusable event that belongs to no command yet.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: profiling is requested but the platform cannot profile single events.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urEventCreateExp(
     ur_context_handle_t hContext,
@@ -2741,13 +2774,15 @@ UR_APIEXPORT ur_result_t UR_APICALL urProgramLinkExp(
     /* optional */ const char *pOptions,
     /* out */ ur_program_handle_t *phProgram);
 
-/** UR_RESULT_ERROR_INVALID_KERNEL_NAME: the program holds no kernel of that name. */
+/** Makes a kernel object for a named function of a program.
+ *  UR_RESULT_ERROR_INVALID_KERNEL_NAME: the program holds no kernel of that name. */
 UR_APIEXPORT ur_result_t UR_APICALL urKernelCreate(
     ur_program_handle_t hProgram,
     const char *pKernelName,
     /* out */ ur_kernel_handle_t *phKernel);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about a kernel.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -2760,6 +2795,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urKernelGetInfo(
     /* in and out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
+/** Answers one work-group query about a kernel on a device. */
 UR_APIEXPORT ur_result_t UR_APICALL urKernelGetGroupInfo(
     ur_kernel_handle_t hKernel,
     ur_device_handle_t hDevice,
@@ -2768,6 +2804,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urKernelGetGroupInfo(
     /* in and out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
+/** Answers one sub-group query about a kernel on a device. */
 UR_APIEXPORT ur_result_t UR_APICALL urKernelGetSubGroupInfo(
     ur_kernel_handle_t hKernel,
     ur_device_handle_t hDevice,
@@ -2776,18 +2813,22 @@ UR_APIEXPORT ur_result_t UR_APICALL urKernelGetSubGroupInfo(
     /* in and out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
+/** Adds one reference to a kernel so that it stays alive. */
 UR_APIEXPORT ur_result_t UR_APICALL urKernelRetain(
     ur_kernel_handle_t hKernel);
 
+/** Drops one reference to a kernel, freeing it at zero. */
 UR_APIEXPORT ur_result_t UR_APICALL urKernelRelease(
     ur_kernel_handle_t hKernel);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Gives the backend's own handle for a kernel.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urKernelGetNativeHandle(
     ur_kernel_handle_t hKernel,
     /* out */ ur_native_handle_t *phNativeKernel);
 
-/** UR_RESULT_ERROR_INVALID_NULL_HANDLE: no program is given although the implementation needs one.
+/** Wraps a backend's own kernel in a runtime kernel.
+ *  UR_RESULT_ERROR_INVALID_NULL_HANDLE: no program is given although the implementation needs one.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urKernelCreateWithNativeHandle(
     ur_native_handle_t hNativeKernel,
@@ -2796,7 +2837,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urKernelCreateWithNativeHandle(
     /* optional */ const ur_kernel_native_properties_t *pProperties,
     /* out */ ur_kernel_handle_t *phKernel);
 
-/** Also UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
+/** Proposes a work-group size for a given global range.
+ *  Errors: UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
 UR_APIEXPORT ur_result_t UR_APICALL urKernelGetSuggestedLocalWorkSize(
     ur_kernel_handle_t hKernel,
     ur_queue_handle_t hQueue,
@@ -2805,7 +2847,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urKernelGetSuggestedLocalWorkSize(
     const size_t *pGlobalWorkSize,
     /* out */ size_t *pSuggestedLocalWorkSize);
 
-/** UR_RESULT_ERROR_INVALID_NULL_POINTER: `args == NULL && num_args > 0`.
+/** Proposes a work-group size, with the kernel arguments passed along.
+ *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `args == NULL && num_args > 0`.
  *  UR_RESULT_ERROR_INVALID_ENUMERATION: `NULL != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type`.
  *  Also UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
 UR_APIEXPORT ur_result_t UR_APICALL urKernelGetSuggestedLocalWorkSizeWithArgs(
@@ -2818,6 +2861,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urKernelGetSuggestedLocalWorkSizeWithArgs(
     /* optional */ const ur_exp_kernel_arg_properties_t *pArgs,
     /* out */ size_t *pSuggestedLocalWorkSize);
 
+/** Sets one execution option on a kernel, such as indirect memory access. */
 UR_APIEXPORT ur_result_t UR_APICALL urKernelSetExecInfo(
     ur_kernel_handle_t hKernel,
     ur_kernel_exec_info_t propName,
@@ -2825,7 +2869,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urKernelSetExecInfo(
     /* optional */ const ur_kernel_exec_info_properties_t *pProperties,
     const void *pPropValue);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `count == 0`.
+/** Sets the values of a kernel's specialization constants.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `count == 0`.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the device reports that kernels cannot take specialization constants.
  *  UR_RESULT_ERROR_INVALID_VALUE: a specialization constant's size differs from the size the module declares.
  *  UR_RESULT_ERROR_INVALID_VALUE: a specialization constant is given without a value.
@@ -2835,7 +2880,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urKernelSetSpecializationConstants(
     uint32_t count,
     const ur_specialization_constant_info_t *pSpecConstants);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the device does not offer cooperative kernel launches.
+/** Proposes the largest group count for a cooperative launch.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the device does not offer cooperative kernel launches.
  *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: `work_dim < 1 || work_dim > 3`.
  *  Also UR_RESULT_ERROR_INVALID_KERNEL. */
 UR_APIEXPORT ur_result_t UR_APICALL urKernelSuggestMaxCooperativeGroupCount(
@@ -2868,11 +2914,11 @@ UR_APIEXPORT ur_result_t UR_APICALL urQueueCreate(
     /* optional */ const ur_queue_properties_t *pProperties,
     /* out */ ur_queue_handle_t *phQueue);
 
-/** Also UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
+/** Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueRetain(
     ur_queue_handle_t hQueue);
 
-/** Also UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
+/** Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueRelease(
     ur_queue_handle_t hQueue);
 
@@ -2890,11 +2936,11 @@ UR_APIEXPORT ur_result_t UR_APICALL urQueueCreateWithNativeHandle(
     /* optional */ const ur_queue_native_properties_t *pProperties,
     /* out */ ur_queue_handle_t *phQueue);
 
-/** Also UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueFinish(
     ur_queue_handle_t hQueue);
 
-/** Also UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueFlush(
     ur_queue_handle_t hQueue);
 
@@ -2963,7 +3009,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urSamplerCreateWithNativeHandle(
     /* optional */ const ur_sampler_native_properties_t *pProperties,
     /* out */ ur_sampler_handle_t *phSampler);
 
-/** UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `image_desc && UR_STRUCTURE_TYPE_IMAGE_DESC != image_desc.stype`.
+/** Makes an image of a given format and shape in a context.
+ *  UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `image_desc && UR_STRUCTURE_TYPE_IMAGE_DESC != image_desc.stype`.
  *  UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `image_desc && UR_MEM_TYPE_IMAGE1D_ARRAY < image_desc.r#type`.
  *  UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `image_desc && image_desc.numMipLevel != 0`.
  *  UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `image_desc && image_desc.numSamples != 0`.
@@ -2981,7 +3028,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urMemImageCreate(
     /* optional */ void *pHost,
     /* out */ ur_mem_handle_t *phMem);
 
-/** UR_RESULT_ERROR_INVALID_BUFFER_SIZE: `size == 0`.
+/** Makes a memory buffer of a given size in a context.
+ *  UR_RESULT_ERROR_INVALID_BUFFER_SIZE: `size == 0`.
  *  UR_RESULT_ERROR_INVALID_HOST_PTR: `properties == NULL && (flags &(UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) != 0`.
  *  UR_RESULT_ERROR_INVALID_HOST_PTR: `properties != NULL && properties.pHost == NULL && (flags &(UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) != 0`.
  *  UR_RESULT_ERROR_INVALID_HOST_PTR: `properties != NULL && properties.pHost != NULL && (flags &(UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) == 0`.
@@ -2993,15 +3041,18 @@ UR_APIEXPORT ur_result_t UR_APICALL urMemBufferCreate(
     /* optional */ const ur_buffer_properties_t *pProperties,
     /* out */ ur_mem_handle_t *phBuffer);
 
-/** Also UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
+/** Adds one reference to a memory object so that it stays alive.
+ *  Errors: UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urMemRetain(
     ur_mem_handle_t hMem);
 
-/** Also UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Drops one reference to a memory object, freeing it at zero.
+ *  Errors: UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urMemRelease(
     ur_mem_handle_t hMem);
 
-/** UR_RESULT_ERROR_INVALID_BUFFER_SIZE: `region && region.size == 0`.
+/** Makes a sub-buffer that covers part of a buffer.
+ *  UR_RESULT_ERROR_INVALID_BUFFER_SIZE: `region && region.size == 0`.
  *  UR_RESULT_ERROR_INVALID_BUFFER_SIZE: the region ends past the end of the buffer's allocation.
  *  Also UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OBJECT_ALLOCATION_FAILURE, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_HOST_PTR, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urMemBufferPartition(
@@ -3011,21 +3062,24 @@ UR_APIEXPORT ur_result_t UR_APICALL urMemBufferPartition(
     const ur_buffer_region_t *pRegion,
     /* out */ ur_mem_handle_t *phMem);
 
-/** UR_RESULT_ERROR_INVALID_NULL_HANDLE: no device is given although the implementation needs one.
+/** Gives the backend's own handle for a memory object.
+ *  UR_RESULT_ERROR_INVALID_NULL_HANDLE: no device is given although the implementation needs one.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urMemGetNativeHandle(
     ur_mem_handle_t hMem,
     /* optional */ ur_device_handle_t hDevice,
     /* out */ ur_native_handle_t *phNativeMem);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Wraps a backend's own buffer in a runtime buffer.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urMemBufferCreateWithNativeHandle(
     ur_native_handle_t hNativeMem,
     ur_context_handle_t hContext,
     /* optional */ const ur_mem_native_properties_t *pProperties,
     /* out */ ur_mem_handle_t *phMem);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Wraps a backend's own image in a runtime image.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urMemImageCreateWithNativeHandle(
     ur_native_handle_t hNativeMem,
     ur_context_handle_t hContext,
@@ -3034,7 +3088,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urMemImageCreateWithNativeHandle(
     /* optional */ const ur_mem_native_properties_t *pProperties,
     /* out */ ur_mem_handle_t *phMem);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about a memory object.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -3047,7 +3102,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urMemGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about an image.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -3061,7 +3117,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urMemImageGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: the size is not a whole number of minimum virtual-memory granules. */
+/** Reserves physical device memory for mapping into virtual ranges.
+ *  UR_RESULT_ERROR_INVALID_SIZE: the size is not a whole number of minimum virtual-memory granules. */
 UR_APIEXPORT ur_result_t UR_APICALL urPhysicalMemCreate(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
@@ -3069,12 +3126,15 @@ UR_APIEXPORT ur_result_t UR_APICALL urPhysicalMemCreate(
     /* optional */ const ur_physical_mem_properties_t *pProperties,
     /* out */ ur_physical_mem_handle_t *phPhysicalMem);
 
+/** Adds one reference to physical memory so that it stays alive. */
 UR_APIEXPORT ur_result_t UR_APICALL urPhysicalMemRetain(
     ur_physical_mem_handle_t hPhysicalMem);
 
+/** Drops one reference to physical memory, freeing it at zero. */
 UR_APIEXPORT ur_result_t UR_APICALL urPhysicalMemRelease(
     ur_physical_mem_handle_t hPhysicalMem);
 
+/** Answers one property query about a physical memory object. */
 UR_APIEXPORT ur_result_t UR_APICALL urPhysicalMemGetInfo(
     ur_physical_mem_handle_t hPhysicalMem,
     ur_physical_mem_info_t propName,
@@ -3082,7 +3142,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urPhysicalMemGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a command that completes once the listed events have.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3093,7 +3154,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueEventsWait(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a wait that also holds back every later command.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3104,7 +3166,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueEventsWaitWithBarrier(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a read from a buffer into host memory.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3121,7 +3184,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferRead(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a write from host memory into a buffer.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3138,7 +3202,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferWrite(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a read of a rectangular buffer region into host memory.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3164,7 +3229,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferReadRect(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a write from host memory into a rectangular buffer region.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3190,7 +3256,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferWriteRect(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a copy of bytes from one buffer to another.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3208,7 +3275,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferCopy(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a copy of a rectangular region between two buffers.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3234,7 +3302,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferCopyRect(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues filling part of a buffer with a repeated pattern.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3256,7 +3325,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferFill(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a read of an image region into host memory.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3275,7 +3345,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemImageRead(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a write from host memory into an image region.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3294,7 +3365,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemImageWrite(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a copy of a region from one image to another.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3311,7 +3383,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemImageCopy(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a mapping of a buffer range into host address space.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3329,7 +3402,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferMap(
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out */ void **ppRetMap);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues the removal of an earlier host mapping.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3342,7 +3416,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemUnmap(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `pattern_size == 0 || size == 0`.
+/** Queues filling USM memory with a repeated pattern.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `pattern_size == 0 || size == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `pattern_size > size`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `size % pattern_size != 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the byte count exceeds the allocation behind the pointer.
@@ -3361,7 +3436,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMFill(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `size == 0`.
+/** Queues a copy of bytes between two USM pointers.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `size == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the byte count exceeds the source's or the destination's allocation.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
@@ -3378,7 +3454,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMMemcpy(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `size == 0`.
+/** Queues a hint to move USM memory before it is used.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `size == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: more bytes are asked for than the memory block holds.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
@@ -3394,7 +3471,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMPrefetch(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `size == 0`.
+/** Queues a hint about how a USM region will be used.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `size == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: more bytes are asked for than the memory block holds.
  *  Also UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMAdvise(
@@ -3404,7 +3482,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMAdvise(
     ur_usm_advice_flags_t advice,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `pitch == 0`.
+/** Queues filling a pitched 2D USM region with a pattern.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `pitch == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `pitch < width`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `pattern_size == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `pattern_size > width * height`.
@@ -3430,7 +3509,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMFill2D(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `src_pitch == 0`.
+/** Queues a copy of a 2D region between pitched USM pointers.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `src_pitch == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `dst_pitch == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `src_pitch < width`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `dst_pitch < width`.
@@ -3455,7 +3535,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMMemcpy2D(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a write from host memory to a program's device global.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state. */
@@ -3471,7 +3552,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueDeviceGlobalVariableWrite(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a read of a program's device global into host memory.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state. */
@@ -3487,7 +3569,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueDeviceGlobalVariableRead(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a read of data that a kernel put in a host pipe.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state. */
@@ -3502,7 +3585,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueReadHostPipe(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a write of host data into a pipe for kernels.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state. */
@@ -3517,7 +3601,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueWriteHostPipe(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a barrier wait that takes additional enqueue properties.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
@@ -3529,7 +3614,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueEventsWaitWithBarrierExt(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* in and out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_NULL_POINTER: `args == NULL && num_args > 0`.
+/** Queues a kernel launch and passes its arguments in the same call.
+ *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `args == NULL && num_args > 0`.
  *  UR_RESULT_ERROR_INVALID_ENUMERATION: `NULL != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
@@ -3553,7 +3639,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueKernelLaunchWithArgsExp(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues an allocation of device USM memory.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  Also UR_RESULT_ERROR_OUT_OF_RESOURCES. */
@@ -3567,7 +3654,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMDeviceAllocExp(
     /* out */ void **ppMem,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues an allocation of shared USM memory.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  Also UR_RESULT_ERROR_OUT_OF_RESOURCES. */
@@ -3581,7 +3669,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMSharedAllocExp(
     /* out */ void **ppMem,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues an allocation of host USM memory.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  Also UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
@@ -3595,7 +3684,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMHostAllocExp(
     /* out */ void **ppMem,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues the freeing of a USM allocation.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  Also UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
@@ -3607,7 +3697,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMFreeExp(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a command that notes the device time when it runs.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`. */
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueTimestampRecordingExp(
     ur_queue_handle_t hQueue,
@@ -3616,7 +3707,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueTimestampRecordingExp(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* in and out */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a finalized command buffer for execution.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  Also UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_EXP, UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
@@ -3627,7 +3719,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueCommandBufferExp(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues a host function to run in order with device work.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the driver lacks Level Zero's call for appending host functions. */
@@ -3640,7 +3733,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueHostTaskExp(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** Also UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST. */
+/** Queues backend work through a function that the caller supplies.
+ *  Errors: UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST. */
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueNativeCommandExp(
     ur_queue_handle_t hQueue,
     ur_exp_enqueue_native_command_function_t pfnNativeEnqueue,
@@ -3652,7 +3746,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueNativeCommandExp(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
+/** Queues an instantiated graph for execution.
+ *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event. */
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueGraphExp(
@@ -3706,12 +3801,12 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMSharedAlloc(
     size_t size,
     /* out */ void **ppMem);
 
-/** Also UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Errors: UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMFree(
     ur_context_handle_t hContext,
     void *pMem);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMGetMemAllocInfo(
     ur_context_handle_t hContext,
     const void *pMem,
@@ -3727,11 +3822,11 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolCreate(
     ur_usm_pool_desc_t *pPoolDesc,
     /* out */ ur_usm_pool_handle_t *ppPool);
 
-/** Also UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
+/** Errors: UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolRetain(
     ur_usm_pool_handle_t pPool);
 
-/** Also UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
+/** Errors: UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolRelease(
     ur_usm_pool_handle_t pPool);
 
@@ -3847,30 +3942,31 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMHostAllocRegisterExp(
     size_t size,
     /* optional */ const ur_exp_usm_host_alloc_register_properties_t *pProperties);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_SIZE. */
+/** Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_SIZE. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMImportExp(
     ur_context_handle_t hContext,
     void *pMem,
     size_t size);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT. */
+/** Errors: UR_RESULT_ERROR_INVALID_CONTEXT. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMReleaseExp(
     ur_context_handle_t hContext,
     void *pMem);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
+/** Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesUnsampledImageHandleDestroyExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
     ur_exp_image_native_handle_t hImage);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
+/** Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesSampledImageHandleDestroyExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
     ur_exp_image_native_handle_t hImage);
 
-/** UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type`.
+/** Reserves device memory for a bindless image of a given layout.
+ *  UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type`.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_IMAGE_SIZE, UR_RESULT_ERROR_INVALID_OPERATION. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesImageAllocateExp(
     ur_context_handle_t hContext,
@@ -3879,13 +3975,15 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesImageAllocateExp(
     const ur_image_desc_t *pImageDesc,
     /* out */ ur_exp_image_mem_native_handle_t *phImageMem);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
+/** Gives back the device memory behind a bindless image.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesImageFreeExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
     ur_exp_image_mem_native_handle_t hImageMem);
 
-/** UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type`.
+/** Makes a handle for accessing image memory without a sampler.
+ *  UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type`.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_IMAGE_SIZE, UR_RESULT_ERROR_INVALID_OPERATION. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesUnsampledImageCreateExp(
     ur_context_handle_t hContext,
@@ -3895,7 +3993,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesUnsampledImageCreateExp(
     const ur_image_desc_t *pImageDesc,
     /* out */ ur_exp_image_native_handle_t *phImage);
 
-/** UR_RESULT_ERROR_INVALID_ENUMERATION: `UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < sampler_desc.addressingMode`.
+/** Makes a handle for reading image memory through a sampler.
+ *  UR_RESULT_ERROR_INVALID_ENUMERATION: `UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < sampler_desc.addressingMode`.
  *  UR_RESULT_ERROR_INVALID_ENUMERATION: `UR_SAMPLER_FILTER_MODE_LINEAR < sampler_desc.filterMode`.
  *  UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type`.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_IMAGE_SIZE, UR_RESULT_ERROR_INVALID_SAMPLER, UR_RESULT_ERROR_INVALID_OPERATION. */
@@ -3908,7 +4007,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesSampledImageCreateExp(
     const ur_sampler_desc_t *pSamplerDesc,
     /* out */ ur_exp_image_native_handle_t *phImage);
 
-/** UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `src_image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < src_image_desc.r#type`.
+/** Queues a copy into, out of or between bindless images.
+ *  UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `src_image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < src_image_desc.r#type`.
  *  UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `dst_image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < dst_image_desc.r#type`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
@@ -3929,7 +4029,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesImageCopyExp(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about bindless image memory.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_value == NULL && prop_size_ret == NULL`.
  *  Also UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
@@ -3940,7 +4041,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesImageGetInfoExp(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** Also UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
+/** Errors: UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesGetImageMemoryHandleTypeSupportExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
@@ -3949,7 +4050,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesGetImageMemoryHandleTypeSupp
     ur_exp_image_mem_type_t imageMemHandleType,
     /* out */ ur_bool_t *pSupportedRet);
 
-/** Also UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
+/** Errors: UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesGetImageUnsampledHandleSupportExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
@@ -3958,7 +4059,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesGetImageUnsampledHandleSuppo
     ur_exp_image_mem_type_t imageMemHandleType,
     /* out */ ur_bool_t *pSupportedRet);
 
-/** Also UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
+/** Errors: UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesGetImageSampledHandleSupportExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
@@ -3967,7 +4068,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesGetImageSampledHandleSupport
     ur_exp_image_mem_type_t imageMemHandleType,
     /* out */ ur_bool_t *pSupportedRet);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
+/** Picks the image memory of a single level from a mipmap.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesMipmapGetLevelExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
@@ -3975,13 +4077,15 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesMipmapGetLevelExp(
     uint32_t mipmapLevel,
     /* out */ ur_exp_image_mem_native_handle_t *phImageMemRet);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
+/** Gives back all the memory of a mipmap image.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesMipmapFreeExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
     ur_exp_image_mem_native_handle_t hMem);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_MEM_OBJECT. */
+/** Brings memory owned by another API into this context.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_MEM_OBJECT. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesImportExternalMemoryExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
@@ -3990,7 +4094,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesImportExternalMemoryExp(
     ur_exp_external_mem_desc_t *pExternalMemDesc,
     /* out */ ur_exp_external_mem_handle_t *phExternalMem);
 
-/** UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type`.
+/** Makes imported external memory usable as image memory.
+ *  UR_RESULT_ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR: `image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type`.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_IMAGE_SIZE, UR_RESULT_ERROR_INVALID_OPERATION, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesMapExternalArrayExp(
     ur_context_handle_t hContext,
@@ -4000,7 +4105,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesMapExternalArrayExp(
     ur_exp_external_mem_handle_t hExternalMem,
     /* out */ ur_exp_image_mem_native_handle_t *phImageMem);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_IMAGE_SIZE, UR_RESULT_ERROR_INVALID_OPERATION, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
+/** Makes imported external memory usable as a plain linear region.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_IMAGE_SIZE, UR_RESULT_ERROR_INVALID_OPERATION, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesMapExternalLinearMemoryExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
@@ -4009,25 +4115,28 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesMapExternalLinearMemoryExp(
     ur_exp_external_mem_handle_t hExternalMem,
     /* out */ void **ppRetMem);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
+/** Lets go of memory that was imported from another API.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesReleaseExternalMemoryExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
     ur_exp_external_mem_handle_t hExternalMem);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT. */
+/** Frees a linear region that was mapped from external memory.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesFreeMappedLinearMemoryExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
     void *pMem);
 
-/** Also UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
+/** Errors: UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesSupportsImportingHandleTypeExp(
     ur_device_handle_t hDevice,
     ur_exp_external_mem_type_t memHandleType,
     /* out */ ur_bool_t *pSupportedRet);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
+/** Brings a semaphore owned by another API into this context.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesImportExternalSemaphoreExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
@@ -4035,13 +4144,15 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesImportExternalSemaphoreExp(
     ur_exp_external_semaphore_desc_t *pExternalSemaphoreDesc,
     /* out */ ur_exp_external_semaphore_handle_t *phExternalSemaphore);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
+/** Lets go of a semaphore that was imported from another API.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesReleaseExternalSemaphoreExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
     ur_exp_external_semaphore_handle_t hExternalSemaphore);
 
-/** Also UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_INVALID_VALUE. */
+/** Makes the queue hold until an imported external semaphore is signalled.
+ *  Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesWaitExternalSemaphoreExp(
     ur_queue_handle_t hQueue,
     ur_exp_external_semaphore_handle_t hSemaphore,
@@ -4051,7 +4162,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesWaitExternalSemaphoreExp(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** Also UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_INVALID_VALUE. */
+/** Queues a signal to an imported external semaphore.
+ *  Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesSignalExternalSemaphoreExp(
     ur_queue_handle_t hQueue,
     ur_exp_external_semaphore_handle_t hSemaphore,
@@ -4061,7 +4173,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesSignalExternalSemaphoreExp(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: an updatable buffer is asked of a device reporting no update capabilities.
+/** Makes an empty command buffer for a context and device.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: an updatable buffer is asked of a device reporting no update capabilities.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferCreateExp(
     ur_context_handle_t hContext,
@@ -4069,19 +4182,23 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferCreateExp(
     const ur_exp_command_buffer_desc_t *pCommandBufferDesc,
     /* out */ ur_exp_command_buffer_handle_t *phCommandBuffer);
 
-/** Also UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_EXP, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Adds one reference to a command buffer so that it stays alive.
+ *  Errors: UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_EXP, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferRetainExp(
     ur_exp_command_buffer_handle_t hCommandBuffer);
 
-/** Also UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_EXP, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Drops one reference to a command buffer, freeing it at zero.
+ *  Errors: UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_EXP, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferReleaseExp(
     ur_exp_command_buffer_handle_t hCommandBuffer);
 
-/** Also UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_EXP, UR_RESULT_ERROR_INVALID_OPERATION, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
+/** Closes a command buffer to further recording so that it can run.
+ *  Errors: UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_EXP, UR_RESULT_ERROR_INVALID_OPERATION, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferFinalizeExp(
     ur_exp_command_buffer_handle_t hCommandBuffer);
 
-/** UR_RESULT_ERROR_INVALID_VALUE: `kernel_alternatives == NULL && num_kernel_alternatives > 0`.
+/** Records a kernel launch at the end of a command buffer.
+ *  UR_RESULT_ERROR_INVALID_VALUE: `kernel_alternatives == NULL && num_kernel_alternatives > 0`.
  *  UR_RESULT_ERROR_INVALID_VALUE: `kernel_alternatives != NULL && num_kernel_alternatives == 0`.
  *  UR_RESULT_ERROR_INVALID_VALUE: the main kernel is also listed among its alternatives.
  *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
@@ -4139,7 +4256,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendKernelLaunchWithArgsExp
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `size == 0`.
+/** Records a copy between USM pointers in a command buffer.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `size == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the byte count exceeds the source's or the destination's allocation.
  *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list != NULL && num_sync_points_in_wait_list == 0`.
@@ -4161,7 +4279,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendUSMMemcpyExp(
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `pattern_size == 0 || size == 0`.
+/** Records filling USM memory with a pattern in a command buffer.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `pattern_size == 0 || size == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `pattern_size > size`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `size % pattern_size != 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the byte count exceeds the allocation behind the pointer.
@@ -4186,7 +4305,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendUSMFillExp(
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
-/** UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
+/** Records a copy between two buffers in a command buffer.
+ *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list != NULL && num_sync_points_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
@@ -4208,7 +4328,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendMemBufferCopyExp(
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
-/** UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
+/** Records a write from host memory to a buffer in a command buffer.
+ *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list != NULL && num_sync_points_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
@@ -4229,7 +4350,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendMemBufferWriteExp(
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
-/** UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
+/** Records a read from a buffer to host memory in a command buffer.
+ *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list != NULL && num_sync_points_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
@@ -4250,7 +4372,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendMemBufferReadExp(
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
-/** UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
+/** Records a rectangular copy between two buffers in a command buffer.
+ *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list != NULL && num_sync_points_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
@@ -4276,7 +4399,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendMemBufferCopyRectExp(
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
-/** UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
+/** Records a rectangular buffer write from host memory in a command buffer.
+ *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list != NULL && num_sync_points_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
@@ -4302,7 +4426,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendMemBufferWriteRectExp(
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
-/** UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
+/** Records a rectangular buffer read to host memory in a command buffer.
+ *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list != NULL && num_sync_points_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
@@ -4328,7 +4453,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendMemBufferReadRectExp(
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
-/** UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
+/** Records filling a buffer with a pattern in a command buffer.
+ *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list != NULL && num_sync_points_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the offset plus size runs past the buffer's end.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
@@ -4351,7 +4477,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendMemBufferFillExp(
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
-/** UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
+/** Records a prefetch of USM memory in a command buffer.
+ *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list != NULL && num_sync_points_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `size == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the byte count exceeds the memory block's allocation.
@@ -4373,7 +4500,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendUSMPrefetchExp(
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
-/** UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
+/** Records a usage hint for a USM region in a command buffer.
+ *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list != NULL && num_sync_points_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `size == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the byte count exceeds the memory block's allocation.
@@ -4395,7 +4523,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendUSMAdviseExp(
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
-/** UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
+/** Records backend commands that a caller's function adds to a command buffer.
+ *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list == NULL && num_sync_points_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP: `sync_point_wait_list != NULL && num_sync_points_in_wait_list == 0`.
  *  Also UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_EXP, UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_EXP, UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendNativeCommandExp(
@@ -4407,7 +4536,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendNativeCommandExp(
     /* optional */ const ur_exp_command_buffer_sync_point_t *pSyncPointWaitList,
     /* out, optional */ ur_exp_command_buffer_sync_point_t *pSyncPoint);
 
-/** UR_RESULT_ERROR_INVALID_NULL_HANDLE: `NULL == update_kernel_launch.hCommand`.
+/** Changes kernel launches already recorded in a finalized command buffer.
+ *  UR_RESULT_ERROR_INVALID_NULL_HANDLE: `NULL == update_kernel_launch.hCommand`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `num_kernel_updates == 0`.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: new kernel arguments are given but the device cannot update arguments.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: a new local size is given but the device cannot update it.
@@ -4428,7 +4558,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferUpdateKernelLaunchExp(
     uint32_t numKernelUpdates,
     const ur_exp_command_buffer_update_kernel_launch_desc_t *pUpdateKernelLaunch);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the command's device cannot update events in a command buffer.
+/** Swaps in a fresh signal event for a recorded command.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the command's device cannot update events in a command buffer.
  *  UR_RESULT_ERROR_INVALID_OPERATION: the command's buffer was not created as updatable.
  *  UR_RESULT_ERROR_INVALID_OPERATION: the command's buffer has not yet been finalized.
  *  UR_RESULT_ERROR_INVALID_OPERATION: the command was appended without asking for an event.
@@ -4437,7 +4568,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferUpdateSignalEventExp(
     ur_exp_command_buffer_command_handle_t hCommand,
     /* out */ ur_event_handle_t *phSignalEvent);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the command's device cannot update events in a command buffer.
+/** Replaces the events that a recorded command waits on.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the command's device cannot update events in a command buffer.
  *  UR_RESULT_ERROR_INVALID_OPERATION: the command's buffer was not created as updatable.
  *  UR_RESULT_ERROR_INVALID_OPERATION: the command's buffer has not yet been finalized.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
@@ -4450,7 +4582,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferUpdateWaitEventsExp(
     uint32_t numEventsInWaitList,
     /* optional */ const ur_event_handle_t *phEventWaitList);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about a command buffer.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -4463,66 +4596,80 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferGetInfoExp(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Gives the backend's own handle for a command buffer.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferGetNativeHandleExp(
     ur_exp_command_buffer_handle_t hCommandBuffer,
     /* out */ ur_native_handle_t *phNativeCommandBuffer);
 
+/** Makes an empty graph that can capture queue commands. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphCreateExp(
     ur_context_handle_t hContext,
     /* out */ ur_exp_graph_handle_t *phGraph);
 
+/** Turns a captured graph into one that can be executed. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphInstantiateGraphExp(
     ur_exp_graph_handle_t hGraph,
     /* out */ ur_exp_executable_graph_handle_t *phExecGraph);
 
+/** Destroys a graph and frees what it holds. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphDestroyExp(
     ur_exp_graph_handle_t hGraph);
 
+/** Destroys a graph that was instantiated for execution. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphExecutableGraphDestroyExp(
     ur_exp_executable_graph_handle_t hExecutableGraph);
 
-/** Also UR_RESULT_ERROR_INVALID_GRAPH. */
+/** Tells whether a graph holds no commands.
+ *  Errors: UR_RESULT_ERROR_INVALID_GRAPH. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphIsEmptyExp(
     ur_exp_graph_handle_t hGraph,
     /* out */ ur_bool_t *pResult);
 
+/** Gives the number that identifies a graph within the process. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphGetIdExp(
     ur_exp_graph_handle_t hGraph,
     /* out */ uint64_t *pGraphId);
 
+/** Registers a function to call when a graph is destroyed. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphSetDestructionCallbackExp(
     ur_exp_graph_handle_t hGraph,
     ur_exp_graph_destruction_callback_t pfnCallback,
     /* optional */ void *pUserData);
 
+/** Writes a graph's contents to a file for inspection. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphDumpContentsExp(
     ur_exp_graph_handle_t hGraph,
     const char *filePath);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Gives the backend's own handle for a graph.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphGetNativeHandleExp(
     ur_exp_graph_handle_t hGraph,
     /* out */ ur_native_handle_t *phNativeGraph);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Gives the backend's own handle for an executable graph.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphExecutableGraphGetNativeHandleExp(
     ur_exp_executable_graph_handle_t hExecutableGraph,
     /* out */ ur_native_handle_t *phNativeExecutableGraph);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
+/** Gets handle data for sharing USM memory with other processes.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCGetMemHandleExp(
     ur_context_handle_t hContext,
     void *pMem,
     /* out */ void **ppIPCMemHandleData,
     /* out */ size_t *pIPCMemHandleDataSizeRet);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
+/** Hands back the data obtained for sharing USM memory.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCPutMemHandleExp(
     ur_context_handle_t hContext,
     void *pIPCMemHandleData);
 
-/** UR_RESULT_ERROR_INVALID_VALUE: the data size given differs from a memory IPC handle's.
+/** Opens USM memory that another process has shared.
+ *  UR_RESULT_ERROR_INVALID_VALUE: the data size given differs from a memory IPC handle's.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCOpenMemHandleExp(
     ur_context_handle_t hContext,
@@ -4531,12 +4678,14 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCOpenMemHandleExp(
     size_t ipcMemHandleDataSize,
     /* out */ void **ppMem);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
+/** Closes memory that was opened from another process's handle.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCCloseMemHandleExp(
     ur_context_handle_t hContext,
     void *pMem);
 
-/** UR_RESULT_ERROR_INVALID_ARGUMENT: the physical memory was not created as shareable between processes.
+/** Gets handle data for sharing physical memory with other processes.
+ *  UR_RESULT_ERROR_INVALID_ARGUMENT: the physical memory was not created as shareable between processes.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCGetPhysMemHandleExp(
     ur_context_handle_t hContext,
@@ -4544,12 +4693,14 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCGetPhysMemHandleExp(
     /* out */ void **ppIPCPhysMemHandleData,
     /* out */ size_t *pIPCPhysMemHandleDataSizeRet);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
+/** Hands back the data obtained for sharing physical memory.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCPutPhysMemHandleExp(
     ur_context_handle_t hContext,
     const void *pIPCPhysMemHandleData);
 
-/** UR_RESULT_ERROR_INVALID_VALUE: the data size given differs from a physical-memory IPC handle's.
+/** Opens physical memory that another process has shared.
+ *  UR_RESULT_ERROR_INVALID_VALUE: the data size given differs from a physical-memory IPC handle's.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCOpenPhysMemHandleExp(
     ur_context_handle_t hContext,
@@ -4558,12 +4709,14 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCOpenPhysMemHandleExp(
     size_t ipcPhysMemHandleDataSize,
     /* out */ ur_physical_mem_handle_t *phPhysMem);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
+/** Closes physical memory that was opened from another process's handle.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCClosePhysMemHandleExp(
     ur_context_handle_t hContext,
     ur_physical_mem_handle_t hPhysMem);
 
-/** UR_RESULT_ERROR_INVALID_EVENT: the event was not created as shareable between processes.
+/** Gets handle data for sharing an event with other processes.
+ *  UR_RESULT_ERROR_INVALID_EVENT: the event was not created as shareable between processes.
  *  UR_RESULT_ERROR_INVALID_EVENT: the event itself came from opening another process's handle.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the event records profiling data or timestamps.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the event's device reports no support for sharing events between processes.
@@ -4573,12 +4726,14 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCGetEventHandleExp(
     /* out */ void **ppIPCEventHandleData,
     /* out */ size_t *pIPCEventHandleDataSizeRet);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
+/** Hands back the data obtained for sharing an event.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCPutEventHandleExp(
     ur_context_handle_t hContext,
     void *pIPCEventHandleData);
 
-/** UR_RESULT_ERROR_INVALID_VALUE: the data size given differs from an event IPC handle's.
+/** Opens an event that another process has shared.
+ *  UR_RESULT_ERROR_INVALID_VALUE: the data size given differs from an event IPC handle's.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no support for sharing events between processes.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCOpenEventHandleExp(
@@ -4587,7 +4742,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCOpenEventHandleExp(
     size_t ipcEventHandleDataSize,
     /* out */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ALIGNMENT: `alignment != 0 && ((alignment &(alignment - 1)) != 0)`.
+/** Allocates device memory that other APIs can be given.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ALIGNMENT: `alignment != 0 && ((alignment &(alignment - 1)) != 0)`.
  *  UR_RESULT_ERROR_INVALID_VALUE: the alignment is larger than the device's biggest data type.
  *  UR_RESULT_ERROR_INVALID_USM_SIZE: `size == 0`.
  *  UR_RESULT_ERROR_UNSUPPORTED_SIZE: the size exceeds the device's largest allowed allocation.
@@ -4600,13 +4756,15 @@ UR_APIEXPORT ur_result_t UR_APICALL urMemoryExportAllocExportableMemoryExp(
     ur_exp_external_mem_type_t handleTypeToExport,
     /* out */ void **ppMem);
 
-/** Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY. */
+/** Frees memory that was allocated for export.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urMemoryExportFreeExportableMemoryExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
     void *pMem);
 
-/** UR_RESULT_ERROR_INVALID_NULL_POINTER: `NULL == mem_handle_ret || NULL == mem`.
+/** Gets an operating-system handle for exportable memory.
+ *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `NULL == mem_handle_ret || NULL == mem`.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_DEVICE_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urMemoryExportExportMemoryHandleExp(
     ur_context_handle_t hContext,
@@ -4690,7 +4848,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urVirtualMemGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `num_entries == 0 && devices != NULL`.
+/** Lists a platform's devices of the requested type.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `num_entries == 0 && devices != NULL`.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `num_entries > 0 && devices == NULL`.
  *  Also UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urDeviceGet(
@@ -4700,7 +4859,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urDeviceGet(
     /* out, optional */ ur_device_handle_t *phDevices,
     /* out, optional */ uint32_t *pNumDevices);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about a device.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -4713,13 +4873,16 @@ UR_APIEXPORT ur_result_t UR_APICALL urDeviceGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
+/** Adds one reference to a device, which matters for sub-devices. */
 UR_APIEXPORT ur_result_t UR_APICALL urDeviceRetain(
     ur_device_handle_t hDevice);
 
+/** Drops one reference to a device, which matters for sub-devices. */
 UR_APIEXPORT ur_result_t UR_APICALL urDeviceRelease(
     ur_device_handle_t hDevice);
 
-/** UR_RESULT_ERROR_INVALID_NULL_POINTER: `NULL == properties.properties`.
+/** Splits a device into sub-devices by the given scheme.
+ *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `NULL == properties.properties`.
  *  Also UR_RESULT_ERROR_DEVICE_PARTITION_FAILED, UR_RESULT_ERROR_INVALID_DEVICE_PARTITION_COUNT. */
 UR_APIEXPORT ur_result_t UR_APICALL urDevicePartition(
     ur_device_handle_t hDevice,
@@ -4728,32 +4891,37 @@ UR_APIEXPORT ur_result_t UR_APICALL urDevicePartition(
     /* out, optional */ ur_device_handle_t *phSubDevices,
     /* out, optional */ uint32_t *pNumDevicesRet);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `num_binaries == 0`. */
+/** Picks the binary that suits a device best from several candidates.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `num_binaries == 0`. */
 UR_APIEXPORT ur_result_t UR_APICALL urDeviceSelectBinary(
     ur_device_handle_t hDevice,
     const ur_device_binary_t *pBinaries,
     uint32_t NumBinaries,
     /* out */ uint32_t *pSelectedBinary);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Gives the backend's own handle for a device.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urDeviceGetNativeHandle(
     ur_device_handle_t hDevice,
     /* out */ ur_native_handle_t *phNativeDevice);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Wraps a backend's own device in a runtime device.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urDeviceCreateWithNativeHandle(
     ur_native_handle_t hNativeDevice,
     ur_adapter_handle_t hAdapter,
     /* optional */ const ur_device_native_properties_t *pProperties,
     /* out */ ur_device_handle_t *phDevice);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no way of doing this. */
+/** Reads the device clock and the host clock close together.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no way of doing this. */
 UR_APIEXPORT ur_result_t UR_APICALL urDeviceGetGlobalTimestamps(
     ur_device_handle_t hDevice,
     /* out, optional */ uint64_t *pDeviceTimestamp,
     /* out, optional */ uint64_t *pHostTimestamp);
 
-/** Also UR_RESULT_ERROR_INVALID_DEVICE. */
+/** Blocks until all work submitted to the device has finished.
+ *  Errors: UR_RESULT_ERROR_INVALID_DEVICE. */
 UR_APIEXPORT ur_result_t UR_APICALL urDeviceWaitExp(
     ur_device_handle_t hDevice);
 

@@ -20,14 +20,15 @@ pub fn run(check: bool) -> Result<(), String> {
         }
         stale.push(output.path.as_str());
     }
-    match (check, stale.as_slice()) {
-        (true, [_, ..]) => Err(format!(
-            "stale: {}; run `cargo xtask generate` and commit what it writes",
-            stale.join(", ")
-        )),
-        (true, []) => Ok(println!("{} generated files are fresh", outputs.len())),
-        (false, written) => Ok(println!("wrote {} of {} files", written.len(), outputs.len())),
+    if !check {
+        println!("wrote {} of {} files", stale.len(), outputs.len());
+    } else if stale.is_empty() {
+        println!("{} generated files are fresh", outputs.len());
+    } else {
+        let files = stale.join(", ");
+        return Err(format!("stale: {files}; run `cargo xtask generate` and commit what it writes"));
     }
+    Ok(())
 }
 
 fn outputs(spec: &Spec) -> Result<Vec<emit::Output>, String> {

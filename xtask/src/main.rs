@@ -1,4 +1,5 @@
 //! The project's own tasks. `cargo xtask help` lists them.
+mod ci;
 mod emit;
 mod generate;
 mod model;
@@ -17,6 +18,12 @@ struct Arguments {
 }
 #[derive(Subcommand)]
 enum Task {
+    /// Checks everything that must hold before a change lands
+    Ci {
+        /// Leaves out what needs another toolchain, a download or minutes
+        #[arg(long)]
+        quick: bool,
+    },
     /// Writes everything that comes from spec/
     Generate {
         /// Writes nothing; fails if a file is not what would be written
@@ -27,6 +34,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
+        Task::Ci { quick } => ci::run(quick),
         Task::Generate { check } => generate::run(check),
     };
     match done {

@@ -106,8 +106,6 @@ pub struct Table {
 pub struct Entry {
     /// `urEventWait`
     pub name: String,
-    /// Its number in `ur_function_t`.
-    pub id: u32,
     pub params: Vec<Param>,
     pub errors: Vec<Fault>,
     /// It may not come back before other commands or threads have done something.

@@ -173,7 +173,6 @@ fn entry(item: syn::ForeignItem) -> Result<Entry> {
     let syn::ForeignItem::Fn(f) = item else { return Err("not a function".into()) };
     let name = f.sig.ident.to_string();
     let of = |e: String| format!("{name}: {e}");
-    let id = attr_value(&f.attrs, "id").and_then(number).ok_or(of("no id".into()))?;
     let params = f.sig.inputs.iter().map(param).collect::<Result<_>>().map_err(of)?;
     let mut errors = Vec::new();
     for attr in &f.attrs {
@@ -196,7 +195,7 @@ fn entry(item: syn::ForeignItem) -> Result<Entry> {
         };
         errors.push(Fault { code: code(&args[0]), when });
     }
-    Ok(Entry { id, params, errors, blocks: has(&f.attrs, "blocks"), doc: doc(&f.attrs), name })
+    Ok(Entry { params, errors, blocks: has(&f.attrs, "blocks"), doc: doc(&f.attrs), name })
 }
 fn param(arg: &syn::FnArg) -> Result<Param> {
     let syn::FnArg::Typed(p) = arg else { return Err("self".into()) };

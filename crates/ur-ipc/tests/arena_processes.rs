@@ -10,7 +10,8 @@ use std::{
     fmt::Write as _,
     fs::OpenOptions,
     io::{BufRead, BufReader, Write as _, stdin},
-    process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio},
+    process::{Child, ChildStdin, ChildStdout, Command, ExitCode, ExitStatus, Stdio},
+    slice,
     sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant},
@@ -114,7 +115,7 @@ impl Peer {
         Ok(())
     }
     /// What the watcher does when the pidfd says so.
-    fn bury(mut self) -> Tested<std::process::ExitStatus> {
+    fn bury(mut self) -> Tested<ExitStatus> {
         let status = self.child.wait()?;
         self.arena.participant_died(self.participant);
         Ok(status)
@@ -128,7 +129,7 @@ impl Drop for Peer {
     }
 }
 
-fn was_killed(status: std::process::ExitStatus) -> Tested {
+fn was_killed(status: ExitStatus) -> Tested {
     use std::os::unix::process::ExitStatusExt;
     match status.signal() {
         Some(9) => Ok(()),
@@ -165,7 +166,7 @@ fn chain() -> Tested {
 fn swap() -> Tested {
     let slot = arena::slot(Access::SameUser)?;
     let mut peer =
-        Peer::start("pay when waited for", &[slot.clone()], Some("complete.before_wake"))?;
+        Peer::start("pay when waited for", slice::from_ref(&slot), Some("complete.before_wake"))?;
     peer.hear("published")?;
     let debt = debt(&slot)?;
     let waiter = thread::spawn(move || (debt.wait(soon()), Instant::now()));
@@ -187,7 +188,7 @@ fn swap() -> Tested {
 
 fn publish() -> Tested {
     let slot = arena::slot(Access::SameUser)?;
-    let peer = Peer::start("pay when waited for", &[slot.clone()], Some("publish.before"))?;
+    let peer = Peer::start("pay when waited for", slice::from_ref(&slot), Some("publish.before"))?;
     was_killed(peer.bury()?)?;
     match slot.capture()? {
         Captured::Complete => Ok(()),
@@ -199,8 +200,8 @@ fn waiter_bit() -> Tested {
     let slot = arena::slot(Access::SameUser)?;
     let counter = slot.arena().take_counter()?;
     let value = owe(&slot, &counter);
-    let dying = Peer::start("wait", &[slot.clone()], Some("wait.after_waiters_bit"))?;
-    let mut living = Peer::start("wait", &[slot.clone()], None)?;
+    let dying = Peer::start("wait", slice::from_ref(&slot), Some("wait.after_waiters_bit"))?;
+    let mut living = Peer::start("wait", slice::from_ref(&slot), None)?;
     living.hear("captured")?;
     was_killed(dying.bury()?)?;
     if !counter.is_waited_for() {
@@ -217,7 +218,7 @@ fn waiter_bit() -> Tested {
 fn any_moment() -> Tested {
     let slot = arena::slot(Access::SameUser)?;
     for kill in 0..KILLS {
-        let mut peer = Peer::start("signal for ever", &[slot.clone()], None)?;
+        let mut peer = Peer::start("signal for ever", slice::from_ref(&slot), None)?;
         let (waited, wake) = (slot.clone(), Arc::new(LocalWake::new()));
         let called = wake.clone();
         // Waits for whatever is owed, one way and the other, until nobody owes any more or it is called away.
@@ -230,7 +231,7 @@ fn any_moment() -> Tested {
                     }
                     continue;
                 };
-                let progress = if signals % 2 == 0 {
+                let progress = if signals.is_multiple_of(2) {
                     debt.wait(soon())
                 } else {
                     let _ = wait_any(&[&debt], &LocalWake::new(), soon());

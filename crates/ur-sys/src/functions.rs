@@ -34,23 +34,23 @@ pub type ur_exp_graph_destruction_callback_t = Option<unsafe extern "C" fn(user_
 /// `ur_code_location_callback_t`
 pub type ur_code_location_callback_t =
     Option<unsafe extern "C" fn(user_data: *mut c_void) -> ur_code_location_t>;
-/// `urAdapterGet`
+/// `urAdapterGet`: Lists the adapters that the loader has found.
 pub type ur_pfnAdapterGet_t = unsafe extern "C" fn(
     num_entries: u32,
     adapters: *mut ur_adapter_handle_t,
     num_adapters: *mut u32,
 ) -> ur_result_t;
-/// `urAdapterRelease`
+/// `urAdapterRelease`: Drops one reference to an adapter, which may tear it down.
 pub type ur_pfnAdapterRelease_t = unsafe extern "C" fn(adapter: ur_adapter_handle_t) -> ur_result_t;
-/// `urAdapterRetain`
+/// `urAdapterRetain`: Adds one reference to an adapter so that it stays alive.
 pub type ur_pfnAdapterRetain_t = unsafe extern "C" fn(adapter: ur_adapter_handle_t) -> ur_result_t;
-/// `urAdapterGetLastError`
+/// `urAdapterGetLastError`: Fetches the message and code of this thread's latest adapter-specific error.
 pub type ur_pfnAdapterGetLastError_t = unsafe extern "C" fn(
     adapter: ur_adapter_handle_t,
     message: *mut *const c_char,
     error: *mut i32,
 ) -> ur_result_t;
-/// `urAdapterGetInfo`
+/// `urAdapterGetInfo`: Answers one property query about an adapter.
 pub type ur_pfnAdapterGetInfo_t = unsafe extern "C" fn(
     adapter: ur_adapter_handle_t,
     prop_name: ur_adapter_info_t,
@@ -58,14 +58,14 @@ pub type ur_pfnAdapterGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urAdapterSetLoggerCallback`
+/// `urAdapterSetLoggerCallback`: Sends an adapter's log messages to a function of the caller.
 pub type ur_pfnAdapterSetLoggerCallback_t = unsafe extern "C" fn(
     adapter: ur_adapter_handle_t,
     logger_callback: ur_logger_callback_t,
     user_data: *mut c_void,
     level: ur_logger_level_t,
 ) -> ur_result_t;
-/// `urAdapterSetLoggerCallbackLevel`
+/// `urAdapterSetLoggerCallbackLevel`: Chooses how severe a message must be to reach the log callback.
 pub type ur_pfnAdapterSetLoggerCallbackLevel_t =
     unsafe extern "C" fn(adapter: ur_adapter_handle_t, level: ur_logger_level_t) -> ur_result_t;
 /// `urPlatformGet`
@@ -106,18 +106,18 @@ pub type ur_pfnPlatformGetBackendOption_t = unsafe extern "C" fn(
     frontend_option: *const c_char,
     platform_option: *mut *const c_char,
 ) -> ur_result_t;
-/// `urContextCreate`
+/// `urContextCreate`: Makes a context that spans the given devices.
 pub type ur_pfnContextCreate_t = unsafe extern "C" fn(
     device_count: u32,
     devices: *const ur_device_handle_t,
     properties: *const ur_context_properties_t,
     context: *mut ur_context_handle_t,
 ) -> ur_result_t;
-/// `urContextRetain`
+/// `urContextRetain`: Adds one reference to a context so that it stays alive.
 pub type ur_pfnContextRetain_t = unsafe extern "C" fn(context: ur_context_handle_t) -> ur_result_t;
-/// `urContextRelease`
+/// `urContextRelease`: Drops one reference to a context, freeing it at zero.
 pub type ur_pfnContextRelease_t = unsafe extern "C" fn(context: ur_context_handle_t) -> ur_result_t;
-/// `urContextGetInfo`
+/// `urContextGetInfo`: Answers one property query about a context.
 pub type ur_pfnContextGetInfo_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     prop_name: ur_context_info_t,
@@ -125,12 +125,12 @@ pub type ur_pfnContextGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urContextGetNativeHandle`
+/// `urContextGetNativeHandle`: Gives the backend's own handle for a context.
 pub type ur_pfnContextGetNativeHandle_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     native_context: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urContextCreateWithNativeHandle`
+/// `urContextCreateWithNativeHandle`: Wraps a backend's own context in a runtime context.
 pub type ur_pfnContextCreateWithNativeHandle_t = unsafe extern "C" fn(
     native_context: ur_native_handle_t,
     adapter: ur_adapter_handle_t,
@@ -139,13 +139,13 @@ pub type ur_pfnContextCreateWithNativeHandle_t = unsafe extern "C" fn(
     properties: *const ur_context_native_properties_t,
     context: *mut ur_context_handle_t,
 ) -> ur_result_t;
-/// `urContextSetExtendedDeleter`
+/// `urContextSetExtendedDeleter`: Registers a function to run when the context is destroyed.
 pub type ur_pfnContextSetExtendedDeleter_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     deleter: ur_context_extended_deleter_t,
     user_data: *mut c_void,
 ) -> ur_result_t;
-/// `urEventGetInfo`
+/// `urEventGetInfo`: Answers one property query about an event.
 pub type ur_pfnEventGetInfo_t = unsafe extern "C" fn(
     event: ur_event_handle_t,
     prop_name: ur_event_info_t,
@@ -153,7 +153,7 @@ pub type ur_pfnEventGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urEventGetProfilingInfo`
+/// `urEventGetProfilingInfo`: Reads one recorded time of the command behind an event.
 pub type ur_pfnEventGetProfilingInfo_t = unsafe extern "C" fn(
     event: ur_event_handle_t,
     prop_name: ur_profiling_info_t,
@@ -161,33 +161,33 @@ pub type ur_pfnEventGetProfilingInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urEventWait`
+/// `urEventWait`: Blocks until every event of the list has completed.
 pub type ur_pfnEventWait_t =
     unsafe extern "C" fn(num_events: u32, event_wait_list: *const ur_event_handle_t) -> ur_result_t;
-/// `urEventRetain`
+/// `urEventRetain`: Adds one reference to an event so that it stays alive.
 pub type ur_pfnEventRetain_t = unsafe extern "C" fn(event: ur_event_handle_t) -> ur_result_t;
-/// `urEventRelease`
+/// `urEventRelease`: Drops one reference to an event, freeing it at zero.
 pub type ur_pfnEventRelease_t = unsafe extern "C" fn(event: ur_event_handle_t) -> ur_result_t;
-/// `urEventGetNativeHandle`
+/// `urEventGetNativeHandle`: Gives the backend's own handle for an event.
 pub type ur_pfnEventGetNativeHandle_t = unsafe extern "C" fn(
     event: ur_event_handle_t,
     native_event: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urEventCreateWithNativeHandle`
+/// `urEventCreateWithNativeHandle`: Wraps a backend's own event in a runtime event.
 pub type ur_pfnEventCreateWithNativeHandle_t = unsafe extern "C" fn(
     native_event: ur_native_handle_t,
     context: ur_context_handle_t,
     properties: *const ur_event_native_properties_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEventSetCallback`
+/// `urEventSetCallback`: Registers a function to call when an event reaches a given state.
 pub type ur_pfnEventSetCallback_t = unsafe extern "C" fn(
     event: ur_event_handle_t,
     exec_status: ur_execution_info_t,
     notify: ur_event_callback_t,
     user_data: *mut c_void,
 ) -> ur_result_t;
-/// `urEventCreateExp`
+/// `urEventCreateExp`: Makes a reusable event that belongs to no command yet.
 pub type ur_pfnEventCreateExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -319,13 +319,13 @@ pub type ur_pfnProgramLinkExp_t = unsafe extern "C" fn(
     options: *const c_char,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t;
-/// `urKernelCreate`
+/// `urKernelCreate`: Makes a kernel object for a named function of a program.
 pub type ur_pfnKernelCreate_t = unsafe extern "C" fn(
     program: ur_program_handle_t,
     kernel_name: *const c_char,
     kernel: *mut ur_kernel_handle_t,
 ) -> ur_result_t;
-/// `urKernelGetInfo`
+/// `urKernelGetInfo`: Answers one property query about a kernel.
 pub type ur_pfnKernelGetInfo_t = unsafe extern "C" fn(
     kernel: ur_kernel_handle_t,
     prop_name: ur_kernel_info_t,
@@ -333,7 +333,7 @@ pub type ur_pfnKernelGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urKernelGetGroupInfo`
+/// `urKernelGetGroupInfo`: Answers one work-group query about a kernel on a device.
 pub type ur_pfnKernelGetGroupInfo_t = unsafe extern "C" fn(
     kernel: ur_kernel_handle_t,
     device: ur_device_handle_t,
@@ -342,7 +342,7 @@ pub type ur_pfnKernelGetGroupInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urKernelGetSubGroupInfo`
+/// `urKernelGetSubGroupInfo`: Answers one sub-group query about a kernel on a device.
 pub type ur_pfnKernelGetSubGroupInfo_t = unsafe extern "C" fn(
     kernel: ur_kernel_handle_t,
     device: ur_device_handle_t,
@@ -351,16 +351,16 @@ pub type ur_pfnKernelGetSubGroupInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urKernelRetain`
+/// `urKernelRetain`: Adds one reference to a kernel so that it stays alive.
 pub type ur_pfnKernelRetain_t = unsafe extern "C" fn(kernel: ur_kernel_handle_t) -> ur_result_t;
-/// `urKernelRelease`
+/// `urKernelRelease`: Drops one reference to a kernel, freeing it at zero.
 pub type ur_pfnKernelRelease_t = unsafe extern "C" fn(kernel: ur_kernel_handle_t) -> ur_result_t;
-/// `urKernelGetNativeHandle`
+/// `urKernelGetNativeHandle`: Gives the backend's own handle for a kernel.
 pub type ur_pfnKernelGetNativeHandle_t = unsafe extern "C" fn(
     kernel: ur_kernel_handle_t,
     native_kernel: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urKernelCreateWithNativeHandle`
+/// `urKernelCreateWithNativeHandle`: Wraps a backend's own kernel in a runtime kernel.
 pub type ur_pfnKernelCreateWithNativeHandle_t = unsafe extern "C" fn(
     native_kernel: ur_native_handle_t,
     context: ur_context_handle_t,
@@ -368,7 +368,7 @@ pub type ur_pfnKernelCreateWithNativeHandle_t = unsafe extern "C" fn(
     properties: *const ur_kernel_native_properties_t,
     kernel: *mut ur_kernel_handle_t,
 ) -> ur_result_t;
-/// `urKernelGetSuggestedLocalWorkSize`
+/// `urKernelGetSuggestedLocalWorkSize`: Proposes a work-group size for a given global range.
 pub type ur_pfnKernelGetSuggestedLocalWorkSize_t = unsafe extern "C" fn(
     kernel: ur_kernel_handle_t,
     queue: ur_queue_handle_t,
@@ -377,7 +377,7 @@ pub type ur_pfnKernelGetSuggestedLocalWorkSize_t = unsafe extern "C" fn(
     global_work_size: *const usize,
     suggested_local_work_size: *mut usize,
 ) -> ur_result_t;
-/// `urKernelGetSuggestedLocalWorkSizeWithArgs`
+/// `urKernelGetSuggestedLocalWorkSizeWithArgs`: Proposes a work-group size, with the kernel arguments passed along.
 pub type ur_pfnKernelGetSuggestedLocalWorkSizeWithArgs_t = unsafe extern "C" fn(
     kernel: ur_kernel_handle_t,
     queue: ur_queue_handle_t,
@@ -388,7 +388,7 @@ pub type ur_pfnKernelGetSuggestedLocalWorkSizeWithArgs_t = unsafe extern "C" fn(
     args: *const ur_exp_kernel_arg_properties_t,
     suggested_local_work_size: *mut usize,
 ) -> ur_result_t;
-/// `urKernelSetExecInfo`
+/// `urKernelSetExecInfo`: Sets one execution option on a kernel, such as indirect memory access.
 pub type ur_pfnKernelSetExecInfo_t = unsafe extern "C" fn(
     kernel: ur_kernel_handle_t,
     prop_name: ur_kernel_exec_info_t,
@@ -396,13 +396,13 @@ pub type ur_pfnKernelSetExecInfo_t = unsafe extern "C" fn(
     properties: *const ur_kernel_exec_info_properties_t,
     prop_value: *const c_void,
 ) -> ur_result_t;
-/// `urKernelSetSpecializationConstants`
+/// `urKernelSetSpecializationConstants`: Sets the values of a kernel's specialization constants.
 pub type ur_pfnKernelSetSpecializationConstants_t = unsafe extern "C" fn(
     kernel: ur_kernel_handle_t,
     count: u32,
     spec_constants: *const ur_specialization_constant_info_t,
 ) -> ur_result_t;
-/// `urKernelSuggestMaxCooperativeGroupCount`
+/// `urKernelSuggestMaxCooperativeGroupCount`: Proposes the largest group count for a cooperative launch.
 pub type ur_pfnKernelSuggestMaxCooperativeGroupCount_t = unsafe extern "C" fn(
     kernel: ur_kernel_handle_t,
     device: ur_device_handle_t,
@@ -497,7 +497,7 @@ pub type ur_pfnSamplerCreateWithNativeHandle_t = unsafe extern "C" fn(
     properties: *const ur_sampler_native_properties_t,
     sampler: *mut ur_sampler_handle_t,
 ) -> ur_result_t;
-/// `urMemImageCreate`
+/// `urMemImageCreate`: Makes an image of a given format and shape in a context.
 pub type ur_pfnMemImageCreate_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     flags: ur_mem_flags_t,
@@ -506,7 +506,7 @@ pub type ur_pfnMemImageCreate_t = unsafe extern "C" fn(
     host: *mut c_void,
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t;
-/// `urMemBufferCreate`
+/// `urMemBufferCreate`: Makes a memory buffer of a given size in a context.
 pub type ur_pfnMemBufferCreate_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     flags: ur_mem_flags_t,
@@ -514,11 +514,11 @@ pub type ur_pfnMemBufferCreate_t = unsafe extern "C" fn(
     properties: *const ur_buffer_properties_t,
     buffer: *mut ur_mem_handle_t,
 ) -> ur_result_t;
-/// `urMemRetain`
+/// `urMemRetain`: Adds one reference to a memory object so that it stays alive.
 pub type ur_pfnMemRetain_t = unsafe extern "C" fn(mem: ur_mem_handle_t) -> ur_result_t;
-/// `urMemRelease`
+/// `urMemRelease`: Drops one reference to a memory object, freeing it at zero.
 pub type ur_pfnMemRelease_t = unsafe extern "C" fn(mem: ur_mem_handle_t) -> ur_result_t;
-/// `urMemBufferPartition`
+/// `urMemBufferPartition`: Makes a sub-buffer that covers part of a buffer.
 pub type ur_pfnMemBufferPartition_t = unsafe extern "C" fn(
     buffer: ur_mem_handle_t,
     flags: ur_mem_flags_t,
@@ -526,20 +526,20 @@ pub type ur_pfnMemBufferPartition_t = unsafe extern "C" fn(
     region: *const ur_buffer_region_t,
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t;
-/// `urMemGetNativeHandle`
+/// `urMemGetNativeHandle`: Gives the backend's own handle for a memory object.
 pub type ur_pfnMemGetNativeHandle_t = unsafe extern "C" fn(
     mem: ur_mem_handle_t,
     device: ur_device_handle_t,
     native_mem: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urMemBufferCreateWithNativeHandle`
+/// `urMemBufferCreateWithNativeHandle`: Wraps a backend's own buffer in a runtime buffer.
 pub type ur_pfnMemBufferCreateWithNativeHandle_t = unsafe extern "C" fn(
     native_mem: ur_native_handle_t,
     context: ur_context_handle_t,
     properties: *const ur_mem_native_properties_t,
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t;
-/// `urMemImageCreateWithNativeHandle`
+/// `urMemImageCreateWithNativeHandle`: Wraps a backend's own image in a runtime image.
 pub type ur_pfnMemImageCreateWithNativeHandle_t = unsafe extern "C" fn(
     native_mem: ur_native_handle_t,
     context: ur_context_handle_t,
@@ -548,7 +548,7 @@ pub type ur_pfnMemImageCreateWithNativeHandle_t = unsafe extern "C" fn(
     properties: *const ur_mem_native_properties_t,
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t;
-/// `urMemGetInfo`
+/// `urMemGetInfo`: Answers one property query about a memory object.
 pub type ur_pfnMemGetInfo_t = unsafe extern "C" fn(
     memory: ur_mem_handle_t,
     prop_name: ur_mem_info_t,
@@ -556,7 +556,7 @@ pub type ur_pfnMemGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urMemImageGetInfo`
+/// `urMemImageGetInfo`: Answers one property query about an image.
 pub type ur_pfnMemImageGetInfo_t = unsafe extern "C" fn(
     memory: ur_mem_handle_t,
     prop_name: ur_image_info_t,
@@ -564,7 +564,7 @@ pub type ur_pfnMemImageGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urPhysicalMemCreate`
+/// `urPhysicalMemCreate`: Reserves physical device memory for mapping into virtual ranges.
 pub type ur_pfnPhysicalMemCreate_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -572,13 +572,13 @@ pub type ur_pfnPhysicalMemCreate_t = unsafe extern "C" fn(
     properties: *const ur_physical_mem_properties_t,
     physical_mem: *mut ur_physical_mem_handle_t,
 ) -> ur_result_t;
-/// `urPhysicalMemRetain`
+/// `urPhysicalMemRetain`: Adds one reference to physical memory so that it stays alive.
 pub type ur_pfnPhysicalMemRetain_t =
     unsafe extern "C" fn(physical_mem: ur_physical_mem_handle_t) -> ur_result_t;
-/// `urPhysicalMemRelease`
+/// `urPhysicalMemRelease`: Drops one reference to physical memory, freeing it at zero.
 pub type ur_pfnPhysicalMemRelease_t =
     unsafe extern "C" fn(physical_mem: ur_physical_mem_handle_t) -> ur_result_t;
-/// `urPhysicalMemGetInfo`
+/// `urPhysicalMemGetInfo`: Answers one property query about a physical memory object.
 pub type ur_pfnPhysicalMemGetInfo_t = unsafe extern "C" fn(
     physical_mem: ur_physical_mem_handle_t,
     prop_name: ur_physical_mem_info_t,
@@ -586,21 +586,21 @@ pub type ur_pfnPhysicalMemGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urEnqueueEventsWait`
+/// `urEnqueueEventsWait`: Queues a command that completes once the listed events have.
 pub type ur_pfnEnqueueEventsWait_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     num_events_in_wait_list: u32,
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueEventsWaitWithBarrier`
+/// `urEnqueueEventsWaitWithBarrier`: Queues a wait that also holds back every later command.
 pub type ur_pfnEnqueueEventsWaitWithBarrier_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     num_events_in_wait_list: u32,
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueMemBufferRead`
+/// `urEnqueueMemBufferRead`: Queues a read from a buffer into host memory.
 pub type ur_pfnEnqueueMemBufferRead_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     buffer: ur_mem_handle_t,
@@ -612,7 +612,7 @@ pub type ur_pfnEnqueueMemBufferRead_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueMemBufferWrite`
+/// `urEnqueueMemBufferWrite`: Queues a write from host memory into a buffer.
 pub type ur_pfnEnqueueMemBufferWrite_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     buffer: ur_mem_handle_t,
@@ -624,7 +624,7 @@ pub type ur_pfnEnqueueMemBufferWrite_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueMemBufferReadRect`
+/// `urEnqueueMemBufferReadRect`: Queues a read of a rectangular buffer region into host memory.
 pub type ur_pfnEnqueueMemBufferReadRect_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     buffer: ur_mem_handle_t,
@@ -641,7 +641,7 @@ pub type ur_pfnEnqueueMemBufferReadRect_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueMemBufferWriteRect`
+/// `urEnqueueMemBufferWriteRect`: Queues a write from host memory into a rectangular buffer region.
 pub type ur_pfnEnqueueMemBufferWriteRect_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     buffer: ur_mem_handle_t,
@@ -658,7 +658,7 @@ pub type ur_pfnEnqueueMemBufferWriteRect_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueMemBufferCopy`
+/// `urEnqueueMemBufferCopy`: Queues a copy of bytes from one buffer to another.
 pub type ur_pfnEnqueueMemBufferCopy_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     buffer_src: ur_mem_handle_t,
@@ -670,7 +670,7 @@ pub type ur_pfnEnqueueMemBufferCopy_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueMemBufferCopyRect`
+/// `urEnqueueMemBufferCopyRect`: Queues a copy of a rectangular region between two buffers.
 pub type ur_pfnEnqueueMemBufferCopyRect_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     buffer_src: ur_mem_handle_t,
@@ -686,7 +686,7 @@ pub type ur_pfnEnqueueMemBufferCopyRect_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueMemBufferFill`
+/// `urEnqueueMemBufferFill`: Queues filling part of a buffer with a repeated pattern.
 pub type ur_pfnEnqueueMemBufferFill_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     buffer: ur_mem_handle_t,
@@ -698,7 +698,7 @@ pub type ur_pfnEnqueueMemBufferFill_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueMemImageRead`
+/// `urEnqueueMemImageRead`: Queues a read of an image region into host memory.
 pub type ur_pfnEnqueueMemImageRead_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     image: ur_mem_handle_t,
@@ -712,7 +712,7 @@ pub type ur_pfnEnqueueMemImageRead_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueMemImageWrite`
+/// `urEnqueueMemImageWrite`: Queues a write from host memory into an image region.
 pub type ur_pfnEnqueueMemImageWrite_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     image: ur_mem_handle_t,
@@ -726,7 +726,7 @@ pub type ur_pfnEnqueueMemImageWrite_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueMemImageCopy`
+/// `urEnqueueMemImageCopy`: Queues a copy of a region from one image to another.
 pub type ur_pfnEnqueueMemImageCopy_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     image_src: ur_mem_handle_t,
@@ -738,7 +738,7 @@ pub type ur_pfnEnqueueMemImageCopy_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueMemBufferMap`
+/// `urEnqueueMemBufferMap`: Queues a mapping of a buffer range into host address space.
 pub type ur_pfnEnqueueMemBufferMap_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     buffer: ur_mem_handle_t,
@@ -751,7 +751,7 @@ pub type ur_pfnEnqueueMemBufferMap_t = unsafe extern "C" fn(
     event: *mut ur_event_handle_t,
     ret_map: *mut *mut c_void,
 ) -> ur_result_t;
-/// `urEnqueueMemUnmap`
+/// `urEnqueueMemUnmap`: Queues the removal of an earlier host mapping.
 pub type ur_pfnEnqueueMemUnmap_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     mem: ur_mem_handle_t,
@@ -760,7 +760,7 @@ pub type ur_pfnEnqueueMemUnmap_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueUSMFill`
+/// `urEnqueueUSMFill`: Queues filling USM memory with a repeated pattern.
 pub type ur_pfnEnqueueUSMFill_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     mem: *mut c_void,
@@ -771,7 +771,7 @@ pub type ur_pfnEnqueueUSMFill_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueUSMMemcpy`
+/// `urEnqueueUSMMemcpy`: Queues a copy of bytes between two USM pointers.
 pub type ur_pfnEnqueueUSMMemcpy_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     blocking: bool,
@@ -782,7 +782,7 @@ pub type ur_pfnEnqueueUSMMemcpy_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueUSMPrefetch`
+/// `urEnqueueUSMPrefetch`: Queues a hint to move USM memory before it is used.
 pub type ur_pfnEnqueueUSMPrefetch_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     mem: *const c_void,
@@ -792,7 +792,7 @@ pub type ur_pfnEnqueueUSMPrefetch_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueUSMAdvise`
+/// `urEnqueueUSMAdvise`: Queues a hint about how a USM region will be used.
 pub type ur_pfnEnqueueUSMAdvise_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     mem: *const c_void,
@@ -800,7 +800,7 @@ pub type ur_pfnEnqueueUSMAdvise_t = unsafe extern "C" fn(
     advice: ur_usm_advice_flags_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueUSMFill2D`
+/// `urEnqueueUSMFill2D`: Queues filling a pitched 2D USM region with a pattern.
 pub type ur_pfnEnqueueUSMFill2D_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     mem: *mut c_void,
@@ -813,7 +813,7 @@ pub type ur_pfnEnqueueUSMFill2D_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueUSMMemcpy2D`
+/// `urEnqueueUSMMemcpy2D`: Queues a copy of a 2D region between pitched USM pointers.
 pub type ur_pfnEnqueueUSMMemcpy2D_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     blocking: bool,
@@ -827,7 +827,7 @@ pub type ur_pfnEnqueueUSMMemcpy2D_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueDeviceGlobalVariableWrite`
+/// `urEnqueueDeviceGlobalVariableWrite`: Queues a write from host memory to a program's device global.
 pub type ur_pfnEnqueueDeviceGlobalVariableWrite_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     program: ur_program_handle_t,
@@ -840,7 +840,7 @@ pub type ur_pfnEnqueueDeviceGlobalVariableWrite_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueDeviceGlobalVariableRead`
+/// `urEnqueueDeviceGlobalVariableRead`: Queues a read of a program's device global into host memory.
 pub type ur_pfnEnqueueDeviceGlobalVariableRead_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     program: ur_program_handle_t,
@@ -853,7 +853,7 @@ pub type ur_pfnEnqueueDeviceGlobalVariableRead_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueReadHostPipe`
+/// `urEnqueueReadHostPipe`: Queues a read of data that a kernel put in a host pipe.
 pub type ur_pfnEnqueueReadHostPipe_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     program: ur_program_handle_t,
@@ -865,7 +865,7 @@ pub type ur_pfnEnqueueReadHostPipe_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueWriteHostPipe`
+/// `urEnqueueWriteHostPipe`: Queues a write of host data into a pipe for kernels.
 pub type ur_pfnEnqueueWriteHostPipe_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     program: ur_program_handle_t,
@@ -877,7 +877,7 @@ pub type ur_pfnEnqueueWriteHostPipe_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueEventsWaitWithBarrierExt`
+/// `urEnqueueEventsWaitWithBarrierExt`: Queues a barrier wait that takes additional enqueue properties.
 pub type ur_pfnEnqueueEventsWaitWithBarrierExt_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     properties: *const ur_exp_enqueue_ext_properties_t,
@@ -885,7 +885,7 @@ pub type ur_pfnEnqueueEventsWaitWithBarrierExt_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueKernelLaunchWithArgsExp`
+/// `urEnqueueKernelLaunchWithArgsExp`: Queues a kernel launch and passes its arguments in the same call.
 pub type ur_pfnEnqueueKernelLaunchWithArgsExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     kernel: ur_kernel_handle_t,
@@ -900,7 +900,7 @@ pub type ur_pfnEnqueueKernelLaunchWithArgsExp_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueUSMDeviceAllocExp`
+/// `urEnqueueUSMDeviceAllocExp`: Queues an allocation of device USM memory.
 pub type ur_pfnEnqueueUSMDeviceAllocExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     pool: ur_usm_pool_handle_t,
@@ -911,7 +911,7 @@ pub type ur_pfnEnqueueUSMDeviceAllocExp_t = unsafe extern "C" fn(
     mem: *mut *mut c_void,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueUSMSharedAllocExp`
+/// `urEnqueueUSMSharedAllocExp`: Queues an allocation of shared USM memory.
 pub type ur_pfnEnqueueUSMSharedAllocExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     pool: ur_usm_pool_handle_t,
@@ -922,7 +922,7 @@ pub type ur_pfnEnqueueUSMSharedAllocExp_t = unsafe extern "C" fn(
     mem: *mut *mut c_void,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueUSMHostAllocExp`
+/// `urEnqueueUSMHostAllocExp`: Queues an allocation of host USM memory.
 pub type ur_pfnEnqueueUSMHostAllocExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     pool: ur_usm_pool_handle_t,
@@ -933,7 +933,7 @@ pub type ur_pfnEnqueueUSMHostAllocExp_t = unsafe extern "C" fn(
     mem: *mut *mut c_void,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueUSMFreeExp`
+/// `urEnqueueUSMFreeExp`: Queues the freeing of a USM allocation.
 pub type ur_pfnEnqueueUSMFreeExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     pool: ur_usm_pool_handle_t,
@@ -942,7 +942,7 @@ pub type ur_pfnEnqueueUSMFreeExp_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueTimestampRecordingExp`
+/// `urEnqueueTimestampRecordingExp`: Queues a command that notes the device time when it runs.
 pub type ur_pfnEnqueueTimestampRecordingExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     blocking: bool,
@@ -950,7 +950,7 @@ pub type ur_pfnEnqueueTimestampRecordingExp_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueCommandBufferExp`
+/// `urEnqueueCommandBufferExp`: Queues a finalized command buffer for execution.
 pub type ur_pfnEnqueueCommandBufferExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     command_buffer: ur_exp_command_buffer_handle_t,
@@ -958,7 +958,7 @@ pub type ur_pfnEnqueueCommandBufferExp_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueHostTaskExp`
+/// `urEnqueueHostTaskExp`: Queues a host function to run in order with device work.
 pub type ur_pfnEnqueueHostTaskExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     host_task: ur_exp_host_task_function_t,
@@ -968,7 +968,7 @@ pub type ur_pfnEnqueueHostTaskExp_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueNativeCommandExp`
+/// `urEnqueueNativeCommandExp`: Queues backend work through a function that the caller supplies.
 pub type ur_pfnEnqueueNativeCommandExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     native_enqueue: ur_exp_enqueue_native_command_function_t,
@@ -980,7 +980,7 @@ pub type ur_pfnEnqueueNativeCommandExp_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueGraphExp`
+/// `urEnqueueGraphExp`: Queues an instantiated graph for execution.
 pub type ur_pfnEnqueueGraphExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     graph: ur_exp_executable_graph_handle_t,
@@ -1147,7 +1147,7 @@ pub type ur_pfnBindlessImagesSampledImageHandleDestroyExp_t = unsafe extern "C" 
     device: ur_device_handle_t,
     image: ur_exp_image_native_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesImageAllocateExp`
+/// `urBindlessImagesImageAllocateExp`: Reserves device memory for a bindless image of a given layout.
 pub type ur_pfnBindlessImagesImageAllocateExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1155,13 +1155,13 @@ pub type ur_pfnBindlessImagesImageAllocateExp_t = unsafe extern "C" fn(
     image_desc: *const ur_image_desc_t,
     image_mem: *mut ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesImageFreeExp`
+/// `urBindlessImagesImageFreeExp`: Gives back the device memory behind a bindless image.
 pub type ur_pfnBindlessImagesImageFreeExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     image_mem: ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesUnsampledImageCreateExp`
+/// `urBindlessImagesUnsampledImageCreateExp`: Makes a handle for accessing image memory without a sampler.
 pub type ur_pfnBindlessImagesUnsampledImageCreateExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1170,7 +1170,7 @@ pub type ur_pfnBindlessImagesUnsampledImageCreateExp_t = unsafe extern "C" fn(
     image_desc: *const ur_image_desc_t,
     image: *mut ur_exp_image_native_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesSampledImageCreateExp`
+/// `urBindlessImagesSampledImageCreateExp`: Makes a handle for reading image memory through a sampler.
 pub type ur_pfnBindlessImagesSampledImageCreateExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1180,7 +1180,7 @@ pub type ur_pfnBindlessImagesSampledImageCreateExp_t = unsafe extern "C" fn(
     sampler_desc: *const ur_sampler_desc_t,
     image: *mut ur_exp_image_native_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesImageCopyExp`
+/// `urBindlessImagesImageCopyExp`: Queues a copy into, out of or between bindless images.
 pub type ur_pfnBindlessImagesImageCopyExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     src: *const c_void,
@@ -1196,7 +1196,7 @@ pub type ur_pfnBindlessImagesImageCopyExp_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesImageGetInfoExp`
+/// `urBindlessImagesImageGetInfoExp`: Answers one property query about bindless image memory.
 pub type ur_pfnBindlessImagesImageGetInfoExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     image_mem: ur_exp_image_mem_native_handle_t,
@@ -1234,7 +1234,7 @@ pub type ur_pfnBindlessImagesGetImageSampledHandleSupportExp_t =
         image_mem_handle_type: ur_exp_image_mem_type_t,
         supported_ret: *mut ur_bool_t,
     ) -> ur_result_t;
-/// `urBindlessImagesMipmapGetLevelExp`
+/// `urBindlessImagesMipmapGetLevelExp`: Picks the image memory of a single level from a mipmap.
 pub type ur_pfnBindlessImagesMipmapGetLevelExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1242,13 +1242,13 @@ pub type ur_pfnBindlessImagesMipmapGetLevelExp_t = unsafe extern "C" fn(
     mipmap_level: u32,
     image_mem_ret: *mut ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesMipmapFreeExp`
+/// `urBindlessImagesMipmapFreeExp`: Gives back all the memory of a mipmap image.
 pub type ur_pfnBindlessImagesMipmapFreeExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     mem: ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesImportExternalMemoryExp`
+/// `urBindlessImagesImportExternalMemoryExp`: Brings memory owned by another API into this context.
 pub type ur_pfnBindlessImagesImportExternalMemoryExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1257,7 +1257,7 @@ pub type ur_pfnBindlessImagesImportExternalMemoryExp_t = unsafe extern "C" fn(
     external_mem_desc: *mut ur_exp_external_mem_desc_t,
     external_mem: *mut ur_exp_external_mem_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesMapExternalArrayExp`
+/// `urBindlessImagesMapExternalArrayExp`: Makes imported external memory usable as image memory.
 pub type ur_pfnBindlessImagesMapExternalArrayExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1266,7 +1266,7 @@ pub type ur_pfnBindlessImagesMapExternalArrayExp_t = unsafe extern "C" fn(
     external_mem: ur_exp_external_mem_handle_t,
     image_mem: *mut ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesMapExternalLinearMemoryExp`
+/// `urBindlessImagesMapExternalLinearMemoryExp`: Makes imported external memory usable as a plain linear region.
 pub type ur_pfnBindlessImagesMapExternalLinearMemoryExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1275,13 +1275,13 @@ pub type ur_pfnBindlessImagesMapExternalLinearMemoryExp_t = unsafe extern "C" fn
     external_mem: ur_exp_external_mem_handle_t,
     ret_mem: *mut *mut c_void,
 ) -> ur_result_t;
-/// `urBindlessImagesReleaseExternalMemoryExp`
+/// `urBindlessImagesReleaseExternalMemoryExp`: Lets go of memory that was imported from another API.
 pub type ur_pfnBindlessImagesReleaseExternalMemoryExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     external_mem: ur_exp_external_mem_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesFreeMappedLinearMemoryExp`
+/// `urBindlessImagesFreeMappedLinearMemoryExp`: Frees a linear region that was mapped from external memory.
 pub type ur_pfnBindlessImagesFreeMappedLinearMemoryExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1294,7 +1294,7 @@ pub type ur_pfnBindlessImagesSupportsImportingHandleTypeExp_t = unsafe extern "C
     supported_ret: *mut ur_bool_t,
 )
     -> ur_result_t;
-/// `urBindlessImagesImportExternalSemaphoreExp`
+/// `urBindlessImagesImportExternalSemaphoreExp`: Brings a semaphore owned by another API into this context.
 pub type ur_pfnBindlessImagesImportExternalSemaphoreExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1302,13 +1302,13 @@ pub type ur_pfnBindlessImagesImportExternalSemaphoreExp_t = unsafe extern "C" fn
     external_semaphore_desc: *mut ur_exp_external_semaphore_desc_t,
     external_semaphore: *mut ur_exp_external_semaphore_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesReleaseExternalSemaphoreExp`
+/// `urBindlessImagesReleaseExternalSemaphoreExp`: Lets go of a semaphore that was imported from another API.
 pub type ur_pfnBindlessImagesReleaseExternalSemaphoreExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     external_semaphore: ur_exp_external_semaphore_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesWaitExternalSemaphoreExp`
+/// `urBindlessImagesWaitExternalSemaphoreExp`: Makes the queue hold until an imported external semaphore is signalled.
 pub type ur_pfnBindlessImagesWaitExternalSemaphoreExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     semaphore: ur_exp_external_semaphore_handle_t,
@@ -1318,7 +1318,7 @@ pub type ur_pfnBindlessImagesWaitExternalSemaphoreExp_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urBindlessImagesSignalExternalSemaphoreExp`
+/// `urBindlessImagesSignalExternalSemaphoreExp`: Queues a signal to an imported external semaphore.
 pub type ur_pfnBindlessImagesSignalExternalSemaphoreExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     semaphore: ur_exp_external_semaphore_handle_t,
@@ -1328,23 +1328,23 @@ pub type ur_pfnBindlessImagesSignalExternalSemaphoreExp_t = unsafe extern "C" fn
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferCreateExp`
+/// `urCommandBufferCreateExp`: Makes an empty command buffer for a context and device.
 pub type ur_pfnCommandBufferCreateExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     command_buffer_desc: *const ur_exp_command_buffer_desc_t,
     command_buffer: *mut ur_exp_command_buffer_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferRetainExp`
+/// `urCommandBufferRetainExp`: Adds one reference to a command buffer so that it stays alive.
 pub type ur_pfnCommandBufferRetainExp_t =
     unsafe extern "C" fn(command_buffer: ur_exp_command_buffer_handle_t) -> ur_result_t;
-/// `urCommandBufferReleaseExp`
+/// `urCommandBufferReleaseExp`: Drops one reference to a command buffer, freeing it at zero.
 pub type ur_pfnCommandBufferReleaseExp_t =
     unsafe extern "C" fn(command_buffer: ur_exp_command_buffer_handle_t) -> ur_result_t;
-/// `urCommandBufferFinalizeExp`
+/// `urCommandBufferFinalizeExp`: Closes a command buffer to further recording so that it can run.
 pub type ur_pfnCommandBufferFinalizeExp_t =
     unsafe extern "C" fn(command_buffer: ur_exp_command_buffer_handle_t) -> ur_result_t;
-/// `urCommandBufferAppendKernelLaunchExp`
+/// `urCommandBufferAppendKernelLaunchExp`: Records a kernel launch at the end of a command buffer.
 pub type ur_pfnCommandBufferAppendKernelLaunchExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     kernel: ur_kernel_handle_t,
@@ -1382,7 +1382,7 @@ pub type ur_pfnCommandBufferAppendKernelLaunchWithArgsExp_t = unsafe extern "C" 
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferAppendUSMMemcpyExp`
+/// `urCommandBufferAppendUSMMemcpyExp`: Records a copy between USM pointers in a command buffer.
 pub type ur_pfnCommandBufferAppendUSMMemcpyExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     dst: *mut c_void,
@@ -1396,7 +1396,7 @@ pub type ur_pfnCommandBufferAppendUSMMemcpyExp_t = unsafe extern "C" fn(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferAppendUSMFillExp`
+/// `urCommandBufferAppendUSMFillExp`: Records filling USM memory with a pattern in a command buffer.
 pub type ur_pfnCommandBufferAppendUSMFillExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     memory: *mut c_void,
@@ -1411,7 +1411,7 @@ pub type ur_pfnCommandBufferAppendUSMFillExp_t = unsafe extern "C" fn(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferAppendMemBufferCopyExp`
+/// `urCommandBufferAppendMemBufferCopyExp`: Records a copy between two buffers in a command buffer.
 pub type ur_pfnCommandBufferAppendMemBufferCopyExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     src_mem: ur_mem_handle_t,
@@ -1427,7 +1427,7 @@ pub type ur_pfnCommandBufferAppendMemBufferCopyExp_t = unsafe extern "C" fn(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferAppendMemBufferWriteExp`
+/// `urCommandBufferAppendMemBufferWriteExp`: Records a write from host memory to a buffer in a command buffer.
 pub type ur_pfnCommandBufferAppendMemBufferWriteExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     buffer: ur_mem_handle_t,
@@ -1442,7 +1442,7 @@ pub type ur_pfnCommandBufferAppendMemBufferWriteExp_t = unsafe extern "C" fn(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferAppendMemBufferReadExp`
+/// `urCommandBufferAppendMemBufferReadExp`: Records a read from a buffer to host memory in a command buffer.
 pub type ur_pfnCommandBufferAppendMemBufferReadExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     buffer: ur_mem_handle_t,
@@ -1457,7 +1457,7 @@ pub type ur_pfnCommandBufferAppendMemBufferReadExp_t = unsafe extern "C" fn(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferAppendMemBufferCopyRectExp`
+/// `urCommandBufferAppendMemBufferCopyRectExp`: Records a rectangular copy between two buffers in a command buffer.
 pub type ur_pfnCommandBufferAppendMemBufferCopyRectExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     src_mem: ur_mem_handle_t,
@@ -1477,7 +1477,7 @@ pub type ur_pfnCommandBufferAppendMemBufferCopyRectExp_t = unsafe extern "C" fn(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferAppendMemBufferWriteRectExp`
+/// `urCommandBufferAppendMemBufferWriteRectExp`: Records a rectangular buffer write from host memory in a command buffer.
 pub type ur_pfnCommandBufferAppendMemBufferWriteRectExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     buffer: ur_mem_handle_t,
@@ -1497,7 +1497,7 @@ pub type ur_pfnCommandBufferAppendMemBufferWriteRectExp_t = unsafe extern "C" fn
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferAppendMemBufferReadRectExp`
+/// `urCommandBufferAppendMemBufferReadRectExp`: Records a rectangular buffer read to host memory in a command buffer.
 pub type ur_pfnCommandBufferAppendMemBufferReadRectExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     buffer: ur_mem_handle_t,
@@ -1517,7 +1517,7 @@ pub type ur_pfnCommandBufferAppendMemBufferReadRectExp_t = unsafe extern "C" fn(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferAppendMemBufferFillExp`
+/// `urCommandBufferAppendMemBufferFillExp`: Records filling a buffer with a pattern in a command buffer.
 pub type ur_pfnCommandBufferAppendMemBufferFillExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     buffer: ur_mem_handle_t,
@@ -1533,7 +1533,7 @@ pub type ur_pfnCommandBufferAppendMemBufferFillExp_t = unsafe extern "C" fn(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferAppendUSMPrefetchExp`
+/// `urCommandBufferAppendUSMPrefetchExp`: Records a prefetch of USM memory in a command buffer.
 pub type ur_pfnCommandBufferAppendUSMPrefetchExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     memory: *const c_void,
@@ -1547,7 +1547,7 @@ pub type ur_pfnCommandBufferAppendUSMPrefetchExp_t = unsafe extern "C" fn(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferAppendUSMAdviseExp`
+/// `urCommandBufferAppendUSMAdviseExp`: Records a usage hint for a USM region in a command buffer.
 pub type ur_pfnCommandBufferAppendUSMAdviseExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     memory: *const c_void,
@@ -1561,7 +1561,7 @@ pub type ur_pfnCommandBufferAppendUSMAdviseExp_t = unsafe extern "C" fn(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferAppendNativeCommandExp`
+/// `urCommandBufferAppendNativeCommandExp`: Records backend commands that a caller's function adds to a command buffer.
 pub type ur_pfnCommandBufferAppendNativeCommandExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     native_command: ur_exp_command_buffer_native_command_function_t,
@@ -1571,24 +1571,24 @@ pub type ur_pfnCommandBufferAppendNativeCommandExp_t = unsafe extern "C" fn(
     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
     sync_point: *mut ur_exp_command_buffer_sync_point_t,
 ) -> ur_result_t;
-/// `urCommandBufferUpdateKernelLaunchExp`
+/// `urCommandBufferUpdateKernelLaunchExp`: Changes kernel launches already recorded in a finalized command buffer.
 pub type ur_pfnCommandBufferUpdateKernelLaunchExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     num_kernel_updates: u32,
     update_kernel_launch: *const ur_exp_command_buffer_update_kernel_launch_desc_t,
 ) -> ur_result_t;
-/// `urCommandBufferUpdateSignalEventExp`
+/// `urCommandBufferUpdateSignalEventExp`: Swaps in a fresh signal event for a recorded command.
 pub type ur_pfnCommandBufferUpdateSignalEventExp_t = unsafe extern "C" fn(
     command: ur_exp_command_buffer_command_handle_t,
     signal_event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferUpdateWaitEventsExp`
+/// `urCommandBufferUpdateWaitEventsExp`: Replaces the events that a recorded command waits on.
 pub type ur_pfnCommandBufferUpdateWaitEventsExp_t = unsafe extern "C" fn(
     command: ur_exp_command_buffer_command_handle_t,
     num_events_in_wait_list: u32,
     event_wait_list: *const ur_event_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferGetInfoExp`
+/// `urCommandBufferGetInfoExp`: Answers one property query about a command buffer.
 pub type ur_pfnCommandBufferGetInfoExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     prop_name: ur_exp_command_buffer_info_t,
@@ -1596,65 +1596,65 @@ pub type ur_pfnCommandBufferGetInfoExp_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urCommandBufferGetNativeHandleExp`
+/// `urCommandBufferGetNativeHandleExp`: Gives the backend's own handle for a command buffer.
 pub type ur_pfnCommandBufferGetNativeHandleExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     native_command_buffer: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urGraphCreateExp`
+/// `urGraphCreateExp`: Makes an empty graph that can capture queue commands.
 pub type ur_pfnGraphCreateExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     graph: *mut ur_exp_graph_handle_t,
 ) -> ur_result_t;
-/// `urGraphInstantiateGraphExp`
+/// `urGraphInstantiateGraphExp`: Turns a captured graph into one that can be executed.
 pub type ur_pfnGraphInstantiateGraphExp_t = unsafe extern "C" fn(
     graph: ur_exp_graph_handle_t,
     exec_graph: *mut ur_exp_executable_graph_handle_t,
 ) -> ur_result_t;
-/// `urGraphDestroyExp`
+/// `urGraphDestroyExp`: Destroys a graph and frees what it holds.
 pub type ur_pfnGraphDestroyExp_t =
     unsafe extern "C" fn(graph: ur_exp_graph_handle_t) -> ur_result_t;
-/// `urGraphExecutableGraphDestroyExp`
+/// `urGraphExecutableGraphDestroyExp`: Destroys a graph that was instantiated for execution.
 pub type ur_pfnGraphExecutableGraphDestroyExp_t =
     unsafe extern "C" fn(executable_graph: ur_exp_executable_graph_handle_t) -> ur_result_t;
-/// `urGraphIsEmptyExp`
+/// `urGraphIsEmptyExp`: Tells whether a graph holds no commands.
 pub type ur_pfnGraphIsEmptyExp_t =
     unsafe extern "C" fn(graph: ur_exp_graph_handle_t, result: *mut bool) -> ur_result_t;
-/// `urGraphGetIdExp`
+/// `urGraphGetIdExp`: Gives the number that identifies a graph within the process.
 pub type ur_pfnGraphGetIdExp_t =
     unsafe extern "C" fn(graph: ur_exp_graph_handle_t, graph_id: *mut u64) -> ur_result_t;
-/// `urGraphSetDestructionCallbackExp`
+/// `urGraphSetDestructionCallbackExp`: Registers a function to call when a graph is destroyed.
 pub type ur_pfnGraphSetDestructionCallbackExp_t = unsafe extern "C" fn(
     graph: ur_exp_graph_handle_t,
     callback: ur_exp_graph_destruction_callback_t,
     user_data: *mut c_void,
 ) -> ur_result_t;
-/// `urGraphDumpContentsExp`
+/// `urGraphDumpContentsExp`: Writes a graph's contents to a file for inspection.
 pub type ur_pfnGraphDumpContentsExp_t =
     unsafe extern "C" fn(graph: ur_exp_graph_handle_t, file_path: *const c_char) -> ur_result_t;
-/// `urGraphGetNativeHandleExp`
+/// `urGraphGetNativeHandleExp`: Gives the backend's own handle for a graph.
 pub type ur_pfnGraphGetNativeHandleExp_t = unsafe extern "C" fn(
     graph: ur_exp_graph_handle_t,
     native_graph: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urGraphExecutableGraphGetNativeHandleExp`
+/// `urGraphExecutableGraphGetNativeHandleExp`: Gives the backend's own handle for an executable graph.
 pub type ur_pfnGraphExecutableGraphGetNativeHandleExp_t = unsafe extern "C" fn(
     executable_graph: ur_exp_executable_graph_handle_t,
     native_executable_graph: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urIPCGetMemHandleExp`
+/// `urIPCGetMemHandleExp`: Gets handle data for sharing USM memory with other processes.
 pub type ur_pfnIPCGetMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     mem: *mut c_void,
     ipc_mem_handle_data: *mut *mut c_void,
     ipc_mem_handle_data_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urIPCPutMemHandleExp`
+/// `urIPCPutMemHandleExp`: Hands back the data obtained for sharing USM memory.
 pub type ur_pfnIPCPutMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     ipc_mem_handle_data: *mut c_void,
 ) -> ur_result_t;
-/// `urIPCOpenMemHandleExp`
+/// `urIPCOpenMemHandleExp`: Opens USM memory that another process has shared.
 pub type ur_pfnIPCOpenMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1662,22 +1662,22 @@ pub type ur_pfnIPCOpenMemHandleExp_t = unsafe extern "C" fn(
     ipc_mem_handle_data_size: usize,
     mem: *mut *mut c_void,
 ) -> ur_result_t;
-/// `urIPCCloseMemHandleExp`
+/// `urIPCCloseMemHandleExp`: Closes memory that was opened from another process's handle.
 pub type ur_pfnIPCCloseMemHandleExp_t =
     unsafe extern "C" fn(context: ur_context_handle_t, mem: *mut c_void) -> ur_result_t;
-/// `urIPCGetPhysMemHandleExp`
+/// `urIPCGetPhysMemHandleExp`: Gets handle data for sharing physical memory with other processes.
 pub type ur_pfnIPCGetPhysMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     phys_mem: ur_physical_mem_handle_t,
     ipc_phys_mem_handle_data: *mut *mut c_void,
     ipc_phys_mem_handle_data_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urIPCPutPhysMemHandleExp`
+/// `urIPCPutPhysMemHandleExp`: Hands back the data obtained for sharing physical memory.
 pub type ur_pfnIPCPutPhysMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     ipc_phys_mem_handle_data: *const c_void,
 ) -> ur_result_t;
-/// `urIPCOpenPhysMemHandleExp`
+/// `urIPCOpenPhysMemHandleExp`: Opens physical memory that another process has shared.
 pub type ur_pfnIPCOpenPhysMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1685,30 +1685,30 @@ pub type ur_pfnIPCOpenPhysMemHandleExp_t = unsafe extern "C" fn(
     ipc_phys_mem_handle_data_size: usize,
     phys_mem: *mut ur_physical_mem_handle_t,
 ) -> ur_result_t;
-/// `urIPCClosePhysMemHandleExp`
+/// `urIPCClosePhysMemHandleExp`: Closes physical memory that was opened from another process's handle.
 pub type ur_pfnIPCClosePhysMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     phys_mem: ur_physical_mem_handle_t,
 ) -> ur_result_t;
-/// `urIPCGetEventHandleExp`
+/// `urIPCGetEventHandleExp`: Gets handle data for sharing an event with other processes.
 pub type ur_pfnIPCGetEventHandleExp_t = unsafe extern "C" fn(
     event: ur_event_handle_t,
     ipc_event_handle_data: *mut *mut c_void,
     ipc_event_handle_data_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urIPCPutEventHandleExp`
+/// `urIPCPutEventHandleExp`: Hands back the data obtained for sharing an event.
 pub type ur_pfnIPCPutEventHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     ipc_event_handle_data: *mut c_void,
 ) -> ur_result_t;
-/// `urIPCOpenEventHandleExp`
+/// `urIPCOpenEventHandleExp`: Opens an event that another process has shared.
 pub type ur_pfnIPCOpenEventHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     ipc_event_handle_data: *const c_void,
     ipc_event_handle_data_size: usize,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urMemoryExportAllocExportableMemoryExp`
+/// `urMemoryExportAllocExportableMemoryExp`: Allocates device memory that other APIs can be given.
 pub type ur_pfnMemoryExportAllocExportableMemoryExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1717,13 +1717,13 @@ pub type ur_pfnMemoryExportAllocExportableMemoryExp_t = unsafe extern "C" fn(
     handle_type_to_export: ur_exp_external_mem_type_t,
     mem: *mut *mut c_void,
 ) -> ur_result_t;
-/// `urMemoryExportFreeExportableMemoryExp`
+/// `urMemoryExportFreeExportableMemoryExp`: Frees memory that was allocated for export.
 pub type ur_pfnMemoryExportFreeExportableMemoryExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t;
-/// `urMemoryExportExportMemoryHandleExp`
+/// `urMemoryExportExportMemoryHandleExp`: Gets an operating-system handle for exportable memory.
 pub type ur_pfnMemoryExportExportMemoryHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1805,7 +1805,7 @@ pub type ur_pfnVirtualMemGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urDeviceGet`
+/// `urDeviceGet`: Lists a platform's devices of the requested type.
 pub type ur_pfnDeviceGet_t = unsafe extern "C" fn(
     platform: ur_platform_handle_t,
     device_type: ur_device_type_t,
@@ -1813,7 +1813,7 @@ pub type ur_pfnDeviceGet_t = unsafe extern "C" fn(
     devices: *mut ur_device_handle_t,
     num_devices: *mut u32,
 ) -> ur_result_t;
-/// `urDeviceGetInfo`
+/// `urDeviceGetInfo`: Answers one property query about a device.
 pub type ur_pfnDeviceGetInfo_t = unsafe extern "C" fn(
     device: ur_device_handle_t,
     prop_name: ur_device_info_t,
@@ -1821,11 +1821,11 @@ pub type ur_pfnDeviceGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urDeviceRetain`
+/// `urDeviceRetain`: Adds one reference to a device, which matters for sub-devices.
 pub type ur_pfnDeviceRetain_t = unsafe extern "C" fn(device: ur_device_handle_t) -> ur_result_t;
-/// `urDeviceRelease`
+/// `urDeviceRelease`: Drops one reference to a device, which matters for sub-devices.
 pub type ur_pfnDeviceRelease_t = unsafe extern "C" fn(device: ur_device_handle_t) -> ur_result_t;
-/// `urDevicePartition`
+/// `urDevicePartition`: Splits a device into sub-devices by the given scheme.
 pub type ur_pfnDevicePartition_t = unsafe extern "C" fn(
     device: ur_device_handle_t,
     properties: *const ur_device_partition_properties_t,
@@ -1833,43 +1833,43 @@ pub type ur_pfnDevicePartition_t = unsafe extern "C" fn(
     sub_devices: *mut ur_device_handle_t,
     num_devices_ret: *mut u32,
 ) -> ur_result_t;
-/// `urDeviceSelectBinary`
+/// `urDeviceSelectBinary`: Picks the binary that suits a device best from several candidates.
 pub type ur_pfnDeviceSelectBinary_t = unsafe extern "C" fn(
     device: ur_device_handle_t,
     binaries: *const ur_device_binary_t,
     num_binaries: u32,
     selected_binary: *mut u32,
 ) -> ur_result_t;
-/// `urDeviceGetNativeHandle`
+/// `urDeviceGetNativeHandle`: Gives the backend's own handle for a device.
 pub type ur_pfnDeviceGetNativeHandle_t = unsafe extern "C" fn(
     device: ur_device_handle_t,
     native_device: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urDeviceCreateWithNativeHandle`
+/// `urDeviceCreateWithNativeHandle`: Wraps a backend's own device in a runtime device.
 pub type ur_pfnDeviceCreateWithNativeHandle_t = unsafe extern "C" fn(
     native_device: ur_native_handle_t,
     adapter: ur_adapter_handle_t,
     properties: *const ur_device_native_properties_t,
     device: *mut ur_device_handle_t,
 ) -> ur_result_t;
-/// `urDeviceGetGlobalTimestamps`
+/// `urDeviceGetGlobalTimestamps`: Reads the device clock and the host clock close together.
 pub type ur_pfnDeviceGetGlobalTimestamps_t = unsafe extern "C" fn(
     device: ur_device_handle_t,
     device_timestamp: *mut u64,
     host_timestamp: *mut u64,
 ) -> ur_result_t;
-/// `urDeviceWaitExp`
+/// `urDeviceWaitExp`: Blocks until all work submitted to the device has finished.
 pub type ur_pfnDeviceWaitExp_t = unsafe extern "C" fn(device: ur_device_handle_t) -> ur_result_t;
-/// `urLoaderConfigCreate`
+/// `urLoaderConfigCreate`: Makes a configuration object to hand to the loader.
 pub type ur_pfnLoaderConfigCreate_t =
     unsafe extern "C" fn(loader_config: *mut ur_loader_config_handle_t) -> ur_result_t;
-/// `urLoaderConfigRetain`
+/// `urLoaderConfigRetain`: Adds one reference to a loader configuration so that it stays alive.
 pub type ur_pfnLoaderConfigRetain_t =
     unsafe extern "C" fn(loader_config: ur_loader_config_handle_t) -> ur_result_t;
-/// `urLoaderConfigRelease`
+/// `urLoaderConfigRelease`: Drops one reference to a loader configuration, freeing it at zero.
 pub type ur_pfnLoaderConfigRelease_t =
     unsafe extern "C" fn(loader_config: ur_loader_config_handle_t) -> ur_result_t;
-/// `urLoaderConfigGetInfo`
+/// `urLoaderConfigGetInfo`: Answers one property query about a loader configuration.
 pub type ur_pfnLoaderConfigGetInfo_t = unsafe extern "C" fn(
     loader_config: ur_loader_config_handle_t,
     prop_name: ur_loader_config_info_t,
@@ -1877,30 +1877,30 @@ pub type ur_pfnLoaderConfigGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urLoaderConfigEnableLayer`
+/// `urLoaderConfigEnableLayer`: Turns on a named layer in the loader configuration.
 pub type ur_pfnLoaderConfigEnableLayer_t = unsafe extern "C" fn(
     loader_config: ur_loader_config_handle_t,
     layer_name: *const c_char,
 ) -> ur_result_t;
-/// `urLoaderConfigSetCodeLocationCallback`
+/// `urLoaderConfigSetCodeLocationCallback`: Registers a function that tells the tracing layer the source location.
 pub type ur_pfnLoaderConfigSetCodeLocationCallback_t = unsafe extern "C" fn(
     loader_config: ur_loader_config_handle_t,
     codeloc: ur_code_location_callback_t,
     user_data: *mut c_void,
 ) -> ur_result_t;
-/// `urLoaderConfigSetMockingEnabled`
+/// `urLoaderConfigSetMockingEnabled`: Switches mocking on or off, so that the loader uses the mock adapter.
 pub type ur_pfnLoaderConfigSetMockingEnabled_t = unsafe extern "C" fn(
     loader_config: ur_loader_config_handle_t,
     enable: ur_bool_t,
 ) -> ur_result_t;
-/// `urLoaderInit`
+/// `urLoaderInit`: Starts the loader and must come before other calls.
 pub type ur_pfnLoaderInit_t = unsafe extern "C" fn(
     device_flags: ur_device_init_flags_t,
     loader_config: ur_loader_config_handle_t,
 ) -> ur_result_t;
-/// `urLoaderTearDown`
+/// `urLoaderTearDown`: Shuts the loader down and frees its resources.
 pub type ur_pfnLoaderTearDown_t = unsafe extern "C" fn() -> ur_result_t;
-/// `urDeviceGetSelected`
+/// `urDeviceGetSelected`: Lists a platform's devices that pass the environment's selector filter.
 pub type ur_pfnDeviceGetSelected_t = unsafe extern "C" fn(
     platform: ur_platform_handle_t,
     device_type: ur_device_type_t,

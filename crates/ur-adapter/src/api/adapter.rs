@@ -9,7 +9,7 @@ use ur_sys::*;
 
 /// The entries of `Adapter` that are not the same for every adapter.
 pub trait AdapterApi: Objects {
-    /// `urAdapterGet`
+    /// Lists the adapters that the loader has found.
     ///
     /// # Errors
     /// As `urAdapterGet` documents them.
@@ -17,7 +17,7 @@ pub trait AdapterApi: Objects {
         let _ = ();
         Error::unsupported("urAdapterGet")
     }
-    /// `urAdapterGetInfo`
+    /// Answers one property query about an adapter.
     ///
     /// # Errors
     /// As `urAdapterGetInfo` documents them; these are the adapter's to find:

@@ -34,7 +34,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, image);
         Error::unsupported("urBindlessImagesSampledImageHandleDestroyExp")
     }
-    /// `urBindlessImagesImageAllocateExp`
+    /// Reserves device memory for a bindless image of a given layout.
     ///
     /// # Errors
     /// As `urBindlessImagesImageAllocateExp` documents them.
@@ -47,7 +47,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, image_format, image_desc);
         Error::unsupported("urBindlessImagesImageAllocateExp")
     }
-    /// `urBindlessImagesImageFreeExp`
+    /// Gives back the device memory behind a bindless image.
     ///
     /// # Errors
     /// As `urBindlessImagesImageFreeExp` documents them.
@@ -59,7 +59,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, image_mem);
         Error::unsupported("urBindlessImagesImageFreeExp")
     }
-    /// `urBindlessImagesUnsampledImageCreateExp`
+    /// Makes a handle for accessing image memory without a sampler.
     ///
     /// # Errors
     /// As `urBindlessImagesUnsampledImageCreateExp` documents them.
@@ -73,7 +73,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, image_mem, image_format, image_desc);
         Error::unsupported("urBindlessImagesUnsampledImageCreateExp")
     }
-    /// `urBindlessImagesSampledImageCreateExp`
+    /// Makes a handle for reading image memory through a sampler.
     ///
     /// # Errors
     /// As `urBindlessImagesSampledImageCreateExp` documents them.
@@ -88,7 +88,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, image_mem, image_format, image_desc, sampler_desc);
         Error::unsupported("urBindlessImagesSampledImageCreateExp")
     }
-    /// `urBindlessImagesImageCopyExp`
+    /// Queues a copy into, out of or between bindless images.
     ///
     /// # Errors
     /// As `urBindlessImagesImageCopyExp` documents them; these are the adapter's to find:
@@ -124,7 +124,7 @@ pub trait BindlessImagesExpApi: Objects {
         );
         Error::unsupported("urBindlessImagesImageCopyExp")
     }
-    /// `urBindlessImagesImageGetInfoExp`
+    /// Answers one property query about bindless image memory.
     ///
     /// # Errors
     /// As `urBindlessImagesImageGetInfoExp` documents them; these are the adapter's to find:
@@ -181,7 +181,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, image_desc, image_format, image_mem_handle_type);
         Error::unsupported("urBindlessImagesGetImageSampledHandleSupportExp")
     }
-    /// `urBindlessImagesMipmapGetLevelExp`
+    /// Picks the image memory of a single level from a mipmap.
     ///
     /// # Errors
     /// As `urBindlessImagesMipmapGetLevelExp` documents them.
@@ -194,7 +194,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, image_mem, mipmap_level);
         Error::unsupported("urBindlessImagesMipmapGetLevelExp")
     }
-    /// `urBindlessImagesMipmapFreeExp`
+    /// Gives back all the memory of a mipmap image.
     ///
     /// # Errors
     /// As `urBindlessImagesMipmapFreeExp` documents them.
@@ -206,7 +206,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, mem);
         Error::unsupported("urBindlessImagesMipmapFreeExp")
     }
-    /// `urBindlessImagesImportExternalMemoryExp`
+    /// Brings memory owned by another API into this context.
     ///
     /// # Errors
     /// As `urBindlessImagesImportExternalMemoryExp` documents them.
@@ -220,7 +220,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, size, mem_handle_type, external_mem_desc);
         Error::unsupported("urBindlessImagesImportExternalMemoryExp")
     }
-    /// `urBindlessImagesMapExternalArrayExp`
+    /// Makes imported external memory usable as image memory.
     ///
     /// # Errors
     /// As `urBindlessImagesMapExternalArrayExp` documents them.
@@ -234,7 +234,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, image_format, image_desc, external_mem);
         Error::unsupported("urBindlessImagesMapExternalArrayExp")
     }
-    /// `urBindlessImagesMapExternalLinearMemoryExp`
+    /// Makes imported external memory usable as a plain linear region.
     ///
     /// # Errors
     /// As `urBindlessImagesMapExternalLinearMemoryExp` documents them.
@@ -248,7 +248,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, offset, size, external_mem);
         Error::unsupported("urBindlessImagesMapExternalLinearMemoryExp")
     }
-    /// `urBindlessImagesReleaseExternalMemoryExp`
+    /// Lets go of memory that was imported from another API.
     ///
     /// # Errors
     /// As `urBindlessImagesReleaseExternalMemoryExp` documents them.
@@ -260,7 +260,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, external_mem);
         Error::unsupported("urBindlessImagesReleaseExternalMemoryExp")
     }
-    /// `urBindlessImagesFreeMappedLinearMemoryExp`
+    /// Frees a linear region that was mapped from external memory.
     ///
     /// # Errors
     /// As `urBindlessImagesFreeMappedLinearMemoryExp` documents them.
@@ -283,7 +283,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (device, mem_handle_type);
         Error::unsupported("urBindlessImagesSupportsImportingHandleTypeExp")
     }
-    /// `urBindlessImagesImportExternalSemaphoreExp`
+    /// Brings a semaphore owned by another API into this context.
     ///
     /// # Errors
     /// As `urBindlessImagesImportExternalSemaphoreExp` documents them.
@@ -296,7 +296,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, sem_handle_type, external_semaphore_desc);
         Error::unsupported("urBindlessImagesImportExternalSemaphoreExp")
     }
-    /// `urBindlessImagesReleaseExternalSemaphoreExp`
+    /// Lets go of a semaphore that was imported from another API.
     ///
     /// # Errors
     /// As `urBindlessImagesReleaseExternalSemaphoreExp` documents them.
@@ -308,7 +308,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, external_semaphore);
         Error::unsupported("urBindlessImagesReleaseExternalSemaphoreExp")
     }
-    /// `urBindlessImagesWaitExternalSemaphoreExp`
+    /// Makes the queue hold until an imported external semaphore is signalled.
     ///
     /// # Errors
     /// As `urBindlessImagesWaitExternalSemaphoreExp` documents them.
@@ -323,7 +323,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (queue, semaphore, has_wait_value, wait_value, event_wait_list, want_event);
         Error::unsupported("urBindlessImagesWaitExternalSemaphoreExp")
     }
-    /// `urBindlessImagesSignalExternalSemaphoreExp`
+    /// Queues a signal to an imported external semaphore.
     ///
     /// # Errors
     /// As `urBindlessImagesSignalExternalSemaphoreExp` documents them.

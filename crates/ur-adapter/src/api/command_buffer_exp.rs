@@ -11,7 +11,7 @@ use ur_sys::*;
 
 /// The entries of `CommandBufferExp` that are not the same for every adapter.
 pub trait CommandBufferExpApi: Objects {
-    /// `urCommandBufferCreateExp`
+    /// Makes an empty command buffer for a context and device.
     ///
     /// # Errors
     /// As `urCommandBufferCreateExp` documents them; these are the adapter's to find:
@@ -24,7 +24,7 @@ pub trait CommandBufferExpApi: Objects {
         let _ = (context, device, command_buffer_desc);
         Error::unsupported("urCommandBufferCreateExp")
     }
-    /// `urCommandBufferFinalizeExp`
+    /// Closes a command buffer to further recording so that it can run.
     ///
     /// # Errors
     /// As `urCommandBufferFinalizeExp` documents them.
@@ -34,7 +34,7 @@ pub trait CommandBufferExpApi: Objects {
         let _ = (command_buffer,);
         Error::unsupported("urCommandBufferFinalizeExp")
     }
-    /// `urCommandBufferAppendKernelLaunchExp`
+    /// Records a kernel launch at the end of a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendKernelLaunchExp` documents them; these are the adapter's to find:
@@ -122,7 +122,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendKernelLaunchWithArgsExp")
     }
-    /// `urCommandBufferAppendUSMMemcpyExp`
+    /// Records a copy between USM pointers in a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendUSMMemcpyExp` documents them; these are the adapter's to find:
@@ -159,7 +159,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendUSMMemcpyExp")
     }
-    /// `urCommandBufferAppendUSMFillExp`
+    /// Records filling USM memory with a pattern in a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendUSMFillExp` documents them; these are the adapter's to find:
@@ -196,7 +196,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendUSMFillExp")
     }
-    /// `urCommandBufferAppendMemBufferCopyExp`
+    /// Records a copy between two buffers in a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendMemBufferCopyExp` documents them; these are the adapter's to find:
@@ -236,7 +236,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendMemBufferCopyExp")
     }
-    /// `urCommandBufferAppendMemBufferWriteExp`
+    /// Records a write from host memory to a buffer in a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendMemBufferWriteExp` documents them; these are the adapter's to find:
@@ -274,7 +274,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendMemBufferWriteExp")
     }
-    /// `urCommandBufferAppendMemBufferReadExp`
+    /// Records a read from a buffer to host memory in a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendMemBufferReadExp` documents them; these are the adapter's to find:
@@ -312,7 +312,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendMemBufferReadExp")
     }
-    /// `urCommandBufferAppendMemBufferCopyRectExp`
+    /// Records a rectangular copy between two buffers in a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendMemBufferCopyRectExp` documents them; these are the adapter's to find:
@@ -360,7 +360,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendMemBufferCopyRectExp")
     }
-    /// `urCommandBufferAppendMemBufferWriteRectExp`
+    /// Records a rectangular buffer write from host memory in a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendMemBufferWriteRectExp` documents them; these are the adapter's to find:
@@ -408,7 +408,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendMemBufferWriteRectExp")
     }
-    /// `urCommandBufferAppendMemBufferReadRectExp`
+    /// Records a rectangular buffer read to host memory in a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendMemBufferReadRectExp` documents them; these are the adapter's to find:
@@ -456,7 +456,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendMemBufferReadRectExp")
     }
-    /// `urCommandBufferAppendMemBufferFillExp`
+    /// Records filling a buffer with a pattern in a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendMemBufferFillExp` documents them; these are the adapter's to find:
@@ -495,7 +495,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendMemBufferFillExp")
     }
-    /// `urCommandBufferAppendUSMPrefetchExp`
+    /// Records a prefetch of USM memory in a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendUSMPrefetchExp` documents them; these are the adapter's to find:
@@ -532,7 +532,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendUSMPrefetchExp")
     }
-    /// `urCommandBufferAppendUSMAdviseExp`
+    /// Records a usage hint for a USM region in a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendUSMAdviseExp` documents them; these are the adapter's to find:
@@ -569,7 +569,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendUSMAdviseExp")
     }
-    /// `urCommandBufferAppendNativeCommandExp`
+    /// Records backend commands that a caller's function adds to a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendNativeCommandExp` documents them.
@@ -591,7 +591,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendNativeCommandExp")
     }
-    /// `urCommandBufferUpdateKernelLaunchExp`
+    /// Changes kernel launches already recorded in a finalized command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferUpdateKernelLaunchExp` documents them; these are the adapter's to find:
@@ -615,7 +615,7 @@ pub trait CommandBufferExpApi: Objects {
         let _ = (command_buffer, update_kernel_launch);
         Error::unsupported("urCommandBufferUpdateKernelLaunchExp")
     }
-    /// `urCommandBufferUpdateSignalEventExp`
+    /// Swaps in a fresh signal event for a recorded command.
     ///
     /// # Errors
     /// As `urCommandBufferUpdateSignalEventExp` documents them; these are the adapter's to find:
@@ -629,7 +629,7 @@ pub trait CommandBufferExpApi: Objects {
         let _ = (command,);
         Error::unsupported("urCommandBufferUpdateSignalEventExp")
     }
-    /// `urCommandBufferUpdateWaitEventsExp`
+    /// Replaces the events that a recorded command waits on.
     ///
     /// # Errors
     /// As `urCommandBufferUpdateWaitEventsExp` documents them; these are the adapter's to find:
@@ -645,7 +645,7 @@ pub trait CommandBufferExpApi: Objects {
         let _ = (command, event_wait_list);
         Error::unsupported("urCommandBufferUpdateWaitEventsExp")
     }
-    /// `urCommandBufferGetInfoExp`
+    /// Answers one property query about a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferGetInfoExp` documents them; these are the adapter's to find:
@@ -659,7 +659,7 @@ pub trait CommandBufferExpApi: Objects {
         let _ = (command_buffer, prop_name, answer);
         Error::unsupported("urCommandBufferGetInfoExp")
     }
-    /// `urCommandBufferGetNativeHandleExp`
+    /// Gives the backend's own handle for a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferGetNativeHandleExp` documents them; these are the adapter's to find:

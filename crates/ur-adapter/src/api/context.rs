@@ -10,7 +10,7 @@ use ur_sys::*;
 
 /// The entries of `Context` that are not the same for every adapter.
 pub trait ContextApi: Objects {
-    /// `urContextCreate`
+    /// Makes a context that spans the given devices.
     ///
     /// # Errors
     /// As `urContextCreate` documents them.
@@ -21,7 +21,7 @@ pub trait ContextApi: Objects {
         let _ = (devices, properties);
         Error::unsupported("urContextCreate")
     }
-    /// `urContextGetInfo`
+    /// Answers one property query about a context.
     ///
     /// # Errors
     /// As `urContextGetInfo` documents them; these are the adapter's to find:
@@ -35,7 +35,7 @@ pub trait ContextApi: Objects {
         let _ = (context, prop_name, answer);
         Error::unsupported("urContextGetInfo")
     }
-    /// `urContextGetNativeHandle`
+    /// Gives the backend's own handle for a context.
     ///
     /// # Errors
     /// As `urContextGetNativeHandle` documents them; these are the adapter's to find:
@@ -46,7 +46,7 @@ pub trait ContextApi: Objects {
         let _ = (context,);
         Error::unsupported("urContextGetNativeHandle")
     }
-    /// `urContextCreateWithNativeHandle`
+    /// Wraps a backend's own context in a runtime context.
     ///
     /// # Errors
     /// As `urContextCreateWithNativeHandle` documents them; these are the adapter's to find:
@@ -60,7 +60,7 @@ pub trait ContextApi: Objects {
         let _ = (native_context, adapter, devices, properties);
         Error::unsupported("urContextCreateWithNativeHandle")
     }
-    /// `urContextSetExtendedDeleter`
+    /// Registers a function to run when the context is destroyed.
     ///
     /// # Errors
     /// As `urContextSetExtendedDeleter` documents them; these are the adapter's to find:

@@ -9,7 +9,7 @@ use ur_sys::*;
 
 /// The entries of `Device` that are not the same for every adapter.
 pub trait DeviceApi: Objects {
-    /// `urDeviceGet`
+    /// Lists a platform's devices of the requested type.
     ///
     /// # Errors
     /// As `urDeviceGet` documents them.
@@ -20,7 +20,7 @@ pub trait DeviceApi: Objects {
         let _ = (platform, device_type);
         Error::unsupported("urDeviceGet")
     }
-    /// `urDeviceGetInfo`
+    /// Answers one property query about a device.
     ///
     /// # Errors
     /// As `urDeviceGetInfo` documents them; these are the adapter's to find:
@@ -34,7 +34,7 @@ pub trait DeviceApi: Objects {
         let _ = (device, prop_name, answer);
         Error::unsupported("urDeviceGetInfo")
     }
-    /// `urDevicePartition`
+    /// Splits a device into sub-devices by the given scheme.
     ///
     /// # Errors
     /// As `urDevicePartition` documents them.
@@ -45,7 +45,7 @@ pub trait DeviceApi: Objects {
         let _ = (device, properties);
         Error::unsupported("urDevicePartition")
     }
-    /// `urDeviceSelectBinary`
+    /// Picks the binary that suits a device best from several candidates.
     ///
     /// # Errors
     /// As `urDeviceSelectBinary` documents them.
@@ -57,7 +57,7 @@ pub trait DeviceApi: Objects {
         let _ = (device, binaries, num_binaries);
         Error::unsupported("urDeviceSelectBinary")
     }
-    /// `urDeviceGetNativeHandle`
+    /// Gives the backend's own handle for a device.
     ///
     /// # Errors
     /// As `urDeviceGetNativeHandle` documents them; these are the adapter's to find:
@@ -66,7 +66,7 @@ pub trait DeviceApi: Objects {
         let _ = (device,);
         Error::unsupported("urDeviceGetNativeHandle")
     }
-    /// `urDeviceCreateWithNativeHandle`
+    /// Wraps a backend's own device in a runtime device.
     ///
     /// # Errors
     /// As `urDeviceCreateWithNativeHandle` documents them; these are the adapter's to find:
@@ -79,7 +79,7 @@ pub trait DeviceApi: Objects {
         let _ = (native_device, adapter, properties);
         Error::unsupported("urDeviceCreateWithNativeHandle")
     }
-    /// `urDeviceGetGlobalTimestamps`
+    /// Reads the device clock and the host clock close together.
     ///
     /// # Errors
     /// As `urDeviceGetGlobalTimestamps` documents them; these are the adapter's to find:

@@ -6,7 +6,7 @@ use crate::object::Owned;
 
 /// The entries of `DeviceExp` that are not the same for every adapter.
 pub trait DeviceExpApi: Objects {
-    /// `urDeviceWaitExp`
+    /// Blocks until all work submitted to the device has finished.
     ///
     /// # Errors
     /// As `urDeviceWaitExp` documents them.

@@ -12,7 +12,7 @@ use ur_sys::*;
 
 /// The entries of `Enqueue` that are not the same for every adapter.
 pub trait EnqueueApi: Objects {
-    /// `urEnqueueEventsWait`
+    /// Queues a command that completes once the listed events have.
     ///
     /// # Errors
     /// As `urEnqueueEventsWait` documents them; these are the adapter's to find:
@@ -26,7 +26,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, event_wait_list, want_event);
         Error::unsupported("urEnqueueEventsWait")
     }
-    /// `urEnqueueEventsWaitWithBarrier`
+    /// Queues a wait that also holds back every later command.
     ///
     /// # Errors
     /// As `urEnqueueEventsWaitWithBarrier` documents them; these are the adapter's to find:
@@ -40,7 +40,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, event_wait_list, want_event);
         Error::unsupported("urEnqueueEventsWaitWithBarrier")
     }
-    /// `urEnqueueMemBufferRead`
+    /// Queues a read from a buffer into host memory.
     ///
     /// # Errors
     /// As `urEnqueueMemBufferRead` documents them; these are the adapter's to find:
@@ -61,7 +61,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, buffer, blocking_read, offset, size, dst, event_wait_list, want_event);
         Error::unsupported("urEnqueueMemBufferRead")
     }
-    /// `urEnqueueMemBufferWrite`
+    /// Queues a write from host memory into a buffer.
     ///
     /// # Errors
     /// As `urEnqueueMemBufferWrite` documents them; these are the adapter's to find:
@@ -82,7 +82,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, buffer, blocking_write, offset, size, src, event_wait_list, want_event);
         Error::unsupported("urEnqueueMemBufferWrite")
     }
-    /// `urEnqueueMemBufferReadRect`
+    /// Queues a read of a rectangular buffer region into host memory.
     ///
     /// # Errors
     /// As `urEnqueueMemBufferReadRect` documents them; these are the adapter's to find:
@@ -123,7 +123,7 @@ pub trait EnqueueApi: Objects {
         );
         Error::unsupported("urEnqueueMemBufferReadRect")
     }
-    /// `urEnqueueMemBufferWriteRect`
+    /// Queues a write from host memory into a rectangular buffer region.
     ///
     /// # Errors
     /// As `urEnqueueMemBufferWriteRect` documents them; these are the adapter's to find:
@@ -164,7 +164,7 @@ pub trait EnqueueApi: Objects {
         );
         Error::unsupported("urEnqueueMemBufferWriteRect")
     }
-    /// `urEnqueueMemBufferCopy`
+    /// Queues a copy of bytes from one buffer to another.
     ///
     /// # Errors
     /// As `urEnqueueMemBufferCopy` documents them; these are the adapter's to find:
@@ -195,7 +195,7 @@ pub trait EnqueueApi: Objects {
         );
         Error::unsupported("urEnqueueMemBufferCopy")
     }
-    /// `urEnqueueMemBufferCopyRect`
+    /// Queues a copy of a rectangular region between two buffers.
     ///
     /// # Errors
     /// As `urEnqueueMemBufferCopyRect` documents them; these are the adapter's to find:
@@ -235,7 +235,7 @@ pub trait EnqueueApi: Objects {
         );
         Error::unsupported("urEnqueueMemBufferCopyRect")
     }
-    /// `urEnqueueMemBufferFill`
+    /// Queues filling part of a buffer with a repeated pattern.
     ///
     /// # Errors
     /// As `urEnqueueMemBufferFill` documents them; these are the adapter's to find:
@@ -254,7 +254,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, buffer, pattern, offset, size, event_wait_list, want_event);
         Error::unsupported("urEnqueueMemBufferFill")
     }
-    /// `urEnqueueMemImageRead`
+    /// Queues a read of an image region into host memory.
     ///
     /// # Errors
     /// As `urEnqueueMemImageRead` documents them; these are the adapter's to find:
@@ -287,7 +287,7 @@ pub trait EnqueueApi: Objects {
         );
         Error::unsupported("urEnqueueMemImageRead")
     }
-    /// `urEnqueueMemImageWrite`
+    /// Queues a write from host memory into an image region.
     ///
     /// # Errors
     /// As `urEnqueueMemImageWrite` documents them; these are the adapter's to find:
@@ -320,7 +320,7 @@ pub trait EnqueueApi: Objects {
         );
         Error::unsupported("urEnqueueMemImageWrite")
     }
-    /// `urEnqueueMemImageCopy`
+    /// Queues a copy of a region from one image to another.
     ///
     /// # Errors
     /// As `urEnqueueMemImageCopy` documents them; these are the adapter's to find:
@@ -349,7 +349,7 @@ pub trait EnqueueApi: Objects {
         );
         Error::unsupported("urEnqueueMemImageCopy")
     }
-    /// `urEnqueueMemBufferMap`
+    /// Queues a mapping of a buffer range into host address space.
     ///
     /// # Errors
     /// As `urEnqueueMemBufferMap` documents them; these are the adapter's to find:
@@ -370,7 +370,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, buffer, blocking_map, map_flags, offset, size, event_wait_list, want_event);
         Error::unsupported("urEnqueueMemBufferMap")
     }
-    /// `urEnqueueMemUnmap`
+    /// Queues the removal of an earlier host mapping.
     ///
     /// # Errors
     /// As `urEnqueueMemUnmap` documents them; these are the adapter's to find:
@@ -386,7 +386,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, mem, mapped_ptr, event_wait_list, want_event);
         Error::unsupported("urEnqueueMemUnmap")
     }
-    /// `urEnqueueUSMFill`
+    /// Queues filling USM memory with a repeated pattern.
     ///
     /// # Errors
     /// As `urEnqueueUSMFill` documents them; these are the adapter's to find:
@@ -404,7 +404,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, mem, pattern, size, event_wait_list, want_event);
         Error::unsupported("urEnqueueUSMFill")
     }
-    /// `urEnqueueUSMMemcpy`
+    /// Queues a copy of bytes between two USM pointers.
     ///
     /// # Errors
     /// As `urEnqueueUSMMemcpy` documents them; these are the adapter's to find:
@@ -423,7 +423,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, blocking, dst, src, size, event_wait_list, want_event);
         Error::unsupported("urEnqueueUSMMemcpy")
     }
-    /// `urEnqueueUSMPrefetch`
+    /// Queues a hint to move USM memory before it is used.
     ///
     /// # Errors
     /// As `urEnqueueUSMPrefetch` documents them; these are the adapter's to find:
@@ -441,7 +441,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, mem, size, flags, event_wait_list, want_event);
         Error::unsupported("urEnqueueUSMPrefetch")
     }
-    /// `urEnqueueUSMAdvise`
+    /// Queues a hint about how a USM region will be used.
     ///
     /// # Errors
     /// As `urEnqueueUSMAdvise` documents them; these are the adapter's to find:
@@ -456,7 +456,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, mem, size, advice, want_event);
         Error::unsupported("urEnqueueUSMAdvise")
     }
-    /// `urEnqueueUSMFill2D`
+    /// Queues filling a pitched 2D USM region with a pattern.
     ///
     /// # Errors
     /// As `urEnqueueUSMFill2D` documents them; these are the adapter's to find:
@@ -477,7 +477,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, mem, pitch, pattern, width, height, event_wait_list, want_event);
         Error::unsupported("urEnqueueUSMFill2D")
     }
-    /// `urEnqueueUSMMemcpy2D`
+    /// Queues a copy of a 2D region between pitched USM pointers.
     ///
     /// # Errors
     /// As `urEnqueueUSMMemcpy2D` documents them; these are the adapter's to find:
@@ -512,7 +512,7 @@ pub trait EnqueueApi: Objects {
         );
         Error::unsupported("urEnqueueUSMMemcpy2D")
     }
-    /// `urEnqueueDeviceGlobalVariableWrite`
+    /// Queues a write from host memory to a program's device global.
     ///
     /// # Errors
     /// As `urEnqueueDeviceGlobalVariableWrite` documents them; these are the adapter's to find:
@@ -534,7 +534,7 @@ pub trait EnqueueApi: Objects {
             (queue, program, name, blocking_write, count, offset, src, event_wait_list, want_event);
         Error::unsupported("urEnqueueDeviceGlobalVariableWrite")
     }
-    /// `urEnqueueDeviceGlobalVariableRead`
+    /// Queues a read of a program's device global into host memory.
     ///
     /// # Errors
     /// As `urEnqueueDeviceGlobalVariableRead` documents them; these are the adapter's to find:
@@ -556,7 +556,7 @@ pub trait EnqueueApi: Objects {
             (queue, program, name, blocking_read, count, offset, dst, event_wait_list, want_event);
         Error::unsupported("urEnqueueDeviceGlobalVariableRead")
     }
-    /// `urEnqueueReadHostPipe`
+    /// Queues a read of data that a kernel put in a host pipe.
     ///
     /// # Errors
     /// As `urEnqueueReadHostPipe` documents them; these are the adapter's to find:
@@ -576,7 +576,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, program, pipe_symbol, blocking, dst, size, event_wait_list, want_event);
         Error::unsupported("urEnqueueReadHostPipe")
     }
-    /// `urEnqueueWriteHostPipe`
+    /// Queues a write of host data into a pipe for kernels.
     ///
     /// # Errors
     /// As `urEnqueueWriteHostPipe` documents them; these are the adapter's to find:
@@ -596,7 +596,7 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, program, pipe_symbol, blocking, src, size, event_wait_list, want_event);
         Error::unsupported("urEnqueueWriteHostPipe")
     }
-    /// `urEnqueueEventsWaitWithBarrierExt`
+    /// Queues a barrier wait that takes additional enqueue properties.
     ///
     /// # Errors
     /// As `urEnqueueEventsWaitWithBarrierExt` documents them; these are the adapter's to find:

@@ -10,7 +10,7 @@ use ur_sys::*;
 
 /// The entries of `EnqueueExp` that are not the same for every adapter.
 pub trait EnqueueExpApi: Objects {
-    /// `urEnqueueKernelLaunchWithArgsExp`
+    /// Queues a kernel launch and passes its arguments in the same call.
     ///
     /// # Errors
     /// As `urEnqueueKernelLaunchWithArgsExp` documents them; these are the adapter's to find:
@@ -46,7 +46,7 @@ pub trait EnqueueExpApi: Objects {
         );
         Error::unsupported("urEnqueueKernelLaunchWithArgsExp")
     }
-    /// `urEnqueueUSMDeviceAllocExp`
+    /// Queues an allocation of device USM memory.
     ///
     /// # Errors
     /// As `urEnqueueUSMDeviceAllocExp` documents them; these are the adapter's to find:
@@ -62,7 +62,7 @@ pub trait EnqueueExpApi: Objects {
         let _ = (queue, pool, size, properties, event_wait_list, want_event);
         Error::unsupported("urEnqueueUSMDeviceAllocExp")
     }
-    /// `urEnqueueUSMSharedAllocExp`
+    /// Queues an allocation of shared USM memory.
     ///
     /// # Errors
     /// As `urEnqueueUSMSharedAllocExp` documents them; these are the adapter's to find:
@@ -78,7 +78,7 @@ pub trait EnqueueExpApi: Objects {
         let _ = (queue, pool, size, properties, event_wait_list, want_event);
         Error::unsupported("urEnqueueUSMSharedAllocExp")
     }
-    /// `urEnqueueUSMHostAllocExp`
+    /// Queues an allocation of host USM memory.
     ///
     /// # Errors
     /// As `urEnqueueUSMHostAllocExp` documents them; these are the adapter's to find:
@@ -94,7 +94,7 @@ pub trait EnqueueExpApi: Objects {
         let _ = (queue, pool, size, properties, event_wait_list, want_event);
         Error::unsupported("urEnqueueUSMHostAllocExp")
     }
-    /// `urEnqueueUSMFreeExp`
+    /// Queues the freeing of a USM allocation.
     ///
     /// # Errors
     /// As `urEnqueueUSMFreeExp` documents them; these are the adapter's to find:
@@ -109,7 +109,7 @@ pub trait EnqueueExpApi: Objects {
         let _ = (queue, pool, mem, event_wait_list, want_event);
         Error::unsupported("urEnqueueUSMFreeExp")
     }
-    /// `urEnqueueTimestampRecordingExp`
+    /// Queues a command that notes the device time when it runs.
     ///
     /// # Errors
     /// As `urEnqueueTimestampRecordingExp` documents them.
@@ -122,7 +122,7 @@ pub trait EnqueueExpApi: Objects {
         let _ = (queue, blocking, event_wait_list, event);
         Error::unsupported("urEnqueueTimestampRecordingExp")
     }
-    /// `urEnqueueCommandBufferExp`
+    /// Queues a finalized command buffer for execution.
     ///
     /// # Errors
     /// As `urEnqueueCommandBufferExp` documents them; these are the adapter's to find:
@@ -136,7 +136,7 @@ pub trait EnqueueExpApi: Objects {
         let _ = (queue, command_buffer, event_wait_list, want_event);
         Error::unsupported("urEnqueueCommandBufferExp")
     }
-    /// `urEnqueueHostTaskExp`
+    /// Queues a host function to run in order with device work.
     ///
     /// # Errors
     /// As `urEnqueueHostTaskExp` documents them; these are the adapter's to find:
@@ -152,7 +152,7 @@ pub trait EnqueueExpApi: Objects {
         let _ = (queue, host_task, properties, event_wait_list, want_event);
         Error::unsupported("urEnqueueHostTaskExp")
     }
-    /// `urEnqueueNativeCommandExp`
+    /// Queues backend work through a function that the caller supplies.
     ///
     /// # Errors
     /// As `urEnqueueNativeCommandExp` documents them.
@@ -168,7 +168,7 @@ pub trait EnqueueExpApi: Objects {
         let _ = (queue, native_enqueue, data, mem_list, properties, event_wait_list, want_event);
         Error::unsupported("urEnqueueNativeCommandExp")
     }
-    /// `urEnqueueGraphExp`
+    /// Queues an instantiated graph for execution.
     ///
     /// # Errors
     /// As `urEnqueueGraphExp` documents them; these are the adapter's to find:

@@ -10,7 +10,7 @@ use ur_sys::*;
 
 /// The entries of `Event` that are not the same for every adapter.
 pub trait EventApi: Objects {
-    /// `urEventGetInfo`
+    /// Answers one property query about an event.
     ///
     /// # Errors
     /// As `urEventGetInfo` documents them; these are the adapter's to find:
@@ -24,7 +24,7 @@ pub trait EventApi: Objects {
         let _ = (event, prop_name, answer);
         Error::unsupported("urEventGetInfo")
     }
-    /// `urEventGetProfilingInfo`
+    /// Reads one recorded time of the command behind an event.
     ///
     /// # Errors
     /// As `urEventGetProfilingInfo` documents them; these are the adapter's to find:
@@ -38,7 +38,7 @@ pub trait EventApi: Objects {
         let _ = (event, prop_name, answer);
         Error::unsupported("urEventGetProfilingInfo")
     }
-    /// `urEventWait`
+    /// Blocks until every event of the list has completed.
     ///
     /// # Errors
     /// As `urEventWait` documents them; these are the adapter's to find:
@@ -47,7 +47,7 @@ pub trait EventApi: Objects {
         let _ = (event_wait_list,);
         Error::unsupported("urEventWait")
     }
-    /// `urEventGetNativeHandle`
+    /// Gives the backend's own handle for an event.
     ///
     /// # Errors
     /// As `urEventGetNativeHandle` documents them; these are the adapter's to find:
@@ -56,7 +56,7 @@ pub trait EventApi: Objects {
         let _ = (event,);
         Error::unsupported("urEventGetNativeHandle")
     }
-    /// `urEventCreateWithNativeHandle`
+    /// Wraps a backend's own event in a runtime event.
     ///
     /// # Errors
     /// As `urEventCreateWithNativeHandle` documents them; these are the adapter's to find:
@@ -69,7 +69,7 @@ pub trait EventApi: Objects {
         let _ = (native_event, context, properties);
         Error::unsupported("urEventCreateWithNativeHandle")
     }
-    /// `urEventSetCallback`
+    /// Registers a function to call when an event reaches a given state.
     ///
     /// # Errors
     /// As `urEventSetCallback` documents them.

@@ -8,7 +8,7 @@ use ur_sys::*;
 
 /// The entries of `EventExp` that are not the same for every adapter.
 pub trait EventExpApi: Objects {
-    /// `urEventCreateExp`
+    /// Makes a reusable event that belongs to no command yet.
     ///
     /// # Errors
     /// As `urEventCreateExp` documents them; these are the adapter's to find:

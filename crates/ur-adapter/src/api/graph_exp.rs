@@ -10,7 +10,7 @@ use ur_sys::*;
 
 /// The entries of `GraphExp` that are not the same for every adapter.
 pub trait GraphExpApi: Objects {
-    /// `urGraphCreateExp`
+    /// Makes an empty graph that can capture queue commands.
     ///
     /// # Errors
     /// As `urGraphCreateExp` documents them.
@@ -18,7 +18,7 @@ pub trait GraphExpApi: Objects {
         let _ = (context,);
         Error::unsupported("urGraphCreateExp")
     }
-    /// `urGraphInstantiateGraphExp`
+    /// Turns a captured graph into one that can be executed.
     ///
     /// # Errors
     /// As `urGraphInstantiateGraphExp` documents them.
@@ -28,7 +28,7 @@ pub trait GraphExpApi: Objects {
         let _ = (graph,);
         Error::unsupported("urGraphInstantiateGraphExp")
     }
-    /// `urGraphDestroyExp`
+    /// Destroys a graph and frees what it holds.
     ///
     /// # Errors
     /// As `urGraphDestroyExp` documents them.
@@ -36,7 +36,7 @@ pub trait GraphExpApi: Objects {
         let _ = (graph,);
         Error::unsupported("urGraphDestroyExp")
     }
-    /// `urGraphExecutableGraphDestroyExp`
+    /// Destroys a graph that was instantiated for execution.
     ///
     /// # Errors
     /// As `urGraphExecutableGraphDestroyExp` documents them.
@@ -46,7 +46,7 @@ pub trait GraphExpApi: Objects {
         let _ = (executable_graph,);
         Error::unsupported("urGraphExecutableGraphDestroyExp")
     }
-    /// `urGraphIsEmptyExp`
+    /// Tells whether a graph holds no commands.
     ///
     /// # Errors
     /// As `urGraphIsEmptyExp` documents them.
@@ -54,7 +54,7 @@ pub trait GraphExpApi: Objects {
         let _ = (graph,);
         Error::unsupported("urGraphIsEmptyExp")
     }
-    /// `urGraphGetIdExp`
+    /// Gives the number that identifies a graph within the process.
     ///
     /// # Errors
     /// As `urGraphGetIdExp` documents them.
@@ -62,7 +62,7 @@ pub trait GraphExpApi: Objects {
         let _ = (graph,);
         Error::unsupported("urGraphGetIdExp")
     }
-    /// `urGraphSetDestructionCallbackExp`
+    /// Registers a function to call when a graph is destroyed.
     ///
     /// # Errors
     /// As `urGraphSetDestructionCallbackExp` documents them.
@@ -74,7 +74,7 @@ pub trait GraphExpApi: Objects {
         let _ = (graph, callback, user_data);
         Error::unsupported("urGraphSetDestructionCallbackExp")
     }
-    /// `urGraphDumpContentsExp`
+    /// Writes a graph's contents to a file for inspection.
     ///
     /// # Errors
     /// As `urGraphDumpContentsExp` documents them.
@@ -85,7 +85,7 @@ pub trait GraphExpApi: Objects {
         let _ = (graph, file_path);
         Error::unsupported("urGraphDumpContentsExp")
     }
-    /// `urGraphGetNativeHandleExp`
+    /// Gives the backend's own handle for a graph.
     ///
     /// # Errors
     /// As `urGraphGetNativeHandleExp` documents them; these are the adapter's to find:
@@ -96,7 +96,7 @@ pub trait GraphExpApi: Objects {
         let _ = (graph,);
         Error::unsupported("urGraphGetNativeHandleExp")
     }
-    /// `urGraphExecutableGraphGetNativeHandleExp`
+    /// Gives the backend's own handle for an executable graph.
     ///
     /// # Errors
     /// As `urGraphExecutableGraphGetNativeHandleExp` documents them; these are the adapter's to find:

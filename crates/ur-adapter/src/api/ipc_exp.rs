@@ -9,7 +9,7 @@ use crate::object::Owned;
 
 /// The entries of `IPCExp` that are not the same for every adapter.
 pub trait IpcExpApi: Objects {
-    /// `urIPCGetMemHandleExp`
+    /// Gets handle data for sharing USM memory with other processes.
     ///
     /// # Errors
     /// As `urIPCGetMemHandleExp` documents them.
@@ -20,7 +20,7 @@ pub trait IpcExpApi: Objects {
         let _ = (context, mem);
         Error::unsupported("urIPCGetMemHandleExp")
     }
-    /// `urIPCPutMemHandleExp`
+    /// Hands back the data obtained for sharing USM memory.
     ///
     /// # Errors
     /// As `urIPCPutMemHandleExp` documents them.
@@ -31,7 +31,7 @@ pub trait IpcExpApi: Objects {
         let _ = (context, ipc_mem_handle_data);
         Error::unsupported("urIPCPutMemHandleExp")
     }
-    /// `urIPCOpenMemHandleExp`
+    /// Opens USM memory that another process has shared.
     ///
     /// # Errors
     /// As `urIPCOpenMemHandleExp` documents them; these are the adapter's to find:
@@ -44,7 +44,7 @@ pub trait IpcExpApi: Objects {
         let _ = (context, device, ipc_mem_handle_data);
         Error::unsupported("urIPCOpenMemHandleExp")
     }
-    /// `urIPCCloseMemHandleExp`
+    /// Closes memory that was opened from another process's handle.
     ///
     /// # Errors
     /// As `urIPCCloseMemHandleExp` documents them.
@@ -52,7 +52,7 @@ pub trait IpcExpApi: Objects {
         let _ = (context, mem);
         Error::unsupported("urIPCCloseMemHandleExp")
     }
-    /// `urIPCGetPhysMemHandleExp`
+    /// Gets handle data for sharing physical memory with other processes.
     ///
     /// # Errors
     /// As `urIPCGetPhysMemHandleExp` documents them; these are the adapter's to find:
@@ -64,7 +64,7 @@ pub trait IpcExpApi: Objects {
         let _ = (context, phys_mem);
         Error::unsupported("urIPCGetPhysMemHandleExp")
     }
-    /// `urIPCPutPhysMemHandleExp`
+    /// Hands back the data obtained for sharing physical memory.
     ///
     /// # Errors
     /// As `urIPCPutPhysMemHandleExp` documents them.
@@ -75,7 +75,7 @@ pub trait IpcExpApi: Objects {
         let _ = (context, ipc_phys_mem_handle_data);
         Error::unsupported("urIPCPutPhysMemHandleExp")
     }
-    /// `urIPCOpenPhysMemHandleExp`
+    /// Opens physical memory that another process has shared.
     ///
     /// # Errors
     /// As `urIPCOpenPhysMemHandleExp` documents them; these are the adapter's to find:
@@ -88,7 +88,7 @@ pub trait IpcExpApi: Objects {
         let _ = (context, device, ipc_phys_mem_handle_data);
         Error::unsupported("urIPCOpenPhysMemHandleExp")
     }
-    /// `urIPCClosePhysMemHandleExp`
+    /// Closes physical memory that was opened from another process's handle.
     ///
     /// # Errors
     /// As `urIPCClosePhysMemHandleExp` documents them.
@@ -99,7 +99,7 @@ pub trait IpcExpApi: Objects {
         let _ = (context, phys_mem);
         Error::unsupported("urIPCClosePhysMemHandleExp")
     }
-    /// `urIPCGetEventHandleExp`
+    /// Gets handle data for sharing an event with other processes.
     ///
     /// # Errors
     /// As `urIPCGetEventHandleExp` documents them; these are the adapter's to find:
@@ -111,7 +111,7 @@ pub trait IpcExpApi: Objects {
         let _ = (event,);
         Error::unsupported("urIPCGetEventHandleExp")
     }
-    /// `urIPCPutEventHandleExp`
+    /// Hands back the data obtained for sharing an event.
     ///
     /// # Errors
     /// As `urIPCPutEventHandleExp` documents them.
@@ -122,7 +122,7 @@ pub trait IpcExpApi: Objects {
         let _ = (context, ipc_event_handle_data);
         Error::unsupported("urIPCPutEventHandleExp")
     }
-    /// `urIPCOpenEventHandleExp`
+    /// Opens an event that another process has shared.
     ///
     /// # Errors
     /// As `urIPCOpenEventHandleExp` documents them; these are the adapter's to find:

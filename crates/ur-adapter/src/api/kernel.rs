@@ -11,7 +11,7 @@ use ur_sys::*;
 
 /// The entries of `Kernel` that are not the same for every adapter.
 pub trait KernelApi: Objects {
-    /// `urKernelCreate`
+    /// Makes a kernel object for a named function of a program.
     ///
     /// # Errors
     /// As `urKernelCreate` documents them; these are the adapter's to find:
@@ -23,7 +23,7 @@ pub trait KernelApi: Objects {
         let _ = (program, kernel_name);
         Error::unsupported("urKernelCreate")
     }
-    /// `urKernelGetInfo`
+    /// Answers one property query about a kernel.
     ///
     /// # Errors
     /// As `urKernelGetInfo` documents them; these are the adapter's to find:
@@ -38,7 +38,7 @@ pub trait KernelApi: Objects {
         let _ = (kernel, prop_name, prop_size, prop_value);
         Error::unsupported("urKernelGetInfo")
     }
-    /// `urKernelGetGroupInfo`
+    /// Answers one work-group query about a kernel on a device.
     ///
     /// # Errors
     /// As `urKernelGetGroupInfo` documents them.
@@ -52,7 +52,7 @@ pub trait KernelApi: Objects {
         let _ = (kernel, device, prop_name, prop_size, prop_value);
         Error::unsupported("urKernelGetGroupInfo")
     }
-    /// `urKernelGetSubGroupInfo`
+    /// Answers one sub-group query about a kernel on a device.
     ///
     /// # Errors
     /// As `urKernelGetSubGroupInfo` documents them.
@@ -66,7 +66,7 @@ pub trait KernelApi: Objects {
         let _ = (kernel, device, prop_name, prop_size, prop_value);
         Error::unsupported("urKernelGetSubGroupInfo")
     }
-    /// `urKernelGetNativeHandle`
+    /// Gives the backend's own handle for a kernel.
     ///
     /// # Errors
     /// As `urKernelGetNativeHandle` documents them; these are the adapter's to find:
@@ -75,7 +75,7 @@ pub trait KernelApi: Objects {
         let _ = (kernel,);
         Error::unsupported("urKernelGetNativeHandle")
     }
-    /// `urKernelCreateWithNativeHandle`
+    /// Wraps a backend's own kernel in a runtime kernel.
     ///
     /// # Errors
     /// As `urKernelCreateWithNativeHandle` documents them; these are the adapter's to find:
@@ -90,7 +90,7 @@ pub trait KernelApi: Objects {
         let _ = (native_kernel, context, program, properties);
         Error::unsupported("urKernelCreateWithNativeHandle")
     }
-    /// `urKernelGetSuggestedLocalWorkSize`
+    /// Proposes a work-group size for a given global range.
     ///
     /// # Errors
     /// As `urKernelGetSuggestedLocalWorkSize` documents them.
@@ -104,7 +104,7 @@ pub trait KernelApi: Objects {
         let _ = (kernel, queue, num_work_dim, global_work_offset, global_work_size);
         Error::unsupported("urKernelGetSuggestedLocalWorkSize")
     }
-    /// `urKernelGetSuggestedLocalWorkSizeWithArgs`
+    /// Proposes a work-group size, with the kernel arguments passed along.
     ///
     /// # Errors
     /// As `urKernelGetSuggestedLocalWorkSizeWithArgs` documents them.
@@ -119,7 +119,7 @@ pub trait KernelApi: Objects {
         let _ = (kernel, queue, num_work_dim, global_work_offset, global_work_size, args);
         Error::unsupported("urKernelGetSuggestedLocalWorkSizeWithArgs")
     }
-    /// `urKernelSetExecInfo`
+    /// Sets one execution option on a kernel, such as indirect memory access.
     ///
     /// # Errors
     /// As `urKernelSetExecInfo` documents them.
@@ -133,7 +133,7 @@ pub trait KernelApi: Objects {
         let _ = (kernel, prop_name, prop_size, properties, prop_value);
         Error::unsupported("urKernelSetExecInfo")
     }
-    /// `urKernelSetSpecializationConstants`
+    /// Sets the values of a kernel's specialization constants.
     ///
     /// # Errors
     /// As `urKernelSetSpecializationConstants` documents them; these are the adapter's to find:
@@ -149,7 +149,7 @@ pub trait KernelApi: Objects {
         let _ = (kernel, count, spec_constants);
         Error::unsupported("urKernelSetSpecializationConstants")
     }
-    /// `urKernelSuggestMaxCooperativeGroupCount`
+    /// Proposes the largest group count for a cooperative launch.
     ///
     /// # Errors
     /// As `urKernelSuggestMaxCooperativeGroupCount` documents them; these are the adapter's to find:

@@ -10,7 +10,7 @@ use ur_sys::*;
 
 /// The entries of `Mem` that are not the same for every adapter.
 pub trait MemApi: Objects {
-    /// `urMemImageCreate`
+    /// Makes an image of a given format and shape in a context.
     ///
     /// # Errors
     /// As `urMemImageCreate` documents them; these are the adapter's to find:
@@ -25,7 +25,7 @@ pub trait MemApi: Objects {
         let _ = (context, flags, image_format, image_desc, host);
         Error::unsupported("urMemImageCreate")
     }
-    /// `urMemBufferCreate`
+    /// Makes a memory buffer of a given size in a context.
     ///
     /// # Errors
     /// As `urMemBufferCreate` documents them.
@@ -38,7 +38,7 @@ pub trait MemApi: Objects {
         let _ = (context, flags, size, properties);
         Error::unsupported("urMemBufferCreate")
     }
-    /// `urMemBufferPartition`
+    /// Makes a sub-buffer that covers part of a buffer.
     ///
     /// # Errors
     /// As `urMemBufferPartition` documents them; these are the adapter's to find:
@@ -52,7 +52,7 @@ pub trait MemApi: Objects {
         let _ = (buffer, flags, buffer_create_type, region);
         Error::unsupported("urMemBufferPartition")
     }
-    /// `urMemGetNativeHandle`
+    /// Gives the backend's own handle for a memory object.
     ///
     /// # Errors
     /// As `urMemGetNativeHandle` documents them; these are the adapter's to find:
@@ -65,7 +65,7 @@ pub trait MemApi: Objects {
         let _ = (mem, device);
         Error::unsupported("urMemGetNativeHandle")
     }
-    /// `urMemBufferCreateWithNativeHandle`
+    /// Wraps a backend's own buffer in a runtime buffer.
     ///
     /// # Errors
     /// As `urMemBufferCreateWithNativeHandle` documents them; these are the adapter's to find:
@@ -78,7 +78,7 @@ pub trait MemApi: Objects {
         let _ = (native_mem, context, properties);
         Error::unsupported("urMemBufferCreateWithNativeHandle")
     }
-    /// `urMemImageCreateWithNativeHandle`
+    /// Wraps a backend's own image in a runtime image.
     ///
     /// # Errors
     /// As `urMemImageCreateWithNativeHandle` documents them; these are the adapter's to find:
@@ -93,7 +93,7 @@ pub trait MemApi: Objects {
         let _ = (native_mem, context, image_format, image_desc, properties);
         Error::unsupported("urMemImageCreateWithNativeHandle")
     }
-    /// `urMemGetInfo`
+    /// Answers one property query about a memory object.
     ///
     /// # Errors
     /// As `urMemGetInfo` documents them; these are the adapter's to find:
@@ -107,7 +107,7 @@ pub trait MemApi: Objects {
         let _ = (memory, prop_name, answer);
         Error::unsupported("urMemGetInfo")
     }
-    /// `urMemImageGetInfo`
+    /// Answers one property query about an image.
     ///
     /// # Errors
     /// As `urMemImageGetInfo` documents them; these are the adapter's to find:

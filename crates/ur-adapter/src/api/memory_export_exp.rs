@@ -9,7 +9,7 @@ use ur_sys::*;
 
 /// The entries of `MemoryExportExp` that are not the same for every adapter.
 pub trait MemoryExportExpApi: Objects {
-    /// `urMemoryExportAllocExportableMemoryExp`
+    /// Allocates device memory that other APIs can be given.
     ///
     /// # Errors
     /// As `urMemoryExportAllocExportableMemoryExp` documents them; these are the adapter's to find:
@@ -25,7 +25,7 @@ pub trait MemoryExportExpApi: Objects {
         let _ = (context, device, alignment, size, handle_type_to_export);
         Error::unsupported("urMemoryExportAllocExportableMemoryExp")
     }
-    /// `urMemoryExportFreeExportableMemoryExp`
+    /// Frees memory that was allocated for export.
     ///
     /// # Errors
     /// As `urMemoryExportFreeExportableMemoryExp` documents them.
@@ -37,7 +37,7 @@ pub trait MemoryExportExpApi: Objects {
         let _ = (context, device, mem);
         Error::unsupported("urMemoryExportFreeExportableMemoryExp")
     }
-    /// `urMemoryExportExportMemoryHandleExp`
+    /// Gets an operating-system handle for exportable memory.
     ///
     /// # Errors
     /// As `urMemoryExportExportMemoryHandleExp` documents them.

@@ -9,7 +9,7 @@ use ur_sys::*;
 
 /// The entries of `PhysicalMem` that are not the same for every adapter.
 pub trait PhysicalMemApi: Objects {
-    /// `urPhysicalMemCreate`
+    /// Reserves physical device memory for mapping into virtual ranges.
     ///
     /// # Errors
     /// As `urPhysicalMemCreate` documents them; these are the adapter's to find:
@@ -23,7 +23,7 @@ pub trait PhysicalMemApi: Objects {
         let _ = (context, device, size, properties);
         Error::unsupported("urPhysicalMemCreate")
     }
-    /// `urPhysicalMemGetInfo`
+    /// Answers one property query about a physical memory object.
     ///
     /// # Errors
     /// As `urPhysicalMemGetInfo` documents them.

@@ -2,10 +2,11 @@
 //! process's. Any address inside an allocation finds it. Where memory comes from is `backing.rs`'s,
 //! when it goes back `limbo.rs`'s, what other processes see of it `share.rs`'s.
 use super::{
-    backing::{Behind, Block},
-    engine::{Passed, all_queues_ticket, per_process::PerProcess},
-    limbo::{self, Spent},
-    mapping::{Mapping, Side},
+    backing::{Behind, Block, LARGE},
+    engine::{Passed, all_queues_ticket},
+    limbo::{self, Kept, Spent},
+    mapping::{Mapping, Side, page},
+    native,
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,6 +18,7 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
+    per_process::PerProcess,
     pool::{self, Pool, Source},
 };
 use ur_ipc::Kind;
@@ -90,12 +92,6 @@ impl Memory {
             Self::Opened(_) => false,
         }
     }
-    /// Lets it go, for others to have once no other process has `object` open.
-    pub fn give_up(self, object: u64, kind: Kind, was_exported: bool) {
-        if was_exported && self.is_recycled() {
-            limbo::when_unleased(object, kind, self);
-        }
-    }
 }
 
 /// One allocation, or the whole of an object that was opened.
@@ -166,8 +162,9 @@ impl Allocation {
 }
 impl Drop for Allocation {
     fn drop(&mut self) {
-        if let Some(memory) = self.memory.take() {
-            memory.give_up(self.object, Kind::Memory, self.exported.load(SeqCst));
+        let Some(memory) = self.memory.take() else { return };
+        if self.exported.load(SeqCst) && memory.is_recycled() {
+            limbo::when_unleased(self.object, Kind::Memory, Kept::Memory(memory));
         }
     }
 }
@@ -329,14 +326,25 @@ impl Drop for OpenedMemory {
     }
 }
 
-/// Where this adapter's pools get their chunks.
+/// Where this adapter's pools get their chunks: whole pages, which no other pool has.
 #[derive(Debug)]
-pub struct Chunks(pub Side);
+pub struct Chunks {
+    /// What the chunks are made of.
+    pub side: Side,
+    /// Whether they come filled with zeros.
+    pub zeroed: bool,
+}
 impl Source for Chunks {
     type Chunk = Block;
     type Passed = Passed;
     fn chunk(&self, bytes: usize, align: usize) -> Result<Block> {
-        Block::take(self.0, bytes, align)
+        let small = bytes < LARGE;
+        let whole = if small { bytes.next_power_of_two().max(page()) } else { bytes };
+        let block = Block::take(self.side, whole, align.max(page()))?;
+        if small && self.zeroed {
+            native::fill(block.base(), &[0], block.bytes()); // large ones are fresh
+        }
+        Ok(block)
     }
     fn give_back(&self, chunk: Arc<Block>, after: Vec<Passed>) {
         limbo::after(after, Spent::Chunk(chunk));
@@ -346,6 +354,11 @@ impl pool::Passed for Passed {
     fn passed(&self) -> bool {
         self.has_passed()
     }
+}
+
+/// Whether the allocation called `object` is there and not freed.
+pub fn is_live(object: u64) -> bool {
+    read(|ranges| ranges.objects.contains_key(&object))
 }
 
 /// Gives back the memory that was freed while commands used it, if they have ended.

@@ -2,7 +2,6 @@
 //! share when descriptors are scarce, and slabs of small blocks of one size. Whose a block is, and
 //! when it may come back, is `allocation.rs`'s.
 use super::{
-    engine::per_process::PerProcess,
     mapping::{Mapping, Memfd, Side, Writers, page},
 };
 use rustix::process::{Resource, getrlimit};
@@ -14,6 +13,7 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
+    per_process::PerProcess,
     pool::Chunk,
 };
 

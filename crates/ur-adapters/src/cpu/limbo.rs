@@ -4,17 +4,20 @@
 use super::{
     allocation::{Allocation, Memory},
     backing::Block,
-    engine::{Passed, per_process::PerProcess},
+    engine::Passed,
+    physical_mem::Backing,
     share::Open,
 };
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
+use ur_adapter::per_process::PerProcess;
 use ur_ipc::Kind;
 
 /// What is dropped once the commands before have ended.
 #[derive(Debug)]
+#[expect(dead_code, reason = "held to be dropped")]
 pub(super) enum Spent {
     /// A freed allocation.
     Allocation(Arc<Allocation>),
@@ -24,11 +27,21 @@ pub(super) enum Spent {
     Chunk(Arc<Block>),
 }
 
+/// What is dropped once no other process has the object open.
+#[derive(Debug)]
+#[expect(dead_code, reason = "held to be dropped")]
+pub(super) enum Kept {
+    /// A freed allocation's.
+    Memory(Memory),
+    /// What physical memory consists of; mappings of it may keep it longer.
+    Physical(Arc<Backing>),
+}
+
 #[derive(Default)]
 struct Limbo {
     waiting: Mutex<Vec<(Vec<Passed>, Spent)>>,
     /// Freed blocks that others have open, by object; their like are lent again.
-    leased: Mutex<HashMap<(u64, Kind), Memory>>,
+    leased: Mutex<HashMap<(u64, Kind), Kept>>,
     listening: OnceLock<()>,
 }
 static LIMBO: PerProcess<Limbo> = PerProcess::new();
@@ -60,10 +73,12 @@ pub(super) fn sweep() {
 
 /// Takes the memory of an object that was exported and is no more. It goes back for others to
 /// have when no other process has the object open.
-pub(super) fn when_unleased(object: u64, kind: Kind, memory: Memory) {
+pub(super) fn when_unleased(object: u64, kind: Kind, kept: Kept) {
     let limbo = LIMBO.get();
-    limbo.listening.get_or_init(|| ur_ipc::on_leases_gone(release));
-    locked(&limbo.leased).insert((object, kind), memory);
+    limbo.listening.get_or_init(|| {
+        ur_ipc::on_leases_gone(release).expect("an adapter asks for one function, and 32 may");
+    });
+    locked(&limbo.leased).insert((object, kind), kept);
     // In this order: a lease that ends in between finds the memory here.
     if !ur_ipc::leased(object, kind) {
         release(object, kind);
@@ -71,8 +86,8 @@ pub(super) fn when_unleased(object: u64, kind: Kind, memory: Memory) {
 }
 /// On whatever thread saw the last lease end.
 fn release(object: u64, kind: Kind) {
-    let memory = locked(&LIMBO.get().leased).remove(&(object, kind));
-    drop(memory); // not under the lock: a pool may give its chunk up
+    let kept = locked(&LIMBO.get().leased).remove(&(object, kind));
+    drop(kept); // not under the lock: a pool may give its chunk up
 }
 
 #[cfg(test)]

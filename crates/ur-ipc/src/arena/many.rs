@@ -3,7 +3,8 @@
 use super::{
     Debt, Progress,
     protocol::{self, Word},
-    wait::{LOOK, forget_spinning, may_spin, spin, until},
+    spin,
+    wait::{LOOK, until},
 };
 use rustix::{
     io::Errno,
@@ -82,8 +83,7 @@ pub fn wait_any<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, deadline: Option
     let worth_it = || debts.iter().any(|debt| !debt.borrow().is_ours());
     if debts.len() <= SPIN_UP_TO
         && worth_it()
-        && may_spin()
-        && let Some(any) = spin(deadline, look)
+        && let Some(any) = spin::look_for(deadline, look)
     {
         return any;
     }
@@ -96,7 +96,7 @@ pub fn wait_any<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, deadline: Option
         }
         if wake.announce() {
             sleep(debts, wake, until(deadline));
-            forget_spinning();
+            spin::slept();
         }
     }
 }

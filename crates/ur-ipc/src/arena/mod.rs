@@ -10,6 +10,7 @@ mod own;
 #[doc(hidden)]
 pub mod protocol;
 mod slot;
+mod spin;
 #[cfg(test)]
 mod tests;
 mod wait;
@@ -85,19 +86,6 @@ enum Side {
 }
 
 impl Core {
-    fn new(instance: [u8; 16], number: u32, us: u32, words: SharedWords, side: Side) -> Arena {
-        static IDS: AtomicU64 = AtomicU64::new(1);
-        Arena(Arc::new(Self {
-            id: IDS.fetch_add(1, Relaxed),
-            fork: ur_mapping::fork_count(),
-            instance,
-            number,
-            participant: us,
-            words,
-            idle: Mutex::default(),
-            side,
-        }))
-    }
     #[inline]
     fn counter(&self, counter: u16) -> FutexWord<'_> {
         FutexWord::new(&self.words, counter_word(counter))
@@ -118,11 +106,24 @@ impl Core {
 }
 
 impl Arena {
+    fn new(instance: [u8; 16], number: u32, us: u32, words: SharedWords, side: Side) -> Self {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        Self(Arc::new(Core {
+            id: IDS.fetch_add(1, Relaxed),
+            fork: ur_mapping::fork_count(),
+            instance,
+            number,
+            participant: us,
+            words,
+            idle: Mutex::default(),
+            side,
+        }))
+    }
     /// Makes one of this process's own.
     fn make(access: Access, number: u32) -> Result<Self> {
         let instance = *crate::identity::instance()?.as_bytes();
         let (words, own) = Own::make(access, instance, number)?;
-        Ok(Core::new(instance, number, EXPORTER, words, Side::Own(own)))
+        Ok(Self::new(instance, number, EXPORTER, words, Side::Own(own)))
     }
     /// Joins another process's arena, as `participant` and over `link`, with the descriptors which that process sent.
     /// Once a process for each arena; the caller sees to it.
@@ -143,7 +144,7 @@ impl Arena {
         }
         let (words, ledger) = memory::map(arena, ledger, instance, number)?;
         let joined = Side::Joined(Joined::new(ledger, link));
-        Ok(Core::new(instance, number, participant, words, joined))
+        Ok(Self::new(instance, number, participant, words, joined))
     }
 
     /// The same without holding it.

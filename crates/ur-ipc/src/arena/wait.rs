@@ -3,18 +3,15 @@ use super::{
     Arena, EXPORTER, Progress,
     layout::counter_word,
     protocol::{self, Word},
+    spin,
 };
 use rustix::{
     io::Errno,
     thread::futex::{Flags, Timespec, wait, wake},
 };
 use std::{
-    cell::Cell,
-    fmt, hint,
-    sync::{
-        OnceLock,
-        atomic::{AtomicU32, AtomicU64, Ordering::*},
-    },
+    fmt,
+    sync::atomic::{AtomicU32, AtomicU64, Ordering::*},
     thread,
     time::{Duration, Instant},
 };
@@ -22,8 +19,6 @@ use ur_mapping::SharedWords;
 
 /// A sleep is cut after so long and the word read again: only half of it can be watched, and a peer may misbehave.
 pub(super) const SLEEP: Duration = Duration::from_secs(1);
-/// No longer than it takes to fall asleep and be woken.
-const SPIN: Duration = Duration::from_micros(20);
 /// How long to wait before the next look where the kernel offers no better way.
 pub(super) const LOOK: Duration = Duration::from_millis(1);
 
@@ -64,7 +59,7 @@ impl Word for FutexWord<'_> {
             Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
             Err(_) => thread::sleep(LOOK), // a filter forbids futexes, say: slow, and not a busy loop
         }
-        forget_spinning();
+        spin::slept();
     }
     fn wake_all(&self) {
         // Fails for words that are no memory only. Who is not woken so reads again within a second.
@@ -110,8 +105,8 @@ impl Debt {
     /// Sleeps until it is complete or failed; `Pending` if the deadline passed first. Without a deadline it may wait
     /// for ever: what the debtor never does, and yet lives, only the caller can give up.
     pub fn wait(&self, deadline: Option<Instant>) -> Progress {
-        if !self.is_ours() && may_spin() {
-            let ended = spin(deadline, || match self.progress() {
+        if !self.is_ours() {
+            let ended = spin::look_for(deadline, || match self.progress() {
                 Progress::Pending => None,
                 ended => Some(ended),
             });
@@ -127,42 +122,4 @@ impl fmt::Debug for Debt {
         let who = if self.debtor == EXPORTER { "exporter".into() } else { self.debtor.to_string() };
         write!(f, "Debt({} of counter {} in {:?}, by {who})", self.value, self.counter, self.arena)
     }
-}
-
-/// Looks again and again, for 20 µs at most.
-pub(super) fn spin<T>(deadline: Option<Instant>, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    let mut end = None;
-    loop {
-        // The clock costs more than a look, so it is read once in a while.
-        for _ in 0..32 {
-            if let Some(seen) = look() {
-                return Some(seen);
-            }
-            hint::spin_loop();
-        }
-        let now = Instant::now();
-        let end = *end.get_or_insert_with(|| deadline.map_or(now + SPIN, |at| at.min(now + SPIN)));
-        if now >= end {
-            return None;
-        }
-    }
-}
-
-thread_local! {
-    /// Whether this thread may spin. Asked anew after each sleep, since its policy can change.
-    static MAY_SPIN: Cell<Option<bool>> = const { Cell::new(None) };
-}
-
-/// Not with one processor, and not in real time: there, who spins keeps the debtor from running.
-pub(super) fn may_spin() -> bool {
-    static ALONE: OnceLock<bool> = OnceLock::new();
-    MAY_SPIN.get().unwrap_or_else(|| {
-        let alone = *ALONE.get_or_init(|| ur_mapping::online_cpus() == 1);
-        let may = !alone && !ur_mapping::scheduled_real_time();
-        MAY_SPIN.set(Some(may));
-        may
-    })
-}
-pub(super) fn forget_spinning() {
-    MAY_SPIN.set(None);
 }

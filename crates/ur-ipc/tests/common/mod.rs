@@ -250,7 +250,8 @@ impl Stage {
             ["export-slot", name] => {
                 let payload = Payload::Event(self.slots[name].clone());
                 let object = self.slots[name].index().into();
-                let whole = Offer { kind: Kind::Event, payload, object, ..offer("", 0, Access::SameUser) };
+                let whole =
+                    Offer { kind: Kind::Event, payload, object, ..offer("", 0, Access::SameUser) };
                 self.export(Offer { offset: 0, length: 0, size: 0, ..whole })
             }
             ["put", ticket] => self.exports.remove(ticket).map_or("none", |_| "ok").into(),
@@ -302,9 +303,7 @@ impl Stage {
                 remote.write_all_at(text.as_bytes(), 0).unwrap();
                 "ok".into()
             }
-            ["read", ticket] => {
-                text_of(&self.opened.iter().find(|(t, _)| t == ticket).unwrap().1)
-            }
+            ["read", ticket] => text_of(&self.opened.iter().find(|(t, _)| t == ticket).unwrap().1),
             ["current", ticket] => {
                 let remote = &self.opened.iter().find(|(t, _)| t == ticket).unwrap().1;
                 outcome(remote.current(), |()| "current".into())

@@ -9,6 +9,9 @@ fn home() -> Home {
 fn device(bytes: usize) -> UsmPtr {
     allocate(Usm::Device, home(), bytes, 64, None).unwrap()
 }
+fn chunks() -> Chunks {
+    Chunks { side: Side::Device, zeroed: false }
+}
 fn refused(at: UsmPtr, context: usize, why: &str) {
     let error = free(context, at).unwrap_err();
     assert_eq!(error.code(), ErrorCode::InvalidMemObject);
@@ -120,8 +123,8 @@ fn host_and_shared_memory_has_no_descriptor() {
 }
 #[test]
 fn pools_serve_allocations_on_pages_of_their_own() {
-    let pool = Pool::new(Chunks(Side::Device), pool::Limits::default()).unwrap();
-    let other = Pool::new(Chunks(Side::Device), pool::Limits::default()).unwrap();
+    let pool = Pool::new(chunks(), pool::Limits::default()).unwrap();
+    let other = Pool::new(chunks(), pool::Limits::default()).unwrap();
     let ours: Vec<_> =
         (0..20).map(|_| allocate(Usm::Device, home(), 1000, 256, Some(&pool)).unwrap()).collect();
     let theirs = allocate(Usm::Device, home(), 1000, 256, Some(&other)).unwrap();

@@ -1,0 +1,145 @@
+//! `cargo xtask ci`: everything that must hold before a change lands, step by step, with a table
+//! at the end. A step whose tool is missing says so and counts as skipped, never as passed.
+use crate::root;
+use std::{
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// One thing that must hold.
+struct Step {
+    name: &'static str,
+    command: &'static [&'static str],
+    env: &'static [(&'static str, &'static str)],
+    /// Left out by `--quick`: needs another toolchain, a download or minutes.
+    slow: bool,
+    /// What must succeed for the step to be possible, and what to do about it.
+    needs: Option<(&'static [&'static str], &'static str)>,
+}
+
+const PLAIN: Step = Step { name: "", command: &[], env: &[], slow: false, needs: None };
+const MIRI: (&[&str], &str) = (
+    &["cargo", "+nightly", "miri", "--version"],
+    "`rustup component add miri rust-src --toolchain nightly`",
+);
+
+const STEPS: &[Step] = &[
+    Step { name: "formatting", command: &["cargo", "fmt", "--all", "--check"], ..PLAIN },
+    Step {
+        name: "generated files are fresh",
+        command: &["cargo", "xtask", "generate", "--check"],
+        ..PLAIN
+    },
+    Step {
+        name: "lints",
+        command: &["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
+        ..PLAIN
+    },
+    Step {
+        name: "documentation",
+        command: &["cargo", "doc", "--workspace", "--no-deps", "--quiet"],
+        env: &[("RUSTDOCFLAGS", "-D warnings")],
+        ..PLAIN
+    },
+    Step { name: "tests", command: &["cargo", "test", "--workspace"], ..PLAIN },
+    Step {
+        name: "every interleaving of the event protocol (loom)",
+        command: &["cargo", "test", "--package", "ur-ipc", "--release", "--test", "loom"],
+        env: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
+        slow: true,
+        ..PLAIN
+    },
+    Step {
+        name: "undefined behaviour, Stacked Borrows (Miri)",
+        command: &["cargo", "+nightly", "miri", "test", "--package", "ur-adapter"],
+        env: &[("MIRIFLAGS", "-Zmiri-permissive-provenance -Zmiri-disable-isolation")],
+        slow: true,
+        needs: Some(MIRI),
+    },
+    Step {
+        name: "undefined behaviour, Tree Borrows (Miri)",
+        command: &["cargo", "+nightly", "miri", "test", "--package", "ur-adapter"],
+        env: &[(
+            "MIRIFLAGS",
+            "-Zmiri-permissive-provenance -Zmiri-disable-isolation -Zmiri-tree-borrows",
+        )],
+        slow: true,
+        needs: Some(MIRI),
+    },
+    Step {
+        name: "the ABI is the reference's",
+        command: &["cargo", "xtask", "abi-diff"],
+        slow: true,
+        needs: Some((&["python3", "-m", "pip", "--version"], "Python 3 with pip")),
+        ..PLAIN
+    },
+    Step {
+        name: "the demo",
+        command: &["cargo", "run", "--release", "--quiet", "--bin", "causeway", "--", "demo"],
+        slow: true,
+        ..PLAIN
+    },
+];
+
+enum Outcome {
+    Passed,
+    Failed,
+    Skipped(&'static str),
+}
+
+/// Runs every step, also after one has failed; fails if one has.
+pub fn run(quick: bool) -> Result<(), String> {
+    let mut rows = Vec::new();
+    for step in STEPS.iter().filter(|s| !(quick && s.slow)) {
+        println!("\n== {}: {}", step.name, step.command.join(" "));
+        let start = Instant::now();
+        rows.push((step.name, one(step), start.elapsed()));
+    }
+    println!();
+    rows.iter().for_each(|(name, outcome, took)| row(name, outcome, *took));
+    let count = |f: fn(&Outcome) -> bool| rows.iter().filter(|r| f(&r.1)).count();
+    let failed = count(|o| matches!(o, Outcome::Failed));
+    let passed = count(|o| matches!(o, Outcome::Passed));
+    let skipped = count(|o| matches!(o, Outcome::Skipped(_)));
+    println!("\nsteps: {passed} passed, {failed} failed, {skipped} skipped");
+    match failed {
+        0 => Ok(()),
+        n => Err(format!("{n} of {} steps failed", rows.len())),
+    }
+}
+
+fn row(name: &str, outcome: &Outcome, took: Duration) {
+    let seconds = took.as_secs_f32();
+    match outcome {
+        Outcome::Passed => println!("passed   {seconds:7.1} s  {name}"),
+        Outcome::Failed => println!("FAILED   {seconds:7.1} s  {name}"),
+        Outcome::Skipped(why) => println!("skipped              {name}: needs {why}"),
+    }
+}
+
+fn one(step: &Step) -> Outcome {
+    if let Some((probe, remedy)) = step.needs
+        && !command(probe).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+    {
+        return Outcome::Skipped(remedy);
+    }
+    let status = command(step.command).envs(step.env.iter().copied()).status();
+    match status {
+        Ok(status) if status.success() => Outcome::Passed,
+        Ok(_) => Outcome::Failed,
+        Err(error) => {
+            eprintln!("{}: {error}", step.command[0]);
+            Outcome::Failed
+        }
+    }
+}
+/// A command in the repository's root, with the toolchain that the step names and no other.
+fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(root());
+    if words[0] == "cargo" && words.get(1) == Some(&"+nightly") {
+        // Set by the cargo that runs this task; it would win over `+nightly`.
+        command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
+    }
+    command
+}
