@@ -27,6 +27,7 @@ struct UsmPoolBufferDesc {
 
 #[table(UsmExp, "USMExp")]
 extern "C" {
+    /// Makes a USM pool that belongs to one device.
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue, OutOfHostMemory)]
     fn urUSMPoolCreateExp(
@@ -36,14 +37,17 @@ extern "C" {
         #[out] pool: *mut UsmPool,
     );
 
+    /// Destroys a USM pool that belongs to one device.
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue)]
     fn urUSMPoolDestroyExp(context: Context, device: Device, pool: UsmPool);
 
+    /// Gives the USM pool that a device starts out with.
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue)]
     fn urUSMPoolGetDefaultDevicePoolExp(context: Context, device: Device, #[out] pool: *mut UsmPool);
 
+    /// Answers one usage or limit query about a USM pool.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidNullPointer, prop_value == null && prop_size_ret == null)]
     #[errors(OutOfResources, OutOfHostMemory)]
@@ -54,23 +58,28 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
+    /// Changes one adjustable property of a USM pool.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidDevice, OutOfResources, OutOfHostMemory)]
     fn urUSMPoolSetInfoExp(pool: UsmPool, prop_name: UsmPoolInfo, prop_value: *mut c_void, prop_size: usize);
 
+    /// Chooses the USM pool that a device uses from now on.
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue)]
     fn urUSMPoolSetDevicePoolExp(context: Context, device: Device, pool: UsmPool);
 
+    /// Gives the USM pool that a device uses at present.
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue)]
     fn urUSMPoolGetDevicePoolExp(context: Context, device: Device, #[out] pool: *mut UsmPool);
 
+    /// Tries to shrink a pool's unused memory to a given size.
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue)]
     fn urUSMPoolTrimToExp(context: Context, device: Device, pool: UsmPool, min_bytes_to_keep: usize);
 
+    /// Allocates 2D USM memory and reports its row pitch.
     #[error(InvalidValue, usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align-1)) != 0))]
     #[error(InvalidValue, "the alignment exceeds the device's largest data type")]
     #[error(InvalidUsmSize, width_in_bytes == 0)]
@@ -89,13 +98,16 @@ extern "C" {
         #[out] result_pitch: *mut usize,
     );
 
+    /// Copies bytes between USM allocations and returns when done.
     #[error(InvalidSize, size == 0)]
     #[error(InvalidSize, "the byte count exceeds the source's or the destination's allocation")]
     fn urUSMContextMemcpyExp(context: Context, dst: *mut c_void, src: *const c_void, size: usize);
 
+    /// Undoes the registration of a host memory range.
     #[error(InvalidValue, "the host address range cannot be used")]
     fn urUSMHostAllocUnregisterExp(context: Context, #[released] host_mem: *mut c_void);
 
+    /// Registers an existing host range so that the adapter knows it.
     #[error(InvalidValue, size == 0)]
     fn urUSMHostAllocRegisterExp(
         context: Context,
@@ -104,9 +116,11 @@ extern "C" {
         #[optional] properties: *const ExpUsmHostAllocRegisterProperties,
     );
 
+    /// Lets ordinary host memory be treated as USM memory.
     #[errors(InvalidContext, InvalidSize)]
     fn urUSMImportExp(context: Context, mem: *mut c_void, size: usize);
 
+    /// Ends the USM treatment of imported host memory.
     #[errors(InvalidContext)]
     fn urUSMReleaseExp(context: Context, mem: *mut c_void);
 }

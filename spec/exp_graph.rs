@@ -13,14 +13,19 @@ type ExpGraphDestructionCallback = fn(user_data: *mut c_void);
 
 #[table(QueueExp, "QueueExp")]
 extern "C" {
+    /// Starts recording the queue's commands into a new graph.
     fn urQueueBeginGraphCaptureExp(queue: Queue);
 
+    /// Starts recording the queue's commands into a graph that already exists.
     fn urQueueBeginCaptureIntoGraphExp(queue: Queue, graph: ExpGraph);
 
+    /// Stops recording on the queue and gives the captured graph.
     fn urQueueEndGraphCaptureExp(queue: Queue, #[out] graph: *mut ExpGraph);
 
+    /// Tells whether the queue is recording into a graph.
     fn urQueueIsGraphCaptureEnabledExp(queue: Queue, #[out] result: *mut bool);
 
+    /// Gives the graph that the queue is now recording into.
     #[error(InvalidOperation, "the queue is not currently recording a graph")]
     fn urQueueGetGraphExp(queue: Queue, #[out] graph: *mut ExpGraph);
 }

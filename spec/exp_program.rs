@@ -8,12 +8,14 @@ enum ExpProgramFlag {
 
 #[table(ProgramExp, "ProgramExp")]
 extern "C" {
+    /// Resolves symbols between programs by linking them at run time.
     #[error(InvalidProgram, "one of the listed programs is not a real program")]
     #[error(InvalidSize, count == 0)]
     #[error(ProgramLinkFailure, "linking the programs fails")]
     #[error(UnsupportedFeature, "the adapter has no way of doing this")]
     fn urProgramDynamicLinkExp(context: Context, count: u32, #[list(count)] programs: *const Program);
 
+    /// Compiles and links one program for a chosen list of devices.
     #[error(InvalidProgram, "the handle given for the program is not a real program")]
     #[error(ProgramBuildFailure, "building the program fails")]
     fn urProgramBuildExp(
@@ -24,6 +26,7 @@ extern "C" {
         #[optional] options: *const c_char,
     );
 
+    /// Compiles one program for a chosen list of devices without linking.
     #[error(InvalidProgram, "the handle given for the program is not a real program")]
     #[error(ProgramBuildFailure, "compiling the program fails")]
     fn urProgramCompileExp(
@@ -34,6 +37,7 @@ extern "C" {
         #[optional] options: *const c_char,
     );
 
+    /// Joins compiled programs into a new one for chosen devices.
     #[error(InvalidProgram, "one of the listed programs is not a real program")]
     #[error(InvalidSize, count == 0)]
     #[error(ProgramLinkFailure, "linking the programs fails")]

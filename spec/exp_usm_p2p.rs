@@ -9,10 +9,13 @@ enum ExpPeerInfo {
 
 #[table(UsmP2pExp, "UsmP2PExp")]
 extern "C" {
+    /// Lets a device reach a peer device's memory directly.
     fn urUsmP2PEnablePeerAccessExp(command_device: Device, peer_device: Device);
 
+    /// Stops a device from reaching a peer device's memory.
     fn urUsmP2PDisablePeerAccessExp(command_device: Device, peer_device: Device);
 
+    /// Answers one query about access between two peer devices.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]

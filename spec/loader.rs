@@ -65,7 +65,7 @@ extern "C" {
         #[inout] #[optional] user_data: *mut c_void,
     );
 
-    /// Switches mocking on or off, so that the loader uses the mock adapter.
+    /// Chooses whether the loader offers just the mock adapter.
     fn urLoaderConfigSetMockingEnabled(loader_config: LoaderConfig, enable: Bool);
 
     /// Starts the loader and must come before other calls.

@@ -42,6 +42,7 @@ struct PlatformNativeProperties {
 
 #[table(Platform, "Platform")]
 extern "C" {
+    /// Lists the platforms that the given adapter offers.
     #[error(InvalidSize, num_entries == 0 && platforms != null)]
     #[error(InvalidValue, num_platforms == null && platforms == null)]
     fn urPlatformGet(
@@ -51,6 +52,7 @@ extern "C" {
         #[out] #[optional] num_platforms: *mut u32,
     );
 
+    /// Answers one property query about a platform.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -65,9 +67,11 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
+    /// Gives the backend's own handle for a platform.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urPlatformGetNativeHandle(platform: Platform, #[out] native_platform: *mut NativeHandle);
 
+    /// Wraps a backend's own platform in a runtime platform.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urPlatformCreateWithNativeHandle(
         native_platform: NativeHandle,
@@ -76,8 +80,10 @@ extern "C" {
         #[out] platform: *mut Platform,
     );
 
+    /// Tells which version of the API a platform supports.
     fn urPlatformGetApiVersion(platform: Platform, #[out] version: *mut ApiVersion);
 
+    /// Translates a general compiler option into the platform's own spelling.
     #[error(InvalidValue, "the frontend option is not a recognised one")]
     fn urPlatformGetBackendOption(
         platform: Platform,

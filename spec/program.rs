@@ -94,6 +94,7 @@ struct ProgramNativeProperties {
 
 #[table(Program, "Program")]
 extern "C" {
+    /// Makes a program from intermediate code such as SPIR-V.
     #[error(InvalidNullPointer, null != properties && properties.count > 0 && null == properties.pMetadatas)]
     #[error(InvalidSize, null != properties && null != properties.pMetadatas && properties.count == 0)]
     #[error(InvalidSize, length == 0)]
@@ -107,6 +108,7 @@ extern "C" {
         #[out] program: *mut Program,
     );
 
+    /// Makes a program from ready device binaries.
     #[error(InvalidNullPointer, null != properties && properties.count > 0 && null == properties.pMetadatas)]
     #[error(InvalidSize, null != properties && null != properties.pMetadatas && properties.count == 0)]
     #[error(InvalidSize, num_devices == 0)]
@@ -121,14 +123,17 @@ extern "C" {
         #[out] program: *mut Program,
     );
 
+    /// Compiles and links one program for the context's devices.
     #[error(InvalidProgram, "the handle given for the program is not a real program")]
     #[error(ProgramBuildFailure, "building the program fails")]
     fn urProgramBuild(context: Context, program: Program, #[optional] options: *const c_char);
 
+    /// Compiles one program for the context's devices without linking it.
     #[error(InvalidProgram, "the handle given for the program is not a real program")]
     #[error(ProgramBuildFailure, "compiling the program fails")]
     fn urProgramCompile(context: Context, #[inout] program: Program, #[optional] options: *const c_char);
 
+    /// Joins compiled programs into a new one for the context's devices.
     #[error(InvalidProgram, "one of the listed programs is not a real program")]
     #[error(InvalidSize, count == 0)]
     #[error(ProgramLinkFailure, "linking the programs fails")]
@@ -140,10 +145,13 @@ extern "C" {
         #[out] program: *mut Program,
     );
 
+    /// Adds one reference to a program so that it stays alive.
     fn urProgramRetain(program: Program);
 
+    /// Drops one reference to a program, freeing it at zero.
     fn urProgramRelease(#[released] program: Program);
 
+    /// Looks up the device address of a named program function.
     #[error(InvalidKernelName, "the program holds no function of that name")]
     #[error(FunctionAddressNotAvailable, "the function is found but its address cannot be obtained")]
     #[error(UnsupportedFeature, "the backend cannot look up function pointers")]
@@ -154,6 +162,7 @@ extern "C" {
         #[out] function_pointer: *mut *mut c_void,
     );
 
+    /// Looks up the device address and size of a named global.
     #[error(InvalidValue, "the program has no variable of that name")]
     fn urProgramGetGlobalVariablePointer(
         device: Device,
@@ -163,6 +172,7 @@ extern "C" {
         #[out] global_variable_pointer_ret: *mut *mut c_void,
     );
 
+    /// Answers one property query about a program.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -177,6 +187,7 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
+    /// Answers one query about a program's build for a device.
     fn urProgramGetBuildInfo(
         program: Program,
         device: Device,
@@ -186,6 +197,7 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
+    /// Sets the values of a program's specialization constants before building.
     #[error(InvalidSize, count == 0)]
     #[error(UnsupportedFeature, "the device reports that programs cannot take specialization constants")]
     #[error(InvalidValue, "a specialization constant's size differs from the size the module declares")]
@@ -197,9 +209,11 @@ extern "C" {
         #[list(count)] spec_constants: *const SpecializationConstantInfo,
     );
 
+    /// Gives the backend's own handle for a program.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urProgramGetNativeHandle(program: Program, #[out] native_program: *mut NativeHandle);
 
+    /// Wraps a backend's own program in a runtime program.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urProgramCreateWithNativeHandle(
         native_program: NativeHandle,

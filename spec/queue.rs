@@ -64,6 +64,7 @@ struct QueueNativeProperties {
 
 #[table(Queue, "Queue")]
 extern "C" {
+    /// Answers one property query about a queue.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -78,6 +79,7 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
+    /// Makes a command queue for a device of a context.
     #[error(InvalidQueueProperties, properties != null && properties.flags & UR_QUEUE_FLAG_PRIORITY_HIGH && properties.flags & UR_QUEUE_FLAG_PRIORITY_LOW)]
     #[error(InvalidQueueProperties, properties != null && properties.flags & UR_QUEUE_FLAG_SUBMISSION_BATCHED && properties.flags & UR_QUEUE_FLAG_SUBMISSION_IMMEDIATE)]
     #[errors(InvalidContext, InvalidDevice, OutOfHostMemory, OutOfResources)]
@@ -88,12 +90,15 @@ extern "C" {
         #[out] queue: *mut Queue,
     );
 
+    /// Adds one reference to a queue so that it stays alive.
     #[errors(InvalidQueue, OutOfHostMemory, OutOfResources)]
     fn urQueueRetain(queue: Queue);
 
+    /// Drops one reference to a queue, freeing it at zero.
     #[errors(InvalidQueue, OutOfHostMemory, OutOfResources)]
     fn urQueueRelease(#[released] queue: Queue);
 
+    /// Gives the backend's own handle for a queue.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urQueueGetNativeHandle(
         queue: Queue,
@@ -101,6 +106,7 @@ extern "C" {
         #[out] native_queue: *mut NativeHandle,
     );
 
+    /// Wraps a backend's own queue in a runtime queue.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urQueueCreateWithNativeHandle(
         native_queue: NativeHandle,
@@ -110,10 +116,12 @@ extern "C" {
         #[out] queue: *mut Queue,
     );
 
+    /// Blocks until all commands of the queue have completed.
     #[blocks]
     #[errors(InvalidQueue, OutOfHostMemory)]
     fn urQueueFinish(queue: Queue);
 
+    /// Pushes pending commands to the device without waiting for them.
     #[errors(InvalidQueue, OutOfHostMemory)]
     fn urQueueFlush(queue: Queue);
 }

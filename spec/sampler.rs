@@ -47,20 +47,24 @@ struct SamplerNativeProperties {
 
 #[table(Sampler, "Sampler")]
 extern "C" {
+    /// Makes a sampler with the given addressing and filter settings.
     #[error(InvalidEnumeration, UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < desc.addressingMode)]
     #[error(InvalidEnumeration, UR_SAMPLER_FILTER_MODE_LINEAR < desc.filterMode)]
     #[error(UnsupportedFeature, "the device reports no image support")]
     #[errors(InvalidContext, InvalidValue, InvalidOperation, OutOfHostMemory, OutOfResources)]
     fn urSamplerCreate(context: Context, desc: *const SamplerDesc, #[out] sampler: *mut Sampler);
 
+    /// Adds one reference to a sampler so that it stays alive.
     #[error(UnsupportedFeature, "the device reports no image support")]
     #[errors(InvalidSampler, OutOfHostMemory, OutOfResources)]
     fn urSamplerRetain(sampler: Sampler);
 
+    /// Drops one reference to a sampler, freeing it at zero.
     #[error(UnsupportedFeature, "the device reports no image support")]
     #[errors(InvalidSampler, OutOfHostMemory, OutOfResources)]
     fn urSamplerRelease(#[released] sampler: Sampler);
 
+    /// Answers one property query about a sampler.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -76,9 +80,11 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
+    /// Gives the backend's own handle for a sampler.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urSamplerGetNativeHandle(sampler: Sampler, #[out] native_sampler: *mut NativeHandle);
 
+    /// Wraps a backend's own sampler in a runtime sampler.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urSamplerCreateWithNativeHandle(
         native_sampler: NativeHandle,

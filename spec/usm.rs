@@ -133,6 +133,7 @@ enum UsmPoolInfo {
 
 #[table(Usm, "USM")]
 extern "C" {
+    /// Allocates USM memory on the host that devices can reach.
     #[error(InvalidOperation, "the device reports no support for host USM allocations")]
     #[error(InvalidValue, usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align-1)) != 0))]
     #[error(InvalidValue, "the alignment exceeds the largest data type of any context device")]
@@ -148,6 +149,7 @@ extern "C" {
         #[out] mem: *mut *mut c_void,
     );
 
+    /// Allocates USM memory that lives on one device.
     #[error(InvalidOperation, "the device reports no support for host USM allocations")]
     #[error(InvalidValue, usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align-1)) != 0))]
     #[error(InvalidValue, "the alignment exceeds the device's largest data type")]
@@ -164,6 +166,7 @@ extern "C" {
         #[out] mem: *mut *mut c_void,
     );
 
+    /// Allocates USM memory that host and device both use.
     #[error(InvalidValue, usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align-1)) != 0))]
     #[error(InvalidValue, "the alignment exceeds the device's largest data type")]
     #[error(InvalidUsmSize, size == 0)]
@@ -180,9 +183,11 @@ extern "C" {
         #[out] mem: *mut *mut c_void,
     );
 
+    /// Frees a USM allocation of a context.
     #[errors(InvalidMemObject, OutOfHostMemory)]
     fn urUSMFree(context: Context, mem: *mut c_void);
 
+    /// Answers one query about the allocation behind a USM pointer.
     #[errors(InvalidContext, InvalidValue, InvalidMemObject, OutOfHostMemory)]
     fn urUSMGetMemAllocInfo(
         context: Context,
@@ -193,16 +198,20 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
+    /// Makes a pool from which USM memory can be allocated.
     #[error(UnsupportedFeature, "some device in the context reports no USM pool support")]
     #[errors(InvalidValue, OutOfHostMemory)]
     fn urUSMPoolCreate(context: Context, pool_desc: *mut UsmPoolDesc, #[out] pool: *mut UsmPool);
 
+    /// Adds one reference to a USM pool so that it stays alive.
     #[errors(UnsupportedFeature)]
     fn urUSMPoolRetain(pool: UsmPool);
 
+    /// Drops one reference to a USM pool, freeing it at zero.
     #[errors(UnsupportedFeature)]
     fn urUSMPoolRelease(#[released] pool: UsmPool);
 
+    /// Answers one property query about a USM pool.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]

@@ -75,6 +75,7 @@ extern "C" {
 
 #[table(VirtualMem, "VirtualMem")]
 extern "C" {
+    /// Tells the step size that virtual memory ranges must follow.
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[error(InvalidSize, prop_size == 0 && prop_value != null)]
     #[error(InvalidSize, "the given size is too small to hold the answer")]
@@ -91,6 +92,7 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
+    /// Sets aside a range of virtual addresses in a context.
     fn urVirtualMemReserve(
         context: Context,
         #[optional] start: *const c_void,
@@ -98,8 +100,10 @@ extern "C" {
         #[out] start_ret: *mut *mut c_void,
     );
 
+    /// Gives back a reserved range of virtual addresses.
     fn urVirtualMemFree(context: Context, start: *const c_void, size: usize);
 
+    /// Backs a reserved virtual range with physical memory.
     fn urVirtualMemMap(
         context: Context,
         start: *const c_void,
@@ -109,8 +113,10 @@ extern "C" {
         flags: VirtualMemAccessFlags,
     );
 
+    /// Removes the physical memory behind a virtual range.
     fn urVirtualMemUnmap(context: Context, start: *const c_void, size: usize);
 
+    /// Changes how a mapped virtual range may be accessed.
     fn urVirtualMemSetAccess(
         context: Context,
         start: *const c_void,
@@ -118,6 +124,7 @@ extern "C" {
         flags: VirtualMemAccessFlags,
     );
 
+    /// Answers one query about a mapped range of virtual memory.
     fn urVirtualMemGetInfo(
         context: Context,
         start: *const c_void,

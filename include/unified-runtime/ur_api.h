@@ -3,6 +3,7 @@
 #ifndef UR_API_H_INCLUDED
 #define UR_API_H_INCLUDED
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -1766,7 +1767,7 @@ struct ur_context_properties_t {
 struct ur_context_native_properties_t {
     ur_structure_type_t stype;
     void *pNext;
-    ur_bool_t isNativeHandleOwned;
+    bool isNativeHandleOwned;
 };
 
 /** What sort of device a program binary targets.
@@ -1804,7 +1805,7 @@ struct ur_device_partition_properties_t {
 struct ur_device_native_properties_t {
     ur_structure_type_t stype;
     void *pNext;
-    ur_bool_t isNativeHandleOwned;
+    bool isNativeHandleOwned;
 };
 
 /** Extra flags for one kernel launch.
@@ -1836,7 +1837,7 @@ struct ur_kernel_launch_workgroup_property_t {
 struct ur_event_native_properties_t {
     ur_structure_type_t stype;
     void *pNext;
-    ur_bool_t isNativeHandleOwned;
+    bool isNativeHandleOwned;
 };
 
 /** Options for a USM allocation made through a queue.
@@ -2106,7 +2107,7 @@ struct ur_kernel_arg_mem_obj_properties_t {
 struct ur_kernel_native_properties_t {
     ur_structure_type_t stype;
     void *pNext;
-    ur_bool_t isNativeHandleOwned;
+    bool isNativeHandleOwned;
 };
 
 /** Where in the source a call was made. */
@@ -2177,7 +2178,7 @@ struct ur_buffer_region_t {
 struct ur_mem_native_properties_t {
     ur_structure_type_t stype;
     void *pNext;
-    ur_bool_t isNativeHandleOwned;
+    bool isNativeHandleOwned;
 };
 
 /** How to wrap a native platform.
@@ -2185,7 +2186,7 @@ struct ur_mem_native_properties_t {
 struct ur_platform_native_properties_t {
     ur_structure_type_t stype;
     void *pNext;
-    ur_bool_t isNativeHandleOwned;
+    bool isNativeHandleOwned;
 };
 
 /** The value of a metadata entry, in one of several forms. */
@@ -2225,7 +2226,7 @@ struct ur_specialization_constant_info_t {
 struct ur_program_native_properties_t {
     ur_structure_type_t stype;
     void *pNext;
-    ur_bool_t isNativeHandleOwned;
+    bool isNativeHandleOwned;
 };
 
 /** Options for making a queue.
@@ -2257,7 +2258,7 @@ struct ur_queue_native_desc_t {
 struct ur_queue_native_properties_t {
     ur_structure_type_t stype;
     void *pNext;
-    ur_bool_t isNativeHandleOwned;
+    bool isNativeHandleOwned;
 };
 
 /** Settings for making a sampler.
@@ -2265,7 +2266,7 @@ struct ur_queue_native_properties_t {
 struct ur_sampler_desc_t {
     ur_structure_type_t stype;
     const void *pNext;
-    ur_bool_t normalizedCoords;
+    bool normalizedCoords;
     ur_sampler_addressing_mode_t addressingMode;
     ur_sampler_filter_mode_t filterMode;
 };
@@ -2275,7 +2276,7 @@ struct ur_sampler_desc_t {
 struct ur_sampler_native_properties_t {
     ur_structure_type_t stype;
     void *pNext;
-    ur_bool_t isNativeHandleOwned;
+    bool isNativeHandleOwned;
 };
 
 /** Advice and alignment for a USM allocation.
@@ -2376,7 +2377,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urLoaderConfigSetCodeLocationCallback(
     ur_code_location_callback_t pfnCodeloc,
     /* in and out, optional */ void *pUserData);
 
-/** Switches mocking on or off, so that the loader uses the mock adapter. */
+/** Chooses whether the loader offers just the mock adapter. */
 UR_APIEXPORT ur_result_t UR_APICALL urLoaderConfigSetMockingEnabled(
     ur_loader_config_handle_t hLoaderConfig,
     ur_bool_t enable);
@@ -2447,7 +2448,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urAdapterSetLoggerCallbackLevel(
     ur_adapter_handle_t hAdapter,
     ur_logger_level_t level);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `num_entries == 0 && platforms != NULL`.
+/** Lists the platforms that the given adapter offers.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `num_entries == 0 && platforms != NULL`.
  *  UR_RESULT_ERROR_INVALID_VALUE: `num_platforms == NULL && platforms == NULL`. */
 UR_APIEXPORT ur_result_t UR_APICALL urPlatformGet(
     ur_adapter_handle_t hAdapter,
@@ -2455,7 +2457,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urPlatformGet(
     /* out, optional */ ur_platform_handle_t *phPlatforms,
     /* out, optional */ uint32_t *pNumPlatforms);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about a platform.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -2468,23 +2471,27 @@ UR_APIEXPORT ur_result_t UR_APICALL urPlatformGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Gives the backend's own handle for a platform.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urPlatformGetNativeHandle(
     ur_platform_handle_t hPlatform,
     /* out */ ur_native_handle_t *phNativePlatform);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Wraps a backend's own platform in a runtime platform.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urPlatformCreateWithNativeHandle(
     ur_native_handle_t hNativePlatform,
     ur_adapter_handle_t hAdapter,
     /* optional */ const ur_platform_native_properties_t *pProperties,
     /* out */ ur_platform_handle_t *phPlatform);
 
+/** Tells which version of the API a platform supports. */
 UR_APIEXPORT ur_result_t UR_APICALL urPlatformGetApiVersion(
     ur_platform_handle_t hPlatform,
     /* out */ ur_api_version_t *pVersion);
 
-/** UR_RESULT_ERROR_INVALID_VALUE: the frontend option is not a recognised one. */
+/** Translates a general compiler option into the platform's own spelling.
+ *  UR_RESULT_ERROR_INVALID_VALUE: the frontend option is not a recognised one. */
 UR_APIEXPORT ur_result_t UR_APICALL urPlatformGetBackendOption(
     ur_platform_handle_t hPlatform,
     const char *pFrontendOption,
@@ -2619,7 +2626,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEventCreateExp(
     const ur_exp_event_desc_t *pEventDesc,
     /* out */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_NULL_POINTER: `NULL != properties && properties.count > 0 && NULL == properties.pMetadatas`.
+/** Makes a program from intermediate code such as SPIR-V.
+ *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `NULL != properties && properties.count > 0 && NULL == properties.pMetadatas`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `NULL != properties && NULL != properties.pMetadatas && properties.count == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `length == 0`.
  *  UR_RESULT_ERROR_INVALID_BINARY: the IL is not a usable binary for the context's devices.
@@ -2631,7 +2639,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urProgramCreateWithIL(
     /* optional */ const ur_program_properties_t *pProperties,
     /* out */ ur_program_handle_t *phProgram);
 
-/** UR_RESULT_ERROR_INVALID_NULL_POINTER: `NULL != properties && properties.count > 0 && NULL == properties.pMetadatas`.
+/** Makes a program from ready device binaries.
+ *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `NULL != properties && properties.count > 0 && NULL == properties.pMetadatas`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `NULL != properties && NULL != properties.pMetadatas && properties.count == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `num_devices == 0`.
  *  UR_RESULT_ERROR_INVALID_NATIVE_BINARY: a binary does not fit the device listed at its position. */
@@ -2644,21 +2653,24 @@ UR_APIEXPORT ur_result_t UR_APICALL urProgramCreateWithBinary(
     /* optional */ const ur_program_properties_t *pProperties,
     /* out */ ur_program_handle_t *phProgram);
 
-/** UR_RESULT_ERROR_INVALID_PROGRAM: the handle given for the program is not a real program.
+/** Compiles and links one program for the context's devices.
+ *  UR_RESULT_ERROR_INVALID_PROGRAM: the handle given for the program is not a real program.
  *  UR_RESULT_ERROR_PROGRAM_BUILD_FAILURE: building the program fails. */
 UR_APIEXPORT ur_result_t UR_APICALL urProgramBuild(
     ur_context_handle_t hContext,
     ur_program_handle_t hProgram,
     /* optional */ const char *pOptions);
 
-/** UR_RESULT_ERROR_INVALID_PROGRAM: the handle given for the program is not a real program.
+/** Compiles one program for the context's devices without linking it.
+ *  UR_RESULT_ERROR_INVALID_PROGRAM: the handle given for the program is not a real program.
  *  UR_RESULT_ERROR_PROGRAM_BUILD_FAILURE: compiling the program fails. */
 UR_APIEXPORT ur_result_t UR_APICALL urProgramCompile(
     ur_context_handle_t hContext,
     /* in and out */ ur_program_handle_t hProgram,
     /* optional */ const char *pOptions);
 
-/** UR_RESULT_ERROR_INVALID_PROGRAM: one of the listed programs is not a real program.
+/** Joins compiled programs into a new one for the context's devices.
+ *  UR_RESULT_ERROR_INVALID_PROGRAM: one of the listed programs is not a real program.
  *  UR_RESULT_ERROR_INVALID_SIZE: `count == 0`.
  *  UR_RESULT_ERROR_PROGRAM_LINK_FAILURE: linking the programs fails. */
 UR_APIEXPORT ur_result_t UR_APICALL urProgramLink(
@@ -2668,13 +2680,16 @@ UR_APIEXPORT ur_result_t UR_APICALL urProgramLink(
     /* optional */ const char *pOptions,
     /* out */ ur_program_handle_t *phProgram);
 
+/** Adds one reference to a program so that it stays alive. */
 UR_APIEXPORT ur_result_t UR_APICALL urProgramRetain(
     ur_program_handle_t hProgram);
 
+/** Drops one reference to a program, freeing it at zero. */
 UR_APIEXPORT ur_result_t UR_APICALL urProgramRelease(
     ur_program_handle_t hProgram);
 
-/** UR_RESULT_ERROR_INVALID_KERNEL_NAME: the program holds no function of that name.
+/** Looks up the device address of a named program function.
+ *  UR_RESULT_ERROR_INVALID_KERNEL_NAME: the program holds no function of that name.
  *  UR_RESULT_ERROR_FUNCTION_ADDRESS_NOT_AVAILABLE: the function is found but its address cannot be obtained.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the backend cannot look up function pointers. */
 UR_APIEXPORT ur_result_t UR_APICALL urProgramGetFunctionPointer(
@@ -2683,7 +2698,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urProgramGetFunctionPointer(
     const char *pFunctionName,
     /* out */ void **ppFunctionPointer);
 
-/** UR_RESULT_ERROR_INVALID_VALUE: the program has no variable of that name. */
+/** Looks up the device address and size of a named global.
+ *  UR_RESULT_ERROR_INVALID_VALUE: the program has no variable of that name. */
 UR_APIEXPORT ur_result_t UR_APICALL urProgramGetGlobalVariablePointer(
     ur_device_handle_t hDevice,
     ur_program_handle_t hProgram,
@@ -2691,7 +2707,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urProgramGetGlobalVariablePointer(
     /* out, optional */ size_t *pGlobalVariableSizeRet,
     /* out */ void **ppGlobalVariablePointerRet);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about a program.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -2704,6 +2721,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urProgramGetInfo(
     /* in and out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
+/** Answers one query about a program's build for a device. */
 UR_APIEXPORT ur_result_t UR_APICALL urProgramGetBuildInfo(
     ur_program_handle_t hProgram,
     ur_device_handle_t hDevice,
@@ -2712,7 +2730,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urProgramGetBuildInfo(
     /* in and out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `count == 0`.
+/** Sets the values of a program's specialization constants before building.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `count == 0`.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the device reports that programs cannot take specialization constants.
  *  UR_RESULT_ERROR_INVALID_VALUE: a specialization constant's size differs from the size the module declares.
  *  UR_RESULT_ERROR_INVALID_VALUE: a specialization constant is given without a value.
@@ -2722,19 +2741,22 @@ UR_APIEXPORT ur_result_t UR_APICALL urProgramSetSpecializationConstants(
     uint32_t count,
     const ur_specialization_constant_info_t *pSpecConstants);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Gives the backend's own handle for a program.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urProgramGetNativeHandle(
     ur_program_handle_t hProgram,
     /* out */ ur_native_handle_t *phNativeProgram);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Wraps a backend's own program in a runtime program.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urProgramCreateWithNativeHandle(
     ur_native_handle_t hNativeProgram,
     ur_context_handle_t hContext,
     /* optional */ const ur_program_native_properties_t *pProperties,
     /* out */ ur_program_handle_t *phProgram);
 
-/** UR_RESULT_ERROR_INVALID_PROGRAM: one of the listed programs is not a real program.
+/** Resolves symbols between programs by linking them at run time.
+ *  UR_RESULT_ERROR_INVALID_PROGRAM: one of the listed programs is not a real program.
  *  UR_RESULT_ERROR_INVALID_SIZE: `count == 0`.
  *  UR_RESULT_ERROR_PROGRAM_LINK_FAILURE: linking the programs fails.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no way of doing this. */
@@ -2743,7 +2765,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urProgramDynamicLinkExp(
     uint32_t count,
     const ur_program_handle_t *phPrograms);
 
-/** UR_RESULT_ERROR_INVALID_PROGRAM: the handle given for the program is not a real program.
+/** Compiles and links one program for a chosen list of devices.
+ *  UR_RESULT_ERROR_INVALID_PROGRAM: the handle given for the program is not a real program.
  *  UR_RESULT_ERROR_PROGRAM_BUILD_FAILURE: building the program fails. */
 UR_APIEXPORT ur_result_t UR_APICALL urProgramBuildExp(
     ur_program_handle_t hProgram,
@@ -2752,7 +2775,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urProgramBuildExp(
     ur_exp_program_flags_t flags,
     /* optional */ const char *pOptions);
 
-/** UR_RESULT_ERROR_INVALID_PROGRAM: the handle given for the program is not a real program.
+/** Compiles one program for a chosen list of devices without linking.
+ *  UR_RESULT_ERROR_INVALID_PROGRAM: the handle given for the program is not a real program.
  *  UR_RESULT_ERROR_PROGRAM_BUILD_FAILURE: compiling the program fails. */
 UR_APIEXPORT ur_result_t UR_APICALL urProgramCompileExp(
     /* in and out */ ur_program_handle_t hProgram,
@@ -2761,7 +2785,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urProgramCompileExp(
     ur_exp_program_flags_t flags,
     /* optional */ const char *pOptions);
 
-/** UR_RESULT_ERROR_INVALID_PROGRAM: one of the listed programs is not a real program.
+/** Joins compiled programs into a new one for chosen devices.
+ *  UR_RESULT_ERROR_INVALID_PROGRAM: one of the listed programs is not a real program.
  *  UR_RESULT_ERROR_INVALID_SIZE: `count == 0`.
  *  UR_RESULT_ERROR_PROGRAM_LINK_FAILURE: linking the programs fails. */
 UR_APIEXPORT ur_result_t UR_APICALL urProgramLinkExp(
@@ -2892,7 +2917,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urKernelSuggestMaxCooperativeGroupCount(
     size_t dynamicSharedMemorySize,
     /* out */ uint32_t *pGroupCountRet);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about a queue.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -2905,7 +2931,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urQueueGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_INVALID_QUEUE_PROPERTIES: `properties != NULL && properties.flags & UR_QUEUE_FLAG_PRIORITY_HIGH && properties.flags & UR_QUEUE_FLAG_PRIORITY_LOW`.
+/** Makes a command queue for a device of a context.
+ *  UR_RESULT_ERROR_INVALID_QUEUE_PROPERTIES: `properties != NULL && properties.flags & UR_QUEUE_FLAG_PRIORITY_HIGH && properties.flags & UR_QUEUE_FLAG_PRIORITY_LOW`.
  *  UR_RESULT_ERROR_INVALID_QUEUE_PROPERTIES: `properties != NULL && properties.flags & UR_QUEUE_FLAG_SUBMISSION_BATCHED && properties.flags & UR_QUEUE_FLAG_SUBMISSION_IMMEDIATE`.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueCreate(
@@ -2914,21 +2941,25 @@ UR_APIEXPORT ur_result_t UR_APICALL urQueueCreate(
     /* optional */ const ur_queue_properties_t *pProperties,
     /* out */ ur_queue_handle_t *phQueue);
 
-/** Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
+/** Adds one reference to a queue so that it stays alive.
+ *  Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueRetain(
     ur_queue_handle_t hQueue);
 
-/** Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
+/** Drops one reference to a queue, freeing it at zero.
+ *  Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueRelease(
     ur_queue_handle_t hQueue);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Gives the backend's own handle for a queue.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueGetNativeHandle(
     ur_queue_handle_t hQueue,
     /* optional */ ur_queue_native_desc_t *pDesc,
     /* out */ ur_native_handle_t *phNativeQueue);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Wraps a backend's own queue in a runtime queue.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueCreateWithNativeHandle(
     ur_native_handle_t hNativeQueue,
     ur_context_handle_t hContext,
@@ -2936,35 +2967,43 @@ UR_APIEXPORT ur_result_t UR_APICALL urQueueCreateWithNativeHandle(
     /* optional */ const ur_queue_native_properties_t *pProperties,
     /* out */ ur_queue_handle_t *phQueue);
 
-/** Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Blocks until all commands of the queue have completed.
+ *  Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueFinish(
     ur_queue_handle_t hQueue);
 
-/** Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Pushes pending commands to the device without waiting for them.
+ *  Errors: UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueFlush(
     ur_queue_handle_t hQueue);
 
+/** Starts recording the queue's commands into a new graph. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueBeginGraphCaptureExp(
     ur_queue_handle_t hQueue);
 
+/** Starts recording the queue's commands into a graph that already exists. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueBeginCaptureIntoGraphExp(
     ur_queue_handle_t hQueue,
     ur_exp_graph_handle_t hGraph);
 
+/** Stops recording on the queue and gives the captured graph. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueEndGraphCaptureExp(
     ur_queue_handle_t hQueue,
     /* out */ ur_exp_graph_handle_t *phGraph);
 
+/** Tells whether the queue is recording into a graph. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueIsGraphCaptureEnabledExp(
     ur_queue_handle_t hQueue,
-    /* out */ ur_bool_t *pResult);
+    /* out */ bool *pResult);
 
-/** UR_RESULT_ERROR_INVALID_OPERATION: the queue is not currently recording a graph. */
+/** Gives the graph that the queue is now recording into.
+ *  UR_RESULT_ERROR_INVALID_OPERATION: the queue is not currently recording a graph. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueGetGraphExp(
     ur_queue_handle_t hQueue,
     /* out */ ur_exp_graph_handle_t *phGraph);
 
-/** UR_RESULT_ERROR_INVALID_ENUMERATION: `UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < desc.addressingMode`.
+/** Makes a sampler with the given addressing and filter settings.
+ *  UR_RESULT_ERROR_INVALID_ENUMERATION: `UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < desc.addressingMode`.
  *  UR_RESULT_ERROR_INVALID_ENUMERATION: `UR_SAMPLER_FILTER_MODE_LINEAR < desc.filterMode`.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the device reports no image support.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_OPERATION, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
@@ -2973,17 +3012,20 @@ UR_APIEXPORT ur_result_t UR_APICALL urSamplerCreate(
     const ur_sampler_desc_t *pDesc,
     /* out */ ur_sampler_handle_t *phSampler);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the device reports no image support.
+/** Adds one reference to a sampler so that it stays alive.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the device reports no image support.
  *  Also UR_RESULT_ERROR_INVALID_SAMPLER, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urSamplerRetain(
     ur_sampler_handle_t hSampler);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the device reports no image support.
+/** Drops one reference to a sampler, freeing it at zero.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the device reports no image support.
  *  Also UR_RESULT_ERROR_INVALID_SAMPLER, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urSamplerRelease(
     ur_sampler_handle_t hSampler);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about a sampler.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -2997,12 +3039,14 @@ UR_APIEXPORT ur_result_t UR_APICALL urSamplerGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Gives the backend's own handle for a sampler.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urSamplerGetNativeHandle(
     ur_sampler_handle_t hSampler,
     /* out */ ur_native_handle_t *phNativeSampler);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
+/** Wraps a backend's own sampler in a runtime sampler.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urSamplerCreateWithNativeHandle(
     ur_native_handle_t hNativeSampler,
     ur_context_handle_t hContext,
@@ -3176,7 +3220,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueEventsWaitWithBarrier(
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferRead(
     ur_queue_handle_t hQueue,
     ur_mem_handle_t hBuffer,
-    ur_bool_t blockingRead,
+    bool blockingRead,
     size_t offset,
     size_t size,
     void *pDst,
@@ -3194,7 +3238,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferRead(
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferWrite(
     ur_queue_handle_t hQueue,
     ur_mem_handle_t hBuffer,
-    ur_bool_t blockingWrite,
+    bool blockingWrite,
     size_t offset,
     size_t size,
     const void *pSrc,
@@ -3216,7 +3260,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferWrite(
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferReadRect(
     ur_queue_handle_t hQueue,
     ur_mem_handle_t hBuffer,
-    ur_bool_t blockingRead,
+    bool blockingRead,
     ur_rect_offset_t bufferOrigin,
     ur_rect_offset_t hostOrigin,
     ur_rect_region_t region,
@@ -3243,7 +3287,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferReadRect(
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferWriteRect(
     ur_queue_handle_t hQueue,
     ur_mem_handle_t hBuffer,
-    ur_bool_t blockingWrite,
+    bool blockingWrite,
     ur_rect_offset_t bufferOrigin,
     ur_rect_offset_t hostOrigin,
     ur_rect_region_t region,
@@ -3335,7 +3379,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferFill(
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemImageRead(
     ur_queue_handle_t hQueue,
     ur_mem_handle_t hImage,
-    ur_bool_t blockingRead,
+    bool blockingRead,
     ur_rect_offset_t origin,
     ur_rect_region_t region,
     size_t rowPitch,
@@ -3355,7 +3399,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemImageRead(
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemImageWrite(
     ur_queue_handle_t hQueue,
     ur_mem_handle_t hImage,
-    ur_bool_t blockingWrite,
+    bool blockingWrite,
     ur_rect_offset_t origin,
     ur_rect_region_t region,
     size_t rowPitch,
@@ -3393,7 +3437,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemImageCopy(
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferMap(
     ur_queue_handle_t hQueue,
     ur_mem_handle_t hBuffer,
-    ur_bool_t blockingMap,
+    bool blockingMap,
     ur_map_flags_t mapFlags,
     size_t offset,
     size_t size,
@@ -3446,7 +3490,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMFill(
  *  Also UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMMemcpy(
     ur_queue_handle_t hQueue,
-    ur_bool_t blocking,
+    bool blocking,
     void *pDst,
     const void *pSrc,
     size_t size,
@@ -3524,7 +3568,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMFill2D(
  *  Also UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMMemcpy2D(
     ur_queue_handle_t hQueue,
-    ur_bool_t blocking,
+    bool blocking,
     void *pDst,
     size_t dstPitch,
     const void *pSrc,
@@ -3544,7 +3588,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueDeviceGlobalVariableWrite(
     ur_queue_handle_t hQueue,
     ur_program_handle_t hProgram,
     const char *name,
-    ur_bool_t blockingWrite,
+    bool blockingWrite,
     size_t count,
     size_t offset,
     const void *pSrc,
@@ -3561,7 +3605,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueDeviceGlobalVariableRead(
     ur_queue_handle_t hQueue,
     ur_program_handle_t hProgram,
     const char *name,
-    ur_bool_t blockingRead,
+    bool blockingRead,
     size_t count,
     size_t offset,
     void *pDst,
@@ -3578,7 +3622,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueReadHostPipe(
     ur_queue_handle_t hQueue,
     ur_program_handle_t hProgram,
     const char *pipe_symbol,
-    ur_bool_t blocking,
+    bool blocking,
     void *pDst,
     size_t size,
     uint32_t numEventsInWaitList,
@@ -3594,7 +3638,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueWriteHostPipe(
     ur_queue_handle_t hQueue,
     ur_program_handle_t hProgram,
     const char *pipe_symbol,
-    ur_bool_t blocking,
+    bool blocking,
     void *pSrc,
     size_t size,
     uint32_t numEventsInWaitList,
@@ -3702,7 +3746,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueUSMFreeExp(
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`. */
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueTimestampRecordingExp(
     ur_queue_handle_t hQueue,
-    ur_bool_t blocking,
+    bool blocking,
     uint32_t numEventsInWaitList,
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* in and out */ ur_event_handle_t *phEvent);
@@ -3757,7 +3801,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueGraphExp(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** UR_RESULT_ERROR_INVALID_OPERATION: the device reports no support for host USM allocations.
+/** Allocates USM memory on the host that devices can reach.
+ *  UR_RESULT_ERROR_INVALID_OPERATION: the device reports no support for host USM allocations.
  *  UR_RESULT_ERROR_INVALID_VALUE: `usm_desc && usm_desc.align != 0 && ((usm_desc.align &(usm_desc.align - 1)) != 0)`.
  *  UR_RESULT_ERROR_INVALID_VALUE: the alignment exceeds the largest data type of any context device.
  *  UR_RESULT_ERROR_INVALID_USM_SIZE: `size == 0`.
@@ -3771,7 +3816,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMHostAlloc(
     size_t size,
     /* out */ void **ppMem);
 
-/** UR_RESULT_ERROR_INVALID_OPERATION: the device reports no support for host USM allocations.
+/** Allocates USM memory that lives on one device.
+ *  UR_RESULT_ERROR_INVALID_OPERATION: the device reports no support for host USM allocations.
  *  UR_RESULT_ERROR_INVALID_VALUE: `usm_desc && usm_desc.align != 0 && ((usm_desc.align &(usm_desc.align - 1)) != 0)`.
  *  UR_RESULT_ERROR_INVALID_VALUE: the alignment exceeds the device's largest data type.
  *  UR_RESULT_ERROR_INVALID_USM_SIZE: `size == 0`.
@@ -3786,7 +3832,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMDeviceAlloc(
     size_t size,
     /* out */ void **ppMem);
 
-/** UR_RESULT_ERROR_INVALID_VALUE: `usm_desc && usm_desc.align != 0 && ((usm_desc.align &(usm_desc.align - 1)) != 0)`.
+/** Allocates USM memory that host and device both use.
+ *  UR_RESULT_ERROR_INVALID_VALUE: `usm_desc && usm_desc.align != 0 && ((usm_desc.align &(usm_desc.align - 1)) != 0)`.
  *  UR_RESULT_ERROR_INVALID_VALUE: the alignment exceeds the device's largest data type.
  *  UR_RESULT_ERROR_INVALID_USM_SIZE: `size == 0`.
  *  UR_RESULT_ERROR_INVALID_USM_SIZE: the size exceeds the device's largest allowed allocation.
@@ -3801,12 +3848,14 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMSharedAlloc(
     size_t size,
     /* out */ void **ppMem);
 
-/** Errors: UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Frees a USM allocation of a context.
+ *  Errors: UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMFree(
     ur_context_handle_t hContext,
     void *pMem);
 
-/** Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
+/** Answers one query about the allocation behind a USM pointer.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMGetMemAllocInfo(
     ur_context_handle_t hContext,
     const void *pMem,
@@ -3815,22 +3864,26 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMGetMemAllocInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
+/** Makes a pool from which USM memory can be allocated.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
  *  Also UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolCreate(
     ur_context_handle_t hContext,
     ur_usm_pool_desc_t *pPoolDesc,
     /* out */ ur_usm_pool_handle_t *ppPool);
 
-/** Errors: UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
+/** Adds one reference to a USM pool so that it stays alive.
+ *  Errors: UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolRetain(
     ur_usm_pool_handle_t pPool);
 
-/** Errors: UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
+/** Drops one reference to a USM pool, freeing it at zero.
+ *  Errors: UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolRelease(
     ur_usm_pool_handle_t pPool);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one property query about a USM pool.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -3843,7 +3896,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
+/** Makes a USM pool that belongs to one device.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
  *  Also UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolCreateExp(
     ur_context_handle_t hContext,
@@ -3851,21 +3905,24 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolCreateExp(
     ur_usm_pool_desc_t *pPoolDesc,
     /* out */ ur_usm_pool_handle_t *pPool);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
+/** Destroys a USM pool that belongs to one device.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
  *  Also UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolDestroyExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
     ur_usm_pool_handle_t hPool);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
+/** Gives the USM pool that a device starts out with.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
  *  Also UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolGetDefaultDevicePoolExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
     /* out */ ur_usm_pool_handle_t *pPool);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one usage or limit query about a USM pool.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_value == NULL && prop_size_ret == NULL`.
  *  Also UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolGetInfoExp(
@@ -3874,7 +3931,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolGetInfoExp(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Changes one adjustable property of a USM pool.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
  *  Also UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolSetInfoExp(
@@ -3883,21 +3941,24 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolSetInfoExp(
     void *pPropValue,
     size_t propSize);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
+/** Chooses the USM pool that a device uses from now on.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
  *  Also UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolSetDevicePoolExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
     ur_usm_pool_handle_t hPool);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
+/** Gives the USM pool that a device uses at present.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
  *  Also UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolGetDevicePoolExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
     /* out */ ur_usm_pool_handle_t *pPool);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
+/** Tries to shrink a pool's unused memory to a given size.
+ *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no USM pool support.
  *  Also UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolTrimToExp(
     ur_context_handle_t hContext,
@@ -3905,7 +3966,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMPoolTrimToExp(
     ur_usm_pool_handle_t hPool,
     size_t minBytesToKeep);
 
-/** UR_RESULT_ERROR_INVALID_VALUE: `usm_desc && usm_desc.align != 0 && ((usm_desc.align &(usm_desc.align - 1)) != 0)`.
+/** Allocates 2D USM memory and reports its row pitch.
+ *  UR_RESULT_ERROR_INVALID_VALUE: `usm_desc && usm_desc.align != 0 && ((usm_desc.align &(usm_desc.align - 1)) != 0)`.
  *  UR_RESULT_ERROR_INVALID_VALUE: the alignment exceeds the device's largest data type.
  *  UR_RESULT_ERROR_INVALID_USM_SIZE: `width_in_bytes == 0`.
  *  UR_RESULT_ERROR_INVALID_USM_SIZE: the size exceeds the device's largest allowed allocation.
@@ -3922,7 +3984,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMPitchedAllocExp(
     /* out */ void **ppMem,
     /* out */ size_t *pResultPitch);
 
-/** UR_RESULT_ERROR_INVALID_SIZE: `size == 0`.
+/** Copies bytes between USM allocations and returns when done.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `size == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the byte count exceeds the source's or the destination's allocation. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMContextMemcpyExp(
     ur_context_handle_t hContext,
@@ -3930,25 +3993,29 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMContextMemcpyExp(
     const void *pSrc,
     size_t size);
 
-/** UR_RESULT_ERROR_INVALID_VALUE: the host address range cannot be used. */
+/** Undoes the registration of a host memory range.
+ *  UR_RESULT_ERROR_INVALID_VALUE: the host address range cannot be used. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMHostAllocUnregisterExp(
     ur_context_handle_t hContext,
     void *pHostMem);
 
-/** UR_RESULT_ERROR_INVALID_VALUE: `size == 0`. */
+/** Registers an existing host range so that the adapter knows it.
+ *  UR_RESULT_ERROR_INVALID_VALUE: `size == 0`. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMHostAllocRegisterExp(
     ur_context_handle_t hContext,
     void *pHostMem,
     size_t size,
     /* optional */ const ur_exp_usm_host_alloc_register_properties_t *pProperties);
 
-/** Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_SIZE. */
+/** Lets ordinary host memory be treated as USM memory.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_SIZE. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMImportExp(
     ur_context_handle_t hContext,
     void *pMem,
     size_t size);
 
-/** Errors: UR_RESULT_ERROR_INVALID_CONTEXT. */
+/** Ends the USM treatment of imported host memory.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT. */
 UR_APIEXPORT ur_result_t UR_APICALL urUSMReleaseExp(
     ur_context_handle_t hContext,
     void *pMem);
@@ -4156,7 +4223,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesReleaseExternalSemaphoreExp(
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesWaitExternalSemaphoreExp(
     ur_queue_handle_t hQueue,
     ur_exp_external_semaphore_handle_t hSemaphore,
-    ur_bool_t hasWaitValue,
+    bool hasWaitValue,
     uint64_t waitValue,
     uint32_t numEventsInWaitList,
     /* optional */ const ur_event_handle_t *phEventWaitList,
@@ -4167,7 +4234,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesWaitExternalSemaphoreExp(
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesSignalExternalSemaphoreExp(
     ur_queue_handle_t hQueue,
     ur_exp_external_semaphore_handle_t hSemaphore,
-    ur_bool_t hasSignalValue,
+    bool hasSignalValue,
     uint64_t signalValue,
     uint32_t numEventsInWaitList,
     /* optional */ const ur_event_handle_t *phEventWaitList,
@@ -4624,7 +4691,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urGraphExecutableGraphDestroyExp(
  *  Errors: UR_RESULT_ERROR_INVALID_GRAPH. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphIsEmptyExp(
     ur_exp_graph_handle_t hGraph,
-    /* out */ ur_bool_t *pResult);
+    /* out */ bool *pResult);
 
 /** Gives the number that identifies a graph within the process. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphGetIdExp(
@@ -4773,15 +4840,18 @@ UR_APIEXPORT ur_result_t UR_APICALL urMemoryExportExportMemoryHandleExp(
     void *pMem,
     /* out */ void *pMemHandleRet);
 
+/** Lets a device reach a peer device's memory directly. */
 UR_APIEXPORT ur_result_t UR_APICALL urUsmP2PEnablePeerAccessExp(
     ur_device_handle_t commandDevice,
     ur_device_handle_t peerDevice);
 
+/** Stops a device from reaching a peer device's memory. */
 UR_APIEXPORT ur_result_t UR_APICALL urUsmP2PDisablePeerAccessExp(
     ur_device_handle_t commandDevice,
     ur_device_handle_t peerDevice);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Answers one query about access between two peer devices.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -4794,7 +4864,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urUsmP2PPeerAccessGetInfoExp(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
+/** Tells the step size that virtual memory ranges must follow.
+ *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  UR_RESULT_ERROR_INVALID_SIZE: `prop_size == 0 && prop_value != NULL`.
  *  UR_RESULT_ERROR_INVALID_SIZE: the given size is too small to hold the answer.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `prop_size != 0 && prop_value == NULL`.
@@ -4809,17 +4880,20 @@ UR_APIEXPORT ur_result_t UR_APICALL urVirtualMemGranularityGetInfo(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
+/** Sets aside a range of virtual addresses in a context. */
 UR_APIEXPORT ur_result_t UR_APICALL urVirtualMemReserve(
     ur_context_handle_t hContext,
     /* optional */ const void *pStart,
     size_t size,
     /* out */ void **ppStartRet);
 
+/** Gives back a reserved range of virtual addresses. */
 UR_APIEXPORT ur_result_t UR_APICALL urVirtualMemFree(
     ur_context_handle_t hContext,
     const void *pStart,
     size_t size);
 
+/** Backs a reserved virtual range with physical memory. */
 UR_APIEXPORT ur_result_t UR_APICALL urVirtualMemMap(
     ur_context_handle_t hContext,
     const void *pStart,
@@ -4828,17 +4902,20 @@ UR_APIEXPORT ur_result_t UR_APICALL urVirtualMemMap(
     size_t offset,
     ur_virtual_mem_access_flags_t flags);
 
+/** Removes the physical memory behind a virtual range. */
 UR_APIEXPORT ur_result_t UR_APICALL urVirtualMemUnmap(
     ur_context_handle_t hContext,
     const void *pStart,
     size_t size);
 
+/** Changes how a mapped virtual range may be accessed. */
 UR_APIEXPORT ur_result_t UR_APICALL urVirtualMemSetAccess(
     ur_context_handle_t hContext,
     const void *pStart,
     size_t size,
     ur_virtual_mem_access_flags_t flags);
 
+/** Answers one query about a mapped range of virtual memory. */
 UR_APIEXPORT ur_result_t UR_APICALL urVirtualMemGetInfo(
     ur_context_handle_t hContext,
     const void *pStart,
@@ -5389,7 +5466,7 @@ typedef struct ur_queue_end_graph_capture_exp_params_t {
 
 typedef struct ur_queue_is_graph_capture_enabled_exp_params_t {
     ur_queue_handle_t *phQueue;
-    ur_bool_t **ppResult;
+    bool **ppResult;
 } ur_queue_is_graph_capture_enabled_exp_params_t;
 
 typedef struct ur_queue_get_graph_exp_params_t {
@@ -5543,7 +5620,7 @@ typedef struct ur_enqueue_events_wait_with_barrier_params_t {
 typedef struct ur_enqueue_mem_buffer_read_params_t {
     ur_queue_handle_t *phQueue;
     ur_mem_handle_t *phBuffer;
-    ur_bool_t *pblockingRead;
+    bool *pblockingRead;
     size_t *poffset;
     size_t *psize;
     void **ppDst;
@@ -5555,7 +5632,7 @@ typedef struct ur_enqueue_mem_buffer_read_params_t {
 typedef struct ur_enqueue_mem_buffer_write_params_t {
     ur_queue_handle_t *phQueue;
     ur_mem_handle_t *phBuffer;
-    ur_bool_t *pblockingWrite;
+    bool *pblockingWrite;
     size_t *poffset;
     size_t *psize;
     const void **ppSrc;
@@ -5567,7 +5644,7 @@ typedef struct ur_enqueue_mem_buffer_write_params_t {
 typedef struct ur_enqueue_mem_buffer_read_rect_params_t {
     ur_queue_handle_t *phQueue;
     ur_mem_handle_t *phBuffer;
-    ur_bool_t *pblockingRead;
+    bool *pblockingRead;
     ur_rect_offset_t *pbufferOrigin;
     ur_rect_offset_t *phostOrigin;
     ur_rect_region_t *pregion;
@@ -5584,7 +5661,7 @@ typedef struct ur_enqueue_mem_buffer_read_rect_params_t {
 typedef struct ur_enqueue_mem_buffer_write_rect_params_t {
     ur_queue_handle_t *phQueue;
     ur_mem_handle_t *phBuffer;
-    ur_bool_t *pblockingWrite;
+    bool *pblockingWrite;
     ur_rect_offset_t *pbufferOrigin;
     ur_rect_offset_t *phostOrigin;
     ur_rect_region_t *pregion;
@@ -5641,7 +5718,7 @@ typedef struct ur_enqueue_mem_buffer_fill_params_t {
 typedef struct ur_enqueue_mem_image_read_params_t {
     ur_queue_handle_t *phQueue;
     ur_mem_handle_t *phImage;
-    ur_bool_t *pblockingRead;
+    bool *pblockingRead;
     ur_rect_offset_t *porigin;
     ur_rect_region_t *pregion;
     size_t *prowPitch;
@@ -5655,7 +5732,7 @@ typedef struct ur_enqueue_mem_image_read_params_t {
 typedef struct ur_enqueue_mem_image_write_params_t {
     ur_queue_handle_t *phQueue;
     ur_mem_handle_t *phImage;
-    ur_bool_t *pblockingWrite;
+    bool *pblockingWrite;
     ur_rect_offset_t *porigin;
     ur_rect_region_t *pregion;
     size_t *prowPitch;
@@ -5681,7 +5758,7 @@ typedef struct ur_enqueue_mem_image_copy_params_t {
 typedef struct ur_enqueue_mem_buffer_map_params_t {
     ur_queue_handle_t *phQueue;
     ur_mem_handle_t *phBuffer;
-    ur_bool_t *pblockingMap;
+    bool *pblockingMap;
     ur_map_flags_t *pmapFlags;
     size_t *poffset;
     size_t *psize;
@@ -5713,7 +5790,7 @@ typedef struct ur_enqueue_usm_fill_params_t {
 
 typedef struct ur_enqueue_usm_memcpy_params_t {
     ur_queue_handle_t *phQueue;
-    ur_bool_t *pblocking;
+    bool *pblocking;
     void **ppDst;
     const void **ppSrc;
     size_t *psize;
@@ -5755,7 +5832,7 @@ typedef struct ur_enqueue_usm_fill_2d_params_t {
 
 typedef struct ur_enqueue_usm_memcpy_2d_params_t {
     ur_queue_handle_t *phQueue;
-    ur_bool_t *pblocking;
+    bool *pblocking;
     void **ppDst;
     size_t *pdstPitch;
     const void **ppSrc;
@@ -5771,7 +5848,7 @@ typedef struct ur_enqueue_device_global_variable_write_params_t {
     ur_queue_handle_t *phQueue;
     ur_program_handle_t *phProgram;
     const char **pname;
-    ur_bool_t *pblockingWrite;
+    bool *pblockingWrite;
     size_t *pcount;
     size_t *poffset;
     const void **ppSrc;
@@ -5784,7 +5861,7 @@ typedef struct ur_enqueue_device_global_variable_read_params_t {
     ur_queue_handle_t *phQueue;
     ur_program_handle_t *phProgram;
     const char **pname;
-    ur_bool_t *pblockingRead;
+    bool *pblockingRead;
     size_t *pcount;
     size_t *poffset;
     void **ppDst;
@@ -5797,7 +5874,7 @@ typedef struct ur_enqueue_read_host_pipe_params_t {
     ur_queue_handle_t *phQueue;
     ur_program_handle_t *phProgram;
     const char **ppipe_symbol;
-    ur_bool_t *pblocking;
+    bool *pblocking;
     void **ppDst;
     size_t *psize;
     uint32_t *pnumEventsInWaitList;
@@ -5809,7 +5886,7 @@ typedef struct ur_enqueue_write_host_pipe_params_t {
     ur_queue_handle_t *phQueue;
     ur_program_handle_t *phProgram;
     const char **ppipe_symbol;
-    ur_bool_t *pblocking;
+    bool *pblocking;
     void **ppSrc;
     size_t *psize;
     uint32_t *pnumEventsInWaitList;
@@ -5884,7 +5961,7 @@ typedef struct ur_enqueue_usm_free_exp_params_t {
 
 typedef struct ur_enqueue_timestamp_recording_exp_params_t {
     ur_queue_handle_t *phQueue;
-    ur_bool_t *pblocking;
+    bool *pblocking;
     uint32_t *pnumEventsInWaitList;
     const ur_event_handle_t **pphEventWaitList;
     ur_event_handle_t **pphEvent;
@@ -6256,7 +6333,7 @@ typedef struct ur_bindless_images_release_external_semaphore_exp_params_t {
 typedef struct ur_bindless_images_wait_external_semaphore_exp_params_t {
     ur_queue_handle_t *phQueue;
     ur_exp_external_semaphore_handle_t *phSemaphore;
-    ur_bool_t *phasWaitValue;
+    bool *phasWaitValue;
     uint64_t *pwaitValue;
     uint32_t *pnumEventsInWaitList;
     const ur_event_handle_t **pphEventWaitList;
@@ -6266,7 +6343,7 @@ typedef struct ur_bindless_images_wait_external_semaphore_exp_params_t {
 typedef struct ur_bindless_images_signal_external_semaphore_exp_params_t {
     ur_queue_handle_t *phQueue;
     ur_exp_external_semaphore_handle_t *phSemaphore;
-    ur_bool_t *phasSignalValue;
+    bool *phasSignalValue;
     uint64_t *psignalValue;
     uint32_t *pnumEventsInWaitList;
     const ur_event_handle_t **pphEventWaitList;
@@ -6569,7 +6646,7 @@ typedef struct ur_graph_executable_graph_destroy_exp_params_t {
 
 typedef struct ur_graph_is_empty_exp_params_t {
     ur_exp_graph_handle_t *phGraph;
-    ur_bool_t **ppResult;
+    bool **ppResult;
 } ur_graph_is_empty_exp_params_t;
 
 typedef struct ur_graph_get_id_exp_params_t {

@@ -1,5 +1,6 @@
 //! The project's own tasks. `cargo xtask help` lists them.
 mod ci;
+mod abi_diff;
 mod emit;
 mod generate;
 mod model;
@@ -30,12 +31,19 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Compares include/ and ur-sys with the headers that Unified Runtime ships
+    AbiDiff {
+        /// A folder that holds unified-runtime/ur_api.h; without it, the wheel's are fetched once
+        #[arg(long, value_name = "DIR")]
+        reference: Option<std::path::PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Ci { quick } => ci::run(quick),
         Task::Generate { check } => generate::run(check),
+        Task::AbiDiff { reference } => abi_diff::run(reference),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -68,14 +68,14 @@ pub type ur_pfnAdapterSetLoggerCallback_t = unsafe extern "C" fn(
 /// `urAdapterSetLoggerCallbackLevel`: Chooses how severe a message must be to reach the log callback.
 pub type ur_pfnAdapterSetLoggerCallbackLevel_t =
     unsafe extern "C" fn(adapter: ur_adapter_handle_t, level: ur_logger_level_t) -> ur_result_t;
-/// `urPlatformGet`
+/// `urPlatformGet`: Lists the platforms that the given adapter offers.
 pub type ur_pfnPlatformGet_t = unsafe extern "C" fn(
     adapter: ur_adapter_handle_t,
     num_entries: u32,
     platforms: *mut ur_platform_handle_t,
     num_platforms: *mut u32,
 ) -> ur_result_t;
-/// `urPlatformGetInfo`
+/// `urPlatformGetInfo`: Answers one property query about a platform.
 pub type ur_pfnPlatformGetInfo_t = unsafe extern "C" fn(
     platform: ur_platform_handle_t,
     prop_name: ur_platform_info_t,
@@ -83,24 +83,24 @@ pub type ur_pfnPlatformGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urPlatformGetNativeHandle`
+/// `urPlatformGetNativeHandle`: Gives the backend's own handle for a platform.
 pub type ur_pfnPlatformGetNativeHandle_t = unsafe extern "C" fn(
     platform: ur_platform_handle_t,
     native_platform: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urPlatformCreateWithNativeHandle`
+/// `urPlatformCreateWithNativeHandle`: Wraps a backend's own platform in a runtime platform.
 pub type ur_pfnPlatformCreateWithNativeHandle_t = unsafe extern "C" fn(
     native_platform: ur_native_handle_t,
     adapter: ur_adapter_handle_t,
     properties: *const ur_platform_native_properties_t,
     platform: *mut ur_platform_handle_t,
 ) -> ur_result_t;
-/// `urPlatformGetApiVersion`
+/// `urPlatformGetApiVersion`: Tells which version of the API a platform supports.
 pub type ur_pfnPlatformGetApiVersion_t = unsafe extern "C" fn(
     platform: ur_platform_handle_t,
     version: *mut ur_api_version_t,
 ) -> ur_result_t;
-/// `urPlatformGetBackendOption`
+/// `urPlatformGetBackendOption`: Translates a general compiler option into the platform's own spelling.
 pub type ur_pfnPlatformGetBackendOption_t = unsafe extern "C" fn(
     platform: ur_platform_handle_t,
     frontend_option: *const c_char,
@@ -194,7 +194,7 @@ pub type ur_pfnEventCreateExp_t = unsafe extern "C" fn(
     event_desc: *const ur_exp_event_desc_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urProgramCreateWithIL`
+/// `urProgramCreateWithIL`: Makes a program from intermediate code such as SPIR-V.
 pub type ur_pfnProgramCreateWithIL_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     il: *const c_void,
@@ -202,7 +202,7 @@ pub type ur_pfnProgramCreateWithIL_t = unsafe extern "C" fn(
     properties: *const ur_program_properties_t,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t;
-/// `urProgramCreateWithBinary`
+/// `urProgramCreateWithBinary`: Makes a program from ready device binaries.
 pub type ur_pfnProgramCreateWithBinary_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     num_devices: u32,
@@ -212,19 +212,19 @@ pub type ur_pfnProgramCreateWithBinary_t = unsafe extern "C" fn(
     properties: *const ur_program_properties_t,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t;
-/// `urProgramBuild`
+/// `urProgramBuild`: Compiles and links one program for the context's devices.
 pub type ur_pfnProgramBuild_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     program: ur_program_handle_t,
     options: *const c_char,
 ) -> ur_result_t;
-/// `urProgramCompile`
+/// `urProgramCompile`: Compiles one program for the context's devices without linking it.
 pub type ur_pfnProgramCompile_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     program: ur_program_handle_t,
     options: *const c_char,
 ) -> ur_result_t;
-/// `urProgramLink`
+/// `urProgramLink`: Joins compiled programs into a new one for the context's devices.
 pub type ur_pfnProgramLink_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     count: u32,
@@ -232,18 +232,18 @@ pub type ur_pfnProgramLink_t = unsafe extern "C" fn(
     options: *const c_char,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t;
-/// `urProgramRetain`
+/// `urProgramRetain`: Adds one reference to a program so that it stays alive.
 pub type ur_pfnProgramRetain_t = unsafe extern "C" fn(program: ur_program_handle_t) -> ur_result_t;
-/// `urProgramRelease`
+/// `urProgramRelease`: Drops one reference to a program, freeing it at zero.
 pub type ur_pfnProgramRelease_t = unsafe extern "C" fn(program: ur_program_handle_t) -> ur_result_t;
-/// `urProgramGetFunctionPointer`
+/// `urProgramGetFunctionPointer`: Looks up the device address of a named program function.
 pub type ur_pfnProgramGetFunctionPointer_t = unsafe extern "C" fn(
     device: ur_device_handle_t,
     program: ur_program_handle_t,
     function_name: *const c_char,
     function_pointer: *mut *mut c_void,
 ) -> ur_result_t;
-/// `urProgramGetGlobalVariablePointer`
+/// `urProgramGetGlobalVariablePointer`: Looks up the device address and size of a named global.
 pub type ur_pfnProgramGetGlobalVariablePointer_t = unsafe extern "C" fn(
     device: ur_device_handle_t,
     program: ur_program_handle_t,
@@ -251,7 +251,7 @@ pub type ur_pfnProgramGetGlobalVariablePointer_t = unsafe extern "C" fn(
     global_variable_size_ret: *mut usize,
     global_variable_pointer_ret: *mut *mut c_void,
 ) -> ur_result_t;
-/// `urProgramGetInfo`
+/// `urProgramGetInfo`: Answers one property query about a program.
 pub type ur_pfnProgramGetInfo_t = unsafe extern "C" fn(
     program: ur_program_handle_t,
     prop_name: ur_program_info_t,
@@ -259,7 +259,7 @@ pub type ur_pfnProgramGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urProgramGetBuildInfo`
+/// `urProgramGetBuildInfo`: Answers one query about a program's build for a device.
 pub type ur_pfnProgramGetBuildInfo_t = unsafe extern "C" fn(
     program: ur_program_handle_t,
     device: ur_device_handle_t,
@@ -268,31 +268,31 @@ pub type ur_pfnProgramGetBuildInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urProgramSetSpecializationConstants`
+/// `urProgramSetSpecializationConstants`: Sets the values of a program's specialization constants before building.
 pub type ur_pfnProgramSetSpecializationConstants_t = unsafe extern "C" fn(
     program: ur_program_handle_t,
     count: u32,
     spec_constants: *const ur_specialization_constant_info_t,
 ) -> ur_result_t;
-/// `urProgramGetNativeHandle`
+/// `urProgramGetNativeHandle`: Gives the backend's own handle for a program.
 pub type ur_pfnProgramGetNativeHandle_t = unsafe extern "C" fn(
     program: ur_program_handle_t,
     native_program: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urProgramCreateWithNativeHandle`
+/// `urProgramCreateWithNativeHandle`: Wraps a backend's own program in a runtime program.
 pub type ur_pfnProgramCreateWithNativeHandle_t = unsafe extern "C" fn(
     native_program: ur_native_handle_t,
     context: ur_context_handle_t,
     properties: *const ur_program_native_properties_t,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t;
-/// `urProgramDynamicLinkExp`
+/// `urProgramDynamicLinkExp`: Resolves symbols between programs by linking them at run time.
 pub type ur_pfnProgramDynamicLinkExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     count: u32,
     programs: *const ur_program_handle_t,
 ) -> ur_result_t;
-/// `urProgramBuildExp`
+/// `urProgramBuildExp`: Compiles and links one program for a chosen list of devices.
 pub type ur_pfnProgramBuildExp_t = unsafe extern "C" fn(
     program: ur_program_handle_t,
     num_devices: u32,
@@ -300,7 +300,7 @@ pub type ur_pfnProgramBuildExp_t = unsafe extern "C" fn(
     flags: ur_exp_program_flags_t,
     options: *const c_char,
 ) -> ur_result_t;
-/// `urProgramCompileExp`
+/// `urProgramCompileExp`: Compiles one program for a chosen list of devices without linking.
 pub type ur_pfnProgramCompileExp_t = unsafe extern "C" fn(
     program: ur_program_handle_t,
     num_devices: u32,
@@ -308,7 +308,7 @@ pub type ur_pfnProgramCompileExp_t = unsafe extern "C" fn(
     flags: ur_exp_program_flags_t,
     options: *const c_char,
 ) -> ur_result_t;
-/// `urProgramLinkExp`
+/// `urProgramLinkExp`: Joins compiled programs into a new one for chosen devices.
 pub type ur_pfnProgramLinkExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     num_devices: u32,
@@ -411,7 +411,7 @@ pub type ur_pfnKernelSuggestMaxCooperativeGroupCount_t = unsafe extern "C" fn(
     dynamic_shared_memory_size: usize,
     group_count_ret: *mut u32,
 ) -> ur_result_t;
-/// `urQueueGetInfo`
+/// `urQueueGetInfo`: Answers one property query about a queue.
 pub type ur_pfnQueueGetInfo_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     prop_name: ur_queue_info_t,
@@ -419,24 +419,24 @@ pub type ur_pfnQueueGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urQueueCreate`
+/// `urQueueCreate`: Makes a command queue for a device of a context.
 pub type ur_pfnQueueCreate_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     properties: *const ur_queue_properties_t,
     queue: *mut ur_queue_handle_t,
 ) -> ur_result_t;
-/// `urQueueRetain`
+/// `urQueueRetain`: Adds one reference to a queue so that it stays alive.
 pub type ur_pfnQueueRetain_t = unsafe extern "C" fn(queue: ur_queue_handle_t) -> ur_result_t;
-/// `urQueueRelease`
+/// `urQueueRelease`: Drops one reference to a queue, freeing it at zero.
 pub type ur_pfnQueueRelease_t = unsafe extern "C" fn(queue: ur_queue_handle_t) -> ur_result_t;
-/// `urQueueGetNativeHandle`
+/// `urQueueGetNativeHandle`: Gives the backend's own handle for a queue.
 pub type ur_pfnQueueGetNativeHandle_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     desc: *mut ur_queue_native_desc_t,
     native_queue: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urQueueCreateWithNativeHandle`
+/// `urQueueCreateWithNativeHandle`: Wraps a backend's own queue in a runtime queue.
 pub type ur_pfnQueueCreateWithNativeHandle_t = unsafe extern "C" fn(
     native_queue: ur_native_handle_t,
     context: ur_context_handle_t,
@@ -444,40 +444,40 @@ pub type ur_pfnQueueCreateWithNativeHandle_t = unsafe extern "C" fn(
     properties: *const ur_queue_native_properties_t,
     queue: *mut ur_queue_handle_t,
 ) -> ur_result_t;
-/// `urQueueFinish`
+/// `urQueueFinish`: Blocks until all commands of the queue have completed.
 pub type ur_pfnQueueFinish_t = unsafe extern "C" fn(queue: ur_queue_handle_t) -> ur_result_t;
-/// `urQueueFlush`
+/// `urQueueFlush`: Pushes pending commands to the device without waiting for them.
 pub type ur_pfnQueueFlush_t = unsafe extern "C" fn(queue: ur_queue_handle_t) -> ur_result_t;
-/// `urQueueBeginGraphCaptureExp`
+/// `urQueueBeginGraphCaptureExp`: Starts recording the queue's commands into a new graph.
 pub type ur_pfnQueueBeginGraphCaptureExp_t =
     unsafe extern "C" fn(queue: ur_queue_handle_t) -> ur_result_t;
-/// `urQueueBeginCaptureIntoGraphExp`
+/// `urQueueBeginCaptureIntoGraphExp`: Starts recording the queue's commands into a graph that already exists.
 pub type ur_pfnQueueBeginCaptureIntoGraphExp_t =
     unsafe extern "C" fn(queue: ur_queue_handle_t, graph: ur_exp_graph_handle_t) -> ur_result_t;
-/// `urQueueEndGraphCaptureExp`
+/// `urQueueEndGraphCaptureExp`: Stops recording on the queue and gives the captured graph.
 pub type ur_pfnQueueEndGraphCaptureExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     graph: *mut ur_exp_graph_handle_t,
 ) -> ur_result_t;
-/// `urQueueIsGraphCaptureEnabledExp`
+/// `urQueueIsGraphCaptureEnabledExp`: Tells whether the queue is recording into a graph.
 pub type ur_pfnQueueIsGraphCaptureEnabledExp_t =
     unsafe extern "C" fn(queue: ur_queue_handle_t, result: *mut bool) -> ur_result_t;
-/// `urQueueGetGraphExp`
+/// `urQueueGetGraphExp`: Gives the graph that the queue is now recording into.
 pub type ur_pfnQueueGetGraphExp_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     graph: *mut ur_exp_graph_handle_t,
 ) -> ur_result_t;
-/// `urSamplerCreate`
+/// `urSamplerCreate`: Makes a sampler with the given addressing and filter settings.
 pub type ur_pfnSamplerCreate_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     desc: *const ur_sampler_desc_t,
     sampler: *mut ur_sampler_handle_t,
 ) -> ur_result_t;
-/// `urSamplerRetain`
+/// `urSamplerRetain`: Adds one reference to a sampler so that it stays alive.
 pub type ur_pfnSamplerRetain_t = unsafe extern "C" fn(sampler: ur_sampler_handle_t) -> ur_result_t;
-/// `urSamplerRelease`
+/// `urSamplerRelease`: Drops one reference to a sampler, freeing it at zero.
 pub type ur_pfnSamplerRelease_t = unsafe extern "C" fn(sampler: ur_sampler_handle_t) -> ur_result_t;
-/// `urSamplerGetInfo`
+/// `urSamplerGetInfo`: Answers one property query about a sampler.
 pub type ur_pfnSamplerGetInfo_t = unsafe extern "C" fn(
     sampler: ur_sampler_handle_t,
     prop_name: ur_sampler_info_t,
@@ -485,12 +485,12 @@ pub type ur_pfnSamplerGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urSamplerGetNativeHandle`
+/// `urSamplerGetNativeHandle`: Gives the backend's own handle for a sampler.
 pub type ur_pfnSamplerGetNativeHandle_t = unsafe extern "C" fn(
     sampler: ur_sampler_handle_t,
     native_sampler: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urSamplerCreateWithNativeHandle`
+/// `urSamplerCreateWithNativeHandle`: Wraps a backend's own sampler in a runtime sampler.
 pub type ur_pfnSamplerCreateWithNativeHandle_t = unsafe extern "C" fn(
     native_sampler: ur_native_handle_t,
     context: ur_context_handle_t,
@@ -988,7 +988,7 @@ pub type ur_pfnEnqueueGraphExp_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urUSMHostAlloc`
+/// `urUSMHostAlloc`: Allocates USM memory on the host that devices can reach.
 pub type ur_pfnUSMHostAlloc_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     usm_desc: *const ur_usm_desc_t,
@@ -996,7 +996,7 @@ pub type ur_pfnUSMHostAlloc_t = unsafe extern "C" fn(
     size: usize,
     mem: *mut *mut c_void,
 ) -> ur_result_t;
-/// `urUSMDeviceAlloc`
+/// `urUSMDeviceAlloc`: Allocates USM memory that lives on one device.
 pub type ur_pfnUSMDeviceAlloc_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1005,7 +1005,7 @@ pub type ur_pfnUSMDeviceAlloc_t = unsafe extern "C" fn(
     size: usize,
     mem: *mut *mut c_void,
 ) -> ur_result_t;
-/// `urUSMSharedAlloc`
+/// `urUSMSharedAlloc`: Allocates USM memory that host and device both use.
 pub type ur_pfnUSMSharedAlloc_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1014,10 +1014,10 @@ pub type ur_pfnUSMSharedAlloc_t = unsafe extern "C" fn(
     size: usize,
     mem: *mut *mut c_void,
 ) -> ur_result_t;
-/// `urUSMFree`
+/// `urUSMFree`: Frees a USM allocation of a context.
 pub type ur_pfnUSMFree_t =
     unsafe extern "C" fn(context: ur_context_handle_t, mem: *mut c_void) -> ur_result_t;
-/// `urUSMGetMemAllocInfo`
+/// `urUSMGetMemAllocInfo`: Answers one query about the allocation behind a USM pointer.
 pub type ur_pfnUSMGetMemAllocInfo_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     mem: *const c_void,
@@ -1026,17 +1026,17 @@ pub type ur_pfnUSMGetMemAllocInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urUSMPoolCreate`
+/// `urUSMPoolCreate`: Makes a pool from which USM memory can be allocated.
 pub type ur_pfnUSMPoolCreate_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     pool_desc: *mut ur_usm_pool_desc_t,
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t;
-/// `urUSMPoolRetain`
+/// `urUSMPoolRetain`: Adds one reference to a USM pool so that it stays alive.
 pub type ur_pfnUSMPoolRetain_t = unsafe extern "C" fn(pool: ur_usm_pool_handle_t) -> ur_result_t;
-/// `urUSMPoolRelease`
+/// `urUSMPoolRelease`: Drops one reference to a USM pool, freeing it at zero.
 pub type ur_pfnUSMPoolRelease_t = unsafe extern "C" fn(pool: ur_usm_pool_handle_t) -> ur_result_t;
-/// `urUSMPoolGetInfo`
+/// `urUSMPoolGetInfo`: Answers one property query about a USM pool.
 pub type ur_pfnUSMPoolGetInfo_t = unsafe extern "C" fn(
     pool: ur_usm_pool_handle_t,
     prop_name: ur_usm_pool_info_t,
@@ -1044,59 +1044,59 @@ pub type ur_pfnUSMPoolGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urUSMPoolCreateExp`
+/// `urUSMPoolCreateExp`: Makes a USM pool that belongs to one device.
 pub type ur_pfnUSMPoolCreateExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     pool_desc: *mut ur_usm_pool_desc_t,
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t;
-/// `urUSMPoolDestroyExp`
+/// `urUSMPoolDestroyExp`: Destroys a USM pool that belongs to one device.
 pub type ur_pfnUSMPoolDestroyExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     pool: ur_usm_pool_handle_t,
 ) -> ur_result_t;
-/// `urUSMPoolGetDefaultDevicePoolExp`
+/// `urUSMPoolGetDefaultDevicePoolExp`: Gives the USM pool that a device starts out with.
 pub type ur_pfnUSMPoolGetDefaultDevicePoolExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t;
-/// `urUSMPoolGetInfoExp`
+/// `urUSMPoolGetInfoExp`: Answers one usage or limit query about a USM pool.
 pub type ur_pfnUSMPoolGetInfoExp_t = unsafe extern "C" fn(
     pool: ur_usm_pool_handle_t,
     prop_name: ur_usm_pool_info_t,
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urUSMPoolSetInfoExp`
+/// `urUSMPoolSetInfoExp`: Changes one adjustable property of a USM pool.
 pub type ur_pfnUSMPoolSetInfoExp_t = unsafe extern "C" fn(
     pool: ur_usm_pool_handle_t,
     prop_name: ur_usm_pool_info_t,
     prop_value: *mut c_void,
     prop_size: usize,
 ) -> ur_result_t;
-/// `urUSMPoolSetDevicePoolExp`
+/// `urUSMPoolSetDevicePoolExp`: Chooses the USM pool that a device uses from now on.
 pub type ur_pfnUSMPoolSetDevicePoolExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     pool: ur_usm_pool_handle_t,
 ) -> ur_result_t;
-/// `urUSMPoolGetDevicePoolExp`
+/// `urUSMPoolGetDevicePoolExp`: Gives the USM pool that a device uses at present.
 pub type ur_pfnUSMPoolGetDevicePoolExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t;
-/// `urUSMPoolTrimToExp`
+/// `urUSMPoolTrimToExp`: Tries to shrink a pool's unused memory to a given size.
 pub type ur_pfnUSMPoolTrimToExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     pool: ur_usm_pool_handle_t,
     min_bytes_to_keep: usize,
 ) -> ur_result_t;
-/// `urUSMPitchedAllocExp`
+/// `urUSMPitchedAllocExp`: Allocates 2D USM memory and reports its row pitch.
 pub type ur_pfnUSMPitchedAllocExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1108,30 +1108,30 @@ pub type ur_pfnUSMPitchedAllocExp_t = unsafe extern "C" fn(
     mem: *mut *mut c_void,
     result_pitch: *mut usize,
 ) -> ur_result_t;
-/// `urUSMContextMemcpyExp`
+/// `urUSMContextMemcpyExp`: Copies bytes between USM allocations and returns when done.
 pub type ur_pfnUSMContextMemcpyExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     dst: *mut c_void,
     src: *const c_void,
     size: usize,
 ) -> ur_result_t;
-/// `urUSMHostAllocUnregisterExp`
+/// `urUSMHostAllocUnregisterExp`: Undoes the registration of a host memory range.
 pub type ur_pfnUSMHostAllocUnregisterExp_t =
     unsafe extern "C" fn(context: ur_context_handle_t, host_mem: *mut c_void) -> ur_result_t;
-/// `urUSMHostAllocRegisterExp`
+/// `urUSMHostAllocRegisterExp`: Registers an existing host range so that the adapter knows it.
 pub type ur_pfnUSMHostAllocRegisterExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     host_mem: *mut c_void,
     size: usize,
     properties: *const ur_exp_usm_host_alloc_register_properties_t,
 ) -> ur_result_t;
-/// `urUSMImportExp`
+/// `urUSMImportExp`: Lets ordinary host memory be treated as USM memory.
 pub type ur_pfnUSMImportExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     mem: *mut c_void,
     size: usize,
 ) -> ur_result_t;
-/// `urUSMReleaseExp`
+/// `urUSMReleaseExp`: Ends the USM treatment of imported host memory.
 pub type ur_pfnUSMReleaseExp_t =
     unsafe extern "C" fn(context: ur_context_handle_t, mem: *mut c_void) -> ur_result_t;
 /// `urBindlessImagesUnsampledImageHandleDestroyExp`
@@ -1731,17 +1731,17 @@ pub type ur_pfnMemoryExportExportMemoryHandleExp_t = unsafe extern "C" fn(
     mem: *mut c_void,
     mem_handle_ret: *mut c_void,
 ) -> ur_result_t;
-/// `urUsmP2PEnablePeerAccessExp`
+/// `urUsmP2PEnablePeerAccessExp`: Lets a device reach a peer device's memory directly.
 pub type ur_pfnUsmP2PEnablePeerAccessExp_t = unsafe extern "C" fn(
     command_device: ur_device_handle_t,
     peer_device: ur_device_handle_t,
 ) -> ur_result_t;
-/// `urUsmP2PDisablePeerAccessExp`
+/// `urUsmP2PDisablePeerAccessExp`: Stops a device from reaching a peer device's memory.
 pub type ur_pfnUsmP2PDisablePeerAccessExp_t = unsafe extern "C" fn(
     command_device: ur_device_handle_t,
     peer_device: ur_device_handle_t,
 ) -> ur_result_t;
-/// `urUsmP2PPeerAccessGetInfoExp`
+/// `urUsmP2PPeerAccessGetInfoExp`: Answers one query about access between two peer devices.
 pub type ur_pfnUsmP2PPeerAccessGetInfoExp_t = unsafe extern "C" fn(
     command_device: ur_device_handle_t,
     peer_device: ur_device_handle_t,
@@ -1750,7 +1750,7 @@ pub type ur_pfnUsmP2PPeerAccessGetInfoExp_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urVirtualMemGranularityGetInfo`
+/// `urVirtualMemGranularityGetInfo`: Tells the step size that virtual memory ranges must follow.
 pub type ur_pfnVirtualMemGranularityGetInfo_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1760,20 +1760,20 @@ pub type ur_pfnVirtualMemGranularityGetInfo_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urVirtualMemReserve`
+/// `urVirtualMemReserve`: Sets aside a range of virtual addresses in a context.
 pub type ur_pfnVirtualMemReserve_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     start: *const c_void,
     size: usize,
     start_ret: *mut *mut c_void,
 ) -> ur_result_t;
-/// `urVirtualMemFree`
+/// `urVirtualMemFree`: Gives back a reserved range of virtual addresses.
 pub type ur_pfnVirtualMemFree_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     start: *const c_void,
     size: usize,
 ) -> ur_result_t;
-/// `urVirtualMemMap`
+/// `urVirtualMemMap`: Backs a reserved virtual range with physical memory.
 pub type ur_pfnVirtualMemMap_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     start: *const c_void,
@@ -1782,20 +1782,20 @@ pub type ur_pfnVirtualMemMap_t = unsafe extern "C" fn(
     offset: usize,
     flags: ur_virtual_mem_access_flags_t,
 ) -> ur_result_t;
-/// `urVirtualMemUnmap`
+/// `urVirtualMemUnmap`: Removes the physical memory behind a virtual range.
 pub type ur_pfnVirtualMemUnmap_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     start: *const c_void,
     size: usize,
 ) -> ur_result_t;
-/// `urVirtualMemSetAccess`
+/// `urVirtualMemSetAccess`: Changes how a mapped virtual range may be accessed.
 pub type ur_pfnVirtualMemSetAccess_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     start: *const c_void,
     size: usize,
     flags: ur_virtual_mem_access_flags_t,
 ) -> ur_result_t;
-/// `urVirtualMemGetInfo`
+/// `urVirtualMemGetInfo`: Answers one query about a mapped range of virtual memory.
 pub type ur_pfnVirtualMemGetInfo_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     start: *const c_void,
@@ -1888,7 +1888,7 @@ pub type ur_pfnLoaderConfigSetCodeLocationCallback_t = unsafe extern "C" fn(
     codeloc: ur_code_location_callback_t,
     user_data: *mut c_void,
 ) -> ur_result_t;
-/// `urLoaderConfigSetMockingEnabled`: Switches mocking on or off, so that the loader uses the mock adapter.
+/// `urLoaderConfigSetMockingEnabled`: Chooses whether the loader offers just the mock adapter.
 pub type ur_pfnLoaderConfigSetMockingEnabled_t = unsafe extern "C" fn(
     loader_config: ur_loader_config_handle_t,
     enable: ur_bool_t,

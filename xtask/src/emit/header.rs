@@ -29,7 +29,7 @@ pub fn files(spec: &Spec) -> Vec<Output> {
         file(
             "ur_api.h",
             "Types, values and entry points of Unified Runtime 0.12.",
-            &["<stddef.h>", "<stdint.h>"],
+            &["<stdbool.h>", "<stddef.h>", "<stdint.h>"],
             api::body(spec),
         ),
         file("ur_ddi.h", "The tables that adapters fill and callers call through.", &[api], ddi::body(spec)),
@@ -85,7 +85,6 @@ fn base(spec: &Spec, name: &str) -> String {
         "usize" => "size_t",
         "f32" => "float",
         "f64" => "double",
-        "bool" => "ur_bool_t",
         "c_void" => "void",
         "c_char" => "char",
         _ => return c_name(spec, name),

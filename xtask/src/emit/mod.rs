@@ -1,9 +1,10 @@
 //! Writers: each makes text of the model. What is the same for all of them is here.
-pub mod header;
 pub mod api;
 mod check;
 pub mod codes;
 pub mod entry;
+pub mod header;
+pub mod layout;
 mod shape;
 pub mod sys;
 

@@ -10,7 +10,7 @@ use ur_sys::*;
 
 /// The entries of `Platform` that are not the same for every adapter.
 pub trait PlatformApi: Objects {
-    /// `urPlatformGet`
+    /// Lists the platforms that the given adapter offers.
     ///
     /// # Errors
     /// As `urPlatformGet` documents them.
@@ -18,7 +18,7 @@ pub trait PlatformApi: Objects {
         let _ = (adapter,);
         Error::unsupported("urPlatformGet")
     }
-    /// `urPlatformGetInfo`
+    /// Answers one property query about a platform.
     ///
     /// # Errors
     /// As `urPlatformGetInfo` documents them; these are the adapter's to find:
@@ -32,7 +32,7 @@ pub trait PlatformApi: Objects {
         let _ = (platform, prop_name, answer);
         Error::unsupported("urPlatformGetInfo")
     }
-    /// `urPlatformGetNativeHandle`
+    /// Gives the backend's own handle for a platform.
     ///
     /// # Errors
     /// As `urPlatformGetNativeHandle` documents them; these are the adapter's to find:
@@ -43,7 +43,7 @@ pub trait PlatformApi: Objects {
         let _ = (platform,);
         Error::unsupported("urPlatformGetNativeHandle")
     }
-    /// `urPlatformCreateWithNativeHandle`
+    /// Wraps a backend's own platform in a runtime platform.
     ///
     /// # Errors
     /// As `urPlatformCreateWithNativeHandle` documents them; these are the adapter's to find:
@@ -56,7 +56,7 @@ pub trait PlatformApi: Objects {
         let _ = (native_platform, adapter, properties);
         Error::unsupported("urPlatformCreateWithNativeHandle")
     }
-    /// `urPlatformGetApiVersion`
+    /// Tells which version of the API a platform supports.
     ///
     /// # Errors
     /// As `urPlatformGetApiVersion` documents them.
@@ -66,7 +66,7 @@ pub trait PlatformApi: Objects {
         let _ = (platform,);
         Error::unsupported("urPlatformGetApiVersion")
     }
-    /// `urPlatformGetBackendOption`
+    /// Translates a general compiler option into the platform's own spelling.
     ///
     /// # Errors
     /// As `urPlatformGetBackendOption` documents them; these are the adapter's to find:

@@ -11,7 +11,7 @@ use ur_sys::*;
 
 /// The entries of `Program` that are not the same for every adapter.
 pub trait ProgramApi: Objects {
-    /// `urProgramCreateWithIL`
+    /// Makes a program from intermediate code such as SPIR-V.
     ///
     /// # Errors
     /// As `urProgramCreateWithIL` documents them; these are the adapter's to find:
@@ -26,7 +26,7 @@ pub trait ProgramApi: Objects {
         let _ = (context, il, length, properties);
         Error::unsupported("urProgramCreateWithIL")
     }
-    /// `urProgramCreateWithBinary`
+    /// Makes a program from ready device binaries.
     ///
     /// # Errors
     /// As `urProgramCreateWithBinary` documents them; these are the adapter's to find:
@@ -41,7 +41,7 @@ pub trait ProgramApi: Objects {
         let _ = (context, devices, lengths, binaries, properties);
         Error::unsupported("urProgramCreateWithBinary")
     }
-    /// `urProgramBuild`
+    /// Compiles and links one program for the context's devices.
     ///
     /// # Errors
     /// As `urProgramBuild` documents them; these are the adapter's to find:
@@ -55,7 +55,7 @@ pub trait ProgramApi: Objects {
         let _ = (context, program, options);
         Error::unsupported("urProgramBuild")
     }
-    /// `urProgramCompile`
+    /// Compiles one program for the context's devices without linking it.
     ///
     /// # Errors
     /// As `urProgramCompile` documents them; these are the adapter's to find:
@@ -69,7 +69,7 @@ pub trait ProgramApi: Objects {
         let _ = (context, program, options);
         Error::unsupported("urProgramCompile")
     }
-    /// `urProgramLink`
+    /// Joins compiled programs into a new one for the context's devices.
     ///
     /// # Errors
     /// As `urProgramLink` documents them; these are the adapter's to find:
@@ -83,7 +83,7 @@ pub trait ProgramApi: Objects {
         let _ = (context, programs, options);
         Error::unsupported("urProgramLink")
     }
-    /// `urProgramGetFunctionPointer`
+    /// Looks up the device address of a named program function.
     ///
     /// # Errors
     /// As `urProgramGetFunctionPointer` documents them; these are the adapter's to find:
@@ -98,7 +98,7 @@ pub trait ProgramApi: Objects {
         let _ = (device, program, function_name);
         Error::unsupported("urProgramGetFunctionPointer")
     }
-    /// `urProgramGetGlobalVariablePointer`
+    /// Looks up the device address and size of a named global.
     ///
     /// # Errors
     /// As `urProgramGetGlobalVariablePointer` documents them; these are the adapter's to find:
@@ -111,7 +111,7 @@ pub trait ProgramApi: Objects {
         let _ = (device, program, global_variable_name);
         Error::unsupported("urProgramGetGlobalVariablePointer")
     }
-    /// `urProgramGetInfo`
+    /// Answers one property query about a program.
     ///
     /// # Errors
     /// As `urProgramGetInfo` documents them; these are the adapter's to find:
@@ -126,7 +126,7 @@ pub trait ProgramApi: Objects {
         let _ = (program, prop_name, prop_size, prop_value);
         Error::unsupported("urProgramGetInfo")
     }
-    /// `urProgramGetBuildInfo`
+    /// Answers one query about a program's build for a device.
     ///
     /// # Errors
     /// As `urProgramGetBuildInfo` documents them.
@@ -140,7 +140,7 @@ pub trait ProgramApi: Objects {
         let _ = (program, device, prop_name, prop_size, prop_value);
         Error::unsupported("urProgramGetBuildInfo")
     }
-    /// `urProgramSetSpecializationConstants`
+    /// Sets the values of a program's specialization constants before building.
     ///
     /// # Errors
     /// As `urProgramSetSpecializationConstants` documents them; these are the adapter's to find:
@@ -155,7 +155,7 @@ pub trait ProgramApi: Objects {
         let _ = (program, spec_constants);
         Error::unsupported("urProgramSetSpecializationConstants")
     }
-    /// `urProgramGetNativeHandle`
+    /// Gives the backend's own handle for a program.
     ///
     /// # Errors
     /// As `urProgramGetNativeHandle` documents them; these are the adapter's to find:
@@ -166,7 +166,7 @@ pub trait ProgramApi: Objects {
         let _ = (program,);
         Error::unsupported("urProgramGetNativeHandle")
     }
-    /// `urProgramCreateWithNativeHandle`
+    /// Wraps a backend's own program in a runtime program.
     ///
     /// # Errors
     /// As `urProgramCreateWithNativeHandle` documents them; these are the adapter's to find:

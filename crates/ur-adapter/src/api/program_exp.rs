@@ -9,7 +9,7 @@ use ur_sys::*;
 
 /// The entries of `ProgramExp` that are not the same for every adapter.
 pub trait ProgramExpApi: Objects {
-    /// `urProgramDynamicLinkExp`
+    /// Resolves symbols between programs by linking them at run time.
     ///
     /// # Errors
     /// As `urProgramDynamicLinkExp` documents them; these are the adapter's to find:
@@ -23,7 +23,7 @@ pub trait ProgramExpApi: Objects {
         let _ = (context, programs);
         Error::unsupported("urProgramDynamicLinkExp")
     }
-    /// `urProgramBuildExp`
+    /// Compiles and links one program for a chosen list of devices.
     ///
     /// # Errors
     /// As `urProgramBuildExp` documents them; these are the adapter's to find:
@@ -38,7 +38,7 @@ pub trait ProgramExpApi: Objects {
         let _ = (program, devices, flags, options);
         Error::unsupported("urProgramBuildExp")
     }
-    /// `urProgramCompileExp`
+    /// Compiles one program for a chosen list of devices without linking.
     ///
     /// # Errors
     /// As `urProgramCompileExp` documents them; these are the adapter's to find:
@@ -53,7 +53,7 @@ pub trait ProgramExpApi: Objects {
         let _ = (program, devices, flags, options);
         Error::unsupported("urProgramCompileExp")
     }
-    /// `urProgramLinkExp`
+    /// Joins compiled programs into a new one for chosen devices.
     ///
     /// # Errors
     /// As `urProgramLinkExp` documents them; these are the adapter's to find:

@@ -9,7 +9,7 @@ use ur_sys::*;
 
 /// The entries of `Queue` that are not the same for every adapter.
 pub trait QueueApi: Objects {
-    /// `urQueueGetInfo`
+    /// Answers one property query about a queue.
     ///
     /// # Errors
     /// As `urQueueGetInfo` documents them; these are the adapter's to find:
@@ -23,7 +23,7 @@ pub trait QueueApi: Objects {
         let _ = (queue, prop_name, answer);
         Error::unsupported("urQueueGetInfo")
     }
-    /// `urQueueCreate`
+    /// Makes a command queue for a device of a context.
     ///
     /// # Errors
     /// As `urQueueCreate` documents them.
@@ -35,7 +35,7 @@ pub trait QueueApi: Objects {
         let _ = (context, device, properties);
         Error::unsupported("urQueueCreate")
     }
-    /// `urQueueGetNativeHandle`
+    /// Gives the backend's own handle for a queue.
     ///
     /// # Errors
     /// As `urQueueGetNativeHandle` documents them; these are the adapter's to find:
@@ -47,7 +47,7 @@ pub trait QueueApi: Objects {
         let _ = (queue, desc);
         Error::unsupported("urQueueGetNativeHandle")
     }
-    /// `urQueueCreateWithNativeHandle`
+    /// Wraps a backend's own queue in a runtime queue.
     ///
     /// # Errors
     /// As `urQueueCreateWithNativeHandle` documents them; these are the adapter's to find:
@@ -61,7 +61,7 @@ pub trait QueueApi: Objects {
         let _ = (native_queue, context, device, properties);
         Error::unsupported("urQueueCreateWithNativeHandle")
     }
-    /// `urQueueFinish`
+    /// Blocks until all commands of the queue have completed.
     ///
     /// # Errors
     /// As `urQueueFinish` documents them.
@@ -69,7 +69,7 @@ pub trait QueueApi: Objects {
         let _ = (queue,);
         Error::unsupported("urQueueFinish")
     }
-    /// `urQueueFlush`
+    /// Pushes pending commands to the device without waiting for them.
     ///
     /// # Errors
     /// As `urQueueFlush` documents them.

@@ -7,7 +7,7 @@ use crate::object::Owned;
 
 /// The entries of `QueueExp` that are not the same for every adapter.
 pub trait QueueExpApi: Objects {
-    /// `urQueueBeginGraphCaptureExp`
+    /// Starts recording the queue's commands into a new graph.
     ///
     /// # Errors
     /// As `urQueueBeginGraphCaptureExp` documents them.
@@ -15,7 +15,7 @@ pub trait QueueExpApi: Objects {
         let _ = (queue,);
         Error::unsupported("urQueueBeginGraphCaptureExp")
     }
-    /// `urQueueBeginCaptureIntoGraphExp`
+    /// Starts recording the queue's commands into a graph that already exists.
     ///
     /// # Errors
     /// As `urQueueBeginCaptureIntoGraphExp` documents them.
@@ -26,7 +26,7 @@ pub trait QueueExpApi: Objects {
         let _ = (queue, graph);
         Error::unsupported("urQueueBeginCaptureIntoGraphExp")
     }
-    /// `urQueueEndGraphCaptureExp`
+    /// Stops recording on the queue and gives the captured graph.
     ///
     /// # Errors
     /// As `urQueueEndGraphCaptureExp` documents them.
@@ -36,7 +36,7 @@ pub trait QueueExpApi: Objects {
         let _ = (queue,);
         Error::unsupported("urQueueEndGraphCaptureExp")
     }
-    /// `urQueueIsGraphCaptureEnabledExp`
+    /// Tells whether the queue is recording into a graph.
     ///
     /// # Errors
     /// As `urQueueIsGraphCaptureEnabledExp` documents them.
@@ -44,7 +44,7 @@ pub trait QueueExpApi: Objects {
         let _ = (queue,);
         Error::unsupported("urQueueIsGraphCaptureEnabledExp")
     }
-    /// `urQueueGetGraphExp`
+    /// Gives the graph that the queue is now recording into.
     ///
     /// # Errors
     /// As `urQueueGetGraphExp` documents them; these are the adapter's to find:

@@ -9,7 +9,7 @@ use ur_sys::*;
 
 /// The entries of `Sampler` that are not the same for every adapter.
 pub trait SamplerApi: Objects {
-    /// `urSamplerCreate`
+    /// Makes a sampler with the given addressing and filter settings.
     ///
     /// # Errors
     /// As `urSamplerCreate` documents them; these are the adapter's to find:
@@ -21,7 +21,7 @@ pub trait SamplerApi: Objects {
         let _ = (context, desc);
         Error::unsupported("urSamplerCreate")
     }
-    /// `urSamplerGetInfo`
+    /// Answers one property query about a sampler.
     ///
     /// # Errors
     /// As `urSamplerGetInfo` documents them; these are the adapter's to find:
@@ -36,7 +36,7 @@ pub trait SamplerApi: Objects {
         let _ = (sampler, prop_name, answer);
         Error::unsupported("urSamplerGetInfo")
     }
-    /// `urSamplerGetNativeHandle`
+    /// Gives the backend's own handle for a sampler.
     ///
     /// # Errors
     /// As `urSamplerGetNativeHandle` documents them; these are the adapter's to find:
@@ -47,7 +47,7 @@ pub trait SamplerApi: Objects {
         let _ = (sampler,);
         Error::unsupported("urSamplerGetNativeHandle")
     }
-    /// `urSamplerCreateWithNativeHandle`
+    /// Wraps a backend's own sampler in a runtime sampler.
     ///
     /// # Errors
     /// As `urSamplerCreateWithNativeHandle` documents them; these are the adapter's to find:

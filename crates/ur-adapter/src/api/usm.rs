@@ -10,7 +10,7 @@ use ur_sys::*;
 
 /// The entries of `USM` that are not the same for every adapter.
 pub trait UsmApi: Objects {
-    /// `urUSMHostAlloc`
+    /// Allocates USM memory on the host that devices can reach.
     ///
     /// # Errors
     /// As `urUSMHostAlloc` documents them; these are the adapter's to find:
@@ -27,7 +27,7 @@ pub trait UsmApi: Objects {
         let _ = (context, usm_desc, pool, size);
         Error::unsupported("urUSMHostAlloc")
     }
-    /// `urUSMDeviceAlloc`
+    /// Allocates USM memory that lives on one device.
     ///
     /// # Errors
     /// As `urUSMDeviceAlloc` documents them; these are the adapter's to find:
@@ -45,7 +45,7 @@ pub trait UsmApi: Objects {
         let _ = (context, device, usm_desc, pool, size);
         Error::unsupported("urUSMDeviceAlloc")
     }
-    /// `urUSMSharedAlloc`
+    /// Allocates USM memory that host and device both use.
     ///
     /// # Errors
     /// As `urUSMSharedAlloc` documents them; these are the adapter's to find:
@@ -63,7 +63,7 @@ pub trait UsmApi: Objects {
         let _ = (context, device, usm_desc, pool, size);
         Error::unsupported("urUSMSharedAlloc")
     }
-    /// `urUSMFree`
+    /// Frees a USM allocation of a context.
     ///
     /// # Errors
     /// As `urUSMFree` documents them.
@@ -71,7 +71,7 @@ pub trait UsmApi: Objects {
         let _ = (context, mem);
         Error::unsupported("urUSMFree")
     }
-    /// `urUSMGetMemAllocInfo`
+    /// Answers one query about the allocation behind a USM pointer.
     ///
     /// # Errors
     /// As `urUSMGetMemAllocInfo` documents them.
@@ -84,7 +84,7 @@ pub trait UsmApi: Objects {
         let _ = (context, mem, prop_name, answer);
         Error::unsupported("urUSMGetMemAllocInfo")
     }
-    /// `urUSMPoolCreate`
+    /// Makes a pool from which USM memory can be allocated.
     ///
     /// # Errors
     /// As `urUSMPoolCreate` documents them; these are the adapter's to find:
@@ -96,7 +96,7 @@ pub trait UsmApi: Objects {
         let _ = (context, pool_desc);
         Error::unsupported("urUSMPoolCreate")
     }
-    /// `urUSMPoolGetInfo`
+    /// Answers one property query about a USM pool.
     ///
     /// # Errors
     /// As `urUSMPoolGetInfo` documents them; these are the adapter's to find:

@@ -10,7 +10,7 @@ use ur_sys::*;
 
 /// The entries of `USMExp` that are not the same for every adapter.
 pub trait UsmExpApi: Objects {
-    /// `urUSMPoolCreateExp`
+    /// Makes a USM pool that belongs to one device.
     ///
     /// # Errors
     /// As `urUSMPoolCreateExp` documents them; these are the adapter's to find:
@@ -23,7 +23,7 @@ pub trait UsmExpApi: Objects {
         let _ = (context, device, pool_desc);
         Error::unsupported("urUSMPoolCreateExp")
     }
-    /// `urUSMPoolDestroyExp`
+    /// Destroys a USM pool that belongs to one device.
     ///
     /// # Errors
     /// As `urUSMPoolDestroyExp` documents them; these are the adapter's to find:
@@ -36,7 +36,7 @@ pub trait UsmExpApi: Objects {
         let _ = (context, device, pool);
         Error::unsupported("urUSMPoolDestroyExp")
     }
-    /// `urUSMPoolGetDefaultDevicePoolExp`
+    /// Gives the USM pool that a device starts out with.
     ///
     /// # Errors
     /// As `urUSMPoolGetDefaultDevicePoolExp` documents them; these are the adapter's to find:
@@ -48,7 +48,7 @@ pub trait UsmExpApi: Objects {
         let _ = (context, device);
         Error::unsupported("urUSMPoolGetDefaultDevicePoolExp")
     }
-    /// `urUSMPoolGetInfoExp`
+    /// Answers one usage or limit query about a USM pool.
     ///
     /// # Errors
     /// As `urUSMPoolGetInfoExp` documents them; these are the adapter's to find:
@@ -61,7 +61,7 @@ pub trait UsmExpApi: Objects {
         let _ = (pool, prop_name, prop_value);
         Error::unsupported("urUSMPoolGetInfoExp")
     }
-    /// `urUSMPoolSetInfoExp`
+    /// Changes one adjustable property of a USM pool.
     ///
     /// # Errors
     /// As `urUSMPoolSetInfoExp` documents them; these are the adapter's to find:
@@ -76,7 +76,7 @@ pub trait UsmExpApi: Objects {
         let _ = (pool, prop_name, prop_value, prop_size);
         Error::unsupported("urUSMPoolSetInfoExp")
     }
-    /// `urUSMPoolSetDevicePoolExp`
+    /// Chooses the USM pool that a device uses from now on.
     ///
     /// # Errors
     /// As `urUSMPoolSetDevicePoolExp` documents them; these are the adapter's to find:
@@ -89,7 +89,7 @@ pub trait UsmExpApi: Objects {
         let _ = (context, device, pool);
         Error::unsupported("urUSMPoolSetDevicePoolExp")
     }
-    /// `urUSMPoolGetDevicePoolExp`
+    /// Gives the USM pool that a device uses at present.
     ///
     /// # Errors
     /// As `urUSMPoolGetDevicePoolExp` documents them; these are the adapter's to find:
@@ -101,7 +101,7 @@ pub trait UsmExpApi: Objects {
         let _ = (context, device);
         Error::unsupported("urUSMPoolGetDevicePoolExp")
     }
-    /// `urUSMPoolTrimToExp`
+    /// Tries to shrink a pool's unused memory to a given size.
     ///
     /// # Errors
     /// As `urUSMPoolTrimToExp` documents them; these are the adapter's to find:
@@ -115,7 +115,7 @@ pub trait UsmExpApi: Objects {
         let _ = (context, device, pool, min_bytes_to_keep);
         Error::unsupported("urUSMPoolTrimToExp")
     }
-    /// `urUSMPitchedAllocExp`
+    /// Allocates 2D USM memory and reports its row pitch.
     ///
     /// # Errors
     /// As `urUSMPitchedAllocExp` documents them; these are the adapter's to find:
@@ -134,7 +134,7 @@ pub trait UsmExpApi: Objects {
         let _ = (context, device, usm_desc, pool, width_in_bytes, height, element_size_bytes);
         Error::unsupported("urUSMPitchedAllocExp")
     }
-    /// `urUSMContextMemcpyExp`
+    /// Copies bytes between USM allocations and returns when done.
     ///
     /// # Errors
     /// As `urUSMContextMemcpyExp` documents them; these are the adapter's to find:
@@ -148,7 +148,7 @@ pub trait UsmExpApi: Objects {
         let _ = (context, dst, src, size);
         Error::unsupported("urUSMContextMemcpyExp")
     }
-    /// `urUSMHostAllocUnregisterExp`
+    /// Undoes the registration of a host memory range.
     ///
     /// # Errors
     /// As `urUSMHostAllocUnregisterExp` documents them; these are the adapter's to find:
@@ -160,7 +160,7 @@ pub trait UsmExpApi: Objects {
         let _ = (context, host_mem);
         Error::unsupported("urUSMHostAllocUnregisterExp")
     }
-    /// `urUSMHostAllocRegisterExp`
+    /// Registers an existing host range so that the adapter knows it.
     ///
     /// # Errors
     /// As `urUSMHostAllocRegisterExp` documents them.
@@ -173,7 +173,7 @@ pub trait UsmExpApi: Objects {
         let _ = (context, host_mem, size, properties);
         Error::unsupported("urUSMHostAllocRegisterExp")
     }
-    /// `urUSMImportExp`
+    /// Lets ordinary host memory be treated as USM memory.
     ///
     /// # Errors
     /// As `urUSMImportExp` documents them.
@@ -185,7 +185,7 @@ pub trait UsmExpApi: Objects {
         let _ = (context, mem, size);
         Error::unsupported("urUSMImportExp")
     }
-    /// `urUSMReleaseExp`
+    /// Ends the USM treatment of imported host memory.
     ///
     /// # Errors
     /// As `urUSMReleaseExp` documents them.

@@ -8,7 +8,7 @@ use ur_sys::*;
 
 /// The entries of `UsmP2PExp` that are not the same for every adapter.
 pub trait UsmP2pExpApi: Objects {
-    /// `urUsmP2PEnablePeerAccessExp`
+    /// Lets a device reach a peer device's memory directly.
     ///
     /// # Errors
     /// As `urUsmP2PEnablePeerAccessExp` documents them.
@@ -19,7 +19,7 @@ pub trait UsmP2pExpApi: Objects {
         let _ = (command_device, peer_device);
         Error::unsupported("urUsmP2PEnablePeerAccessExp")
     }
-    /// `urUsmP2PDisablePeerAccessExp`
+    /// Stops a device from reaching a peer device's memory.
     ///
     /// # Errors
     /// As `urUsmP2PDisablePeerAccessExp` documents them.
@@ -30,7 +30,7 @@ pub trait UsmP2pExpApi: Objects {
         let _ = (command_device, peer_device);
         Error::unsupported("urUsmP2PDisablePeerAccessExp")
     }
-    /// `urUsmP2PPeerAccessGetInfoExp`
+    /// Answers one query about access between two peer devices.
     ///
     /// # Errors
     /// As `urUsmP2PPeerAccessGetInfoExp` documents them; these are the adapter's to find:

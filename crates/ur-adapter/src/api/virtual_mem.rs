@@ -9,7 +9,7 @@ use ur_sys::*;
 
 /// The entries of `VirtualMem` that are not the same for every adapter.
 pub trait VirtualMemApi: Objects {
-    /// `urVirtualMemGranularityGetInfo`
+    /// Tells the step size that virtual memory ranges must follow.
     ///
     /// # Errors
     /// As `urVirtualMemGranularityGetInfo` documents them; these are the adapter's to find:
@@ -25,7 +25,7 @@ pub trait VirtualMemApi: Objects {
         let _ = (context, device, allocation_size, prop_name, answer);
         Error::unsupported("urVirtualMemGranularityGetInfo")
     }
-    /// `urVirtualMemReserve`
+    /// Sets aside a range of virtual addresses in a context.
     ///
     /// # Errors
     /// As `urVirtualMemReserve` documents them.
@@ -37,7 +37,7 @@ pub trait VirtualMemApi: Objects {
         let _ = (context, start, size);
         Error::unsupported("urVirtualMemReserve")
     }
-    /// `urVirtualMemFree`
+    /// Gives back a reserved range of virtual addresses.
     ///
     /// # Errors
     /// As `urVirtualMemFree` documents them.
@@ -49,7 +49,7 @@ pub trait VirtualMemApi: Objects {
         let _ = (context, start, size);
         Error::unsupported("urVirtualMemFree")
     }
-    /// `urVirtualMemMap`
+    /// Backs a reserved virtual range with physical memory.
     ///
     /// # Errors
     /// As `urVirtualMemMap` documents them.
@@ -64,7 +64,7 @@ pub trait VirtualMemApi: Objects {
         let _ = (context, start, size, physical_mem, offset, flags);
         Error::unsupported("urVirtualMemMap")
     }
-    /// `urVirtualMemUnmap`
+    /// Removes the physical memory behind a virtual range.
     ///
     /// # Errors
     /// As `urVirtualMemUnmap` documents them.
@@ -76,7 +76,7 @@ pub trait VirtualMemApi: Objects {
         let _ = (context, start, size);
         Error::unsupported("urVirtualMemUnmap")
     }
-    /// `urVirtualMemSetAccess`
+    /// Changes how a mapped virtual range may be accessed.
     ///
     /// # Errors
     /// As `urVirtualMemSetAccess` documents them.
@@ -89,7 +89,7 @@ pub trait VirtualMemApi: Objects {
         let _ = (context, start, size, flags);
         Error::unsupported("urVirtualMemSetAccess")
     }
-    /// `urVirtualMemGetInfo`
+    /// Answers one query about a mapped range of virtual memory.
     ///
     /// # Errors
     /// As `urVirtualMemGetInfo` documents them.

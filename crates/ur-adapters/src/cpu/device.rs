@@ -192,7 +192,7 @@ fn memory(name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>>
         | I::IPC_EVENT_SUPPORT_EXP
         | I::REUSABLE_EVENTS_SUPPORT_EXP
         | I::PER_EVENT_PROFILING_SUPPORT_EXP => answer.bool(true),
-        I::ATOMIC_64 => answer.bool(true),
+        I::ATOMIC_64 | I::ENQUEUE_HOST_TASK_SUPPORT_EXP => answer.bool(true),
         _ => return None,
     })
 }
@@ -276,8 +276,7 @@ fn optional(name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()
         | I::DEVICE_WAIT_SUPPORT_EXP
         | I::DYNAMIC_LINK_SUPPORT_EXP
         | I::USM_CONTEXT_MEMCPY_SUPPORT_EXP
-        | I::MEMORY_EXPORT_EXPORTABLE_DEVICE_MEM_EXP
-        | I::ENQUEUE_HOST_TASK_SUPPORT_EXP => answer.bool(false),
+        | I::MEMORY_EXPORT_EXPORTABLE_DEVICE_MEM_EXP => answer.bool(false),
         _ => return None,
     })
 }

@@ -318,8 +318,9 @@ impl Stage {
             ["instance"] => instance().unwrap().to_string(),
             ["limit-descriptors", n] => {
                 let n = descriptors() as u64 + n.parse::<u64>().unwrap();
-                let limit = rustix::process::Rlimit { current: Some(n), maximum: None };
-                let set = rustix::process::setrlimit(rustix::process::Resource::Nofile, limit);
+                use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+                let limit = Rlimit { current: Some(n), ..getrlimit(Resource::Nofile) };
+                let set = setrlimit(Resource::Nofile, limit);
                 outcome(set.map_err(|e| Error::system("set", e)), |()| "ok".into())
             }
             ["open-for", ticket, microseconds] => self.time_opens(ticket, microseconds),

@@ -60,24 +60,23 @@ pub(super) fn ended(progress: Progress) -> Option<Result<(), Failure>> {
 
 /// The dependencies that had not ended when a command was submitted. One takes no allocation.
 #[derive(Debug, Default)]
-pub(super) struct Dependencies {
+pub(crate) struct Dependencies {
     first: Option<Dependency>,
     rest: Vec<Dependency>,
 }
 impl Dependencies {
+    /// One more, unless it is complete.
+    ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` if one has failed already.
-    pub(super) fn gather(all: impl IntoIterator<Item = Dependency>) -> Result<Self> {
-        let mut pending = Self::default();
-        for one in all {
-            match one.outcome() {
-                Some(Ok(())) => {}
-                Some(Err(why)) => return Err(failed(&why)),
-                None if pending.first.is_none() => pending.first = Some(one),
-                None => pending.rest.push(one),
-            }
+    /// `IN_EVENT_LIST_EXEC_STATUS` if it has failed.
+    pub(crate) fn add(&mut self, one: Dependency) -> Result<()> {
+        match one.outcome() {
+            Some(Ok(())) => {}
+            Some(Err(why)) => return Err(failed(&why)),
+            None if self.first.is_none() => self.first = Some(one),
+            None => self.rest.push(one),
         }
-        Ok(pending)
+        Ok(())
     }
     pub(super) fn is_empty(&self) -> bool {
         self.first.is_none()

@@ -260,7 +260,7 @@ impl Reusable {
     pub(crate) fn current(&self) -> Arc<Completion> {
         Arc::clone(&locked(&self.current))
     }
-    pub(super) fn profile(&self) -> Profile {
+    pub(crate) fn profile(&self) -> Profile {
         self.profile
     }
     pub(super) fn replace(&self, completion: &Arc<Completion>) {

@@ -78,10 +78,9 @@ impl InOrder {
     /// Hands over one command. Everything that can fail happens before the event is signalled.
     pub(super) fn submit(
         &self,
-        dependencies: impl IntoIterator<Item = Dependency>,
+        dependencies: Dependencies,
         submission: Submission<'_>,
     ) -> Result<Option<Arc<Completion>>> {
-        let dependencies = Dependencies::gather(dependencies)?;
         let completion = completion_for(&submission, self.profiling);
         let mut fresh = None;
         let (mut lane, counter) = loop {

@@ -19,7 +19,7 @@ pub(crate) mod workers;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use command::{Dependency, Order, Pattern, Signal, Submission, Work, failed};
+pub(crate) use command::{Dependencies, Dependency, Order, Pattern, Signal, Submission, Work, failed};
 pub(crate) use completion::{Completion, Failure, Profile, Reusable, Status, Times};
 pub(crate) use passage::{Passed, all_queues_ticket};
 
@@ -69,11 +69,10 @@ impl Queue {
     /// On an error nothing was submitted and nothing is signalled.
     ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS`: a dependency has failed already. `OUT_OF_RESOURCES`: no
-    /// thread, or no counter for the event. `UNINITIALIZED` after a fork.
+    /// `OUT_OF_RESOURCES`: no thread, or no counter for the event. `UNINITIALIZED` after a fork.
     pub(crate) fn submit(
         &self,
-        dependencies: impl IntoIterator<Item = Dependency>,
+        dependencies: Dependencies,
         submission: Submission<'_>,
     ) -> Result<Option<Arc<Completion>>> {
         self.check_fork()?;

@@ -83,10 +83,9 @@ impl OutOfOrder {
     /// Hands over one command. Everything that can fail happens before the event is signalled.
     pub(super) fn submit(
         &self,
-        dependencies: impl IntoIterator<Item = Dependency>,
+        dependencies: Dependencies,
         submission: Submission<'_>,
     ) -> Result<Option<Arc<Completion>>> {
-        let dependencies = Dependencies::gather(dependencies)?;
         let remote = dependencies.iter().any(|one| matches!(one, Dependency::Shared(_)));
         let watcher = remote.then(remote::ready).transpose()?;
         let looked_at = completion_for(&submission, self.profiling);

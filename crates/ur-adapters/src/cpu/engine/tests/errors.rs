@@ -54,13 +54,13 @@ fn a_barrier_behind_a_failure_fails_and_what_comes_after_it_is_submitted_runs() 
     let (queue, door) = (out_of_order(), Door::new());
     let opened = queue.put(&[], door.work());
     let fails = queue.put(&[&opened], failing());
-    let barrier_behind = queue.submit([], barrier()).unwrap().unwrap();
+    let barrier_behind = queue.send([], barrier()).unwrap().unwrap();
     let behind = queue.put(&[], call(|| panic!("it ran")));
     door.open();
     assert!(behind.wait().is_err());
     assert_eq!((fails.status(), barrier_behind.status()), (Status::Failed, Status::Failed));
     queue.put(&[], call(|| {})).wait().unwrap();
-    queue.submit([], barrier()).unwrap().unwrap().wait().unwrap();
+    queue.send([], barrier()).unwrap().unwrap().wait().unwrap();
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_dependency_that_has_failed_already_is_refused_and_nothing_is_submitted() {
         failed.wait().unwrap_err();
         let slot = ur_ipc::arena::slot(Access::SameUser).unwrap();
         let refused = queue
-            .submit([Dependency::Local(failed)], signal(Signal::Shared(&slot)))
+            .send([Dependency::Local(failed)], signal(Signal::Shared(&slot)))
             .map(|_| ())
             .unwrap_err();
         assert_eq!(refused.code(), ErrorCode::InEventListExecStatus);
@@ -96,14 +96,14 @@ fn a_shared_signal_behind_a_failure_fails_and_the_next_one_is_good_again() {
         let door = Door::new();
         let opened = queue.put(&[], door.work());
         let fails = queue.put(&[&opened], failing());
-        queue.submit([], signal(Signal::Shared(&slot))).unwrap();
+        queue.send([], signal(Signal::Shared(&slot))).unwrap();
         let lost = debt(&slot);
         // One that waits for the lost signal, on either kind of queue, is lost too.
         let waiting: Vec<_> = both()
             .iter()
             .map(|other| {
                 let dependency = Dependency::Shared(lost.clone());
-                other.submit([dependency], wanted(Work::Barrier)).unwrap().unwrap()
+                other.send([dependency], wanted(Work::Barrier)).unwrap().unwrap()
             })
             .collect();
         assert_eq!(lost.progress(), Progress::Pending);
@@ -113,7 +113,7 @@ fn a_shared_signal_behind_a_failure_fails_and_the_next_one_is_good_again() {
         assert!(fails.wait().is_err() && queue.finish().is_err());
         let again = Door::new();
         queue.put(&[], again.work());
-        queue.submit([], signal(Signal::Shared(&slot))).unwrap();
+        queue.send([], signal(Signal::Shared(&slot))).unwrap();
         let good = debt(&slot);
         assert_eq!(good.progress(), Progress::Pending);
         again.open();

@@ -82,9 +82,19 @@ fn signal(signal: Signal<'_>) -> Submission<'_> {
     Submission { signal, order: Order::Both, ..Submission::new(Work::Barrier) }
 }
 impl Queue {
+    /// Submits behind these.
+    fn send(
+        &self,
+        after: impl IntoIterator<Item = Dependency>,
+        submission: Submission<'_>,
+    ) -> Result<Option<Arc<Completion>>> {
+        let mut dependencies = Dependencies::default();
+        after.into_iter().try_for_each(|one| dependencies.add(one))?;
+        self.submit(dependencies, submission)
+    }
     /// Submits with a completion.
     fn put(&self, after: &[&Arc<Completion>], work: Work) -> Arc<Completion> {
         let after: Vec<_> = after.iter().map(|c| Dependency::Local(Arc::clone(c))).collect();
-        self.submit(after, wanted(work)).unwrap().unwrap()
+        self.send(after, wanted(work)).unwrap().unwrap()
     }
 }

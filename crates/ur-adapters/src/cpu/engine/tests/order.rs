@@ -8,7 +8,7 @@ fn commands_of_an_in_order_queue_run_in_the_order_of_submission() {
     let (queue, seen) = (in_order(), Arc::new(Mutex::new(vec![])));
     for i in 0..500 {
         let seen = Arc::clone(&seen);
-        queue.submit([], Submission::new(call(move || seen.lock().unwrap().push(i)))).unwrap();
+        queue.send([], Submission::new(call(move || seen.lock().unwrap().push(i)))).unwrap();
     }
     queue.finish().unwrap();
     assert_eq!(*seen.lock().unwrap(), (0..500).collect::<Vec<_>>());
@@ -24,7 +24,7 @@ fn commands_of_an_out_of_order_queue_overlap() {
             meeting.fetch_add(1, SeqCst);
             eventually("all four run at once", || meeting.load(SeqCst) == 4);
         });
-        queue.submit([], Submission::new(work)).unwrap();
+        queue.send([], Submission::new(work)).unwrap();
     }
     queue.finish().unwrap();
     assert_eq!(meeting.load(SeqCst), 4);
@@ -35,7 +35,7 @@ fn a_barrier_orders_what_came_before_against_what_comes_after() {
     let queue = out_of_order();
     let (door, ran) = (Door::new(), Arc::new(AtomicU64::new(0)));
     let before: Vec<_> = (0..3).map(|_| queue.put(&[], door.work())).collect();
-    let between = queue.submit([], barrier()).unwrap().unwrap();
+    let between = queue.send([], barrier()).unwrap().unwrap();
     let after: Vec<_> = (0..3)
         .map(|_| {
             let ran = Arc::clone(&ran);
@@ -59,7 +59,7 @@ fn a_marker_waits_for_all_earlier_commands_and_holds_up_none() {
     let (queue, door) = (out_of_order(), Door::new());
     let before = queue.put(&[], door.work());
     let marker = Submission { order: Order::AfterAll, ..wanted(Work::Barrier) };
-    let marker = queue.submit([], marker).unwrap().unwrap();
+    let marker = queue.send([], marker).unwrap().unwrap();
     queue.put(&[], call(|| {})).wait().unwrap();
     assert_eq!(marker.status(), Status::Submitted);
     door.open();
@@ -70,7 +70,7 @@ fn a_marker_waits_for_all_earlier_commands_and_holds_up_none() {
 #[test]
 fn a_quick_command_on_an_idle_queue_is_done_when_submit_returns() {
     for queue in both() {
-        assert_eq!(queue.submit([], barrier()).unwrap().unwrap().status(), Status::Complete);
+        assert_eq!(queue.send([], barrier()).unwrap().unwrap().status(), Status::Complete);
         let (from, mut to) = ([7u8; 64], [0u8; 64]);
         let address = |p: *const u8| UsmPtr::new(p.cast()).unwrap();
         let (to_ptr, from_ptr) = (address(to.as_mut_ptr()), address(from.as_ptr()));
@@ -87,7 +87,7 @@ fn a_quick_command_behind_a_pending_one_waits_its_turn() {
     for queue in both() {
         let door = Door::new();
         let first = queue.put(&[], door.work());
-        let second = queue.submit([], barrier()).unwrap().unwrap();
+        let second = queue.send([], barrier()).unwrap().unwrap();
         assert_eq!(second.status(), Status::Submitted);
         assert!(!queue.is_idle());
         door.open();
@@ -188,7 +188,7 @@ fn a_queue_from_before_a_fork_refuses_its_child() {
     let queue = Queue { fork: ur_mapping::fork_count().wrapping_add(1), ..in_order() };
     let code = |error: Error| error.code();
     assert_eq!(
-        queue.submit([], barrier()).map_err(code).unwrap_err(),
+        queue.send([], barrier()).map_err(code).unwrap_err(),
         ErrorCode::Uninitialized
     );
     assert_eq!(queue.finish().map_err(code), Err(ErrorCode::Uninitialized));

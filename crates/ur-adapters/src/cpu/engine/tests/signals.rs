@@ -26,12 +26,12 @@ fn a_later_signal_neither_changes_nor_releases_nor_delays_an_earlier_wait() {
     let (early, late) = (in_order(), out_of_order());
     let (first_door, second_door) = (Door::new(), Door::new());
     early.put(&[], first_door.work());
-    early.submit([], signal(Signal::Local(&event))).unwrap();
+    early.send([], signal(Signal::Local(&event))).unwrap();
     let first = event.current();
     assert_eq!(first.status(), Status::Submitted);
     let waits = in_order().put(&[&first], call(|| {}));
     late.put(&[], second_door.work());
-    late.submit([], signal(Signal::Local(&event))).unwrap();
+    late.send([], signal(Signal::Local(&event))).unwrap();
     let second = event.current();
     assert!(!Arc::ptr_eq(&first, &second));
     first_door.open();
@@ -48,13 +48,13 @@ fn a_later_shared_signal_leaves_earlier_waits_alone() {
         assert!(captured(&slot).is_none(), "a fresh event counts as complete");
         let (first_door, second_door) = (Door::new(), Door::new());
         queue.put(&[], first_door.work());
-        queue.submit([], signal(Signal::Shared(&slot))).unwrap();
+        queue.send([], signal(Signal::Shared(&slot))).unwrap();
         let first = captured(&slot).unwrap();
         queue.put(&[], second_door.work());
-        queue.submit([], signal(Signal::Shared(&slot))).unwrap();
+        queue.send([], signal(Signal::Shared(&slot))).unwrap();
         let second = captured(&slot).unwrap();
         let after_first = out_of_order()
-            .submit([Dependency::Shared(first.clone())], wanted(Work::Barrier))
+            .send([Dependency::Shared(first.clone())], wanted(Work::Barrier))
             .unwrap()
             .unwrap();
         first_door.open();
@@ -69,8 +69,8 @@ fn a_later_shared_signal_leaves_earlier_waits_alone() {
 fn a_signal_with_nothing_pending_is_complete_when_submit_returns() {
     for queue in both() {
         let (slot, event) = (slot(), Reusable::new(Profile::Off));
-        queue.submit([], signal(Signal::Shared(&slot))).unwrap();
-        queue.submit([], signal(Signal::Local(&event))).unwrap();
+        queue.send([], signal(Signal::Shared(&slot))).unwrap();
+        queue.send([], signal(Signal::Local(&event))).unwrap();
         assert!(captured(&slot).is_none());
         assert_eq!(event.current().status(), Status::Complete);
     }
@@ -91,8 +91,8 @@ fn one_queue_can_wait_for_an_event_and_signal_it_a_thousand_times_behind_one_gat
             let awaited = [captured(from).map_or_else(first, Dependency::Shared)];
             let turns = Arc::clone(&turns);
             let step = call(move || assert_eq!(turns.fetch_add(1, SeqCst), turn));
-            let step = queue.submit(awaited, wanted(step)).unwrap().unwrap();
-            queue.submit([Dependency::Local(step)], signal(Signal::Shared(to))).unwrap();
+            let step = queue.send(awaited, wanted(step)).unwrap().unwrap();
+            queue.send([Dependency::Local(step)], signal(Signal::Shared(to))).unwrap();
         }
         assert_eq!(turns.load(SeqCst), 0);
         let last = captured(&pong).unwrap();
@@ -181,22 +181,22 @@ fn times_are_noted_where_they_were_asked_for() {
         let door = Door::new();
         let slow = queue.put(&[], door.work());
         let marked = Reusable::new(Profile::Instant);
-        queue.submit([], signal(Signal::Local(&marked))).unwrap();
+        queue.send([], signal(Signal::Local(&marked))).unwrap();
         assert_eq!(slow.times(), None);
         door.open();
         queue.finish().unwrap();
         let slow = slow.times().unwrap();
         assert!(0 < slow.submitted && slow.submitted <= slow.started);
         assert!(slow.started <= slow.ended);
-        let quick = queue.submit([], barrier()).unwrap().unwrap().times().unwrap();
+        let quick = queue.send([], barrier()).unwrap().unwrap().times().unwrap();
         assert!(slow.ended <= quick.submitted && quick.submitted <= quick.started);
         assert!(quick.started <= quick.ended);
         let one = marked.current().times().unwrap();
         assert!(slow.ended <= one.ended);
         assert_eq!((one.submitted, one.started), (one.ended, one.ended));
     }
-    let unasked = in_order().submit([], barrier()).unwrap().unwrap();
+    let unasked = in_order().send([], barrier()).unwrap().unwrap();
     assert_eq!(unasked.times(), None);
     let asked = Submission { profiled: true, ..barrier() };
-    assert!(in_order().submit([], asked).unwrap().unwrap().times().is_some());
+    assert!(in_order().send([], asked).unwrap().unwrap().times().is_some());
 }

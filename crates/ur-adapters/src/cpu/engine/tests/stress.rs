@@ -24,7 +24,7 @@ fn each_thread_sees_its_commands_done_in_order_on_a_queue_of_sixteen_threads() {
                         assert!(last.load(SeqCst) >= i);
                     }
                     if i % 5 == 0 {
-                        queue.submit([], barrier()).unwrap();
+                        queue.send([], barrier()).unwrap();
                     }
                 }
                 queue.finish().unwrap();
@@ -87,8 +87,8 @@ fn signals_of_one_event_from_many_threads_all_complete() {
                         Captured::Debt(debt) => Some(Dependency::Shared(debt)),
                         Captured::Complete => None,
                     };
-                    queue.submit(awaited, wanted(call(|| {}))).unwrap();
-                    queue.submit([], signal(Signal::Shared(slot))).unwrap();
+                    queue.send(awaited, wanted(call(|| {}))).unwrap();
+                    queue.send([], signal(Signal::Shared(slot))).unwrap();
                     if let Captured::Debt(debt) = slot.capture().unwrap() {
                         assert_eq!(debt.wait(None), Progress::Complete);
                     }
@@ -136,7 +136,7 @@ fn queues_come_and_go_with_work_pending() {
                     for _ in 0..5 {
                         let done = Arc::clone(&done);
                         queue
-                            .submit([], Submission::new(call(move || add_one(&done))))
+                            .send([], Submission::new(call(move || add_one(&done))))
                             .unwrap();
                     }
                 }

@@ -1,0 +1,285 @@
+//! The commands that a CPU queue takes: waits and barriers, copies and fills of USM, host
+//! functions. Checks what C asks for and captures what must come first; the engine does the rest.
+use super::{
+    Cpu, Event, Queue, allocation,
+    engine::{Dependencies, Order, Pattern, Submission, Work, failed},
+    native::Rows,
+};
+use ur_adapter::{
+    api::{EnqueueApi, EnqueueExpApi},
+    callback::HostFunction,
+    error::{Error, ErrorCode, Result},
+    memory::{HostBytes, UsmPtr},
+    object::{Borrowed, Owned},
+    shim::BarrierEvent,
+};
+use ur_sys::{
+    ur_command_t, ur_exp_enqueue_ext_properties_t, ur_exp_host_task_properties_t,
+    ur_usm_advice_flags_t, ur_usm_migration_flags_t,
+};
+
+/// The event of a command, if C wanted one.
+type Made = Result<Option<Owned<Event>>>;
+
+/// What C wants to know of a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Report {
+    /// Nothing.
+    None,
+    /// An event.
+    Event,
+    /// That it is done, before the call returns; and an event if so.
+    Done { event: bool },
+}
+impl Report {
+    fn event(want: bool) -> Self {
+        if want { Self::Event } else { Self::None }
+    }
+    fn of(blocking: bool, want: bool) -> Self {
+        if blocking { Self::Done { event: want } } else { Self::event(want) }
+    }
+}
+
+/// What the events of a wait list stand for at this moment.
+fn capture(events: &[Borrowed<'_, Event>]) -> Result<Dependencies> {
+    let mut dependencies = Dependencies::default();
+    for event in events {
+        let captured = event.capture().map_err(|error| match error.code() {
+            ErrorCode::InvalidEvent => error.with_code(ErrorCode::InvalidEventWaitList),
+            _ => error,
+        })?;
+        captured.map_or(Ok(()), |one| dependencies.add(one))?;
+    }
+    Ok(dependencies)
+}
+
+/// Submits a command that signals no event of C's but a new one.
+fn enqueue(
+    queue: Borrowed<'_, Queue>,
+    command: ur_command_t,
+    events: &[Borrowed<'_, Event>],
+    submission: Submission<'_>,
+    report: Report,
+) -> Made {
+    let dependencies = capture(events)?;
+    // First what can fail: once it is submitted there is no way back.
+    let wants_event = matches!(report, Report::Event | Report::Done { event: true });
+    let of = wants_event.then(|| queue.own()).transpose()?;
+    let want = report != Report::None;
+    let completion = queue.engine().submit(dependencies, Submission { want, ..submission })?;
+    if let (Report::Done { .. }, Some(completion)) = (report, &completion) {
+        completion.wait().map_err(|why| failed(&why))?;
+    }
+    Ok(of.zip(completion).map(|(queue, completion)| Event::of(queue, command, completion)))
+}
+
+/// A command that does nothing but hold its place.
+fn place(order: Order) -> Submission<'static> {
+    Submission { order, ..Submission::new(Work::Barrier) }
+}
+/// Where a wait stands: behind everything, unless it names what it is for.
+fn wait_order(events: &[Borrowed<'_, Event>]) -> Order {
+    if events.is_empty() { Order::AfterAll } else { Order::Free }
+}
+
+/// # Errors
+/// `INVALID_SIZE` for 0 bytes, and for more than there are from `at` to the end of its allocation.
+/// Where there is no allocation, C must know: it is mapped or host memory.
+fn check_range(at: UsmPtr, bytes: usize) -> Result<()> {
+    if bytes == 0 {
+        return Err(Error::new(ErrorCode::InvalidSize, "0 bytes are no range of memory"));
+    }
+    match allocation::find(at).map(|found| found.bytes_from(at)) {
+        Some(left) if left < bytes => Err(Error::new(
+            ErrorCode::InvalidSize,
+            format!("{bytes} bytes from {at:?} on leave the allocation, which has {left} from there"),
+        )),
+        _ => Ok(()),
+    }
+}
+/// # Errors
+/// `INVALID_SIZE` for rows longer than their pitch, and for more than the allocation has.
+fn check_rows(rows: Rows, width: usize, height: usize) -> Result<()> {
+    let refused = |why: String| Err(Error::new(ErrorCode::InvalidSize, why));
+    let Rows { base, pitch } = rows;
+    if pitch < width {
+        return refused(format!("rows of {width} bytes do not fit a pitch of {pitch}"));
+    }
+    let Some(whole) = pitch.checked_mul(height).filter(|&whole| whole > 0) else {
+        return refused(format!("{height} rows, {pitch} bytes apart, are no memory there can be"));
+    };
+    if let Some(found) = allocation::find(base)
+        && whole > found.bytes()
+    {
+        let has = found.bytes();
+        return refused(format!(
+            "{height} rows, {pitch} bytes apart, exceed the allocation's {has} bytes"
+        ));
+    }
+    // Behind the last row nothing is touched: a part of a larger rectangle may end there.
+    match (whole - pitch).checked_add(width) {
+        Some(0) => Ok(()),
+        Some(span) => check_range(base, span),
+        None => refused("the rows wrap around the end of memory".into()),
+    }
+}
+/// # Errors
+/// `INVALID_SIZE` unless the pattern has 1 to `most` bytes and `most` is a multiple of that.
+fn pattern_of(bytes: HostBytes<'_>, most: usize) -> Result<Pattern> {
+    match bytes.at_most(most) {
+        Some(bytes) if !bytes.is_empty() && most.is_multiple_of(bytes.len()) => {
+            Ok(Pattern::new(bytes))
+        }
+        _ => Err(Error::new(
+            ErrorCode::InvalidSize,
+            format!("{most} bytes are not a multiple of a pattern of {}", bytes.len()),
+        )),
+    }
+}
+
+impl EnqueueApi for Cpu {
+    fn enqueue_events_wait(
+        queue: Borrowed<'_, Queue>,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let report = Report::event(want_event);
+        enqueue(queue, ur_command_t::EVENTS_WAIT, events, place(wait_order(events)), report)
+    }
+    fn enqueue_events_wait_with_barrier(
+        queue: Borrowed<'_, Queue>,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let (command, report) =
+            (ur_command_t::EVENTS_WAIT_WITH_BARRIER, Report::event(want_event));
+        enqueue(queue, command, events, place(Order::Both), report)
+    }
+    fn enqueue_events_wait_with_barrier_ext(
+        queue: Borrowed<'_, Queue>,
+        _properties: Option<&ur_exp_enqueue_ext_properties_t>,
+        events: &[Borrowed<'_, Event>],
+        event: BarrierEvent<'_, Event>,
+    ) -> Made {
+        let signalled = match event {
+            BarrierEvent::None => return Self::enqueue_events_wait_with_barrier(queue, events, false),
+            BarrierEvent::Make => return Self::enqueue_events_wait_with_barrier(queue, events, true),
+            BarrierEvent::Signal(event) => event,
+        };
+        let signal = signalled.signal()?;
+        if events.iter().any(|one| one.same(&signalled)) {
+            return Err(Error::new(
+                ErrorCode::InvalidEventWaitList,
+                "a barrier cannot wait for the event that it signals: wait in a command of its own",
+            ));
+        }
+        let submission = Submission { signal, ..place(Order::Both) };
+        queue.engine().submit(capture(events)?, submission)?;
+        Ok(None)
+    }
+    fn enqueue_usm_fill(
+        queue: Borrowed<'_, Queue>,
+        mem: UsmPtr,
+        pattern: HostBytes<'_>,
+        bytes: usize,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        check_range(mem, bytes)?;
+        let work = Work::Fill { to: mem, pattern: pattern_of(pattern, bytes)?, bytes };
+        let report = Report::event(want_event);
+        enqueue(queue, ur_command_t::USM_FILL, events, Submission::new(work), report)
+    }
+    fn enqueue_usm_memcpy(
+        queue: Borrowed<'_, Queue>,
+        blocking: bool,
+        to: UsmPtr,
+        from: UsmPtr,
+        bytes: usize,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        check_range(to, bytes)?;
+        check_range(from, bytes)?;
+        let work = Work::Copy { to, from, bytes };
+        let report = Report::of(blocking, want_event);
+        enqueue(queue, ur_command_t::USM_MEMCPY, events, Submission::new(work), report)
+    }
+    fn enqueue_usm_prefetch(
+        queue: Borrowed<'_, Queue>,
+        mem: UsmPtr,
+        bytes: usize,
+        _flags: ur_usm_migration_flags_t,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        check_range(mem, bytes)?; // it is where it is used already
+        let report = Report::event(want_event);
+        enqueue(queue, ur_command_t::USM_PREFETCH, events, place(Order::Free), report)
+    }
+    fn enqueue_usm_advise(
+        queue: Borrowed<'_, Queue>,
+        mem: UsmPtr,
+        bytes: usize,
+        _advice: ur_usm_advice_flags_t,
+        want_event: bool,
+    ) -> Made {
+        check_range(mem, bytes)?; // there is one memory: nothing to choose
+        let report = Report::event(want_event);
+        enqueue(queue, ur_command_t::USM_ADVISE, &[], place(Order::Free), report)
+    }
+    fn enqueue_usm_fill_2d(
+        queue: Borrowed<'_, Queue>,
+        mem: UsmPtr,
+        pitch: usize,
+        pattern: HostBytes<'_>,
+        width: usize,
+        height: usize,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let to = Rows { base: mem, pitch };
+        check_rows(to, width, height)?;
+        let pattern = pattern_of(pattern, width * height)?; // no more than pitch * height
+        let work = Work::Fill2d { to, pattern, width, height };
+        let report = Report::event(want_event);
+        enqueue(queue, ur_command_t::USM_FILL_2D, events, Submission::new(work), report)
+    }
+    fn enqueue_usm_memcpy_2d(
+        queue: Borrowed<'_, Queue>,
+        blocking: bool,
+        to: UsmPtr,
+        to_pitch: usize,
+        from: UsmPtr,
+        from_pitch: usize,
+        width: usize,
+        height: usize,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let (to, from) =
+            (Rows { base: to, pitch: to_pitch }, Rows { base: from, pitch: from_pitch });
+        check_rows(to, width, height)?;
+        check_rows(from, width, height)?;
+        let work = Work::Copy2d { to, from, width, height };
+        let report = Report::of(blocking, want_event);
+        enqueue(queue, ur_command_t::USM_MEMCPY_2D, events, Submission::new(work), report)
+    }
+}
+
+impl EnqueueExpApi for Cpu {
+    fn enqueue_host_task_exp(
+        queue: Borrowed<'_, Queue>,
+        host_task: HostFunction,
+        _properties: Option<&ur_exp_host_task_properties_t>,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let work = Work::Call(Box::new(move || {
+            host_task.call();
+            Ok(())
+        }));
+        let report = Report::event(want_event);
+        enqueue(queue, ur_command_t::HOST_TASK_EXP, events, Submission::new(work), report)
+    }
+}

@@ -1,0 +1,347 @@
+//! Events as C knows them: a command's, a reusable one of this process, or one that processes
+//! share. What they stand on is the engine's and `ur_ipc::arena`'s.
+use super::{
+    Context, Cpu, Device, Queue,
+    allocation::next_object,
+    engine::{
+        self, Completion, Dependencies, Dependency, Profile, Reusable, Signal, Status, Submission,
+        Times, Work, failed,
+        per_process::PerProcess,
+    },
+    host::host,
+};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::*},
+    },
+};
+use ur_adapter::{
+    api::{EventApi, EventExpApi},
+    callback::EventCallback,
+    error::{Error, ErrorCode, Result},
+    info::Answer,
+    object::{Backend, Borrowed, Owned},
+    share::{EventFacts, SharesEvents},
+};
+use ur_ipc::{
+    Access, ArrivedPayload, ENVELOPE_LEN, Importer, Kind, Offer, Opened, Payload, Remote,
+    arena::{self, Captured, Slot},
+};
+use ur_sys::{
+    ur_command_t, ur_event_info_t, ur_event_status_t, ur_execution_info_t, ur_exp_event_desc_t,
+    ur_exp_event_flags_t, ur_profiling_info_t,
+};
+
+/// What `ur_event_handle_t` points at.
+#[derive(Debug)]
+pub struct Event {
+    context: Owned<Context>,
+    queue: Option<Owned<Queue>>,
+    command: ur_command_t,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Of one command.
+    Command(Arc<Completion>),
+    /// Signalled again and again, in this process.
+    Reusable(Reusable),
+    /// Signalled again and again, in any process that has it.
+    Shared(Shared),
+}
+#[derive(Debug)]
+struct Shared {
+    slot: Slot,
+    origin: Origin,
+}
+/// Where a shared event comes from.
+#[derive(Debug)]
+enum Origin {
+    /// Made here, under this number; whether it was ever offered to others.
+    Made { object: u64, offered: AtomicBool },
+    /// Made here, and opened here too.
+    OpenedHere,
+    /// Opened from another process, which lends it for as long as this lives.
+    Opened { _loan: Remote<Slot> },
+}
+
+/// The shared events of this process that were offered, by their numbers.
+type Offered = Mutex<HashMap<u64, Slot>>;
+static OFFERED: PerProcess<Offered> = PerProcess::new();
+fn offered() -> MutexGuard<'static, HashMap<u64, Slot>> {
+    OFFERED.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
+static IMPORTER: Importer<Slot> = Importer::new(Kind::Event, Backend::Cpu as u16);
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Origin::Made { object, offered: was_offered } = &mut self.origin
+            && *was_offered.get_mut()
+        {
+            ur_ipc::freed(*object, Kind::Event);
+            let slot = offered().remove(object);
+            drop(slot); // not under the lock
+        }
+    }
+}
+
+impl Event {
+    /// Of a command of `queue`.
+    pub(super) fn of(
+        queue: Owned<Queue>,
+        command: ur_command_t,
+        completion: Arc<Completion>,
+    ) -> Owned<Self> {
+        let context = queue.context().clone();
+        Owned::new(Self {
+            context,
+            queue: Some(queue),
+            command,
+            state: State::Command(completion),
+        })
+    }
+    fn reusable(context: Owned<Context>, state: State) -> Owned<Self> {
+        // The one kind of command that ever signals it.
+        let command = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
+        Owned::new(Self { context, queue: None, command, state })
+    }
+    /// What a command submitted now, or a wait that begins now, has to wait for: the latest
+    /// signal so far. `None` if that is complete.
+    ///
+    /// # Errors
+    /// `INVALID_EVENT` if the shared state is gone.
+    pub(super) fn capture(&self) -> Result<Option<Dependency>> {
+        Ok(match &self.state {
+            State::Command(completion) => Some(Dependency::Local(Arc::clone(completion))),
+            State::Reusable(event) => Some(Dependency::Local(event.current())),
+            State::Shared(shared) => match shared.slot.capture().map_err(stale)? {
+                Captured::Complete => None,
+                Captured::Debt(debt) => Some(Dependency::Shared(debt)),
+            },
+        })
+    }
+    /// How it is signalled by a barrier.
+    ///
+    /// # Errors
+    /// `INVALID_EVENT` for an event that belongs to one command.
+    pub(super) fn signal(&self) -> Result<Signal<'_>> {
+        match &self.state {
+            State::Command(_) => Err(Error::new(
+                ErrorCode::InvalidEvent,
+                "the event belongs to one command and cannot be signalled again: make one with \
+                 urEventCreateExp",
+            )),
+            State::Reusable(event) => Ok(Signal::Local(event)),
+            State::Shared(shared) => Ok(Signal::Shared(&shared.slot)),
+        }
+    }
+    fn status(&self) -> Result<Status> {
+        Ok(self.capture()?.map_or(Status::Complete, |latest| latest.status()))
+    }
+    fn times(&self) -> Option<Times> {
+        match &self.state {
+            State::Command(completion) => completion.times(),
+            State::Reusable(event) => event.current().times(),
+            State::Shared(_) => None,
+        }
+    }
+}
+fn stale(error: ur_ipc::Error) -> Error {
+    let error = Error::from(error);
+    match error.code() {
+        ErrorCode::InvalidValue => error.with_code(ErrorCode::InvalidEvent),
+        _ => error,
+    }
+}
+
+/// What C calls it.
+fn for_c(status: Status) -> ur_event_status_t {
+    match status {
+        Status::Submitted => ur_event_status_t::SUBMITTED,
+        Status::Running => ur_event_status_t::RUNNING,
+        Status::Complete => ur_event_status_t::COMPLETE,
+        Status::Failed => ur_event_status_t::ERROR,
+    }
+}
+
+impl EventApi for Cpu {
+    fn event_get_info(
+        event: Borrowed<'_, Event>,
+        name: ur_event_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        match name {
+            ur_event_info_t::COMMAND_QUEUE => match &event.queue {
+                Some(queue) => answer.handle(queue),
+                None => answer.value(&0usize), // no queue's: a null handle
+            },
+            ur_event_info_t::CONTEXT => answer.handle(&event.context),
+            ur_event_info_t::COMMAND_TYPE => answer.value(&event.command.0),
+            ur_event_info_t::COMMAND_EXECUTION_STATUS => answer.value(&for_c(event.status()?).0),
+            ur_event_info_t::REFERENCE_COUNT => answer.value(&event.api_refs()),
+            _ => Err(ErrorCode::UnsupportedEnumeration.into()),
+        }
+    }
+    fn event_get_profiling_info(
+        event: Borrowed<'_, Event>,
+        name: ur_profiling_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        let Some(times) = event.times() else {
+            return Err(Error::new(
+                ErrorCode::ProfilingInfoNotAvailable,
+                "the event has no times: its command is not complete, or neither its queue nor the \
+                 event itself was made with profiling enabled",
+            ));
+        };
+        answer.value(match name {
+            ur_profiling_info_t::COMMAND_QUEUED | ur_profiling_info_t::COMMAND_SUBMIT => {
+                &times.submitted
+            }
+            ur_profiling_info_t::COMMAND_START => &times.started,
+            ur_profiling_info_t::COMMAND_END | ur_profiling_info_t::COMMAND_COMPLETE => {
+                &times.ended
+            }
+            _ => return Err(ErrorCode::UnsupportedEnumeration.into()),
+        })
+    }
+    fn event_wait(events: &[Owned<Event>]) -> Result<()> {
+        // All are captured before the first wait: the wait is for what was signalled when it began.
+        let mut pending = vec![];
+        for event in events {
+            pending.extend(event.capture()?);
+        }
+        let outcomes = pending.iter().map(Dependency::wait);
+        // All have ended when this returns, failures or not.
+        outcomes.fold(Ok(()), Result::and).map_err(|why| failed(&why))
+    }
+    fn event_set_callback(
+        event: Borrowed<'_, Event>,
+        status: ur_execution_info_t,
+        callback: EventCallback,
+    ) -> Result<()> {
+        let wanted = match status {
+            ur_execution_info_t::SUBMITTED => Status::Submitted,
+            ur_execution_info_t::RUNNING => Status::Running,
+            ur_execution_info_t::COMPLETE => Status::Complete,
+            _ => return Err(ErrorCode::UnsupportedEnumeration.into()),
+        };
+        let kept = event.own()?; // C may release it before it is called, or in the call
+        let call = move |_: Status| callback.call(&kept, status);
+        match event.capture()? {
+            None => call(Status::Complete),
+            Some(Dependency::Local(completion)) => completion.call_at(wanted, call),
+            Some(_) if wanted == Status::Submitted => call(Status::Submitted),
+            Some(shared) => follow(&event, shared)?.call_at(Status::Complete, call),
+        }
+        Ok(())
+    }
+}
+/// A command of no queue of C's that ends when `shared` does, well or not.
+fn follow(event: &Event, shared: Dependency) -> Result<Arc<Completion>> {
+    let mut dependencies = Dependencies::default();
+    dependencies.add(shared)?;
+    let queue = engine::Queue::new(event.context.as_handle().addr(), true, false);
+    let follower = Submission { want: true, ..Submission::new(Work::Barrier) };
+    Ok(queue.submit(dependencies, follower)?.expect("a completion was wanted"))
+}
+
+impl EventExpApi for Cpu {
+    fn event_create_exp(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        desc: &ur_exp_event_desc_t,
+    ) -> Result<Owned<Event>> {
+        use ur_exp_event_flags_t as F;
+        context.check(device)?;
+        if desc.flags.contains(F::IPC_EXP | F::ENABLE_PROFILING) {
+            return Err(Error::new(
+                ErrorCode::InvalidValue,
+                "an event that processes share has no times: ask for IPC_EXP or ENABLE_PROFILING, \
+                 not both",
+            ));
+        }
+        let state = if desc.flags.contains(F::IPC_EXP) {
+            let slot = arena::slot(Access::SameUser)?;
+            let origin =
+                Origin::Made { object: next_object(), offered: AtomicBool::new(false) };
+            State::Shared(Shared { slot, origin })
+        } else if desc.flags.contains(F::ENABLE_PROFILING) {
+            State::Reusable(Reusable::new(Profile::Instant))
+        } else {
+            State::Reusable(Reusable::new(Profile::Off))
+        };
+        Ok(Event::reusable(context.own()?, state))
+    }
+}
+
+impl SharesEvents for Cpu {
+    fn shares_events(_context: &Context) -> bool {
+        true
+    }
+    fn event_facts(event: &Event) -> EventFacts {
+        let (is_shareable, is_opened) = match &event.state {
+            State::Shared(shared) => (true, !matches!(shared.origin, Origin::Made { .. })),
+            _ => (false, false),
+        };
+        let has_profiling = match &event.state {
+            State::Reusable(event) => event.profile() != Profile::Off,
+            _ => false,
+        };
+        EventFacts { is_supported: true, is_shareable, is_opened, has_profiling }
+    }
+    fn offer_event(event: Borrowed<'_, Event>) -> Result<Offer> {
+        let State::Shared(Shared { slot, origin: Origin::Made { object, offered: was_offered } }) =
+            &event.state
+        else {
+            return Err(Error::new(
+                ErrorCode::InvalidEvent,
+                "only an event made here with IPC_EXP can be offered to others",
+            ));
+        };
+        was_offered.store(true, Relaxed); // read again by the last owner alone
+        offered().insert(*object, slot.clone());
+        Ok(Offer {
+            kind: Kind::Event,
+            backend: Backend::Cpu as u16,
+            device: host().uuid,
+            object: *object,
+            offset: 0,
+            length: 0,
+            size: 0,
+            payload: Payload::Event(slot.clone()),
+            access: Access::SameUser,
+        })
+    }
+    fn open_event(
+        context: Borrowed<'_, Context>,
+        ticket: &[u8; ENVELOPE_LEN],
+    ) -> Result<Owned<Event>> {
+        let import = |arrived: ur_ipc::Arrived| match arrived.payload {
+            ArrivedPayload::Event(slot) => Ok(slot),
+            _ => Err(Error::new(
+                ErrorCode::InvalidValue,
+                "the exporter sent something that is no event: is it of the same version?",
+            )),
+        };
+        let shared = match IMPORTER.open(ticket, Some(host().uuid), import)? {
+            Opened::Local { object, .. } => {
+                let slot = offered().get(&object).cloned();
+                let slot = slot.ok_or_else(|| {
+                    Error::new(
+                        ErrorCode::InvalidValue,
+                        "the event of this ticket has been released: its tickets end with it",
+                    )
+                })?;
+                Shared { slot, origin: Origin::OpenedHere }
+            }
+            Opened::Remote(loan) => {
+                Shared { slot: Slot::clone(&loan), origin: Origin::Opened { _loan: loan } }
+            }
+        };
+        Ok(Event::reusable(context.own()?, State::Shared(shared)))
+    }
+}

@@ -1,0 +1,288 @@
+//! Peers that keep silent, flood, send garbage or descriptors, or never read: none of them stalls another.
+mod common;
+use common::*;
+use rustix::{
+    fd::{AsFd, OwnedFd},
+    io::{Errno, IoSlice},
+    net::*,
+};
+use std::{
+    mem::MaybeUninit,
+    os::unix::fs::FileTypeExt,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+#[test]
+fn role() {
+    common::role();
+}
+fn forked(_: impl FnOnce()) -> String {
+    unreachable!("another test's")
+}
+
+fn connect(path: &Path) -> Result<OwnedFd, Errno> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_secs(10)))?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
+}
+fn exporter() -> (Place, Peer, String) {
+    let place = Place::new();
+    let mut exporter = Peer::at(&place.0);
+    let ticket = exporter.ask("export hello 1 same");
+    (place, exporter, ticket)
+}
+/// Opens the ticket in a process of its own, within half a second.
+#[track_caller]
+fn is_served(place: &Place, ticket: &str) {
+    let mut importer = Peer::at(&place.0);
+    importer.ask("idle");
+    let asked = Instant::now();
+    assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
+    assert!(asked.elapsed() < Duration::from_millis(500), "{:?}", asked.elapsed());
+}
+/// A request as this protocol lays it out: magic, version, what, number, key, ledger, generation, index, ticket.
+fn request(what: u16, number: u64, key: u64, index: u16, ticket: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend(0x6377_6970u32.to_le_bytes());
+    bytes.extend(1u16.to_le_bytes());
+    bytes.extend(what.to_le_bytes());
+    bytes.extend(number.to_le_bytes());
+    bytes.extend(key.to_le_bytes());
+    bytes.extend([0; 8]);
+    bytes.extend(index.to_le_bytes());
+    bytes.extend(ticket);
+    bytes.resize(34 + ur_ipc::ENVELOPE_LEN, 0);
+    bytes
+}
+const FETCH: u16 = 1;
+const READ: u16 = 2;
+const LEASE_END: u16 = 3;
+const PING: u16 = 8;
+/// Verdict and nonce of the next answer, and how many descriptors came with it; `None` at the end.
+fn answer(socket: &OwnedFd) -> Option<(u16, u64, usize)> {
+    let mut bytes = [0; 512];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut into = [rustix::io::IoSliceMut::new(&mut bytes)];
+    let got = match recvmsg(socket, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC) {
+        Ok(got) => got.bytes,
+        Err(Errno::CONNRESET) => return None,
+        Err(e) => panic!("{e}"),
+    };
+    let rights = control.drain().map(|m| match m {
+        RecvAncillaryMessage::ScmRights(fds) => fds.count(),
+        _ => 0,
+    });
+    let rights = rights.sum();
+    (got > 0).then(|| {
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        ((word(0) >> 48) as u16, word(16), rights)
+    })
+}
+fn say(socket: &OwnedFd, bytes: &[u8]) {
+    send(socket, bytes, SendFlags::NOSIGNAL).unwrap();
+}
+
+#[test]
+fn silent_peers_stall_nobody_and_are_shown_out() {
+    let (place, mut exporter, ticket) = exporter();
+    let before = exporter.ask("descriptors");
+    let silent: Vec<_> = (0..200).map(|_| connect(&place.socket()).unwrap()).collect();
+    is_served(&place, &ticket);
+    for socket in &silent {
+        assert_eq!(answer(socket), None);
+    }
+    eventually("they cost nothing any more", || exporter.ask("descriptors") == before);
+}
+#[test]
+fn a_flood_of_connections_stalls_nobody() {
+    let (place, _exporter, ticket) = exporter();
+    let path = place.socket();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                let socket = connect(&path).unwrap();
+                let _ = send(&socket, &request(PING, 1, 0, 0, &[]), SendFlags::NOSIGNAL);
+            }
+        });
+        for _ in 0..5 {
+            is_served(&place, &ticket);
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+#[test]
+fn garbage_ends_its_own_connection_only() {
+    let (place, mut exporter, ticket) = exporter();
+    let good = connect(&place.socket()).unwrap();
+    let lengths = [1, 4, 33, 205, 206, 207, 4096, 60_000];
+    for length in lengths {
+        let socket = connect(&place.socket()).unwrap();
+        say(&socket, &vec![0xa5; length]);
+        assert_eq!(answer(&socket), None, "{length} bytes");
+    }
+    for what in [0, 9, u16::MAX, READ, LEASE_END, 5, 6] {
+        let socket = connect(&place.socket()).unwrap();
+        say(&socket, &request(what, 1, 77, 1, &[]));
+        assert_eq!(answer(&socket), None, "request {what}");
+    }
+    // A question about an arena that was never joined is answered, with a refusal.
+    for what in [4, 7] {
+        let socket = connect(&place.socket()).unwrap();
+        say(&socket, &request(what, 1, 77, 1, &[]));
+        assert_ne!(answer(&socket).unwrap().0, 1, "request {what}");
+    }
+    say(&good, &request(PING, 1, 0, 0, &[]));
+    assert_eq!(answer(&good), Some((1, 0, 0)));
+    is_served(&place, &ticket);
+    assert_eq!(exporter.ask(&format!("standing {ticket}")), "stands");
+}
+#[test]
+fn descriptors_that_nobody_asked_for_are_closed() {
+    let (place, mut exporter, ticket) = exporter();
+    let before = exporter.ask("descriptors");
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+    sockopt::set_socket_timeout(&ours, sockopt::Timeout::Recv, Some(Duration::from_secs(10))).unwrap();
+    let socket = connect(&place.socket()).unwrap();
+    for count in [1, 4, 5, 60] {
+        let fds: Vec<_> = (0..count).map(|_| theirs.as_fd()).collect();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(60))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+        let bytes = request(PING, 1, 0, 0, &[]);
+        sendmsg(&socket, &[IoSlice::new(&bytes)], &mut control, SendFlags::empty()).unwrap();
+        assert_eq!(answer(&socket), Some((1, 0, 0)));
+    }
+    drop(theirs);
+    // Only when all copies are closed is this the end.
+    assert_eq!(recv(&ours, &mut [0; 1][..], RecvFlags::empty()).unwrap().0, 0);
+    drop(socket);
+    eventually("nothing is left", || exporter.ask("descriptors") == before);
+    is_served(&place, &ticket);
+}
+#[test]
+fn a_grant_that_is_not_read_in_time_is_taken_back() {
+    let (place, mut exporter, ticket) = exporter();
+    let socket = connect(&place.socket()).unwrap();
+    say(&socket, &request(FETCH, 1, 0, 0, &unhex(&ticket)));
+    eventually("it is granted", || exporter.ask("leased 1") == "true");
+    eventually("it is taken back", || exporter.ask("leased 1") == "false");
+    is_served(&place, &ticket);
+    let (verdict, nonce, rights) = answer(&socket).unwrap();
+    assert_eq!((verdict, rights), (1, 2));
+    assert_ne!(nonce, 0);
+    assert_eq!(answer(&socket), None, "it is not served any more");
+}
+#[test]
+fn a_grant_that_is_read_in_time_is_kept() {
+    let (place, mut exporter, ticket) = exporter();
+    let socket = connect(&place.socket()).unwrap();
+    say(&socket, &request(FETCH, 1, 0, 0, &unhex(&ticket)));
+    let (_, nonce, _) = answer(&socket).unwrap();
+    say(&socket, &request(READ, 0, nonce, 0, &[]));
+    let asked = Instant::now();
+    eventually("longer than its patience", || {
+        assert_eq!(exporter.ask("leased 1"), "true");
+        asked.elapsed() > Duration::from_millis(1300)
+    });
+    say(&socket, &request(LEASE_END, 0, 1, 1, &[]));
+    eventually("it is given back", || exporter.ask("leased 1") == "false");
+}
+#[test]
+fn unread_grants_of_one_peer_block_nobody_for_long() {
+    let (place, _exporter, ticket) = exporter();
+    let sockets: Vec<_> = (0..60).map(|_| connect(&place.socket()).unwrap()).collect();
+    for socket in &sockets {
+        say(socket, &request(FETCH, 1, 0, 0, &unhex(&ticket)));
+    }
+    is_served(&place, &ticket);
+    drop(sockets);
+    is_served(&place, &ticket);
+}
+#[test]
+fn asking_again_before_reading_ends_the_connection() {
+    let (place, mut exporter, ticket) = exporter();
+    let socket = connect(&place.socket()).unwrap();
+    say(&socket, &request(FETCH, 1, 0, 0, &unhex(&ticket)));
+    say(&socket, &request(FETCH, 2, 0, 0, &unhex(&ticket)));
+    assert_eq!(answer(&socket).unwrap().0, 1);
+    assert_eq!(answer(&socket), None);
+    eventually("its lease went with it", || exporter.ask("leased 1") == "false");
+}
+#[test]
+fn a_forged_ticket_is_unknown_even_under_a_right_checksum() {
+    let (place, _exporter, ticket) = exporter();
+    let socket = connect(&place.socket()).unwrap();
+    let mut bytes = unhex(&ticket);
+    bytes[90] ^= 1; // in the secret; the checksum is then wrong, which is nonsense
+    say(&socket, &request(FETCH, 1, 0, 0, &bytes));
+    let (verdict, nonce, rights) = answer(&socket).unwrap();
+    assert!(verdict != 1 && nonce == 0 && rights == 0, "{verdict}");
+}
+#[test]
+fn a_peer_beyond_the_limit_is_told_so() {
+    let (place, _exporter, ticket) = exporter();
+    let sockets: Vec<_> = (0..64).map(|_| connect(&place.socket()).unwrap()).collect();
+    for socket in &sockets {
+        say(socket, &request(FETCH, 1, 0, 0, &unhex(&ticket)));
+        let (verdict, nonce, _) = answer(socket).unwrap();
+        assert_eq!(verdict, 1);
+        say(socket, &request(READ, 0, nonce, 0, &[]));
+    }
+    let mut importer = Peer::at(&place.0);
+    let answer = importer.ask(&format!("open {ticket}"));
+    assert!(answer.starts_with("Full"), "{answer}");
+    drop(sockets);
+    eventually("there is room again", || importer.ask(&format!("open {ticket}")).starts_with("remote"));
+}
+#[test]
+fn an_exporter_without_descriptors_says_so_and_recovers() {
+    let (place, mut exporter, ticket) = exporter();
+    is_served(&place, &ticket); // takes the reserve
+    eventually("all is quiet", || exporter.ask("leased 1") == "false");
+    let mut importer = Peer::at(&place.0);
+    assert_eq!(exporter.ask("limit-descriptors 0"), "ok");
+    let answer = importer.ask(&format!("open {ticket}"));
+    assert!(answer.starts_with("TooManyDescriptors"), "{answer}");
+    assert!(answer.contains("exporter"), "{answer}");
+    assert_eq!(exporter.ask("limit-descriptors 50"), "ok");
+    assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
+}
+#[test]
+fn a_stopped_exporter_costs_two_seconds_and_no_more_and_recovers() {
+    let (place, mut exporter, ticket) = exporter();
+    let mut importer = Peer::at(&place.0);
+    let other = exporter.ask("export other 2 same");
+    importer.ask(&format!("open {other}"));
+    exporter.signal(rustix::process::Signal::STOP);
+    let asked = Instant::now();
+    let answer = importer.ask(&format!("open {ticket}"));
+    let took = asked.elapsed();
+    exporter.signal(rustix::process::Signal::CONT);
+    assert!(answer.starts_with("TimedOut"), "{answer}");
+    assert!(took > Duration::from_millis(1500) && took < Duration::from_millis(3500), "{took:?}");
+    // The late answer is taken in, its lease given back, and the connection goes on.
+    eventually("the late lease is given back", || exporter.ask("leased 1") == "false");
+    assert_eq!(importer.ask(&format!("current {other}")), "current");
+    assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
+    let stays = Instant::now();
+    eventually("longer than the broker's patience", || {
+        assert_eq!(importer.ask(&format!("current {other}")), "current");
+        stays.elapsed() > Duration::from_millis(1300)
+    });
+}
+#[test]
+fn what_the_dead_left_in_the_directory_is_swept_by_the_next_exporter() {
+    let (place, mut exporter, ticket) = exporter();
+    exporter.kill();
+    assert_eq!(place.names().len(), 2);
+    let mut next = Peer::at(&place.0);
+    assert!(next.ask(&format!("open {ticket}")).starts_with("ExporterGone"));
+    next.ask("export again 1 same");
+    assert_eq!(place.names().len(), 2);
+    assert!(place.socket().metadata().unwrap().file_type().is_socket());
+}

@@ -1,0 +1,153 @@
+//! `cargo xtask abi-diff`: proof that our headers, and `ur-sys`, are the ABI of the Unified Runtime
+//! that is shipped: a C compiler is asked about both sets of headers, and no answer may differ.
+mod facts;
+mod scan;
+
+use crate::{emit, model::Spec, parse, root};
+use facts::{Facts, Headers, run as run_program};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+type Result<T> = std::result::Result<T, String>;
+
+/// The wheel that has the headers, as pip asks for it.
+const WHEEL: &str = "intel-sycl-rt==2026.2.0";
+const WHEEL_HASH: &str = "sha256:ad920da1ffcb43edbc03422a7c85094997e6d578f9ab534743442af70bcbfaa1";
+const HEADERS: [&str; 3] = ["ur_api.h", "ur_ddi.h", "ur_print.h"];
+
+/// Compares; `reference` is a folder that holds `unified-runtime/ur_api.h` and its siblings.
+pub fn run(reference: Option<PathBuf>) -> Result<()> {
+    let work = root().join("target/abi");
+    let reference = match reference {
+        Some(given) => given,
+        None => fetched(&work)?,
+    };
+    let spec = parse::spec(&root().join("spec"))?;
+    let report = compare(&root().join("include"), &reference, &work)?;
+    let rust = rust_differences(&spec, &report.ours, &work)?;
+    let differences: Vec<_> = report.differences.into_iter().chain(rust).collect();
+    match differences.as_slice() {
+        [] => {
+            println!("{} facts of the ABI, no difference", report.ours.len());
+            Ok(())
+        }
+        some => Err(format!("{} differences from the reference:\n{}", some.len(), some.join("\n"))),
+    }
+}
+
+struct Report {
+    ours: Facts,
+    differences: Vec<String>,
+}
+
+/// Holds the headers in `ours` against those in `reference`; programs go to `work`.
+fn compare(ours: &Path, reference: &Path, work: &Path) -> Result<Report> {
+    let theirs = Headers::read(reference, &work.join("reference"))?;
+    let mine = Headers::read(ours, &work.join("ours"))?;
+    let (facts, expected) = (mine.facts()?, theirs.facts()?);
+    // A scanner that reads nothing would find no difference.
+    if expected.len() < 1000 {
+        return Err(format!("{}: only {} facts; is it the folder?", reference.display(), expected.len()));
+    }
+    let differences = differences(&facts, &expected, "ours");
+    if differences.is_empty() {
+        mine.redeclares(&theirs)?;
+        mine.compile_as_cpp()?;
+    }
+    Ok(Report { ours: facts, differences })
+}
+
+/// What one has and the other has not, and what both have but not the same.
+fn differences(ours: &Facts, expected: &Facts, whose: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    for (name, value) in expected {
+        match ours.get(name) {
+            None => out.push(format!("missing: {name} (reference: {value})")),
+            Some(own) if own != value => out.push(format!("{name}: {whose} {own}, reference {value}")),
+            Some(_) => {}
+        }
+    }
+    let extra = ours.iter().filter(|(name, _)| !expected.contains_key(*name));
+    out.extend(extra.map(|(name, value)| format!("extra: {name} ({whose}: {value})")));
+    out
+}
+
+/// What `ur-sys` has of layout and values, against what C has.
+fn rust_differences(spec: &Spec, c: &Facts, work: &Path) -> Result<Vec<String>> {
+    let package = work.join("layout");
+    fs::create_dir_all(&package).map_err(|e| format!("{}: {e}", package.display()))?;
+    let manifest = format!(
+        "[package]\nname = \"layout\"\nedition = \"2024\"\n\n[[bin]]\nname = \"layout\"\npath = \"main.rs\"\n\n\
+         [dependencies]\nur-sys = {{ path = {:?} }}\n\n[workspace]\n",
+        root().join("crates/ur-sys")
+    );
+    let write = |name: &str, text: &str| {
+        fs::write(package.join(name), text).map_err(|e| format!("{}: {e}", package.display()))
+    };
+    write("Cargo.toml", &manifest)?;
+    write("main.rs", &emit::layout::program(spec))?;
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let manifest = package.join("Cargo.toml").display().to_string();
+    let target = package.join("target").display().to_string();
+    let arguments = ["run", "--quiet", "--offline", "--manifest-path", &manifest, "--target-dir", &target];
+    let said = run_program(&cargo, arguments.map(String::from))?;
+    let facts: Facts = said
+        .lines()
+        .filter_map(|l| l.split_once(" = "))
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect();
+    // Only what Rust can say: no C macros, and no enumerator that only fixes C's width.
+    let told = |name: &&String| {
+        let kinds = ["size of ", "alignment of ", "offset of ", "value of "];
+        let (said, of) = match kinds.iter().find_map(|k| name.strip_prefix(k)) {
+            Some(of) => (true, of),
+            None => (false, ""),
+        };
+        said && !of.ends_with("_FORCE_UINT32") && !of.contains('(') && !of.contains("_params_t") && is_rust(name, spec)
+    };
+    let expected = c.iter().filter(|(name, _)| told(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
+    Ok(differences(&facts, &expected, "ur-sys"))
+}
+/// `ur-sys` does not repeat member sizes, nor strings and masks, which C has as macros.
+fn is_rust(name: &str, spec: &Spec) -> bool {
+    let member = name.starts_with("size of ") && name.contains('.');
+    let text = spec.constants.iter().any(|k| name.ends_with(&k.c));
+    let mask = name.ends_with("_FLAGS_MASK");
+    !(member || text || mask)
+}
+
+/// The reference's headers out of the wheel, which is fetched once.
+fn fetched(work: &Path) -> Result<PathBuf> {
+    let include = work.join("wheel/include");
+    let folder = include.join("unified-runtime");
+    if HEADERS.iter().all(|h| folder.join(h).is_file()) {
+        return Ok(include);
+    }
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let download = work.join("download");
+    fs::create_dir_all(&download).map_err(|e| format!("{}: {e}", download.display()))?;
+    let wanted = download.join("requirements.txt");
+    fs::write(&wanted, format!("{WHEEL} --hash={WHEEL_HASH}\n")).map_err(|e| e.to_string())?;
+    println!("fetching {WHEEL} for its headers (once)");
+    let (wanted, to) = (wanted.display().to_string(), download.display().to_string());
+    let pip = ["-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes", "-d", &to, "-r", &wanted];
+    run_program("python3", pip.map(String::from))
+        .map_err(|e| format!("{e}\nabi-diff needs {WHEEL}; unpack it yourself and say --reference DIR"))?;
+    const UNPACK: &str = "import glob, os, sys, zipfile
+for wheel in glob.glob(sys.argv[1] + '/*.whl'):
+    with zipfile.ZipFile(wheel) as z:
+        for name in z.namelist():
+            if name.endswith('.h') and '/unified-runtime/' in name:
+                with open(os.path.join(sys.argv[2], os.path.basename(name)), 'wb') as f:
+                    f.write(z.read(name))
+    os.remove(wheel)
+";
+    let folder = folder.display().to_string();
+    run_program("python3", ["-c", UNPACK, &to, &folder].map(String::from))?;
+    Ok(include)
+}
+
+#[cfg(test)]
+mod tests;
