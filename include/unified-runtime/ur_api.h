@@ -998,7 +998,7 @@ typedef enum ur_kernel_launch_properties_flag_t {
     UR_KERNEL_LAUNCH_PROPERTIES_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_kernel_launch_properties_flag_t;
 /** Bits that mean nothing in `ur_kernel_launch_properties_flags_t`. */
-#define UR_KERNEL_LAUNCH_PROPERTIES_FLAGS_MASK 0xfffffff0
+#define UR_KERNEL_LAUNCH_PROPERTIES_FLAGS_MASK 0xffffff80
 
 typedef uint32_t ur_exp_device_2d_block_array_capability_flags_t;
 /** Marks which 2D block array instructions a device has. */
@@ -4142,7 +4142,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesMipmapGetLevelExp(
     ur_device_handle_t hDevice,
     ur_exp_image_mem_native_handle_t hImageMem,
     uint32_t mipmapLevel,
-    /* out */ ur_exp_image_mem_native_handle_t *phImageMemRet);
+    /* out */ ur_exp_image_mem_native_handle_t *phImageMem);
 
 /** Gives back all the memory of a mipmap image.
  *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
@@ -4885,7 +4885,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urVirtualMemReserve(
     ur_context_handle_t hContext,
     /* optional */ const void *pStart,
     size_t size,
-    /* out */ void **ppStartRet);
+    /* out */ void **ppStart);
 
 /** Gives back a reserved range of virtual addresses. */
 UR_APIEXPORT ur_result_t UR_APICALL urVirtualMemFree(
@@ -5920,7 +5920,7 @@ typedef struct ur_enqueue_kernel_launch_with_args_exp_params_t {
 typedef struct ur_enqueue_usm_device_alloc_exp_params_t {
     ur_queue_handle_t *phQueue;
     ur_usm_pool_handle_t *ppPool;
-    size_t *psize;
+    const size_t *psize;
     const ur_exp_async_usm_alloc_properties_t **ppProperties;
     uint32_t *pnumEventsInWaitList;
     const ur_event_handle_t **pphEventWaitList;
@@ -5931,7 +5931,7 @@ typedef struct ur_enqueue_usm_device_alloc_exp_params_t {
 typedef struct ur_enqueue_usm_shared_alloc_exp_params_t {
     ur_queue_handle_t *phQueue;
     ur_usm_pool_handle_t *ppPool;
-    size_t *psize;
+    const size_t *psize;
     const ur_exp_async_usm_alloc_properties_t **ppProperties;
     uint32_t *pnumEventsInWaitList;
     const ur_event_handle_t **pphEventWaitList;
@@ -5942,7 +5942,7 @@ typedef struct ur_enqueue_usm_shared_alloc_exp_params_t {
 typedef struct ur_enqueue_usm_host_alloc_exp_params_t {
     ur_queue_handle_t *phQueue;
     ur_usm_pool_handle_t *ppPool;
-    size_t *psize;
+    const size_t *psize;
     const ur_exp_async_usm_alloc_properties_t **ppProperties;
     uint32_t *pnumEventsInWaitList;
     const ur_event_handle_t **pphEventWaitList;
@@ -6262,7 +6262,7 @@ typedef struct ur_bindless_images_mipmap_get_level_exp_params_t {
     ur_device_handle_t *phDevice;
     ur_exp_image_mem_native_handle_t *phImageMem;
     uint32_t *pmipmapLevel;
-    ur_exp_image_mem_native_handle_t **pphImageMemRet;
+    ur_exp_image_mem_native_handle_t **pphImageMem;
 } ur_bindless_images_mipmap_get_level_exp_params_t;
 
 typedef struct ur_bindless_images_mipmap_free_exp_params_t {
@@ -6799,7 +6799,7 @@ typedef struct ur_virtual_mem_reserve_params_t {
     ur_context_handle_t *phContext;
     const void **ppStart;
     size_t *psize;
-    void ***pppStartRet;
+    void ***pppStart;
 } ur_virtual_mem_reserve_params_t;
 
 typedef struct ur_virtual_mem_free_params_t {

@@ -49,7 +49,11 @@ fn compare(ours: &Path, reference: &Path, work: &Path) -> Result<Report> {
     let (facts, expected) = (mine.facts()?, theirs.facts()?);
     // A scanner that reads nothing would find no difference.
     if expected.len() < 1000 {
-        return Err(format!("{}: only {} facts; is it the folder?", reference.display(), expected.len()));
+        return Err(format!(
+            "{}: only {} facts; is it the folder?",
+            reference.display(),
+            expected.len()
+        ));
     }
     let differences = differences(&facts, &expected, "ours");
     if differences.is_empty() {
@@ -65,7 +69,9 @@ fn differences(ours: &Facts, expected: &Facts, whose: &str) -> Vec<String> {
     for (name, value) in expected {
         match ours.get(name) {
             None => out.push(format!("missing: {name} (reference: {value})")),
-            Some(own) if own != value => out.push(format!("{name}: {whose} {own}, reference {value}")),
+            Some(own) if own != value => {
+                out.push(format!("{name}: {whose} {own}, reference {value}"))
+            }
             Some(_) => {}
         }
     }
@@ -91,7 +97,8 @@ fn rust_differences(spec: &Spec, c: &Facts, work: &Path) -> Result<Vec<String>> 
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let manifest = package.join("Cargo.toml").display().to_string();
     let target = package.join("target").display().to_string();
-    let arguments = ["run", "--quiet", "--offline", "--manifest-path", &manifest, "--target-dir", &target];
+    let arguments =
+        ["run", "--quiet", "--offline", "--manifest-path", &manifest, "--target-dir", &target];
     let said = run_program(&cargo, arguments.map(String::from))?;
     let facts: Facts = said
         .lines()
@@ -105,9 +112,13 @@ fn rust_differences(spec: &Spec, c: &Facts, work: &Path) -> Result<Vec<String>> 
             Some(of) => (true, of),
             None => (false, ""),
         };
-        said && !of.ends_with("_FORCE_UINT32") && !of.contains('(') && !of.contains("_params_t") && is_rust(name, spec)
+        said && !of.ends_with("_FORCE_UINT32")
+            && !of.contains('(')
+            && !of.contains("_params_t")
+            && is_rust(name, spec)
     };
-    let expected = c.iter().filter(|(name, _)| told(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
+    let expected =
+        c.iter().filter(|(name, _)| told(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
     Ok(differences(&facts, &expected, "ur-sys"))
 }
 /// `ur-sys` does not repeat member sizes, nor strings and masks, which C has as macros.
@@ -132,9 +143,21 @@ fn fetched(work: &Path) -> Result<PathBuf> {
     fs::write(&wanted, format!("{WHEEL} --hash={WHEEL_HASH}\n")).map_err(|e| e.to_string())?;
     println!("fetching {WHEEL} for its headers (once)");
     let (wanted, to) = (wanted.display().to_string(), download.display().to_string());
-    let pip = ["-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes", "-d", &to, "-r", &wanted];
-    run_program("python3", pip.map(String::from))
-        .map_err(|e| format!("{e}\nabi-diff needs {WHEEL}; unpack it yourself and say --reference DIR"))?;
+    let pip = [
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--require-hashes",
+        "-d",
+        &to,
+        "-r",
+        &wanted,
+    ];
+    run_program("python3", pip.map(String::from)).map_err(|e| {
+        format!("{e}\nabi-diff needs {WHEEL}; unpack it yourself and say --reference DIR")
+    })?;
     const UNPACK: &str = "import glob, os, sys, zipfile
 for wheel in glob.glob(sys.argv[1] + '/*.whl'):
     with zipfile.ZipFile(wheel) as z:

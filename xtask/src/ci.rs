@@ -119,7 +119,11 @@ fn row(name: &str, outcome: &Outcome, took: Duration) {
 
 fn one(step: &Step) -> Outcome {
     if let Some((probe, remedy)) = step.needs
-        && !command(probe).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success())
+        && !command(probe)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|s| s.success())
     {
         return Outcome::Skipped(remedy);
     }

@@ -26,7 +26,9 @@ pub fn run(check: bool) -> Result<(), String> {
         println!("{} generated files are fresh", outputs.len());
     } else {
         let files = stale.join(", ");
-        return Err(format!("stale: {files}; run `cargo xtask generate` and commit what it writes"));
+        return Err(format!(
+            "stale: {files}; run `cargo xtask generate` and commit what it writes"
+        ));
     }
     Ok(())
 }
@@ -37,5 +39,6 @@ fn outputs(spec: &Spec) -> Result<Vec<emit::Output>, String> {
     all.extend(emit::api::files(spec)?);
     all.extend(emit::entry::files(spec)?);
     all.extend(emit::header::files(spec));
+    all.push(emit::leaf::file(spec)?);
     Ok(all)
 }

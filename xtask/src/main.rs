@@ -1,6 +1,7 @@
 //! The project's own tasks. `cargo xtask help` lists them.
-mod ci;
 mod abi_diff;
+mod ci;
+mod dist;
 mod emit;
 mod generate;
 mod model;
@@ -37,6 +38,15 @@ enum Task {
         #[arg(long, value_name = "DIR")]
         reference: Option<std::path::PathBuf>,
     },
+    /// Links the adapter's shared object and puts the headers beside it
+    Dist {
+        /// Where to; target/dist if not given
+        #[arg(long, value_name = "DIR")]
+        out: Option<std::path::PathBuf>,
+        /// Builds quickly instead of well
+        #[arg(long)]
+        debug: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -44,6 +54,7 @@ fn main() -> ExitCode {
         Task::Ci { quick } => ci::run(quick),
         Task::Generate { check } => generate::run(check),
         Task::AbiDiff { reference } => abi_diff::run(reference),
+        Task::Dist { out, debug } => dist::run(out, !debug),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -149,7 +149,10 @@ pub enum Role {
     /// The events a command waits for.
     WaitList(String),
     /// Where an info query's answer goes: the parameters that name it and bound it.
-    Answer { name: String, size: String },
+    Answer {
+        name: String,
+        size: String,
+    },
     /// The reference that a release entry takes back.
     Released,
 }
@@ -157,8 +160,14 @@ pub enum Role {
 pub enum Type {
     /// A name: of the specification, or `u32`, `usize`, `c_void`, ….
     Name(String),
-    Pointer { constant: bool, to: Box<Type> },
-    Array { of: Box<Type>, length: String },
+    Pointer {
+        constant: bool,
+        to: Box<Type>,
+    },
+    Array {
+        of: Box<Type>,
+        length: String,
+    },
 }
 impl Type {
     /// The name at the end of all pointers and arrays.

@@ -23,9 +23,8 @@ pub fn spec(dir: &Path) -> Result<Spec> {
     let (mut tables, mut order) = (HashMap::new(), Vec::new());
     for path in files {
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        let file = syn::parse_file(&text).map_err(|e| {
-            format!("{}:{}: {e}", path.display(), e.span().start().line)
-        })?;
+        let file = syn::parse_file(&text)
+            .map_err(|e| format!("{}:{}: {e}", path.display(), e.span().start().line))?;
         for item in file.items {
             one(&mut spec, &mut tables, &mut order, item)
                 .map_err(|e| format!("{}: {e}", path.display()))?;
@@ -82,7 +81,8 @@ fn one(
             }
         }
         Item::Macro(m) if m.mac.path.is_ident("tables") => {
-            let list = m.mac.parse_body_with(Punctuated::<syn::Ident, syn::Token![,]>::parse_terminated);
+            let list =
+                m.mac.parse_body_with(Punctuated::<syn::Ident, syn::Token![,]>::parse_terminated);
             order.extend(list.map_err(|e| e.to_string())?.iter().map(ToString::to_string));
         }
         _ => return Err("an item the generator does not know".into()),
@@ -158,7 +158,8 @@ fn callback(t: syn::ItemType) -> Result<Callback> {
     Ok(Callback { name, c, params: params.collect::<Result<_>>()?, returns, doc: doc(&t.attrs) })
 }
 fn table(attrs: &[Attribute], entries: Vec<Entry>) -> Result<Table> {
-    let attr = attrs.iter().find(|a| a.path().is_ident("table")).ok_or("a block without a table")?;
+    let attr =
+        attrs.iter().find(|a| a.path().is_ident("table")).ok_or("a block without a table")?;
     let args = attr
         .parse_args_with(Punctuated::<Expr, syn::Token![,]>::parse_terminated)
         .map_err(|e| e.to_string())?;

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "follows pointers C linked")]
 use crate::error::{Error, ErrorCode, Result};
 use std::ffi::c_void;
-use ur_sys::ur_structure_type_t;
+use ur_sys::{ur_structure_type_t, ur_usm_pool_desc_t, ur_usm_pool_limits_desc_t};
 
 /// A struct that starts with `stype` and `pNext`.
 ///
@@ -43,4 +43,58 @@ pub unsafe fn find<'a, T: Chained>(first: *const c_void) -> Result<Option<&'a T>
         at = link.next.cast();
     }
     Err(Error::new(ErrorCode::InvalidValue, "the pNext chain of a descriptor does not end"))
+}
+
+/// A descriptor as a shim lends it: that its chain is sound is C's promise to the entry.
+pub trait Head {
+    /// What its `pNext` says.
+    fn next(&self) -> *const c_void;
+}
+/// The first `T` in the chain of a descriptor, if there is one.
+///
+/// # Errors
+/// As for `find`.
+pub fn extension<T: Chained>(head: &impl Head) -> Result<Option<&T>> {
+    // SAFETY: forwarded from the C caller's own contract.
+    unsafe { find(head.next()) }
+}
+impl Head for ur_usm_pool_desc_t {
+    fn next(&self) -> *const c_void {
+        self.pNext
+    }
+}
+// SAFETY: it starts so, and that is its type.
+unsafe impl Chained for ur_usm_pool_limits_desc_t {
+    const STYPE: ur_structure_type_t = ur_structure_type_t::USM_POOL_LIMITS_DESC;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr;
+
+    fn limits(next: *const c_void) -> ur_usm_pool_limits_desc_t {
+        let stype = ur_structure_type_t::USM_POOL_LIMITS_DESC;
+        ur_usm_pool_limits_desc_t { stype, pNext: next, maxPoolableSize: 7, minDriverAllocSize: 9 }
+    }
+    fn pool(next: *const c_void) -> ur_usm_pool_desc_t {
+        let stype = ur_structure_type_t::USM_POOL_DESC;
+        ur_usm_pool_desc_t { stype, pNext: next, flags: Default::default() }
+    }
+    #[test]
+    fn an_extension_is_found_behind_others() {
+        assert!(extension::<ur_usm_pool_limits_desc_t>(&pool(ptr::null())).unwrap().is_none());
+        let last = limits(ptr::null());
+        let other = pool((&raw const last).cast());
+        let first = pool((&raw const other).cast());
+        let found = extension::<ur_usm_pool_limits_desc_t>(&first).unwrap().unwrap();
+        assert_eq!((found.maxPoolableSize, found.minDriverAllocSize), (7, 9));
+    }
+    #[test]
+    fn a_chain_that_bites_its_tail_is_an_error() {
+        let mut link = pool(ptr::null());
+        link.pNext = (&raw const link).cast();
+        let error = extension::<ur_usm_pool_limits_desc_t>(&link).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InvalidValue);
+    }
 }

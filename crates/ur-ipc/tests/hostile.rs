@@ -42,6 +42,12 @@ fn is_served(place: &Place, ticket: &str) {
     assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
     assert!(asked.elapsed() < Duration::from_millis(500), "{:?}", asked.elapsed());
 }
+/// The descriptors of an exporter that has served somebody who is gone.
+fn settled(place: &Place, exporter: &mut Peer, ticket: &str) -> String {
+    is_served(place, ticket);
+    eventually("all is quiet", || exporter.ask("leased 1") == "false");
+    exporter.ask("descriptors")
+}
 /// A request as this protocol lays it out: magic, version, what, number, key, ledger, generation, index, ticket.
 fn request(what: u16, number: u64, key: u64, index: u16, ticket: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -88,7 +94,7 @@ fn say(socket: &OwnedFd, bytes: &[u8]) {
 #[test]
 fn silent_peers_stall_nobody_and_are_shown_out() {
     let (place, mut exporter, ticket) = exporter();
-    let before = exporter.ask("descriptors");
+    let before = settled(&place, &mut exporter, &ticket);
     let silent: Vec<_> = (0..200).map(|_| connect(&place.socket()).unwrap()).collect();
     is_served(&place, &ticket);
     for socket in &silent {
@@ -143,7 +149,7 @@ fn garbage_ends_its_own_connection_only() {
 #[test]
 fn descriptors_that_nobody_asked_for_are_closed() {
     let (place, mut exporter, ticket) = exporter();
-    let before = exporter.ask("descriptors");
+    let before = settled(&place, &mut exporter, &ticket);
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
     sockopt::set_socket_timeout(&ours, sockopt::Timeout::Recv, Some(Duration::from_secs(10))).unwrap();
@@ -242,14 +248,13 @@ fn a_peer_beyond_the_limit_is_told_so() {
 #[test]
 fn an_exporter_without_descriptors_says_so_and_recovers() {
     let (place, mut exporter, ticket) = exporter();
-    is_served(&place, &ticket); // takes the reserve
-    eventually("all is quiet", || exporter.ask("leased 1") == "false");
+    settled(&place, &mut exporter, &ticket);
     let mut importer = Peer::at(&place.0);
-    assert_eq!(exporter.ask("limit-descriptors 0"), "ok");
+    assert_eq!(exporter.ask("exhaust 0"), "ok");
     let answer = importer.ask(&format!("open {ticket}"));
     assert!(answer.starts_with("TooManyDescriptors"), "{answer}");
     assert!(answer.contains("exporter"), "{answer}");
-    assert_eq!(exporter.ask("limit-descriptors 50"), "ok");
+    assert_eq!(exporter.ask("recover"), "ok");
     assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
 }
 #[test]

@@ -31,7 +31,10 @@ impl Headers {
         let preprocess = |how: &str| {
             // The reference declares a struct inside a prototype, which compilers warn of.
             let arguments = ["-std=c11", "-w", "-E", how].map(str::to_string);
-            run("cc", arguments.into_iter().chain([format!("-I{}", include.display()), display(&source)]))
+            run(
+                "cc",
+                arguments.into_iter().chain([format!("-I{}", include.display()), display(&source)]),
+            )
         };
         let declared = scan(&preprocess("-P")?, &preprocess("-dM")?)
             .map_err(|e| format!("{}: {e}", include.display()))?;
@@ -62,7 +65,8 @@ impl Headers {
         }
         facts.extend(d.macros.iter().map(|m| (format!("macro {m}"), "takes arguments".into())));
         for line in self.compiled("facts", &self.program())?.lines() {
-            let (name, value) = line.split_once(" = ").ok_or(format!("the program said `{line}`"))?;
+            let (name, value) =
+                line.split_once(" = ").ok_or(format!("the program said `{line}`"))?;
             facts.insert(name.to_string(), value.to_string());
         }
         Ok(facts)
@@ -114,7 +118,8 @@ impl Headers {
         let (source, binary) = (self.work.join(format!("{name}.c")), self.work.join(name));
         write(&source, program)?;
         let include = format!("-I{}", self.include.display());
-        let to = ["-std=c11", "-w", &include, &display(&source), "-o", &display(&binary)].map(String::from);
+        let to = ["-std=c11", "-w", &include, &display(&source), "-o", &display(&binary)]
+            .map(String::from);
         run("cc", to)?;
         run(&display(&binary), [])
     }
@@ -123,13 +128,18 @@ impl Headers {
     /// function or a type that is declared twice and differently.
     pub fn redeclares(&self, other: &Headers) -> Result<()> {
         let mut s = String::from(HEADERS);
-        for (f, open, close) in other.declared.functions.iter().map(|f| (f, " ", "")).chain(
-            other.declared.pointers.iter().map(|f| (f, " (*", ")")),
-        ) {
+        for (f, open, close) in other
+            .declared
+            .functions
+            .iter()
+            .map(|f| (f, " ", ""))
+            .chain(other.declared.pointers.iter().map(|f| (f, " (*", ")")))
+        {
             let word = if close.is_empty() { "" } else { "typedef " };
             let params = if f.params.is_empty() { "void".into() } else { f.params.join(", ") };
             // Said in a prototype alone, it would be a type of its own there.
-            let params = params.replace("ur_loader_tear_down_params_t", "struct ur_loader_tear_down_params_t");
+            let params = params
+                .replace("ur_loader_tear_down_params_t", "struct ur_loader_tear_down_params_t");
             let _ = writeln!(s, "{word}{}{open}{}{close}({params});", f.returns, f.name);
         }
         s.push_str("int main(void) { return 0; }\n");
@@ -141,7 +151,15 @@ impl Headers {
         let source = self.work.join("headers.cpp");
         write(&source, HEADERS)?;
         let include = format!("-I{}", self.include.display());
-        let arguments = ["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", &include, &display(&source)];
+        let arguments = [
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-pedantic",
+            "-fsyntax-only",
+            &include,
+            &display(&source),
+        ];
         run("c++", arguments.map(String::from)).map(|_| ())
     }
 }
@@ -157,10 +175,9 @@ fn write(path: &Path, text: &str) -> Result<()> {
 }
 /// Runs a program and gives what it wrote.
 pub fn run(program: &str, arguments: impl IntoIterator<Item = String>) -> Result<String> {
-    let out = Command::new(program)
-        .args(arguments)
-        .output()
-        .map_err(|e| format!("{program}: {e}; abi-diff needs a C compiler and python3 on the PATH"))?;
+    let out = Command::new(program).args(arguments).output().map_err(|e| {
+        format!("{program}: {e}; abi-diff needs a C compiler and python3 on the PATH")
+    })?;
     if out.status.success() {
         return String::from_utf8(out.stdout).map_err(|e| format!("{program}: {e}"));
     }

@@ -51,7 +51,9 @@ pub fn scan(preprocessed: &str, definitions: &str) -> Result<Declared> {
 }
 
 fn macro_definition(out: &mut Declared, line: &str) {
-    let Some(definition) = line.strip_prefix("#define ").filter(|d| d.starts_with("UR_")) else { return };
+    let Some(definition) = line.strip_prefix("#define ").filter(|d| d.starts_with("UR_")) else {
+        return;
+    };
     let (name, value) = definition.split_once(' ').unwrap_or((definition, ""));
     if let Some((name, _)) = name.split_once('(') {
         out.macros.insert(name.to_string());
@@ -125,7 +127,9 @@ fn interface(out: &mut Declared, tokens: &[&str]) -> Result<()> {
         ["typedef", rest @ .., ")"] => {
             let open = rest.windows(2).position(|w| w == ["(", "*"]).ok_or("no pointer in it")?;
             let [returns @ .., "(", "*"] = &rest[..open + 2] else { return Err("no type".into()) };
-            let [name, ")", "(", params @ ..] = &rest[open + 2..] else { return Err("no name".into()) };
+            let [name, ")", "(", params @ ..] = &rest[open + 2..] else {
+                return Err("no name".into());
+            };
             out.pointers.push(function(name, returns, params));
         }
         ["typedef", of @ .., name] => out.aliases.push((name.to_string(), ty(of))),
@@ -171,7 +175,8 @@ fn parameter(tokens: &[&str]) -> String {
 /// A type in one spelling.
 fn ty(tokens: &[&str]) -> String {
     let said = tokens.iter().filter(|t| !matches!(**t, "struct" | "enum" | "union" | "extern"));
-    said.copied().collect::<Vec<_>>().join(" ")
+    // One type wherever this interface is.
+    said.map(|t| if *t == "int" { "int32_t" } else { t }).collect::<Vec<_>>().join(" ")
 }
 /// The parts between commas, none if there is nothing.
 fn commas<'a, 'b>(tokens: &'b [&'a str]) -> Vec<&'b [&'a str]> {

@@ -53,7 +53,10 @@ fn a_wrong_mask_is_named() {
 #[test]
 fn a_wrong_string_is_named() {
     let changed = against_itself("string", "ur_api.h", |t| t.replace("\"spir64\"", "\"spir46\""));
-    assert_eq!(changed, ["value of UR_DEVICE_BINARY_TARGET_SPIRV64: ours spir46, reference spir64"]);
+    assert_eq!(
+        changed,
+        ["value of UR_DEVICE_BINARY_TARGET_SPIRV64: ours spir46, reference spir64"]
+    );
 }
 #[test]
 fn a_wrong_offset_is_named() {
@@ -68,13 +71,17 @@ fn a_wrong_offset_is_named() {
 fn a_wrong_member_type_of_the_same_size_is_named() {
     let changed = against_itself("member", "ur_api.h", |t| {
         let (before, after) = t.split_once("\nstruct ur_usm_desc_t {").unwrap();
-        format!("{before}\nstruct ur_usm_desc_t {{{}", after.replacen("uint32_t align", "int32_t align", 1))
+        format!(
+            "{before}\nstruct ur_usm_desc_t {{{}",
+            after.replacen("uint32_t align", "int32_t align", 1)
+        )
     });
     assert_eq!(changed, ["type of ur_usm_desc_t.align: ours int32_t, reference uint32_t"]);
 }
 #[test]
 fn a_wrong_order_of_slots_is_named() {
-    let (get, wait) = ("    ur_pfnEventGetInfo_t pfnGetInfo;\n", "    ur_pfnEventWait_t pfnWait;\n");
+    let (get, wait) =
+        ("    ur_pfnEventGetInfo_t pfnGetInfo;\n", "    ur_pfnEventWait_t pfnWait;\n");
     let changed = against_itself("slots", "ur_ddi.h", |t| {
         t.replace(get, "@").replace(wait, get).replace('@', wait)
     });
@@ -85,7 +92,8 @@ fn a_wrong_order_of_slots_is_named() {
 fn a_wrong_parameter_and_a_missing_function_are_named() {
     let changed = against_itself("signature", "ur_api.h", |t| {
         let (head, tail) = t.split_once("urEventWait(\n    uint32_t").unwrap();
-        format!("{head}urEventWait(\n    uint64_t{tail}").replace("urContextRetain(", "urContextRetained(")
+        format!("{head}urEventWait(\n    uint64_t{tail}")
+            .replace("urContextRetain(", "urContextRetained(")
     });
     names(&changed, "function urEventWait: ours (uint64_t");
     names(&changed, "missing: function urContextRetain ");
@@ -94,7 +102,27 @@ fn a_wrong_parameter_and_a_missing_function_are_named() {
 #[test]
 fn a_wrong_callback_is_named() {
     let changed = against_itself("callback", "ur_api.h", |t| {
-        t.replace("(*ur_context_extended_deleter_t)(void *", "(*ur_context_extended_deleter_t)(char *")
+        t.replace(
+            "(*ur_context_extended_deleter_t)(void *",
+            "(*ur_context_extended_deleter_t)(char *",
+        )
     });
     names(&changed, "function type ur_context_extended_deleter_t");
+}
+#[test]
+fn rust_types_that_differ_from_c_are_named() {
+    let folder = Folder::new("rust");
+    let headers = Headers::read(&root().join("include"), &folder.0.join("ours")).unwrap();
+    let mut facts = headers.facts().unwrap();
+    let spec = parse::spec(&root().join("spec")).unwrap();
+    assert_eq!(rust_differences(&spec, &facts, &folder.0).unwrap(), Vec::<String>::new());
+    for (name, value) in [
+        ("value of UR_FUNCTION_EVENT_WAIT", "7"),
+        ("offset of ur_usm_desc_t.hints", "7"),
+        ("offset of ur_dditable_t.IPCExp", "7"),
+    ] {
+        facts.insert(name.into(), value.into()).unwrap();
+    }
+    let found = rust_differences(&spec, &facts, &folder.0).unwrap();
+    assert_eq!(found.len(), 3, "{found:?}");
 }

@@ -36,7 +36,9 @@ fn module(spec: &Spec) -> String {
         let (file, name) = (names::member(&t.name), trait_name(t));
         let _ = writeln!(s, "mod {file};\npub use {file}::{name};");
     }
-    s.push_str("\n/// What the handles of an adapter point at.\npub trait Objects: Sized + 'static {\n");
+    s.push_str(
+        "\n/// What the handles of an adapter point at.\npub trait Objects: Sized + 'static {\n",
+    );
     for h in spec.handles.iter().filter(|h| h.name != "LoaderConfig") {
         let _ = writeln!(s, "    /// What `{}` points at.\n    type {}: Body;", h.c, h.name);
     }
@@ -108,8 +110,16 @@ fn method(spec: &Spec, entry: &Entry) -> String {
     let params: Vec<_> = args.iter().filter_map(|a| parameter(spec, entry, a)).collect();
     let list: Vec<_> = params.iter().map(|(n, t)| format!("{n}: {t}")).collect();
     let ignored: Vec<_> = params.iter().map(|(n, _)| n.as_str()).collect();
-    let many = if params.len() > 7 { "    #[expect(clippy::too_many_arguments, reason = \"as many as C's\")]\n" } else { "" };
-    let complex = if results(&args).len() > 2 { "    #[expect(clippy::type_complexity, reason = \"as many results as C's\")]\n" } else { "" };
+    let many = if params.len() > 7 {
+        "    #[expect(clippy::too_many_arguments, reason = \"as many as C's\")]\n"
+    } else {
+        ""
+    };
+    let complex = if results(&args).len() > 2 {
+        "    #[expect(clippy::type_complexity, reason = \"as many results as C's\")]\n"
+    } else {
+        ""
+    };
     let _ = write!(
         s,
         "{many}{complex}    fn {}({}) -> Result<{}> {{\n        let _ = ({});\n        Error::unsupported({:?})\n    }}\n",
@@ -135,7 +145,9 @@ fn tuple(types: &[String]) -> String {
 /// The types a method returns, in C's order.
 pub fn results(args: &[Arg<'_>]) -> Vec<String> {
     let one = |a: &Arg<'_>| match &a.shape {
-        Shape::OutHandle { kind } if a.param.optional => Some(format!("Option<Owned<Self::{kind}>>")),
+        Shape::OutHandle { kind } if a.param.optional => {
+            Some(format!("Option<Owned<Self::{kind}>>"))
+        }
         Shape::OutHandle { kind } => Some(format!("Owned<Self::{kind}>")),
         Shape::OutHandles { kind, .. } => Some(format!("Vec<Owned<Self::{kind}>>")),
         Shape::OutAddress => Some("UsmPtr".into()),

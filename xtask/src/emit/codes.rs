@@ -6,11 +6,8 @@ use std::fmt::Write;
 /// The one generated file.
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let results = spec.enumeration("Result").ok_or("the specification has no Result")?;
-    let codes: Vec<_> = results
-        .variants
-        .iter()
-        .filter_map(|v| Some((v.name.strip_prefix("Error")?, v)))
-        .collect();
+    let codes: Vec<_> =
+        results.variants.iter().filter_map(|v| Some((v.name.strip_prefix("Error")?, v))).collect();
     let mut s = String::from(
         "//! Every failure code of the specification: closed for matching, open for growth.\n\
          use std::fmt;\nuse ur_sys::ur_result_t;\n\n/// Why a call failed, as C callers see it.\n\

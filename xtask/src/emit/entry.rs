@@ -5,7 +5,7 @@ use super::{
     slot,
 };
 use crate::{
-    model::{EnumKind, Entry, Spec, Table, Type},
+    model::{Entry, EnumKind, Spec, Table, Type},
     names,
 };
 use std::fmt::Write;
@@ -70,8 +70,7 @@ fn family(spec: &Spec, table: &Table) -> String {
             let _ = writeln!(uses, "use {path};");
         }
     }
-    let ffi: Vec<_> =
-        ["c_char", "c_void"].into_iter().filter(|w| bodies.contains(w)).collect();
+    let ffi: Vec<_> = ["c_char", "c_void"].into_iter().filter(|w| bodies.contains(w)).collect();
     if !ffi.is_empty() {
         let _ = writeln!(uses, "use std::ffi::{{{}}};", ffi.join(", "));
     }
@@ -115,7 +114,11 @@ fn function(spec: &Spec, entry: &Entry) -> String {
         if let Some(when) = check::condition(spec, entry, fault)
             && !seen.contains(&when)
         {
-            let _ = writeln!(s, "        if {when} {{\n            return Err(ErrorCode::{}.into());\n        }}", fault.code);
+            let _ = writeln!(
+                s,
+                "        if {when} {{\n            return Err(ErrorCode::{}.into());\n        }}",
+                fault.code
+            );
             seen.push(when);
         }
     }
@@ -128,7 +131,10 @@ fn function(spec: &Spec, entry: &Entry) -> String {
         _ => "",
     };
     if !closed.is_empty() {
-        let _ = writeln!(s, "        // SAFETY: closing is C giving its reference back.\n        unsafe {{ {closed}.release() }}?;");
+        let _ = writeln!(
+            s,
+            "        // SAFETY: closing is C giving its reference back.\n        unsafe {{ {closed}.release() }}?;"
+        );
     }
     s.push_str("        Ok(())\n    })\n}\n\n");
     s
@@ -174,7 +180,9 @@ fn presence(a: &Arg<'_>) -> String {
         ) => format!("        shim::present({n})?;\n"),
         (Shape::Raw, false) => match a.param.ty {
             Type::Pointer { .. } => format!("        shim::present({n})?;\n"),
-            _ => format!("        if {n}.is_none() {{\n            return Err(ErrorCode::InvalidNullPointer.into());\n        }}\n"),
+            _ => format!(
+                "        if {n}.is_none() {{\n            return Err(ErrorCode::InvalidNullPointer.into());\n        }}\n"
+            ),
         },
         (Shape::Callback { .. }, false) => {
             format!("        let {n} = {n}.ok_or(ErrorCode::InvalidNullPointer)?;\n")
@@ -209,7 +217,9 @@ fn refuse(value: &str, flags: bool, there: &str) -> String {
         true => format!("{value}.unknown_bits() != 0"),
         false => format!("{value}.name().is_none()"),
     };
-    format!("        if {there}{wrong} {{\n            return Err(ErrorCode::InvalidEnumeration.into());\n        }}\n")
+    format!(
+        "        if {there}{wrong} {{\n            return Err(ErrorCode::InvalidEnumeration.into());\n        }}\n"
+    )
 }
 /// Then the rest, lists last.
 fn conversion(entry: &Entry, a: &Arg<'_>) -> String {
@@ -237,7 +247,9 @@ fn conversion(entry: &Entry, a: &Arg<'_>) -> String {
         }
         Shape::Text => format!("{SAFETY}        let {n} = unsafe {{ shim::text({n}) }}?;\n"),
         Shape::Callback { wrapper, user_data } if optional => {
-            format!("{SAFETY}        let {n} = {n}.map(|f| unsafe {{ {wrapper}::new(f, {user_data}) }});\n")
+            format!(
+                "{SAFETY}        let {n} = {n}.map(|f| unsafe {{ {wrapper}::new(f, {user_data}) }});\n"
+            )
         }
         Shape::Callback { wrapper, user_data } => {
             format!("{SAFETY}        let {n} = unsafe {{ {wrapper}::new({n}, {user_data}) }};\n")
@@ -247,7 +259,9 @@ fn conversion(entry: &Entry, a: &Arg<'_>) -> String {
         ),
         Shape::Data { count, .. } => {
             let call = if optional { "optional_data" } else { "data" };
-            format!("{SAFETY}        let {n} = unsafe {{ shim::{call}({n}, {count} as usize) }}?;\n")
+            format!(
+                "{SAFETY}        let {n} = unsafe {{ shim::{call}({n}, {count} as usize) }}?;\n"
+            )
         }
         Shape::Handles { kind, count } => {
             let call = if optional { "optional_handles" } else { "handles" };
@@ -322,12 +336,16 @@ fn result(entry: &Entry, a: &Arg<'_>) -> String {
         Shape::OutHandles { count, total, .. } => {
             let count = as_u32(entry, count);
             let total = total.clone().unwrap_or("std::ptr::null_mut()".into());
-            format!("{SAFETY}        unsafe {{ shim::put_handles({n}.cast(), {count}, {total}, {r}) }};\n")
+            format!(
+                "{SAFETY}        unsafe {{ shim::put_handles({n}.cast(), {count}, {total}, {r}) }};\n"
+            )
         }
         Shape::OutAddress => {
             format!("{SAFETY}        unsafe {{ shim::put({n}.cast(), {r}.as_ptr()) }};\n")
         }
-        Shape::OutText => format!("{SAFETY}        unsafe {{ shim::put({n}.cast(), {r}.as_ptr()) }};\n"),
+        Shape::OutText => {
+            format!("{SAFETY}        unsafe {{ shim::put({n}.cast(), {r}.as_ptr()) }};\n")
+        }
         _ => format!("{SAFETY}        unsafe {{ shim::put({n}, {r}) }};\n"),
     }
 }

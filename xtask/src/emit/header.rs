@@ -32,7 +32,12 @@ pub fn files(spec: &Spec) -> Vec<Output> {
             &["<stdbool.h>", "<stddef.h>", "<stdint.h>"],
             api::body(spec),
         ),
-        file("ur_ddi.h", "The tables that adapters fill and callers call through.", &[api], ddi::body(spec)),
+        file(
+            "ur_ddi.h",
+            "The tables that adapters fill and callers call through.",
+            &[api],
+            ddi::body(spec),
+        ),
         file("ur_print.h", "Values, structs and calls as text.", &[api], print::body(spec)),
     ]
 }
@@ -95,7 +100,9 @@ fn base(spec: &Spec, name: &str) -> String {
 /// The name of a parameter in C: its words, behind letters that say what it is (`h` a handle,
 /// `p` a pointer, `pfn` a function).
 fn parameter(spec: &Spec, entry: &str, param: &Param) -> String {
-    if let Some((.., c)) = UNRULY.iter().find(|(e, p, _)| ["*", entry].contains(e) && *p == param.name) {
+    if let Some((.., c)) =
+        UNRULY.iter().find(|(e, p, _)| ["*", entry].contains(e) && *p == param.name)
+    {
         return c.to_string();
     }
     hungarian(spec, &param.name, &param.ty)
@@ -132,7 +139,7 @@ fn hungarian(spec: &Spec, name: &str, ty: &Type) -> String {
 /// Parameters whose names follow no rule: entry (or `*`), name in the specification, name in C.
 const UNRULY: &[(&str, &str, &str)] = &[
     ("urAdapterGet", "num_entries", "NumEntries"),
-    ("urBindlessImagesMipmapGetLevelExp", "image_mem_list", "phImageMem"),
+    ("urBindlessImagesMipmapGetLevelExp", "image_mem_ret", "phImageMem"),
     ("urContextCreate", "device_count", "DeviceCount"),
     ("urDeviceGet", "device_type", "DeviceType"),
     ("urDeviceGet", "num_entries", "NumEntries"),
@@ -161,7 +168,7 @@ const UNRULY: &[(&str, &str, &str)] = &[
     ("urUSMPoolSetDevicePoolExp", "pool", "hPool"),
     ("urUSMPoolTrimToExp", "pool", "hPool"),
     ("urUSMSharedAlloc", "pool", "pool"),
-    ("urVirtualMemReserve", "start_list", "ppStart"),
+    ("urVirtualMemReserve", "start_ret", "ppStart"),
     ("*", "command_device", "commandDevice"),
     ("*", "peer_device", "peerDevice"),
 ];
@@ -181,7 +188,9 @@ fn parameters(spec: &Spec, entry: &Entry) -> String {
 fn parameter_types(spec: &Spec, entry: &Entry) -> String {
     match entry.params.is_empty() {
         true => "void".into(),
-        false => entry.params.iter().map(|p| declare(spec, &p.ty, "")).collect::<Vec<_>>().join(", "),
+        false => {
+            entry.params.iter().map(|p| declare(spec, &p.ty, "")).collect::<Vec<_>>().join(", ")
+        }
     }
 }
 /// The parameters of a callback.

@@ -27,7 +27,11 @@ pub fn program(spec: &Spec) -> String {
         }
         for v in &e.variants {
             let constant = names::constant(&v.c, &e.c);
-            let number = if rust == e.c { format!("{rust}::{constant}.0") } else { format!("{rust}::{constant}.bits()") };
+            let number = if rust == e.c {
+                format!("{rust}::{constant}.0")
+            } else {
+                format!("{rust}::{constant}.bits()")
+            };
             let _ = writeln!(s, "    say(\"value of {}\", {number} as usize);", v.c);
         }
     }
@@ -36,12 +40,17 @@ pub fn program(spec: &Spec) -> String {
         record(&mut s, &r.c, members);
     }
     for t in &spec.tables {
-        let members = t.entries.iter().map(|e| {
-            (format!("pfn{}", names::slot(&e.name, &t.member)), slot(&e.name, &t.member))
-        });
+        let members = t
+            .entries
+            .iter()
+            .map(|e| (format!("pfn{}", names::slot(&e.name, &t.member)), slot(&e.name, &t.member)));
         record(&mut s, &t.c, members);
     }
-    record(&mut s, "ur_dditable_t", spec.tables.iter().map(|t| (t.member.clone(), names::member(&t.name))));
+    record(
+        &mut s,
+        "ur_dditable_t",
+        spec.tables.iter().map(|t| (t.member.clone(), names::member(&t.name))),
+    );
     s.push_str("}\n");
     s
 }

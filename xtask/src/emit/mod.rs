@@ -5,6 +5,7 @@ pub mod codes;
 pub mod entry;
 pub mod header;
 pub mod layout;
+pub mod leaf;
 mod shape;
 pub mod sys;
 

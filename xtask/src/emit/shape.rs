@@ -13,25 +13,55 @@ pub enum Shape {
     Plain,
     Bool,
     /// An enumeration or flag set, whose value is checked.
-    Checked { flags: bool },
-    Handle { kind: String },
-    Handles { kind: String, count: String },
-    WaitList { count: String },
-    Data { of: String, count: String },
-    Record { name: String },
+    Checked {
+        flags: bool,
+    },
+    Handle {
+        kind: String,
+    },
+    Handles {
+        kind: String,
+        count: String,
+    },
+    WaitList {
+        count: String,
+    },
+    Data {
+        of: String,
+        count: String,
+    },
+    Record {
+        name: String,
+    },
     Address,
-    Bytes { size: String },
+    Bytes {
+        size: String,
+    },
     Text,
-    Callback { wrapper: &'static str, user_data: String },
+    Callback {
+        wrapper: &'static str,
+        user_data: String,
+    },
     /// Name, size, value and size of an info query.
-    Answer { size: String, size_ret: String },
+    Answer {
+        size: String,
+        size_ret: String,
+    },
     /// A pointer that must not be null and is passed as it is.
     Raw,
-    OutHandle { kind: String },
-    OutHandles { kind: String, count: String, total: Option<String> },
+    OutHandle {
+        kind: String,
+    },
+    OutHandles {
+        kind: String,
+        count: String,
+        total: Option<String>,
+    },
     OutAddress,
     OutText,
-    OutValue { of: String },
+    OutValue {
+        of: String,
+    },
     /// The event of the extended barrier: an input too.
     BarrierEvent,
     /// Part of another argument.

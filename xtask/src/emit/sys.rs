@@ -8,8 +8,12 @@ use std::fmt::Write;
 
 /// Every generated file of the crate.
 pub fn files(spec: &Spec) -> Result<Vec<Output>, String> {
-    let parts =
-        [("values", values(spec)), ("records", records(spec)), ("functions", functions(spec)), ("tables", tables(spec))];
+    let parts = [
+        ("values", values(spec)),
+        ("records", records(spec)),
+        ("functions", functions(spec)),
+        ("tables", tables(spec)),
+    ];
     let file = |(name, text): (&str, String)| {
         let text = rustfmt(&format!("{NOTICE}{text}"))?;
         Ok(Output { path: format!("crates/ur-sys/src/{name}.rs"), text })
@@ -31,14 +35,19 @@ fn values(spec: &Spec) -> String {
         let _ = writeln!(s, "{}pub type {} = {of};", doc(&or_default(&a.doc, &a.c), ""), a.c);
     }
     for k in &spec.constants {
-        let _ = writeln!(s, "/// A name that device binaries go by.\npub const {}: &core::ffi::CStr = c{:?};", k.c, k.value);
+        let _ = writeln!(
+            s,
+            "/// A name that device binaries go by.\npub const {}: &core::ffi::CStr = c{:?};",
+            k.c, k.value
+        );
     }
     for e in &spec.enums {
         let (shape, name) = match e.kind {
             EnumKind::Flags => ("flags", flags_type(&e.c)),
             _ => ("enumeration", e.c.clone()),
         };
-        let _ = writeln!(s, "{shape}! {{\n{}    {name} {{", doc(&or_default(&e.doc, &name), "    "));
+        let _ =
+            writeln!(s, "{shape}! {{\n{}    {name} {{", doc(&or_default(&e.doc, &name), "    "));
         for v in &e.variants {
             let constant = names::constant(&v.c, &e.c);
             // An or of a zero is how versions are written, and what lints object to.
@@ -51,7 +60,9 @@ fn values(spec: &Spec) -> String {
 }
 
 fn records(spec: &Spec) -> String {
-    let mut s = String::from("//! Structs and unions, with C's member names.\nuse crate::values::*;\nuse core::ffi::{c_char, c_void};\n\n");
+    let mut s = String::from(
+        "//! Structs and unions, with C's member names.\nuse crate::values::*;\nuse core::ffi::{c_char, c_void};\n\n",
+    );
     for r in &spec.records {
         s.push_str(&record(spec, r));
     }
@@ -61,13 +72,21 @@ fn record(spec: &Spec, r: &Record) -> String {
     let keyword = if r.union { "union" } else { "struct" };
     let debug = if r.union { "" } else { ", Debug" };
     let mut s = doc(&or_default(&r.doc, &r.c), "");
-    let _ = writeln!(s, "#[repr(C)]\n#[derive(Clone, Copy{debug})]\n#[expect(missing_docs, reason = \"C's members\")]\npub {keyword} {} {{", r.c);
+    let _ = writeln!(
+        s,
+        "#[repr(C)]\n#[derive(Clone, Copy{debug})]\n#[expect(missing_docs, reason = \"C's members\")]\npub {keyword} {} {{",
+        r.c
+    );
     for f in &r.fields {
         let _ = writeln!(s, "    pub {}: {},", names::escape(&f.name), rust_type(spec, &f.ty));
     }
     s.push_str("}\n");
     if r.union {
-        let _ = writeln!(s, "impl core::fmt::Debug for {0} {{\n fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {{ f.write_str(\"{0} {{ .. }}\") }} }}", r.c);
+        let _ = writeln!(
+            s,
+            "impl core::fmt::Debug for {0} {{\n fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {{ f.write_str(\"{0} {{ .. }}\") }} }}",
+            r.c
+        );
     }
     s
 }
@@ -78,26 +97,39 @@ fn signature(spec: &Spec, params: &[(String, String)], returns: Option<&Type>) -
     format!("unsafe extern \"C\" fn({}){returns}", params.join(", "))
 }
 fn functions(spec: &Spec) -> String {
-    let mut s = String::from("//! Callbacks, and the type of every entry point.\nuse crate::{records::*, values::*};\nuse core::ffi::{c_char, c_void};\n\n");
+    let mut s = String::from(
+        "//! Callbacks, and the type of every entry point.\nuse crate::{records::*, values::*};\nuse core::ffi::{c_char, c_void};\n\n",
+    );
     for c in &spec.callbacks {
         let field = |f: &Field| (f.name.clone(), rust_type(spec, &f.ty));
         let params: Vec<_> = c.params.iter().map(field).collect();
         let function = signature(spec, &params, c.returns.as_ref());
-        let _ = writeln!(s, "{}pub type {} = Option<{function}>;", doc(&or_default(&c.doc, &c.c), ""), c.c);
+        let _ = writeln!(
+            s,
+            "{}pub type {} = Option<{function}>;",
+            doc(&or_default(&c.doc, &c.c), ""),
+            c.c
+        );
     }
     let result = Type::Name("Result".into());
     for e in spec.entries() {
         let param = |p: &Param| (p.name.clone(), rust_type(spec, &p.ty));
         let params: Vec<_> = e.params.iter().map(param).collect();
         let function = signature(spec, &params, Some(&result));
-        let text = if e.doc.is_empty() { format!("`{}`", e.name) } else { format!("`{}`: {}", e.name, e.doc) };
+        let text = if e.doc.is_empty() {
+            format!("`{}`", e.name)
+        } else {
+            format!("`{}`: {}", e.name, e.doc)
+        };
         let _ = writeln!(s, "{}pub type {} = {function};", doc(&text, ""), pfn(&e.name));
     }
     s
 }
 
 fn tables(spec: &Spec) -> String {
-    let mut s = String::from("//! The tables that an adapter fills and a loader calls through.\nuse crate::functions::*;\n\n");
+    let mut s = String::from(
+        "//! The tables that an adapter fills and a loader calls through.\nuse crate::functions::*;\n\n",
+    );
     for t in &spec.tables {
         let _ = writeln!(s, "table! {{\n    /// Entry points of `{}`.\n    {} {{", t.member, t.c);
         for e in &t.entries {

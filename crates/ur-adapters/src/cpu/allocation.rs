@@ -65,31 +65,34 @@ pub struct Home {
 }
 
 /// A pool of this adapter's.
-pub type UsmBlocks = Pool<Chunks>;
+pub(super) type UsmBlocks = Pool<Chunks>;
 
 /// What an allocation consists of.
 #[derive(Debug)]
-pub enum Memory {
+pub(super) enum Memory {
     /// Taken from the process's store.
     Block(Block),
     /// Cut from a pool.
     Pooled(pool::Block<Chunks>),
     /// Another process's.
-    Opened(Mapping),
+    Opened {
+        /// Where it is mapped.
+        _mapping: Mapping,
+    },
 }
 impl Memory {
     fn behind(&self) -> Option<Behind> {
         match self {
             Self::Block(block) => block.behind(),
             Self::Pooled(block) => block.chunk().behind().map(|b| b.offset(block.offset())),
-            Self::Opened(_) => None,
+            Self::Opened { .. } => None,
         }
     }
     fn is_recycled(&self) -> bool {
         match self {
             Self::Block(block) => block.is_recycled(),
             Self::Pooled(_) => true,
-            Self::Opened(_) => false,
+            Self::Opened { .. } => false,
         }
     }
 }
@@ -142,7 +145,7 @@ impl Allocation {
     }
     /// Whether another process made it.
     pub fn is_opened(&self) -> bool {
-        matches!(self.memory, Some(Memory::Opened(_)))
+        matches!(self.memory, Some(Memory::Opened { .. }))
     }
     /// Whether C freed it, so that only opens of it keep it.
     pub fn is_freed(&self) -> bool {
@@ -203,7 +206,7 @@ fn enter(allocation: Allocation) -> Arc<Allocation> {
 ///
 /// # Errors
 /// As for [`Block::take`] and [`Pool::take`].
-pub fn allocate(
+pub(super) fn allocate(
     usm: Usm,
     home: Home,
     bytes: usize,
@@ -308,7 +311,7 @@ impl OpenedMemory {
     pub fn new(mapping: Mapping, offset: usize, bytes: usize, device: usize) -> Result<Self> {
         let base = mapping.base().offset(offset)?;
         let home = Home { device, ..Home::default() };
-        let memory = Memory::Opened(mapping);
+        let memory = Memory::Opened { _mapping: mapping };
         Ok(Self(enter(Allocation::new(base, bytes, Usm::Device, home, memory))))
     }
     /// The whole of the object.
@@ -328,7 +331,7 @@ impl Drop for OpenedMemory {
 
 /// Where this adapter's pools get their chunks: whole pages, which no other pool has.
 #[derive(Debug)]
-pub struct Chunks {
+pub(super) struct Chunks {
     /// What the chunks are made of.
     pub side: Side,
     /// Whether they come filled with zeros.

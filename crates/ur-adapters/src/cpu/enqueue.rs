@@ -92,7 +92,9 @@ fn check_range(at: UsmPtr, bytes: usize) -> Result<()> {
     match allocation::find(at).map(|found| found.bytes_from(at)) {
         Some(left) if left < bytes => Err(Error::new(
             ErrorCode::InvalidSize,
-            format!("{bytes} bytes from {at:?} on leave the allocation, which has {left} from there"),
+            format!(
+                "{bytes} bytes from {at:?} on leave the allocation, which has {left} from there"
+            ),
         )),
         _ => Ok(()),
     }
@@ -151,8 +153,7 @@ impl EnqueueApi for Cpu {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Made {
-        let (command, report) =
-            (ur_command_t::EVENTS_WAIT_WITH_BARRIER, Report::event(want_event));
+        let (command, report) = (ur_command_t::EVENTS_WAIT_WITH_BARRIER, Report::event(want_event));
         enqueue(queue, command, events, place(Order::Both), report)
     }
     fn enqueue_events_wait_with_barrier_ext(
@@ -162,8 +163,12 @@ impl EnqueueApi for Cpu {
         event: BarrierEvent<'_, Event>,
     ) -> Made {
         let signalled = match event {
-            BarrierEvent::None => return Self::enqueue_events_wait_with_barrier(queue, events, false),
-            BarrierEvent::Make => return Self::enqueue_events_wait_with_barrier(queue, events, true),
+            BarrierEvent::None => {
+                return Self::enqueue_events_wait_with_barrier(queue, events, false);
+            }
+            BarrierEvent::Make => {
+                return Self::enqueue_events_wait_with_barrier(queue, events, true);
+            }
             BarrierEvent::Signal(event) => event,
         };
         let signal = signalled.signal()?;

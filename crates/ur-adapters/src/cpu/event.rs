@@ -5,8 +5,7 @@ use super::{
     allocation::next_object,
     engine::{
         self, Completion, Dependencies, Dependency, Profile, Reusable, Signal, Status, Submission,
-        Times, Work, failed,
-        per_process::PerProcess,
+        Times, Work, failed, per_process::PerProcess,
     },
     host::host,
 };
@@ -96,12 +95,7 @@ impl Event {
         completion: Arc<Completion>,
     ) -> Owned<Self> {
         let context = queue.context().clone();
-        Owned::new(Self {
-            context,
-            queue: Some(queue),
-            command,
-            state: State::Command(completion),
-        })
+        Owned::new(Self { context, queue: Some(queue), command, state: State::Command(completion) })
     }
     fn reusable(context: Owned<Context>, state: State) -> Owned<Self> {
         // The one kind of command that ever signals it.
@@ -209,6 +203,9 @@ impl EventApi for Cpu {
         })
     }
     fn event_wait(events: &[Owned<Event>]) -> Result<()> {
+        if let [event] = events {
+            return event.capture()?.map_or(Ok(()), |one| one.wait()).map_err(|why| failed(&why));
+        }
         // All are captured before the first wait: the wait is for what was signalled when it began.
         let mut pending = vec![];
         for event in events {
@@ -266,8 +263,7 @@ impl EventExpApi for Cpu {
         }
         let state = if desc.flags.contains(F::IPC_EXP) {
             let slot = arena::slot(Access::SameUser)?;
-            let origin =
-                Origin::Made { object: next_object(), offered: AtomicBool::new(false) };
+            let origin = Origin::Made { object: next_object(), offered: AtomicBool::new(false) };
             State::Shared(Shared { slot, origin })
         } else if desc.flags.contains(F::ENABLE_PROFILING) {
             State::Reusable(Reusable::new(Profile::Instant))
@@ -345,3 +341,6 @@ impl SharesEvents for Cpu {
         Ok(Event::reusable(context.own()?, State::Shared(shared)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,29 @@
 //! The CPU: the device that every machine has. Its queues are threads, its memory is memfds, its
 //! events are words in shared memory. Kernels and images are not implemented yet and say so.
 mod adapter;
+mod allocation;
+mod backing;
 mod context;
 mod device;
+mod engine;
+mod enqueue;
+mod event;
 mod host;
+mod limbo;
+mod mapping;
+mod native;
+mod physical_mem;
 mod platform;
+mod queue;
+mod share;
+mod usm;
+mod virtual_mem;
 
 pub use context::Context;
+pub use event::Event;
+pub use physical_mem::PhysicalMem;
+pub use queue::Queue;
+pub use usm::UsmPool;
 use ur_adapter::{
     api::*,
     entry,
@@ -47,6 +64,10 @@ bodies! {
     Platform, Platform, InvalidPlatform;
     Device, Device, InvalidDevice;
     Context, Context, InvalidContext;
+    Queue, Queue, InvalidQueue;
+    Event, Event, InvalidEvent;
+    PhysicalMem, PhysicalMem, InvalidMemObject;
+    UsmPool, UsmPool, InvalidValue;
 }
 
 impl Objects for Cpu {
@@ -54,10 +75,10 @@ impl Objects for Cpu {
     type Platform = Platform;
     type Device = Device;
     type Context = Context;
-    type Event = Never<{ Kind::Event as u16 }>;
-    type Queue = Never<{ Kind::Queue as u16 }>;
-    type PhysicalMem = Never<{ Kind::PhysicalMem as u16 }>;
-    type UsmPool = Never<{ Kind::UsmPool as u16 }>;
+    type Event = Event;
+    type Queue = Queue;
+    type PhysicalMem = PhysicalMem;
+    type UsmPool = UsmPool;
     type Program = Never<{ Kind::Program as u16 }>;
     type Kernel = Never<{ Kind::Kernel as u16 }>;
     type Sampler = Never<{ Kind::Sampler as u16 }>;
@@ -70,17 +91,9 @@ impl Objects for Cpu {
     type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
 }
 
+ur_adapter::share_entries!(Cpu);
+
 // What the CPU has nothing of its own for yet: every entry answers UNSUPPORTED_FEATURE.
-impl EventApi for Cpu {}
-impl EventExpApi for Cpu {}
-impl QueueApi for Cpu {}
-impl EnqueueApi for Cpu {}
-impl EnqueueExpApi for Cpu {}
-impl UsmApi for Cpu {}
-impl UsmExpApi for Cpu {}
-impl VirtualMemApi for Cpu {}
-impl PhysicalMemApi for Cpu {}
-impl IpcExpApi for Cpu {}
 impl QueueExpApi for Cpu {}
 impl ProgramApi for Cpu {}
 impl ProgramExpApi for Cpu {}

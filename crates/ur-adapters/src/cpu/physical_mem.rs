@@ -10,7 +10,6 @@ use super::{
 };
 use std::{
     collections::HashMap,
-    ptr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering::*},
@@ -158,6 +157,14 @@ impl PhysicalMem {
     }
 }
 
+/// A `ur_physical_mem_properties_t` word by word, with what is between its members: `stype`, a gap,
+/// a null `pNext`, `flags`, a gap.
+fn properties(flags: ur_physical_mem_flags_t) -> [u32; 6] {
+    const { assert!(size_of::<ur_physical_mem_properties_t>() == size_of::<[u32; 6]>()) }
+    const { assert!(std::mem::offset_of!(ur_physical_mem_properties_t, flags) == 16) }
+    [ur_structure_type_t::PHYSICAL_MEM_PROPERTIES.0, 0, 0, 0, flags.bits(), 0]
+}
+
 impl PhysicalMemApi for Cpu {
     fn physical_mem_create(
         context: Borrowed<'_, Context>,
@@ -174,7 +181,8 @@ impl PhysicalMemApi for Cpu {
         let enables = |p: &ur_physical_mem_properties_t| {
             p.flags.contains(ur_physical_mem_flags_t::ENABLE_IPC)
         };
-        let named = PhysicalMem::name(size, Backing::Made(Block::take(Side::Device, size, page())?));
+        let named =
+            PhysicalMem::name(size, Backing::Made(Block::take(Side::Device, size, page())?));
         let is_shareable = properties.is_some_and(enables);
         PhysicalMem::over(context, device, named, is_shareable, false).map(Owned::new)
     }
@@ -192,11 +200,7 @@ impl PhysicalMemApi for Cpu {
                     true => ur_physical_mem_flags_t::ENABLE_IPC,
                     false => ur_physical_mem_flags_t::default(),
                 };
-                answer.record(&ur_physical_mem_properties_t {
-                    stype: ur_structure_type_t::PHYSICAL_MEM_PROPERTIES,
-                    pNext: ptr::null_mut(),
-                    flags,
-                })
+                answer.value(&properties(flags))
             }
             ur_physical_mem_info_t::REFERENCE_COUNT => answer.value(&memory.api_refs()),
             _ => Err(ErrorCode::UnsupportedEnumeration.into()),

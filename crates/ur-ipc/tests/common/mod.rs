@@ -5,7 +5,10 @@ use std::{
     collections::HashMap,
     fs::{self, File},
     io::{BufRead, BufReader, Write},
-    os::unix::fs::{DirBuilderExt, FileExt},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::{DirBuilderExt, FileExt},
+    },
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
     sync::{
@@ -149,6 +152,7 @@ struct Stage {
     slots: HashMap<String, arena::Slot>,
     counters: Vec<(arena::Counter, u64)>,
     others: Vec<Box<dyn std::any::Any>>,
+    spare: Vec<OwnedFd>,
 }
 pub fn say(answer: impl std::fmt::Display) {
     println!("@@{answer}");
@@ -316,12 +320,20 @@ impl Stage {
             ["descriptors"] => descriptors().to_string(),
             ["watchers"] => watchers().to_string(),
             ["instance"] => instance().unwrap().to_string(),
-            ["limit-descriptors", n] => {
-                let n = descriptors() as u64 + n.parse::<u64>().unwrap();
+            // All descriptors are in use but so many.
+            ["exhaust", but] => {
                 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-                let limit = Rlimit { current: Some(n), ..getrlimit(Resource::Nofile) };
-                let set = setrlimit(Resource::Nofile, limit);
-                outcome(set.map_err(|e| Error::system("set", e)), |()| "ok".into())
+                let limit = Rlimit { current: Some(256), ..getrlimit(Resource::Nofile) };
+                setrlimit(Resource::Nofile, limit).unwrap();
+                while let Ok(copy) = std::io::stdin().as_fd().try_clone_to_owned() {
+                    self.spare.push(copy);
+                }
+                self.spare.truncate(self.spare.len() - but.parse::<usize>().unwrap());
+                "ok".into()
+            }
+            ["recover"] => {
+                self.spare.clear();
+                "ok".into()
             }
             ["open-for", ticket, microseconds] => self.time_opens(ticket, microseconds),
             ["signal", ref names @ ..] => self.signal(names),

@@ -2,7 +2,9 @@
 use super::{callback_parameters, comment, declare, parameter, parameters, params_struct};
 use crate::{
     emit::flags_type,
-    model::{Answer, Direction, Entry, Enum, EnumKind, Fault, Param, Record, Spec, Type, Variant, When},
+    model::{
+        Answer, Direction, Entry, Enum, EnumKind, Fault, Param, Record, Spec, Type, Variant, When,
+    },
 };
 use std::fmt::Write;
 
@@ -44,7 +46,9 @@ pub fn body(spec: &Spec) -> String {
     for e in spec.loader.iter().chain(spec.tables.iter().flat_map(|t| &t.entries)) {
         s.push_str(&prototype(spec, e));
     }
-    s.push_str("\n/* The parameters of each entry point, a pointer to each: what tracers are shown. */\n");
+    s.push_str(
+        "\n/* The parameters of each entry point, a pointer to each: what tracers are shown. */\n",
+    );
     for e in spec.entries() {
         s.push_str(&params(spec, e));
     }
@@ -67,16 +71,22 @@ fn enumeration(spec: &Spec, e: &Enum) -> String {
     }
     let _ = writeln!(s, "    {prefix}_FORCE_UINT32 = 0x7fffffff\n}} {};", e.c);
     if e.kind == EnumKind::Flags {
-        let known = e.variants.iter().fold(0u32, |all, v| all | v.number);
+        let known = e.variants.iter().fold(spare_bits(&e.c), |all, v| all | v.number);
         let _ = writeln!(s, "/** Bits that mean nothing in `{}`. */", flags_type(&e.c));
         let _ = writeln!(s, "#define {prefix}S_MASK {:#010x}", !known);
     }
     s.push('\n');
     s
 }
+/// Bits without a name that C's mask lets through.
+fn spare_bits(flag: &str) -> u32 {
+    if flag == "ur_kernel_launch_properties_flag_t" { 0x70 } else { 0 }
+}
 fn value(v: &Variant) -> String {
     match v.value.split_once("<<") {
-        Some((one, bit)) if one.trim() == "1" && !bit.contains('|') => format!("UR_BIT({})", bit.trim()),
+        Some((one, bit)) if one.trim() == "1" && !bit.contains('|') => {
+            format!("UR_BIT({})", bit.trim())
+        }
         _ if v.value.contains('|') => format!("{:#x}", v.number),
         _ => v.value.clone(),
     }
@@ -173,7 +183,8 @@ fn errors(spec: &Spec, faults: &[Fault]) -> Vec<String> {
 }
 fn condition(e: &syn::Expr) -> String {
     let text = quote::quote!(#e).to_string();
-    let pairs = [(" . ", "."), ("( ", "("), (" )", ")"), (" (", "("), ("! ", "!"), ("null", "NULL")];
+    let pairs =
+        [(" . ", "."), ("( ", "("), (" )", ")"), (" (", "("), ("! ", "!"), ("null", "NULL")];
     let text = pairs.iter().fold(text, |text, (from, to)| text.replace(from, to));
     text.replace("&&(", "&& (").replace("||(", "|| (")
 }
@@ -187,9 +198,14 @@ fn params(spec: &Spec, e: &Entry) -> String {
     let mut s = format!("typedef struct {name} {{\n");
     for p in &e.params {
         let member = format!("*p{}", parameter(spec, &e.name, p));
-        let _ = writeln!(s, "    {};", declare(spec, &p.ty, &member));
+        let constant = if constant(e, p) { "const " } else { "" };
+        let _ = writeln!(s, "    {constant}{};", declare(spec, &p.ty, &member));
     }
     let _ = writeln!(s, "}} {name};\n");
     s
 }
 
+/// C has these parameters as constants, which shows only in a pointer to them.
+fn constant(e: &Entry, p: &Param) -> bool {
+    p.name == "size" && e.name.starts_with("urEnqueueUSM") && e.name.ends_with("AllocExp")
+}

@@ -11,7 +11,12 @@ use std::fmt::Write;
 pub fn body(spec: &Spec) -> String {
     let mut s = String::from("/* The type of every entry point that a table has. */\n");
     for e in spec.tables.iter().flat_map(|t| &t.entries) {
-        let _ = writeln!(s, "typedef ur_result_t (UR_APICALL *{})({});", pfn(&e.name), parameter_types(spec, e));
+        let _ = writeln!(
+            s,
+            "typedef ur_result_t (UR_APICALL *{})({});",
+            pfn(&e.name),
+            parameter_types(spec, e)
+        );
     }
     for t in &spec.tables {
         s.push_str(&table(t));
@@ -26,12 +31,24 @@ pub fn body(spec: &Spec) -> String {
 
 fn table(t: &Table) -> String {
     let mut s = format!("\n/** Entry points of `{}`. */\ntypedef struct {} {{\n", t.member, t.c);
-    let slot = |e: &Entry| format!("    {} pfn{};\n", pfn(&e.name), names::slot(&e.name, &t.member));
+    let slot =
+        |e: &Entry| format!("    {} pfn{};\n", pfn(&e.name), names::slot(&e.name, &t.member));
     s.extend(t.entries.iter().map(slot));
     let _ = writeln!(s, "}} {};", t.c);
     let getter = names::getter(&t.member);
-    s.push_str("/** Fills a table with this library's entry points, if the version is one it speaks. */\n");
-    let _ = writeln!(s, "UR_DLLEXPORT ur_result_t UR_APICALL {getter}(ur_api_version_t version, {} *pDdiTable);", t.c);
-    let _ = writeln!(s, "typedef ur_result_t (UR_APICALL *{})(ur_api_version_t, {} *);", pfn(&getter), t.c);
+    s.push_str(
+        "/** Fills a table with this library's entry points, if the version is one it speaks. */\n",
+    );
+    let _ = writeln!(
+        s,
+        "UR_DLLEXPORT ur_result_t UR_APICALL {getter}(ur_api_version_t version, {} *pDdiTable);",
+        t.c
+    );
+    let _ = writeln!(
+        s,
+        "typedef ur_result_t (UR_APICALL *{})(ur_api_version_t, {} *);",
+        pfn(&getter),
+        t.c
+    );
     s
 }

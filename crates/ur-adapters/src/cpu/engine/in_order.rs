@@ -94,9 +94,8 @@ impl InOrder {
                 }
             }
         };
-        let quick = dependencies.is_empty()
-            && submission.work.is_quick()
-            && self.shared.passage.is_idle();
+        let quick =
+            dependencies.is_empty() && submission.work.is_quick() && self.shared.passage.is_idle();
         if !quick && !lane.started {
             self.start()?;
             lane.started = true;

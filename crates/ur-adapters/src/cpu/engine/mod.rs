@@ -19,7 +19,9 @@ pub(crate) mod workers;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use command::{Dependencies, Dependency, Order, Pattern, Signal, Submission, Work, failed};
+pub(crate) use command::{
+    Dependencies, Dependency, Order, Pattern, Signal, Submission, Work, failed,
+};
 pub(crate) use completion::{Completion, Failure, Profile, Reusable, Status, Times};
 pub(crate) use passage::{Passed, all_queues_ticket};
 

@@ -107,9 +107,7 @@ impl OutOfOrder {
             self.shared.do_now(field, submission, owed, looked_at.as_ref());
             return Ok(looked_at);
         }
-        let completion = looked_at
-            .clone()
-            .unwrap_or_else(|| Completion::submitted(Profile::Off));
+        let completion = looked_at.clone().unwrap_or_else(|| Completion::submitted(Profile::Off));
         let order = match submission.signal {
             Signal::None => submission.order,
             _ => Order::Both,
@@ -209,7 +207,8 @@ impl Job {
             match one {
                 Dependency::Local(completion) => {
                     if !completion.follow(self) {
-                        let ended = completion.outcome().expect("it refuses followers when it ended");
+                        let ended =
+                            completion.outcome().expect("it refuses followers when it ended");
                         self.released(ended.err().as_ref());
                     }
                 }

@@ -31,6 +31,8 @@ pub(super) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<
 fn refused(name: &str, why: &dyn std::fmt::Display) -> Error {
     Error::new(
         ErrorCode::OutOfResources,
-        format!("the thread {name} could not be started: {why}; raise the limit on processes (ulimit -u) or use fewer queues"),
+        format!(
+            "the thread {name} could not be started: {why}; raise the limit on processes (ulimit -u) or use fewer queues"
+        ),
     )
 }

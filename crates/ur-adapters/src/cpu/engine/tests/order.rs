@@ -42,9 +42,7 @@ fn a_barrier_orders_what_came_before_against_what_comes_after() {
             queue.put(&[], call(move || add_one(&ran)))
         })
         .collect();
-    eventually("the first three run", || {
-        before.iter().all(|c| c.status() == Status::Running)
-    });
+    eventually("the first three run", || before.iter().all(|c| c.status() == Status::Running));
     assert_eq!(between.status(), Status::Submitted);
     assert_eq!(ran.load(SeqCst), 0);
     assert!(after.iter().all(|c| c.status() == Status::Submitted));
@@ -187,10 +185,7 @@ fn the_pieces_of_a_large_amount_are_all_of_it_once() {
 fn a_queue_from_before_a_fork_refuses_its_child() {
     let queue = Queue { fork: ur_mapping::fork_count().wrapping_add(1), ..in_order() };
     let code = |error: Error| error.code();
-    assert_eq!(
-        queue.send([], barrier()).map_err(code).unwrap_err(),
-        ErrorCode::Uninitialized
-    );
+    assert_eq!(queue.send([], barrier()).map_err(code).unwrap_err(), ErrorCode::Uninitialized);
     assert_eq!(queue.finish().map_err(code), Err(ErrorCode::Uninitialized));
     assert_eq!(queue.flush().map_err(code), Err(ErrorCode::Uninitialized));
 }

@@ -129,16 +129,10 @@ fn callbacks_are_made_once_each_when_their_status_is_reached() {
         assert!(told.try_recv().is_err());
         hold.open();
         running.pass();
-        assert_eq!(
-            told.recv_timeout(DEADLINE),
-            Ok((Status::Running, Status::Running, false))
-        );
+        assert_eq!(told.recv_timeout(DEADLINE), Ok((Status::Running, Status::Running, false)));
         assert!(told.try_recv().is_err());
         door.open();
-        assert_eq!(
-            told.recv_timeout(DEADLINE),
-            Ok((Status::Complete, Status::Complete, false))
-        );
+        assert_eq!(told.recv_timeout(DEADLINE), Ok((Status::Complete, Status::Complete, false)));
         works.call_at(Status::Running, move |now| tell.send((Status::Running, now, true)).unwrap());
         assert_eq!(told.try_recv(), Ok((Status::Running, Status::Complete, true)));
     }

@@ -135,9 +135,7 @@ fn queues_come_and_go_with_work_pending() {
                     let queue = Queue::new(CONTEXT, i % 2 == 0, false);
                     for _ in 0..5 {
                         let done = Arc::clone(&done);
-                        queue
-                            .send([], Submission::new(call(move || add_one(&done))))
-                            .unwrap();
+                        queue.send([], Submission::new(call(move || add_one(&done)))).unwrap();
                     }
                 }
             });

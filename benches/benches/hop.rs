@@ -1,0 +1,126 @@
+//! What a hand-over between two processes costs: a chain of waits and signals behind one gate, beside two bare words.
+//!
+//! Naive ping-pong of events measures nothing: a fresh event is complete, and a wait is for what was submitted. So
+//! each process in turn submits a wait and a signal, and says so; then the gate is opened and the chain is timed.
+use causeway::{Context, Device, Event, Queue, Status, Ticket};
+use causeway_benches::*;
+use std::{
+    sync::mpsc,
+    time::{Duration, Instant},
+};
+
+const HOPS: u32 = 1_000;
+
+fn main() -> Result<()> {
+    match role() {
+        Some(how) => second(&how),
+        None => {
+            println!("one hop of {HOPS}; medians of {BLOCKS} interleaved blocks");
+            spinning()?;
+            blocked()
+        }
+    }
+}
+
+fn spinning() -> Result<()> {
+    if processors() < 2 {
+        println!("spinning: skipped, it takes two processors");
+        return Ok(());
+    }
+    pin(0)?;
+    compare("spinning", Waiting::Spinning, 1.5)
+}
+fn blocked() -> Result<()> {
+    // On one processor nobody spins: each hop is a sleep and a wake, on both sides of the comparison.
+    pin(0)?;
+    compare("blocked", Waiting::Blocked, 1.3)
+}
+
+fn compare(name: &str, how: Waiting, at_most: f64) -> Result<()> {
+    let mut peer = Peer::start(name)?;
+    let bare = Bare::new()?;
+    let context = Context::new(&Device::first()?)?;
+    let queue = Queue::new(&context)?;
+    let ping = context.create_shared_event()?;
+    let export = ping.share()?;
+    peer.tell(&format!("{} {}", bare.path(), export.ticket()))?;
+    let pong: Event = context.open(&peer.hear()?.parse::<Ticket<Event>>()?)?;
+    let peer = std::cell::RefCell::new(peer);
+    let mut turn = 0;
+    Comparison::of(
+        format!("a hop, {name}"),
+        BLOCKS,
+        || chain(&mut peer.borrow_mut(), &queue, &ping, &pong),
+        || {
+            peer.borrow_mut().ask(&format!("bare {turn}"))?;
+            let start = Instant::now();
+            bare.play(true, turn, HOPS, how)?;
+            let took = start.elapsed();
+            turn += HOPS / 2;
+            peer.borrow_mut().hear()?;
+            Ok(took)
+        },
+    )?
+    .report(HOPS, "bare", at_most);
+    Ok(())
+}
+
+/// One chain: submitted hop by hop behind a gate, then timed from the gate's opening to the last signal.
+fn chain(peer: &mut Peer, queue: &Queue, ping: &Event, pong: &Event) -> Result<Duration> {
+    let gates = Queue::new(queue.context())?;
+    let (open, opened) = mpsc::channel::<()>();
+    gates.host_task(move || {
+        let _ = opened.recv();
+    })?;
+    let gate = queue.context().create_event()?;
+    gates.signal(&gate)?;
+    for hop in 0..HOPS / 2 {
+        queue.wait_for(&[if hop == 0 { &gate } else { pong }])?;
+        queue.signal(ping)?;
+        if peer.ask("hop")? != "submitted" {
+            return Err("the second process did not submit its hop".into());
+        }
+    }
+    if pong.status()? == Status::Complete {
+        return Err("the chain ended before its gate was opened".into());
+    }
+    let start = Instant::now();
+    open.send(())?;
+    pong.wait()?;
+    let took = start.elapsed();
+    queue.finish()?;
+    gates.finish()?;
+    Ok(took)
+}
+
+/// The other side: does what it is asked.
+fn second(name: &str) -> Result<()> {
+    let how = match name {
+        "spinning" => Waiting::Spinning,
+        _ => Waiting::Blocked,
+    };
+    pin(if how == Waiting::Spinning { 1 } else { 0 })?;
+    let first = asked()?.ok_or("the first process is gone")?;
+    let bare = Bare::at(&first[0])?;
+    let context = Context::new(&Device::first()?)?;
+    let queue = Queue::new(&context)?;
+    let ping: Event = context.open(&first[1].parse::<Ticket<Event>>()?)?;
+    let pong = context.create_shared_event()?;
+    let export = pong.share()?;
+    answer(&export.ticket().to_string())?;
+    while let Some(words) = asked()? {
+        match words[0].as_str() {
+            "bare" => {
+                answer("ready")?;
+                bare.play(false, words[1].parse()?, HOPS, how)?;
+                answer("done")?;
+            }
+            _ => {
+                queue.wait_for(&[&ping])?;
+                queue.signal(&pong)?;
+                answer("submitted")?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,28 @@
+//! The shared object as `cargo xtask dist` makes it, for the tests that load it.
+use std::{path::PathBuf, process::Command};
+
+/// A folder with the shared object and the headers, gone when the test ends.
+pub struct Dist(pub PathBuf);
+
+impl Dist {
+    pub fn build(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("causeway-{name}-{}", std::process::id()));
+        let mut dist = Command::new(env!("CARGO"));
+        dist.args(["run", "--quiet", "--package", "xtask", "--", "dist", "--debug", "--out"]);
+        let out = dist.arg(&dir).current_dir(root()).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        Self(dir)
+    }
+    pub fn object(&self) -> PathBuf {
+        self.0.join("libur_adapter_native_cpu.so.0")
+    }
+}
+impl Drop for Dist {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}

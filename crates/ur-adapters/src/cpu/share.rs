@@ -1,0 +1,178 @@
+//! Sharing the CPU's memory with other processes: what an address or an object offers, and what
+//! is made of a descriptor that arrives. Who may have it, and the entries themselves, are
+//! `ur_ipc`'s and `ur_adapter::share`'s; events share themselves in `event.rs`.
+use super::{
+    Context, Cpu, Device,
+    allocation::{self, Hold, OpenedMemory, Usm},
+    backing::Behind,
+    engine::all_queues_ticket,
+    host::host,
+    limbo::{self, Spent},
+    mapping::{Mapping, Memfd, page},
+    physical_mem::PhysicalMem,
+};
+use std::ptr;
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Backend, Borrowed, Owned},
+    share::{Located, Opens, Refusal, SharesMemory, SharesPhysicalMemory},
+};
+use ur_ipc::{
+    Access, Arrived, ArrivedPayload, ENVELOPE_LEN, Importer, Kind, Offer, Opened, Payload, Remote,
+};
+
+/// One open of device memory.
+#[derive(Debug)]
+#[expect(dead_code, reason = "held to be dropped")]
+pub enum Open {
+    /// Of this process's own.
+    Local(Hold),
+    /// Of another's.
+    Remote(Remote<OpenedMemory>),
+}
+/// Another process's physical memory: its descriptor, and where in it the memory starts.
+#[derive(Debug)]
+pub struct OpenedPhysical(pub Behind);
+
+static MEMORY: Importer<OpenedMemory> = Importer::new(Kind::Memory, Backend::Cpu as u16);
+static PHYSICAL_MEMORY: Importer<OpenedPhysical> =
+    Importer::new(Kind::PhysicalMemory, Backend::Cpu as u16);
+static OPENS: Opens<Open> = Opens::new();
+
+fn contradiction(what: &str) -> Error {
+    Error::new(ErrorCode::InvalidValue, format!("the ticket contradicts its exporter: {what}"))
+}
+/// What arrived, as memory: verified here once more, for it is about to be mapped.
+fn received(arrived: Arrived) -> Result<(Behind, usize)> {
+    let ArrivedPayload::Fd { fd, base, .. } = arrived.payload else {
+        return Err(contradiction("what arrived is no descriptor"));
+    };
+    let memfd = Memfd::adopt(fd, base, arrived.size)?;
+    let too_large = |_| contradiction("it is larger than this process's addresses");
+    let base = usize::try_from(base).map_err(too_large)?;
+    Ok((Behind { memfd, base }, usize::try_from(arrived.size).map_err(too_large)?))
+}
+
+fn offer(kind: Kind, object: u64, range: (usize, usize), size: usize, behind: &Behind) -> Offer {
+    let (fd, base, exposes) = behind.payload();
+    Offer {
+        kind,
+        backend: Backend::Cpu as u16,
+        device: host().uuid,
+        object,
+        offset: range.0 as u64,
+        length: range.1 as u64,
+        size: size as u64,
+        payload: Payload::Fd { fd, base, exposes },
+        access: Access::SameUser,
+    }
+}
+
+impl SharesMemory for Cpu {
+    fn shares_memory(_context: &Context) -> bool {
+        true
+    }
+    fn locate(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Located<Offer>> {
+        let Some(found) = allocation::find(at) else { return Ok(Located::Nobodys) };
+        match found.usm() {
+            _ if found.is_opened() => return Ok(Located::Opened),
+            _ if found.is_freed() => return Ok(Located::Freed),
+            _ if !found.is_of(context.as_handle().addr()) => return Ok(Located::OtherContext),
+            Usm::Host => return Ok(Located::Host),
+            Usm::Shared => return Ok(Located::Shared),
+            Usm::Device => {}
+        }
+        let no_descriptor = "this device memory has no descriptor to share it by";
+        let behind =
+            found.expose().ok_or_else(|| Error::new(ErrorCode::InvalidValue, no_descriptor))?;
+        let length = found.bytes_from(at);
+        let range = (found.bytes() - length, length);
+        Ok(Located::Device(offer(Kind::Memory, found.object(), range, found.bytes(), &behind)))
+    }
+    fn is_allocated(object: u64) -> bool {
+        allocation::is_live(object)
+    }
+    fn open_memory(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        ticket: &[u8; ENVELOPE_LEN],
+    ) -> Result<UsmPtr> {
+        context.check(device)?;
+        let import = |arrived| map(arrived, ptr::from_ref(&*device).addr());
+        let (open, base, bytes, offset) = match MEMORY.open(ticket, Some(host().uuid), import)? {
+            Opened::Local { object, offset, .. } => {
+                let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
+                let hold = Hold::of(object).ok_or_else(freed)?;
+                let (base, bytes) = (hold.allocation().base(), hold.allocation().bytes());
+                (Open::Local(hold), base, bytes, offset)
+            }
+            Opened::Remote(remote) => {
+                let (base, bytes) = (remote.allocation().base(), remote.allocation().bytes());
+                let offset = remote.offset();
+                (Open::Remote(remote), base, bytes, offset)
+            }
+        };
+        let inside = usize::try_from(offset).ok().filter(|&offset| offset < bytes);
+        let at =
+            base.offset(inside.ok_or_else(|| contradiction("the range leaves its object"))?)?;
+        OPENS.add(at, open);
+        Ok(at)
+    }
+    fn close_memory(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<()> {
+        let before = all_queues_ticket(context.as_handle().addr());
+        limbo::after(vec![before], Spent::Open(OPENS.take(at)?));
+        Ok(())
+    }
+}
+
+/// Maps the pages that have the object. All that is said to be accessible is the object itself.
+fn map(arrived: Arrived, device: usize) -> Result<OpenedMemory> {
+    limbo::sweep();
+    let (behind, bytes) = received(arrived)?;
+    let within = behind.base % page();
+    let mapping = Mapping::opened(&behind.memfd, behind.base - within, within + bytes)?;
+    OpenedMemory::new(mapping, within, bytes, device)
+}
+
+impl SharesPhysicalMemory for Cpu {
+    fn shares_physical_memory(_context: &Context) -> bool {
+        true
+    }
+    fn is_shareable(memory: &PhysicalMem) -> bool {
+        memory.is_shareable()
+    }
+    fn is_opened(memory: &PhysicalMem) -> bool {
+        memory.is_opened()
+    }
+    fn offer_physical_memory(memory: Borrowed<'_, PhysicalMem>) -> Result<Offer> {
+        let no_descriptor = "this physical memory has no descriptor to share it by";
+        let behind =
+            memory.expose().ok_or_else(|| Error::new(ErrorCode::InvalidValue, no_descriptor))?;
+        let bytes = memory.bytes();
+        Ok(offer(Kind::PhysicalMemory, memory.object(), (0, bytes), bytes, &behind))
+    }
+    fn open_physical_memory(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        ticket: &[u8; ENVELOPE_LEN],
+    ) -> Result<Owned<PhysicalMem>, Refusal> {
+        context.check(device)?;
+        let import = |arrived| -> Result<OpenedPhysical, Refusal> {
+            let (behind, bytes) = received(arrived)?;
+            match behind.base.is_multiple_of(page()) && bytes.is_multiple_of(page()) {
+                true => Ok(OpenedPhysical(behind)),
+                false => Err(contradiction("physical memory consists of whole pages").into()),
+            }
+        };
+        let opened = match PHYSICAL_MEMORY.open(ticket, Some(host().uuid), import)? {
+            Opened::Local { object, .. } => PhysicalMem::again(context, device, object)?,
+            Opened::Remote(remote) => {
+                let bytes = usize::try_from(remote.size());
+                let bytes = bytes.map_err(|_| contradiction("it is larger than addresses"))?;
+                PhysicalMem::opened(context, device, remote, bytes)?
+            }
+        };
+        Ok(Owned::new(opened))
+    }
+}
