@@ -74,11 +74,8 @@ impl Error {
 
 /// An adapter's sentence without the code and status in parentheses that may end it: `kind` has the code.
 fn without_code(said: &str, code: Code) -> &str {
-    let name = format!("{code:?}").replace("UR_RESULT_ERROR_", "").replace('_', "").to_lowercase();
-    let is_code = |text: &str| {
-        let first = text.split(',').next().unwrap_or(text);
-        !first.is_empty() && first.to_lowercase() == name
-    };
+    let name = format!("{code:?}");
+    let is_code = |text: &str| text.split(',').next() == Some(&name);
     if is_code(said) {
         return "";
     }
@@ -110,6 +107,8 @@ mod tests {
         let error = Error::runtime("urX", code, "the ticket was withdrawn", 0);
         assert_eq!(error.to_string(), "the ticket was withdrawn");
         assert_eq!(error.code(), Some(code));
+        let error = Error::runtime("urX", code, &format!("no ({code:?}, driver status 5)"), 5);
+        assert_eq!((error.to_string().as_str(), error.native()), ("no", 5));
         let error = Error::runtime("urX", code, "open (the door) first", 0);
         assert_eq!(error.to_string(), "open (the door) first");
     }

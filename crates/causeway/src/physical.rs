@@ -112,8 +112,8 @@ impl fmt::Debug for PhysicalMemory {
 /// let queue = Queue::new(&context)?;
 /// let memory = PhysicalMemory::new(&context, 4096)?;
 /// let (writer, reader) = (memory.map(Rights::ReadWrite)?, memory.map(Rights::Read)?);
-/// writer.buffer()?.slice(..4)?.copy_from_slice(&queue, b"same")?;
-/// assert_eq!(reader.buffer()?.slice(..4)?.to_vec(&queue)?, b"same");
+/// writer.buffer::<u8>()?.slice(..4)?.copy_from_slice(&queue, b"same")?;
+/// assert_eq!(reader.buffer::<u8>()?.slice(..4)?.to_vec(&queue)?, b"same");
 ///
 /// let error = reader.buffer()?.fill(&queue, 0_u8).unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::ReadOnly);

@@ -95,7 +95,7 @@ impl Queue {
             return Ok(());
         }
         let events: Vec<_> = events.iter().map(|event| event.raw()).collect();
-        self.inner.commands.barrier(&events).map(drop)
+        self.inner.commands.wait_for(&events)
     }
     /// Signals a reusable event when everything before this is done. From now on the event stands for that.
     ///
@@ -109,7 +109,7 @@ impl Queue {
     /// # Errors
     /// What the adapter said.
     pub fn marker(&self) -> Result<Event> {
-        Ok(self.event(self.inner.commands.barrier(&[])?))
+        Ok(self.event(self.inner.commands.barrier()?))
     }
     /// Runs `task` on a thread of the runtime's when everything before it is done; what comes after waits for its
     /// end. It must not use this crate, and a panic in it ends the process: nobody could be told.
@@ -137,11 +137,17 @@ impl Queue {
     /// Waits until everything submitted so far is done.
     ///
     /// # Errors
-    /// What a command failed with; [`ErrorKind::TimedOut`] after `timeout`.
+    /// What a command failed with, if one did since the last time; [`ErrorKind::TimedOut`] after `timeout`.
     pub fn finish_timeout(&self, timeout: Duration) -> Result<()> {
-        wait::done(&*self.inner.commands.barrier(&[])?, timeout)?;
-        self.inner.commands.sweep();
-        Ok(())
+        let end = self.inner.commands.barrier()?;
+        let waited = wait::done(&end, timeout);
+        if matches!(&waited, Err(error) if error.kind() == ErrorKind::TimedOut) {
+            return waited;
+        }
+        match self.inner.commands.sweep() {
+            Some(failed) => failed.settle(),
+            None => waited,
+        }
     }
     /// Copies values to a buffer after everything submitted so far, and returns when that is done.
     pub(crate) fn write_now<T: Plain>(&self, from: &[T], to: &Buffer<T>) -> Result<()> {

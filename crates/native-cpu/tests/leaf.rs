@@ -21,7 +21,12 @@ fn said(program: &str, arguments: &[&str], object: &Path) -> String {
 type Getter<T> = unsafe extern "C" fn(ur_api_version_t, *mut T) -> ur_result_t;
 
 /// Asks a getter as a loader does: wrongly twice, then rightly. `slots` says which slots are filled.
-fn ask<T: Copy>(library: &libloading::Library, table: &str, empty: T, slots: impl Fn(&T) -> String) {
+fn ask<T: Copy>(
+    library: &libloading::Library,
+    table: &str,
+    empty: T,
+    slots: impl Fn(&T) -> String,
+) {
     let name = format!("urGet{table}ProcAddrTable\0");
     unsafe {
         let get = library.get::<Getter<T>>(name.as_bytes()).unwrap();
@@ -96,7 +101,10 @@ fn the_shared_object_exports_its_getters_and_nothing_else_and_every_one_fills_it
     assert!(dynamic.contains("NODELETE"), "{dynamic}");
     for needed in dynamic.lines().filter(|l| l.contains("(NEEDED)")) {
         let known = ["libc.so", "libm.so", "libgcc_s.so", "libdl.so", "libpthread.so", "ld-linux"];
-        assert!(known.iter().any(|k| needed.contains(k)), "needs more than the C library: {needed}");
+        assert!(
+            known.iter().any(|k| needed.contains(k)),
+            "needs more than the C library: {needed}"
+        );
     }
     let headers = dist.0.join("include/unified-runtime");
     assert!(["ur_api.h", "ur_ddi.h", "ur_print.h"].iter().all(|h| headers.join(h).is_file()));

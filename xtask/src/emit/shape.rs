@@ -118,7 +118,7 @@ fn consumed(spec: &Spec, entry: &Entry) -> Vec<String> {
     let mut names = Vec::new();
     for p in &entry.params {
         match &p.role {
-            Role::Answer { size, .. } if p.direction == Direction::Out => {
+            Role::Answer { size, .. } if p.direction != Direction::In => {
                 names.push(size.clone());
                 names.extend(size_ret(entry, p).map(|p| p.name.clone()));
             }
@@ -143,14 +143,20 @@ fn one(spec: &Spec, entry: &Entry, p: &Param) -> Shape {
         return Shape::BarrierEvent;
     }
     if let Role::Answer { size, .. } = &p.role
-        && p.direction == Direction::Out
+        && p.direction != Direction::In
         && let Some(ret) = size_ret(entry, p)
     {
         return Shape::Answer { size: size.clone(), size_ret: ret.name.clone() };
     }
     match (&p.ty, p.direction) {
         (Type::Name(n), _) => named(spec, entry, p, n),
-        (Type::Pointer { .. }, Direction::InOut) => Shape::Raw,
+        (Type::Pointer { to, .. }, Direction::InOut) => match &**to {
+            // Said to be an input too, but what it holds before the call means nothing.
+            Type::Name(n) if spec.is_handle(n) && counted(entry, p).is_none() => {
+                Shape::OutHandle { kind: n.clone() }
+            }
+            _ => Shape::Raw,
+        },
         (Type::Pointer { to, .. }, Direction::Out) => out(spec, entry, p, to),
         (Type::Pointer { to, .. }, Direction::In) => input(spec, entry, p, to),
         (Type::Array { .. }, _) => Shape::Plain,

@@ -201,12 +201,19 @@ impl Queue {
         let code = unsafe { copy(self.raw(), true, to, from, bytes, NONE.0, NONE.1, no_event) };
         self.handle.api.check(ENTRY, code)
     }
-    /// A command that is done when all earlier ones are, and before which no later one starts. With events: when
-    /// those are done.
-    pub(crate) fn barrier(&self, events: &[&Event]) -> Result<Arc<Event>> {
+    /// A command that is done when all earlier ones are.
+    pub(crate) fn barrier(&self) -> Result<Arc<Event>> {
         const ENTRY: &str = "urEnqueueEventsWaitWithBarrier";
         let barrier = slot(self.handle.api.table.enqueue.events_wait_with_barrier, ENTRY)?;
-        self.wait(ENTRY, barrier, events)
+        self.wait(ENTRY, barrier, &[])
+    }
+    /// Has no later command start before `events` are done.
+    pub(crate) fn wait_for(&self, events: &[&Event]) -> Result<()> {
+        const ENTRY: &str = "urEnqueueEventsWaitWithBarrier";
+        let barrier = slot(self.handle.api.table.enqueue.events_wait_with_barrier, ENTRY)?;
+        let event = self.wait(ENTRY, barrier, events)?;
+        self.flights.add(Flight { event, needs: Box::new(()) });
+        Ok(())
     }
     /// A command that is done when `events` are, and holds up nothing else.
     pub(crate) fn marker(&self, events: &[&Event]) -> Result<Arc<Event>> {
@@ -262,9 +269,9 @@ impl Queue {
         // SAFETY: a live queue.
         self.handle.api.check(ENTRY, unsafe { flush(self.raw()) })
     }
-    /// Lets go of what finished commands needed.
-    pub(crate) fn sweep(&self) {
-        self.flights.sweep();
+    /// Lets go of what finished commands needed; one that failed, once.
+    pub(crate) fn sweep(&self) -> Option<Arc<Event>> {
+        self.flights.sweep()
     }
 }
 impl Drop for Queue {

@@ -80,6 +80,7 @@ fn a_shared_slice_opens_as_that_slice() {
     let export = buffer.slice(10..20).unwrap().share().unwrap();
     peer.must(&format!("open {}", export.ticket()));
     assert_eq!(peer.must("sum"), (10..20).sum::<u32>().to_string());
+    assert!(peer.ask("reshare").is_err(), "an opened pointer is not its opener's to share");
     peer.must("fill 0");
     let now = buffer.to_vec(&queue).unwrap();
     assert_eq!(

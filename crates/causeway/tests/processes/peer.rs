@@ -117,6 +117,7 @@ impl Role {
                 self.queue.fill(&self.buffer().slice(half..)?, 3)?;
                 self.queue.signal(self.event())?;
             }
+            "reshare" => drop(self.buffer().share()?),
             "share" => return self.share(argument),
             "owe" => return self.owe(),
             "pay" => drop(self.debt.as_ref().map(|(gate, _)| gate.send(()))),

@@ -117,9 +117,8 @@ pub trait EnqueueExpApi: Objects {
         queue: Borrowed<'_, Self::Queue>,
         blocking: bool,
         event_wait_list: &[Borrowed<'_, Self::Event>],
-        event: *mut ur_event_handle_t,
-    ) -> Result<()> {
-        let _ = (queue, blocking, event_wait_list, event);
+    ) -> Result<Owned<Self::Event>> {
+        let _ = (queue, blocking, event_wait_list);
         Error::unsupported("urEnqueueTimestampRecordingExp")
     }
     /// Queues a finalized command buffer for execution.

@@ -2,11 +2,11 @@
 //! The entries of `Kernel`, as adapters implement them.
 use super::Objects;
 use crate::error::{Error, Result};
+use crate::info::Answer;
 use crate::memory::UsmPtr;
 use crate::object::Borrowed;
 use crate::object::Owned;
 use std::ffi::CStr;
-use std::ffi::c_void;
 use ur_sys::*;
 
 /// The entries of `Kernel` that are not the same for every adapter.
@@ -32,10 +32,9 @@ pub trait KernelApi: Objects {
     fn kernel_get_info(
         kernel: Borrowed<'_, Self::Kernel>,
         prop_name: ur_kernel_info_t,
-        prop_size: usize,
-        prop_value: *mut c_void,
-    ) -> Result<usize> {
-        let _ = (kernel, prop_name, prop_size, prop_value);
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        let _ = (kernel, prop_name, answer);
         Error::unsupported("urKernelGetInfo")
     }
     /// Answers one work-group query about a kernel on a device.
@@ -46,10 +45,9 @@ pub trait KernelApi: Objects {
         kernel: Borrowed<'_, Self::Kernel>,
         device: Borrowed<'_, Self::Device>,
         prop_name: ur_kernel_group_info_t,
-        prop_size: usize,
-        prop_value: *mut c_void,
-    ) -> Result<usize> {
-        let _ = (kernel, device, prop_name, prop_size, prop_value);
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        let _ = (kernel, device, prop_name, answer);
         Error::unsupported("urKernelGetGroupInfo")
     }
     /// Answers one sub-group query about a kernel on a device.
@@ -60,10 +58,9 @@ pub trait KernelApi: Objects {
         kernel: Borrowed<'_, Self::Kernel>,
         device: Borrowed<'_, Self::Device>,
         prop_name: ur_kernel_sub_group_info_t,
-        prop_size: usize,
-        prop_value: *mut c_void,
-    ) -> Result<usize> {
-        let _ = (kernel, device, prop_name, prop_size, prop_value);
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        let _ = (kernel, device, prop_name, answer);
         Error::unsupported("urKernelGetSubGroupInfo")
     }
     /// Gives the backend's own handle for a kernel.

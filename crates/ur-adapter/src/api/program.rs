@@ -2,11 +2,11 @@
 //! The entries of `Program`, as adapters implement them.
 use super::Objects;
 use crate::error::{Error, Result};
+use crate::info::Answer;
 use crate::memory::UsmPtr;
 use crate::object::Borrowed;
 use crate::object::Owned;
 use std::ffi::CStr;
-use std::ffi::c_void;
 use ur_sys::*;
 
 /// The entries of `Program` that are not the same for every adapter.
@@ -120,10 +120,9 @@ pub trait ProgramApi: Objects {
     fn program_get_info(
         program: Borrowed<'_, Self::Program>,
         prop_name: ur_program_info_t,
-        prop_size: usize,
-        prop_value: *mut c_void,
-    ) -> Result<usize> {
-        let _ = (program, prop_name, prop_size, prop_value);
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        let _ = (program, prop_name, answer);
         Error::unsupported("urProgramGetInfo")
     }
     /// Answers one query about a program's build for a device.
@@ -134,10 +133,9 @@ pub trait ProgramApi: Objects {
         program: Borrowed<'_, Self::Program>,
         device: Borrowed<'_, Self::Device>,
         prop_name: ur_program_build_info_t,
-        prop_size: usize,
-        prop_value: *mut c_void,
-    ) -> Result<usize> {
-        let _ = (program, device, prop_name, prop_size, prop_value);
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        let _ = (program, device, prop_name, answer);
         Error::unsupported("urProgramGetBuildInfo")
     }
     /// Sets the values of a program's specialization constants before building.

@@ -267,7 +267,9 @@ unsafe extern "C" fn enqueue_timestamp_recording_exp<A: Adapter>(
         let event_wait_list = unsafe {
             shim::wait_list::<A::Event>(event_wait_list.cast(), num_events_in_wait_list)
         }?;
-        A::enqueue_timestamp_recording_exp(queue, blocking, event_wait_list, event)?;
+        let event_result = A::enqueue_timestamp_recording_exp(queue, blocking, event_wait_list)?;
+        // SAFETY: forwarded from the C caller's own contract.
+        unsafe { shim::put_handle(event.cast(), event_result) };
         Ok(())
     })
 }

@@ -5,6 +5,7 @@
 use crate::api::Adapter;
 use crate::error::ErrorCode;
 use crate::error::enter;
+use crate::info::Answer;
 use crate::memory::UsmPtr;
 use crate::shim;
 use std::ffi::{c_char, c_void};
@@ -64,9 +65,9 @@ unsafe extern "C" fn kernel_get_info<A: Adapter>(
         if prop_name.name().is_none() {
             return Err(ErrorCode::InvalidEnumeration.into());
         }
-        let prop_size_ret_result = A::kernel_get_info(kernel, prop_name, prop_size, prop_value)?;
         // SAFETY: forwarded from the C caller's own contract.
-        unsafe { shim::put(prop_size_ret, prop_size_ret_result) };
+        let mut answer = unsafe { Answer::new(prop_size, prop_value, prop_size_ret) }?;
+        A::kernel_get_info(kernel, prop_name, &mut answer)?;
         Ok(())
     })
 }
@@ -88,10 +89,9 @@ unsafe extern "C" fn kernel_get_group_info<A: Adapter>(
         if prop_name.name().is_none() {
             return Err(ErrorCode::InvalidEnumeration.into());
         }
-        let prop_size_ret_result =
-            A::kernel_get_group_info(kernel, device, prop_name, prop_size, prop_value)?;
         // SAFETY: forwarded from the C caller's own contract.
-        unsafe { shim::put(prop_size_ret, prop_size_ret_result) };
+        let mut answer = unsafe { Answer::new(prop_size, prop_value, prop_size_ret) }?;
+        A::kernel_get_group_info(kernel, device, prop_name, &mut answer)?;
         Ok(())
     })
 }
@@ -113,10 +113,9 @@ unsafe extern "C" fn kernel_get_sub_group_info<A: Adapter>(
         if prop_name.name().is_none() {
             return Err(ErrorCode::InvalidEnumeration.into());
         }
-        let prop_size_ret_result =
-            A::kernel_get_sub_group_info(kernel, device, prop_name, prop_size, prop_value)?;
         // SAFETY: forwarded from the C caller's own contract.
-        unsafe { shim::put(prop_size_ret, prop_size_ret_result) };
+        let mut answer = unsafe { Answer::new(prop_size, prop_value, prop_size_ret) }?;
+        A::kernel_get_sub_group_info(kernel, device, prop_name, &mut answer)?;
         Ok(())
     })
 }

@@ -192,7 +192,9 @@ fn memory(name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>>
         | I::IPC_EVENT_SUPPORT_EXP
         | I::REUSABLE_EVENTS_SUPPORT_EXP
         | I::PER_EVENT_PROFILING_SUPPORT_EXP => answer.bool(true),
-        I::ATOMIC_64 | I::ENQUEUE_HOST_TASK_SUPPORT_EXP => answer.bool(true),
+        I::ATOMIC_64
+        | I::ENQUEUE_HOST_TASK_SUPPORT_EXP
+        | I::TIMESTAMP_RECORDING_SUPPORT_EXP => answer.bool(true),
         _ => return None,
     })
 }
@@ -257,7 +259,6 @@ fn optional(name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()
         | I::BINDLESS_SAMPLED_IMAGE_FETCH_2D_USM_SUPPORT_EXP
         | I::BINDLESS_SAMPLED_IMAGE_FETCH_2D_SUPPORT_EXP
         | I::BINDLESS_SAMPLED_IMAGE_FETCH_3D_SUPPORT_EXP
-        | I::TIMESTAMP_RECORDING_SUPPORT_EXP
         | I::IMAGE_ARRAY_SUPPORT_EXP
         | I::BINDLESS_UNIQUE_ADDRESSING_PER_DIM_SUPPORT_EXP
         | I::BINDLESS_SAMPLE_1D_USM_SUPPORT_EXP

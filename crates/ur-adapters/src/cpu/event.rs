@@ -5,7 +5,7 @@ use super::{
     allocation::next_object,
     engine::{
         self, Completion, Dependencies, Dependency, Profile, Reusable, Signal, Status, Submission,
-        Times, Work, failed, per_process::PerProcess,
+        Times, Work, failed,
     },
     host::host,
 };
@@ -22,6 +22,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     info::Answer,
     object::{Backend, Borrowed, Owned},
+    per_process::PerProcess,
     share::{EventFacts, SharesEvents},
 };
 use ur_ipc::{

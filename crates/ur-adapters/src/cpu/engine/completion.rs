@@ -82,11 +82,14 @@ pub(crate) enum Profile {
     Instant,
 }
 
-/// What is to be told to others, and has not been.
+/// Somebody else's code, told what status was reached.
+type Call = Box<dyn FnOnce(Status) + Send>;
+
+/// What is to be told to others, and has not been; each call from a status on.
 #[derive(Default)]
 struct Followers {
     jobs: Vec<Arc<Job>>,
-    calls: Vec<(Status, Box<dyn FnOnce(Status) + Send>)>,
+    calls: Vec<(Status, Call)>,
 }
 
 /// One command's state. Shared by its queue, its event and whatever depends on it.

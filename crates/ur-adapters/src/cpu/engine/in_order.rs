@@ -6,7 +6,7 @@ use super::{
     command::{Dependencies, Dependency, Owed, Signal, Submission, Work},
     completion::{Completion, Failure, Profile},
     counters::Counters,
-    passage::{Passage, Passed, passage},
+    passage::{Passage, passage},
     spin,
     sync::{Condvar, Mutex, MutexGuard, PoisonError, locked},
     thread,
@@ -59,9 +59,6 @@ impl InOrder {
     pub(super) fn new(context: usize, profiling: bool) -> Self {
         let (lane, arrival) = Default::default();
         Self { shared: Arc::new(Shared { passage: passage(context), lane, arrival }), profiling }
-    }
-    pub(super) fn passed(&self) -> Passed {
-        Passed::of(&self.shared.passage)
     }
     pub(super) fn is_idle(&self) -> bool {
         self.shared.passage.is_idle()

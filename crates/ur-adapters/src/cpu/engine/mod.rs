@@ -9,7 +9,6 @@ mod gate;
 mod in_order;
 mod out_of_order;
 mod passage;
-pub(crate) mod per_process;
 mod remote;
 mod spin;
 mod sync;
@@ -22,7 +21,7 @@ mod tests;
 pub(crate) use command::{
     Dependencies, Dependency, Order, Pattern, Signal, Submission, Work, failed,
 };
-pub(crate) use completion::{Completion, Failure, Profile, Reusable, Status, Times};
+pub(crate) use completion::{Completion, Profile, Reusable, Status, Times};
 pub(crate) use passage::{Passed, all_queues_ticket};
 
 use in_order::InOrder;
@@ -108,13 +107,6 @@ impl Queue {
         match &self.discipline {
             Discipline::InOrder(queue) => queue.is_idle(),
             Discipline::OutOfOrder(queue) => queue.is_idle(),
-        }
-    }
-    /// All commands submitted so far.
-    pub(crate) fn ticket(&self) -> Passed {
-        match &self.discipline {
-            Discipline::InOrder(queue) => queue.passed(),
-            Discipline::OutOfOrder(queue) => queue.passed(),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{
     completion::{Completion, Failure, Profile},
     counters::Counters,
     in_order::{completion_for, publish},
-    passage::{Passage, Passed, passage},
+    passage::{Passage, passage},
     remote::{self, Promise},
     sync::{Mutex, MutexGuard, locked},
     workers,
@@ -64,9 +64,6 @@ impl OutOfOrder {
     pub(super) fn new(context: usize, profiling: bool) -> Self {
         let field = Mutex::new(Field { first: 1, ..Field::default() });
         Self { shared: Arc::new(Shared { passage: passage(context), field }), profiling }
-    }
-    pub(super) fn passed(&self) -> Passed {
-        Passed::of(&self.shared.passage)
     }
     pub(super) fn is_idle(&self) -> bool {
         self.shared.passage.is_idle()

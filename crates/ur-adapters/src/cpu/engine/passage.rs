@@ -2,7 +2,6 @@
 //! which all have ended. What `finish` and the reuse of freed memory wait for.
 use super::{
     gate::Gate,
-    per_process::PerProcess,
     spin,
     sync::{Mutex, locked},
 };
@@ -10,6 +9,7 @@ use std::sync::{
     Arc, Weak,
     atomic::{AtomicU64, Ordering::*},
 };
+use ur_adapter::per_process::PerProcess;
 
 /// Two numbers of one queue: the last command submitted, and the last before and with which all
 /// have ended.
@@ -52,15 +52,10 @@ impl Passage {
     }
 }
 
-/// "All commands submitted so far" of one queue or several, held on to. Keeps no queue alive.
+/// "All commands submitted so far" to some queues, held on to. Keeps no queue alive.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Passed(Vec<(Arc<Passage>, u64)>);
 impl Passed {
-    pub(super) fn of(passage: &Arc<Passage>) -> Self {
-        let mut one = Self::default();
-        one.add(passage);
-        one
-    }
     fn add(&mut self, passage: &Arc<Passage>) {
         let number = passage.submitted();
         if passage.ended() < number {

@@ -4,7 +4,6 @@ use super::{
     command::ended,
     completion::Failure,
     out_of_order::Job,
-    per_process::PerProcess,
     sync::{Mutex, locked},
     thread,
 };
@@ -12,7 +11,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use ur_adapter::error::Result;
+use ur_adapter::{error::Result, per_process::PerProcess};
 use ur_ipc::arena::{Any, Debt, LocalWake, wait_any};
 
 /// How long the thread stays without anything to watch.

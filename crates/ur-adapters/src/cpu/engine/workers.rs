@@ -3,7 +3,6 @@
 //! for one another here: what they depend on has ended before the pool has them.
 use super::{
     out_of_order::Job,
-    per_process::PerProcess,
     spin,
     sync::{Condvar, Mutex, PoisonError, locked},
     thread,
@@ -16,6 +15,7 @@ use std::{
     },
     time::Duration,
 };
+use ur_adapter::per_process::PerProcess;
 
 /// How long a thread stays without anything to do.
 const IDLE: Duration = Duration::from_secs(2);

@@ -10,6 +10,7 @@ mod sync {
         lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+#[expect(clippy::duplicate_mod, reason = "once over the standard library, once over loom")]
 #[path = "../gate.rs"]
 mod gate;
 

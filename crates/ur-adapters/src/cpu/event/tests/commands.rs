@@ -92,7 +92,7 @@ fn rectangles_are_copied_and_filled_row_by_row() {
             assert_eq!(to[row * 20 + 10..][..4], filled);
             assert_eq!(to[row * 20 + 5..][..5], [0; 5]);
         }
-        let mut try_copy = |to_pitch, from_pitch, width, height| unsafe {
+        let try_copy = |to_pitch, from_pitch, width, height| unsafe {
             let (dst, src) = (to.as_ptr().cast_mut().cast(), from.as_ptr().cast());
             copy(queue, false, dst, to_pitch, src, from_pitch, width, height, 0, null(), null_mut())
         };
