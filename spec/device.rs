@@ -167,7 +167,7 @@ enum DeviceInfo {
     #[optional]
     MemoryBusWidth(u32) = 107,
     #[c = "UR_DEVICE_INFO_MAX_WORK_GROUPS_3D"]
-    MaxWorkGroups3d([usize]) = 108,
+    MaxWorkGroups3d([usize; 3]) = 108,
     AsyncBarrier(Bool) = 109,
     MemChannelSupport(Bool) = 110,
     HostPipeReadWriteSupport(Bool) = 111,

@@ -142,6 +142,7 @@ struct ExpImageCopyRegion {
 
 #[table(BindlessImagesExp, "BindlessImagesExp")]
 extern "C" {
+    /// Ends the use of an unsampled image handle.
     #[errors(InvalidContext, InvalidValue)]
     fn urBindlessImagesUnsampledImageHandleDestroyExp(
         context: Context,
@@ -149,6 +150,7 @@ extern "C" {
         #[released] image: ExpImageNativeHandle,
     );
 
+    /// Ends the use of a sampled image handle.
     #[errors(InvalidContext, InvalidValue)]
     fn urBindlessImagesSampledImageHandleDestroyExp(
         context: Context,
@@ -238,6 +240,7 @@ extern "C" {
         #[out] #[optional] prop_size_ret: *mut usize,
     );
 
+    /// Tells whether a device can hold such an image in this kind of memory.
     #[errors(InvalidDevice, InvalidContext)]
     fn urBindlessImagesGetImageMemoryHandleTypeSupportExp(
         context: Context,
@@ -248,6 +251,7 @@ extern "C" {
         #[out] supported_ret: *mut Bool,
     );
 
+    /// Tells whether such an image can get an unsampled handle.
     #[errors(InvalidDevice, InvalidContext)]
     fn urBindlessImagesGetImageUnsampledHandleSupportExp(
         context: Context,
@@ -258,6 +262,7 @@ extern "C" {
         #[out] supported_ret: *mut Bool,
     );
 
+    /// Tells whether such an image can get a sampled handle.
     #[errors(InvalidDevice, InvalidContext)]
     fn urBindlessImagesGetImageSampledHandleSupportExp(
         context: Context,
@@ -336,6 +341,7 @@ extern "C" {
         #[released] mem: *mut c_void,
     );
 
+    /// Tells whether a device can import external memory of this handle type.
     #[errors(InvalidDevice, InvalidContext)]
     fn urBindlessImagesSupportsImportingHandleTypeExp(
         device: Device,

@@ -150,6 +150,7 @@ extern "C" {
         #[out] #[optional] command: *mut ExpCommandBufferCommand,
     );
 
+    /// Records a kernel launch together with its arguments in a command buffer.
     #[error(InvalidNullPointer, args == null && num_args > 0)]
     #[error(InvalidEnumeration, null != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type)]
     #[error(InvalidValue, kernel_alternatives == null && num_kernel_alternatives > 0)]

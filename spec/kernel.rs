@@ -66,7 +66,7 @@ enum KernelCacheConfig {
 #[query(None)]
 enum KernelExecInfo {
     UsmIndirectAccess(Bool) = 0,
-    UsmPtrs = 1,
+    UsmPtrs([*mut c_void]) = 1,
     CacheConfig(KernelCacheConfig) = 2,
 }
 

@@ -43,7 +43,7 @@ enum ProgramInfo {
     Devices([Device]) = 3,
     Il([c_char]) = 4,
     BinarySizes([usize]) = 5,
-    Binaries = 6,
+    Binaries([*mut u8]) = 6,
     #[optional]
     NumKernels(usize) = 7,
     #[optional]

@@ -35,7 +35,7 @@ enum UsmType {
 #[query(Context)]
 enum UsmAllocInfo {
     Type(UsmType) = 0,
-    BasePtr = 1,
+    BasePtr(*mut c_void) = 1,
     Size(usize) = 2,
     Device(Device) = 3,
     #[optional]

@@ -25,7 +25,6 @@ const BYTES: usize = 4096;
 const LINE: usize = 8;
 
 /// One side of a bare ping-pong.
-#[derive(Debug)]
 pub struct Bare {
     fd: OwnedFd,
     words: SharedWords,

@@ -782,7 +782,7 @@ typedef enum ur_device_info_t {
     UR_DEVICE_INFO_MAX_COMPUTE_QUEUE_INDICES = 105, /* uint32_t */
     UR_DEVICE_INFO_KERNEL_SET_SPECIALIZATION_CONSTANTS = 106, /* ur_bool_t */
     UR_DEVICE_INFO_MEMORY_BUS_WIDTH = 107, /* uint32_t, not always answered */
-    UR_DEVICE_INFO_MAX_WORK_GROUPS_3D = 108, /* size_t[] */
+    UR_DEVICE_INFO_MAX_WORK_GROUPS_3D = 108, /* size_t [3] */
     UR_DEVICE_INFO_ASYNC_BARRIER = 109, /* ur_bool_t */
     UR_DEVICE_INFO_MEM_CHANNEL_SUPPORT = 110, /* ur_bool_t */
     UR_DEVICE_INFO_HOST_PIPE_READ_WRITE_SUPPORT = 111, /* ur_bool_t */
@@ -1331,7 +1331,7 @@ typedef enum ur_kernel_cache_config_t {
 /** Lists the execution settings a kernel can take. */
 typedef enum ur_kernel_exec_info_t {
     UR_KERNEL_EXEC_INFO_USM_INDIRECT_ACCESS = 0, /* ur_bool_t */
-    UR_KERNEL_EXEC_INFO_USM_PTRS = 1,
+    UR_KERNEL_EXEC_INFO_USM_PTRS = 1, /* void *[] */
     UR_KERNEL_EXEC_INFO_CACHE_CONFIG = 2, /* ur_kernel_cache_config_t */
     UR_KERNEL_EXEC_INFO_FORCE_UINT32 = 0x7fffffff
 } ur_kernel_exec_info_t;
@@ -1493,7 +1493,7 @@ typedef enum ur_program_info_t {
     UR_PROGRAM_INFO_DEVICES = 3, /* ur_device_handle_t[] */
     UR_PROGRAM_INFO_IL = 4, /* char[] */
     UR_PROGRAM_INFO_BINARY_SIZES = 5, /* size_t[] */
-    UR_PROGRAM_INFO_BINARIES = 6,
+    UR_PROGRAM_INFO_BINARIES = 6, /* uint8_t *[] */
     UR_PROGRAM_INFO_NUM_KERNELS = 7, /* size_t, not always answered */
     UR_PROGRAM_INFO_KERNEL_NAMES = 8, /* char[], not always answered */
     UR_PROGRAM_INFO_FORCE_UINT32 = 0x7fffffff
@@ -1628,7 +1628,7 @@ typedef enum ur_usm_type_t {
 /** Lists what can be asked of a USM allocation. */
 typedef enum ur_usm_alloc_info_t {
     UR_USM_ALLOC_INFO_TYPE = 0, /* ur_usm_type_t */
-    UR_USM_ALLOC_INFO_BASE_PTR = 1,
+    UR_USM_ALLOC_INFO_BASE_PTR = 1, /* void * */
     UR_USM_ALLOC_INFO_SIZE = 2, /* size_t */
     UR_USM_ALLOC_INFO_DEVICE = 3, /* ur_device_handle_t */
     UR_USM_ALLOC_INFO_POOL = 4, /* ur_usm_pool_handle_t, not always answered */
@@ -4020,13 +4020,15 @@ UR_APIEXPORT ur_result_t UR_APICALL urUSMReleaseExp(
     ur_context_handle_t hContext,
     void *pMem);
 
-/** Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
+/** Ends the use of an unsampled image handle.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesUnsampledImageHandleDestroyExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
     ur_exp_image_native_handle_t hImage);
 
-/** Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
+/** Ends the use of a sampled image handle.
+ *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_INVALID_VALUE. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesSampledImageHandleDestroyExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
@@ -4108,7 +4110,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesImageGetInfoExp(
     /* out, optional */ void *pPropValue,
     /* out, optional */ size_t *pPropSizeRet);
 
-/** Errors: UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
+/** Tells whether a device can hold such an image in this kind of memory.
+ *  Errors: UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesGetImageMemoryHandleTypeSupportExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
@@ -4117,7 +4120,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesGetImageMemoryHandleTypeSupp
     ur_exp_image_mem_type_t imageMemHandleType,
     /* out */ ur_bool_t *pSupportedRet);
 
-/** Errors: UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
+/** Tells whether such an image can get an unsampled handle.
+ *  Errors: UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesGetImageUnsampledHandleSupportExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
@@ -4126,7 +4130,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesGetImageUnsampledHandleSuppo
     ur_exp_image_mem_type_t imageMemHandleType,
     /* out */ ur_bool_t *pSupportedRet);
 
-/** Errors: UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
+/** Tells whether such an image can get a sampled handle.
+ *  Errors: UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesGetImageSampledHandleSupportExp(
     ur_context_handle_t hContext,
     ur_device_handle_t hDevice,
@@ -4196,7 +4201,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesFreeMappedLinearMemoryExp(
     ur_device_handle_t hDevice,
     void *pMem);
 
-/** Errors: UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
+/** Tells whether a device can import external memory of this handle type.
+ *  Errors: UR_RESULT_ERROR_INVALID_DEVICE, UR_RESULT_ERROR_INVALID_CONTEXT. */
 UR_APIEXPORT ur_result_t UR_APICALL urBindlessImagesSupportsImportingHandleTypeExp(
     ur_device_handle_t hDevice,
     ur_exp_external_mem_type_t memHandleType,
@@ -4292,7 +4298,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendKernelLaunchExp(
     /* out, optional */ ur_event_handle_t *phEvent,
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
-/** UR_RESULT_ERROR_INVALID_NULL_POINTER: `args == NULL && num_args > 0`.
+/** Records a kernel launch together with its arguments in a command buffer.
+ *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `args == NULL && num_args > 0`.
  *  UR_RESULT_ERROR_INVALID_ENUMERATION: `NULL != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type`.
  *  UR_RESULT_ERROR_INVALID_VALUE: `kernel_alternatives == NULL && num_kernel_alternatives > 0`.
  *  UR_RESULT_ERROR_INVALID_VALUE: `kernel_alternatives != NULL && num_kernel_alternatives == 0`.

@@ -20,7 +20,7 @@ pub fn run(out: Option<PathBuf>, optimised: bool) -> Result<()> {
     fs::create_dir_all(out.join("include/unified-runtime")).map_err(made)?;
     let spec = parse::spec(&root().join("spec"))?;
     let object = out.join(SONAME);
-    link(&spec, &archive(optimised)?, &object)?;
+    link(&spec, &archive(optimised)?, &object, optimised)?;
     let development = out.join(SONAME.trim_end_matches(".0"));
     if development.symlink_metadata().is_ok() {
         fs::remove_file(&development).map_err(made)?;
@@ -61,7 +61,7 @@ fn archive(optimised: bool) -> Result<PathBuf> {
     Ok(target().join(folder).join("libnative_cpu.a"))
 }
 
-fn link(spec: &Spec, archive: &Path, object: &Path) -> Result<()> {
+fn link(spec: &Spec, archive: &Path, object: &Path, strip: bool) -> Result<()> {
     let getters: Vec<_> = spec.tables.iter().map(|t| names::getter(&t.member)).collect();
     let script = object.with_extension("map");
     let text = format!("{SYMBOLS} {{ global: {}; local: *; }};\n", getters.join("; "));
@@ -71,7 +71,10 @@ fn link(spec: &Spec, archive: &Path, object: &Path) -> Result<()> {
     let mut cc = Command::new("cc");
     cc.arg("-shared").arg("-o").arg(&fresh).arg(format!("-Wl,-soname,{SONAME}"));
     cc.arg(format!("-Wl,--version-script={}", script.display()));
-    cc.args(["-Wl,--gc-sections", "-Wl,--strip-all", "-Wl,--build-id=sha1"]);
+    cc.args(["-Wl,--gc-sections", "-Wl,--build-id=sha1"]);
+    if strip {
+        cc.arg("-Wl,--strip-all");
+    }
     // Threads of ours may outlive a dlclose.
     cc.args(["-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-z,relro", "-Wl,-z,now"]);
     cc.args(getters.iter().map(|g| format!("-Wl,-u,{g}"))).arg(archive);

@@ -254,6 +254,17 @@ fn the_demo_verifies_every_byte_and_every_hop() {
 }
 
 #[test]
+fn the_demo_fails_if_its_second_process_dies() {
+    let mut demo = causeway(&["demo", "--mib", "512"]).spawn().unwrap();
+    let mut heading = String::new();
+    let mut from = BufReader::new(demo.stdout.take().unwrap());
+    from.read_line(&mut heading).unwrap();
+    let second = heading.trim().rsplit(' ').next().unwrap().parse().unwrap();
+    kill_process(Pid::from_raw(second).unwrap(), Signal::KILL).unwrap();
+    assert_says(&finish(demo), "the second process ended too early (signal: 9");
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_failure() {
     let mut child = causeway(&["devices", "--json"]).spawn().unwrap();
     drop(child.stdout.take());

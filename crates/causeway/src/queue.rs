@@ -145,7 +145,7 @@ impl Queue {
             return waited;
         }
         match self.inner.commands.sweep() {
-            Some(failed) => failed.settle(),
+            Some(failed) => wait::done(&failed, timeout).and(waited),
             None => waited,
         }
     }

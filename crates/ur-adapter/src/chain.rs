@@ -93,8 +93,11 @@ mod tests {
     #[test]
     fn a_chain_that_bites_its_tail_is_an_error() {
         let mut link = pool(ptr::null());
-        link.pNext = (&raw const link).cast();
-        let error = extension::<ur_usm_pool_limits_desc_t>(&link).unwrap_err();
+        let at = &raw mut link;
+        // SAFETY: it lives on the stack of this test.
+        unsafe { (*at).pNext = at.cast() };
+        // SAFETY: likewise.
+        let error = extension::<ur_usm_pool_limits_desc_t>(unsafe { &*at }).unwrap_err();
         assert_eq!(error.code(), ErrorCode::InvalidValue);
     }
 }

@@ -1,6 +1,8 @@
 //! The eleven `urIPC*` entries, written once. An adapter says what it has ([`SharesMemory`],
 //! [`SharesPhysicalMemory`], [`SharesEvents`]); who may have it, how it travels and when it ends is
 //! `ur-ipc`'s; which code C hears is said here.
+mod opens;
+
 use crate::{
     api::Objects,
     error::{Error, ErrorCode, Result},
@@ -8,9 +10,9 @@ use crate::{
     object::{Borrowed, Owned},
     per_process::PerProcess,
 };
+pub use opens::Opens;
 use std::{
     collections::HashMap,
-    fmt,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 use ur_ipc::{ENVELOPE_LEN, Export, Kind, Offer};
@@ -352,55 +354,6 @@ pub fn open_event<A: SharesEvents>(
     A::open_event(context, &ticket(data)?)
 }
 
-/// The opens of an adapter, each under the address that it gave.
-pub struct Opens<T>(PerProcess<Mutex<HashMap<usize, Vec<T>>>>);
-impl<T> Opens<T> {
-    /// None yet.
-    pub const fn new() -> Self {
-        Self(PerProcess::new())
-    }
-    fn all(&self) -> MutexGuard<'_, HashMap<usize, Vec<T>>> {
-        self.0.get().lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    /// One open more that gave `at`.
-    pub fn add(&self, at: UsmPtr, open: T) {
-        self.all().entry(at.addr()).or_default().push(open);
-    }
-    /// Ends one of the opens that gave `at`.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` if there is none.
-    pub fn take(&self, at: UsmPtr) -> Result<T> {
-        let mut all = self.all();
-        let open = all.get_mut(&at.addr()).and_then(Vec::pop);
-        if all.get(&at.addr()).is_some_and(Vec::is_empty) {
-            all.remove(&at.addr());
-        }
-        open.map_or_else(
-            || {
-                refused(format!(
-                    "{at:?} is no address that an open gave, or it was closed as often as opened"
-                ))
-            },
-            Ok,
-        )
-    }
-    /// Whether an open gave `at`.
-    pub fn gave(&self, at: UsmPtr) -> bool {
-        self.all().contains_key(&at.addr())
-    }
-}
-impl<T> Default for Opens<T> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-impl<T> fmt::Debug for Opens<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opens").finish_non_exhaustive()
-    }
-}
-
 /// The eleven entries of an adapter that shares all three kinds: `share_entries!(Cpu);`
 #[macro_export]
 macro_rules! share_entries {
@@ -481,21 +434,6 @@ macro_rules! share_entries {
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_address_is_closed_as_often_as_it_was_opened() {
-        static OPENS: Opens<u32> = Opens::new();
-        let at = UsmPtr::from_addr(0x1000).unwrap();
-        assert_eq!(OPENS.take(at).unwrap_err().code(), ErrorCode::InvalidValue);
-        OPENS.add(at, 1);
-        OPENS.add(at, 2);
-        assert!(OPENS.gave(at));
-        assert_eq!((OPENS.take(at).unwrap(), OPENS.take(at).unwrap()), (2, 1));
-        assert!(!OPENS.gave(at));
-        assert_eq!(OPENS.take(at).unwrap_err().code(), ErrorCode::InvalidValue);
-        let other = at.offset(8).unwrap();
-        OPENS.add(at, 3);
-        assert!(OPENS.take(other).is_err(), "only the very address");
-    }
     #[test]
     fn putting_what_was_not_got_is_an_error() {
         let local = 0_u64;

@@ -11,7 +11,10 @@ use rustix::{
 };
 use std::{
     io,
-    os::fd::{AsFd, OwnedFd},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::MetadataExt,
+    },
 };
 
 /// What the kernel shows in place of a user that this user namespace does not map. Nobody, and so never admitted.
@@ -46,14 +49,29 @@ impl Access {
         match self {
             Access::SameUser => false,
             Access::User(uid) => uid != geteuid().as_raw(),
-            Access::Process(_) => true,
+            Access::Process(process) => process.uid != Some(geteuid().as_raw()),
         }
     }
 }
 
 /// A process, told from all others of this boot by the inode of its pidfd. A pid would not do: pids are reused.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Process(u64);
+#[derive(Clone, Copy, Debug)]
+pub struct Process {
+    inode: u64,
+    /// Whose it was when we looked: decides where its way leads through, and not whether it is admitted.
+    uid: Option<u32>,
+}
+impl PartialEq for Process {
+    fn eq(&self, other: &Self) -> bool {
+        self.inode == other.inode
+    }
+}
+impl Eq for Process {}
+impl std::hash::Hash for Process {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.inode.hash(state);
+    }
+}
 
 impl Process {
     /// `pid` must not have been reaped yet: a child of ours, say, or ourselves.
@@ -61,9 +79,11 @@ impl Process {
     /// # Errors
     /// [`ErrorKind::Unsupported`] if there is no such process, or on a kernel before 6.9.
     pub fn with_pid(pid: u32) -> Result<Self> {
-        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        let pidfd = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        pidfd.and_then(|pidfd| Self::behind(&pidfd)).ok_or_else(|| {
+        let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let pidfd = raw.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        let uid = std::fs::metadata(format!("/proc/{pid}")).map(|process| process.uid()).ok();
+        let process = pidfd.and_then(|pidfd| Self::behind(&pidfd));
+        process.map(|process| Self { uid, ..process }).ok_or_else(|| {
             let why = "no such process, or a kernel before 6.9 which cannot tell processes apart for good: share with a user instead";
             Error::new(ErrorKind::Unsupported, why)
         })
@@ -72,7 +92,8 @@ impl Process {
     pub(crate) fn behind(pidfd: &OwnedFd) -> Option<Self> {
         const PIDFS_MAGIC: u64 = 0x5049_4446;
         let on_pidfs = u64::try_from(fstatfs(pidfd).ok()?.f_type).ok()? == PIDFS_MAGIC;
-        on_pidfs.then(|| fstat(pidfd).ok().map(|s| Self(s.st_ino))).flatten()
+        let stat = on_pidfs.then(|| fstat(pidfd).ok()).flatten()?;
+        Some(Self { inode: stat.st_ino, uid: None })
     }
 }
 
@@ -125,4 +146,60 @@ pub(crate) fn hung_up(socket: &impl AsFd) -> bool {
 pub(crate) fn is_dead(pidfd: &impl AsFd) -> bool {
     let mut polled = [PollFd::new(pidfd, PollFlags::IN)];
     !matches!(poll(&mut polled, Some(&AT_ONCE)), Ok(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    /// A peer that is this very process.
+    fn us() -> Peer {
+        let pair =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+        Peer::of(&pair.unwrap().0).unwrap()
+    }
+    fn me() -> u32 {
+        geteuid().as_raw()
+    }
+
+    #[test]
+    fn a_policy_admits_whom_it_names_and_nobody_else() {
+        let peer = us();
+        assert_eq!(peer.uid, me());
+        assert!(Access::SameUser.admits(&peer) && Access::User(me()).admits(&peer));
+        assert!(!Access::User(me() + 1).admits(&peer));
+        let stranger = Peer { uid: me() + 1, pidfd: None };
+        assert!(!Access::SameUser.admits(&stranger) && Access::User(me() + 1).admits(&stranger));
+    }
+    #[test]
+    fn a_process_is_told_by_what_it_is() {
+        let ours = Process::with_pid(std::process::id()).unwrap();
+        assert!(Access::Process(ours).admits(&us()));
+        assert!(!Access::Process(ours).reaches_others());
+        assert!(!Access::Process(ours).admits(&Peer { uid: me(), pidfd: None }), "unknown is nobody");
+        let first = Process::with_pid(1).unwrap();
+        assert!(first != ours && !Access::Process(first).admits(&us()));
+        assert_eq!(Process::with_pid(u32::MAX).unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(Process::with_pid(0).unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+    #[test]
+    fn a_user_that_this_namespace_does_not_know_is_nobody() {
+        let nobody = Peer { uid: OVERFLOW_UID, pidfd: None };
+        assert!(!Access::User(OVERFLOW_UID).admits(&nobody));
+        assert!(!nobody.is_same_user());
+    }
+    #[test]
+    fn a_closed_socket_and_an_ended_process_are_seen() {
+        let (one, other) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        assert!(!hung_up(&one));
+        drop(other);
+        assert!(hung_up(&one));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+        child.wait().unwrap();
+        assert!(is_dead(&pidfd));
+    }
 }

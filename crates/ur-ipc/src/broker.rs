@@ -17,7 +17,9 @@ use crate::{
     visitor::{Close, Doing, Kept, Letter, Visitor},
 };
 use rustix::{
-    event::{EventfdFlags, epoll::EventFlags, eventfd},
+    event::{
+        EventfdFlags, PollFd, PollFlags, Timespec, epoll::EventFlags, eventfd, poll,
+    },
     io::Errno,
     net::{RecvFlags, SendFlags, SocketFlags, accept_with},
 };
@@ -36,7 +38,7 @@ const IN_ALL: usize = 256;
 /// this user send any.
 const UNREAD: usize = 64;
 /// Connections accepted in one go, before others are heard again.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 16;
 /// For so long nobody is let in once there is no descriptor for it.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -127,12 +129,25 @@ impl Broker {
         };
         self.visitors.insert(id, visitor);
     }
-    /// Closes the longest connected of those who hold nothing. One that lapsed stays: it has descriptors on their way.
+    /// Closes the longest connected of those who hold nothing and have said nothing that is still to be heard. One that
+    /// lapsed stays: it has descriptors on their way.
     fn evict(&mut self, among: impl Fn(&Visitor) -> bool) {
         let idle = self.visitors.iter().filter(|(_, v)| !v.holds() && !v.is_lapsed() && among(v));
-        if let Some(id) = idle.min_by_key(|(_, v)| v.since).map(|(id, _)| *id) {
-            self.part(id);
+        let mut idle: Vec<_> = idle.collect();
+        idle.sort_by_key(|(_, v)| v.since);
+        let mut polled: Vec<_> =
+            idle.iter().map(|(_, v)| PollFd::new(&v.socket, PollFlags::IN)).collect();
+        if poll(&mut polled, Some(&Timespec::default())).is_err() {
+            return; // out of memory: then nobody is let in either
         }
+        let mute = |polled: &PollFd<'_>| !matches!(polled.revents(), PollFlags::IN);
+        let Some((id, visitor)) = idle.iter().zip(&polled).find_map(|(v, p)| mute(p).then_some(*v))
+        else {
+            return;
+        };
+        let id = *id;
+        turn_away(&visitor.socket, Verdict::Full);
+        self.part(id);
     }
 
     /// Something happened on a connection.

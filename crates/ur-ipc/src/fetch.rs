@@ -365,6 +365,9 @@ impl Host {
                     return Err(e);
                 }
             };
+            if got == 0 {
+                self.bury(); // turned away at the door: there is no connection
+            }
             if got == number || got == 0 {
                 return match answer.verdict {
                     Verdict::Granted => Ok((answer, came)),
@@ -384,9 +387,9 @@ impl Host {
         let received = loop {
             match receive(&self.socket, &mut bytes, flags) {
                 Ok(received) => break received,
-                Err(Errno::INTR) => {}
+                // Reset, because it hung up without hearing us; but first it may have said why. Told only once.
+                Err(Errno::INTR | Errno::CONNRESET) => {}
                 Err(Errno::AGAIN) => return Err(silent()),
-                Err(Errno::CONNRESET) => return Err(self.lost()),
                 Err(e) => return Err(Error::system("hear the exporter's answer", e)),
             }
         };

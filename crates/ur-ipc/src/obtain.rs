@@ -11,25 +11,36 @@ use crate::{
 };
 use rustix::process::geteuid;
 
+/// So often an exporter is asked that hangs up.
+const TRIES: u32 = 4;
+
 /// Gets what the ticket is for from its exporter.
 pub(crate) fn obtain(envelope: &Envelope, ticket: &[u8; ENVELOPE_LEN]) -> Result<Fetched> {
     check_whence(envelope)?;
-    let mut again = true;
+    let mut tries = 0;
     loop {
         let host = match fetch::host(envelope) {
             Ok(host) => host,
             Err(Unreached::Failed(e)) => return Err(e),
             Err(Unreached::NoBroker(tried)) => return second_way(envelope, &tried),
         };
+        tries += 1;
         match host.fetch(envelope, ticket) {
-            // It hung up without an answer: its last export may just have been put back, and a new one be made.
-            Err(e) if e.kind() == ErrorKind::ExporterGone && again => again = false,
-            Err(e) if e.kind() == ErrorKind::ExporterGone => {
-                return Err(explain(envelope, &Tried::default()));
-            }
+            // It hung up without an answer: it died, or its last export was just put back, or others flood it.
+            Err(_) if host.is_gone() && tries < TRIES => {}
+            Err(e) if e.kind() == ErrorKind::ExporterGone => return Err(hung_up(envelope)),
             fetched => return fetched,
         }
     }
+}
+
+/// It hung up each time, without a word.
+fn hung_up(envelope: &Envelope) -> Error {
+    if exporter_runs(envelope) == Some(false) {
+        return gone_error();
+    }
+    let why = "the exporter hung up again and again without an answer: too many others ask it at once; try again";
+    Error::new(ErrorKind::TimedOut, why)
 }
 
 fn check_whence(envelope: &Envelope) -> Result<()> {
@@ -82,9 +93,7 @@ fn explain(envelope: &Envelope, tried: &Tried) -> Error {
     }
     match exporter_runs(envelope) {
         Some(false) => gone_error(),
-        Some(true) if tried.text.is_empty() || (looked_there && tried.is_absent()) => {
-            refusal(Verdict::Withdrawn)
-        }
+        Some(true) if looked_there && tried.is_absent() => refusal(Verdict::Withdrawn),
         Some(true) if tried.denied => {
             let why =
                 format!("the exporter's socket may not be used from here (tried {})", tried.text);

@@ -2,6 +2,7 @@
 //! what a process must ask the C library about forks and scheduling. What the words mean is left to `ur-ipc`.
 mod fork;
 mod scheduling;
+pub mod spin;
 mod words;
 
 pub use fork::{fork_count, on_fork_in_child};

@@ -1134,14 +1134,14 @@ pub type ur_pfnUSMImportExp_t = unsafe extern "C" fn(
 /// `urUSMReleaseExp`: Ends the USM treatment of imported host memory.
 pub type ur_pfnUSMReleaseExp_t =
     unsafe extern "C" fn(context: ur_context_handle_t, mem: *mut c_void) -> ur_result_t;
-/// `urBindlessImagesUnsampledImageHandleDestroyExp`
+/// `urBindlessImagesUnsampledImageHandleDestroyExp`: Ends the use of an unsampled image handle.
 pub type ur_pfnBindlessImagesUnsampledImageHandleDestroyExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     image: ur_exp_image_native_handle_t,
 )
     -> ur_result_t;
-/// `urBindlessImagesSampledImageHandleDestroyExp`
+/// `urBindlessImagesSampledImageHandleDestroyExp`: Ends the use of a sampled image handle.
 pub type ur_pfnBindlessImagesSampledImageHandleDestroyExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1204,7 +1204,7 @@ pub type ur_pfnBindlessImagesImageGetInfoExp_t = unsafe extern "C" fn(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urBindlessImagesGetImageMemoryHandleTypeSupportExp`
+/// `urBindlessImagesGetImageMemoryHandleTypeSupportExp`: Tells whether a device can hold such an image in this kind of memory.
 pub type ur_pfnBindlessImagesGetImageMemoryHandleTypeSupportExp_t =
     unsafe extern "C" fn(
         context: ur_context_handle_t,
@@ -1214,7 +1214,7 @@ pub type ur_pfnBindlessImagesGetImageMemoryHandleTypeSupportExp_t =
         image_mem_handle_type: ur_exp_image_mem_type_t,
         supported_ret: *mut ur_bool_t,
     ) -> ur_result_t;
-/// `urBindlessImagesGetImageUnsampledHandleSupportExp`
+/// `urBindlessImagesGetImageUnsampledHandleSupportExp`: Tells whether such an image can get an unsampled handle.
 pub type ur_pfnBindlessImagesGetImageUnsampledHandleSupportExp_t =
     unsafe extern "C" fn(
         context: ur_context_handle_t,
@@ -1224,7 +1224,7 @@ pub type ur_pfnBindlessImagesGetImageUnsampledHandleSupportExp_t =
         image_mem_handle_type: ur_exp_image_mem_type_t,
         supported_ret: *mut ur_bool_t,
     ) -> ur_result_t;
-/// `urBindlessImagesGetImageSampledHandleSupportExp`
+/// `urBindlessImagesGetImageSampledHandleSupportExp`: Tells whether such an image can get a sampled handle.
 pub type ur_pfnBindlessImagesGetImageSampledHandleSupportExp_t =
     unsafe extern "C" fn(
         context: ur_context_handle_t,
@@ -1287,7 +1287,7 @@ pub type ur_pfnBindlessImagesFreeMappedLinearMemoryExp_t = unsafe extern "C" fn(
     device: ur_device_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t;
-/// `urBindlessImagesSupportsImportingHandleTypeExp`
+/// `urBindlessImagesSupportsImportingHandleTypeExp`: Tells whether a device can import external memory of this handle type.
 pub type ur_pfnBindlessImagesSupportsImportingHandleTypeExp_t = unsafe extern "C" fn(
     device: ur_device_handle_t,
     mem_handle_type: ur_exp_external_mem_type_t,
@@ -1362,7 +1362,7 @@ pub type ur_pfnCommandBufferAppendKernelLaunchExp_t = unsafe extern "C" fn(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t;
-/// `urCommandBufferAppendKernelLaunchWithArgsExp`
+/// `urCommandBufferAppendKernelLaunchWithArgsExp`: Records a kernel launch together with its arguments in a command buffer.
 pub type ur_pfnCommandBufferAppendKernelLaunchWithArgsExp_t = unsafe extern "C" fn(
     command_buffer: ur_exp_command_buffer_handle_t,
     kernel: ur_kernel_handle_t,

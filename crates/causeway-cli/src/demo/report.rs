@@ -14,11 +14,14 @@ pub struct Report {
 }
 
 impl Report {
+    /// A reader that has left misses the words; the exit code still tells how it ended.
     fn line(&self, line: impl Display) -> Result<()> {
         let mut stdout = anstream::stdout().lock();
-        writeln!(stdout, "{line}")
-            .and_then(|()| stdout.flush())
-            .map_err(|error| Failure::stdout(&error))
+        let written = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
+        match written.map_err(|error| Failure::stdout(&error)) {
+            Err(Failure::BrokenPipe) => Ok(()),
+            other => other,
+        }
     }
     /// Begins a part.
     pub fn heading(&self, what: &str, more: impl Display) -> Result<()> {
@@ -41,5 +44,18 @@ impl Report {
             1 => Err(Failure::said("1 check of the demo failed: see MISMATCH above")),
             n => Err(Failure::said(format!("{n} checks of the demo failed: see MISMATCH above"))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_mismatch_fails_the_demo() {
+        let mut report = Report::default();
+        report.check("this", true, "as it should be").unwrap();
+        report.check("that", false, "not as it should be").unwrap();
+        assert!(matches!(report.end(), Err(Failure::Said(why)) if why.starts_with("1 check")));
     }
 }

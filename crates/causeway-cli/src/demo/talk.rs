@@ -47,7 +47,7 @@ pub enum Answer {
 #[derive(Serialize, Deserialize)]
 pub struct Shared {
     pub first_open: Duration,
-    pub second_open: Duration,
+    pub later_open: Duration,
     pub read: Duration,
     /// What it read, and what it wrote then.
     pub read_hash: String,

@@ -10,7 +10,7 @@ use ur_sys::*;
 
 /// The entries of `BindlessImagesExp` that are not the same for every adapter.
 pub trait BindlessImagesExpApi: Objects {
-    /// `urBindlessImagesUnsampledImageHandleDestroyExp`
+    /// Ends the use of an unsampled image handle.
     ///
     /// # Errors
     /// As `urBindlessImagesUnsampledImageHandleDestroyExp` documents them.
@@ -22,7 +22,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, image);
         Error::unsupported("urBindlessImagesUnsampledImageHandleDestroyExp")
     }
-    /// `urBindlessImagesSampledImageHandleDestroyExp`
+    /// Ends the use of a sampled image handle.
     ///
     /// # Errors
     /// As `urBindlessImagesSampledImageHandleDestroyExp` documents them.
@@ -139,7 +139,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, image_mem, prop_name, prop_value);
         Error::unsupported("urBindlessImagesImageGetInfoExp")
     }
-    /// `urBindlessImagesGetImageMemoryHandleTypeSupportExp`
+    /// Tells whether a device can hold such an image in this kind of memory.
     ///
     /// # Errors
     /// As `urBindlessImagesGetImageMemoryHandleTypeSupportExp` documents them.
@@ -153,7 +153,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, image_desc, image_format, image_mem_handle_type);
         Error::unsupported("urBindlessImagesGetImageMemoryHandleTypeSupportExp")
     }
-    /// `urBindlessImagesGetImageUnsampledHandleSupportExp`
+    /// Tells whether such an image can get an unsampled handle.
     ///
     /// # Errors
     /// As `urBindlessImagesGetImageUnsampledHandleSupportExp` documents them.
@@ -167,7 +167,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, image_desc, image_format, image_mem_handle_type);
         Error::unsupported("urBindlessImagesGetImageUnsampledHandleSupportExp")
     }
-    /// `urBindlessImagesGetImageSampledHandleSupportExp`
+    /// Tells whether such an image can get a sampled handle.
     ///
     /// # Errors
     /// As `urBindlessImagesGetImageSampledHandleSupportExp` documents them.
@@ -272,7 +272,7 @@ pub trait BindlessImagesExpApi: Objects {
         let _ = (context, device, mem);
         Error::unsupported("urBindlessImagesFreeMappedLinearMemoryExp")
     }
-    /// `urBindlessImagesSupportsImportingHandleTypeExp`
+    /// Tells whether a device can import external memory of this handle type.
     ///
     /// # Errors
     /// As `urBindlessImagesSupportsImportingHandleTypeExp` documents them.

@@ -77,7 +77,7 @@ pub trait CommandBufferExpApi: Objects {
         );
         Error::unsupported("urCommandBufferAppendKernelLaunchExp")
     }
-    /// `urCommandBufferAppendKernelLaunchWithArgsExp`
+    /// Records a kernel launch together with its arguments in a command buffer.
     ///
     /// # Errors
     /// As `urCommandBufferAppendKernelLaunchWithArgsExp` documents them; these are the adapter's to find:

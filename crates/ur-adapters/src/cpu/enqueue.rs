@@ -273,6 +273,16 @@ impl EnqueueApi for Cpu {
 }
 
 impl EnqueueExpApi for Cpu {
+    fn enqueue_timestamp_recording_exp(
+        queue: Borrowed<'_, Queue>,
+        blocking: bool,
+        events: &[Borrowed<'_, Event>],
+    ) -> Result<Owned<Event>> {
+        let command = ur_command_t::TIMESTAMP_RECORDING_EXP;
+        let submission = Submission { profiled: true, ..place(wait_order(events)) };
+        let made = enqueue(queue, command, events, submission, Report::of(blocking, true))?;
+        Ok(made.expect("`enqueue` makes the event that it is asked for"))
+    }
     fn enqueue_host_task_exp(
         queue: Borrowed<'_, Queue>,
         host_task: HostFunction,

@@ -321,6 +321,7 @@ impl Mapping {
         self.base
     }
     /// How long it is.
+    #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -332,3 +332,6 @@ fn check(
         false => Err(Error::new(ErrorCode::InvalidValue, "the pool belongs to another context")),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -109,18 +109,17 @@ impl Reserved {
     }
 }
 
-/// Works on the reservation of `context` that `[start, start + size)` is a part of.
-fn within<R>(
+/// The reservation of `context` that `[start, start + size)` is a part of, and which part.
+fn find<'a>(
+    all: &'a mut BTreeMap<usize, Reserved>,
     context: Borrowed<'_, Context>,
     start: UsmPtr,
     size: usize,
-    work: impl FnOnce(&mut Reserved, Range<usize>) -> Result<R>,
-) -> Result<R> {
+) -> Result<(&'a mut Reserved, Range<usize>)> {
     let size = pages(size)?;
     if !start.addr().is_multiple_of(page()) {
         return refused(format!("{start:?} is no multiple of the granularity, {}", page()));
     }
-    let mut all = all();
     let found = all.range_mut(..=start.addr()).next_back();
     let part = found.and_then(|(_, reserved)| {
         let part = reserved.part(start, size)?;
@@ -132,6 +131,17 @@ fn within<R>(
     if reserved.context != context.as_handle().addr() {
         return refused(format!("{start:?} was reserved in another context"));
     }
+    Ok((reserved, part))
+}
+/// Works on it.
+fn within<R>(
+    context: Borrowed<'_, Context>,
+    start: UsmPtr,
+    size: usize,
+    work: impl FnOnce(&mut Reserved, Range<usize>) -> Result<R>,
+) -> Result<R> {
+    let mut all = all();
+    let (reserved, part) = find(&mut all, context, start, size)?;
     work(reserved, part)
 }
 
@@ -162,19 +172,15 @@ impl VirtualMemApi for Cpu {
         Ok(base)
     }
     fn virtual_mem_free(context: Borrowed<'_, Context>, start: UsmPtr, size: usize) -> Result<()> {
-        within(context, start, size, |reserved, part| {
-            if part != (0..reserved.reservation.bytes()) {
-                return refused("this is only a part of what was reserved: free all of it");
-            }
-            match reserved.pieces.is_empty() {
-                true => Ok(()),
-                false => refused("memory is still mapped there: unmap it first"),
-            }
-        })?;
-        // Outside of `within`, whose lock it would be dropped under; nobody else frees it, or both
-        // callers do so against the ABI.
-        let freed = all().remove(&start.addr());
-        drop(freed);
+        let mut all = all();
+        let (reserved, part) = find(&mut all, context, start, size)?;
+        if part != (0..reserved.reservation.bytes()) {
+            return refused("this is only a part of what was reserved: free all of it");
+        }
+        if !reserved.pieces.is_empty() {
+            return refused("memory is still mapped there: unmap it first");
+        }
+        all.remove(&start.addr());
         Ok(())
     }
     fn virtual_mem_map(

@@ -96,7 +96,6 @@ pub fn wait_any<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, deadline: Option
         }
         if wake.announce() {
             sleep(debts, wake, until(deadline));
-            spin::slept();
         }
     }
 }

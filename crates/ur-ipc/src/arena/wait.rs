@@ -59,7 +59,6 @@ impl Word for FutexWord<'_> {
             Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
             Err(_) => thread::sleep(LOOK), // a filter forbids futexes, say: slow, and not a busy loop
         }
-        spin::slept();
     }
     fn wake_all(&self) {
         // Fails for words that are no memory only. Who is not woken so reads again within a second.

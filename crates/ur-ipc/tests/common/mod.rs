@@ -122,6 +122,14 @@ impl Peer {
     pub fn signal(&self, signal: rustix::process::Signal) {
         let pid = rustix::process::Pid::from_raw(self.child.id().cast_signed()).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
+        if signal == rustix::process::Signal::STOP {
+            eventually("it is stopped, all of it", || self.is_stopped());
+        }
+    }
+    fn is_stopped(&self) -> bool {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap().flatten();
+        let mut stats = tasks.map(|task| fs::read_to_string(task.path().join("stat")).unwrap());
+        stats.all(|stat| stat.rsplit_once(") ").unwrap().1.starts_with('T'))
     }
 }
 impl Drop for Peer {
@@ -135,6 +143,14 @@ pub fn role() {
     if std::env::var_os(ROLE).is_some() {
         Stage::default().play();
     }
+}
+
+/// For test binaries in which nobody forks.
+pub fn no_fork(_stay: bool, _then: impl FnOnce()) -> String {
+    unreachable!("another test's")
+}
+pub fn no_clone() -> String {
+    unreachable!("another test's")
 }
 
 static MEMORY: Importer<File> = Importer::new(Kind::Memory, 7);
@@ -344,7 +360,16 @@ impl Stage {
                 "ok".into()
             }
             ["wait", ticket, milliseconds] => self.wait(ticket, milliseconds),
-            ["fork", ref then @ ..] => crate::forked(|| say(self.act(then))),
+            // In a forked child; what it says comes before what the parent says, its exit status.
+            ["fork", ref then @ ..] => crate::forked(false, || say(self.act(then))),
+            // In a forked child, which then stays; its pid is said.
+            ["fork-and-stay", ref then @ ..] => crate::forked(true, || say(self.act(then))),
+            ["clone-and-stay"] => crate::cloned(),
+            ["exec"] => {
+                let mut command = Command::new("sleep");
+                command.arg("1000").stdout(Stdio::null());
+                std::os::unix::process::CommandExt::exec(&mut command).to_string()
+            }
             ["idle"] => "ok".into(),
             _ => panic!("no such command: {words:?}"),
         }

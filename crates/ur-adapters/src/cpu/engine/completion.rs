@@ -149,7 +149,7 @@ impl Completion {
     /// Why the command failed.
     pub(crate) fn wait(&self) -> Result<(), Failure> {
         let ended = || self.status().is_final();
-        if !spin::until(spin::LIMIT, ended) {
+        if !spin::for_end(ended) {
             self.gate.wait_until(ended);
         }
         self.outcome().expect("it ended, and that is final")

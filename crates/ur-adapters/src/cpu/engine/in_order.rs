@@ -3,7 +3,7 @@
 //! next command takes one wake-up and no more. With nothing pending, quick commands are done by
 //! the thread that submits them.
 use super::{
-    command::{Dependencies, Dependency, Owed, Signal, Submission, Work},
+    command::{Dependencies, Owed, Signal, Submission, Work},
     completion::{Completion, Failure, Profile},
     counters::Counters,
     passage::{Passage, passage},
@@ -11,11 +11,8 @@ use super::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError, locked},
     thread,
 };
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::sync::Arc;
 use ur_adapter::error::Result;
-
-/// How long the thread looks for the next command before it sleeps.
-const LINGER: Duration = Duration::from_micros(10);
 
 #[derive(Debug)]
 struct Command {
@@ -28,7 +25,7 @@ struct Command {
 
 #[derive(Debug, Default)]
 struct Lane {
-    pending: VecDeque<Command>,
+    pending: Vec<Command>,
     counters: Counters,
     /// There is a thread.
     started: bool,
@@ -202,23 +199,23 @@ impl Shared {
         publish(submission.signal, owed.as_ref(), completion.as_ref());
         let number = self.passage.submit();
         let work = submission.work;
-        lane.pending.push_back(Command { number, dependencies, work, owed, completion });
+        lane.pending.push(Command { number, dependencies, work, owed, completion });
         self.wake(lane);
     }
 
     /// The thread: does what arrives until the queue is dropped and nothing is left.
     fn work(&self) {
-        let mut batch = VecDeque::new();
-        let mut fails = None;
+        let mut batch = Vec::new();
+        let mut run = Run::default();
         while self.take(&mut batch) {
-            while let Some(command) = batch.pop_front() {
-                self.execute(command, &mut fails);
-            }
+            batch.iter_mut().for_each(|command| self.execute(command, &mut run));
+            self.tell(&mut run);
+            batch.clear(); // only now: what the next process waits for was not delayed by it
         }
     }
     /// Swaps all pending commands into `batch`, waiting for some; false when there will be none.
-    fn take(&self, batch: &mut VecDeque<Command>) -> bool {
-        spin::until(LINGER, || !self.passage.is_idle());
+    fn take(&self, batch: &mut Vec<Command>) -> bool {
+        spin::for_arrival(|| !self.passage.is_idle());
         let mut lane = self.lock();
         while lane.pending.is_empty() {
             if lane.closed {
@@ -231,32 +228,55 @@ impl Shared {
         std::mem::swap(&mut lane.pending, batch);
         true
     }
-    /// Does one command, or fails it. `fails` is a failure and the last command it concerns.
-    fn execute(&self, command: Command, fails: &mut Option<(u64, Failure)>) {
-        let Command { number, dependencies, work, owed, completion } = command;
-        let outcome = match fails {
-            Some((last, why)) if number <= *last => Err(why.clone()),
-            _ => {
-                let outcome = run(dependencies, work, completion.as_deref());
-                if let Err(why) = &outcome {
-                    *fails = Some((self.failed(why), why.clone()));
-                }
-                outcome
-            }
+    /// Does one command, or fails it.
+    fn execute(&self, command: &mut Command, run: &mut Run) {
+        let work = std::mem::replace(&mut command.work, Work::Barrier);
+        let outcome = match &run.fails {
+            Some((last, why)) if command.number <= *last => Err(why.clone()),
+            _ => self.attempt(command, work, run),
         };
-        if let Some(owed) = owed {
+        if let Some(owed) = &command.owed {
             match outcome {
                 Ok(()) => owed.counter.complete(owed.value),
                 Err(_) => owed.counter.fail(),
             }
         }
-        if let Some(completion) = &completion {
+        run.ended = command.number;
+        if let Some(completion) = command.completion.take() {
             completion.settle(outcome);
-        }
-        self.passage.end(number);
-        self.passage.ring();
-        if let Some(completion) = completion {
+            self.tell(run);
             completion.announce();
+        }
+    }
+    /// Waits for what must come first, one after the other, then does `work`.
+    fn attempt(&self, command: &Command, work: Work, run: &mut Run) -> Result<(), Failure> {
+        let ran = command.dependencies.iter().try_for_each(|one| {
+            one.outcome().unwrap_or_else(|| {
+                self.tell(run);
+                one.wait()
+            })
+        });
+        let ran = ran.and_then(|()| {
+            if let Some(completion) = &command.completion {
+                completion.begin();
+            }
+            if !matches!(work, Work::Barrier) {
+                self.tell(run);
+            }
+            work.run()
+        });
+        if let Err(why) = &ran {
+            run.fails = Some((self.failed(why), why.clone()));
+        }
+        ran
+    }
+    /// Lets everybody know how far the queue is. Put off until this thread waits, works or is
+    /// done: between a wait that ends and the signal behind it there is nothing to delay it.
+    fn tell(&self, run: &mut Run) {
+        if run.told < run.ended {
+            run.told = run.ended;
+            self.passage.end(run.ended);
+            self.passage.ring();
         }
     }
     /// Notes a failure; the last of the commands that fail with it, which are all submitted so
@@ -269,15 +289,12 @@ impl Shared {
     }
 }
 
-/// Waits for `dependencies`, one after the other, then does `work`.
-fn run(
-    dependencies: Dependencies,
-    work: Work,
-    completion: Option<&Completion>,
-) -> Result<(), Failure> {
-    dependencies.iter().try_for_each(Dependency::wait)?;
-    if let Some(completion) = completion {
-        completion.begin();
-    }
-    work.run()
+/// Where the thread is.
+#[derive(Debug, Default)]
+struct Run {
+    /// The last command that has ended, and the last of which others know that.
+    ended: u64,
+    told: u64,
+    /// A failure, and the last command that it concerns.
+    fails: Option<(u64, Failure)>,
 }

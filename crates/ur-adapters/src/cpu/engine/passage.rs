@@ -46,7 +46,7 @@ impl Passage {
     /// Sleeps until all up to `number` have ended.
     pub(super) fn wait_for(&self, number: u64) {
         let ended = || self.ended() >= number;
-        if !spin::until(spin::LIMIT, ended) {
+        if !spin::for_end(ended) {
             self.gate.wait_until(ended);
         }
     }

@@ -107,6 +107,35 @@ fn rectangles_are_copied_and_filled_row_by_row() {
 }
 
 #[test]
+fn commands_that_leave_their_allocation_are_refused() {
+    let (queue, mut usm) = (queue(IN_ORDER), null_mut());
+    let alloc = TABLE.usm.device_alloc.unwrap();
+    let (context, no_pool) = (context(), ur_usm_pool_handle_t::NULL);
+    assert_eq!(unsafe { alloc(context, device(), null(), no_pool, 1000, &mut usm) }, OK);
+    let other = [1u8; 2000];
+    let (size, from) = (ur_result_t::ERROR_INVALID_SIZE, other.as_ptr().cast());
+    let at = |offset| usm.cast::<u8>().wrapping_add(offset).cast::<c_void>();
+    let copy = TABLE.enqueue.usm_memcpy.unwrap();
+    let fill = TABLE.enqueue.usm_fill.unwrap();
+    let copy_2d = TABLE.enqueue.usm_memcpy_2d.unwrap();
+    unsafe {
+        assert_eq!(copy(queue, true, at(0), from, 1000, 0, null(), null_mut()), OK);
+        assert_eq!(copy(queue, true, at(0), from, 1001, 0, null(), null_mut()), size);
+        assert_eq!(copy(queue, true, at(900), from, 101, 0, null(), null_mut()), size);
+        assert_eq!(copy(queue, true, from.cast_mut(), at(999), 2, 0, null(), null_mut()), size);
+        assert_eq!(fill(queue, at(500), 2, from, 502, 0, null(), null_mut()), size);
+        let rectangle = |offset, pitch, height| {
+            copy_2d(queue, true, at(offset), pitch, from, 20, 20, height, 0, null(), null_mut())
+        };
+        assert_eq!(rectangle(0, 100, 10), OK);
+        assert_eq!(rectangle(80, 100, 10), OK, "the right edge of a larger rectangle");
+        assert_eq!(rectangle(81, 100, 10), size);
+        assert_eq!(rectangle(0, 101, 10), size);
+        assert_eq!(TABLE.usm.free.unwrap()(context, usm), OK);
+    }
+}
+
+#[test]
 fn a_copy_waits_for_its_list() {
     for flags in [IN_ORDER, OUT_OF_ORDER] {
         let (copies, owes, door) = (queue(flags), queue(IN_ORDER), Door::shut());

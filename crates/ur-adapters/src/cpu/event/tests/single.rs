@@ -131,6 +131,31 @@ fn times_are_told_of_complete_commands_of_profiling_queues_only() {
     release(unprofiled);
 }
 
+#[test]
+fn a_recorded_timestamp_has_times_on_any_queue() {
+    use ur_profiling_info_t as P;
+    for flags in [IN_ORDER, OUT_OF_ORDER] {
+        let (queue, door) = (queue(flags), Door::shut());
+        let held = door.hold(queue);
+        let record = TABLE.enqueue_exp.timestamp_recording_exp.unwrap();
+        let mut recorded = ur_event_handle_t::NULL;
+        assert_eq!(unsafe { record(queue, false, 1, &held, &mut recorded) }, OK);
+        let no_event = unsafe { record(queue, false, 0, null(), null_mut()) };
+        assert_eq!(no_event, ur_result_t::ERROR_INVALID_NULL_POINTER);
+        door.open();
+        assert_eq!(wait(&[recorded]), OK);
+        let [queued, start, end] = [P::COMMAND_QUEUED, P::COMMAND_START, P::COMMAND_END]
+            .map(|n| time(recorded, n).unwrap());
+        assert!(0 < queued && queued <= start && start <= end);
+        release(recorded);
+        assert_eq!(unsafe { record(queue, true, 0, null(), &mut recorded) }, OK);
+        assert_eq!(status(recorded), ur_event_status_t::COMPLETE);
+        assert!(time(recorded, P::COMMAND_START).unwrap() >= end);
+        release(recorded);
+        release(held);
+    }
+}
+
 static CALLS: AtomicU32 = AtomicU32::new(0);
 unsafe extern "C" fn count(
     event: ur_event_handle_t,

@@ -1,0 +1,255 @@
+//! Peers for tests across processes: this same test binary, started again to do what it is told, line by line.
+//! Handle bytes travel through their pipes, and nothing else does. The peers call the adapter as C programs do.
+#![allow(dead_code, unused_macros, reason = "each test binary uses its own part")]
+pub mod stage;
+pub mod ur;
+pub mod ur_share;
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open},
+};
+use std::{
+    fs::{self, DirBuilder},
+    io::{BufRead, BufReader, Write},
+    os::unix::{fs::DirBuilderExt, process::ExitStatusExt},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{
+        atomic::{AtomicU32, Ordering::Relaxed},
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Longer than anything here takes, and no longer than one waits for a hung test.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+const ROLE: &str = "CAUSEWAY_TEST_ROLE";
+const ALONE: &str = "CAUSEWAY_TEST_ALONE";
+
+/// To be called by a test named `role` in every test binary.
+pub fn role() {
+    if std::env::var_os(ROLE).is_some() {
+        stage::Stage::new().play();
+    }
+}
+
+/// A socket directory of the test's own, removed when it ends.
+pub struct Place(pub PathBuf);
+impl Place {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("causeway-abi-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
+        let path = std::env::temp_dir().join(name);
+        DirBuilder::new().mode(0o700).create(&path).unwrap();
+        Self(path)
+    }
+    pub fn peer(&self) -> Peer {
+        Peer::start(&self.0, |_| {})
+    }
+    pub fn peer_with(&self, name: &str, value: &str) -> Peer {
+        Peer::start(&self.0, |command| {
+            command.env(name, value);
+        })
+    }
+    pub fn pair() -> (Self, Peer, Peer) {
+        let place = Self::new();
+        let (exporter, importer) = (place.peer(), place.peer());
+        (place, exporter, importer)
+    }
+    /// What lies in it.
+    pub fn names(&self) -> Vec<String> {
+        let names = fs::read_dir(&self.0).unwrap();
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+}
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Waits for something to become true.
+#[track_caller]
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        thread::yield_now();
+    }
+}
+
+/// Runs a test in a process of its own, with a socket directory of its own: nothing that others do disturbs it.
+#[track_caller]
+pub fn alone(body: impl FnOnce()) {
+    if std::env::var_os(ALONE).is_some() {
+        return body();
+    }
+    let (place, test) = (Place::new(), thread::current());
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([test.name().unwrap(), "--exact", "--nocapture"]).env(ALONE, "yes");
+    let mut child = command.env("CAUSEWAY_DIR", &place.0).spawn().unwrap();
+    if !ends(&child, PATIENCE) {
+        let _ = (child.kill(), child.wait());
+        panic!("it hung");
+    }
+    assert!(child.wait().unwrap().success());
+}
+/// Whether a child ends in time; it is not reaped.
+fn ends(child: &Child, within: Duration) -> bool {
+    let pidfd = pidfd_open(pid(child), PidfdFlags::empty()).unwrap();
+    let within = Timespec::try_from(within).unwrap();
+    poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&within)).unwrap() == 1
+}
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(child.id().cast_signed()).unwrap()
+}
+
+/// A process that does what it is told.
+pub struct Peer {
+    child: Child,
+    input: Option<ChildStdin>,
+    answers: Receiver<String>,
+}
+impl Peer {
+    pub fn start(place: &Path, prepare: impl FnOnce(&mut Command)) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["role", "--exact", "--nocapture"]).env(ROLE, "peer");
+        command.env("CAUSEWAY_DIR", place).stdin(Stdio::piped()).stdout(Stdio::piped());
+        prepare(&mut command);
+        let mut child = command.spawn().unwrap();
+        let (said, answers) = channel();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        thread::spawn(move || {
+            // What the test harness prints of its own does not begin so.
+            for line in output.lines().map_while(Result::ok) {
+                if let Some((_, answer)) = line.split_once("@@")
+                    && said.send(answer.to_owned()).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        let input = child.stdin.take();
+        Self { child, input, answers }
+    }
+}
+impl Peer {
+    /// Whoever is dead already hears nothing.
+    pub fn tell(&mut self, line: &str) {
+        let input = self.input.as_mut().expect("nobody said goodbye");
+        let _ = input.write_all(format!("{line}\n").as_bytes());
+    }
+    /// An answer that comes in time.
+    pub fn heard(&mut self, within: Duration) -> Option<String> {
+        match self.answers.recv_timeout(within) {
+            Ok(answer) => Some(answer),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => panic!("the peer is gone"),
+        }
+    }
+    #[track_caller]
+    pub fn hear(&mut self) -> String {
+        self.answers.recv_timeout(PATIENCE).expect("the peer answers")
+    }
+    #[track_caller]
+    pub fn ask(&mut self, line: &str) -> String {
+        self.tell(line);
+        self.hear()
+    }
+    /// For what must succeed: its answer.
+    #[track_caller]
+    pub fn must(&mut self, line: &str) -> String {
+        let answer = self.ask(line);
+        assert!(!answer.starts_with('!'), "{} {answer}", line.split(' ').next().unwrap());
+        answer
+    }
+    /// For what must be refused with a code: the sentence.
+    #[track_caller]
+    pub fn refused(&mut self, line: &str, code: &str) -> String {
+        let answer = self.ask(line);
+        let shown: String = line.chars().take(60).collect();
+        let rest = answer.strip_prefix('!').unwrap_or_else(|| panic!("not refused: {shown}"));
+        let (got, sentence) = rest.split_once(' ').unwrap_or((rest, ""));
+        assert_eq!(got, format!("UR_RESULT_ERROR_{code}"), "{shown}: {sentence}");
+        assert!(sentence.len() > 10, "{shown} is refused without a reason: {answer}");
+        sentence.to_owned()
+    }
+    pub fn number(&mut self, line: &str) -> usize {
+        self.must(line).parse().unwrap()
+    }
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+    /// Blocks until the thread that was told something last sleeps in the kernel.
+    #[track_caller]
+    pub fn sleeps(&self) {
+        let tasks = format!("/proc/{}/task", self.pid());
+        eventually("it sleeps", || {
+            fs::read_dir(&tasks).unwrap().flatten().any(|task| {
+                let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+                stat.contains("(role) S")
+            })
+        });
+    }
+    /// SIGKILL, without reaping: a zombie is as dead.
+    pub fn kill_unreaped(&mut self) {
+        self.child.kill().unwrap();
+    }
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+    /// Waits until it has died of SIGKILL, its own or anybody's.
+    #[track_caller]
+    pub fn dies(&mut self) {
+        assert!(ends(&self.child, PATIENCE), "it should have died");
+        assert_eq!(self.child.wait().unwrap().signal(), Some(9));
+    }
+    /// Closes its input and waits until it has ended well.
+    #[track_caller]
+    pub fn ends(&mut self) {
+        self.input = None;
+        assert!(ends(&self.child, PATIENCE), "it should have ended");
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = (self.child.kill(), self.child.wait());
+    }
+}
+/// Kills a process that is nobody's `Child` here.
+pub fn kill(pid: &str) {
+    let _ = kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL);
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+pub fn unhex(text: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+    (0..text.len()).step_by(2).map(byte).collect()
+}
+/// Open descriptors of this process.
+pub fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count() - 1 // the one that reads it
+}
+/// Mappings of memfds in this process.
+pub fn memfds() -> usize {
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    maps.lines().filter(|line| line.contains("/memfd:")).count()
+}
+/// A generator of numbers that look random and are the same in every run.
+pub struct Dice(u64);
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ((mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 11) % limit
+    }
+}

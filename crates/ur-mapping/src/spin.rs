@@ -1,0 +1,129 @@
+//! Looking again for a moment before sleeping: worth it where the other thread runs on another processor and is nearly
+//! done. Never with one processor or in real time, where who spins keeps the other from running; and ever more rarely
+//! where it did not help, which is how a busy machine looks, or two that share a processor.
+use crate::{online_cpus, scheduled_real_time};
+use std::{
+    cell::Cell,
+    hint,
+    sync::OnceLock,
+    thread::LocalKey,
+    time::{Duration, Instant},
+};
+
+/// As long as a sleep and a wake-up take, so that at worst waiting costs twice what it must.
+pub const SPIN: Duration = Duration::from_micros(20);
+/// After so many failures in a row, two to that power of waits go without spinning.
+const LEAST_HOPE: u32 = 7;
+
+/// What a thread learned of its own spinning, for one kind of wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hope {
+    /// Spins that failed since the last that did not. Starts at one, so that a thread asks for its policy before it
+    /// spins for the first time, and again after each failure.
+    failures: u32,
+    /// Waits to go without.
+    skip: u32,
+}
+impl Hope {
+    /// Nothing yet.
+    pub const FIRST: Self = Self { failures: 1, skip: 0 };
+
+    /// Whether to spin now. `forbidden` is asked where the last spin failed.
+    fn turn(&mut self, forbidden: impl Fn() -> bool) -> bool {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return false;
+        }
+        self.failures == 0 || !forbidden()
+    }
+    fn note(&mut self, success: bool) {
+        *self = match success {
+            true => Self { failures: 0, skip: 0 },
+            false => {
+                let failures = (self.failures + 1).min(LEAST_HOPE);
+                Self { failures, skip: 1 << failures }
+            }
+        };
+    }
+}
+fn forbidden() -> bool {
+    static ALONE: OnceLock<bool> = OnceLock::new();
+    *ALONE.get_or_init(|| online_cpus() == 1) || scheduled_real_time()
+}
+
+/// Looks for something, for at most `limit`; not at all where that would be in vain, or keep the other side from
+/// running, as `hope` has learned.
+pub fn look_for<T>(
+    hope: &'static LocalKey<Cell<Hope>>,
+    limit: Duration,
+    mut look: impl FnMut() -> Option<T>,
+) -> Option<T> {
+    if let Some(seen) = look() {
+        return Some(seen);
+    }
+    let mut learned = hope.get();
+    let found = learned.turn(forbidden).then(|| {
+        let found = spin(limit, look);
+        learned.note(found.is_some());
+        found
+    });
+    hope.set(learned);
+    found.flatten()
+}
+fn spin<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let mut end = None;
+    loop {
+        // The clock costs more than a look, so it is read once in a while.
+        for _ in 0..32 {
+            if let Some(seen) = look() {
+                return Some(seen);
+            }
+            hint::spin_loop();
+        }
+        let now = Instant::now();
+        if now >= *end.get_or_insert(now + limit) {
+            return None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_spins_in_vain_spins_less_until_it_helps() {
+        let mut hope = Hope::FIRST;
+        let mut spins = 0;
+        for _ in 0..10_000 {
+            if hope.turn(|| false) {
+                hope.note(false);
+                spins += 1;
+            }
+        }
+        assert!((60..120).contains(&spins), "{spins}");
+        while !hope.turn(|| false) {}
+        hope.note(true);
+        assert!((0..1_000).all(|_| {
+            let turn = hope.turn(|| true);
+            hope.note(true);
+            turn
+        }));
+    }
+    #[test]
+    fn a_thread_that_must_not_spin_does_not() {
+        assert!(!Hope::FIRST.turn(|| true));
+    }
+    #[test]
+    fn spinning_ends_soon_and_with_what_it_looks_for() {
+        let mut looks = 0_u64;
+        let none = spin(Duration::ZERO, || {
+            looks += 1;
+            None::<()>
+        });
+        assert_eq!((none, looks), (None, 32));
+        let start = Instant::now();
+        assert_eq!(spin(SPIN, || (start.elapsed() > SPIN / 2).then_some(7)), Some(7));
+        assert_eq!(spin(SPIN, || None::<()>), None);
+    }
+}
