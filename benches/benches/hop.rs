@@ -67,10 +67,14 @@ fn compare(name: &str, how: Waiting, at_most: f64) -> Result<()> {
 
 /// One chain: submitted hop by hop behind a gate, then timed from the gate's opening to the last signal.
 fn chain(peer: &mut Peer, queue: &Queue, ping: &Event, pong: &Event) -> Result<Duration> {
+    // Threads of queues note the times themselves: this one sleeps, or it would take their processor.
     let gates = Queue::new(queue.context())?;
     let (open, opened) = mpsc::channel::<()>();
+    let (note, noted) = mpsc::channel::<Instant>();
+    let begun = note.clone();
     gates.host_task(move || {
         let _ = opened.recv();
+        let _ = begun.send(Instant::now());
     })?;
     let gate = queue.context().create_event()?;
     gates.signal(&gate)?;
@@ -81,16 +85,18 @@ fn chain(peer: &mut Peer, queue: &Queue, ping: &Event, pong: &Event) -> Result<D
             return Err("the second process did not submit its hop".into());
         }
     }
+    queue.wait_for(&[pong])?;
+    queue.host_task(move || {
+        let _ = note.send(Instant::now());
+    })?;
     if pong.status()? == Status::Complete {
         return Err("the chain ended before its gate was opened".into());
     }
-    let start = Instant::now();
     open.send(())?;
-    pong.wait()?;
-    let took = start.elapsed();
+    let (start, end) = (noted.recv()?, noted.recv()?);
     queue.finish()?;
     gates.finish()?;
-    Ok(took)
+    Ok(end.duration_since(start))
 }
 
 /// The other side: does what it is asked.

@@ -9,7 +9,7 @@ pub use words::{Bare, Waiting};
 use std::time::Duration;
 
 /// What an error is here: a sentence, and the benchmark is over.
-pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Blocks of each kind in one comparison. Odd, so that the median is one of them.
 pub const BLOCKS: usize = 101;

@@ -18,11 +18,7 @@ use std::{
 
 /// Opens the ticket and copies out all that it opens.
 pub fn run(args: &args::Open) -> Result<()> {
-    if args.hash && args.output.as_deref() == Some(Path::new("-")) {
-        return Err(Failure::said(
-            "standard output has room for the contents or the hash: leave out one of `-o -` and --hash",
-        ));
-    }
+    one_thing_on_stdout(args)?;
     let texts = Texts::parse(&ticket(&args.ticket)?)?;
     let context = devices::context(args.device)?;
     let (queue, stop) = (Queue::new(&context)?, Stop::new()?);
@@ -59,6 +55,15 @@ pub fn run(args: &args::Open) -> Result<()> {
     let (opened, took) = (units::duration(opened), units::duration(took));
     // Words beside the result: nobody may be listening, which is no failure.
     let _ = writeln!(anstream::stderr(), "{size}: opened in {opened}, copied in {took} ({rate})");
+    Ok(())
+}
+
+fn one_thing_on_stdout(args: &args::Open) -> Result<()> {
+    if args.hash && args.output.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::said(
+            "standard output has room for the contents or the hash: leave out one of `-o -` and --hash",
+        ));
+    }
     Ok(())
 }
 

@@ -1,14 +1,34 @@
-//! Waiting with a deadline for what can only be asked about: often at first, then rarely.
+//! Waiting with a deadline, which the ABI has no call for: asking for a moment, then sleeping until a callback rings.
 use crate::{Context, Error, ErrorKind, Result, Status, ffi};
 use std::{
-    thread,
+    sync::{Arc, Condvar, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 /// How long to ask without a pause: about as long as a sleep costs.
 const SPIN: Duration = Duration::from_micros(20);
-/// The longest pause between two questions.
+/// How long to sleep where an adapter makes no callbacks, and at most where it does: the status is what counts.
 const PAUSE: Duration = Duration::from_micros(500);
+const LONG_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a callback rings.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    rung: Mutex<bool>,
+    sound: Condvar,
+}
+impl Bell {
+    pub(crate) fn ring(&self) {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.sound.notify_all();
+    }
+    /// Sleeps until it rings, for at most `pause`.
+    fn hear(&self, pause: Duration) {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whether it rang or was too long: the status tells.
+        drop(self.sound.wait_timeout_while(rung, pause, |rung| !*rung));
+    }
+}
 
 /// A duration as milliseconds that fit.
 pub(crate) fn millis(duration: Duration) -> u64 {
@@ -21,7 +41,7 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 /// What the command failed with, or [`ErrorKind::TimedOut`].
 pub(crate) fn done(event: &ffi::Event, timeout: Duration) -> Result<()> {
     let start = Instant::now();
-    let mut pause = Duration::from_micros(10);
+    let mut bell: Option<(Arc<Bell>, Duration)> = None;
     loop {
         match event.status()? {
             Status::Complete => return Ok(()),
@@ -34,10 +54,14 @@ pub(crate) fn done(event: &ffi::Event, timeout: Duration) -> Result<()> {
         }
         if waited < SPIN {
             std::hint::spin_loop();
-        } else {
-            thread::sleep(pause.min(timeout - waited));
-            pause = (pause * 2).min(PAUSE);
+            continue;
         }
+        let (bell, pause) = bell.get_or_insert_with(|| {
+            let bell = Arc::<Bell>::default();
+            let rings = event.ring_at_end(&bell).is_ok();
+            (bell, if rings { LONG_PAUSE } else { PAUSE })
+        });
+        bell.hear((*pause).min(timeout - waited));
     }
 }
 

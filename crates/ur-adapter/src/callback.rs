@@ -16,10 +16,7 @@ pub struct ContextDeleter {
 impl ContextDeleter {
     /// # Safety
     /// Any thread may call `function` with `user_data`, once.
-    pub unsafe fn new(
-        function: unsafe extern "C" fn(*mut c_void),
-        user_data: *mut c_void,
-    ) -> Self {
+    pub unsafe fn new(function: unsafe extern "C" fn(*mut c_void), user_data: *mut c_void) -> Self {
         Self { function, user_data: UserData::new(user_data) }
     }
     /// Tells C that the context is gone.
@@ -61,10 +58,7 @@ pub struct HostFunction {
 impl HostFunction {
     /// # Safety
     /// Any thread may call `function` with `user_data`, as often as the command runs.
-    pub unsafe fn new(
-        function: unsafe extern "C" fn(*mut c_void),
-        user_data: *mut c_void,
-    ) -> Self {
+    pub unsafe fn new(function: unsafe extern "C" fn(*mut c_void), user_data: *mut c_void) -> Self {
         Self { function, user_data: UserData::new(user_data) }
     }
     /// Runs it on this thread.

@@ -362,3 +362,52 @@ fn ten_thousand_exports_live_under_a_limit_of_1024_descriptors() {
     assert_eq!(unsafe { at.read_volatile() }, 12);
     assert_eq!(here.close(at), OK);
 }
+#[test]
+fn a_forked_child_has_none_of_its_parents_memory_and_harms_none() {
+    use std::{io, os::unix::process::CommandExt};
+    let here = Here::new();
+    let (small, large) = (here.alloc(100_000), here.alloc(3 << 20));
+    let memory = here.physical(2 * PAGE);
+    let mapped = here.map(memory, 2 * PAGE);
+    let all = [(small, 100_000), (large, 3 << 20), (mapped, 2 * PAGE)];
+    for (at, size) in all {
+        unsafe { at.write_bytes(8, size) };
+    }
+    let (handle, _) = here.get(small).unwrap();
+    let (small, large) = (small.expose_provenance(), large.expose_provenance());
+    let (handle, context) = (handle.expose_provenance(), here.context.0.expose_provenance());
+    let (device, memory) = (here.device.0.expose_provenance(), memory.0.expose_provenance());
+    let in_child = move || {
+        let at = std::ptr::with_exposed_provenance_mut::<u8>;
+        let handle_of = std::ptr::with_exposed_provenance_mut::<c_void>;
+        let here = Here {
+            context: ur_context_handle_t(handle_of(context)),
+            device: ur_device_handle_t(handle_of(device)),
+        };
+        let failed = |what: &'static str| Err(io::Error::other(what));
+        for inherited in [small, large] {
+            if here.free(at(inherited)) == OK {
+                return failed("freed its parent's memory");
+            }
+            if here.get(at(inherited)).is_ok() {
+                return failed("shared its parent's memory");
+            }
+        }
+        if here.put(handle_of(handle)) == OK {
+            return failed("withdrew its parent's export");
+        }
+        // Whether it may go or not: its memory is the parent's.
+        let memory = ur_physical_mem_handle_t(handle_of(memory));
+        unsafe { TABLE.physical_mem.release.unwrap()(memory) };
+        Ok(())
+    };
+    let mut command = Command::new("true");
+    unsafe { command.pre_exec(in_child) };
+    assert!(command.status().unwrap().success());
+    let at = std::ptr::with_exposed_provenance_mut::<u8>;
+    for (at, size) in [(at(small), 100_000), (at(large), 3 << 20), (mapped, 2 * PAGE)] {
+        assert!((0..size).step_by(PAGE).all(|offset| unsafe { at.add(offset).read() } == 8));
+    }
+    assert_eq!(here.free(at(small)), OK);
+    assert_eq!(here.free(at(large)), OK);
+}

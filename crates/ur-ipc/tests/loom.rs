@@ -57,7 +57,7 @@ fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
 }
 fn waiter(word: &Arc<Model>, value: u64) -> thread::JoinHandle<Progress> {
     let word = word.clone();
-    thread::spawn(move || protocol::wait(&*word, value, None))
+    thread::spawn(move || protocol::wait(&*word, value, None, |_| false))
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn two_signallers_leave_the_event_to_one_of_them() {
         // Whatever was published when it was captured is waited for, and comes.
         let captured = protocol::capture(0, || 0, || pair.load(Acquire)).unwrap();
         if let Some(counter) = (captured >> 48).checked_sub(1) {
-            let waited = protocol::wait(&words[counter as usize], captured & 0xffff, None);
+            let waited = protocol::wait(&words[counter as usize], captured & 0xffff, None, |_| false);
             assert_eq!(waited, Progress::Complete);
         }
         for signaller in signallers {
@@ -114,7 +114,7 @@ fn what_was_done_before_a_signal_is_seen_after_the_wait() {
         let reader = {
             let (word, data) = (word.clone(), data.clone());
             thread::spawn(move || {
-                assert_eq!(protocol::wait(&*word, 1, None), Progress::Complete);
+                assert_eq!(protocol::wait(&*word, 1, None, |_| false), Progress::Complete);
                 assert_eq!(data.load(Relaxed), 7);
             })
         };
@@ -189,7 +189,7 @@ fn a_death_racing_publication_is_seen_by_whoever_captures_the_debt() {
         };
         let captured = protocol::capture(0, || 0, || pair.load(Acquire)).unwrap();
         if captured != 0 {
-            assert_eq!(protocol::wait(&*word, 1, None), Progress::Failed);
+            assert_eq!(protocol::wait(&*word, 1, None, |_| false), Progress::Failed);
         }
         owner.join().unwrap();
         watcher.join().unwrap();

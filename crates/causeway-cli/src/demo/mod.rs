@@ -123,6 +123,17 @@ impl Demo {
         let took = clock.read()?.saturating_duration_since(opened);
         report.fact("chain", units::duration(took))?;
         report.fact("one hop", units::duration(took / u32::try_from(hops).unwrap_or(u32::MAX)))?;
+        self.check(report, &side, hops, token)
+    }
+    /// Whether both processes see that every hop did its part.
+    fn check(
+        &mut self,
+        report: &mut Report,
+        side: &Side,
+        hops: usize,
+        token: [u64; 4],
+    ) -> Result<()> {
+        let count = units::count(hops as u64);
         let here = side.check(hops, token)?;
         let there = match self.second.ask(&Ask::Check { token })? {
             Answer::Checked(count) => count,

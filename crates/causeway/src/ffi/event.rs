@@ -1,8 +1,8 @@
 //! Events: made, asked for their status, waited for. When to give up waiting is left to `wait`.
 #![expect(unsafe_code, reason = "calls the C ABI")]
 use super::{Context, handle::Owned, slot};
-use crate::{Result, Status};
-use std::sync::Arc;
+use crate::{Result, Status, wait::Bell};
+use std::{ffi::c_void, sync::Arc};
 use ur_sys::*;
 
 /// An event: of a command, made for reuse, or opened from another process.
@@ -46,6 +46,18 @@ impl Event {
             _ => Status::Failed,
         })
     }
+    /// Has `bell` rung when the event has ended, well or not.
+    pub(crate) fn ring_at_end(&self, bell: &Arc<Bell>) -> Result<()> {
+        const ENTRY: &str = "urEventSetCallback";
+        let set = slot(self.0.api.table.event.set_callback, ENTRY)?;
+        let data = Arc::into_raw(Arc::clone(bell)).cast_mut().cast::<c_void>();
+        // SAFETY: a live event; `ring` takes over the reference in `data`, and is called once.
+        let code = unsafe { set(self.raw(), ur_execution_info_t::COMPLETE, Some(ring), data) };
+        self.0.api.check(ENTRY, code).inspect_err(|_| {
+            // SAFETY: made above, and not taken over: a callback that was refused is never called.
+            drop(unsafe { Arc::from_raw(data.cast::<Bell>()) });
+        })
+    }
     /// Blocks until the event is complete or failed: for events that are known to be, to learn why.
     pub(crate) fn settle(&self) -> Result<()> {
         const ENTRY: &str = "urEventWait";
@@ -54,4 +66,11 @@ impl Event {
         let code = unsafe { wait(1, &self.raw()) };
         self.0.api.check(ENTRY, code)
     }
+}
+
+/// Rings the bell behind `data`.
+unsafe extern "C" fn ring(_: ur_event_handle_t, _: ur_execution_info_t, data: *mut c_void) {
+    // SAFETY: `ring_at_end` left a reference in it, for this one call.
+    let bell = unsafe { Arc::from_raw(data.cast::<Bell>()) };
+    bell.ring();
 }

@@ -1,7 +1,7 @@
 //! The device: the processor and memory of this host, described as they are.
 use super::{
     Cpu, Device, Platform,
-    host::{free_memory, host},
+    host::{free_memory, host, uuid},
     platform::the_platform,
 };
 use std::sync::OnceLock;
@@ -28,6 +28,9 @@ pub(super) fn now() -> u64 {
 /// Work-items of one work-group: a limit of ours, not of the processor.
 const MAX_WORK_GROUP: usize = 8192;
 
+/// Answers some properties, and leaves others to somebody else.
+type Answers = fn(ur_device_info_t, &mut Answer<'_>) -> Option<Result<()>>;
+
 impl DeviceApi for Cpu {
     fn device_get(
         _platform: Borrowed<'_, Platform>,
@@ -45,12 +48,11 @@ impl DeviceApi for Cpu {
         name: ur_device_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        let asked: [fn(_, &mut Answer<'_>) -> Option<Result<()>>; 5] =
-            [identity, compute, memory, images, optional];
+        const ASKED: [Answers; 5] = [identity, compute, memory, images, optional];
         if name == ur_device_info_t::REFERENCE_COUNT {
             return answer.value(&device.api_refs());
         }
-        asked.into_iter().find_map(|ask| ask(name, answer)).unwrap_or_else(|| {
+        ASKED.into_iter().find_map(|ask| ask(name, answer)).unwrap_or_else(|| {
             Err(Error::new(
                 ErrorCode::UnsupportedEnumeration,
                 format!("a CPU has no answer to {name:?}"),
@@ -88,7 +90,7 @@ fn identity(name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()
         I::BUILT_IN_KERNELS | I::EXTENSIONS => answer.str(""),
         I::PLATFORM => answer.handle(&the_platform()),
         I::PARENT_DEVICE => answer.value(&std::ptr::null_mut::<u8>()),
-        I::UUID => answer.slice(&host().uuid),
+        I::UUID => uuid().and_then(|uuid| answer.slice(&uuid)),
         I::AVAILABLE | I::ENDIAN_LITTLE => answer.bool(cfg!(target_endian = "little")),
         I::COMPILER_AVAILABLE | I::LINKER_AVAILABLE | I::BUILD_ON_SUBDEVICE => answer.bool(false),
         I::SUPPORTED_PARTITIONS | I::PARTITION_TYPE => answer.slice::<u32>(&[]),
@@ -192,9 +194,9 @@ fn memory(name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>>
         | I::IPC_EVENT_SUPPORT_EXP
         | I::REUSABLE_EVENTS_SUPPORT_EXP
         | I::PER_EVENT_PROFILING_SUPPORT_EXP => answer.bool(true),
-        I::ATOMIC_64
-        | I::ENQUEUE_HOST_TASK_SUPPORT_EXP
-        | I::TIMESTAMP_RECORDING_SUPPORT_EXP => answer.bool(true),
+        I::ATOMIC_64 | I::ENQUEUE_HOST_TASK_SUPPORT_EXP | I::TIMESTAMP_RECORDING_SUPPORT_EXP => {
+            answer.bool(true)
+        }
         _ => return None,
     })
 }

@@ -7,7 +7,7 @@ use super::{
         self, Completion, Dependencies, Dependency, Profile, Reusable, Signal, Status, Submission,
         Times, Work, failed,
     },
-    host::host,
+    host::uuid,
 };
 use std::{
     collections::HashMap,
@@ -304,7 +304,7 @@ impl SharesEvents for Cpu {
         Ok(Offer {
             kind: Kind::Event,
             backend: Backend::Cpu as u16,
-            device: host().uuid,
+            device: uuid()?,
             object: *object,
             offset: 0,
             length: 0,
@@ -324,7 +324,7 @@ impl SharesEvents for Cpu {
                 "the exporter sent something that is no event: is it of the same version?",
             )),
         };
-        let shared = match IMPORTER.open(ticket, Some(host().uuid), import)? {
+        let shared = match IMPORTER.open(ticket, Some(uuid()?), import)? {
             Opened::Local { object, .. } => {
                 let slot = offered().get(&object).cloned();
                 let slot = slot.ok_or_else(|| {

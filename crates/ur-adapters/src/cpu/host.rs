@@ -1,5 +1,6 @@
 //! What this machine is, as `/proc` and `/sys` say it. Read once; what changes is asked again.
-use std::{fs, sync::OnceLock};
+use std::{fs, io, sync::OnceLock};
+use ur_adapter::error::Result;
 
 /// The facts that do not change while a process runs.
 #[derive(Debug, Clone)]
@@ -18,8 +19,6 @@ pub struct Host {
     pub cache: u64,
     /// Bytes of memory that this process can ever have.
     pub memory: u64,
-    /// Tells this kind of processor from others; the same in every process of the host.
-    pub uuid: [u8; 16],
     features: String,
 }
 
@@ -27,6 +26,37 @@ pub struct Host {
 pub fn host() -> &'static Host {
     static HOST: OnceLock<Host> = OnceLock::new();
     HOST.get_or_init(Host::read)
+}
+
+/// Tells this kind of processor from others; the same in every process of the host. A half of the
+/// facts would be another processor: what cannot be read now is read again next time.
+///
+/// # Errors
+/// Where the kernel's files cannot be read, as when no descriptor is left.
+pub fn uuid() -> Result<[u8; 16]> {
+    static UUID: OnceLock<[u8; 16]> = OnceLock::new();
+    if let Some(uuid) = UUID.get() {
+        return Ok(*uuid);
+    }
+    let cpuinfo = read("/proc/cpuinfo")?.unwrap_or_default();
+    let identity: Vec<_> = ["vendor_id", "cpu family", "model", "model name", "stepping"]
+        .into_iter()
+        .filter_map(|name| first_field(&cpuinfo, name))
+        .chain(read("/sys/devices/system/cpu/possible")?.map(|s| s.trim().to_string()))
+        .collect();
+    Ok(*UUID.get_or_init(|| digest(&identity.join("\n"))))
+}
+/// A file's text; `None` if there is no such file, or it is kept from this process for good.
+fn read(path: &str) -> Result<Option<String>> {
+    use io::ErrorKind::{NotFound, PermissionDenied};
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if matches!(e.kind(), NotFound | PermissionDenied) => Ok(None),
+        Err(e) => {
+            let doing = format!("read {path}, which tells this device from others");
+            Err(ur_ipc::Error::system(doing, e).into())
+        }
+    }
 }
 
 impl Host {
@@ -38,11 +68,6 @@ impl Host {
             .unwrap_or_else(|| format!("{} processor", std::env::consts::ARCH));
         let vendor = field("vendor_id").or_else(|| field("CPU implementer"));
         let vendor = vendor.unwrap_or_else(|| "unknown".into());
-        let identity: Vec<_> = ["vendor_id", "cpu family", "model", "model name", "stepping"]
-            .into_iter()
-            .filter_map(field)
-            .chain(read_line("/sys/devices/system/cpu/possible"))
-            .collect();
         let (line, cache) = last_level_cache();
         Self {
             name,
@@ -52,7 +77,6 @@ impl Host {
             line,
             cache,
             memory: total_memory(),
-            uuid: digest(&identity.join("\n")),
             features: field("flags").or_else(|| field("Features")).unwrap_or_default(),
         }
     }
@@ -119,7 +143,8 @@ fn meminfo(name: &str) -> Option<u64> {
 }
 /// What the machine has, or what this process's control group allows, if that is less.
 fn total_memory() -> u64 {
-    let machine = meminfo("MemTotal").unwrap_or(0);
+    let info = rustix::system::sysinfo(); // which needs no descriptor
+    let machine = info.totalram.saturating_mul(u64::from(info.mem_unit.max(1)));
     group("memory.max").map_or(machine, |limit| machine.min(limit))
 }
 /// A number that this process's control group has in `file`; `None` for "max" or no group.
@@ -146,7 +171,7 @@ mod tests {
         assert!(host.cores >= 1);
         assert!(host.memory > 1 << 24, "{}", host.memory);
         assert!(free_memory() <= host.memory);
-        assert_ne!(host.uuid, [0; 16]);
+        assert_ne!(uuid().unwrap(), [0; 16]);
     }
     #[test]
     fn cache_sizes_are_read_with_their_unit() {

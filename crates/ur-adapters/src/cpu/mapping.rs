@@ -110,7 +110,7 @@ fn refused(doing: &str, errno: Errno, side: Side) -> Error {
             "this kernel, or its seccomp filter, lacks the call: allow memfd_create and fallocate",
         ),
         Errno::PERM | Errno::ACCESS => (
-            ErrorCode::InvalidArgument,
+            ErrorCode::InvalidValue,
             "the kernel or a security policy denied it: allow memfd_create, mmap and their seals",
         ),
         _ => (ErrorCode::InvalidValue, "the kernel did not accept the request"),

@@ -23,7 +23,6 @@ pub use context::Context;
 pub use event::Event;
 pub use physical_mem::PhysicalMem;
 pub use queue::Queue;
-pub use usm::UsmPool;
 use ur_adapter::{
     api::*,
     entry,
@@ -31,6 +30,7 @@ use ur_adapter::{
     object::{Backend, Body, Kind, Never, Slab, Tag},
 };
 use ur_sys::ur_dditable_t;
+pub use usm::UsmPool;
 
 /// The adapter of the host's own processor and memory.
 #[derive(Debug)]

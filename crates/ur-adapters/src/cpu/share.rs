@@ -6,7 +6,7 @@ use super::{
     allocation::{self, Hold, OpenedMemory, Usm},
     backing::Behind,
     engine::all_queues_ticket,
-    host::host,
+    host::uuid,
     limbo::{self, Spent},
     mapping::{Mapping, Memfd, page},
     physical_mem::PhysicalMem,
@@ -54,19 +54,25 @@ fn received(arrived: Arrived) -> Result<(Behind, usize)> {
     Ok((Behind { memfd, base }, usize::try_from(arrived.size).map_err(too_large)?))
 }
 
-fn offer(kind: Kind, object: u64, range: (usize, usize), size: usize, behind: &Behind) -> Offer {
+fn offer(
+    kind: Kind,
+    object: u64,
+    range: (usize, usize),
+    size: usize,
+    behind: &Behind,
+) -> Result<Offer> {
     let (fd, base, exposes) = behind.payload();
-    Offer {
+    Ok(Offer {
         kind,
         backend: Backend::Cpu as u16,
-        device: host().uuid,
+        device: uuid()?,
         object,
         offset: range.0 as u64,
         length: range.1 as u64,
         size: size as u64,
         payload: Payload::Fd { fd, base, exposes },
         access: Access::SameUser,
-    }
+    })
 }
 
 impl SharesMemory for Cpu {
@@ -88,7 +94,7 @@ impl SharesMemory for Cpu {
             found.expose().ok_or_else(|| Error::new(ErrorCode::InvalidValue, no_descriptor))?;
         let length = found.bytes_from(at);
         let range = (found.bytes() - length, length);
-        Ok(Located::Device(offer(Kind::Memory, found.object(), range, found.bytes(), &behind)))
+        Ok(Located::Device(offer(Kind::Memory, found.object(), range, found.bytes(), &behind)?))
     }
     fn is_allocated(object: u64) -> bool {
         allocation::is_live(object)
@@ -100,7 +106,7 @@ impl SharesMemory for Cpu {
     ) -> Result<UsmPtr> {
         context.check(device)?;
         let import = |arrived| map(arrived, ptr::from_ref(&*device).addr());
-        let (open, base, bytes, offset) = match MEMORY.open(ticket, Some(host().uuid), import)? {
+        let (open, base, bytes, offset) = match MEMORY.open(ticket, Some(uuid()?), import)? {
             Opened::Local { object, offset, .. } => {
                 let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
                 let hold = Hold::of(object).ok_or_else(freed)?;
@@ -150,7 +156,7 @@ impl SharesPhysicalMemory for Cpu {
         let behind =
             memory.expose().ok_or_else(|| Error::new(ErrorCode::InvalidValue, no_descriptor))?;
         let bytes = memory.bytes();
-        Ok(offer(Kind::PhysicalMemory, memory.object(), (0, bytes), bytes, &behind))
+        offer(Kind::PhysicalMemory, memory.object(), (0, bytes), bytes, &behind)
     }
     fn open_physical_memory(
         context: Borrowed<'_, Context>,
@@ -165,7 +171,7 @@ impl SharesPhysicalMemory for Cpu {
                 false => Err(contradiction("physical memory consists of whole pages").into()),
             }
         };
-        let opened = match PHYSICAL_MEMORY.open(ticket, Some(host().uuid), import)? {
+        let opened = match PHYSICAL_MEMORY.open(ticket, Some(uuid()?), import)? {
             Opened::Local { object, .. } => PhysicalMem::again(context, device, object)?,
             Opened::Remote(remote) => {
                 let bytes = usize::try_from(remote.size());

@@ -89,7 +89,7 @@ pub fn alone(body: impl FnOnce()) {
     let (place, test) = (Place::new(), thread::current());
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([test.name().unwrap(), "--exact", "--nocapture"]).env(ALONE, "yes");
-    let mut child = command.env("CAUSEWAY_DIR", &place.0).spawn().unwrap();
+    let mut child = command.env("CAUSEWAY_DIR", &place.0).stdout(Stdio::null()).spawn().unwrap();
     if !ends(&child, PATIENCE) {
         let _ = (child.kill(), child.wait());
         panic!("it hung");
@@ -182,9 +182,10 @@ impl Peer {
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
-    /// Blocks until the thread that was told something last sleeps in the kernel.
+    /// Has it begin what will block, and waits until it sleeps in the kernel.
     #[track_caller]
-    pub fn sleeps(&self) {
+    pub fn begin(&mut self, line: &str) {
+        assert_eq!(self.ask(&format!("begin {line}")), "begun");
         let tasks = format!("/proc/{}/task", self.pid());
         eventually("it sleeps", || {
             fs::read_dir(&tasks).unwrap().flatten().any(|task| {

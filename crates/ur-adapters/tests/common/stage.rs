@@ -5,13 +5,13 @@
     clippy::multiple_unsafe_ops_per_block,
     reason = "plays the C caller"
 )]
-use super::{descriptors, hex, memfds, ur::*, unhex};
+use super::{descriptors, hex, memfds, unhex, ur::*};
 use crate::call;
 use std::{
     collections::HashMap,
     ffi::c_void,
     io::{Read, Write},
-    os::unix::process::CommandExt,
+    os::{fd::OwnedFd, unix::process::CommandExt},
     process::Command,
     ptr::null,
     sync::{Condvar, Mutex},
@@ -26,6 +26,7 @@ pub struct Stage {
     given: HashMap<String, *mut c_void>,
     gates: HashMap<String, &'static Gate>,
     many: Vec<*mut c_void>,
+    spare: Vec<OwnedFd>,
 }
 #[derive(Clone, Copy)]
 struct Object {
@@ -66,7 +67,15 @@ impl Stage {
             ("ooo".into(), ur.new_queue(ooo)),
         ];
         let (objects, given, gates) = Default::default();
-        Self { ur, queues: queues.into(), objects, given, gates, many: Vec::new() }
+        Self {
+            ur,
+            queues: queues.into(),
+            objects,
+            given,
+            gates,
+            many: Vec::new(),
+            spare: Vec::new(),
+        }
     }
     pub fn play(mut self) {
         for line in std::io::stdin().lines().map_while(std::io::Result::ok) {
@@ -76,15 +85,18 @@ impl Stage {
     }
     fn act(&mut self, words: &[&str]) -> Said {
         match words[0] {
-            "alloc" | "alloc-host" | "alloc-shared" | "free" | "alias" | "at" | "write" | "fill"
-            | "read" | "all" | "usm" | "physical" | "map" | "unmap" | "facts" => {
+            "begin" => {
+                say("begun");
+                self.act(&words[1..])
+            }
+            "alloc" | "alloc-host" | "alloc-shared" | "free" | "alias" | "at" | "write"
+            | "fill" | "read" | "all" | "usm" | "physical" | "map" | "unmap" | "facts" => {
                 self.memory(words)
             }
             "get" | "put" | "put-copy" | "open" | "close" | "cycle" | "churn" | "many-get"
             | "many-open" | "many-close" => self.share(words),
-            "descriptors" | "memfds" | "limit" | "fork" | "fork-hold" | "exec" => {
-                self.process(words)
-            }
+            "descriptors" | "memfds" | "limit" | "fork" | "fork-hold" | "exec" | "exhaust"
+            | "recover" | "untraceable" => self.process(words),
             _ => self.event(words),
         }
     }
@@ -172,9 +184,8 @@ impl Stage {
     fn usm(&self, name: &str) -> Said {
         use ur_usm_alloc_info_t as Info;
         let (context, at) = (self.ur.context, self.raw(name).cast_const());
-        let ask = |info| {
-            move |size, to, n| call!(usm.get_mem_alloc_info(context, at, info, size, to, n))
-        };
+        let ask =
+            |info| move |size, to, n| call!(usm.get_mem_alloc_info(context, at, info, size, to, n));
         let kind: u32 = self.ur.value(ask(Info::TYPE))?;
         let base: usize = self.ur.value(ask(Info::BASE_PTR))?;
         let size: usize = self.ur.value(ask(Info::SIZE))?;
@@ -184,8 +195,7 @@ impl Stage {
     fn facts(&self, name: &str) -> Said {
         use ur_physical_mem_info_t as Info;
         let object = ur_physical_mem_handle_t(self.raw(name));
-        let ask =
-            |info| move |size, to, n| call!(physical_mem.get_info(object, info, size, to, n));
+        let ask = |info| move |size, to, n| call!(physical_mem.get_info(object, info, size, to, n));
         let size: usize = self.ur.value(ask(Info::SIZE))?;
         let words: [u32; 6] = self.ur.value(ask(Info::PROPERTIES))?;
         let refs: u32 = self.ur.value(ask(Info::REFERENCE_COUNT))?;
@@ -307,8 +317,7 @@ impl Stage {
                 let list = if n == 0 { null() } else { list };
                 let (queue, to, from) = (self.queues[queue], self.raw(to), self.raw(from));
                 let bytes = number(bytes);
-                let code =
-                    call!(enqueue.usm_memcpy(queue, false, to, from, bytes, n, list, none));
+                let code = call!(enqueue.usm_memcpy(queue, false, to, from, bytes, n, list, none));
                 ur.check(code)?;
                 ok()
             }
@@ -332,9 +341,15 @@ impl Stage {
         let gate: &'static Gate = Box::leak(Box::default());
         let data = std::ptr::from_ref(gate).cast_mut().cast();
         let (queue, none) = (self.queues[queue], std::ptr::null_mut());
-        self.ur.check(call!(
-            enqueue_exp.host_task_exp(queue, Some(pass), data, null(), 0, null(), none)
-        ))?;
+        self.ur.check(call!(enqueue_exp.host_task_exp(
+            queue,
+            Some(pass),
+            data,
+            null(),
+            0,
+            null(),
+            none
+        )))?;
         self.gates.insert(name.into(), gate);
         ok()
     }
@@ -379,6 +394,24 @@ impl Stage {
                 let current = Some(number(descriptors) as u64);
                 setrlimit(Resource::Nofile, Rlimit { current, ..getrlimit(Resource::Nofile) })
                     .unwrap();
+                ok()
+            }
+            // All descriptors are in use but so many.
+            ["exhaust", but] => {
+                self.process(&["limit", "256"])?;
+                while let Ok(copy) = rustix::io::dup(std::io::stdin()) {
+                    self.spare.push(copy);
+                }
+                self.spare.truncate(self.spare.len() - number(but));
+                ok()
+            }
+            ["recover"] => {
+                self.spare.clear();
+                ok()
+            }
+            ["untraceable"] => {
+                use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+                set_dumpable_behavior(DumpableBehavior::NotDumpable).unwrap();
                 ok()
             }
             // A child does the rest of the line, and this process hands on what it says.

@@ -103,8 +103,7 @@ impl Ur {
         self.check(call!(event.wait(count, events.as_ptr().cast())))
     }
     pub fn status(&self, event: *mut c_void) -> Outcome<ur_event_status_t> {
-        let (event, name) =
-            (ur_event_handle_t(event), ur_event_info_t::COMMAND_EXECUTION_STATUS);
+        let (event, name) = (ur_event_handle_t(event), ur_event_info_t::COMMAND_EXECUTION_STATUS);
         let status =
             self.value::<u32>(|size, to, n| call!(event.get_info(event, name, size, to, n)))?;
         Ok(ur_event_status_t(status))

@@ -7,6 +7,7 @@ pub(crate) mod layout;
 mod many;
 mod memory;
 mod own;
+mod pace;
 #[doc(hidden)]
 pub mod protocol;
 mod slot;

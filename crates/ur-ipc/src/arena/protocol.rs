@@ -117,15 +117,23 @@ pub fn announce<W: Word>(word: &W, seen: u64) -> Option<u64> {
     Some(seen | WAITERS)
 }
 
-/// Sleeps until a value is reached, or cannot be any more, or the deadline has passed.
-pub fn wait<W: Word>(word: &W, value: u64, deadline: Option<Instant>) -> Progress {
+/// Sleeps until a value is reached, or cannot be any more, or the deadline has passed. `nap` is told what value was
+/// seen instead, and may spend time otherwise, not long and not beyond the deadline; it tells whether it did.
+pub fn wait<W: Word>(
+    word: &W,
+    value: u64,
+    deadline: Option<Instant>,
+    mut nap: impl FnMut(u64) -> bool,
+) -> Progress {
     loop {
         let seen = word.load();
         let progress = judge(seen, value);
         if progress != Progress::Pending || deadline.is_some_and(|at| Instant::now() >= at) {
             return progress;
         }
-        if let Some(seen) = announce(word, seen) {
+        if !nap(value_of(seen))
+            && let Some(seen) = announce(word, seen)
+        {
             word.sleep(seen, deadline);
         }
     }

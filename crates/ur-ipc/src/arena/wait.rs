@@ -2,6 +2,7 @@
 use super::{
     Arena, EXPORTER, Progress,
     layout::counter_word,
+    pace::Pace,
     protocol::{self, Word},
     spin,
 };
@@ -113,7 +114,8 @@ impl Debt {
                 return ended;
             }
         }
-        protocol::wait(&self.word(), self.value, deadline)
+        let mut pace = Pace::default();
+        protocol::wait(&self.word(), self.value, deadline, |seen| pace.nap(seen, self.value, deadline))
     }
 }
 impl fmt::Debug for Debt {

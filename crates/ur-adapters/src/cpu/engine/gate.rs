@@ -1,6 +1,6 @@
 //! A place to sleep until something that another thread stores comes true. What comes true is the
 //! caller's; no wake-up is lost between its check and its sleep, and nobody awake pays for a lock.
-use super::sync::{AtomicU32, Condvar, Mutex, Ordering::*, fence, locked};
+use super::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering::*, fence, locked};
 
 /// Where threads sleep, and the bell that wakes them.
 #[derive(Debug, Default)]
@@ -32,5 +32,51 @@ impl Gate {
             drop(locked(&self.lock));
             self.bell.notify_all();
         }
+    }
+}
+
+/// A number that only grows, and sleepers each of whom waits for one value: nobody is woken
+/// before there is something to wake for.
+#[derive(Debug)]
+pub(super) struct Odometer {
+    reached: AtomicU64,
+    /// The least that a sleeper waits for.
+    wanted: AtomicU64,
+    gate: Gate,
+}
+const NOTHING: u64 = u64::MAX;
+
+impl Odometer {
+    /// At 0.
+    pub(super) fn new() -> Self {
+        let (reached, wanted) = (AtomicU64::new(0), AtomicU64::new(NOTHING));
+        Self { reached, wanted, gate: Gate::default() }
+    }
+    /// The value; what was done before it was reached is seen.
+    pub(super) fn reached(&self) -> u64 {
+        self.reached.load(Acquire) // pairs with `reach`
+    }
+    /// Reaches a value. One thread at a time. `ring` is for those who sleep.
+    pub(super) fn reach(&self, value: u64) {
+        self.reached.store(value, Release); // pairs with `reached`
+    }
+    /// Wakes the sleepers if one of them waits for no more than what is reached.
+    pub(super) fn ring(&self) {
+        // Pairs with the fence in `wait_for`: either this sees what the sleeper wants or the
+        // sleeper sees what is reached.
+        fence(SeqCst);
+        if self.reached.load(Relaxed) >= self.wanted.load(Relaxed) {
+            // A wish that this overwrites is repeated: its owner is among those who are woken.
+            self.wanted.store(NOTHING, Relaxed);
+            self.gate.ring();
+        }
+    }
+    /// Sleeps until `value` is reached.
+    pub(super) fn wait_for(&self, value: u64) {
+        self.gate.wait_until(|| {
+            self.wanted.fetch_min(value, Relaxed);
+            fence(SeqCst); // pairs with the fence in `ring`
+            self.reached() >= value
+        });
     }
 }

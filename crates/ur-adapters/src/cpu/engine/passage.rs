@@ -1,7 +1,7 @@
 //! How much of a queue is behind us: every command has a number, and the passage tells up to
 //! which all have ended. What `finish` and the reuse of freed memory wait for.
 use super::{
-    gate::Gate,
+    gate::Odometer,
     spin,
     sync::{Mutex, locked},
 };
@@ -13,18 +13,20 @@ use ur_adapter::per_process::PerProcess;
 
 /// Two numbers of one queue: the last command submitted, and the last before and with which all
 /// have ended.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Passage {
     submitted: AtomicU64,
-    ended: AtomicU64,
-    gate: Gate,
+    ended: Odometer,
 }
 impl Passage {
+    fn new() -> Self {
+        Self { submitted: AtomicU64::new(0), ended: Odometer::new() }
+    }
     pub(super) fn submitted(&self) -> u64 {
         self.submitted.load(Acquire)
     }
     pub(super) fn ended(&self) -> u64 {
-        self.ended.load(Acquire) // pairs with `end`
+        self.ended.reached()
     }
     /// Whether all that was submitted has ended.
     pub(super) fn is_idle(&self) -> bool {
@@ -38,16 +40,15 @@ impl Passage {
     }
     /// All up to `number` have ended. `ring` is for those who sleep.
     pub(super) fn end(&self, number: u64) {
-        self.ended.store(number, Release); // pairs with `ended`
+        self.ended.reach(number);
     }
     pub(super) fn ring(&self) {
-        self.gate.ring();
+        self.ended.ring();
     }
     /// Sleeps until all up to `number` have ended.
     pub(super) fn wait_for(&self, number: u64) {
-        let ended = || self.ended() >= number;
-        if !spin::for_end(ended) {
-            self.gate.wait_until(ended);
+        if !spin::for_end(|| self.ended() >= number) {
+            self.ended.wait_for(number);
         }
     }
 }
@@ -78,7 +79,7 @@ static EVERYONE: PerProcess<Everyone> = PerProcess::new();
 
 /// A passage for a queue of `context`, which `all_queues_ticket` knows until it is dropped.
 pub(super) fn passage(context: usize) -> Arc<Passage> {
-    let passage = Arc::<Passage>::default();
+    let passage = Arc::new(Passage::new());
     let mut all = locked(EVERYONE.get());
     all.retain(|(_, queue)| queue.strong_count() != 0);
     all.push((context, Arc::downgrade(&passage)));

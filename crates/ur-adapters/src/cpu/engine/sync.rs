@@ -2,7 +2,7 @@
 //! `tests/model.rs` compile `gate.rs` over loom's instead.
 pub(super) use std::sync::{
     Condvar, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU32, Ordering, fence},
+    atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 
 /// The lock, whatever happened to its last holder: what ours guard is whole between statements.

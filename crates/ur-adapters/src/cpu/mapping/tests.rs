@@ -68,7 +68,7 @@ fn a_read_only_export_stays_writable_for_its_maker_alone() {
     set(ours.base(), 9);
     assert_eq!(get(ours.base()), 9);
     let refused = Mapping::shared(&memfd, 0, page(), page()).unwrap_err();
-    assert_eq!(refused.code(), ErrorCode::InvalidArgument);
+    assert_eq!(refused.code(), ErrorCode::InvalidValue);
     assert!(fcntl_add_seals(&**memfd.fd(), SealFlags::WRITE).is_err(), "SEAL came last");
     let refused = Memfd::adopt(again(&memfd), 0, page() as u64).unwrap_err();
     assert!(refused.to_string().contains("sealed against writing"), "{refused}");
@@ -110,7 +110,7 @@ fn errors_tell_limits_from_memory() {
     assert_eq!(code(Errno::NOMEM, Side::Host), ErrorCode::OutOfHostMemory);
     assert_eq!(code(Errno::NOSPC, Side::Device), ErrorCode::OutOfDeviceMemory);
     assert_eq!(code(Errno::NOSYS, Side::Device), ErrorCode::UnsupportedFeature);
-    assert_eq!(code(Errno::PERM, Side::Device), ErrorCode::InvalidArgument);
+    assert_eq!(code(Errno::PERM, Side::Device), ErrorCode::InvalidValue);
     assert_eq!(code(Errno::INVAL, Side::Device), ErrorCode::InvalidValue);
 }
 #[test]

@@ -2,7 +2,7 @@
 mod sync {
     pub(super) use loom::sync::{
         Condvar, Mutex, MutexGuard,
-        atomic::{AtomicU32, Ordering, fence},
+        atomic::{AtomicU32, AtomicU64, Ordering, fence},
     };
     pub(super) use std::sync::PoisonError;
 
@@ -14,7 +14,7 @@ mod sync {
 #[path = "../gate.rs"]
 mod gate;
 
-use gate::Gate;
+use gate::{Gate, Odometer};
 use loom::{
     sync::{
         Arc,
@@ -60,5 +60,27 @@ fn two_ringers_wake_the_one_who_waits_for_both() {
             .collect();
         shared.0.wait_until(|| shared.1.iter().all(|flag| flag.load(Acquire)));
         ringers.into_iter().for_each(|ringer| ringer.join().unwrap());
+    });
+}
+
+#[test]
+fn sleepers_for_different_values_are_all_woken_by_theirs() {
+    model(|| {
+        let odometer = Arc::new(Odometer::new());
+        let sleepers: Vec<_> = [1, 2]
+            .into_iter()
+            .map(|value| {
+                let odometer = Arc::clone(&odometer);
+                thread::spawn(move || {
+                    odometer.wait_for(value);
+                    assert!(odometer.reached() >= value);
+                })
+            })
+            .collect();
+        for value in [1, 2] {
+            odometer.reach(value);
+            odometer.ring();
+        }
+        sleepers.into_iter().for_each(|sleeper| sleeper.join().unwrap());
     });
 }
