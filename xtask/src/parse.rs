@@ -7,7 +7,7 @@ use crate::{
     names,
 };
 use std::{collections::HashMap, fs, path::Path};
-use syn::{Attribute, Expr, Item, Lit, Meta, punctuated::Punctuated};
+use syn::{Attribute, Expr, Item, Lit, Meta, punctuated::Punctuated, visit::Visit};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -25,6 +25,11 @@ pub fn spec(dir: &Path) -> Result<Spec> {
         let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         let file = syn::parse_file(&text)
             .map_err(|e| format!("{}:{}: {e}", path.display(), e.span().start().line))?;
+        let mut strangers = Strangers::default();
+        strangers.visit_file(&file);
+        if let Some(name) = strangers.0.first() {
+            return Err(format!("{}: no attribute is called #[{name}]", path.display()));
+        }
         for item in file.items {
             one(&mut spec, &mut tables, &mut order, item)
                 .map_err(|e| format!("{}: {e}", path.display()))?;
@@ -37,6 +42,42 @@ pub fn spec(dir: &Path) -> Result<Spec> {
     match tables.into_keys().next() {
         Some(stray) => Err(format!("table {stray} is not listed in tables!")),
         None => Ok(spec),
+    }
+}
+
+/// The attributes that the specification is written with; a misspelt one must not pass for none.
+const ATTRIBUTES: &[&str] = &[
+    "answer",
+    "blocks",
+    "bounds",
+    "c",
+    "callback",
+    "doc",
+    "error",
+    "errors",
+    "flags",
+    "handle",
+    "inout",
+    "list",
+    "loader",
+    "optional",
+    "out",
+    "query",
+    "released",
+    "repr",
+    "stype",
+    "table",
+    "tagged_by",
+    "wait_list",
+];
+#[derive(Default)]
+struct Strangers(Vec<String>);
+impl<'ast> Visit<'ast> for Strangers {
+    fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        let path = attribute.path();
+        if !ATTRIBUTES.iter().any(|name| path.is_ident(name)) {
+            self.0.push(quote::quote!(#path).to_string());
+        }
     }
 }
 

@@ -24,6 +24,8 @@ use std::{
 pub const VARIABLE: &str = "CAUSEWAY_DIR";
 /// How many leavings of dead exporters one start looks at.
 const SWEPT: usize = 1024;
+/// Tries to take one's own lock. Sweepers hold it for an instant only, and not one after the other.
+const LOCKED: u32 = 1000;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 128;
 
@@ -178,7 +180,7 @@ impl Entrance {
     pub fn open(instance: InstanceId, door: Door) -> Result<Self> {
         let directory = Directory::for_export(door)?;
         sweep(&directory);
-        let name = instance.to_string();
+        let name = name_of(instance, door);
         let what = |what: &str| format!("{what} in {}", directory.path.display());
         let lock = take_lock(&directory, &name).map_err(|e| {
             Error::system(what("lock the socket's name"), e).unless_limit(ErrorKind::Directory)
@@ -220,6 +222,15 @@ impl Drop for Entrance {
     }
 }
 
+/// An exporter may have both doors in one directory.
+const OTHERS: &str = "-others";
+fn name_of(instance: InstanceId, door: Door) -> String {
+    match door {
+        Door::Private => instance.to_string(),
+        Door::Others => format!("{instance}{OTHERS}"),
+    }
+}
+
 fn lock_name(name: &str) -> String {
     format!("{name}.lock")
 }
@@ -228,13 +239,15 @@ fn lock_name(name: &str) -> String {
 fn take_lock(directory: &Directory, name: &str) -> Result<Guarded, Errno> {
     let name = lock_name(name);
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    loop {
+    for _ in 0..LOCKED {
         let lock = openat(&directory.fd, &name, flags, Mode::from_raw_mode(0o600))?;
-        flock(&lock, FlockOperation::LockExclusive)?; // sweepers hold it for an instant only
-        if is_named(directory, &lock, &name)? {
-            return Ok(Guarded::new(lock));
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) if is_named(directory, &lock, &name)? => return Ok(Guarded::new(lock)),
+            Ok(()) | Err(Errno::WOULDBLOCK) => std::thread::yield_now(),
+            Err(e) => return Err(e),
         }
     }
+    Err(Errno::WOULDBLOCK)
 }
 
 /// Whether the name still leads to this file. A lock counts for a name only then.
@@ -254,9 +267,10 @@ fn sweep(directory: &Directory) {
     for entry in entries.flatten().take(SWEPT) {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
-        let lock = name.strip_suffix(".lock").unwrap_or(name);
-        if lock.len() == 32 && lock.bytes().all(|b| b.is_ascii_hexdigit()) {
-            sweep_one(directory, lock);
+        let name = name.strip_suffix(".lock").unwrap_or(name);
+        let instance = name.strip_suffix(OTHERS).unwrap_or(name);
+        if instance.len() == 32 && instance.bytes().all(|b| b.is_ascii_hexdigit()) {
+            sweep_one(directory, name);
         }
     }
 }
@@ -295,7 +309,7 @@ pub(crate) fn reach(
             }
         };
         tried.ids.push(directory.id);
-        match connect_in(&directory, &instance.to_string(), patience) {
+        match connect_in(&directory, &name_of(instance, door), patience) {
             Ok(socket) => return Ok(Ok(socket)),
             Err(e @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
                 return Err(Error::system("connect to the exporter", e));

@@ -58,7 +58,9 @@ fn check_whence(envelope: &Envelope) -> Result<()> {
 }
 
 fn second_way(envelope: &Envelope, tried: &Tried) -> Result<Fetched> {
-    if !pidfd::is_open(envelope) || exporter_runs(envelope) == Some(false) {
+    // Where its socket should be, there is none, or nobody listens: it is no matter of ways.
+    let looked_there = tried.ids.contains(&envelope.directory);
+    if looked_there || !pidfd::is_open(envelope) || exporter_runs(envelope) == Some(false) {
         return Err(explain(envelope, tried));
     }
     pidfd::fetch(envelope).map_err(|e| match e.kind() {

@@ -420,7 +420,8 @@ mod tests {
         assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
         sendmsg(&one, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
         let got = receive(&other, &mut [0; 8], RecvFlags::empty()).unwrap();
-        assert!(got.rights_lost && got.rights.len() <= RIGHTS + 1, "{}", got.rights.len());
+        // The buffer's alignment leaves room for one or two more.
+        assert!(got.rights_lost && got.rights.len() <= RIGHTS + 2, "{}", got.rights.len());
         drop((one, got));
         // Had a copy of `one` stayed open somewhere, this would be no end.
         assert_eq!(receive(&other, &mut [0; 8], RecvFlags::DONTWAIT).unwrap().length, 0);

@@ -4,7 +4,7 @@ mod common;
 use common::*;
 use nix::libc;
 use std::{
-    io::Write,
+    io::{Read, Write},
     time::{Duration, Instant},
 };
 
@@ -15,16 +15,23 @@ fn role() {
 /// Runs `then` in a forked child.
 fn forked(stay: bool, then: impl FnOnce()) -> String {
     std::io::stdout().flush().unwrap();
+    let mut pipe = stay.then(|| std::io::pipe().unwrap());
     // SAFETY: as safe as the fork of any threaded program; what the child does is what is tested here.
     match unsafe { libc::fork() } {
         0 => {
             then();
-            if stay { stay_on() }
+            if let Some((_, is_done)) = &mut pipe {
+                is_done.write_all(b".").unwrap();
+                stay_on()
+            }
             // SAFETY: ends the child at once; its parent's handlers are not its own.
             unsafe { libc::_exit(0) }
         }
-        child if stay => child.to_string(),
         child => {
+            if let Some((done, _)) = &mut pipe {
+                done.read_exact(&mut [0]).unwrap();
+                return child.to_string();
+            }
             let mut status = 0;
             // SAFETY: a pid of ours, and a place for its status.
             assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
