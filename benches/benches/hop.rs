@@ -9,13 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-const HOPS: u32 = 1_000;
+/// What a chain of spinning sides is long: as long as its start, where three threads are asleep and are woken, costs
+/// little of it. Bare words spin from the beginning.
+const SPINNING: u32 = 5_000;
+/// Here each hop is a sleep and a wake-up anyway.
+const BLOCKED: u32 = 1_000;
 
 fn main() -> Result<()> {
     match role() {
         Some(how) => second(&how),
         None => {
-            println!("one hop of {HOPS}; medians of {BLOCKS} interleaved blocks");
+            println!("one hop of a chain; medians of {BLOCKS} interleaved blocks");
             spinning()?;
             blocked()
         }
@@ -28,15 +32,15 @@ fn spinning() -> Result<()> {
         return Ok(());
     }
     pin(0)?;
-    compare("spinning", Waiting::Spinning, 1.5)
+    compare("spinning", Waiting::Spinning, SPINNING, 1.5)
 }
 fn blocked() -> Result<()> {
     // On one processor nobody spins: each hop is a sleep and a wake, on both sides of the comparison.
     pin(0)?;
-    compare("blocked", Waiting::Blocked, 1.3)
+    compare("blocked", Waiting::Blocked, BLOCKED, 1.3)
 }
 
-fn compare(name: &str, how: Waiting, at_most: f64) -> Result<()> {
+fn compare(name: &str, how: Waiting, hops: u32, at_most: f64) -> Result<()> {
     let mut peer = Peer::start(name)?;
     let bare = Bare::new()?;
     let context = Context::new(&Device::first()?)?;
@@ -50,23 +54,29 @@ fn compare(name: &str, how: Waiting, at_most: f64) -> Result<()> {
     Comparison::of(
         format!("a hop, {name}"),
         BLOCKS,
-        || chain(&mut peer.borrow_mut(), &queue, &ping, &pong),
+        || chain(&mut peer.borrow_mut(), &queue, &ping, &pong, hops),
         || {
-            peer.borrow_mut().ask(&format!("bare {turn}"))?;
+            peer.borrow_mut().ask(&format!("bare {turn} {hops}"))?;
             let start = Instant::now();
-            bare.play(true, turn, HOPS, how)?;
+            bare.play(true, turn, hops, how)?;
             let took = start.elapsed();
-            turn += HOPS / 2;
+            turn += hops / 2;
             peer.borrow_mut().hear()?;
             Ok(took)
         },
     )?
-    .report(HOPS, "bare", at_most);
+    .report(hops, "bare", at_most);
     Ok(())
 }
 
 /// One chain: submitted hop by hop behind a gate, then timed from the gate's opening to the last signal.
-fn chain(peer: &mut Peer, queue: &Queue, ping: &Event, pong: &Event) -> Result<Duration> {
+fn chain(
+    peer: &mut Peer,
+    queue: &Queue,
+    ping: &Event,
+    pong: &Event,
+    hops: u32,
+) -> Result<Duration> {
     // Threads of queues note the times themselves: this one sleeps, or it would take their processor.
     let gates = Queue::new(queue.context())?;
     let (open, opened) = mpsc::channel::<()>();
@@ -78,7 +88,7 @@ fn chain(peer: &mut Peer, queue: &Queue, ping: &Event, pong: &Event) -> Result<D
     })?;
     let gate = queue.context().create_event()?;
     gates.signal(&gate)?;
-    for hop in 0..HOPS / 2 {
+    for hop in 0..hops / 2 {
         queue.wait_for(&[if hop == 0 { &gate } else { pong }])?;
         queue.signal(ping)?;
         if peer.ask("hop")? != "submitted" {
@@ -118,7 +128,7 @@ fn second(name: &str) -> Result<()> {
         match words[0].as_str() {
             "bare" => {
                 answer("ready")?;
-                bare.play(false, words[1].parse()?, HOPS, how)?;
+                bare.play(false, words[1].parse()?, words[2].parse()?, how)?;
                 answer("done")?;
             }
             _ => {

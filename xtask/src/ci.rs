@@ -41,7 +41,7 @@ const STEPS: &[Step] = &[
         env: &[("RUSTDOCFLAGS", "-D warnings")],
         ..PLAIN
     },
-    Step { name: "tests", command: &["cargo", "test", "--workspace"], ..PLAIN },
+    Step { name: "tests", command: &["cargo", "test", "--workspace", "--no-fail-fast"], ..PLAIN },
     Step {
         name: "every interleaving of the event protocol (loom)",
         command: &["cargo", "test", "--package", "ur-ipc", "--release", "--test", "loom"],

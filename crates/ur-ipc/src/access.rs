@@ -177,7 +177,10 @@ mod tests {
         let ours = Process::with_pid(std::process::id()).unwrap();
         assert!(Access::Process(ours).admits(&us()));
         assert!(!Access::Process(ours).reaches_others());
-        assert!(!Access::Process(ours).admits(&Peer { uid: me(), pidfd: None }), "unknown is nobody");
+        assert!(
+            !Access::Process(ours).admits(&Peer { uid: me(), pidfd: None }),
+            "unknown is nobody"
+        );
         let first = Process::with_pid(1).unwrap();
         assert!(first != ours && !Access::Process(first).admits(&us()));
         assert_eq!(Process::with_pid(u32::MAX).unwrap_err().kind(), ErrorKind::Unsupported);
@@ -192,7 +195,8 @@ mod tests {
     #[test]
     fn a_closed_socket_and_an_ended_process_are_seen() {
         let (one, other) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+                .unwrap();
         assert!(!hung_up(&one));
         drop(other);
         assert!(hung_up(&one));

@@ -17,9 +17,7 @@ use crate::{
     visitor::{Close, Doing, Kept, Letter, Visitor},
 };
 use rustix::{
-    event::{
-        EventfdFlags, PollFd, PollFlags, Timespec, epoll::EventFlags, eventfd, poll,
-    },
+    event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll::EventFlags, eventfd, poll},
     io::Errno,
     net::{RecvFlags, SendFlags, SocketFlags, accept_with},
 };

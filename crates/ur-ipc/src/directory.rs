@@ -39,7 +39,7 @@ pub(crate) struct Directory {
 
 impl Directory {
     /// A directory of `owner`'s, not a link, which nobody else can write.
-    fn open(path: &Path, owner: u32, door: Door) -> Result<Self, (Errno, &'static str)> {
+    pub fn open(path: &Path, owner: u32, door: Door) -> Result<Self, (Errno, &'static str)> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(CWD, path, flags, Mode::empty()).map_err(|e| match e {
             Errno::NOTDIR | Errno::LOOP => (e, "not a directory, or a link to one"),
@@ -91,10 +91,29 @@ impl Directory {
             None => error,
         })
     }
-    fn address(&self, name: &str) -> Result<SocketAddrUnix, Errno> {
-        // Through /proc, the directory is the one that was checked, and its length does not count.
-        SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", self.fd.as_raw_fd()))
+    /// The instances whose sockets behind that kind of door are in it.
+    pub fn exporters(&self, door: Door) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.proc_path("")) else { return Vec::new() };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let instance = |name: String| match door {
+            Door::Private => is_instance(&name).then_some(name),
+            Door::Others => {
+                name.strip_suffix(OTHERS).filter(|name| is_instance(name)).map(Into::into)
+            }
+        };
+        names.take(SWEPT).filter_map(instance).collect()
     }
+    /// Through /proc, the directory is the one that was checked, and its length does not count.
+    fn proc_path(&self, name: &str) -> String {
+        format!("/proc/self/fd/{}/{name}", self.fd.as_raw_fd())
+    }
+    fn address(&self, name: &str) -> Result<SocketAddrUnix, Errno> {
+        SocketAddrUnix::new(self.proc_path(name))
+    }
+}
+
+fn is_instance(name: &str) -> bool {
+    name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// What was tried in vain, for the error.
@@ -191,8 +210,7 @@ impl Entrance {
             bind(&socket, &directory.address(&name)?)?;
             // Who may pass is the directory's and the broker's to say, and not the umask's.
             let mode = if door == Door::Others { 0o666 } else { 0o600 };
-            let path = format!("/proc/self/fd/{}/{name}", directory.fd.as_raw_fd());
-            chmod(path, Mode::from_raw_mode(mode))?;
+            chmod(directory.proc_path(&name), Mode::from_raw_mode(mode))?;
             listen(&socket, BACKLOG)?;
             Ok(socket)
         })();
@@ -262,14 +280,13 @@ fn is_named(directory: &Directory, lock: &OwnedFd, name: &str) -> Result<bool, E
 
 /// Removes sockets whose exporters died. A failure here costs nobody anything: the next start sweeps again.
 fn sweep(directory: &Directory) {
-    let path = format!("/proc/self/fd/{}", directory.fd.as_raw_fd());
-    let Ok(entries) = fs::read_dir(path) else { return };
+    let Ok(entries) = fs::read_dir(directory.proc_path("")) else { return };
     for entry in entries.flatten().take(SWEPT) {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         let name = name.strip_suffix(".lock").unwrap_or(name);
         let instance = name.strip_suffix(OTHERS).unwrap_or(name);
-        if instance.len() == 32 && instance.bytes().all(|b| b.is_ascii_hexdigit()) {
+        if is_instance(instance) {
             sweep_one(directory, name);
         }
     }

@@ -230,6 +230,10 @@ impl Desk {
             }
         }
         if self.issued.is_empty() {
+            // At once where nothing is leased: the process may be about to end, and its socket should not outlive it.
+            if self.leases.is_empty() {
+                self.close_if_idle();
+            }
             liveness::nudge();
         }
         Some(issued)

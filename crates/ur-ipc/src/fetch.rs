@@ -3,7 +3,7 @@
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, InstanceId, Kind, Result,
     access::{Peer, is_dead},
-    arena::{Arena, Slot, WeakArena},
+    arena::{Arena, WeakArena},
     directory::{Tried, reach},
     envelope::{Envelope, Transport},
     exports::{refusal, verify_descriptor},
@@ -15,6 +15,7 @@ use crate::{
     protocol::{
         ANSWER_LEN, Answer, Request, Verdict, decode_answer, encode_request, receive, send,
     },
+    standing::{ArrivedPayload, Fetched, Ledger, Standing},
     turn::Turn,
 };
 use rustix::{
@@ -48,7 +49,7 @@ pub(crate) struct Host {
     turn: Turn,
     next: AtomicU64,
     /// Questions that were given up; their answers may still come, descriptors and all.
-    overdue: Mutex<HashMap<u64, Kind>>,
+    overdue: Mutex<HashMap<u64, Option<Kind>>>,
     /// What could not be said at once, and needs no answer.
     unsaid: Mutex<Vec<Request>>,
     ledgers: Mutex<HashMap<u32, Arc<ledger::Reader>>>,
@@ -63,76 +64,6 @@ struct Hosts {
     next: u64,
 }
 static HOSTS: PerFork<Mutex<Hosts>> = PerFork::new();
-
-/// What a broker granted, checked as far as the kernel can say.
-pub(crate) struct Fetched {
-    pub payload: ArrivedPayload,
-    /// The exporter's id of the object.
-    pub object: u64,
-    pub standing: Standing,
-    pub lease: Option<Lease>,
-}
-
-/// What an importer makes its object of.
-#[derive(Debug)]
-pub enum ArrivedPayload {
-    /// A descriptor; it opens `exposes` bytes, of which the object begins at `base`.
-    Fd {
-        /// The descriptor, close-on-exec.
-        fd: OwnedFd,
-        /// Where the object begins in it, in bytes.
-        base: u64,
-        /// How many bytes it opens.
-        exposes: u64,
-    },
-    /// Bytes that the driver understands.
-    Bytes(Vec<u8>),
-    /// An event in an arena which this process has joined.
-    Event(Slot),
-}
-
-/// Where an importer can see, without asking, whether an export stands.
-#[derive(Clone)]
-pub(crate) enum Standing {
-    /// The exporter is at the other end of a connection.
-    Connected(Arc<Host>, Ledger),
-    /// There is only its pidfd.
-    Unconnected(Arc<OwnedFd>, Ledger),
-}
-impl Standing {
-    /// Whether the export stands: one load, and a look at the exporter's pidfd.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Withdrawn`], [`ErrorKind::Freed`], [`ErrorKind::ExporterGone`].
-    pub fn check(&self, line: u16, tag: u64, generation: u32) -> Result<()> {
-        let (ledger, gone) = match self {
-            Self::Connected(host, ledger) => (ledger, host.is_gone()),
-            Self::Unconnected(pidfd, ledger) => (ledger, is_dead(pidfd)),
-        };
-        match ledger.check(line, tag, generation) {
-            _ if gone => Err(gone_error()),
-            ledger::State::Live => Ok(()),
-            ledger::State::Withdrawn => Err(refusal(Verdict::Withdrawn)),
-            ledger::State::Freed => Err(refusal(Verdict::Freed)),
-        }
-    }
-}
-
-/// The ledger that tells of an export: mapped by itself, or as part of an arena.
-#[derive(Clone)]
-pub(crate) enum Ledger {
-    Reader(Arc<ledger::Reader>),
-    Arena(Arena),
-}
-impl Ledger {
-    #[inline]
-    pub fn check(&self, line: u16, tag: u64, generation: u32) -> ledger::State {
-        match self {
-            Self::Reader(reader) => reader.check(line, tag, generation),
-            Self::Arena(arena) => arena.check(line, tag, generation),
-        }
-    }
-}
 
 /// One open, given back when it is dropped.
 pub(crate) struct Lease {
@@ -337,8 +268,30 @@ impl Host {
     ) -> Result<(Answer, Vec<OwnedFd>)> {
         self.is_ours()?;
         let deadline = Instant::now() + ANSWERED;
-        let _turn = self.turn.take(deadline).ok_or_else(silent)?;
+        let turn = self.turn.take(deadline).ok_or_else(silent)?;
+        let asked = self.ask_in_turn(request, rights, kind, deadline);
+        drop(turn); // first: the watcher, which hears what is overdue, does so in its turn
+        if matches!(&asked, Err(e) if e.kind() == ErrorKind::TimedOut) {
+            liveness::rewatch(Source::Host(self.id), &self.socket, END | EventFlags::IN);
+        }
+        asked
+    }
+    fn ask_in_turn(
+        &self,
+        request: &Request,
+        rights: &[BorrowedFd<'_>],
+        kind: Option<Kind>,
+        deadline: Instant,
+    ) -> Result<(Answer, Vec<OwnedFd>)> {
         self.say_unsaid();
+        // One question at a time, those included that were given up.
+        while !locked(&self.overdue).is_empty() {
+            let (number, answer, _) = self.hear_until(deadline, None)?;
+            if !self.forget(number, &answer) {
+                self.hang_up();
+                return Err(nonsense());
+            }
+        }
         let number = self.next.fetch_add(1, Relaxed);
         match send(&self.socket, &encode_request(number, request), rights, SendFlags::empty()) {
             // A broker that turns us away may have said why before it hung up.
@@ -346,35 +299,34 @@ impl Host {
             Err(Errno::AGAIN) => return Err(silent()),
             Err(e) => return Err(Error::system("ask the exporter", e)),
         }
-        loop {
-            let (got, answer, came) = match self.hear_answer(RecvFlags::empty(), kind) {
-                Ok(heard) => heard,
-                Err(e) if e.kind() == ErrorKind::TimedOut && Instant::now() < deadline => continue,
-                Err(e) => {
-                    if e.kind() == ErrorKind::TimedOut {
-                        // The watcher is to take it in when it comes, so that the broker does not give us up for it.
-                        if let Some(kind) = kind {
-                            locked(&self.overdue).insert(number, kind);
-                        }
-                        liveness::rewatch(
-                            Source::Host(self.id),
-                            &self.socket,
-                            END | EventFlags::IN,
-                        );
-                    }
-                    return Err(e);
-                }
-            };
-            if got == 0 {
+        let (got, answer, came) = self.hear_until(deadline, kind).inspect_err(|e| {
+            if e.kind() == ErrorKind::TimedOut {
+                locked(&self.overdue).insert(number, kind);
+            }
+        })?;
+        match (got, answer.verdict) {
+            (0, refused) => {
                 self.bury(); // turned away at the door: there is no connection
+                Err(refusal(refused))
             }
-            if got == number || got == 0 {
-                return match answer.verdict {
-                    Verdict::Granted => Ok((answer, came)),
-                    refused => Err(refusal(refused)),
-                };
+            (got, _) if got != number => {
+                self.hang_up();
+                Err(nonsense())
             }
-            self.forget(got, &answer);
+            (_, Verdict::Granted) => Ok((answer, came)),
+            (_, refused) => Err(refusal(refused)),
+        }
+    }
+    fn hear_until(
+        &self,
+        deadline: Instant,
+        kind: Option<Kind>,
+    ) -> Result<(u64, Answer, Vec<OwnedFd>)> {
+        loop {
+            match self.hear_answer(RecvFlags::empty(), kind) {
+                Err(e) if e.kind() == ErrorKind::TimedOut && Instant::now() < deadline => {}
+                heard => return heard,
+            }
         }
     }
     /// One answer, acknowledged if descriptors came with it.
@@ -409,7 +361,7 @@ impl Host {
         }
         if received.rights_lost {
             // What was granted and could not be taken in is given back.
-            if let Some(kind) = locked(&self.overdue).remove(&number).or(kind) {
+            if let Some(kind) = locked(&self.overdue).remove(&number).flatten().or(kind) {
                 self.tell(Request::LeaseEnd { kind, object: answer.object });
             }
             return Err(Error::system("take in the exporter's descriptors", Errno::MFILE));
@@ -417,12 +369,13 @@ impl Host {
         self.hang_up();
         Err(nonsense())
     }
-    /// An answer to a question that was given up.
-    fn forget(&self, number: u64, answer: &Answer) {
+    /// Gives back what a late answer brought; whether its question was one that was given up.
+    fn forget(&self, number: u64, answer: &Answer) -> bool {
         let kind = locked(&self.overdue).remove(&number);
-        if let (Verdict::Granted, Some(kind)) = (answer.verdict, kind) {
+        if let (Verdict::Granted, Some(Some(kind))) = (answer.verdict, kind) {
             self.tell(Request::LeaseEnd { kind, object: answer.object });
         }
+        kind.is_some()
     }
     /// Says what needs no answer. Never waits: what there is no room for is said later.
     pub fn tell(&self, request: Request) {
@@ -498,9 +451,11 @@ pub(crate) fn hear(id: u64, flags: EventFlags) {
         && let Some(_turn) = host.turn.try_take()
     {
         while let Ok((number, answer, _)) = host.hear_answer(RecvFlags::DONTWAIT, None) {
-            host.forget(number, &answer);
+            if !host.forget(number, &answer) {
+                return host.hang_up();
+            }
         }
-        if !locked(&host.overdue).is_empty() {
+        if !host.gone.load(Relaxed) && !locked(&host.overdue).is_empty() {
             liveness::rewatch(Source::Host(id), &host.socket, END | EventFlags::IN);
         }
     }

@@ -29,6 +29,9 @@ impl Leases {
         self.held.remove(&object);
         self.freed.remove(&object)
     }
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
     /// The owner freed it.
     pub fn freed(&mut self, object: Object) {
         if self.held.contains_key(&object) {

@@ -6,6 +6,7 @@ mod access;
 pub mod arena;
 mod broker;
 mod directory;
+pub mod doctor;
 mod envelope;
 mod error;
 mod exports;
@@ -22,6 +23,7 @@ mod obtain;
 mod pidfd;
 mod protocol;
 mod registry;
+mod standing;
 mod token;
 mod turn;
 mod visitor;
@@ -30,10 +32,10 @@ pub use access::{Access, Process};
 pub use envelope::ENVELOPE_LEN;
 pub use error::{Error, ErrorKind, Result};
 pub use exports::{Export, Offer, Payload, export, freed};
-pub use fetch::ArrivedPayload;
 pub use identity::{InstanceId, instance};
 pub use leases::{leased, on_leases_gone};
 pub use registry::{Arrived, Importer, Opened, Remote};
+pub use standing::ArrivedPayload;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

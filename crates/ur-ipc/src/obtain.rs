@@ -4,10 +4,11 @@ use crate::{
     directory::{Tried, VARIABLE},
     envelope::{Door, Envelope},
     exports::refusal,
-    fetch::{self, Fetched, Unreached, gone_error},
+    fetch::{self, Unreached, gone_error},
     identity::{identity, start_time},
     pidfd,
     protocol::Verdict,
+    standing::Fetched,
 };
 use rustix::process::geteuid;
 

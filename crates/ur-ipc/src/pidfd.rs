@@ -5,10 +5,11 @@ use crate::{
     access::is_dead,
     envelope::{Door, Envelope, Transport},
     exports::{refusal, verify_descriptor},
-    fetch::{ArrivedPayload, Fetched, Ledger, Standing, gone_error},
+    fetch::gone_error,
     identity::identity,
     ledger::{Reader, State},
     protocol::Verdict,
+    standing::{ArrivedPayload, Fetched, Ledger, Standing},
 };
 use rustix::{
     fs::fstat,
@@ -102,4 +103,83 @@ fn denied() -> Error {
     };
     let why = format!("the kernel denied pidfd_getfd; the gate: {gate}");
     Error::new(ErrorKind::Denied, why).with_errno(Errno::PERM.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Access, InstanceId, Kind, arena, token::Secret};
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+    use std::os::fd::AsRawFd;
+
+    /// Memory of this process's, offered in the ledger only, with the ticket that a broker would have given.
+    fn offered() -> (OwnedFd, arena::Line, Envelope) {
+        let fd = memfd_create("m", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&fd, 4096).unwrap();
+        fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+        let identity = identity().unwrap();
+        let mut envelope = Envelope {
+            kind: Kind::Memory,
+            transport: Transport::Descriptor,
+            backend: 1,
+            door: Door::Private,
+            uid: rustix::process::geteuid().as_raw(),
+            instance: identity.instance,
+            whence: identity.whence,
+            directory: 0,
+            device: [0; 16],
+            secret: Secret::fresh().unwrap(),
+            index: 0,
+            generation: 0,
+            ledger: 0,
+            slot: 0,
+            slot_generation: 0,
+            ledger_descriptor: -1,
+            offset: 0,
+            length: 4096,
+            size: 4096,
+        };
+        let line = arena::line(Access::SameUser, envelope.tag(), fd.as_raw_fd()).unwrap();
+        envelope.index = line.index();
+        envelope.generation = line.generation();
+        envelope.ledger = line.arena().number();
+        envelope.ledger_descriptor = line.arena().descriptors().unwrap().1.as_raw_fd();
+        (fd, line, envelope)
+    }
+    fn kind(envelope: &Envelope) -> Option<ErrorKind> {
+        fetch(envelope).err().map(|e| e.kind())
+    }
+
+    #[test]
+    fn what_the_ledger_proves_is_taken_and_nothing_else() {
+        let (_fd, line, envelope) = offered();
+        assert!(is_open(&envelope));
+        match fetch(&envelope) {
+            Err(e) if e.kind() == ErrorKind::Denied => return, // a filter forbids the call, even on oneself
+            fetched => assert!(matches!(
+                fetched.unwrap().payload,
+                ArrivedPayload::Fd { base: 0, exposes: 4096, .. }
+            )),
+        }
+        let forged = Envelope { length: 4095, ..envelope };
+        assert_eq!(kind(&forged), Some(ErrorKind::Withdrawn), "the tag vouches for the range");
+        let stranger = Envelope { instance: InstanceId([7; 16]), ..envelope };
+        assert_eq!(kind(&stranger), Some(ErrorKind::ExporterGone), "a reused pid");
+        let no_ledger = Envelope { ledger_descriptor: 0, ..envelope };
+        assert_eq!(kind(&no_ledger), Some(ErrorKind::ExporterGone), "a reused descriptor");
+        line.mark(State::Freed);
+        assert_eq!(kind(&envelope), Some(ErrorKind::Freed));
+        drop(line);
+        assert_eq!(kind(&envelope), Some(ErrorKind::Withdrawn));
+    }
+    #[test]
+    fn a_dead_pid_is_a_gone_exporter() {
+        let (_fd, _line, mut envelope) = offered();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        envelope.whence.pid = child.id();
+        child.wait().unwrap();
+        assert_eq!(kind(&envelope), Some(ErrorKind::ExporterGone));
+        envelope.whence.pid_namespace += 1;
+        assert!(!is_open(&envelope));
+    }
 }

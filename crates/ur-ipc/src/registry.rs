@@ -4,11 +4,12 @@ use crate::{
     ENVELOPE_LEN, Error, ErrorKind, InstanceId, Kind, Result,
     envelope::{Envelope, TicketKey, Transport, device_of, key_of, wrong_size},
     exports::open_own,
-    fetch::{ArrivedPayload, Fetched, Lease, Standing},
+    fetch::Lease,
     fork::{PerFork, inherited},
     identity::identity,
     killpoint, locked,
     obtain::obtain,
+    standing::{ArrivedPayload, Fetched, Standing},
 };
 use std::{
     collections::HashMap,

@@ -21,7 +21,8 @@ fn role() {
 use common::{no_clone as cloned, no_fork as forked};
 
 fn connect(path: &Path) -> Result<OwnedFd, Errno> {
-    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    let socket =
+        socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_secs(10)))?;
     rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(socket)
@@ -98,9 +99,9 @@ fn silent_peers_stall_nobody_and_are_shown_out() {
     let silent: Vec<_> = (0..200).map(|_| connect(&place.socket()).unwrap()).collect();
     is_served(&place, &ticket);
     for socket in &silent {
-        match answer(socket) {
-            Some(said) => assert_eq!((said, answer(socket)), ((FULL, 0, 0), None)),
-            None => {} // its time was over
+        // Turned away with a word, or its time was over.
+        if let Some(said) = answer(socket) {
+            assert_eq!((said, answer(socket)), ((FULL, 0, 0), None));
         }
     }
     eventually("they cost nothing any more", || exporter.ask("descriptors") == before);
@@ -161,7 +162,8 @@ fn descriptors_that_nobody_asked_for_are_closed() {
     let before = settled(&place, &mut exporter, &ticket);
     let (ours, theirs) =
         socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
-    sockopt::set_socket_timeout(&ours, sockopt::Timeout::Recv, Some(Duration::from_secs(10))).unwrap();
+    sockopt::set_socket_timeout(&ours, sockopt::Timeout::Recv, Some(Duration::from_secs(10)))
+        .unwrap();
     let socket = connect(&place.socket()).unwrap();
     for count in [1, 4, 5, 60] {
         let fds: Vec<_> = (0..count).map(|_| theirs.as_fd()).collect();
@@ -252,7 +254,9 @@ fn a_peer_beyond_the_limit_is_told_so() {
     let answer = importer.ask(&format!("open {ticket}"));
     assert!(answer.starts_with("Full"), "{answer}");
     drop(sockets);
-    eventually("there is room again", || importer.ask(&format!("open {ticket}")).starts_with("remote"));
+    eventually("there is room again", || {
+        importer.ask(&format!("open {ticket}")).starts_with("remote")
+    });
 }
 #[test]
 fn an_exporter_without_descriptors_says_so_and_recovers() {
@@ -299,4 +303,91 @@ fn what_the_dead_left_in_the_directory_is_swept_by_the_next_exporter() {
     next.ask("export again 1 same");
     assert_eq!(place.names().len(), 2);
     assert!(place.socket().metadata().unwrap().file_type().is_socket());
+}
+
+/// An answer as this protocol lays it out, that claims to bring these descriptors.
+fn answer_bytes(number: u64, verdict: u16, rights: u16) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    bytes.extend(0x6377_6970u32.to_le_bytes());
+    bytes.extend(1u16.to_le_bytes());
+    bytes.extend(verdict.to_le_bytes());
+    bytes.extend(number.to_le_bytes());
+    for word in [99u64, 1, 0, 4096] {
+        bytes.extend(word.to_le_bytes()); // nonce, object, base, exposes
+    }
+    bytes.extend([0; 10]);
+    bytes.extend(rights.to_le_bytes());
+    bytes.resize(62 + 256, 0);
+    bytes
+}
+/// Somebody of the same user who has taken a dead exporter's place, and what importers make of what he says.
+#[track_caller]
+fn impostor(says: impl Fn(&OwnedFd) + Sync) -> String {
+    let (place, mut exporter, ticket) = exporter();
+    let path = place.socket();
+    exporter.kill();
+    std::fs::remove_file(&path).unwrap();
+    let flags = SocketFlags::CLOEXEC;
+    let door = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+    bind(&door, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+    listen(&door, 16).unwrap();
+    let mut importer = Peer::at(&place.0);
+    let before = importer.ask("descriptors");
+    let said = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while let Ok(socket) = accept(&door) {
+                says(&socket);
+            }
+        });
+        let said = importer.ask(&format!("open {ticket}"));
+        shutdown(&door, Shutdown::Both).unwrap();
+        said
+    });
+    eventually("nothing is left of it", || importer.ask("descriptors") == before);
+    said
+}
+fn say_with(socket: &OwnedFd, bytes: &[u8], fds: &[rustix::fd::BorrowedFd<'_>]) {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    assert!(fds.is_empty() || control.push(SendAncillaryMessage::ScmRights(fds)));
+    let _ = sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL);
+}
+
+#[test]
+fn an_impostor_who_talks_nonsense_is_not_listened_to() {
+    for length in [1, 34, 317, 318, 319, 5000] {
+        let said = impostor(|socket| {
+            answer(socket);
+            say_with(socket, &vec![0x5a; length], &[]);
+        });
+        assert!(said.starts_with("PeerNonsense"), "{length}: {said}");
+    }
+}
+#[test]
+fn an_impostor_who_hangs_up_is_an_exporter_that_is_gone() {
+    let said = impostor(|_| {});
+    assert!(said.starts_with("ExporterGone"), "{said}");
+}
+#[test]
+fn an_impostor_who_grants_what_is_not_there_is_refused() {
+    let unsealed = rustix::fs::memfd_create("m", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+    rustix::fs::ftruncate(&unsealed, 4096).unwrap();
+    let sealed: OwnedFd = memory("m", 4096).into();
+    let (unsealed, sealed) = (unsealed.as_fd(), sealed.as_fd());
+    // Descriptors promised: payload 1, ledger 2. Neither of these is a ledger.
+    let sent: [(u16, &[_]); 6] = [
+        (0, &[]),
+        (3, &[]),
+        (3, &[sealed]),
+        (3, &[unsealed, sealed]),
+        (3, &[sealed, sealed]),
+        (1, &[sealed, sealed, sealed]),
+    ];
+    for (at, (rights, fds)) in sent.into_iter().enumerate() {
+        let said = impostor(|socket| {
+            answer(socket);
+            say_with(socket, &answer_bytes(1, 1, rights), fds);
+        });
+        assert!(said.starts_with("PeerNonsense"), "{at}: {said}");
+    }
 }

@@ -96,7 +96,8 @@ fn two_signallers_leave_the_event_to_one_of_them() {
         // Whatever was published when it was captured is waited for, and comes.
         let captured = protocol::capture(0, || 0, || pair.load(Acquire)).unwrap();
         if let Some(counter) = (captured >> 48).checked_sub(1) {
-            let waited = protocol::wait(&words[counter as usize], captured & 0xffff, None, |_| false);
+            let waited =
+                protocol::wait(&words[counter as usize], captured & 0xffff, None, |_| false);
             assert_eq!(waited, Progress::Complete);
         }
         for signaller in signallers {

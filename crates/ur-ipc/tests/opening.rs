@@ -228,7 +228,7 @@ fn a_warm_open_asks_nobody() {
 fn a_used_up_descriptor_limit_is_told_and_passes() {
     let (_place, mut exporter, mut importer) = pair();
     let ticket = exporter.ask("export hello 1 same");
-    for free in 0..6 {
+    for free in 0..4 {
         assert_eq!(importer.ask(&format!("exhaust {free}")), "ok");
         let answer = importer.ask(&format!("open {ticket}"));
         assert!(answer.starts_with("TooManyDescriptors"), "{free} are free: {answer}");
@@ -240,4 +240,26 @@ fn a_used_up_descriptor_limit_is_told_and_passes() {
     eventually("one lease is left", || exporter.ask("leased 1") == "true");
     importer.ask(&format!("close {ticket}"));
     eventually("none is left", || exporter.ask("leased 1") == "false");
+}
+#[test]
+fn many_threads_open_and_close_at_once() {
+    let (_place, mut exporter, mut importer) = pair();
+    let tickets: Vec<_> =
+        (0..3).map(|n| exporter.ask(&format!("export hello {} same", n % 2))).collect();
+    let before = importer.ask("descriptors");
+    assert_eq!(importer.ask(&format!("storm {}", tickets.join(" "))), "0 failed");
+    eventually("no lease is left", || {
+        exporter.ask("leased 0") == "false" && exporter.ask("leased 1") == "false"
+    });
+    eventually("no descriptor either", || importer.ask("descriptors") == before);
+}
+#[test]
+fn a_put_among_many_opens_fails_them_and_breaks_nothing() {
+    let (_place, mut exporter, mut importer) = pair();
+    let (put, kept) = (exporter.ask("export put 1 same"), exporter.ask("export kept 2 same"));
+    importer.tell(&format!("storm {put} {kept}"));
+    exporter.ask(&format!("put {put}"));
+    assert!(importer.hear().ends_with("failed"));
+    assert!(importer.ask(&format!("open {put}")).starts_with("Withdrawn"));
+    assert_eq!(importer.ask(&format!("open {kept}")), "remote kept 16 32");
 }

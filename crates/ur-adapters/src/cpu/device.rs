@@ -194,9 +194,10 @@ fn memory(name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>>
         | I::IPC_EVENT_SUPPORT_EXP
         | I::REUSABLE_EVENTS_SUPPORT_EXP
         | I::PER_EVENT_PROFILING_SUPPORT_EXP => answer.bool(true),
-        I::ATOMIC_64 | I::ENQUEUE_HOST_TASK_SUPPORT_EXP | I::TIMESTAMP_RECORDING_SUPPORT_EXP => {
-            answer.bool(true)
-        }
+        I::ATOMIC_64
+        | I::USM_CONTEXT_MEMCPY_SUPPORT_EXP
+        | I::ENQUEUE_HOST_TASK_SUPPORT_EXP
+        | I::TIMESTAMP_RECORDING_SUPPORT_EXP => answer.bool(true),
         _ => return None,
     })
 }
@@ -278,7 +279,6 @@ fn optional(name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()
         | I::MULTI_DEVICE_COMPILE_SUPPORT_EXP
         | I::DEVICE_WAIT_SUPPORT_EXP
         | I::DYNAMIC_LINK_SUPPORT_EXP
-        | I::USM_CONTEXT_MEMCPY_SUPPORT_EXP
         | I::MEMORY_EXPORT_EXPORTABLE_DEVICE_MEM_EXP => answer.bool(false),
         _ => return None,
     })

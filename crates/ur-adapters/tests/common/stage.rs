@@ -90,9 +90,8 @@ impl Stage {
                 self.act(&words[1..])
             }
             "alloc" | "alloc-host" | "alloc-shared" | "free" | "alias" | "at" | "write"
-            | "fill" | "read" | "all" | "usm" | "physical" | "map" | "unmap" | "facts" => {
-                self.memory(words)
-            }
+            | "fill" | "read" | "all" | "usm" | "physical" | "map" | "unmap" | "facts"
+            | "drop-physical" => self.memory(words),
             "get" | "put" | "put-copy" | "open" | "close" | "cycle" | "churn" | "many-get"
             | "many-open" | "many-close" => self.share(words),
             "descriptors" | "memfds" | "limit" | "fork" | "fork-hold" | "exec" | "exhaust"
@@ -174,6 +173,11 @@ impl Stage {
             }
             ["unmap", name] => {
                 ur.unmap(self.raw(name), self.objects[name].bytes)?;
+                self.forget(name)
+            }
+            ["drop-physical", name] => {
+                let object = ur_physical_mem_handle_t(self.raw(name));
+                ur.check(call!(physical_mem.release(object)))?;
                 self.forget(name)
             }
             ["facts", name] => self.facts(name),

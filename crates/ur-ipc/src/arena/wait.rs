@@ -115,7 +115,9 @@ impl Debt {
             }
         }
         let mut pace = Pace::default();
-        protocol::wait(&self.word(), self.value, deadline, |seen| pace.nap(seen, self.value, deadline))
+        protocol::wait(&self.word(), self.value, deadline, |seen| {
+            pace.nap(seen, self.value, deadline)
+        })
     }
 }
 impl fmt::Debug for Debt {

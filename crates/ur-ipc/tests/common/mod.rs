@@ -232,6 +232,35 @@ fn watchers() -> usize {
     tasks.filter_map(|task| name(task).ok()).filter(|name| name.trim() == "causeway").count()
 }
 
+/// Opens and closes in many threads at once; how often that failed.
+fn storm(tickets: &[&str]) -> String {
+    let tickets: Vec<_> = tickets.iter().map(|ticket| unhex(ticket)).collect();
+    let import = |arrived: Arrived| match arrived.payload {
+        ArrivedPayload::Fd { fd, .. } => Ok::<_, Error>(File::from(fd)),
+        other => panic!("{other:?}"),
+    };
+    let failed = AtomicU32::new(0);
+    thread::scope(|scope| {
+        for thread in 0..8 {
+            let (tickets, failed) = (&tickets, &failed);
+            scope.spawn(move || {
+                for round in 0..100 {
+                    let ticket = &tickets[(thread + round) % tickets.len()];
+                    match MEMORY.open(ticket, Some(DEVICE), import) {
+                        Ok(Opened::Remote(remote)) => assert!(!text_of(&remote).is_empty()),
+                        Ok(Opened::Local { .. }) => panic!("not ours"),
+                        Err(e) => {
+                            assert_eq!(e.kind(), ErrorKind::Withdrawn, "{e}");
+                            failed.fetch_add(1, Relaxed);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    format!("{} failed", failed.into_inner())
+}
+
 impl Stage {
     fn play(mut self) {
         on_leases_gone(|object, _| say(format!("lease of {object} gone"))).unwrap();
@@ -351,6 +380,7 @@ impl Stage {
                 self.spare.clear();
                 "ok".into()
             }
+            ["storm", ref tickets @ ..] => storm(tickets),
             ["open-for", ticket, microseconds] => self.time_opens(ticket, microseconds),
             ["signal", ref names @ ..] => self.signal(names),
             ["complete"] => {

@@ -1,0 +1,41 @@
+//! What a user asks when sharing does not work: where sockets are looked for, whether those places can be used, and
+//! which exporters listen there. Mending anything is the user's.
+use crate::{
+    directory::{self, Directory},
+    envelope::Door,
+};
+use rustix::process::geteuid;
+use std::path::PathBuf;
+
+pub use crate::directory::VARIABLE;
+
+/// A directory in which sockets are looked for, in the order of looking.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Its path.
+    pub path: PathBuf,
+    /// Whether it serves exports to others than the exporter's own user.
+    pub for_others: bool,
+    /// Why it cannot be used, in words; nothing if it can. One that does not exist is made when it is needed.
+    pub trouble: Option<String>,
+    /// The instance ids of exporters that left a socket there, dead ones included until the next exporter sweeps.
+    pub exporters: Vec<String>,
+}
+
+/// All places in which this user's exporters are looked for.
+pub fn places() -> Vec<Place> {
+    let user = geteuid().as_raw();
+    let mut places = Vec::new();
+    for door in [Door::Private, Door::Others] {
+        for path in directory::candidates(user, door) {
+            let opened = Directory::open(&path, user, door);
+            let exporters = opened.as_ref().map(|d| d.exporters(door)).unwrap_or_default();
+            let trouble = opened.err().map(|(errno, why)| match why {
+                "" => errno.to_string(),
+                why => format!("{errno}: {why}"),
+            });
+            places.push(Place { path, for_others: door == Door::Others, trouble, exporters });
+        }
+    }
+    places
+}
