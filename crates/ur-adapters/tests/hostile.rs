@@ -154,8 +154,8 @@ const FIELDS: [(&str, usize, usize); 24] = [
     ("size", 144, 8),
     ("slot generation", 152, 4),
 ];
-/// For messages only: what they say decides nothing.
-const HINTS: [&str; 4] = ["pid", "pid namespace", "start time", "directory"];
+/// For messages, and for finding an exporter that one is not connected to: what they say decides nothing else.
+const HINTS: [&str; 5] = ["uid", "pid", "pid namespace", "start time", "directory"];
 
 /// A forger can do everything but know the exporter's key: the checksum is right.
 fn forge(ticket: &str, at: usize, with: &[u8]) -> String {

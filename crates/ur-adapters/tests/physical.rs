@@ -1,6 +1,7 @@
 //! Physical memory between processes: requirements P1 to P6.
 mod common;
 use common::*;
+use std::time::{Duration, Instant};
 
 #[test]
 fn role() {
@@ -95,6 +96,34 @@ fn it_works_where_ptrace_is_denied() {
     importer.must(&format!("open physical p {ticket}"));
     importer.must(&format!("map m p {BYTES}"));
     assert_eq!(importer.must("read m 100 2"), "abcd");
+}
+/// P3, the second way: who cannot be asked is not waited for, and the kernel hands the descriptor out if it may.
+#[test]
+fn a_stopped_exporter_is_opened_past_it_or_refused_in_time_but_never_waited_for() {
+    for may_be_traced in [true, false] {
+        let (_place, mut exporter, mut importer, ticket) = shared();
+        exporter.must(&format!("map m p {BYTES}"));
+        exporter.must("write m 0 77");
+        if !may_be_traced {
+            // Root may trace whom it likes; another user would be kept out by this.
+            exporter.must("untraceable");
+        }
+        exporter.stop(true);
+        let asked = Instant::now();
+        let answer = importer.ask(&format!("open physical p {ticket}"));
+        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+        if answer == "ok" {
+            importer.must(&format!("map m p {BYTES}"));
+            assert_eq!(importer.must("read m 0 1"), "77");
+            importer.must("unmap m");
+            importer.must("close physical p");
+        } else {
+            let refused = answer.starts_with("!UR_RESULT_ERROR_INVALID_");
+            assert!(refused && answer.len() > 60, "{answer}");
+        }
+        exporter.stop(false);
+        importer.must(&format!("open physical p {ticket}"));
+    }
 }
 /// P4
 #[test]

@@ -100,6 +100,8 @@ impl Process {
 /// The other end of a socket, in the kernel's words.
 pub(crate) struct Peer {
     pub uid: u32,
+    /// Whether that is our own effective user.
+    same_user: bool,
     pidfd: Option<OwnedFd>,
 }
 
@@ -118,10 +120,14 @@ impl Peer {
             }
             Err(_) => None,
         };
-        Ok(Self { uid: credentials.uid(), pidfd })
+        Ok(Self::new(credentials.uid(), pidfd))
+    }
+    fn new(uid: u32, pidfd: Option<OwnedFd>) -> Self {
+        let same_user = uid == geteuid().as_raw() && uid != OVERFLOW_UID;
+        Self { uid, same_user, pidfd }
     }
     pub fn is_same_user(&self) -> bool {
-        self.uid == geteuid().as_raw() && self.uid != OVERFLOW_UID
+        self.same_user
     }
     pub fn pidfd(&self) -> Option<&OwnedFd> {
         self.pidfd.as_ref()
@@ -169,7 +175,7 @@ mod tests {
         assert_eq!(peer.uid, me());
         assert!(Access::SameUser.admits(&peer) && Access::User(me()).admits(&peer));
         assert!(!Access::User(me() + 1).admits(&peer));
-        let stranger = Peer { uid: me() + 1, pidfd: None };
+        let stranger = Peer::new(me() + 1, None);
         assert!(!Access::SameUser.admits(&stranger) && Access::User(me() + 1).admits(&stranger));
     }
     #[test]
@@ -177,10 +183,7 @@ mod tests {
         let ours = Process::with_pid(std::process::id()).unwrap();
         assert!(Access::Process(ours).admits(&us()));
         assert!(!Access::Process(ours).reaches_others());
-        assert!(
-            !Access::Process(ours).admits(&Peer { uid: me(), pidfd: None }),
-            "unknown is nobody"
-        );
+        assert!(!Access::Process(ours).admits(&Peer::new(me(), None)), "unknown is nobody");
         let first = Process::with_pid(1).unwrap();
         assert!(first != ours && !Access::Process(first).admits(&us()));
         assert_eq!(Process::with_pid(u32::MAX).unwrap_err().kind(), ErrorKind::Unsupported);
@@ -188,7 +191,7 @@ mod tests {
     }
     #[test]
     fn a_user_that_this_namespace_does_not_know_is_nobody() {
-        let nobody = Peer { uid: OVERFLOW_UID, pidfd: None };
+        let nobody = Peer::new(OVERFLOW_UID, None);
         assert!(!Access::User(OVERFLOW_UID).admits(&nobody));
         assert!(!nobody.is_same_user());
     }

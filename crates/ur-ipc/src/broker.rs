@@ -6,7 +6,7 @@ use crate::{
     envelope::Door,
     exports::DESK,
     fork::Guarded,
-    identity,
+    identity::{hash, identity},
     leases::Object,
     liveness::{self, Source},
     locked,
@@ -45,6 +45,8 @@ pub(crate) struct Broker {
     visitors: HashMap<u64, Visitor>,
     next: u64,
     unread: usize,
+    /// Answers with descriptors, ever.
+    granted: u64,
     /// Who asks for descriptors while too many are unread.
     waiting: VecDeque<u64>,
     /// Given up for an instant when descriptors run out, so that a peer can be told so.
@@ -59,6 +61,7 @@ impl Broker {
             visitors: HashMap::new(),
             next: 1,
             unread: 0,
+            granted: 0,
             waiting: VecDeque::new(),
             reserve: None,
             paused: None,
@@ -119,7 +122,9 @@ impl Broker {
             socket,
             peer,
             watched: false,
+            admitted: false,
             since: now,
+            interest: EventFlags::IN,
             deadline: Some(now + PATIENCE),
             doing: Doing::Listening,
             leases: HashMap::new(),
@@ -172,18 +177,22 @@ impl Broker {
         };
         // What came along and is not needed is closed when `received` goes. A peer that speaks otherwise is not ours.
         let whole = bytes.get(..received.length).and_then(decode_request);
-        let (number, request) = whole.ok_or(Close)?;
-        match (&visitor.doing, request) {
-            (Doing::Unread(nonce), Request::Read { nonce: said }) if *nonce == said => {
-                visitor.listen();
-                self.unread -= 1;
-                self.serve_waiting();
-                Ok(())
+        let (number, read, request) = whole.ok_or(Close)?;
+        if read != 0 {
+            let is_it = matches!(visitor.doing, Doing::Unread(nonce) if nonce == read);
+            if !is_it {
+                return Err(Close);
             }
-            (_, Request::Read { .. }) => Err(Close),
-            (Doing::Unread(_), request) if request.wants_answer() => Err(Close),
-            (_, request) => self.serve(id, number, request, received.rights),
+            visitor.listen();
+            self.unread -= 1;
+        } else if matches!(visitor.doing, Doing::Unread(_)) && request.wants_answer() {
+            return Err(Close);
         }
+        let kept = self.serve(id, number, request, received.rights);
+        if read != 0 {
+            self.serve_waiting();
+        }
+        kept
     }
     fn serve(&mut self, id: u64, number: u64, request: Request, came: Vec<OwnedFd>) -> Kept {
         let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
@@ -196,35 +205,36 @@ impl Broker {
             return Ok(());
         }
         match request {
-            Request::Fetch { ticket, has_ledger, has_arena } => {
-                let has = (has_ledger, has_arena);
+            Request::Fetch { ticket, has_ledger, participant } => {
+                let has = (has_ledger, participant);
                 let ((answer, rights), lease) = match visitor.fetch(id, &ticket, came, has) {
                     Ok((packed, object)) => (packed, Some(object)),
                     Err(verdict) => ((Answer::of(verdict), Vec::new()), None),
                 };
                 self.answer(id, number, answer, rights, lease)
             }
-            Request::TakeCounter { ledger } => {
-                let answer = visitor.take_counter(ledger);
+            Request::TakeCounter { ledger, participant } => {
+                let answer = visitor.take_counter(ledger, participant);
                 self.answer(id, number, answer, Vec::new(), None)
             }
-            Request::Debtor { ledger, counter } => {
-                let (answer, rights) = visitor.debtor(ledger, counter);
+            Request::Debtor { ledger, participant, counter } => {
+                let (answer, rights) = visitor.debtor(ledger, participant, counter);
                 self.answer(id, number, answer, rights, None)
             }
             Request::Ping => {
                 self.answer(id, number, Answer::of(Verdict::Granted), Vec::new(), None)
             }
             Request::LeaseEnd { kind, object } => visitor.end_lease((kind, object)),
-            Request::ReleaseCounter { ledger, counter } => {
-                let (arena, participant) = visitor.joined.get(&ledger).ok_or(Close)?;
-                arena.release_counter(*participant, counter).map_err(|_| Close)
+            Request::ReleaseCounter { ledger, participant, counter } => {
+                let arena = visitor.arena(ledger, participant)?;
+                arena.release_counter(participant, counter).map_err(|_| Close)
             }
-            Request::SlotClosed { ledger, slot, generation } => {
-                let (arena, participant) = visitor.joined.get(&ledger).ok_or(Close)?;
-                arena.slot_closed(*participant, slot, generation).map_err(|_| Close)
+            Request::SlotClosed { ledger, participant, slot, generation } => {
+                let arena = visitor.arena(ledger, participant)?;
+                arena.slot_closed(participant, slot, generation).map_err(|_| Close)
             }
-            Request::Read { .. } => Err(Close),
+            Request::Leave { ledger, participant } => visitor.leave(ledger, participant),
+            Request::Read => Ok(()), // which was said along with it
         }
     }
     /// Those who wait go on while there is room.
@@ -255,7 +265,9 @@ impl Broker {
         lease: Option<Object>,
     ) -> Kept {
         if !rights.is_empty() {
-            answer.nonce = identity::random().map(u64::from_le_bytes).map_err(|_| Close)?.max(1);
+            let key = identity().map_err(|_| Close)?.key;
+            self.granted += 1;
+            answer.nonce = hash(&key, &self.granted.to_le_bytes()).max(1); // which nobody can guess
         }
         let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
         visitor.doing = Doing::Sending(Box::new(Letter { number, answer, rights, lease }));

@@ -17,6 +17,7 @@ use std::{
     fs,
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU8, Ordering::Relaxed},
     time::Duration,
 };
 
@@ -166,11 +167,22 @@ fn chosen() -> Option<PathBuf> {
     (!is_privileged()).then_some(path)
 }
 
-/// The kernel's `AT_SECURE`; a vector that cannot be read counts as set.
+/// The kernel's `AT_SECURE`; read once, since it does not change. While it cannot be read, it counts as set.
 fn is_privileged() -> bool {
+    static KNOWN: AtomicU8 = AtomicU8::new(0);
+    match KNOWN.load(Relaxed) {
+        0 => {
+            let Some(privileged) = read_privileged() else { return true };
+            KNOWN.store(1 + u8::from(privileged), Relaxed); // who reads it at the same time stores the same
+            privileged
+        }
+        known => known == 2,
+    }
+}
+fn read_privileged() -> Option<bool> {
     const AT_SECURE: u64 = 23;
     const NONE: u64 = 0;
-    let Ok(vector) = fs::read("/proc/self/auxv") else { return true };
+    let vector = fs::read("/proc/self/auxv").ok()?;
     let mut words = vector.chunks_exact(size_of::<usize>()).map(|word| {
         let mut bytes = [0; 8];
         bytes[..word.len()].copy_from_slice(word);
@@ -178,12 +190,12 @@ fn is_privileged() -> bool {
     });
     while let (Some(key), Some(value)) = (words.next(), words.next()) {
         match key {
-            AT_SECURE => return value != 0,
+            AT_SECURE => return Some(value != 0),
             NONE => break,
             _ => {}
         }
     }
-    false
+    Some(false)
 }
 
 /// A listening socket with its name, which goes when this is dropped.

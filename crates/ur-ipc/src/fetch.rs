@@ -8,7 +8,7 @@ use crate::{
     envelope::{Envelope, Transport},
     exports::{refusal, verify_descriptor},
     fork::{Guarded, PerFork, inherited},
-    joining::{self, Joining},
+    joining::Joining,
     killpoint, ledger,
     liveness::{self, Source},
     locked,
@@ -36,6 +36,8 @@ use std::{
 
 /// How long an exporter may take to answer. Longer than a broker lets one importer keep others waiting.
 const ANSWERED: Duration = Duration::from_secs(2);
+/// Connections kept although nothing is open over them.
+const IDLE: usize = 32;
 /// Interest in nothing but the end.
 const END: EventFlags = EventFlags::RDHUP;
 
@@ -50,18 +52,41 @@ pub(crate) struct Host {
     next: AtomicU64,
     /// Questions that were given up; their answers may still come, descriptors and all.
     overdue: Mutex<HashMap<u64, Option<Kind>>>,
+    /// The nonce of an answer that was read; said with the next request, or in time. 0 is none.
+    read: AtomicU64,
     /// What could not be said at once, and needs no answer.
     unsaid: Mutex<Vec<Request>>,
     ledgers: Mutex<HashMap<u32, Arc<ledger::Reader>>>,
     arenas: Mutex<HashMap<u32, WeakArena>>,
 }
 
-/// All exporters that this process is connected to.
+/// All exporters that this process is connected to. A connection is kept when nothing is open over it any more: the
+/// next open then costs one round trip.
 #[derive(Default)]
 struct Hosts {
-    by_instance: HashMap<InstanceId, Weak<Host>>,
+    by_instance: HashMap<InstanceId, Kept>,
     by_id: HashMap<u64, Weak<Host>>,
     next: u64,
+}
+struct Kept {
+    host: Arc<Host>,
+    used: u64,
+}
+impl Hosts {
+    fn known(&mut self, instance: InstanceId) -> Option<Arc<Host>> {
+        self.next += 1;
+        let kept = self.by_instance.get_mut(&instance)?;
+        kept.used = self.next;
+        Some(kept.host.clone())
+    }
+    /// The longest unused of too many connections over which nothing is open.
+    fn excess(&mut self) -> Option<Kept> {
+        let is_idle = |kept: &Kept| Arc::strong_count(&kept.host) == 1;
+        let idle = self.by_instance.iter().filter(|(_, kept)| is_idle(kept));
+        let idle: Vec<_> = idle.map(|(instance, kept)| (kept.used, *instance)).collect();
+        let (_, oldest) = idle.iter().min().filter(|_| idle.len() > IDLE)?;
+        self.by_instance.remove(oldest)
+    }
 }
 static HOSTS: PerFork<Mutex<Hosts>> = PerFork::new();
 
@@ -92,19 +117,23 @@ impl From<Error> for Unreached {
 
 /// The connection to the ticket's exporter: the one there is, or a new one.
 pub(crate) fn host(envelope: &Envelope) -> Result<Arc<Host>, Unreached> {
-    let known = locked(HOSTS.get()?).by_instance.get(&envelope.instance).and_then(Weak::upgrade);
-    if let Some(host) = known.filter(|host| !host.is_gone()) {
+    let hosts = HOSTS.get()?;
+    if let Some(host) = locked(hosts).known(envelope.instance).filter(|host| !host.is_gone()) {
         return Ok(host);
     }
     let fresh = Host::connect(envelope)?;
-    let mut hosts = locked(HOSTS.get()?);
-    let other = hosts.by_instance.get(&envelope.instance).and_then(Weak::upgrade);
-    let is_good = |other: &Arc<Host>| !other.gone.load(Acquire);
-    if !other.as_ref().is_some_and(is_good) {
-        hosts.by_instance.insert(envelope.instance, Arc::downgrade(&fresh));
+    let mut hosts = locked(hosts);
+    let other = hosts.known(envelope.instance).filter(|other| !other.gone.load(Acquire));
+    let (mut replaced, mut excess) = (None, None);
+    if other.is_none() {
+        hosts.next += 1;
+        let kept = Kept { host: fresh.clone(), used: hosts.next };
+        replaced = hosts.by_instance.insert(envelope.instance, kept);
+        excess = hosts.excess();
     }
     drop(hosts); // before any host goes, which takes the lock
-    Ok(other.filter(is_good).unwrap_or(fresh)) // another thread may have been faster
+    drop((replaced, excess));
+    Ok(other.unwrap_or(fresh)) // another thread may have been faster
 }
 
 impl Host {
@@ -133,6 +162,7 @@ impl Host {
             turn: Turn::default(),
             next: AtomicU64::new(1),
             overdue: Mutex::default(),
+            read: AtomicU64::new(0),
             unsaid: Mutex::default(),
             ledgers: Mutex::default(),
             arenas: Mutex::default(),
@@ -165,6 +195,14 @@ impl Host {
         for arena in arenas {
             arena.process_died(0); // the exporter's number in its own arenas
         }
+        if let Some(hosts) = HOSTS.peek() {
+            let mut hosts = locked(hosts);
+            let known = hosts.by_instance.get(&self.instance);
+            let forgotten = known.is_some_and(|kept| kept.host.id == self.id);
+            let forgotten = forgotten.then(|| hosts.by_instance.remove(&self.instance));
+            drop(hosts); // before any host goes, which takes the lock
+            drop(forgotten);
+        }
     }
 
     /// Fetches what the ticket is for.
@@ -175,14 +213,18 @@ impl Host {
     ) -> Result<Fetched> {
         let arena = self.arena(envelope.ledger);
         let reader = locked(&self.ledgers).get(&envelope.ledger).cloned();
-        let (has_ledger, has_arena) = (reader.is_some(), arena.is_some());
-        let request = Request::Fetch { ticket: Box::new(*ticket), has_ledger, has_arena };
+        let participant = arena.as_ref().map_or(0, Arena::participant);
+        let has_ledger = reader.is_some();
+        let request = Request::Fetch { ticket: Box::new(*ticket), has_ledger, participant };
         let us = match envelope.transport {
             // Needed only where the kernel does not tell the broker who we are; it says nothing of the ticket.
-            Transport::Arena if arena.is_none() => Some(
-                pidfd_open(getpid(), PidfdFlags::empty())
-                    .map_err(|e| Error::system("open a pidfd of this process", e))?,
-            ),
+            Transport::Arena if arena.is_none() => {
+                match pidfd_open(getpid(), PidfdFlags::empty()) {
+                    Ok(pidfd) => Some(pidfd),
+                    Err(Errno::NOSYS) => None, // the broker's kernel is this one, and may tell it all the same
+                    Err(e) => return Err(Error::system("open a pidfd of this process", e)),
+                }
+            }
             _ => None,
         };
         let rights: Vec<_> = us.iter().map(AsFd::as_fd).collect();
@@ -245,7 +287,7 @@ impl Host {
         ledger: &OwnedFd,
         participant: u32,
     ) -> Result<Arena> {
-        let link = Arc::new(Joining { host: self.clone(), arena: number });
+        let link = Arc::new(Joining { host: self.clone(), arena: number, participant });
         let arena = Arena::joined(arena, ledger, self.instance.0, number, participant, link)?;
         let mut arenas = locked(&self.arenas);
         if let Some(other) = arenas.get(&number).and_then(WeakArena::upgrade) {
@@ -293,7 +335,8 @@ impl Host {
             }
         }
         let number = self.next.fetch_add(1, Relaxed);
-        match send(&self.socket, &encode_request(number, request), rights, SendFlags::empty()) {
+        let bytes = encode_request(number, self.read.swap(0, Relaxed), request);
+        match send(&self.socket, &bytes, rights, SendFlags::empty()) {
             // A broker that turns us away may have said why before it hung up.
             Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
             Err(Errno::AGAIN) => return Err(silent()),
@@ -354,7 +397,9 @@ impl Host {
             return Err(nonsense());
         };
         if answer.nonce != 0 {
-            self.tell(Request::Read { nonce: answer.nonce });
+            // Said right now it would wake the broker while this thread is still busy with what it was given.
+            self.read.store(answer.nonce, Relaxed);
+            liveness::remind();
         }
         if received.rights.len() == answer.rights.count() {
             return Ok((number, answer, received.rights));
@@ -388,8 +433,12 @@ impl Host {
         let mut unsaid = locked(&self.unsaid);
         let mut said = 0;
         for request in unsaid.iter() {
-            match send(&self.socket, &encode_request(0, request), &[], SendFlags::DONTWAIT) {
-                Err(Errno::AGAIN) => break,
+            let read = self.read.swap(0, Relaxed);
+            match send(&self.socket, &encode_request(0, read, request), &[], SendFlags::DONTWAIT) {
+                Err(Errno::AGAIN) => {
+                    self.read.store(read, Relaxed);
+                    break;
+                }
                 _ => said += 1, // or there is nobody to tell any more
             }
         }
@@ -420,15 +469,20 @@ impl Drop for Host {
                 liveness::unwatch(pidfd);
             }
         }
-        let Some(hosts) = HOSTS.peek() else { return };
-        let mut hosts = locked(hosts);
-        hosts.by_id.remove(&self.id);
-        let known = hosts.by_instance.get(&self.instance);
-        if known.is_some_and(|known| known.strong_count() == 0) {
-            hosts.by_instance.remove(&self.instance);
+        if let Some(hosts) = HOSTS.peek() {
+            locked(hosts).by_id.remove(&self.id);
         }
-        drop(hosts);
-        joining::forget_debtors();
+    }
+}
+
+/// Acknowledges, on the watcher thread, what was read a while ago and not acknowledged since.
+pub(crate) fn acknowledge() {
+    let Some(hosts) = HOSTS.peek() else { return };
+    let all: Vec<_> = locked(hosts).by_id.values().filter_map(Weak::upgrade).collect();
+    for host in all {
+        if host.read.load(Relaxed) != 0 {
+            host.tell(Request::Read);
+        }
     }
 }
 

@@ -41,20 +41,36 @@ impl Debtors {
 pub(crate) struct Joining {
     pub host: Arc<Host>,
     pub arena: u32,
+    /// This process's number in it.
+    pub participant: u32,
 }
 impl Link for Joining {
     fn take_counter(&self) -> Result<(u16, u32)> {
-        let (answer, _) = self.host.ask(&Request::TakeCounter { ledger: self.arena }, &[], None)?;
+        let (answer, _) = self.host.ask(
+            &Request::TakeCounter { ledger: self.arena, participant: self.participant },
+            &[],
+            None,
+        )?;
         Ok((answer.counter, answer.epoch))
     }
     fn release_counter(&self, counter: u16) {
-        self.host.tell(Request::ReleaseCounter { ledger: self.arena, counter });
+        self.host.tell(Request::ReleaseCounter {
+            ledger: self.arena,
+            participant: self.participant,
+            counter,
+        });
     }
     fn slot_closed(&self, slot: u16, generation: u32) {
-        self.host.tell(Request::SlotClosed { ledger: self.arena, slot, generation });
+        self.host.tell(Request::SlotClosed {
+            ledger: self.arena,
+            participant: self.participant,
+            slot,
+            generation,
+        });
     }
     fn watch(&self, counter: u16, participant: u32) -> Result<bool> {
-        let request = Request::Debtor { ledger: self.arena, counter };
+        let request =
+            Request::Debtor { ledger: self.arena, participant: self.participant, counter };
         let (answer, came) = self.host.ask(&request, &[], None)?;
         let Some(pidfd) = came.into_iter().next().filter(|_| answer.participant == participant)
         else {
@@ -72,10 +88,13 @@ impl Link for Joining {
     }
 }
 
-/// To be called when arenas may have gone.
-pub(crate) fn forget_debtors() {
-    if let Some(debtors) = DEBTORS.peek() {
-        locked(debtors).forget();
+impl Drop for Joining {
+    /// The arena goes, which alone had this.
+    fn drop(&mut self) {
+        self.host.tell(Request::Leave { ledger: self.arena, participant: self.participant });
+        if let Some(debtors) = DEBTORS.peek() {
+            locked(debtors).forget();
+        }
     }
 }
 

@@ -12,13 +12,23 @@ use nix::sys::signal::{SigSet, SigmaskHow};
 use rustix::{
     event::{EventfdFlags, Timespec, epoll, eventfd},
     io::Errno,
+    time::{
+        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create,
+        timerfd_settime,
+    },
 };
 use std::{
     os::fd::{AsFd, OwnedFd},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::*},
+    },
     thread,
     time::{Duration, Instant},
 };
+
+/// After so many nanoseconds at the latest, a broker hears that an answer was read. Well within its patience.
+const REMINDED: i64 = 50_000_000;
 
 /// What the watcher waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +47,8 @@ pub(crate) enum Source {
     HostProcess(u64),
     /// A third process, which owes a signal in an arena that we joined.
     Debtor(u64),
+    /// It is time to acknowledge what was read.
+    Reminder,
 }
 impl Source {
     fn pack(self) -> u64 {
@@ -48,6 +60,7 @@ impl Source {
             Self::Host(id) => (4, id),
             Self::HostProcess(id) => (5, id),
             Self::Debtor(id) => (6, id),
+            Self::Reminder => (7, 0),
         };
         id << 3 | kind
     }
@@ -61,6 +74,7 @@ impl Source {
             4 => Self::Host(id),
             5 => Self::HostProcess(id),
             6 => Self::Debtor(id),
+            7 => Self::Reminder,
             _ => Self::Nudge,
         }
     }
@@ -70,6 +84,8 @@ impl Source {
 struct Post {
     epoll: Guarded,
     nudge: Guarded,
+    timer: Guarded,
+    armed: AtomicBool,
 }
 /// The running thread's post, and how many sources it watches.
 #[derive(Default)]
@@ -129,6 +145,17 @@ fn nudge_post(post: &Post) {
     let _ = rustix::io::write(&post.nudge, &1u64.to_ne_bytes());
 }
 
+/// Has what was read acknowledged before long, without waking anybody now.
+pub(crate) fn remind() {
+    let Some(post) = WATCH.peek().and_then(|watch| locked(watch).post.clone()) else { return };
+    if !post.armed.swap(true, AcqRel) {
+        let after = Timespec { tv_sec: 0, tv_nsec: REMINDED };
+        let once = Itimerspec { it_interval: Timespec::default(), it_value: after };
+        // Cannot fail: the timer is ours and the time is one.
+        let _ = timerfd_settime(&post.timer, TimerfdTimerFlags::empty(), &once);
+    }
+}
+
 fn start() -> Result<Arc<Post>> {
     let doing = "start the watcher thread";
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| Error::system(doing, e))?;
@@ -136,7 +163,17 @@ fn start() -> Result<Arc<Post>> {
     let nudge: OwnedFd = eventfd(0, flags).map_err(|e| Error::system(doing, e))?;
     let data = epoll::EventData::new_u64(Source::Nudge.pack());
     epoll::add(&epoll, &nudge, data, epoll::EventFlags::IN).map_err(|e| Error::system(doing, e))?;
-    let post = Arc::new(Post { epoll: Guarded::new(epoll), nudge: Guarded::new(nudge) });
+    let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+    let timer =
+        timerfd_create(TimerfdClockId::Monotonic, flags).map_err(|e| Error::system(doing, e))?;
+    let data = epoll::EventData::new_u64(Source::Reminder.pack());
+    epoll::add(&epoll, &timer, data, epoll::EventFlags::IN).map_err(|e| Error::system(doing, e))?;
+    let post = Arc::new(Post {
+        epoll: Guarded::new(epoll),
+        nudge: Guarded::new(nudge),
+        timer: Guarded::new(timer),
+        armed: AtomicBool::new(false),
+    });
     let theirs = post.clone();
     // Blocked here and inherited there: not for an instant does the thread take a signal of the program's.
     let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK);
@@ -179,6 +216,11 @@ fn attend(post: &Arc<Post>) {
                 Source::Host(id) => fetch::hear(id, flags),
                 Source::HostProcess(id) => fetch::gone(id),
                 Source::Debtor(id) => joining::gone(id),
+                Source::Reminder => {
+                    let _ = rustix::io::read(&post.timer, &mut [0; 8]); // it rang: that is all there is to know
+                    post.armed.store(false, Release); // first: what is read from here on rings anew
+                    fetch::acknowledge();
+                }
             }
         }
         broker.expire(Instant::now());
@@ -215,6 +257,7 @@ mod tests {
             Source::Host(0),
             Source::HostProcess(3),
             Source::Debtor(9),
+            Source::Reminder,
         ];
         for source in sources {
             assert_eq!(Source::unpack(source.pack()), source);

@@ -31,20 +31,23 @@ const VERSION: u16 = 1;
 /// What an importer says. Those without an answer say so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Let me open this. For an event whose arena is not joined yet, joins it; a pidfd of the asker comes along.
-    Fetch { ticket: Box<[u8; ENVELOPE_LEN]>, has_ledger: bool, has_arena: bool },
-    /// The answer with this number was read, descriptors and all. No answer.
-    Read { nonce: u64 },
+    /// Let me open this. For an event, as that participant in its arena; as 0, joins it, and a pidfd of the asker comes
+    /// along.
+    Fetch { ticket: Box<[u8; ENVELOPE_LEN]>, has_ledger: bool, participant: u32 },
+    /// Nothing but that an answer was read. No answer.
+    Read,
     /// One open of the object was closed. No answer.
     LeaseEnd { kind: Kind, object: u64 },
     /// A counter in the arena that was joined.
-    TakeCounter { ledger: u32 },
+    TakeCounter { ledger: u32, participant: u32 },
     /// Back with it. No answer.
-    ReleaseCounter { ledger: u32, counter: u16 },
+    ReleaseCounter { ledger: u32, participant: u32, counter: u16 },
     /// The last hold on an opened slot is gone. No answer.
-    SlotClosed { ledger: u32, slot: u16, generation: u32 },
+    SlotClosed { ledger: u32, participant: u32, slot: u16, generation: u32 },
     /// A pidfd of the process that owes this counter's values; granted without one if that is nobody any more.
-    Debtor { ledger: u32, counter: u16 },
+    Debtor { ledger: u32, participant: u32, counter: u16 },
+    /// The arena is not used any more, and no counter and slot of it. No answer.
+    Leave { ledger: u32, participant: u32 },
     /// Are you there?
     Ping,
 }
@@ -53,7 +56,8 @@ impl Request {
         use Request::*;
         match self {
             Fetch { .. } | TakeCounter { .. } | Debtor { .. } | Ping => true,
-            Read { .. } | LeaseEnd { .. } | ReleaseCounter { .. } | SlotClosed { .. } => false,
+            Read | LeaseEnd { .. } | ReleaseCounter { .. } | SlotClosed { .. } => false,
+            Leave { .. } => false,
         }
     }
 }
@@ -81,7 +85,7 @@ pub(crate) enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub verdict: Verdict,
-    /// To be said back in [`Request::Read`] if descriptors came along; else 0.
+    /// To be said back, with the next request or in time, if descriptors came along; else 0.
     pub nonce: u64,
     /// Which descriptors come along, in this order.
     pub rights: Rights,
@@ -147,9 +151,11 @@ struct RequestLayout {
     version: U16,
     what: U16,
     number: U64,
+    read: U64,
     key: U64,
     ledger: U32,
     generation: U32,
+    participant: U32,
     index: U16,
     ticket: [u8; ENVELOPE_LEN],
 }
@@ -177,82 +183,90 @@ pub(crate) const REQUEST_LEN: usize = size_of::<RequestLayout>();
 /// Size of every answer.
 pub(crate) const ANSWER_LEN: usize = size_of::<AnswerLayout>();
 
-/// The request's bytes under a number that its answer will carry.
-pub(crate) fn encode_request(number: u64, request: &Request) -> [u8; REQUEST_LEN] {
+/// The request's bytes, under a number that its answer will carry. `read` is the nonce of an answer that was read,
+/// descriptors and all, and has not been acknowledged yet; else 0.
+pub(crate) fn encode_request(number: u64, read: u64, request: &Request) -> [u8; REQUEST_LEN] {
     let mut l = RequestLayout {
         magic: MAGIC.into(),
         version: VERSION.into(),
         what: 0.into(),
         number: number.into(),
+        read: read.into(),
         key: 0.into(),
         ledger: 0.into(),
         index: 0.into(),
         generation: 0.into(),
+        participant: 0.into(),
         ticket: [0; ENVELOPE_LEN],
     };
+    let mut place = |ledger: u32, participant: u32, index: u16| {
+        (l.ledger, l.participant, l.index) = (ledger.into(), participant.into(), index.into());
+    };
     let what: u16 = match *request {
-        Request::Fetch { ref ticket, has_ledger, has_arena } => {
+        Request::Fetch { ref ticket, has_ledger, participant } => {
+            place(0, participant, has_ledger.into());
             l.ticket = **ticket;
-            l.index = (u16::from(has_ledger) | u16::from(has_arena) << 1).into();
             1
         }
-        Request::Read { nonce } => {
-            l.key = nonce.into();
-            2
-        }
+        Request::Read => 2,
         Request::LeaseEnd { kind, object } => {
+            place(0, 0, kind as u16);
             l.key = object.into();
-            l.index = (kind as u16).into();
             3
         }
-        Request::TakeCounter { ledger } => {
-            l.ledger = ledger.into();
+        Request::TakeCounter { ledger, participant } => {
+            place(ledger, participant, 0);
             4
         }
-        Request::ReleaseCounter { ledger, counter } => {
-            (l.ledger, l.index) = (ledger.into(), counter.into());
+        Request::ReleaseCounter { ledger, participant, counter } => {
+            place(ledger, participant, counter);
             5
         }
-        Request::SlotClosed { ledger, slot, generation } => {
-            (l.ledger, l.index, l.generation) = (ledger.into(), slot.into(), generation.into());
+        Request::SlotClosed { ledger, participant, slot, generation } => {
+            place(ledger, participant, slot);
+            l.generation = generation.into();
             6
         }
-        Request::Debtor { ledger, counter } => {
-            (l.ledger, l.index) = (ledger.into(), counter.into());
+        Request::Debtor { ledger, participant, counter } => {
+            place(ledger, participant, counter);
             7
         }
         Request::Ping => 8,
+        Request::Leave { ledger, participant } => {
+            place(ledger, participant, 0);
+            9
+        }
     };
     l.what = what.into();
     zerocopy::transmute!(l)
 }
 
-/// The number and the request, or nothing if these bytes are none.
-pub(crate) fn decode_request(bytes: &[u8]) -> Option<(u64, Request)> {
+/// The number, the nonce of what was read and the request, or nothing if these bytes are none.
+pub(crate) fn decode_request(bytes: &[u8]) -> Option<(u64, u64, Request)> {
     let l = RequestLayout::read_from_bytes(bytes).ok()?;
     if l.magic != MAGIC || l.version != VERSION {
         return None;
     }
-    let (ledger, index) = (l.ledger.get(), l.index.get());
+    let (ledger, participant, index) = (l.ledger.get(), l.participant.get(), l.index.get());
     let request = match l.what.get() {
-        1 => Request::Fetch {
-            ticket: Box::new(l.ticket),
-            has_ledger: index & 1 != 0,
-            has_arena: index & 2 != 0,
-        },
-        2 => Request::Read { nonce: l.key.get() },
+        1 => Request::Fetch { ticket: Box::new(l.ticket), has_ledger: index & 1 != 0, participant },
+        2 => Request::Read,
         3 => Request::LeaseEnd {
             kind: Kind::from_byte(u8::try_from(index).ok()?)?,
             object: l.key.get(),
         },
-        4 => Request::TakeCounter { ledger },
-        5 => Request::ReleaseCounter { ledger, counter: index },
-        6 => Request::SlotClosed { ledger, slot: index, generation: l.generation.get() },
-        7 => Request::Debtor { ledger, counter: index },
+        4 => Request::TakeCounter { ledger, participant },
+        5 => Request::ReleaseCounter { ledger, participant, counter: index },
+        6 => {
+            let generation = l.generation.get();
+            Request::SlotClosed { ledger, participant, slot: index, generation }
+        }
+        7 => Request::Debtor { ledger, participant, counter: index },
         8 => Request::Ping,
+        9 => Request::Leave { ledger, participant },
         _ => return None,
     };
-    Some((l.number.get(), request))
+    Some((l.number.get(), l.read.get(), request))
 }
 
 /// The answer's bytes.
@@ -366,14 +380,15 @@ mod tests {
             Request::Fetch {
                 ticket: Box::new([7; ENVELOPE_LEN]),
                 has_ledger: true,
-                has_arena: false,
+                participant: 9,
             },
-            Request::Read { nonce: u64::MAX },
+            Request::Read,
             Request::LeaseEnd { kind: Kind::PhysicalMemory, object: 5 },
-            Request::TakeCounter { ledger: 3 },
-            Request::ReleaseCounter { ledger: 3, counter: 65535 },
-            Request::SlotClosed { ledger: 3, slot: 4, generation: 5 },
-            Request::Debtor { ledger: 1, counter: 2 },
+            Request::TakeCounter { ledger: 3, participant: 1 },
+            Request::ReleaseCounter { ledger: 3, participant: 1, counter: 65535 },
+            Request::SlotClosed { ledger: 3, participant: 1, slot: 4, generation: 5 },
+            Request::Debtor { ledger: 1, participant: 7, counter: 2 },
+            Request::Leave { ledger: 1, participant: 7 },
             Request::Ping,
         ]
     }
@@ -381,8 +396,8 @@ mod tests {
     #[test]
     fn every_request_reads_back() {
         for (number, request) in (1..).zip(requests()) {
-            let bytes = encode_request(number, &request);
-            assert_eq!(decode_request(&bytes), Some((number, request)));
+            let bytes = encode_request(number, 77, &request);
+            assert_eq!(decode_request(&bytes), Some((number, 77, request)));
             assert_eq!(decode_request(&bytes[1..]), None);
         }
     }
@@ -440,11 +455,11 @@ mod tests {
         #[test]
         fn a_changed_request_is_none_or_reads_back(at in 0..REQUEST_LEN, value in any::<u8>()) {
             for request in requests() {
-                let mut bytes = encode_request(1, &request);
+                let mut bytes = encode_request(1, 0, &request);
                 bytes[at] = value;
-                if let Some((number, request)) = decode_request(&bytes) {
-                    let again = encode_request(number, &request);
-                    prop_assert_eq!(decode_request(&again), Some((number, request)));
+                if let Some((number, read, request)) = decode_request(&bytes) {
+                    let again = encode_request(number, read, &request);
+                    prop_assert_eq!(decode_request(&again), Some((number, read, request)));
                 }
             }
         }

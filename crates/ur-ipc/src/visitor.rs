@@ -23,18 +23,27 @@ use std::{
     time::Instant,
 };
 
+/// Arenas that one peer may have joined; an exporter has 16 for each policy, and one may be joined while it is left.
+const JOINED: usize = 64;
+
 /// A connection, and what its other end holds.
 pub(crate) struct Visitor {
     pub socket: Guarded,
     pub peer: Peer,
     /// Whether the peer's pidfd is watched, which it is from its first lease on.
     pub watched: bool,
+    /// Whether it was ever admitted: then it may stay when it holds nothing, for its next open.
+    pub admitted: bool,
+    /// Since when it holds nothing.
     pub since: Instant,
+    /// What its socket is watched for.
+    pub interest: EventFlags,
     /// Until when it must have done what is expected of it; `None` for one that holds something and owes nothing.
     pub deadline: Option<Instant>,
     pub doing: Doing,
     pub leases: HashMap<Object, usize>,
-    pub joined: HashMap<u32, (Arena, u32)>,
+    /// The arenas that it joined, by their numbers and its own in them.
+    pub joined: HashMap<(u32, u32), Arena>,
 }
 
 /// One request at a time.
@@ -71,10 +80,12 @@ impl Visitor {
     pub fn is_lapsed(&self) -> bool {
         matches!(self.doing, Doing::Lapsed)
     }
-    /// Waits for its next request: for ever if it holds something.
+    /// Waits for its next request: for ever if it was admitted.
     pub fn listen(&mut self) {
         self.doing = Doing::Listening;
-        self.deadline = (!self.holds()).then(|| Instant::now() + PATIENCE);
+        let now = Instant::now();
+        self.deadline = (!self.holds() && !self.admitted).then(|| now + PATIENCE);
+        self.since = now;
     }
     /// From its first lease on, its death counts even if a child of its keeps the connection.
     pub fn watch_process(&mut self, id: u64) {
@@ -83,7 +94,10 @@ impl Visitor {
                 liveness::watch(Source::VisitorProcess(id), pidfd, EventFlags::IN).is_ok();
         }
     }
-    pub fn expect(&self, id: u64, interest: EventFlags) {
+    pub fn expect(&mut self, id: u64, interest: EventFlags) {
+        if std::mem::replace(&mut self.interest, interest) == interest {
+            return;
+        }
         liveness::rewatch(Source::Visitor(id), &self.socket, interest);
     }
 }
@@ -105,14 +119,17 @@ impl Visitor {
         id: u64,
         ticket: &[u8; ENVELOPE_LEN],
         came: Vec<OwnedFd>,
-        has: (bool, bool),
+        (has_ledger, participant): (bool, u32),
     ) -> Result<(Packed, Object), Verdict> {
         let desk = DESK.get().map_err(|_| Verdict::Nonsense)?;
         let granted = locked(desk).grant(ticket, &self.peer)?;
         *self.leases.entry(granted.object).or_default() += 1;
         self.watch_process(id);
-        match self.pack(&granted, came, has) {
-            Ok(packed) => Ok((packed, granted.object)),
+        match self.pack(&granted, came, has_ledger, participant) {
+            Ok(packed) => {
+                self.admitted = true;
+                Ok((packed, granted.object))
+            }
             Err(verdict) => {
                 let _ = self.end_lease(granted.object); // begun above
                 Err(verdict)
@@ -123,7 +140,8 @@ impl Visitor {
         &mut self,
         granted: &Granted,
         came: Vec<OwnedFd>,
-        (has_ledger, has_arena): (bool, bool),
+        has_ledger: bool,
+        participant: u32,
     ) -> Result<Packed, Verdict> {
         let mut answer = Answer { object: granted.object.1, ..Answer::of(Verdict::Granted) };
         let mut rights = Vec::new();
@@ -136,11 +154,11 @@ impl Visitor {
             }
             Payload::Bytes(bytes) => answer.payload = bytes.to_vec(),
             Payload::Event(slot) => {
-                answer.participant = self.join(&granted.arena, came)?;
+                answer.participant = self.join(&granted.arena, participant, came)?;
                 let (index, generation) = (slot.index(), slot.generation());
                 let opened = granted.arena.slot_opened(answer.participant, index, generation);
                 opened.map_err(|e| verdict_of(&e))?;
-                needs_arena = !has_arena;
+                needs_arena = participant == 0;
             }
         }
         let is_event = matches!(granted.payload, Payload::Event(_));
@@ -156,38 +174,51 @@ impl Visitor {
         Ok((answer, rights))
     }
     /// The peer's number in the arena. Which process it is, the kernel says where it can, and the peer where not.
-    fn join(&mut self, arena: &Arena, came: Vec<OwnedFd>) -> Result<u32, Verdict> {
-        if let Some((_, participant)) = self.joined.get(&arena.number()) {
-            return Ok(*participant);
+    fn join(&mut self, arena: &Arena, known: u32, came: Vec<OwnedFd>) -> Result<u32, Verdict> {
+        if known != 0 {
+            let joined = self.joined.contains_key(&(arena.number(), known));
+            return joined.then_some(known).ok_or(Verdict::Nonsense);
         }
-        let known = self.peer.pidfd().map(OwnedFd::try_clone);
-        let pidfd = match known {
+        if self.joined.len() >= JOINED {
+            return Err(Verdict::Full);
+        }
+        let pidfd = match self.peer.pidfd().map(OwnedFd::try_clone) {
             Some(clone) => clone.map_err(|_| Verdict::Descriptors)?,
             None => came.into_iter().next().ok_or(Verdict::Nonsense)?,
         };
         let participant = arena.join(pidfd).map_err(|e| verdict_of(&e))?;
-        self.joined.insert(arena.number(), (arena.clone(), participant));
+        self.joined.insert((arena.number(), participant), arena.clone());
         Ok(participant)
     }
-    pub fn take_counter(&self, ledger: u32) -> Answer {
-        let Some((arena, participant)) = self.joined.get(&ledger) else {
+    /// An arena that it joined under that number.
+    pub fn arena(&self, ledger: u32, participant: u32) -> Result<&Arena, Close> {
+        self.joined.get(&(ledger, participant)).ok_or(Close)
+    }
+    pub fn leave(&mut self, ledger: u32, participant: u32) -> Kept {
+        let arena = self.joined.remove(&(ledger, participant)).ok_or(Close)?;
+        arena.participant_died(participant);
+        self.rest();
+        Ok(())
+    }
+    pub fn take_counter(&self, ledger: u32, participant: u32) -> Answer {
+        let Ok(arena) = self.arena(ledger, participant) else {
             return Answer::of(Verdict::Nonsense);
         };
-        match arena.grant_counter(*participant) {
+        match arena.grant_counter(participant) {
             Ok((counter, epoch)) => Answer { counter, epoch, ..Answer::of(Verdict::Granted) },
             Err(e) => Answer::of(verdict_of(&e)),
         }
     }
-    pub fn debtor(&self, ledger: u32, counter: u16) -> Packed {
+    pub fn debtor(&self, ledger: u32, participant: u32, counter: u16) -> Packed {
         let granted = Answer::of(Verdict::Granted);
-        match self.joined.get(&ledger).map(|(arena, _)| arena.debtor(counter)) {
-            Some(Ok(Debtor::Participant(participant, pidfd))) => {
+        match self.arena(ledger, participant).map(|arena| arena.debtor(counter)) {
+            Ok(Ok(Debtor::Participant(participant, pidfd))) => {
                 let rights = Rights { process: true, ..Rights::default() };
                 (Answer { participant, rights, ..granted }, vec![pidfd])
             }
-            Some(Ok(Debtor::Exporter | Debtor::Nobody)) => (granted, Vec::new()),
-            Some(Err(e)) => (Answer::of(verdict_of(&e)), Vec::new()),
-            None => (Answer::of(Verdict::Nonsense), Vec::new()),
+            Ok(Ok(Debtor::Exporter | Debtor::Nobody)) => (granted, Vec::new()),
+            Ok(Err(e)) => (Answer::of(verdict_of(&e)), Vec::new()),
+            Err(Close) => (Answer::of(Verdict::Nonsense), Vec::new()),
         }
     }
     pub fn end_lease(&mut self, object: Object) -> Kept {
@@ -197,14 +228,18 @@ impl Visitor {
             self.leases.remove(&object);
         }
         release(object, 1);
+        self.rest();
+        Ok(())
+    }
+    /// It gave something back; perhaps it holds nothing any more.
+    fn rest(&mut self) {
         if matches!(self.doing, Doing::Listening) {
             self.listen();
         }
-        Ok(())
     }
     /// Takes back all that the peer holds.
     pub fn strip(&mut self) {
-        for (_, (arena, participant)) in self.joined.drain() {
+        for ((_, participant), arena) in self.joined.drain() {
             arena.participant_died(participant);
         }
         for (object, count) in self.leases.drain() {

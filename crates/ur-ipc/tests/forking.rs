@@ -132,8 +132,8 @@ fn a_child_keeps_no_socket_and_no_lock_of_its_parents() {
     importer.ask(&format!("open {ticket}"));
     let (parents, childs) = (exporter.ask("descriptors"), exporter.ask("fork descriptors"));
     exporter.hear();
-    // Listener, lock, connection, epoll and eventfd.
-    assert_eq!(parents.parse::<u32>().unwrap() - childs.parse::<u32>().unwrap(), 5);
+    // Listener, lock, connection, epoll, nudge and timer.
+    assert_eq!(parents.parse::<u32>().unwrap() - childs.parse::<u32>().unwrap(), 6);
 }
 #[test]
 fn an_exporter_is_gone_although_its_child_lives() {

@@ -48,18 +48,21 @@ fn settled(place: &Place, exporter: &mut Peer, ticket: &str) -> String {
     eventually("all is quiet", || exporter.ask("leased 1") == "false");
     exporter.ask("descriptors")
 }
-/// A request as this protocol lays it out: magic, version, what, number, key, ledger, generation, index, ticket.
+/// A request as this protocol lays it out: magic, version, what, number, read, key, ledger, generation,
+/// participant, index, ticket.
 fn request(what: u16, number: u64, key: u64, index: u16, ticket: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(0x6377_6970u32.to_le_bytes());
     bytes.extend(1u16.to_le_bytes());
     bytes.extend(what.to_le_bytes());
     bytes.extend(number.to_le_bytes());
+    let (read, key) = if what == READ { (key, 0) } else { (0, key) };
+    bytes.extend(read.to_le_bytes());
     bytes.extend(key.to_le_bytes());
-    bytes.extend([0; 8]);
+    bytes.extend([0; 12]);
     bytes.extend(index.to_le_bytes());
     bytes.extend(ticket);
-    bytes.resize(34 + ur_ipc::ENVELOPE_LEN, 0);
+    bytes.resize(46 + ur_ipc::ENVELOPE_LEN, 0);
     bytes
 }
 const FETCH: u16 = 1;
@@ -134,13 +137,13 @@ impl Drop for Stop<'_> {
 fn garbage_ends_its_own_connection_only() {
     let (place, mut exporter, ticket) = exporter();
     let good = connect(&place.socket()).unwrap();
-    let lengths = [1, 4, 33, 205, 206, 207, 4096, 60_000];
+    let lengths = [1, 4, 45, 217, 218, 219, 4096, 60_000];
     for length in lengths {
         let socket = connect(&place.socket()).unwrap();
         say(&socket, &vec![0xa5; length]);
         assert_eq!(answer(&socket), None, "{length} bytes");
     }
-    for what in [0, 9, u16::MAX, READ, LEASE_END, 5, 6] {
+    for what in [0, 9, 10, u16::MAX, READ, LEASE_END, 5, 6] {
         let socket = connect(&place.socket()).unwrap();
         say(&socket, &request(what, 1, 77, 1, &[]));
         assert_eq!(answer(&socket), None, "request {what}");

@@ -199,7 +199,13 @@ fn broker_thread_and_socket_end_with_the_last_export_and_lease() {
 #[test]
 fn an_importer_is_left_with_the_descriptors_it_had() {
     let (_place, mut exporter, mut importer) = pair();
-    let before = importer.ask("descriptors");
+    let ticket = exporter.ask("export hello 100 same");
+    // The connection stays for the next open, and ends with the exporter's last export.
+    let before = (importer.ask("descriptors"), importer.ask(&format!("open {ticket}"))).0;
+    importer.ask(&format!("close {ticket}"));
+    let idle = importer.ask("descriptors");
+    assert_ne!(idle, before);
+    let mut shared = vec![ticket];
     for object in 0..20 {
         let ticket = exporter.ask(&format!("export hello {object} same"));
         importer.ask(&format!("open {ticket}"));
@@ -210,6 +216,11 @@ fn an_importer_is_left_with_the_descriptors_it_had() {
         let event = exporter.ask("export-slot e");
         importer.ask(&format!("open-event {event}"));
         importer.ask(&format!("close-event {event}"));
+        assert_eq!(importer.ask("descriptors"), idle);
+        shared.extend([ticket, event]);
+    }
+    for ticket in shared {
+        exporter.ask(&format!("put {ticket}"));
     }
     eventually("all are closed", || importer.ask("descriptors") == before);
 }
@@ -228,14 +239,14 @@ fn a_warm_open_asks_nobody() {
 fn a_used_up_descriptor_limit_is_told_and_passes() {
     let (_place, mut exporter, mut importer) = pair();
     let ticket = exporter.ask("export hello 1 same");
-    for free in 0..4 {
-        assert_eq!(importer.ask(&format!("exhaust {free}")), "ok");
-        let answer = importer.ask(&format!("open {ticket}"));
-        assert!(answer.starts_with("TooManyDescriptors"), "{free} are free: {answer}");
-        assert!(answer.contains("ulimit -n"), "{answer}");
-        assert_eq!(importer.ask("recover"), "ok");
-        eventually("no lease is left", || exporter.ask("leased 1") == "false");
+    for free in 0..2 {
+        is_told(&mut importer, &ticket, free);
     }
+    let other = exporter.ask("export other 2 same");
+    assert_eq!(importer.ask(&format!("open {other}")), "remote other 16 32");
+    // There is a connection now, and the descriptor itself is what finds no room.
+    is_told(&mut importer, &ticket, 0);
+    eventually("its lease went back", || exporter.ask("leased 1") == "false");
     assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
     eventually("one lease is left", || exporter.ask("leased 1") == "true");
     importer.ask(&format!("close {ticket}"));
@@ -246,6 +257,8 @@ fn many_threads_open_and_close_at_once() {
     let (_place, mut exporter, mut importer) = pair();
     let tickets: Vec<_> =
         (0..3).map(|n| exporter.ask(&format!("export hello {} same", n % 2))).collect();
+    importer.ask(&format!("open {}", tickets[0]));
+    importer.ask(&format!("close {}", tickets[0]));
     let before = importer.ask("descriptors");
     assert_eq!(importer.ask(&format!("storm {}", tickets.join(" "))), "0 failed");
     eventually("no lease is left", || {
@@ -262,4 +275,53 @@ fn a_put_among_many_opens_fails_them_and_breaks_nothing() {
     assert!(importer.hear().ends_with("failed"));
     assert!(importer.ask(&format!("open {put}")).starts_with("Withdrawn"));
     assert_eq!(importer.ask(&format!("open {kept}")), "remote kept 16 32");
+}
+#[test]
+fn an_idle_connection_is_used_again_and_keeps_no_broker() {
+    let (place, mut exporter, mut importer) = pair();
+    let one = exporter.ask("export one 1 same");
+    importer.ask(&format!("open {one}"));
+    importer.ask(&format!("close {one}"));
+    eventually("nothing is leased", || exporter.ask("leased 1") == "false");
+    let connected = exporter.ask("descriptors");
+    let idle = std::time::Instant::now();
+    eventually("longer than strangers may stay", || {
+        assert_eq!(exporter.ask("descriptors"), connected);
+        idle.elapsed() > std::time::Duration::from_millis(1300)
+    });
+    importer.ask(&format!("open {one}"));
+    assert_eq!(exporter.ask("descriptors"), connected);
+    importer.ask(&format!("close {one}"));
+    exporter.ask(&format!("put {one}"));
+    eventually("the broker ends", || place.names().is_empty() && exporter.ask("watchers") == "0");
+    eventually("the importer's watcher too", || importer.ask("watchers") == "0");
+    let two = exporter.ask("export two 2 same");
+    assert_eq!(importer.ask(&format!("open {two}")), "remote two 16 32");
+}
+fn is_told(importer: &mut Peer, ticket: &str, free: u32) {
+    assert_eq!(importer.ask(&format!("exhaust {free}")), "ok");
+    let answer = importer.ask(&format!("open {ticket}"));
+    assert!(answer.starts_with("TooManyDescriptors"), "{free} are free: {answer}");
+    assert!(answer.contains("ulimit -n"), "{answer}");
+    assert_eq!(importer.ask("recover"), "ok");
+}
+#[test]
+fn an_arena_is_left_with_its_last_event_and_joined_again() {
+    let (place, mut exporter, mut importer) = pair();
+    exporter.ask("slot e");
+    let ticket = exporter.ask("export-slot e");
+    let keep = exporter.ask("export keep 1 same");
+    importer.ask(&format!("open {keep}"));
+    for _ in 0..5 {
+        assert!(importer.ask(&format!("open-event {ticket}")).starts_with("event"));
+        assert_eq!(importer.ask(&format!("signal {ticket}")), "ok");
+        assert_eq!(exporter.ask("wait e 15000"), "waiting");
+        assert_eq!(importer.ask("complete"), "ok");
+        assert_eq!(exporter.hear(), "Complete");
+        assert_eq!(importer.ask(&format!("close-event {ticket}")), "1");
+    }
+    importer.ask(&format!("close {keep}"));
+    exporter.ask(&format!("put {keep}"));
+    exporter.ask(&format!("put {ticket}"));
+    eventually("the broker ends although the connection was kept", || place.names().is_empty());
 }

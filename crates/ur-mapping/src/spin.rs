@@ -12,8 +12,10 @@ use std::{
 
 /// As long as a sleep and a wake-up take, so that at worst waiting costs twice what it must.
 pub const SPIN: Duration = Duration::from_micros(20);
-/// After so many failures in a row, two to that power of waits go without spinning.
-const LEAST_HOPE: u32 = 7;
+/// From so many failures in a row on, trying less often saves nothing worth having.
+const LEAST_HOPE: u32 = 9;
+/// A failure so long ago was a long wait, or belongs to one: it says nothing about the next.
+const LONG_AGO: Duration = Duration::from_micros(500);
 
 /// What a thread learned of its own spinning, for one kind of wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +25,18 @@ pub struct Hope {
     failures: u32,
     /// Waits to go without.
     skip: u32,
+    /// When the last spin failed, until the wait after it.
+    failed: Option<Instant>,
 }
 impl Hope {
     /// Nothing yet.
-    pub const FIRST: Self = Self { failures: 1, skip: 0 };
+    pub const FIRST: Self = Self { failures: 1, skip: 0, failed: None };
 
     /// Whether to spin now. `forbidden` is asked where the last spin failed.
     fn turn(&mut self, forbidden: impl Fn() -> bool) -> bool {
+        if self.failed.take().is_some_and(|failed| failed.elapsed() > LONG_AGO) {
+            *self = Self::FIRST;
+        }
         if self.skip > 0 {
             self.skip -= 1;
             return false;
@@ -38,10 +45,11 @@ impl Hope {
     }
     fn note(&mut self, success: bool) {
         *self = match success {
-            true => Self { failures: 0, skip: 0 },
+            true => Self { failures: 0, ..Self::FIRST },
             false => {
                 let failures = (self.failures + 1).min(LEAST_HOPE);
-                Self { failures, skip: 1 << failures }
+                // 0 after the first, 1 after the second, then twice as many each time.
+                Self { failures, skip: (1 << failures) >> 2, failed: Some(Instant::now()) }
             }
         };
     }
@@ -109,6 +117,18 @@ mod tests {
             hope.note(true);
             turn
         }));
+    }
+    #[test]
+    fn a_failure_alone_or_long_ago_discourages_nobody() {
+        let mut hope = Hope { failures: 0, ..Hope::FIRST };
+        hope.note(false);
+        assert!(hope.turn(|| false));
+        for _ in 0..20 {
+            hope.note(false);
+        }
+        assert!(!{ hope }.turn(|| false));
+        hope.failed = Instant::now().checked_sub(LONG_AGO * 2);
+        assert!(hope.turn(|| false));
     }
     #[test]
     fn a_thread_that_must_not_spin_does_not() {

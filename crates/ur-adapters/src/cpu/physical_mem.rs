@@ -53,6 +53,8 @@ struct Named {
     bytes: usize,
     exported: AtomicBool,
     backing: Arc<Backing>,
+    /// The process that has it, and with it the lease or the block: a forked child has neither.
+    fork: u64,
 }
 impl Drop for Named {
     /// The last handle went: exports of it end.
@@ -112,7 +114,8 @@ impl PhysicalMem {
     }
     fn name(bytes: usize, backing: Backing) -> Arc<Named> {
         let (object, exported) = (next_object(), AtomicBool::new(false));
-        let named = Arc::new(Named { object, bytes, exported, backing: Arc::new(backing) });
+        let (backing, fork) = (Arc::new(backing), ur_mapping::fork_count());
+        let named = Arc::new(Named { object, bytes, exported, backing, fork });
         names().insert(object, Arc::downgrade(&named));
         named
     }
@@ -149,6 +152,21 @@ impl PhysicalMem {
     /// Came from `urIPCOpenPhysMemHandleExp`.
     pub fn is_opened(&self) -> bool {
         self.is_opened
+    }
+    /// Whether this process may use the memory itself. What a forked child has of its parent's
+    /// could be reused without it being asked.
+    ///
+    /// # Errors
+    /// `UNINITIALIZED` in a forked child.
+    pub fn check_fork(&self) -> Result<()> {
+        match self.named.fork == ur_mapping::fork_count() {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorCode::Uninitialized,
+                "this physical memory was made or opened before a fork and stayed with the parent: \
+                 open a ticket of it in the child",
+            )),
+        }
     }
     /// The descriptor that others can open it by, of which it is told here that they may.
     pub fn expose(&self) -> Option<Behind> {

@@ -152,6 +152,7 @@ impl SharesPhysicalMemory for Cpu {
         memory.is_opened()
     }
     fn offer_physical_memory(memory: Borrowed<'_, PhysicalMem>) -> Result<Offer> {
+        memory.check_fork()?;
         let no_descriptor = "this physical memory has no descriptor to share it by";
         let behind =
             memory.expose().ok_or_else(|| Error::new(ErrorCode::InvalidValue, no_descriptor))?;

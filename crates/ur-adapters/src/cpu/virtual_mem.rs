@@ -203,6 +203,7 @@ impl VirtualMemApi for Cpu {
                 memory.bytes()
             ));
         }
+        memory.check_fork()?;
         let Some(behind) = memory.backing().behind() else {
             return refused("this physical memory has nothing to map");
         };

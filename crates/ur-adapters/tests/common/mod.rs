@@ -1,6 +1,7 @@
 //! Peers for tests across processes: this same test binary, started again to do what it is told, line by line.
 //! Handle bytes travel through their pipes, and nothing else does. The peers call the adapter as C programs do.
 #![allow(dead_code, unused_macros, reason = "each test binary uses its own part")]
+pub mod scene;
 pub mod stage;
 pub mod ur;
 pub mod ur_share;
@@ -114,7 +115,11 @@ pub struct Peer {
 }
 impl Peer {
     pub fn start(place: &Path, prepare: impl FnOnce(&mut Command)) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
+        Self::of(&std::env::current_exe().unwrap(), place, prepare)
+    }
+    /// The test binary may lie where another user cannot go: `binary` is it, or a copy of it.
+    pub fn of(binary: &Path, place: &Path, prepare: impl FnOnce(&mut Command)) -> Self {
+        let mut command = Command::new(binary);
         command.args(["role", "--exact", "--nocapture"]).env(ROLE, "peer");
         command.env("CAUSEWAY_DIR", place).stdin(Stdio::piped()).stdout(Stdio::piped());
         prepare(&mut command);
@@ -193,6 +198,11 @@ impl Peer {
                 stat.contains("(role) S")
             })
         });
+    }
+    /// Stops all its threads, or has them go on.
+    pub fn stop(&self, is_stopped: bool) {
+        let signal = if is_stopped { Signal::STOP } else { Signal::CONT };
+        kill_process(pid(&self.child), signal).unwrap();
     }
     /// SIGKILL, without reaping: a zombie is as dead.
     pub fn kill_unreaped(&mut self) {

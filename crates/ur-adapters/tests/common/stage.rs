@@ -12,6 +12,7 @@ use std::{
     ffi::c_void,
     io::{Read, Write},
     os::{fd::OwnedFd, unix::process::CommandExt},
+    panic::{AssertUnwindSafe, catch_unwind},
     process::Command,
     ptr::null,
     sync::{Condvar, Mutex},
@@ -49,6 +50,13 @@ fn told(said: Said) -> String {
     said.unwrap_or_else(|Refused { code, sentence }| format!("!{code:?} {sentence}"))
 }
 
+fn queues(ur: Ur) -> HashMap<String, ur_queue_handle_t> {
+    let ooo = ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    let flags = ur_queue_flags_t::default();
+    let all = [("q", flags), ("r", flags), ("ooo", ooo)];
+    all.map(|(name, flags)| (name.into(), ur.new_queue(flags))).into()
+}
+
 /// Holds a queue until it is opened.
 #[derive(Default)]
 struct Gate(Mutex<bool>, Condvar);
@@ -60,22 +68,8 @@ unsafe extern "C" fn pass(gate: *mut c_void) {
 impl Stage {
     pub fn new() -> Self {
         let ur = Ur::new();
-        let ooo = ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE;
-        let queues = [
-            ("q".into(), ur.new_queue(ur_queue_flags_t::default())),
-            ("r".into(), ur.new_queue(ur_queue_flags_t::default())),
-            ("ooo".into(), ur.new_queue(ooo)),
-        ];
         let (objects, given, gates) = Default::default();
-        Self {
-            ur,
-            queues: queues.into(),
-            objects,
-            given,
-            gates,
-            many: Vec::new(),
-            spare: Vec::new(),
-        }
+        Self { ur, queues: queues(ur), objects, given, gates, many: Vec::new(), spare: Vec::new() }
     }
     pub fn play(mut self) {
         for line in std::io::stdin().lines().map_while(std::io::Result::ok) {
@@ -93,9 +87,9 @@ impl Stage {
             | "fill" | "read" | "all" | "usm" | "physical" | "map" | "unmap" | "facts"
             | "drop-physical" => self.memory(words),
             "get" | "put" | "put-copy" | "open" | "close" | "cycle" | "churn" | "many-get"
-            | "many-open" | "many-close" => self.share(words),
-            "descriptors" | "memfds" | "limit" | "fork" | "fork-hold" | "exec" | "exhaust"
-            | "recover" | "untraceable" => self.process(words),
+            | "many-share" | "many-put" | "many-open" | "many-close" => self.share(words),
+            "fresh" | "then" | "descriptors" | "memfds" | "limit" | "fork" | "fork-hold"
+            | "exec" | "exhaust" | "recover" | "untraceable" => self.process(words),
             _ => self.event(words),
         }
     }
@@ -243,7 +237,7 @@ impl Stage {
                 ok()
             }
             ["churn", ref tickets @ ..] => self.churn(tickets),
-            ["many-get", count, bytes] => {
+            ["many-get" | "many-share" | "many-put", count, bytes] => {
                 let mut tickets = Vec::new();
                 for index in 0..number(count) {
                     let at = ur.alloc(Usm::Device, number(bytes))?;
@@ -251,6 +245,18 @@ impl Stage {
                     tickets.push(hex(&ur.get(Kind::Memory, at)?.bytes));
                 }
                 Ok(tickets.join(" "))
+            }
+            ["many-share", kind, name, count] => {
+                let (kind, raw) = (Kind::named(kind), self.raw(name));
+                for _ in 0..number(count) {
+                    let Given { data, bytes } = ur.get(kind, raw)?;
+                    self.given.insert(hex(&bytes), data);
+                }
+                ok()
+            }
+            ["many-put", kind] => {
+                let all = std::mem::take(&mut self.given);
+                all.into_values().try_for_each(|data| ur.put(Kind::named(kind), data)).and(ok())
             }
             ["many-open", ref tickets @ ..] => {
                 for (index, ticket) in tickets.iter().enumerate() {
@@ -391,6 +397,16 @@ impl Stage {
     }
     fn process(&mut self, words: &[&str]) -> Said {
         match *words {
+            // Context and queues anew, for a forked child.
+            ["fresh", ref then @ ..] => {
+                self.ur = Ur::new();
+                self.queues = queues(self.ur);
+                self.act(then)
+            }
+            ["then", first, second] => {
+                self.act(&first.split('~').collect::<Vec<_>>())?;
+                self.act(&second.split('~').collect::<Vec<_>>())
+            }
             ["descriptors"] => Ok(descriptors().to_string()),
             ["memfds"] => Ok(memfds().to_string()),
             ["limit", descriptors] => {
@@ -423,9 +439,11 @@ impl Stage {
                 let (mut from, mut to) = std::io::pipe().unwrap();
                 match unsafe { nix::unistd::fork() }.unwrap() {
                     nix::unistd::ForkResult::Child => {
-                        let told = told(self.act(then));
-                        let written = to.write_all(told.as_bytes());
-                        unsafe { nix::libc::_exit(i32::from(written.is_err())) }
+                        let act = AssertUnwindSafe(|| {
+                            to.write_all(told(self.act(then)).as_bytes()).unwrap();
+                        });
+                        let panicked = catch_unwind(act).is_err();
+                        unsafe { nix::libc::_exit(i32::from(panicked)) }
                     }
                     nix::unistd::ForkResult::Parent { child } => {
                         drop(to);

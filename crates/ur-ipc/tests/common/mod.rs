@@ -80,7 +80,13 @@ impl Peer {
         command.args(["role", "--exact", "--nocapture"]).env(ROLE, "peer");
         command.env("CAUSEWAY_DIR", place).stdin(Stdio::piped()).stdout(Stdio::piped());
         prepare(&mut command);
-        let mut child = command.spawn().unwrap();
+        // Busy: a copy of the program that another thread's fork still holds open for writing.
+        let mut child = loop {
+            match command.spawn() {
+                Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => thread::yield_now(),
+                child => break child.unwrap(),
+            }
+        };
         let (said, answers) = channel();
         let output = BufReader::new(child.stdout.take().unwrap());
         thread::spawn(move || {

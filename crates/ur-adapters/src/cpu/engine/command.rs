@@ -84,6 +84,23 @@ impl Dependencies {
     pub(super) fn iter(&self) -> impl Iterator<Item = &Dependency> {
         self.first.iter().chain(&self.rest)
     }
+    /// Waits for one after the other; `pending` is called before each that is.
+    ///
+    /// # Errors
+    /// Why the first that failed did.
+    #[inline]
+    pub(super) fn wait(&self, mut pending: impl FnMut()) -> Result<(), Failure> {
+        let mut wait = |one: &Dependency| {
+            one.outcome().unwrap_or_else(|| {
+                pending();
+                one.wait()
+            })
+        };
+        match &self.first {
+            None => Ok(()),
+            Some(first) => wait(first).and_then(|()| self.rest.iter().try_for_each(wait)),
+        }
+    }
 }
 
 /// What C is told of a failed command that somebody waits for or depends on.
@@ -150,7 +167,14 @@ impl Work {
         }
     }
     /// Does it, on this thread.
+    #[inline]
     pub(super) fn run(self) -> Result<(), Failure> {
+        match self {
+            Self::Barrier => Ok(()),
+            work => work.run_slowly(),
+        }
+    }
+    fn run_slowly(self) -> Result<(), Failure> {
         match self {
             Self::Barrier => {}
             Self::Copy { to, from, bytes } => native::copy(to, from, bytes),

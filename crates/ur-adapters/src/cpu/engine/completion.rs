@@ -1,7 +1,8 @@
 //! How far one command has come, and who wants to know: threads that wait, commands that depend
 //! on it, callbacks. Runs nothing itself but the callbacks; queues drive it.
 use super::{
-    gate::Gate,
+    command::Work,
+    gate::{Gate, Stored},
     out_of_order::Job,
     spin,
     sync::{Mutex, locked},
@@ -96,8 +97,8 @@ struct Followers {
 pub(crate) struct Completion {
     status: AtomicU8,
     profile: Profile,
-    /// Somebody wants to be called before the end.
-    early_calls: AtomicBool,
+    /// There is or was something among the followers.
+    followed: AtomicBool,
     gate: Gate,
     times: [AtomicU64; 3],
     failure: OnceLock<Failure>,
@@ -109,7 +110,7 @@ impl Completion {
         let completion = Self {
             status: AtomicU8::new(status as u8),
             profile,
-            early_calls: AtomicBool::new(false),
+            followed: AtomicBool::new(false),
             gate: Gate::default(),
             times: Default::default(),
             failure: OnceLock::new(),
@@ -163,14 +164,17 @@ impl Completion {
         Some(Times { submitted, started, ended })
     }
 
-    /// Its execution begins.
-    pub(super) fn begin(&self) {
+    /// Its execution begins. A barrier's takes no time that anybody could see it in.
+    pub(super) fn begin(&self, work: &Work) {
         if self.profile == Profile::Phases {
             self.times[1].store(now(), Relaxed);
         }
+        if matches!(work, Work::Barrier) {
+            return;
+        }
         self.status.store(Status::Running as u8, Relaxed);
         fence(SeqCst); // pairs with the one in `call_at`: a call that is due is seen here or there
-        if self.early_calls.load(Relaxed) {
+        if self.followed.load(Relaxed) {
             self.make_calls();
         }
     }
@@ -206,8 +210,11 @@ impl Completion {
     }
     /// Wakes waiters, hands on to dependents, makes the callbacks. After `settle`, and with no
     /// lock held: callbacks are C's.
-    pub(super) fn announce(&self) {
-        self.gate.ring();
+    pub(super) fn announce(&self, stored: Stored) {
+        self.gate.ring(stored);
+        if !self.followed.load(Relaxed) {
+            return; // who comes now sees the end: `stored` pairs with the fences below
+        }
         let Followers { jobs, calls } = std::mem::take(&mut *locked(&self.followers));
         let (status, failure) = (self.status(), self.failure.get());
         jobs.into_iter().for_each(|job| job.released(failure));
@@ -216,7 +223,10 @@ impl Completion {
     /// `job` is `released` when this has ended; false if it has already, and nothing was noted.
     pub(super) fn follow(&self, job: &Arc<Job>) -> bool {
         let mut followers = locked(&self.followers);
-        // Under the lock: `announce` takes it after the status is final, and so finds this job.
+        self.followed.store(true, Relaxed);
+        // Either `announce` sees that there are followers, and waits for the lock, or this sees
+        // the end.
+        fence(SeqCst);
         let pending = !self.status().is_final();
         if pending {
             followers.jobs.push(Arc::clone(job));
@@ -227,8 +237,8 @@ impl Completion {
     /// whatever thread brings it there; on this one if it is there already.
     pub(crate) fn call_at(&self, status: Status, call: impl FnOnce(Status) + Send + 'static) {
         locked(&self.followers).calls.push((status, Box::new(call)));
-        self.early_calls.store(true, Relaxed);
-        fence(SeqCst); // pairs with the one in `begin`, and with the lock that `announce` takes
+        self.followed.store(true, Relaxed);
+        fence(SeqCst); // pairs with the one in `begin`, and with `announce`'s
         self.make_calls();
     }
     /// Makes the calls that are due; each is made by whoever takes it out first.

@@ -2,6 +2,17 @@
 //! caller's; no wake-up is lost between its check and its sleep, and nobody awake pays for a lock.
 use super::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering::*, fence, locked};
 
+/// What was stored before this was made is seen by every sleeper whom a ringer does not see.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stored(());
+impl Stored {
+    /// Here and now; one for several bells.
+    pub(super) fn now() -> Self {
+        fence(SeqCst); // pairs with the fences of sleepers
+        Self(())
+    }
+}
+
 /// Where threads sleep, and the bell that wakes them.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
@@ -15,7 +26,7 @@ impl Gate {
     pub(super) fn wait_until(&self, mut ready: impl FnMut() -> bool) {
         let mut asleep = locked(&self.lock);
         self.sleepers.fetch_add(1, Relaxed);
-        // Pairs with the fence in `ring`: either the ringer sees this sleeper or `ready` sees
+        // Pairs with the fence in `Stored`: either the ringer sees this sleeper or `ready` sees
         // what the ringer stored.
         fence(SeqCst);
         while !ready() {
@@ -23,9 +34,8 @@ impl Gate {
         }
         self.sleepers.fetch_sub(1, Relaxed);
     }
-    /// Wakes all sleepers, to look again.
-    pub(super) fn ring(&self) {
-        fence(SeqCst); // pairs with the fence in `wait_until`
+    /// Wakes all sleepers, to look again at what was `Stored`.
+    pub(super) fn ring(&self, _: Stored) {
         if self.sleepers.load(Relaxed) != 0 {
             // A sleeper holds the lock from its count to its sleep: once we have had the lock,
             // the bell cannot come too early for it.
@@ -60,22 +70,21 @@ impl Odometer {
     pub(super) fn reach(&self, value: u64) {
         self.reached.store(value, Release); // pairs with `reached`
     }
-    /// Wakes the sleepers if one of them waits for no more than what is reached.
-    pub(super) fn ring(&self) {
-        // Pairs with the fence in `wait_for`: either this sees what the sleeper wants or the
-        // sleeper sees what is reached.
-        fence(SeqCst);
+    /// Wakes the sleepers if one of them waits for no more than what was reached and `Stored`.
+    pub(super) fn ring(&self, _: Stored) {
         if self.reached.load(Relaxed) >= self.wanted.load(Relaxed) {
             // A wish that this overwrites is repeated: its owner is among those who are woken.
             self.wanted.store(NOTHING, Relaxed);
-            self.gate.ring();
+            self.gate.ring(Stored::now());
         }
     }
     /// Sleeps until `value` is reached.
     pub(super) fn wait_for(&self, value: u64) {
         self.gate.wait_until(|| {
             self.wanted.fetch_min(value, Relaxed);
-            fence(SeqCst); // pairs with the fence in `ring`
+            // Pairs with the fence in `Stored`: either the ringer sees what is wanted or this
+            // sees what was reached.
+            fence(SeqCst);
             self.reached() >= value
         });
     }

@@ -6,6 +6,7 @@ use super::{
     command::{Dependencies, Owed, Signal, Submission, Work},
     completion::{Completion, Failure, Profile},
     counters::Counters,
+    gate::Stored,
     passage::{Passage, passage},
     spin,
     sync::{Condvar, Mutex, MutexGuard, PoisonError, locked},
@@ -171,7 +172,7 @@ impl Shared {
     ) {
         let number = self.passage.submit();
         if let Some(completion) = completion {
-            completion.begin();
+            completion.begin(&submission.work);
         }
         let outcome = submission.work.run();
         debug_assert!(outcome.is_ok(), "what is quick has nothing that fails");
@@ -185,7 +186,7 @@ impl Shared {
         publish(submission.signal, owed.as_ref(), completion);
         self.passage.end(number);
         drop(lane);
-        self.passage.ring();
+        self.passage.ring(Stored::now());
     }
     /// Leaves a command to the thread.
     fn leave(
@@ -208,9 +209,10 @@ impl Shared {
         let mut batch = Vec::new();
         let mut run = Run::default();
         while self.take(&mut batch) {
-            batch.iter_mut().for_each(|command| self.execute(command, &mut run));
-            self.tell(&mut run);
-            batch.clear(); // only now: what the next process waits for was not delayed by it
+            (0..batch.len()).for_each(|at| self.execute(&mut batch, at, &mut run));
+            self.tell(&mut batch, &mut run);
+            batch.clear(); // only now: what another process waits for was not delayed by it
+            run.told = 0;
         }
     }
     /// Swaps all pending commands into `batch`, waiting for some; false when there will be none.
@@ -229,11 +231,14 @@ impl Shared {
         true
     }
     /// Does one command, or fails it.
-    fn execute(&self, command: &mut Command, run: &mut Run) {
+    #[inline]
+    fn execute(&self, batch: &mut [Command], at: usize, run: &mut Run) {
+        let (earlier, rest) = batch.split_at_mut(at);
+        let command = &mut rest[0];
         let work = std::mem::replace(&mut command.work, Work::Barrier);
         let outcome = match &run.fails {
             Some((last, why)) if command.number <= *last => Err(why.clone()),
-            _ => self.attempt(command, work, run),
+            _ => self.attempt(earlier, command, work, run),
         };
         if let Some(owed) = &command.owed {
             match outcome {
@@ -241,27 +246,26 @@ impl Shared {
                 Err(_) => owed.counter.fail(),
             }
         }
-        run.ended = command.number;
-        if let Some(completion) = command.completion.take() {
+        if let Some(completion) = &command.completion {
             completion.settle(outcome);
-            self.tell(run);
-            completion.announce();
         }
     }
-    /// Waits for what must come first, one after the other, then does `work`.
-    fn attempt(&self, command: &Command, work: Work, run: &mut Run) -> Result<(), Failure> {
-        let ran = command.dependencies.iter().try_for_each(|one| {
-            one.outcome().unwrap_or_else(|| {
-                self.tell(run);
-                one.wait()
-            })
-        });
+    /// Waits for what must come first, then does `work`.
+    #[inline]
+    fn attempt(
+        &self,
+        earlier: &mut [Command],
+        command: &Command,
+        work: Work,
+        run: &mut Run,
+    ) -> Result<(), Failure> {
+        let ran = command.dependencies.wait(|| self.tell(earlier, run));
         let ran = ran.and_then(|()| {
-            if let Some(completion) = &command.completion {
-                completion.begin();
-            }
             if !matches!(work, Work::Barrier) {
-                self.tell(run);
+                self.tell(earlier, run);
+            }
+            if let Some(completion) = &command.completion {
+                completion.begin(&work);
             }
             work.run()
         });
@@ -270,14 +274,18 @@ impl Shared {
         }
         ran
     }
-    /// Lets everybody know how far the queue is. Put off until this thread waits, works or is
-    /// done: between a wait that ends and the signal behind it there is nothing to delay it.
-    fn tell(&self, run: &mut Run) {
-        if run.told < run.ended {
-            run.told = run.ended;
-            self.passage.end(run.ended);
-            self.passage.ring();
-        }
+    /// Wakes whoever waits for one of `ended`, and makes the callbacks. All can be seen already
+    /// by who looks. Put off until this thread waits, works or is done: between a wait that ends
+    /// and the signal behind it there is nothing to delay the signal.
+    fn tell(&self, ended: &mut [Command], run: &mut Run) {
+        let untold = &mut ended[run.told..];
+        let Some(last) = untold.last() else { return };
+        run.told += untold.len();
+        self.passage.end(last.number);
+        let stored = Stored::now();
+        self.passage.ring(stored);
+        let completions = untold.iter_mut().filter_map(|command| command.completion.take());
+        completions.for_each(|completion| completion.announce(stored));
     }
     /// Notes a failure; the last of the commands that fail with it, which are all submitted so
     /// far. Their counters go with them: later signals must not be taken for failed.
@@ -292,9 +300,8 @@ impl Shared {
 /// Where the thread is.
 #[derive(Debug, Default)]
 struct Run {
-    /// The last command that has ended, and the last of which others know that.
-    ended: u64,
-    told: u64,
+    /// How many of the batch have ended and been told.
+    told: usize,
     /// A failure, and the last command that it concerns.
     fails: Option<(u64, Failure)>,
 }

@@ -5,6 +5,7 @@ use super::{
     command::{Dependencies, Dependency, Order, Owed, Signal, Submission, Work},
     completion::{Completion, Failure, Profile},
     counters::Counters,
+    gate::Stored,
     in_order::{completion_for, publish},
     passage::{Passage, passage},
     remote::{self, Promise},
@@ -178,7 +179,7 @@ impl Shared {
     ) {
         let number = self.passage.submit();
         if let Some(completion) = completion {
-            completion.begin();
+            completion.begin(&submission.work);
         }
         let outcome = submission.work.run();
         debug_assert!(outcome.is_ok(), "what is quick has nothing that fails");
@@ -192,7 +193,7 @@ impl Shared {
         field.window.push_back(None);
         self.passage.end(field.leave(number));
         drop(field);
-        self.passage.ring();
+        self.passage.ring(Stored::now());
     }
 }
 
@@ -231,7 +232,7 @@ impl Job {
         let outcome = match self.failure.get() {
             Some(why) => Err(why.clone()),
             None => {
-                self.completion.begin();
+                self.completion.begin(&work);
                 work.run()
             }
         };
@@ -246,8 +247,9 @@ impl Job {
         }
         self.queue.passage.end(field.leave(self.number));
         drop(field);
-        self.queue.passage.ring();
-        self.completion.announce();
+        let stored = Stored::now();
+        self.queue.passage.ring(stored);
+        self.completion.announce(stored);
     }
     fn pay(&self, owed: &Owed, failed: bool) {
         if failed {

@@ -1,7 +1,7 @@
 //! How much of a queue is behind us: every command has a number, and the passage tells up to
 //! which all have ended. What `finish` and the reuse of freed memory wait for.
 use super::{
-    gate::Odometer,
+    gate::{Odometer, Stored},
     spin,
     sync::{Mutex, locked},
 };
@@ -42,8 +42,8 @@ impl Passage {
     pub(super) fn end(&self, number: u64) {
         self.ended.reach(number);
     }
-    pub(super) fn ring(&self) {
-        self.ended.ring();
+    pub(super) fn ring(&self, stored: Stored) {
+        self.ended.ring(stored);
     }
     /// Sleeps until all up to `number` have ended.
     pub(super) fn wait_for(&self, number: u64) {

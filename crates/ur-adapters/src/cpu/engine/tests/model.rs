@@ -14,7 +14,7 @@ mod sync {
 #[path = "../gate.rs"]
 mod gate;
 
-use gate::{Gate, Odometer};
+use gate::{Gate, Odometer, Stored};
 use loom::{
     sync::{
         Arc,
@@ -40,7 +40,7 @@ fn no_sleeper_misses_a_ring() {
             })
             .collect();
         shared.1.store(true, Release);
-        shared.0.ring();
+        shared.0.ring(Stored::now());
         sleepers.into_iter().for_each(|sleeper| sleeper.join().unwrap());
     });
 }
@@ -54,7 +54,7 @@ fn two_ringers_wake_the_one_who_waits_for_both() {
                 let shared = Arc::clone(&shared);
                 thread::spawn(move || {
                     shared.1[i].store(true, Release);
-                    shared.0.ring();
+                    shared.0.ring(Stored::now());
                 })
             })
             .collect();
@@ -79,7 +79,7 @@ fn sleepers_for_different_values_are_all_woken_by_theirs() {
             .collect();
         for value in [1, 2] {
             odometer.reach(value);
-            odometer.ring();
+            odometer.ring(Stored::now());
         }
         sleepers.into_iter().for_each(|sleeper| sleeper.join().unwrap());
     });
