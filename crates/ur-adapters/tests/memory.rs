@@ -1,10 +1,4 @@
 //! Device memory between processes: requirements M1 to M8.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
 mod common;
 use common::{ur::*, *};
 

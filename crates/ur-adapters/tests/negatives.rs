@@ -1,11 +1,5 @@
 //! What C programs get wrong: null pointers, wrong kinds of handle, released handles, at every entry that sharing needs.
 //! The code is the documented one, and what was to be written to is left as it was.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
 mod common;
 use common::{scene::*, ur::*, *};
 use std::{ffi::c_void, ptr::null_mut};

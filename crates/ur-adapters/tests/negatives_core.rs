@@ -1,10 +1,5 @@
 //! The same for the entries around sharing: memory, physical and virtual memory, events and queues.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
+#![expect(unsafe_code, reason = "plays the C caller")]
 mod common;
 use common::{scene::*, ur::*, *};
 use std::{

@@ -7,7 +7,8 @@ use crate::{
     directory::{Tried, reach},
     envelope::{Envelope, Transport},
     exports::{refusal, verify_descriptor},
-    fork::{Guarded, PerFork, inherited},
+    fork::{Guarded, inherited},
+    hosts,
     joining::Joining,
     killpoint, ledger,
     liveness::{self, Source},
@@ -28,7 +29,7 @@ use std::{
     collections::HashMap,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{
-        Arc, Mutex, Weak,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
     time::{Duration, Instant},
@@ -36,8 +37,6 @@ use std::{
 
 /// How long an exporter may take to answer. Longer than a broker lets one importer keep others waiting.
 const ANSWERED: Duration = Duration::from_secs(2);
-/// Connections kept although nothing is open over them.
-const IDLE: usize = 32;
 /// Interest in nothing but the end.
 const END: EventFlags = EventFlags::RDHUP;
 
@@ -59,36 +58,6 @@ pub(crate) struct Host {
     ledgers: Mutex<HashMap<u32, Arc<ledger::Reader>>>,
     arenas: Mutex<HashMap<u32, WeakArena>>,
 }
-
-/// All exporters that this process is connected to. A connection is kept when nothing is open over it any more: the
-/// next open then costs one round trip.
-#[derive(Default)]
-struct Hosts {
-    by_instance: HashMap<InstanceId, Kept>,
-    by_id: HashMap<u64, Weak<Host>>,
-    next: u64,
-}
-struct Kept {
-    host: Arc<Host>,
-    used: u64,
-}
-impl Hosts {
-    fn known(&mut self, instance: InstanceId) -> Option<Arc<Host>> {
-        self.next += 1;
-        let kept = self.by_instance.get_mut(&instance)?;
-        kept.used = self.next;
-        Some(kept.host.clone())
-    }
-    /// The longest unused of too many connections over which nothing is open.
-    fn excess(&mut self) -> Option<Kept> {
-        let is_idle = |kept: &Kept| Arc::strong_count(&kept.host) == 1;
-        let idle = self.by_instance.iter().filter(|(_, kept)| is_idle(kept));
-        let idle: Vec<_> = idle.map(|(instance, kept)| (kept.used, *instance)).collect();
-        let (_, oldest) = idle.iter().min().filter(|_| idle.len() > IDLE)?;
-        self.by_instance.remove(oldest)
-    }
-}
-static HOSTS: PerFork<Mutex<Hosts>> = PerFork::new();
 
 /// One open, given back when it is dropped.
 pub(crate) struct Lease {
@@ -115,29 +84,8 @@ impl From<Error> for Unreached {
     }
 }
 
-/// The connection to the ticket's exporter: the one there is, or a new one.
-pub(crate) fn host(envelope: &Envelope) -> Result<Arc<Host>, Unreached> {
-    let hosts = HOSTS.get()?;
-    if let Some(host) = locked(hosts).known(envelope.instance).filter(|host| !host.is_gone()) {
-        return Ok(host);
-    }
-    let fresh = Host::connect(envelope)?;
-    let mut hosts = locked(hosts);
-    let other = hosts.known(envelope.instance).filter(|other| !other.gone.load(Acquire));
-    let (mut replaced, mut excess) = (None, None);
-    if other.is_none() {
-        hosts.next += 1;
-        let kept = Kept { host: fresh.clone(), used: hosts.next };
-        replaced = hosts.by_instance.insert(envelope.instance, kept);
-        excess = hosts.excess();
-    }
-    drop(hosts); // before any host goes, which takes the lock
-    drop((replaced, excess));
-    Ok(other.unwrap_or(fresh)) // another thread may have been faster
-}
-
 impl Host {
-    fn connect(envelope: &Envelope) -> Result<Arc<Self>, Unreached> {
+    pub fn connect(envelope: &Envelope) -> Result<Arc<Self>, Unreached> {
         let socket = match reach(envelope.instance, envelope.uid, envelope.door, ANSWERED)? {
             Ok(socket) => Guarded::new(socket),
             Err(tried) => return Err(Unreached::NoBroker(tried)),
@@ -151,10 +99,8 @@ impl Host {
             );
             return Err(Error::new(ErrorKind::Denied, why).into());
         }
-        let mut hosts = locked(HOSTS.get()?);
-        hosts.next += 1;
         let host = Arc::new(Self {
-            id: hosts.next,
+            id: hosts::fresh_id()?,
             instance: envelope.instance,
             socket,
             pidfd: peer.into_pidfd(),
@@ -167,13 +113,20 @@ impl Host {
             ledgers: Mutex::default(),
             arenas: Mutex::default(),
         });
-        hosts.by_id.insert(host.id, Arc::downgrade(&host));
-        drop(hosts);
+        hosts::enter(&host)?;
         liveness::watch(Source::Host(host.id), &host.socket, END)?;
         if let Some(pidfd) = &host.pidfd {
             liveness::watch(Source::HostProcess(host.id), pidfd, EventFlags::IN)?;
         }
         Ok(host)
+    }
+    /// Its number, for the watcher.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+    /// Whether its end was noticed.
+    pub fn is_buried(&self) -> bool {
+        self.gone.load(Acquire)
     }
     /// Whether the exporter is dead or hung up. A look at its pidfd: nobody need have told us yet.
     pub fn is_gone(&self) -> bool {
@@ -183,7 +136,7 @@ impl Host {
         if self.socket.is_ours() { Ok(()) } else { Err(inherited("what was opened from a ticket")) }
     }
     /// Whoever waits for this exporter need wait no longer.
-    fn bury(&self) {
+    pub fn bury(&self) {
         if self.gone.swap(true, AcqRel) {
             return;
         }
@@ -195,14 +148,7 @@ impl Host {
         for arena in arenas {
             arena.process_died(0); // the exporter's number in its own arenas
         }
-        if let Some(hosts) = HOSTS.peek() {
-            let mut hosts = locked(hosts);
-            let known = hosts.by_instance.get(&self.instance);
-            let forgotten = known.is_some_and(|kept| kept.host.id == self.id);
-            let forgotten = forgotten.then(|| hosts.by_instance.remove(&self.instance));
-            drop(hosts); // before any host goes, which takes the lock
-            drop(forgotten);
-        }
+        hosts::forget(self.instance, self.id);
     }
 
     /// Fetches what the ticket is for.
@@ -457,6 +403,35 @@ impl Host {
         let _ = shutdown(&self.socket, Shutdown::Both); // fails only if there is no other end any more
         self.bury();
     }
+    /// Something happened on the connection; on the watcher thread.
+    pub fn hear(&self, flags: EventFlags) {
+        if flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP) {
+            return self.bury();
+        }
+        liveness::rewatch(Source::Host(self.id), &self.socket, END);
+        if flags.contains(EventFlags::OUT) {
+            self.say_unsaid();
+        }
+        // Whoever has the turn now takes it in himself.
+        if flags.contains(EventFlags::IN)
+            && let Some(_turn) = self.turn.try_take()
+        {
+            while let Ok((number, answer, _)) = self.hear_answer(RecvFlags::DONTWAIT, None) {
+                if !self.forget(number, &answer) {
+                    return self.hang_up();
+                }
+            }
+            if !self.gone.load(Relaxed) && !locked(&self.overdue).is_empty() {
+                liveness::rewatch(Source::Host(self.id), &self.socket, END | EventFlags::IN);
+            }
+        }
+    }
+    /// Says, on the watcher thread, what was read a while ago and not acknowledged since.
+    pub fn acknowledge(&self) {
+        if self.read.load(Relaxed) != 0 {
+            self.tell(Request::Read);
+        }
+    }
 }
 impl Drop for Host {
     fn drop(&mut self) {
@@ -469,56 +444,7 @@ impl Drop for Host {
                 liveness::unwatch(pidfd);
             }
         }
-        if let Some(hosts) = HOSTS.peek() {
-            locked(hosts).by_id.remove(&self.id);
-        }
-    }
-}
-
-/// Acknowledges, on the watcher thread, what was read a while ago and not acknowledged since.
-pub(crate) fn acknowledge() {
-    let Some(hosts) = HOSTS.peek() else { return };
-    let all: Vec<_> = locked(hosts).by_id.values().filter_map(Weak::upgrade).collect();
-    for host in all {
-        if host.read.load(Relaxed) != 0 {
-            host.tell(Request::Read);
-        }
-    }
-}
-
-fn host_by_id(id: u64) -> Option<Arc<Host>> {
-    HOSTS.peek().and_then(|hosts| locked(hosts).by_id.get(&id).and_then(Weak::upgrade))
-}
-
-/// Something happened on a connection; on the watcher thread.
-pub(crate) fn hear(id: u64, flags: EventFlags) {
-    let Some(host) = host_by_id(id) else { return };
-    if flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP) {
-        return host.bury();
-    }
-    liveness::rewatch(Source::Host(id), &host.socket, END);
-    if flags.contains(EventFlags::OUT) {
-        host.say_unsaid();
-    }
-    // Whoever has the turn now takes it in himself.
-    if flags.contains(EventFlags::IN)
-        && let Some(_turn) = host.turn.try_take()
-    {
-        while let Ok((number, answer, _)) = host.hear_answer(RecvFlags::DONTWAIT, None) {
-            if !host.forget(number, &answer) {
-                return host.hang_up();
-            }
-        }
-        if !host.gone.load(Relaxed) && !locked(&host.overdue).is_empty() {
-            liveness::rewatch(Source::Host(id), &host.socket, END | EventFlags::IN);
-        }
-    }
-}
-
-/// An exporter died.
-pub(crate) fn gone(id: u64) {
-    if let Some(host) = host_by_id(id) {
-        host.bury();
+        hosts::leave(self.id);
     }
 }
 

@@ -12,6 +12,7 @@ mod error;
 mod exports;
 mod fetch;
 mod fork;
+mod hosts;
 mod identity;
 mod joining;
 #[doc(hidden)]

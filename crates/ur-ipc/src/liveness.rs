@@ -4,9 +4,8 @@ use crate::{
     Error, Result,
     broker::Broker,
     envelope::Door,
-    fetch,
     fork::{Guarded, PerFork},
-    joining, locked,
+    hosts, joining, locked,
 };
 use nix::sys::signal::{SigSet, SigmaskHow};
 use rustix::{
@@ -27,6 +26,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Events taken in at once: all there can be, so that nobody's time is declared over who has spoken.
+const EVENTS: usize = 1024;
 /// After so many nanoseconds at the latest, a broker hears that an answer was read. Well within its patience.
 const REMINDED: i64 = 50_000_000;
 
@@ -188,7 +189,7 @@ fn start() -> Result<Arc<Post>> {
 /// The thread.
 fn attend(post: &Arc<Post>) {
     let mut broker = Broker::new();
-    let mut events = Vec::with_capacity(64);
+    let mut events = Vec::with_capacity(EVENTS);
     loop {
         let now = Instant::now();
         let patience = broker.deadline().map(|at| at.saturating_duration_since(now));
@@ -196,12 +197,15 @@ fn attend(post: &Arc<Post>) {
         let patience = patience.map(|p| p + Duration::from_micros(100));
         let patience = patience.and_then(|p| Timespec::try_from(p).ok());
         events.clear();
-        match epoll::wait(
+        let waited = epoll::wait(
             &post.epoll,
             rustix::buffer::spare_capacity(&mut events),
             patience.as_ref(),
-        ) {
-            Ok(_) | Err(Errno::INTR) => {}
+        );
+        match waited {
+            Ok(_) => {}
+            // A process that was stopped and goes on is told so, and not what came meanwhile: nobody's time is over yet.
+            Err(Errno::INTR) => continue,
             Err(_) => thread::sleep(Duration::from_millis(10)), // out of memory, for now: do not spin
         }
         for event in &events {
@@ -213,13 +217,21 @@ fn attend(post: &Arc<Post>) {
                 Source::Entrance(door) => broker.admit(door),
                 Source::Visitor(id) => broker.hear(id, flags),
                 Source::VisitorProcess(id) => broker.part(id),
-                Source::Host(id) => fetch::hear(id, flags),
-                Source::HostProcess(id) => fetch::gone(id),
+                Source::Host(id) => {
+                    if let Some(host) = hosts::by_id(id) {
+                        host.hear(flags);
+                    }
+                }
+                Source::HostProcess(id) => {
+                    if let Some(host) = hosts::by_id(id) {
+                        host.bury();
+                    }
+                }
                 Source::Debtor(id) => joining::gone(id),
                 Source::Reminder => {
                     let _ = rustix::io::read(&post.timer, &mut [0; 8]); // it rang: that is all there is to know
                     post.armed.store(false, Release); // first: what is read from here on rings anew
-                    fetch::acknowledge();
+                    hosts::all().iter().for_each(|host| host.acknowledge());
                 }
             }
         }

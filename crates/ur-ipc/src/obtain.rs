@@ -4,7 +4,8 @@ use crate::{
     directory::{Tried, VARIABLE},
     envelope::{Door, Envelope},
     exports::refusal,
-    fetch::{self, Unreached, gone_error},
+    fetch::{Unreached, gone_error},
+    hosts,
     identity::{identity, start_time},
     pidfd,
     protocol::Verdict,
@@ -20,7 +21,7 @@ pub(crate) fn obtain(envelope: &Envelope, ticket: &[u8; ENVELOPE_LEN]) -> Result
     check_whence(envelope)?;
     let mut tries = 0;
     loop {
-        let host = match fetch::host(envelope) {
+        let host = match hosts::to(envelope) {
             Ok(host) => host,
             Err(Unreached::Failed(e)) => return Err(e),
             Err(Unreached::NoBroker(tried)) => return second_way(envelope, &tried),

@@ -132,7 +132,7 @@ mod tests {
     }
     #[test]
     fn a_thread_that_must_not_spin_does_not() {
-        assert!(!Hope::FIRST.turn(|| true));
+        assert!(!{ Hope::FIRST }.turn(|| true));
     }
     #[test]
     fn spinning_ends_soon_and_with_what_it_looks_for() {

@@ -81,21 +81,28 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Runs a test in a process of its own, with a socket directory of its own: nothing that others do disturbs it.
+/// Runs the body of a test in a process of its own, with a socket directory of its own: nothing disturbs it.
 #[track_caller]
-pub fn alone(body: impl FnOnce()) {
-    if std::env::var_os(ALONE).is_some() {
-        return body();
+pub fn alone<F: FnOnce()>(body: F) {
+    if let Some(done) = std::env::var_os(ALONE) {
+        body();
+        return fs::write(done, "").unwrap();
     }
-    let (place, test) = (Place::new(), thread::current());
+    // The closure's name is the test's, whatever its thread is called.
+    let name = std::any::type_name::<F>().trim_end_matches("::{{closure}}");
+    let (_, test) = name.split_once("::").unwrap();
+    let place = Place::new();
+    let done = place.0.join("done");
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args([test.name().unwrap(), "--exact", "--nocapture"]).env(ALONE, "yes");
-    let mut child = command.env("CAUSEWAY_DIR", &place.0).stdout(Stdio::null()).spawn().unwrap();
+    command.args([test, "--exact", "--nocapture"]).env(ALONE, &done);
+    command.env("CAUSEWAY_DIR", &place.0).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
     if !ends(&child, PATIENCE) {
         let _ = (child.kill(), child.wait());
         panic!("it hung");
     }
     assert!(child.wait().unwrap().success());
+    assert!(done.exists(), "{test} ran to its end");
 }
 /// Whether a child ends in time; it is not reaped.
 fn ends(child: &Child, within: Duration) -> bool {
@@ -121,6 +128,7 @@ impl Peer {
     pub fn of(binary: &Path, place: &Path, prepare: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(binary);
         command.args(["role", "--exact", "--nocapture"]).env(ROLE, "peer");
+        command.env_remove("RUST_TEST_THREADS"); // the thread that does it is named after the test
         command.env("CAUSEWAY_DIR", place).stdin(Stdio::piped()).stdout(Stdio::piped());
         prepare(&mut command);
         let mut child = command.spawn().unwrap();

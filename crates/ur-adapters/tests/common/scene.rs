@@ -1,10 +1,4 @@
 //! A program that has one of everything, and what is none of it: for tests of what C programs get wrong.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
 use super::ur::*;
 use crate::call;
 use std::ffi::c_void;

@@ -1,10 +1,5 @@
 //! What a peer does for each line that it is told. An answer that begins with `!` is a refusal: its code and sentence.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 use super::{descriptors, hex, memfds, unhex, ur::*};
 use crate::call;
 use std::{
@@ -457,9 +452,12 @@ impl Stage {
             }
             // A child that does nothing and lives on: its process id.
             ["fork-hold"] => match unsafe { nix::unistd::fork() }.unwrap() {
-                nix::unistd::ForkResult::Child => loop {
-                    nix::unistd::pause();
-                },
+                nix::unistd::ForkResult::Child => {
+                    nix::unistd::alarm::set(60); // ends it if nobody does
+                    loop {
+                        nix::unistd::pause();
+                    }
+                }
                 nix::unistd::ForkResult::Parent { child } => Ok(child.to_string()),
             },
             ["exec"] => {

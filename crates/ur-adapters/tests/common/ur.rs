@@ -1,10 +1,5 @@
 //! The adapter's table as a C program calls it, with what every call here shares: one adapter, one device, one context.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 use std::{
     ffi::{CStr, c_void},
     ptr::{null, null_mut},
@@ -16,8 +11,26 @@ pub use ur_sys::*;
 #[macro_export]
 macro_rules! call {
     ($table:ident . $slot:ident ( $($argument:expr),* $(,)? )) => {
-        unsafe { ($crate::common::ur::TABLE.$table.$slot.expect("no slot is empty"))($($argument),*) }
+        $crate::common::ur::Call::call(
+            $crate::common::ur::TABLE.$table.$slot.expect("no slot is empty"),
+            ($($argument,)*),
+        )
     };
+}
+/// An entry with its arguments as one: what the macro calls without being unsafe in every place that it is used.
+pub trait Call<Arguments> {
+    fn call(self, arguments: Arguments) -> ur_result_t;
+}
+macro_rules! entries { ($($($type:ident)*;)*) => { $(
+    impl<$($type),*> Call<($($type,)*)> for unsafe extern "C" fn($($type),*) -> ur_result_t {
+        #[expect(non_snake_case, reason = "each is called like its type")]
+        fn call(self, ($($type,)*): ($($type,)*)) -> ur_result_t {
+            unsafe { self($($type),*) }
+        }
+    }
+)* } }
+entries! {
+    A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G; A B C D E F G H;
 }
 
 /// What an entry answered other than success, and its sentence.

@@ -1,10 +1,5 @@
 //! The eleven sharing entries by kind of object, and what is shared: physical memory, events, commands.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 use super::ur::*;
 use crate::call;
 use std::{

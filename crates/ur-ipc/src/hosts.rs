@@ -1,0 +1,103 @@
+//! All exporters that this process is connected to: finding the connection to one, and keeping it for its next use.
+//! What is said over it is `fetch`'s.
+use crate::{
+    InstanceId, Result,
+    envelope::Envelope,
+    fetch::{Host, Unreached},
+    fork::PerFork,
+    locked,
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, Weak},
+};
+
+/// Connections kept although nothing is open over them.
+const IDLE: usize = 32;
+
+/// All exporters that this process is connected to. A connection is kept when nothing is open over it any more: the
+/// next open then costs one round trip.
+#[derive(Default)]
+struct Hosts {
+    by_instance: HashMap<InstanceId, Kept>,
+    by_id: HashMap<u64, Weak<Host>>,
+    next: u64,
+}
+struct Kept {
+    host: Arc<Host>,
+    used: u64,
+}
+impl Hosts {
+    fn known(&mut self, instance: InstanceId) -> Option<Arc<Host>> {
+        self.next += 1;
+        let kept = self.by_instance.get_mut(&instance)?;
+        kept.used = self.next;
+        Some(kept.host.clone())
+    }
+    /// The longest unused of too many connections over which nothing is open.
+    fn excess(&mut self) -> Option<Kept> {
+        let is_idle = |kept: &Kept| Arc::strong_count(&kept.host) == 1;
+        let idle = self.by_instance.iter().filter(|(_, kept)| is_idle(kept));
+        let idle: Vec<_> = idle.map(|(instance, kept)| (kept.used, *instance)).collect();
+        let (_, oldest) = idle.iter().min().filter(|_| idle.len() > IDLE)?;
+        self.by_instance.remove(oldest)
+    }
+}
+static HOSTS: PerFork<Mutex<Hosts>> = PerFork::new();
+
+/// The connection to the ticket's exporter: the one there is, or a new one.
+pub(crate) fn to(envelope: &Envelope) -> Result<Arc<Host>, Unreached> {
+    let hosts = HOSTS.get()?;
+    if let Some(host) = locked(hosts).known(envelope.instance).filter(|host| !host.is_gone()) {
+        return Ok(host);
+    }
+    let fresh = Host::connect(envelope)?;
+    let mut hosts = locked(hosts);
+    let other = hosts.known(envelope.instance).filter(|other| !other.is_buried());
+    let (mut replaced, mut excess) = (None, None);
+    if other.is_none() {
+        hosts.next += 1;
+        let kept = Kept { host: fresh.clone(), used: hosts.next };
+        replaced = hosts.by_instance.insert(envelope.instance, kept);
+        excess = hosts.excess();
+    }
+    drop(hosts); // before any host goes, which takes the lock
+    drop((replaced, excess));
+    Ok(other.unwrap_or(fresh)) // another thread may have been faster
+}
+
+/// A number for a connection.
+pub(crate) fn fresh_id() -> Result<u64> {
+    let mut hosts = locked(HOSTS.get()?);
+    hosts.next += 1;
+    Ok(hosts.next)
+}
+/// Has the watcher find it by its number.
+pub(crate) fn enter(host: &Arc<Host>) -> Result<()> {
+    locked(HOSTS.get()?).by_id.insert(host.id(), Arc::downgrade(host));
+    Ok(())
+}
+/// It is no more.
+pub(crate) fn leave(id: u64) {
+    if let Some(hosts) = HOSTS.peek() {
+        locked(hosts).by_id.remove(&id);
+    }
+}
+/// It leads nowhere any more: the next open needs another.
+pub(crate) fn forget(instance: InstanceId, id: u64) {
+    let Some(hosts) = HOSTS.peek() else { return };
+    let mut hosts = locked(hosts);
+    let known = hosts.by_instance.get(&instance).is_some_and(|kept| kept.host.id() == id);
+    let forgotten = known.then(|| hosts.by_instance.remove(&instance));
+    drop(hosts); // before any host goes, which takes the lock
+    drop(forgotten);
+}
+/// The connection of that number, if there still is one.
+pub(crate) fn by_id(id: u64) -> Option<Arc<Host>> {
+    HOSTS.peek().and_then(|hosts| locked(hosts).by_id.get(&id).and_then(Weak::upgrade))
+}
+/// All there are.
+pub(crate) fn all() -> Vec<Arc<Host>> {
+    let Some(hosts) = HOSTS.peek() else { return Vec::new() };
+    locked(hosts).by_id.values().filter_map(Weak::upgrade).collect()
+}
