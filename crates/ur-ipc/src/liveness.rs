@@ -209,36 +209,40 @@ fn attend(post: &Arc<Post>) {
             Err(_) => thread::sleep(Duration::from_millis(10)), // out of memory, for now: do not spin
         }
         for event in &events {
-            let flags = event.flags;
-            match Source::unpack(event.data.u64()) {
-                Source::Nudge => {
-                    let _ = rustix::io::read(&post.nudge, &mut [0; 8]); // nudged twice is nudged once
-                }
-                Source::Entrance(door) => broker.admit(door),
-                Source::Visitor(id) => broker.hear(id, flags),
-                Source::VisitorProcess(id) => broker.part(id),
-                Source::Host(id) => {
-                    if let Some(host) = hosts::by_id(id) {
-                        host.hear(flags);
-                    }
-                }
-                Source::HostProcess(id) => {
-                    if let Some(host) = hosts::by_id(id) {
-                        host.bury();
-                    }
-                }
-                Source::Debtor(id) => joining::gone(id),
-                Source::Reminder => {
-                    let _ = rustix::io::read(&post.timer, &mut [0; 8]); // it rang: that is all there is to know
-                    post.armed.store(false, Release); // first: what is read from here on rings anew
-                    hosts::all().iter().for_each(|host| host.acknowledge());
-                }
-            }
+            pass_on(Source::unpack(event.data.u64()), event.flags, post, &mut broker);
         }
         broker.expire(Instant::now());
         broker.close_if_idle();
         if is_over(post) {
             return;
+        }
+    }
+}
+
+/// Tells whom it concerns.
+fn pass_on(source: Source, flags: epoll::EventFlags, post: &Post, broker: &mut Broker) {
+    match source {
+        Source::Nudge => {
+            let _ = rustix::io::read(&post.nudge, &mut [0; 8]); // nudged twice is nudged once
+        }
+        Source::Entrance(door) => broker.admit(door),
+        Source::Visitor(id) => broker.hear(id, flags),
+        Source::VisitorProcess(id) => broker.part(id),
+        Source::Host(id) => {
+            if let Some(host) = hosts::by_id(id) {
+                host.hear(flags);
+            }
+        }
+        Source::HostProcess(id) => {
+            if let Some(host) = hosts::by_id(id) {
+                host.bury();
+            }
+        }
+        Source::Debtor(id) => joining::gone(id),
+        Source::Reminder => {
+            let _ = rustix::io::read(&post.timer, &mut [0; 8]); // it rang: that is all there is to know
+            post.armed.store(false, Release); // first: what is read from here on rings anew
+            hosts::all().iter().for_each(|host| host.acknowledge());
         }
     }
 }

@@ -14,7 +14,7 @@ use rustix::{
 };
 use std::{
     os::fd::{AsFd, OwnedFd},
-    ptr::with_exposed_provenance_mut,
+    ptr::{null_mut, with_exposed_provenance_mut},
     sync::{Arc, LazyLock},
 };
 use ur_adapter::{
@@ -292,16 +292,31 @@ impl Mapping {
     /// # Errors
     /// As for `shared`.
     pub fn opened(memfd: &Memfd, from: usize, bytes: usize) -> Result<Self> {
-        let mapping = Self::reserve(None, bytes, page(), Side::Device)?;
-        let (flags, chunk) = match bytes < POPULATE_FROM {
-            true => (MapFlags::empty(), bytes),
-            false => (MapFlags::POPULATE, POPULATE_CHUNK),
+        let mapping = match bytes < POPULATE_FROM {
+            true => Self::anywhere(memfd, from, bytes)?,
+            false => Self::populated(memfd, from, bytes)?,
         };
-        for at in (0..bytes).step_by(chunk) {
-            let now = (bytes - at).min(chunk);
-            mapping.place(at, memfd, from + at, now, Rights::ReadWrite, flags)?;
-        }
         mapping.keep_from_children()?;
+        Ok(mapping)
+    }
+    /// In one call, without its pages.
+    fn anywhere(memfd: &Memfd, from: usize, bytes: usize) -> Result<Self> {
+        let fails = |errno| refused("map device memory", errno, Side::Device);
+        let bytes = bytes.checked_next_multiple_of(page()).ok_or_else(|| fails(Errno::NOMEM))?;
+        let (at, rights) = (null_mut(), Rights::ReadWrite.bits());
+        // SAFETY: without FIXED the kernel takes addresses that nothing else has.
+        let start =
+            unsafe { mmap(at, bytes, rights, MapFlags::SHARED, memfd.fd.as_fd(), from as u64) }
+                .map_err(fails)?;
+        Ok(Self { base: UsmPtr::new(start)?, bytes, fork: fork_count() })
+    }
+    /// With its pages, a chunk at a time: the kernel holds its lock on the addresses meanwhile.
+    fn populated(memfd: &Memfd, from: usize, bytes: usize) -> Result<Self> {
+        let mapping = Self::reserve(None, bytes, page(), Side::Device)?;
+        for at in (0..bytes).step_by(POPULATE_CHUNK) {
+            let now = (bytes - at).min(POPULATE_CHUNK);
+            mapping.place(at, memfd, from + at, now, Rights::ReadWrite, MapFlags::POPULATE)?;
+        }
         Ok(mapping)
     }
     /// `bytes` of memory without a descriptor; forked children get a copy.
