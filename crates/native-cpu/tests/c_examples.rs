@@ -2,6 +2,7 @@
 //! processes; and the same under Valgrind's eyes.
 mod common;
 use common::{Dist, root};
+use std::io::Write as _;
 use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -56,7 +57,8 @@ fn two_c_programs_share_both_kinds_of_memory_and_signal_each_other() {
 #[test]
 fn the_same_programs_leak_nothing_and_read_nothing_wrong() {
     if Command::new("valgrind").arg("--version").output().is_err() {
-        println!("skipped: valgrind is not installed");
+        // Past the capture of the harness: nobody must take this for a pass.
+        let _ = writeln!(std::io::stderr(), "skipped: valgrind is not installed");
         return;
     }
     // Not those "possibly" lost: tables that live as long as the process have pointers into their middle.

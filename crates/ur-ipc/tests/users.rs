@@ -3,6 +3,7 @@
 mod common;
 use common::*;
 use common::{no_clone as cloned, no_fork as forked};
+use std::io::Write as _;
 use std::{fs, os::unix::process::CommandExt};
 
 #[test]
@@ -34,7 +35,8 @@ fn as_user(place: &Place, uid: u32) -> Peer {
 fn may_be_others() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        eprintln!("not root: there is nobody else to send");
+        // Past the capture of the harness: nobody must take this for a pass.
+        let _ = writeln!(std::io::stderr(), "skipped: not root, so there is nobody else to send");
     }
     root
 }
