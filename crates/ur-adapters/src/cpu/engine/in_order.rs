@@ -24,16 +24,6 @@ struct Command {
     completion: Option<Arc<Completion>>,
 }
 
-impl Command {
-    /// Reads what its end will write, so that it is in this core's cache when a wait is over.
-    fn bring_close(&self) {
-        std::hint::black_box((
-            self.completion.as_ref().map(|completion| completion.status()),
-            self.owed.as_ref().map(|owed| owed.counter.is_retired()),
-        ));
-    }
-}
-
 #[derive(Debug, Default)]
 struct Lane {
     pending: Vec<Command>,
@@ -244,11 +234,11 @@ impl Shared {
     #[inline]
     fn execute(&self, batch: &mut [Command], at: usize, run: &mut Run) {
         let (earlier, rest) = batch.split_at_mut(at);
-        let Some((command, behind)) = rest.split_first_mut() else { return };
+        let command = &mut rest[0];
         let work = std::mem::replace(&mut command.work, Work::Barrier);
         let outcome = match &run.fails {
             Some((last, why)) if command.number <= *last => Err(why.clone()),
-            _ => self.attempt(earlier, command, behind.first(), work, run),
+            _ => self.attempt(earlier, command, work, run),
         };
         if let Some(owed) = &command.owed {
             match outcome {
@@ -266,15 +256,10 @@ impl Shared {
         &self,
         earlier: &mut [Command],
         command: &Command,
-        next: Option<&Command>,
         work: Work,
         run: &mut Run,
     ) -> Result<(), Failure> {
-        let ran = command.dependencies.wait(|| {
-            self.tell(earlier, run);
-            command.bring_close();
-            next.inspect(|next| next.bring_close());
-        });
+        let ran = command.dependencies.wait(|| self.tell(earlier, run));
         let ran = ran.and_then(|()| {
             if !matches!(work, Work::Barrier) {
                 self.tell(earlier, run);
