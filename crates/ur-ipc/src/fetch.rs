@@ -50,7 +50,7 @@ pub(crate) struct Host {
     turn: Turn,
     next: AtomicU64,
     /// Questions that were given up; their answers may still come, descriptors and all.
-    overdue: Mutex<HashMap<u64, Option<Kind>>>,
+    overdue: Mutex<HashMap<u64, Option<Claim>>>,
     /// The nonce of an answer that was read; said with the next request, or in time. 0 is none.
     read: AtomicU64,
     /// What could not be said at once, and needs no answer.
@@ -69,6 +69,17 @@ impl Drop for Lease {
     fn drop(&mut self) {
         self.host.tell(Request::LeaseEnd { kind: self.kind, object: self.object });
     }
+}
+
+/// What a question is for: what its answer granted is given back by this if nobody takes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Claim {
+    kind: Kind,
+    /// For events: where they are, and under which number this process has joined that arena; 0 for not yet.
+    arena: u32,
+    participant: u32,
+    slot: u16,
+    generation: u32,
 }
 
 /// Why there is no connection.
@@ -174,7 +185,14 @@ impl Host {
             _ => None,
         };
         let rights: Vec<_> = us.iter().map(AsFd::as_fd).collect();
-        let (answer, mut came) = self.ask(&request, &rights, Some(envelope.kind))?;
+        let claim = Claim {
+            kind: envelope.kind,
+            arena: envelope.ledger,
+            participant,
+            slot: envelope.slot,
+            generation: envelope.slot_generation,
+        };
+        let (answer, mut came) = self.ask(&request, &rights, Some(claim))?;
         let lease = Lease { host: self.clone(), kind: envelope.kind, object: answer.object };
         let payload_fd = answer.rights.payload.then(|| came.remove(0));
         let ledger_fd = answer.rights.ledger.then(|| came.remove(0));
@@ -195,7 +213,15 @@ impl Host {
                 let arena = match (arena, arena_fd, ledger_fd) {
                     (Some(arena), ..) => arena,
                     (None, Some(arena), Some(ledger)) => {
-                        self.join(envelope.ledger, &arena, &ledger, answer.participant)?
+                        let joined =
+                            self.join(envelope.ledger, &arena, &ledger, answer.participant)?;
+                        if joined.participant() != answer.participant {
+                            // Another thread joined it first. What was opened here was under a number that is given
+                            // up: once more, under the one that counts, which stays as long as `joined` does.
+                            drop(lease);
+                            return self.fetch(envelope, ticket);
+                        }
+                        joined
                     }
                     _ => return Err(nonsense()),
                 };
@@ -252,12 +278,12 @@ impl Host {
         &self,
         request: &Request,
         rights: &[BorrowedFd<'_>],
-        kind: Option<Kind>,
+        claim: Option<Claim>,
     ) -> Result<(Answer, Vec<OwnedFd>)> {
         self.is_ours()?;
         let deadline = Instant::now() + ANSWERED;
         let turn = self.turn.take(deadline).ok_or_else(silent)?;
-        let asked = self.ask_in_turn(request, rights, kind, deadline);
+        let asked = self.ask_in_turn(request, rights, claim, deadline);
         drop(turn); // first: the watcher, which hears what is overdue, does so in its turn
         if matches!(&asked, Err(e) if e.kind() == ErrorKind::TimedOut) {
             liveness::rewatch(Source::Host(self.id), &self.socket, END | EventFlags::IN);
@@ -268,7 +294,7 @@ impl Host {
         &self,
         request: &Request,
         rights: &[BorrowedFd<'_>],
-        kind: Option<Kind>,
+        claim: Option<Claim>,
         deadline: Instant,
     ) -> Result<(Answer, Vec<OwnedFd>)> {
         self.say_unsaid();
@@ -281,16 +307,20 @@ impl Host {
             }
         }
         let number = self.next.fetch_add(1, Relaxed);
-        let bytes = encode_request(number, self.read.swap(0, Relaxed), request);
+        let read = self.read.swap(0, Relaxed);
+        let bytes = encode_request(number, read, request);
         match send(&self.socket, &bytes, rights, SendFlags::empty()) {
             // A broker that turns us away may have said why before it hung up.
             Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
-            Err(Errno::AGAIN) => return Err(silent()),
+            Err(Errno::AGAIN) => {
+                self.read.store(read, Relaxed); // not said: else it would count as never read
+                return Err(silent());
+            }
             Err(e) => return Err(Error::system("ask the exporter", e)),
         }
-        let (got, answer, came) = self.hear_until(deadline, kind).inspect_err(|e| {
+        let (got, answer, came) = self.hear_until(deadline, claim).inspect_err(|e| {
             if e.kind() == ErrorKind::TimedOut {
-                locked(&self.overdue).insert(number, kind);
+                locked(&self.overdue).insert(number, claim);
             }
         })?;
         match (got, answer.verdict) {
@@ -309,10 +339,10 @@ impl Host {
     fn hear_until(
         &self,
         deadline: Instant,
-        kind: Option<Kind>,
+        claim: Option<Claim>,
     ) -> Result<(u64, Answer, Vec<OwnedFd>)> {
         loop {
-            match self.hear_answer(RecvFlags::empty(), kind) {
+            match self.hear_answer(RecvFlags::empty(), claim) {
                 Err(e) if e.kind() == ErrorKind::TimedOut && Instant::now() < deadline => {}
                 heard => return heard,
             }
@@ -322,7 +352,7 @@ impl Host {
     fn hear_answer(
         &self,
         flags: RecvFlags,
-        kind: Option<Kind>,
+        claim: Option<Claim>,
     ) -> Result<(u64, Answer, Vec<OwnedFd>)> {
         let mut bytes = [0; ANSWER_LEN];
         let received = loop {
@@ -352,8 +382,9 @@ impl Host {
         }
         if received.rights_lost {
             // What was granted and could not be taken in is given back.
-            if let Some(kind) = locked(&self.overdue).remove(&number).flatten().or(kind) {
-                self.tell(Request::LeaseEnd { kind, object: answer.object });
+            let overdue = locked(&self.overdue).remove(&number).flatten();
+            if let Some(claim) = overdue.or(claim) {
+                self.give_back(claim, &answer);
             }
             return Err(Error::system("take in the exporter's descriptors", Errno::MFILE));
         }
@@ -362,11 +393,25 @@ impl Host {
     }
     /// Gives back what a late answer brought; whether its question was one that was given up.
     fn forget(&self, number: u64, answer: &Answer) -> bool {
-        let kind = locked(&self.overdue).remove(&number);
-        if let (Verdict::Granted, Some(Some(kind))) = (answer.verdict, kind) {
-            self.tell(Request::LeaseEnd { kind, object: answer.object });
+        let overdue = locked(&self.overdue).remove(&number);
+        if let (Verdict::Granted, Some(Some(claim))) = (answer.verdict, overdue) {
+            self.give_back(claim, answer);
         }
-        kind.is_some()
+        overdue.is_some()
+    }
+    /// What was granted and nobody takes.
+    fn give_back(&self, claim: Claim, answer: &Answer) {
+        let Claim { kind, arena: ledger, participant, slot, generation } = claim;
+        self.tell(Request::LeaseEnd { kind, object: answer.object });
+        if kind != Kind::Event {
+            return;
+        }
+        if participant == 0 {
+            self.tell(Request::Leave { ledger, participant: answer.participant });
+        } else if let Some(_held) = self.arena(ledger).filter(|a| a.participant() == participant) {
+            // If it is held no more, this process has left it, and with it all that it had open there.
+            self.tell(Request::SlotClosed { ledger, participant, slot, generation });
+        }
     }
     /// Says what needs no answer. Never waits: what there is no room for is said later.
     pub fn tell(&self, request: Request) {

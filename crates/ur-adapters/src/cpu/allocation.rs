@@ -235,6 +235,23 @@ pub fn find(at: UsmPtr) -> Option<Arc<Allocation>> {
     })
 }
 
+/// Whether `[at, at + bytes)` is within one allocation, or touches none. If not, how many bytes
+/// there are from `at` to where its allocation ends, or the next one starts.
+pub fn room(at: UsmPtr, bytes: usize) -> Result<(), usize> {
+    let end = at.addr().saturating_add(bytes);
+    read(|ranges| {
+        let Some((&last, allocation)) = ranges.at.range(..end).next_back() else { return Ok(()) };
+        if last <= at.addr() {
+            let left = allocation.bytes_from(at);
+            return if left == 0 || left >= bytes { Ok(()) } else { Err(left) };
+        }
+        let own =
+            ranges.at.range(..=at.addr()).next_back().map_or(0, |(_, own)| own.bytes_from(at));
+        let next = ranges.at.range(at.addr() + 1..).next().map_or(0, |(next, _)| next - at.addr());
+        Err(if own > 0 { own } else { next })
+    })
+}
+
 /// Frees the allocation that starts at `at`. Its memory is used again when the commands enqueued
 /// in `context` so far have ended, when it is closed wherever this process opened it, and, if it
 /// shares a descriptor with others, when no other process has it open.

@@ -83,21 +83,22 @@ fn wait_order(events: &[Borrowed<'_, Event>]) -> Order {
 }
 
 /// # Errors
-/// `INVALID_SIZE` for 0 bytes, and for more than there are from `at` to the end of its allocation.
-/// Where there is no allocation, C must know: it is mapped or host memory.
+/// `INVALID_SIZE` for 0 bytes, for more than there are from `at` to the end of its allocation, and
+/// for such as begin outside of one and reach into it. Where there is no allocation, C must know:
+/// it is mapped or host memory.
 fn check_range(at: UsmPtr, bytes: usize) -> Result<()> {
     if bytes == 0 {
         return Err(Error::new(ErrorCode::InvalidSize, "0 bytes are no range of memory"));
     }
-    match allocation::find(at).map(|found| found.bytes_from(at)) {
-        Some(left) if left < bytes => Err(Error::new(
+    allocation::room(at, bytes).map_err(|left| {
+        Error::new(
             ErrorCode::InvalidSize,
             format!(
-                "{bytes} bytes from {at:?} on leave the allocation, which has {left} from there"
+                "{bytes} bytes from {at:?} on are not within one allocation: it ends, or the next \
+                 one begins, {left} bytes from there"
             ),
-        )),
-        _ => Ok(()),
-    }
+        )
+    })
 }
 /// # Errors
 /// `INVALID_SIZE` for rows longer than their pitch, and for more than the allocation has.

@@ -161,7 +161,11 @@ impl Memfd {
             made => made,
         };
         let fd = made.map_err(|e| refused(doing, e, Side::Device))?;
-        ftruncate(&fd, bytes as u64).map_err(|e| refused("size a memfd", e, Side::Device))?;
+        let sized = ftruncate(&fd, bytes as u64).map_err(|e| match e {
+            Errno::INVAL | Errno::FBIG => Errno::NOMEM, // more than any file may have
+            e => e,
+        });
+        sized.map_err(|e| refused("size a memfd", e, Side::Device))?;
         Ok(Self { fd: Arc::new(fd), bytes })
     }
     /// Fixes the size for good, and with it who may write; no seal can be added later.

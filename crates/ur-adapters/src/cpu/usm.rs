@@ -299,8 +299,7 @@ impl UsmExpApi for Cpu {
         src: UsmPtr,
         size: usize,
     ) -> Result<()> {
-        let short =
-            |at: UsmPtr| allocation::find(at).is_some_and(|found| found.bytes_from(at) < size);
+        let short = |at: UsmPtr| allocation::room(at, size).is_err();
         if size == 0 || short(dst) || short(src) {
             let why = format!("{size} bytes are none, or more than an allocation has from there");
             return Err(Error::new(ErrorCode::InvalidSize, why));

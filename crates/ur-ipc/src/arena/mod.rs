@@ -38,7 +38,7 @@ use std::{
     hash::{Hash, Hasher},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 use ur_mapping::SharedWords;
@@ -79,6 +79,8 @@ struct Core {
     /// Counters of this process that wait for their next user, each with its last value: what this process did itself
     /// it does not read back from shared memory.
     idle: Mutex<Vec<(u16, u64)>>,
+    /// The process that made it is gone.
+    orphaned: AtomicBool,
     side: Side,
 }
 enum Side {
@@ -117,6 +119,7 @@ impl Arena {
             participant: us,
             words,
             idle: Mutex::default(),
+            orphaned: AtomicBool::new(false),
             side,
         }))
     }
@@ -168,6 +171,10 @@ impl Arena {
     pub fn participant(&self) -> u32 {
         self.0.participant
     }
+    /// Whether the process that made it is gone: then there are no new counters in it, and no new events.
+    pub fn is_orphaned(&self) -> bool {
+        self.0.orphaned.load(Relaxed)
+    }
     /// Whether this process made it.
     pub fn is_own(&self) -> bool {
         matches!(self.0.side, Side::Own(_))
@@ -218,6 +225,9 @@ impl Arena {
         let core = &self.0;
         if core.is_inherited() || participant == core.participant {
             return;
+        }
+        if participant == EXPORTER {
+            core.orphaned.store(true, Relaxed);
         }
         let high_water = match &core.side {
             Side::Own(own) => own.ledger().high_water(),

@@ -15,7 +15,11 @@ impl Counters {
         arena: &Arena,
         fresh: &mut Option<Counter>,
     ) -> Option<Arc<Counter>> {
-        self.0.retain(|(_, counter)| !counter.is_retired());
+        // One whose exporter is gone serves its last events, and is not kept beyond them: with it the
+        // queue would keep the arena's memory and the connection.
+        self.0.retain(|(of, counter)| {
+            !counter.is_retired() && (of.id() == arena.id() || !of.is_orphaned())
+        });
         if let Some((_, counter)) = self.0.iter().find(|(of, _)| of.id() == arena.id()) {
             return Some(Arc::clone(counter));
         }
