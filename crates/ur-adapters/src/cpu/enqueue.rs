@@ -19,11 +19,11 @@ use ur_sys::{
 };
 
 /// The event of a command, if C wanted one.
-type Made = Result<Option<Owned<Event>>>;
+pub(super) type Made = Result<Option<Owned<Event>>>;
 
 /// What C wants to know of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Report {
+pub(super) enum Report {
     /// Nothing.
     None,
     /// An event.
@@ -32,16 +32,16 @@ enum Report {
     Done { event: bool },
 }
 impl Report {
-    fn event(want: bool) -> Self {
+    pub(super) fn event(want: bool) -> Self {
         if want { Self::Event } else { Self::None }
     }
-    fn of(blocking: bool, want: bool) -> Self {
+    pub(super) fn of(blocking: bool, want: bool) -> Self {
         if blocking { Self::Done { event: want } } else { Self::event(want) }
     }
 }
 
 /// What the events of a wait list stand for at this moment.
-fn capture(events: &[Borrowed<'_, Event>]) -> Result<Dependencies> {
+pub(super) fn capture(events: &[Borrowed<'_, Event>]) -> Result<Dependencies> {
     let mut dependencies = Dependencies::default();
     for event in events {
         let captured = event.capture().map_err(|error| match error.code() {
@@ -54,7 +54,7 @@ fn capture(events: &[Borrowed<'_, Event>]) -> Result<Dependencies> {
 }
 
 /// Submits a command that signals no event of C's but a new one.
-fn enqueue(
+pub(super) fn enqueue(
     queue: Borrowed<'_, Queue>,
     command: ur_command_t,
     events: &[Borrowed<'_, Event>],
@@ -74,11 +74,11 @@ fn enqueue(
 }
 
 /// A command that does nothing but hold its place.
-fn place(order: Order) -> Submission<'static> {
+pub(super) fn place(order: Order) -> Submission<'static> {
     Submission { order, ..Submission::new(Work::Barrier) }
 }
 /// Where a wait stands: behind everything, unless it names what it is for.
-fn wait_order(events: &[Borrowed<'_, Event>]) -> Order {
+pub(super) fn wait_order(events: &[Borrowed<'_, Event>]) -> Order {
     if events.is_empty() { Order::AfterAll } else { Order::Free }
 }
 
@@ -86,7 +86,7 @@ fn wait_order(events: &[Borrowed<'_, Event>]) -> Order {
 /// `INVALID_SIZE` for 0 bytes, for more than there are from `at` to the end of its allocation, and
 /// for such as begin outside of one and reach into it. Where there is no allocation, C must know:
 /// it is mapped or host memory.
-fn check_range(at: UsmPtr, bytes: usize) -> Result<()> {
+pub(super) fn check_range(at: UsmPtr, bytes: usize) -> Result<()> {
     if bytes == 0 {
         return Err(Error::new(ErrorCode::InvalidSize, "0 bytes are no range of memory"));
     }
@@ -102,7 +102,7 @@ fn check_range(at: UsmPtr, bytes: usize) -> Result<()> {
 }
 /// # Errors
 /// `INVALID_SIZE` for rows longer than their pitch, and for more than the allocation has.
-fn check_rows(rows: Rows, width: usize, height: usize) -> Result<()> {
+pub(super) fn check_rows(rows: Rows, width: usize, height: usize) -> Result<()> {
     let refused = |why: String| Err(Error::new(ErrorCode::InvalidSize, why));
     let Rows { base, pitch } = rows;
     if pitch < width {
@@ -128,7 +128,7 @@ fn check_rows(rows: Rows, width: usize, height: usize) -> Result<()> {
 }
 /// # Errors
 /// `INVALID_SIZE` unless the pattern has 1 to `most` bytes and `most` is a multiple of that.
-fn pattern_of(bytes: HostBytes<'_>, most: usize) -> Result<Pattern> {
+pub(super) fn pattern_of(bytes: HostBytes<'_>, most: usize) -> Result<Pattern> {
     match bytes.at_most(most) {
         Some(bytes) if !bytes.is_empty() && most.is_multiple_of(bytes.len()) => {
             Ok(Pattern::new(bytes))
