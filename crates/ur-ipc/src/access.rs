@@ -11,10 +11,7 @@ use rustix::{
 };
 use std::{
     io,
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::fs::MetadataExt,
-    },
+    os::fd::{AsFd, OwnedFd},
 };
 
 /// What the kernel shows in place of a user that this user namespace does not map. Nobody, and so never admitted.
@@ -81,7 +78,10 @@ impl Process {
     pub fn with_pid(pid: u32) -> Result<Self> {
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let pidfd = raw.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-        let uid = std::fs::metadata(format!("/proc/{pid}")).map(|process| process.uid()).ok();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        // Real, effective, …; who owns the directory is root's for one that is not dumpable.
+        let uids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+        let uid = uids.and_then(|uids| uids.split_whitespace().nth(1)?.parse().ok());
         let process = pidfd.and_then(|pidfd| Self::behind(&pidfd));
         process.map(|process| Self { uid, ..process }).ok_or_else(|| {
             let why = "no such process, or a kernel before 6.9 which cannot tell processes apart for good: share with a user instead";

@@ -99,7 +99,7 @@ impl Broker {
             }
         }
     }
-    fn welcome(&mut self, socket: OwnedFd) {
+    pub fn welcome(&mut self, socket: OwnedFd) {
         let Ok(peer) = Peer::of(&socket) else { return };
         let uid = peer.uid;
         if self.visitors.values().filter(|v| v.peer.uid == uid).count() >= PER_USER {

@@ -3,8 +3,8 @@
 use crate::{Error, ErrorKind, InstanceId, Result, envelope::Door, fork::Guarded, identity};
 use rustix::{
     fs::{
-        AtFlags, CWD, FlockOperation, Mode, OFlags, chmod, flock, fstat, mkdir, openat, statat,
-        unlinkat,
+        Access, AtFlags, CWD, Dir, DirEntry, FlockOperation, Mode, OFlags, access, chmod, chmodat,
+        flock, fstat, mkdir, openat, statat, unlinkat,
     },
     io::Errno,
     net::{
@@ -14,10 +14,8 @@ use rustix::{
     process::geteuid,
 };
 use std::{
-    fs,
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU8, Ordering::Relaxed},
     time::Duration,
 };
 
@@ -94,8 +92,7 @@ impl Directory {
     }
     /// The instances whose sockets behind that kind of door are in it.
     pub fn exporters(&self, door: Door) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(self.proc_path("")) else { return Vec::new() };
-        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let names = self.names().into_iter();
         let instance = |name: String| match door {
             Door::Private => is_instance(&name).then_some(name),
             Door::Others => {
@@ -104,12 +101,23 @@ impl Directory {
         };
         names.take(SWEPT).filter_map(instance).collect()
     }
-    /// Through /proc, the directory is the one that was checked, and its length does not count.
-    fn proc_path(&self, name: &str) -> String {
-        format!("/proc/self/fd/{}/{name}", self.fd.as_raw_fd())
+    /// What is in it, as far as a start looks; nothing if it cannot be read.
+    fn names(&self) -> Vec<String> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let readable = openat(&self.fd, ".", flags, Mode::empty());
+        let Ok(entries) = readable.and_then(Dir::new) else { return Vec::new() };
+        let name = |entry: DirEntry| entry.file_name().to_str().ok().map(String::from);
+        entries.flatten().filter_map(name).take(SWEPT).collect()
     }
+    /// Through /proc, the directory is the one that was checked, and its length does not count.
+    /// To a process that is not dumpable its own /proc is closed: it goes by the directory's path,
+    /// and who answers there proves by its credentials that it is the one.
     fn address(&self, name: &str) -> Result<SocketAddrUnix, Errno> {
-        SocketAddrUnix::new(self.proc_path(name))
+        let through = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
+        match access(&through, Access::EXISTS) {
+            Err(Errno::ACCESS) => SocketAddrUnix::new(self.path.join(name)),
+            _ => SocketAddrUnix::new(format!("{through}/{name}")),
+        }
     }
 }
 
@@ -153,7 +161,7 @@ pub(crate) fn candidates(user: u32, door: Door) -> Vec<PathBuf> {
         return vec![format!("/tmp/causeway-{user}-others").into()];
     }
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let ours = user == geteuid().as_raw() && !is_privileged();
+    let ours = user == geteuid().as_raw() && !ur_mapping::is_privileged();
     let runtime = runtime.filter(|dir| ours && dir.is_absolute()).map(|dir| dir.join("causeway"));
     let rest = [format!("/run/user/{user}/causeway"), format!("/tmp/causeway-{user}")];
     let mut all: Vec<PathBuf> = runtime.into_iter().chain(rest.map(PathBuf::from)).collect();
@@ -164,38 +172,7 @@ pub(crate) fn candidates(user: u32, door: Door) -> Vec<PathBuf> {
 /// What the environment says, unless this program runs with more rights than its caller has.
 fn chosen() -> Option<PathBuf> {
     let path = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from)?;
-    (!is_privileged()).then_some(path)
-}
-
-/// The kernel's `AT_SECURE`; read once, since it does not change. While it cannot be read, it counts as set.
-fn is_privileged() -> bool {
-    static KNOWN: AtomicU8 = AtomicU8::new(0);
-    match KNOWN.load(Relaxed) {
-        0 => {
-            let Some(privileged) = read_privileged() else { return true };
-            KNOWN.store(1 + u8::from(privileged), Relaxed); // who reads it at the same time stores the same
-            privileged
-        }
-        known => known == 2,
-    }
-}
-fn read_privileged() -> Option<bool> {
-    const AT_SECURE: u64 = 23;
-    const NONE: u64 = 0;
-    let vector = fs::read("/proc/self/auxv").ok()?;
-    let mut words = vector.chunks_exact(size_of::<usize>()).map(|word| {
-        let mut bytes = [0; 8];
-        bytes[..word.len()].copy_from_slice(word);
-        u64::from_le_bytes(bytes)
-    });
-    while let (Some(key), Some(value)) = (words.next(), words.next()) {
-        match key {
-            AT_SECURE => return Some(value != 0),
-            NONE => break,
-            _ => {}
-        }
-    }
-    Some(false)
+    (!ur_mapping::is_privileged()).then_some(path)
 }
 
 /// A listening socket with its name, which goes when this is dropped.
@@ -222,7 +199,8 @@ impl Entrance {
             bind(&socket, &directory.address(&name)?)?;
             // Who may pass is the directory's and the broker's to say, and not the umask's.
             let mode = if door == Door::Others { 0o666 } else { 0o600 };
-            chmod(directory.proc_path(&name), Mode::from_raw_mode(mode))?;
+            // Fails if what was bound is not in the directory that was checked.
+            chmodat(&directory.fd, &name, Mode::from_raw_mode(mode), AtFlags::empty())?;
             listen(&socket, BACKLOG)?;
             Ok(socket)
         })();
@@ -292,11 +270,8 @@ fn is_named(directory: &Directory, lock: &OwnedFd, name: &str) -> Result<bool, E
 
 /// Removes sockets whose exporters died. A failure here costs nobody anything: the next start sweeps again.
 fn sweep(directory: &Directory) {
-    let Ok(entries) = fs::read_dir(directory.proc_path("")) else { return };
-    for entry in entries.flatten().take(SWEPT) {
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else { continue };
-        let name = name.strip_suffix(".lock").unwrap_or(name);
+    for name in directory.names() {
+        let name = name.strip_suffix(".lock").unwrap_or(&name);
         let instance = name.strip_suffix(OTHERS).unwrap_or(name);
         if is_instance(instance) {
             sweep_one(directory, name);
@@ -367,7 +342,10 @@ fn connect_in(directory: &Directory, name: &str, patience: Duration) -> Result<O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::{
+        fs,
+        os::unix::fs::{PermissionsExt, symlink},
+    };
 
     fn scratch(name: &str) -> PathBuf {
         let path =
@@ -443,6 +421,6 @@ mod tests {
     }
     #[test]
     fn this_test_runs_without_privileges_of_a_set_user_id_program() {
-        assert!(!is_privileged());
+        assert!(!ur_mapping::is_privileged());
     }
 }

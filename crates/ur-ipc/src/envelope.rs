@@ -13,10 +13,10 @@ use zerocopy::{
 /// Length of every ticket in bytes.
 pub const ENVELOPE_LEN: usize = 172;
 
-const MAGIC: [u8; 8] = *b"cswy\x7fipc";
+pub(crate) const MAGIC: [u8; 8] = *b"cswy\x7fipc";
 const VERSION: u16 = 1;
 /// The key of the checksum; everyone's.
-const SUM_KEY: &[u8; 16] = b"causeway ticket ";
+pub(crate) const SUM_KEY: &[u8; 16] = b"causeway ticket ";
 
 /// How an object travels, beside its ticket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,7 +75,7 @@ struct Layout {
 }
 const _: () = assert!(size_of::<Layout>() == ENVELOPE_LEN);
 const SEALED: usize = ENVELOPE_LEN - 16;
-const SUMMED: usize = ENVELOPE_LEN - 8;
+pub(crate) const SUMMED: usize = ENVELOPE_LEN - 8;
 
 /// A ticket's contents. All but `secret` and `instance` are hints: the broker's word or the ledger's is the truth.
 #[derive(Clone, Copy, Debug)]

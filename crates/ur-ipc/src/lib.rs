@@ -12,6 +12,8 @@ mod error;
 mod exports;
 mod fetch;
 mod fork;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod hosts;
 mod identity;
 mod joining;

@@ -1,10 +1,12 @@
 //! The few things that sharing between processes cannot do without `unsafe`: shared memory as atomic words, and
 //! what a process must ask the C library about forks and scheduling. What the words mean is left to `ur-ipc`.
 mod fork;
+mod privilege;
 mod scheduling;
 pub mod spin;
 mod words;
 
 pub use fork::{fork_count, on_fork_in_child};
+pub use privilege::is_privileged;
 pub use scheduling::{online_cpus, scheduled_real_time};
 pub use words::{ReadOnlyWords, SharedWords};
