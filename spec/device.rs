@@ -459,7 +459,7 @@ extern "C" {
     fn urDeviceRelease(#[released] device: Device);
 
     /// Splits a device into sub-devices by the given scheme.
-    #[error(InvalidNullPointer, null == properties.properties)]
+    #[error(InvalidNullPointer, null == properties.pProperties)]
     #[errors(DevicePartitionFailed, InvalidDevicePartitionCount)]
     fn urDevicePartition(
         device: Device,
@@ -473,7 +473,7 @@ extern "C" {
     #[error(InvalidSize, num_binaries == 0)]
     fn urDeviceSelectBinary(
         device: Device,
-        binaries: *const DeviceBinary,
+        #[list(num_binaries)] binaries: *const DeviceBinary,
         num_binaries: u32,
         #[out] selected_binary: *mut u32,
     );

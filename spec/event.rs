@@ -117,7 +117,7 @@ extern "C" {
 
     /// Reads one recorded time of the command behind an event.
     #[error(ProfilingInfoNotAvailable, "the event's queue was created without profiling turned on")]
-    #[error(InvalidValue, prop_value && prop_size == 0)]
+    #[error(InvalidValue, prop_value != null && prop_size == 0)]
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[errors(InvalidEvent, OutOfResources, OutOfHostMemory)]
     fn urEventGetProfilingInfo(

@@ -122,6 +122,7 @@ extern "C" {
     fn urCommandBufferFinalizeExp(command_buffer: ExpCommandBuffer);
 
     /// Records a kernel launch at the end of a command buffer.
+    #[error(InvalidWorkDimension, work_dim < 1 || work_dim > 3)]
     #[error(InvalidValue, kernel_alternatives == null && num_kernel_alternatives > 0)]
     #[error(InvalidValue, kernel_alternatives != null && num_kernel_alternatives == 0)]
     #[error(InvalidValue, "the main kernel is also listed among its alternatives")]
@@ -136,13 +137,13 @@ extern "C" {
         command_buffer: ExpCommandBuffer,
         kernel: Kernel,
         work_dim: u32,
-        #[optional] global_work_offset: *const usize,
-        global_work_size: *const usize,
-        #[optional] local_work_size: *const usize,
+        #[optional] #[list(work_dim)] global_work_offset: *const usize,
+        #[list(work_dim)] global_work_size: *const usize,
+        #[optional] #[list(work_dim)] local_work_size: *const usize,
         num_kernel_alternatives: u32,
         #[optional] #[list(num_kernel_alternatives)] kernel_alternatives: *mut Kernel,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         num_events_in_wait_list: u32,
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
@@ -151,6 +152,7 @@ extern "C" {
     );
 
     /// Records a kernel launch together with its arguments in a command buffer.
+    #[error(InvalidWorkDimension, work_dim < 1 || work_dim > 3)]
     #[error(InvalidNullPointer, args == null && num_args > 0)]
     #[error(InvalidEnumeration, null != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type)]
     #[error(InvalidValue, kernel_alternatives == null && num_kernel_alternatives > 0)]
@@ -167,15 +169,15 @@ extern "C" {
         command_buffer: ExpCommandBuffer,
         kernel: Kernel,
         work_dim: u32,
-        #[optional] global_work_offset: *const usize,
-        global_work_size: *const usize,
-        #[optional] local_work_size: *const usize,
+        #[optional] #[list(work_dim)] global_work_offset: *const usize,
+        #[list(work_dim)] global_work_size: *const usize,
+        #[optional] #[list(work_dim)] local_work_size: *const usize,
         num_args: u32,
         #[optional] #[list(num_args)] args: *const ExpKernelArgProperties,
         num_kernel_alternatives: u32,
         #[optional] #[list(num_kernel_alternatives)] kernel_alternatives: *mut Kernel,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         num_events_in_wait_list: u32,
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
@@ -199,7 +201,7 @@ extern "C" {
         src: *const c_void,
         size: usize,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         num_events_in_wait_list: u32,
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
@@ -226,7 +228,7 @@ extern "C" {
         pattern_size: usize,
         size: usize,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         num_events_in_wait_list: u32,
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
@@ -250,7 +252,7 @@ extern "C" {
         dst_offset: usize,
         size: usize,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         num_events_in_wait_list: u32,
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
@@ -273,7 +275,7 @@ extern "C" {
         size: usize,
         src: *const c_void,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         num_events_in_wait_list: u32,
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
@@ -296,7 +298,7 @@ extern "C" {
         size: usize,
         dst: *mut c_void,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         num_events_in_wait_list: u32,
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
@@ -324,7 +326,7 @@ extern "C" {
         dst_row_pitch: usize,
         dst_slice_pitch: usize,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         num_events_in_wait_list: u32,
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
@@ -352,7 +354,7 @@ extern "C" {
         host_slice_pitch: usize,
         src: *mut c_void,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         num_events_in_wait_list: u32,
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
@@ -380,7 +382,7 @@ extern "C" {
         host_slice_pitch: usize,
         dst: *mut c_void,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         num_events_in_wait_list: u32,
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
@@ -405,7 +407,7 @@ extern "C" {
         offset: usize,
         size: usize,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         num_events_in_wait_list: u32,
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
@@ -429,7 +431,7 @@ extern "C" {
         size: usize,
         flags: UsmMigrationFlags,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         num_events_in_wait_list: u32,
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
@@ -453,7 +455,7 @@ extern "C" {
         size: usize,
         advice: UsmAdviceFlags,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         num_events_in_wait_list: u32,
         #[optional] #[wait_list(num_events_in_wait_list)] event_wait_list: *const Event,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
@@ -471,7 +473,7 @@ extern "C" {
         #[optional] data: *mut c_void,
         #[optional] child_command_buffer: ExpCommandBuffer,
         num_sync_points_in_wait_list: u32,
-        #[optional] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
+        #[optional] #[list(num_sync_points_in_wait_list)] sync_point_wait_list: *const ExpCommandBufferSyncPoint,
         #[out] #[optional] sync_point: *mut ExpCommandBufferSyncPoint,
     );
 

@@ -92,6 +92,7 @@ extern "C" {
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[error(InvalidWorkDimension, work_dim < 1 || work_dim > 3)]
     #[error(InvalidWorkDimension, "a dimension in use has a size of 0")]
     #[error(InvalidWorkGroupSize, "a dimension in use has a size of 0")]
     #[error(InvalidOperation, "the device does not support one of the launch properties")]
@@ -100,9 +101,9 @@ extern "C" {
         queue: Queue,
         kernel: Kernel,
         work_dim: u32,
-        #[optional] global_work_offset: *const usize,
-        global_work_size: *const usize,
-        #[optional] local_work_size: *const usize,
+        #[optional] #[list(work_dim)] global_work_offset: *const usize,
+        #[list(work_dim)] global_work_size: *const usize,
+        #[optional] #[list(work_dim)] local_work_size: *const usize,
         num_args: u32,
         #[optional] #[list(num_args)] args: *const ExpKernelArgProperties,
         #[optional] launch_prop_list: *const KernelLaunchExtProperties,

@@ -170,17 +170,19 @@ extern "C" {
     );
 
     /// Proposes a work-group size for a given global range.
+    #[error(InvalidWorkDimension, num_work_dim < 1 || num_work_dim > 3)]
     #[errors(UnsupportedFeature)]
     fn urKernelGetSuggestedLocalWorkSize(
         kernel: Kernel,
         queue: Queue,
         num_work_dim: u32,
-        global_work_offset: *const usize,
-        global_work_size: *const usize,
-        #[out] suggested_local_work_size: *mut usize,
+        #[list(num_work_dim)] global_work_offset: *const usize,
+        #[list(num_work_dim)] global_work_size: *const usize,
+        #[out] #[list(num_work_dim)] suggested_local_work_size: *mut usize,
     );
 
     /// Proposes a work-group size, with the kernel arguments passed along.
+    #[error(InvalidWorkDimension, num_work_dim < 1 || num_work_dim > 3)]
     #[error(InvalidNullPointer, args == null && num_args > 0)]
     #[error(InvalidEnumeration, null != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type)]
     #[errors(UnsupportedFeature)]
@@ -188,11 +190,11 @@ extern "C" {
         kernel: Kernel,
         queue: Queue,
         num_work_dim: u32,
-        global_work_offset: *const usize,
-        global_work_size: *const usize,
+        #[list(num_work_dim)] global_work_offset: *const usize,
+        #[list(num_work_dim)] global_work_size: *const usize,
         num_args: u32,
         #[optional] #[list(num_args)] args: *const ExpKernelArgProperties,
-        #[out] suggested_local_work_size: *mut usize,
+        #[out] #[list(num_work_dim)] suggested_local_work_size: *mut usize,
     );
 
     /// Sets one execution option on a kernel, such as indirect memory access.
@@ -213,7 +215,7 @@ extern "C" {
     fn urKernelSetSpecializationConstants(
         kernel: Kernel,
         count: u32,
-        spec_constants: *const SpecializationConstantInfo,
+        #[list(count)] spec_constants: *const SpecializationConstantInfo,
     );
 
     /// Proposes the largest group count for a cooperative launch.
@@ -224,7 +226,7 @@ extern "C" {
         kernel: Kernel,
         device: Device,
         work_dim: u32,
-        local_work_size: *const usize,
+        #[list(work_dim)] local_work_size: *const usize,
         dynamic_shared_memory_size: usize,
         #[out] group_count_ret: *mut u32,
     );

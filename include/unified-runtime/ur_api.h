@@ -2567,7 +2567,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEventGetInfo(
 
 /** Reads one recorded time of the command behind an event.
  *  UR_RESULT_ERROR_PROFILING_INFO_NOT_AVAILABLE: the event's queue was created without profiling turned on.
- *  UR_RESULT_ERROR_INVALID_VALUE: `prop_value && prop_size == 0`.
+ *  UR_RESULT_ERROR_INVALID_VALUE: `prop_value != NULL && prop_size == 0`.
  *  UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION: the adapter does not know the property asked for.
  *  Also UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY. */
 UR_APIEXPORT ur_result_t UR_APICALL urEventGetProfilingInfo(
@@ -2863,7 +2863,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urKernelCreateWithNativeHandle(
     /* out */ ur_kernel_handle_t *phKernel);
 
 /** Proposes a work-group size for a given global range.
- *  Errors: UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
+ *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: `num_work_dim < 1 || num_work_dim > 3`.
+ *  Also UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
 UR_APIEXPORT ur_result_t UR_APICALL urKernelGetSuggestedLocalWorkSize(
     ur_kernel_handle_t hKernel,
     ur_queue_handle_t hQueue,
@@ -2873,6 +2874,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urKernelGetSuggestedLocalWorkSize(
     /* out */ size_t *pSuggestedLocalWorkSize);
 
 /** Proposes a work-group size, with the kernel arguments passed along.
+ *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: `num_work_dim < 1 || num_work_dim > 3`.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `args == NULL && num_args > 0`.
  *  UR_RESULT_ERROR_INVALID_ENUMERATION: `NULL != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type`.
  *  Also UR_RESULT_ERROR_UNSUPPORTED_FEATURE. */
@@ -3665,6 +3667,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueEventsWaitWithBarrierExt(
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
+ *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: `work_dim < 1 || work_dim > 3`.
  *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: a dimension in use has a size of 0.
  *  UR_RESULT_ERROR_INVALID_WORK_GROUP_SIZE: a dimension in use has a size of 0.
  *  UR_RESULT_ERROR_INVALID_OPERATION: the device does not support one of the launch properties.
@@ -4271,6 +4274,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferFinalizeExp(
     ur_exp_command_buffer_handle_t hCommandBuffer);
 
 /** Records a kernel launch at the end of a command buffer.
+ *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: `work_dim < 1 || work_dim > 3`.
  *  UR_RESULT_ERROR_INVALID_VALUE: `kernel_alternatives == NULL && num_kernel_alternatives > 0`.
  *  UR_RESULT_ERROR_INVALID_VALUE: `kernel_alternatives != NULL && num_kernel_alternatives == 0`.
  *  UR_RESULT_ERROR_INVALID_VALUE: the main kernel is also listed among its alternatives.
@@ -4299,6 +4303,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendKernelLaunchExp(
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
 /** Records a kernel launch together with its arguments in a command buffer.
+ *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: `work_dim < 1 || work_dim > 3`.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `args == NULL && num_args > 0`.
  *  UR_RESULT_ERROR_INVALID_ENUMERATION: `NULL != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type`.
  *  UR_RESULT_ERROR_INVALID_VALUE: `kernel_alternatives == NULL && num_kernel_alternatives > 0`.
@@ -4966,7 +4971,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urDeviceRelease(
     ur_device_handle_t hDevice);
 
 /** Splits a device into sub-devices by the given scheme.
- *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `NULL == properties.properties`.
+ *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `NULL == properties.pProperties`.
  *  Also UR_RESULT_ERROR_DEVICE_PARTITION_FAILED, UR_RESULT_ERROR_INVALID_DEVICE_PARTITION_COUNT. */
 UR_APIEXPORT ur_result_t UR_APICALL urDevicePartition(
     ur_device_handle_t hDevice,

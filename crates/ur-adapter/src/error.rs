@@ -22,6 +22,12 @@ pub struct Error {
 struct Detail {
     message: Cow<'static, str>,
     native: Option<i32>,
+    level: Option<ur_logger_level_t>,
+}
+impl Detail {
+    fn new(message: Cow<'static, str>) -> Box<Self> {
+        Box::new(Self { message, native: None, level: None })
+    }
 }
 
 /// What an entry comes to.
@@ -36,19 +42,35 @@ impl From<ErrorCode> for Error {
 impl Error {
     /// A failure with a sentence: what happened and what to do.
     pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, detail: Some(Box::new(Detail { message: message.into(), native: None })) }
+        Self { code, detail: Some(Detail::new(message.into())) }
+    }
+    fn detail(&mut self) -> &mut Detail {
+        let code = self.code;
+        self.detail.get_or_insert_with(|| Detail::new(code.to_string().into()))
     }
     /// Adds the driver's own status, or errno where the kernel is the driver.
     #[must_use]
     pub fn native(mut self, status: i32) -> Self {
-        match &mut self.detail {
-            Some(detail) => detail.native = Some(status),
-            none => {
-                let message = self.code.to_string().into();
-                *none = Some(Box::new(Detail { message, native: Some(status) }));
-            }
-        }
+        self.detail().native = Some(status);
         self
+    }
+    /// Has it logged at `level`: for a failure that is an ordinary answer, as where a program asks
+    /// whether a binary will do.
+    #[must_use]
+    pub fn at_level(mut self, level: ur_logger_level_t) -> Self {
+        self.detail().level = Some(level);
+        self
+    }
+    /// How serious it is for who reads the log: see `log`.
+    fn level(&self) -> ur_logger_level_t {
+        use ErrorCode as E;
+        let by_code = match self.code {
+            E::UnsupportedEnumeration | E::UnsupportedFeature => ur_logger_level_t::INFO,
+            E::InvalidBinary => ur_logger_level_t::INFO,
+            E::Unknown => ur_logger_level_t::ERROR,
+            _ => ur_logger_level_t::WARN,
+        };
+        self.detail.as_ref().and_then(|detail| detail.level).unwrap_or(by_code)
     }
     /// The code C callers see.
     pub const fn code(&self) -> ErrorCode {
@@ -99,20 +121,25 @@ thread_local! { static LAST: RefCell<Option<Last>> = const { RefCell::new(None) 
 /// The one way out of Rust: a code for the caller; the detail for the logger and for
 /// `urAdapterGetLastError`. Nothing unwinds past it, not even in a thread's last moments.
 pub fn enter(body: impl FnOnce() -> Result<()>) -> ur_result_t {
+    enter_as("", body)
+}
+/// The same for the entry of this name, which the log tells with each of its failures.
+pub fn enter_as(entry: &'static str, body: impl FnOnce() -> Result<()>) -> ur_result_t {
     let error = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return ur_result_t::SUCCESS,
         Ok(Err(error)) => error,
         Err(panic) => Error::new(ErrorCode::Unknown, format!("panicked: {}", discard(panic))),
     };
     let code = ur_result_t::from(error.code);
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| keep(error))) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| keep(entry, error))) {
         discard(panic);
     }
     code
 }
 /// Logs `error` and keeps it, unless this thread's storage is gone or in use further up.
-fn keep(error: Error) {
-    log::say(ur_logger_level_t::ERROR, &error);
+fn keep(entry: &str, error: Error) {
+    let between = if entry.is_empty() { "" } else { ": " };
+    log::say(error.level(), &format_args!("{entry}{between}{error}"));
     let sentence = CString::new(error.to_string().replace('\0', " ")).unwrap_or_default();
     let _ = LAST.try_with(|last| {
         last.try_borrow_mut().map(|mut last| *last = Some(Last { error, sentence }))

@@ -106,6 +106,31 @@ impl Answer<'_> {
         let handles: Vec<_> = objects.into_iter().map(Object::as_handle).collect();
         self.slice(&handles)
     }
+    /// Copies each of `blocks` to where C wants it: the buffer holds the addresses, null for none,
+    /// each with room for as much as C was told before.
+    ///
+    /// # Errors
+    /// As for `value`.
+    pub fn copies(&mut self, blocks: &[&[u8]]) -> Result<()> {
+        let needed = size_of::<*mut u8>() * blocks.len();
+        if !self.value.is_null() && self.size >= needed {
+            for (at, block) in blocks.iter().enumerate() {
+                let place = self.value.cast::<*mut u8>().wrapping_add(at);
+                // SAFETY: C put an address there; the buffer need not be aligned for it.
+                let to = unsafe { place.read_unaligned() };
+                if !to.is_null() {
+                    // SAFETY: C vouches for as much room as the sizes say that it was told.
+                    unsafe { to.copy_from_nonoverlapping(block.as_ptr(), block.len()) };
+                }
+            }
+        } else if !self.value.is_null() {
+            self.tell(needed);
+            let why = format!("the answer takes {needed} bytes and the buffer has {}", self.size);
+            return Err(Error::new(ErrorCode::InvalidSize, why));
+        }
+        self.tell(needed);
+        Ok(())
+    }
     fn tell(&mut self, needed: usize) {
         if !self.size_ret.is_null() {
             // SAFETY: not null, hence writable by `new`'s contract.

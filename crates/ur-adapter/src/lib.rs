@@ -10,6 +10,7 @@ pub mod info;
 pub mod log;
 pub mod memory;
 pub mod object;
+pub mod partition;
 pub mod per_process;
 pub mod pool;
 pub mod share;

@@ -1,11 +1,36 @@
-//! The callback of `urAdapterSetLoggerCallback`: the one way our sentences reach SYCL's users.
+//! Where our sentences go: to the callback of `urAdapterSetLoggerCallback`, which is how they reach
+//! SYCL's users, and to what the environment variable `UR_LOG_<ADAPTER>` names (`UR_LOG_NATIVE_CPU`
+//! for the CPU's adapter). The two have levels of their own, and each hears every sentence once.
+//!
+//! The variable has UR's syntax, options separated by `;`, in any order, each at most once:
+//!
+//! | Option | Values | Without it |
+//! | --- | --- | --- |
+//! | `level:` | `debug`, `info`, `warning`, `error`, `quiet` | `quiet`: nothing is written |
+//! | `flush:` | the same | `error` |
+//! | `output:` | `stderr`, `stdout`, `file,PATH` | `stderr` |
+//!
+//! A file is appended to, and made if it is not there. Every line is written when it is said, so
+//! none is lost in a crash; `flush` says from which level on the file is synced to the disk as well.
+//! A value that is not of this form is ignored as a whole, after one warning.
+//!
+//! Levels: an entry that refuses says why as a `WARN` (the level that the SYCL runtime prints), one
+//! that only tells what is not to be had here (`UNSUPPORTED_ENUMERATION`, `UNSUPPORTED_FEATURE`,
+//! `INVALID_BINARY`: what programs ask as a matter of routine) as an `INFO`, and a fault of our own
+//! (`UNKNOWN`) is an `ERROR`; a failure may say its own level: see `Error::at_level`. What is wrong
+//! with the environment is a `WARN`.
 #![expect(unsafe_code, reason = "calls back into C")]
 use std::{
-    ffi::{CString, c_char, c_void},
+    ffi::{CString, OsStr, c_char, c_void},
     fmt::Display,
-    sync::{PoisonError, RwLock},
+    fs::File,
+    io::Write,
+    sync::{Mutex, OnceLock, PoisonError, RwLock},
 };
 use ur_sys::ur_logger_level_t;
+
+mod options;
+use options::{Options, Output};
 
 /// What C gives us to be told sentences by.
 pub type Callback = unsafe extern "C" fn(ur_logger_level_t, *const c_char, *mut c_void);
@@ -22,6 +47,55 @@ unsafe impl Send for Logger {}
 unsafe impl Sync for Logger {}
 static LOGGER: RwLock<Option<Logger>> = RwLock::new(None);
 
+/// What the environment asked for.
+#[derive(Debug)]
+struct Sink {
+    adapter: &'static str,
+    level: ur_logger_level_t,
+    flush: ur_logger_level_t,
+    to: To,
+}
+#[derive(Debug)]
+enum To {
+    Stderr,
+    Stdout,
+    File(File),
+}
+static SINK: OnceLock<Sink> = OnceLock::new();
+
+/// Warnings that came before there was a callback: they are about the process, not about a call.
+static EARLY: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Reads `UR_LOG_<adapter>` when first called, and does nothing later.
+pub fn open(adapter: &'static str) {
+    let mut complaint = None;
+    let sink = SINK.get_or_init(|| {
+        let name = format!("UR_LOG_{adapter}");
+        let (sink, wrong) = Sink::new(adapter, std::env::var_os(&name).as_deref());
+        complaint = wrong.map(|wrong| format!("{name} is ignored: {wrong}"));
+        sink
+    });
+    if let Some(complaint) = complaint {
+        // Whoever set the variable wants to see something: this is written even where that
+        // is all that is.
+        sink.write(ur_logger_level_t::WARN, &complaint);
+        tell_callback(ur_logger_level_t::WARN, &complaint);
+        early(complaint);
+    }
+}
+
+/// A warning about the environment of the process: said now, and again to a callback that is set
+/// only later, as no program can set one before it has the adapter.
+pub fn warn_of_environment(sentence: String) {
+    say(ur_logger_level_t::WARN, &sentence);
+    early(sentence);
+}
+fn early(sentence: String) {
+    if LOGGER.read().unwrap_or_else(PoisonError::into_inner).is_none() {
+        EARLY.lock().unwrap_or_else(PoisonError::into_inner).push(sentence);
+    }
+}
+
 /// From now on sentences of `level` and above go to `callback`.
 ///
 /// # Safety
@@ -29,6 +103,8 @@ static LOGGER: RwLock<Option<Logger>> = RwLock::new(None);
 pub unsafe fn set(callback: Callback, user_data: *mut c_void, level: ur_logger_level_t) {
     let logger = Logger { callback, user_data, level };
     *LOGGER.write().unwrap_or_else(PoisonError::into_inner) = Some(logger);
+    let early = std::mem::take(&mut *EARLY.lock().unwrap_or_else(PoisonError::into_inner));
+    early.iter().for_each(|sentence| tell_callback(ur_logger_level_t::WARN, sentence));
 }
 
 /// Changes what the callback hears of, if there is one.
@@ -38,8 +114,14 @@ pub fn set_level(level: ur_logger_level_t) {
     }
 }
 
-/// Hands `sentence` on, if somebody listens at this level.
+/// Hands `sentence` on to whoever listens at this level.
 pub fn say(level: ur_logger_level_t, sentence: &dyn Display) {
+    if let Some(sink) = SINK.get().filter(|sink| sink.level <= level) {
+        sink.write(level, sentence);
+    }
+    tell_callback(level, sentence);
+}
+fn tell_callback(level: ur_logger_level_t, sentence: &dyn Display) {
     // Copied out: no lock is held while the callback runs, which may well set another.
     let logger = *LOGGER.read().unwrap_or_else(PoisonError::into_inner);
     let Some(logger) = logger.filter(|l| l.level <= level) else {
@@ -48,4 +130,47 @@ pub fn say(level: ur_logger_level_t, sentence: &dyn Display) {
     let line = CString::new(sentence.to_string().replace('\0', " ")).unwrap_or_default();
     // SAFETY: promised to `set`; the line outlives the call.
     unsafe { (logger.callback)(level, line.as_ptr(), logger.user_data) };
+}
+
+impl Sink {
+    /// What `value` asks for; what is wrong with it, if it is not used.
+    fn new(adapter: &'static str, value: Option<&OsStr>) -> (Self, Option<String>) {
+        let parsed = Options::parse(value.unwrap_or_default()).and_then(|options| {
+            let to = match &options.output {
+                Output::Stderr => To::Stderr,
+                Output::Stdout => To::Stdout,
+                Output::File(path) => {
+                    let file = File::options().append(true).create(true).open(path);
+                    let wrong = |e| format!("{} cannot be opened: {e}", path.display());
+                    To::File(file.map_err(wrong)?)
+                }
+            };
+            Ok(Self { adapter, level: options.level, flush: options.flush, to })
+        });
+        match parsed {
+            Ok(sink) => (sink, None),
+            Err(wrong) => {
+                let Options { level, flush, .. } = Options::default();
+                (Self { adapter, level, flush, to: To::Stderr }, Some(wrong))
+            }
+        }
+    }
+    /// One line, in one piece: lines of several threads do not mix.
+    fn write(&self, level: ur_logger_level_t, sentence: &dyn Display) {
+        let word = options::word(level).to_uppercase();
+        let line = format!("<{}>[{word}]: {sentence}\n", self.adapter);
+        // A failure to write a log has nowhere left to be told.
+        let _ = match &self.to {
+            To::Stderr => std::io::stderr().lock().write_all(line.as_bytes()),
+            To::Stdout => {
+                let mut stdout = std::io::stdout().lock();
+                stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush())
+            }
+            To::File(file) => {
+                let mut file = file;
+                let written = file.write_all(line.as_bytes());
+                if level >= self.flush { written.and_then(|()| file.sync_data()) } else { written }
+            }
+        };
+    }
 }

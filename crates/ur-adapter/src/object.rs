@@ -89,7 +89,17 @@ pub trait Body: Send + Sync + Sized + 'static {
     const INVALID: ErrorCode;
     /// Where such objects live.
     fn slab() -> &'static Slab<Self>;
+    /// Whether C's references are counted. Where they are not, retaining and releasing do nothing,
+    /// and the object is C's for good once it has been published: root devices, of which releases
+    /// have no effect.
+    fn is_counted(&self) -> bool {
+        true
+    }
 }
+
+/// The count of C's references to an object whose references are not counted. In the header, as a
+/// handle that another thread is just releasing has no body to ask.
+const UNCOUNTED: u32 = u32::MAX;
 
 /// The start of every object. Layout is ABI: the loader dispatches through the first word.
 #[repr(C)]
@@ -113,7 +123,14 @@ unsafe impl<T: Send + Sync> Sync for Object<T> {}
 impl<T> Object<T> {
     /// What `*_INFO_REFERENCE_COUNT` reports.
     pub fn api_refs(&self) -> u32 {
-        self.header.api_refs.load(Relaxed)
+        match self.header.api_refs.load(Relaxed) {
+            UNCOUNTED => 1,
+            count => count,
+        }
+    }
+    /// Whether C may retain and release it without any effect.
+    fn is_uncounted(&self) -> bool {
+        self.header.api_refs.load(Relaxed) == UNCOUNTED
     }
     /// The handle C knows this object by, without giving it a reference.
     pub fn as_handle(&self) -> *mut Object<T> {
@@ -151,25 +168,43 @@ fn lower(count: &AtomicU32) -> Option<u32> {
 /// free: a released handle is an error for at least as many creations.
 pub struct Slab<T: 'static> {
     table: &'static ur_dditable_t,
-    free: Mutex<VecDeque<&'static Object<T>>>,
+    slots: Mutex<Slots<T>>,
+}
+struct Slots<T: 'static> {
+    free: VecDeque<&'static Object<T>>,
+    /// All that there are.
+    blocks: Vec<&'static [Object<T>]>,
 }
 impl<T> Slab<T> {
     /// How many creations a released handle is sure to stay an error for.
     pub const LATE: usize = 64;
     /// An empty slab whose objects dispatch through `table`.
     pub const fn new(table: &'static ur_dditable_t) -> Self {
-        Self { table, free: Mutex::new(VecDeque::new()) }
+        let slots = Slots { free: VecDeque::new(), blocks: Vec::new() };
+        Self { table, slots: Mutex::new(slots) }
     }
-    fn free(&self) -> MutexGuard<'_, VecDeque<&'static Object<T>>> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> MutexGuard<'_, Slots<T>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
     fn take(&self) -> &'static Object<T> {
-        let mut free = self.free();
-        if free.len() <= Self::LATE {
+        let mut slots = self.slots();
+        if slots.free.len() <= Self::LATE {
             let block: Vec<_> = (0..=Self::LATE).map(|_| Object::vacant(self.table)).collect();
-            free.extend(&*block.leak());
+            let block: &[_] = block.leak();
+            slots.free.extend(block);
+            slots.blocks.push(block);
         }
-        free.pop_front().expect("more than LATE slots are free")
+        slots.free.pop_front().expect("more than LATE slots are free")
+    }
+    /// The slot at `address`, if one of these starts there. Reads nothing at `address`.
+    fn slot_at(&self, address: usize) -> Option<&'static Object<T>> {
+        let starts = |block: &[Object<T>]| address.checked_sub(block.as_ptr().addr());
+        let slots = self.slots();
+        slots.blocks.iter().find_map(|block| {
+            let offset = starts(block)?;
+            let slot = block.get(offset / size_of::<Object<T>>())?;
+            (offset % size_of::<Object<T>>() == 0).then_some(slot)
+        })
     }
 }
 impl<T> fmt::Debug for Slab<T> {
@@ -188,13 +223,29 @@ impl<T: Body> Owned<T> {
         let slot = T::slab().take();
         // SAFETY: a slot just taken is ours alone, and its body is vacant.
         unsafe { slot.body.get().cast::<T>().write(body) };
-        slot.header.owners.store(1, Relaxed);
+        slot.header.owners.store(1, Release); // pairs with `raise`, for `find`
         slot.header.tag.store(T::TAG.0, Release); // pairs with `Borrowed::new`
         Self(slot)
+    }
+    /// The object that C knows by the handle with this number. For numbers that may be anything:
+    /// what is no live object of this kind is found out without looking at what lies there.
+    ///
+    /// # Errors
+    /// The kind's own code if there is none, or C holds no reference to it.
+    pub fn find(address: usize) -> Result<Self> {
+        let slot = T::slab().slot_at(address).filter(|slot| raise(&slot.header.owners));
+        let found = slot.map(Self).filter(|found| found.header.api_refs.load(Acquire) != 0);
+        found.ok_or(T::INVALID.into())
     }
     /// Gives C one reference. However many C holds, they share one owner.
     pub fn publish(self) -> *mut Object<T> {
         let slot = self.0;
+        if !slot.is_counted() {
+            if slot.header.api_refs.swap(UNCOUNTED, AcqRel) == 0 {
+                std::mem::forget(self); // C's owner for good
+            }
+            return ptr::from_ref(slot).cast_mut();
+        }
         if slot.header.api_refs.fetch_add(1, AcqRel) == 0 {
             std::mem::forget(self); // C's owner from here on
         }
@@ -223,7 +274,7 @@ impl<T: Body> Drop for Owned<T> {
             self.0.header.tag.store(Tag::FREE.0, Relaxed);
             // SAFETY: the last owner just went, so nobody reaches this live body any more.
             unsafe { self.0.body.get().cast::<T>().drop_in_place() };
-            T::slab().free().push_back(self.0);
+            T::slab().slots().free.push_back(self.0);
         }
     }
 }
@@ -290,6 +341,9 @@ impl<T: Body> Borrowed<'_, T> {
     /// # Errors
     /// The kind's own code if C holds none any more.
     pub fn retain(self) -> Result<()> {
+        if self.is_uncounted() {
+            return Ok(());
+        }
         raise(&self.object.header.api_refs).then_some(()).ok_or(T::INVALID.into())
     }
     /// Takes one reference back from C; the last one gives up the owner that C's shared.
@@ -301,6 +355,9 @@ impl<T: Body> Borrowed<'_, T> {
     /// # Errors
     /// The kind's own code if C holds none any more.
     pub unsafe fn release(self) -> Result<()> {
+        if self.is_uncounted() {
+            return Ok(());
+        }
         if lower(&self.object.header.api_refs).ok_or(T::INVALID)? == 0 {
             drop(Owned(self.object));
         }

@@ -254,8 +254,8 @@ impl<S: Source> Pool<S> {
         let (limits, cut) = self.with(|state, leaving| {
             state.sweep(leaving);
             let limits = state.limits;
-            let bytes = bytes.max(1).checked_next_multiple_of(limits.grain);
-            let pooled = bytes.filter(|&bytes| bytes <= limits.poolable);
+            let rounded = bytes.max(1).checked_next_multiple_of(limits.grain);
+            let pooled = rounded.filter(|_| bytes <= limits.poolable);
             (limits, pooled.and_then(|bytes| state.cut(bytes, align.max(limits.grain))))
         });
         if let Some((chunk, place)) = cut {
@@ -264,7 +264,7 @@ impl<S: Source> Pool<S> {
         let too_large = || Error::new(ErrorCode::InvalidUsmSize, "no memory has as many bytes");
         let rounded = bytes.max(1).checked_next_multiple_of(limits.grain).ok_or_else(too_large)?;
         let align = align.max(limits.grain);
-        let alone = rounded > limits.poolable;
+        let alone = bytes > limits.poolable;
         let fresh =
             self.chunk(if alone { rounded } else { rounded.max(limits.chunk) }, rounded, align)?;
         let cut = self.with(|state, leaving| {

@@ -1,7 +1,7 @@
 //! How C arguments become Rust ones: what the generated entries are written with.
 #![expect(unsafe_code, reason = "the C ABI")]
 use crate::{
-    error::{Error, ErrorCode, Result, enter, last_error_for_c},
+    error::{Error, ErrorCode, Result, enter_as, last_error_for_c},
     log,
     memory::UsmPtr,
     object::{Body, Borrowed, Object, Owned},
@@ -189,6 +189,16 @@ pub unsafe fn put<T>(to: *mut T, value: T) {
         unsafe { to.write(value) };
     }
 }
+/// Writes the first `count` results, or as many as there are.
+///
+/// # Safety
+/// `to` is null or points at `count` writable elements.
+pub unsafe fn put_data<T: Copy>(to: *mut T, count: usize, values: &[T]) {
+    if !to.is_null() {
+        // SAFETY: not null, hence writable; no more than there are at either.
+        unsafe { to.copy_from(values.as_ptr(), count.min(values.len())) };
+    }
+}
 /// Gives C a reference to an object, unless C does not want it.
 ///
 /// # Safety
@@ -241,23 +251,23 @@ pub unsafe fn barrier_event<'a, T: Body>(event: *const c_void) -> Result<Barrier
     })
 }
 
-/// Counts one more of C's references.
+/// Counts one more of C's references: the body of `entry`.
 ///
 /// # Safety
 /// As for `handle`.
-pub unsafe fn retain<T: Body>(raw: *mut c_void) -> ur_result_t {
-    enter(|| {
+pub unsafe fn retain<T: Body>(entry: &'static str, raw: *mut c_void) -> ur_result_t {
+    enter_as(entry, || {
         // SAFETY: the caller's promise.
         let object = unsafe { handle::<T>(raw) }?;
         object.retain()
     })
 }
-/// Takes one of C's references back.
+/// Takes one of C's references back: the body of `entry`.
 ///
 /// # Safety
 /// As for `handle`; and C gives one reference back.
-pub unsafe fn release<T: Body>(raw: *mut c_void) -> ur_result_t {
-    enter(|| {
+pub unsafe fn release<T: Body>(entry: &'static str, raw: *mut c_void) -> ur_result_t {
+    enter_as(entry, || {
         // SAFETY: the caller's promise.
         let object = unsafe { handle::<T>(raw) }?;
         // SAFETY: the caller's promise.
@@ -304,7 +314,7 @@ pub unsafe extern "C" fn adapter_set_logger_callback<T: Body>(
     user_data: *mut c_void,
     level: ur_logger_level_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urAdapterSetLoggerCallback", || {
         // SAFETY: forwarded from the C caller's own contract.
         unsafe { handle::<T>(adapter.0) }?;
         let callback = callback.ok_or(ErrorCode::InvalidNullPointer)?;
@@ -322,7 +332,7 @@ pub unsafe extern "C" fn adapter_set_logger_callback_level<T: Body>(
     adapter: ur_adapter_handle_t,
     level: ur_logger_level_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urAdapterSetLoggerCallbackLevel", || {
         // SAFETY: forwarded from the C caller's own contract.
         unsafe { handle::<T>(adapter.0) }?;
         log::set_level(checked_level(level)?);
@@ -330,12 +340,19 @@ pub unsafe extern "C" fn adapter_set_logger_callback_level<T: Body>(
     })
 }
 
-/// The body of every `urGet*ProcAddrTable`; the symbols themselves live in the leaf crates.
+/// The body of every `urGet*ProcAddrTable`; the symbols themselves live in the leaf crates. The log
+/// of the adapter of this name is opened first: a loader that is refused is told nothing but a code.
 ///
 /// # Safety
 /// `table` is null or writable.
-pub unsafe fn fill<T: Copy>(version: ur_api_version_t, table: *mut T, ours: &T) -> ur_result_t {
-    enter(|| {
+pub unsafe fn fill<T: Copy>(
+    adapter: &'static str,
+    version: ur_api_version_t,
+    table: *mut T,
+    ours: &T,
+) -> ur_result_t {
+    log::open(adapter);
+    enter_as("urGetProcAddrTable", || {
         present(table)?;
         if version != ur_api_version_t::CURRENT {
             return Err(Error::new(

@@ -174,3 +174,30 @@ fn entries_nobody_wrote_say_so_by_name() {
     let sentence = ur_adapter::error::last_error().unwrap();
     assert!(sentence.contains("urQueueFlush"), "{sentence}");
 }
+#[test]
+fn conditions_on_a_struct_that_may_be_absent_hold_either_way() {
+    use ur_mem_flags_t as F;
+    let create = TABLE.mem.buffer_create.unwrap();
+    let mut made = ur_mem_handle_t::NULL;
+    let mut with = |flags, properties: Option<*mut std::ffi::c_void>| {
+        let stype = ur_structure_type_t::BUFFER_PROPERTIES;
+        let host = |host| ur_buffer_properties_t { stype, pNext: ptr::null_mut(), pHost: host };
+        let properties = properties.map(host);
+        let properties = properties.as_ref().map_or(ptr::null(), ptr::from_ref);
+        unsafe { create(context(), flags, 8, properties, &mut made) }
+    };
+    let here = ptr::without_provenance_mut(8);
+    let (refused, passed) =
+        (ur_result_t::ERROR_INVALID_HOST_PTR, ur_result_t::ERROR_UNSUPPORTED_FEATURE);
+    for (flags, properties, code) in [
+        (F::READ_WRITE, None, passed),
+        (F::READ_WRITE, Some(ptr::null_mut()), passed),
+        (F::READ_WRITE, Some(here), refused),
+        (F::USE_HOST_POINTER, None, refused),
+        (F::USE_HOST_POINTER, Some(ptr::null_mut()), refused),
+        (F::ALLOC_COPY_HOST_POINTER, Some(ptr::null_mut()), refused),
+        (F::ALLOC_COPY_HOST_POINTER, Some(here), passed),
+    ] {
+        assert_eq!(with(flags, properties), code, "{flags:?}, {properties:?}");
+    }
+}

@@ -107,7 +107,7 @@ fn errors_are_logged_for_users_who_asked_for_their_level() {
     let set = TABLE.adapter.set_logger_callback.unwrap();
     let set_level = TABLE.adapter.set_logger_callback_level.unwrap();
     let to = ptr::from_ref(&NOTES).cast_mut().cast::<c_void>();
-    let (adapter, level) = (adapter(), ur_logger_level_t::ERROR);
+    let (adapter, level) = (adapter(), ur_logger_level_t::WARN);
     unsafe {
         assert_eq!(set(adapter, None, to, level), ur_result_t::ERROR_INVALID_NULL_POINTER);
         let unknown = set(adapter, Some(note), to, ur_logger_level_t(5));

@@ -200,3 +200,46 @@ fn a_list_with_one_dead_object_holds_none() {
     assert_eq!(release(alive), ur_result_t::SUCCESS);
     assert_eq!(drops.load(SeqCst), 1, "nothing else still owns the first");
 }
+/// Objects whose references C may count as it likes.
+struct Lasting(bool);
+impl Body for Lasting {
+    const TAG: Tag = Tag::new(Backend::Mock, Kind::Device);
+    const INVALID: ErrorCode = ErrorCode::InvalidDevice;
+    fn slab() -> &'static Slab<Self> {
+        static SLAB: Slab<Lasting> = Slab::new(&TABLE);
+        &SLAB
+    }
+    fn is_counted(&self) -> bool {
+        self.0
+    }
+}
+#[test]
+fn objects_that_are_not_counted_stay_whatever_c_does() {
+    let handle = Owned::new(Lasting(false)).publish();
+    for _ in 0..3 {
+        let lent = unsafe { Borrowed::new(handle) }.unwrap();
+        assert_eq!(lent.api_refs(), 1);
+        lent.retain().unwrap();
+        unsafe { lent.release() }.unwrap();
+        unsafe { lent.release() }.unwrap();
+        assert_eq!(lent.own().unwrap().publish(), handle, "published again");
+    }
+    let counted = Owned::new(Lasting(true)).publish();
+    unsafe { Borrowed::new(counted).unwrap().release() }.unwrap();
+    assert!(unsafe { Borrowed::new(counted) }.is_err());
+}
+#[test]
+fn numbers_find_live_objects_and_nothing_else() {
+    let handle = Owned::new(Event(Arc::default())).publish();
+    let number = handle.expose_provenance();
+    let found = Owned::<Event>::find(number).unwrap();
+    assert_eq!(found.as_handle(), handle);
+    let local = 7_u64;
+    for wrong in [0, 1, number + 8, number.wrapping_neg(), (&raw const local).addr(), usize::MAX] {
+        assert!(Owned::<Event>::find(wrong).is_err(), "{wrong:#x}");
+    }
+    unsafe { Borrowed::new(handle).unwrap().release() }.unwrap();
+    assert!(Owned::<Event>::find(number).is_err(), "the runtime alone has it");
+    drop(found);
+    assert!(Owned::<Event>::find(number).is_err(), "nobody has it");
+}

@@ -150,6 +150,7 @@ pub fn results(args: &[Arg<'_>]) -> Vec<String> {
         }
         Shape::OutHandle { kind } => Some(format!("Owned<Self::{kind}>")),
         Shape::OutHandles { kind, .. } => Some(format!("Vec<Owned<Self::{kind}>>")),
+        Shape::OutData { of, .. } => Some(format!("Vec<{of}>")),
         Shape::OutAddress => Some("UsmPtr".into()),
         Shape::OutText => Some("&'static CStr".into()),
         Shape::OutValue { of } => Some(of.clone()),

@@ -11,24 +11,34 @@ use syn::{BinOp, Expr};
 /// The condition under which `fault` is due, over the shim's own names.
 pub fn condition(spec: &Spec, entry: &Entry, fault: &Fault) -> Option<String> {
     let When::Expr(expr) = &fault.when else { return None };
-    Translate { spec, entry }.boolean(expr)
+    let of_answers = fault.code == "InvalidValue";
+    Translate { spec, entry, there: Vec::new(), of_answers }.boolean(expr)
 }
 
 struct Translate<'s> {
     spec: &'s Spec,
     entry: &'s Entry,
+    /// Optional structs that are there in this part of the condition.
+    there: Vec<String>,
+    /// An answer's own rules say `INVALID_SIZE` and `INVALID_NULL_POINTER`; where an entry
+    /// documents another code, that is its own condition.
+    of_answers: bool,
 }
-impl Translate<'_> {
+impl<'s> Translate<'s> {
     fn boolean(&self, e: &Expr) -> Option<String> {
         match e {
             Expr::Paren(p) => Some(format!("({})", self.boolean(&p.expr)?)),
             Expr::Binary(b) => match b.op {
-                BinOp::And(_) | BinOp::Or(_) => {
-                    let op = if matches!(b.op, BinOp::And(_)) { "&&" } else { "||" };
-                    Some(format!("{} {op} {}", self.boolean(&b.left)?, self.boolean(&b.right)?))
+                BinOp::And(_) => {
+                    let mut all = Vec::new();
+                    operands(e, &mut all);
+                    self.all(&all)
+                }
+                BinOp::Or(_) => {
+                    Some(format!("{} || {}", self.boolean(&b.left)?, self.boolean(&b.right)?))
                 }
                 BinOp::BitAnd(_) => {
-                    let (l, r) = (self.value(&b.left)?, self.value(&b.right)?);
+                    let (l, r) = (self.value(bare(&b.left))?, self.value(bare(&b.right))?);
                     let flag = |s: &str| s.contains("flags_t::");
                     match (flag(&l), flag(&r)) {
                         (_, true) => Some(format!("{l}.intersects({r})")),
@@ -54,6 +64,46 @@ impl Translate<'_> {
             _ => None,
         }
     }
+    /// That all of these hold. What is asked of an optional struct's members is asked where it is
+    /// there.
+    fn all(&self, conditions: &[&Expr]) -> Option<String> {
+        let Some((first, rest)) = conditions.split_first() else { return Some(String::new()) };
+        let joined = |one: String, rest: String| match rest.is_empty() {
+            true => one,
+            false => format!("{one} && {rest}"),
+        };
+        match self.presence(first) {
+            Some((_, true, false)) => self.all(rest), // it has been found to be there
+            Some((name, true, true)) if !rest.is_empty() => {
+                let mut there = self.there.clone();
+                there.push(name.into());
+                let inner = Self { there, ..*self }.all(rest)?;
+                Some(format!("{name}.is_some_and(|{name}| {inner})"))
+            }
+            Some((name, false, true)) => Some(joined(format!("{name}.is_none()"), self.all(rest)?)),
+            _ => Some(joined(self.boolean(first)?, self.all(rest)?)),
+        }
+    }
+    /// The struct that a condition says is there (or, if so, is not), and whether it is optional.
+    fn presence(&self, e: &Expr) -> Option<(&'s str, bool, bool)> {
+        let (name, is_there) = match bare(e) {
+            Expr::Path(_) => (bare(e), true),
+            Expr::Binary(b) if matches!(b.op, BinOp::Eq(_) | BinOp::Ne(_)) => {
+                let named = if is_null(&b.left) { &b.right } else { &b.left };
+                if !is_null(&b.left) && !is_null(&b.right) {
+                    return None;
+                }
+                (&**named, matches!(b.op, BinOp::Ne(_)))
+            }
+            _ => return None,
+        };
+        let Expr::Path(path) = name else { return None };
+        let name = path.path.get_ident()?.to_string();
+        let param = self.entry.params.iter().find(|p| p.name == name)?;
+        let is_struct = param.role == Role::Plain && self.spec.record(param.ty.base()).is_some();
+        let is_in = param.direction == Direction::In;
+        (is_struct && is_in).then_some((param.name.as_str(), is_there, param.optional))
+    }
     /// The type of a number, where a name says it.
     fn width(&self, e: &Expr) -> Option<&str> {
         let (name, member) = match e {
@@ -77,6 +127,12 @@ impl Translate<'_> {
     }
     fn equality(&self, b: &syn::ExprBinary) -> Option<String> {
         let not = if matches!(b.op, BinOp::Ne(_)) { "!" } else { "" };
+        if let (Expr::Binary(bits), Some("0")) = (bare(&b.left), self.value(&b.right).as_deref())
+            && matches!(bits.op, BinOp::BitAnd(_))
+        {
+            let some = self.boolean(bare(&b.left))?;
+            return Some(if not.is_empty() { format!("!{some}") } else { some });
+        }
         for (one, other) in [(&b.left, &b.right), (&b.right, &b.left)] {
             if is_null(other) {
                 return Some(format!("{not}{}.is_null()", self.value(one)?));
@@ -106,12 +162,14 @@ impl Translate<'_> {
                 let field = member.to_string();
                 let field = field.trim_start_matches("r#");
                 record.fields.iter().find(|f| f.name == field)?;
-                let there = !param.optional && param.role == Role::Plain;
+                let there = param.role == Role::Plain
+                    && (!param.optional || self.there.contains(&param.name));
                 there.then(|| format!("{base}.{}", names::escape(field)))
             }
             Expr::Binary(b) => {
                 let op = match b.op {
                     BinOp::Rem(_) => "%",
+                    BinOp::BitOr(_) => "|",
                     // Sums and products may overflow: saturated, they are too large all the same.
                     BinOp::Add(_) => return self.saturating(b, "saturating_add"),
                     BinOp::Mul(_) => return self.saturating(b, "saturating_mul"),
@@ -131,11 +189,14 @@ impl Translate<'_> {
             // Wait lists and answers have their own rules, in one place.
             let elsewhere = |p: &crate::model::Param| match &p.role {
                 Role::WaitList(n) => p.name == name || n == name,
-                Role::Answer { size, .. } => p.name == name || size == name,
+                Role::Answer { size, .. } => !self.of_answers && (p.name == name || size == name),
                 _ => false,
             };
             let ours = !self.entry.params.iter().any(elsewhere);
-            let size_ret = p.direction == Direction::Out && p.name.ends_with("size_ret");
+            let answers = |p: &crate::model::Param| matches!(p.role, Role::Answer { .. });
+            let size_ret = p.direction == Direction::Out
+                && p.name.ends_with("size_ret")
+                && self.entry.params.iter().any(answers);
             return (ours && !size_ret).then(|| names::escape(name));
         }
         self.spec.enums.iter().find_map(|e| {
@@ -150,4 +211,21 @@ impl Translate<'_> {
 }
 fn is_null(e: &Expr) -> bool {
     matches!(e, Expr::Path(p) if p.path.is_ident("null"))
+}
+/// Without parentheses around all of it.
+fn bare(e: &Expr) -> &Expr {
+    match e {
+        Expr::Paren(p) => bare(&p.expr),
+        e => e,
+    }
+}
+/// What `&&` joins, from left to right.
+fn operands<'e>(e: &'e Expr, all: &mut Vec<&'e Expr>) {
+    match bare(e) {
+        Expr::Binary(b) if matches!(b.op, BinOp::And(_)) => {
+            operands(&b.left, all);
+            operands(&b.right, all);
+        }
+        _ => all.push(e),
+    }
 }

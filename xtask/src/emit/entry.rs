@@ -55,7 +55,7 @@ fn family(spec: &Spec, table: &Table) -> String {
     }
     let mut uses = String::new();
     for (word, path) in [
-        ("enter(", "crate::error::enter"),
+        ("enter_as(", "crate::error::enter_as"),
         ("ErrorCode::", "crate::error::ErrorCode"),
         ("UsmPtr::", "crate::memory::UsmPtr"),
         ("HostBytes::", "crate::memory::HostBytes"),
@@ -101,11 +101,12 @@ fn function(spec: &Spec, entry: &Entry) -> String {
         let call = if release { "release" } else { "retain" };
         let name = &entry.params[0].name;
         return format!(
-            "{head} {{\n    // SAFETY: forwarded from the C caller's own contract.\n    unsafe {{ shim::{call}::<A::{kind}>({name}.0) }}\n}}\n\n"
+            "{head} {{\n    // SAFETY: forwarded from the C caller's own contract.\n    unsafe {{ shim::{call}::<A::{kind}>(\"{}\", {name}.0) }}\n}}\n\n",
+            entry.name
         );
     }
     let args = shape::of(spec, entry);
-    let mut s = format!("{head} {{\n    enter(|| {{\n");
+    let mut s = format!("{head} {{\n    enter_as(\"{}\", || {{\n", entry.name);
     args.iter().for_each(|a| s.push_str(&handles(entry, a)));
     args.iter().for_each(|a| s.push_str(&presence(a)));
     args.iter().for_each(|a| s.push_str(&values(spec, a)));
@@ -173,6 +174,7 @@ fn presence(a: &Arg<'_>) -> String {
             | Shape::Text
             | Shape::OutHandle { .. }
             | Shape::OutHandles { .. }
+            | Shape::OutData { .. }
             | Shape::OutAddress
             | Shape::OutText
             | Shape::OutValue { .. },
@@ -292,6 +294,7 @@ fn call(entry: &Entry, args: &[Arg<'_>]) -> String {
             Shape::OutHandle { .. } if a.param.optional => Some(format!("!{n}.is_null()")),
             Shape::OutHandle { .. }
             | Shape::OutHandles { .. }
+            | Shape::OutData { .. }
             | Shape::OutAddress
             | Shape::OutText
             | Shape::OutValue { .. }
@@ -312,6 +315,7 @@ fn taken(a: &Arg<'_>) -> Option<String> {
     match &a.shape {
         Shape::OutHandle { .. }
         | Shape::OutHandles { .. }
+        | Shape::OutData { .. }
         | Shape::OutAddress
         | Shape::OutText
         | Shape::OutValue { .. }
@@ -339,6 +343,9 @@ fn result(entry: &Entry, a: &Arg<'_>) -> String {
             format!(
                 "{SAFETY}        unsafe {{ shim::put_handles({n}.cast(), {count}, {total}, {r}) }};\n"
             )
+        }
+        Shape::OutData { count, .. } => {
+            format!("{SAFETY}        unsafe {{ shim::put_data({n}, {count} as usize, &{r}) }};\n")
         }
         Shape::OutAddress => {
             format!("{SAFETY}        unsafe {{ shim::put({n}.cast(), {r}.as_ptr()) }};\n")

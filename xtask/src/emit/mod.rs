@@ -6,6 +6,7 @@ pub mod entry;
 pub mod header;
 pub mod layout;
 pub mod leaf;
+pub mod rows;
 mod shape;
 pub mod sys;
 

@@ -57,6 +57,11 @@ pub enum Shape {
         count: String,
         total: Option<String>,
     },
+    /// As many values as another argument says; the method returns at least as many.
+    OutData {
+        of: String,
+        count: String,
+    },
     OutAddress,
     OutText,
     OutValue {
@@ -186,6 +191,9 @@ fn out(spec: &Spec, entry: &Entry, p: &Param, to: &Type) -> Shape {
         (Type::Name(n), Some(count)) if spec.is_handle(n) => {
             let total = size_ret(entry, p).map(|p| p.name.clone());
             Shape::OutHandles { kind: n.clone(), count: count.into(), total }
+        }
+        (Type::Name(n), Some(count)) if n == "usize" => {
+            Shape::OutData { of: rust_type(spec, to), count: count.into() }
         }
         (_, Some(_)) => Shape::Raw,
         (Type::Name(n), None) if spec.is_handle(n) => Shape::OutHandle { kind: n.clone() },

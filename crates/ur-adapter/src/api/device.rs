@@ -51,10 +51,9 @@ pub trait DeviceApi: Objects {
     /// As `urDeviceSelectBinary` documents them.
     fn device_select_binary(
         device: Borrowed<'_, Self::Device>,
-        binaries: &ur_device_binary_t,
-        num_binaries: u32,
+        binaries: &[ur_device_binary_t],
     ) -> Result<u32> {
-        let _ = (device, binaries, num_binaries);
+        let _ = (device, binaries);
         Error::unsupported("urDeviceSelectBinary")
     }
     /// Gives the backend's own handle for a device.

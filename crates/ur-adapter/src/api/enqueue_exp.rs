@@ -23,10 +23,9 @@ pub trait EnqueueExpApi: Objects {
     fn enqueue_kernel_launch_with_args_exp(
         queue: Borrowed<'_, Self::Queue>,
         kernel: Borrowed<'_, Self::Kernel>,
-        work_dim: u32,
-        global_work_offset: *const usize,
-        global_work_size: *const usize,
-        local_work_size: *const usize,
+        global_work_offset: Option<&[usize]>,
+        global_work_size: &[usize],
+        local_work_size: Option<&[usize]>,
         args: Option<&[ur_exp_kernel_arg_properties_t]>,
         launch_prop_list: Option<&ur_kernel_launch_ext_properties_t>,
         event_wait_list: &[Borrowed<'_, Self::Event>],
@@ -35,7 +34,6 @@ pub trait EnqueueExpApi: Objects {
         let _ = (
             queue,
             kernel,
-            work_dim,
             global_work_offset,
             global_work_size,
             local_work_size,

@@ -94,11 +94,10 @@ pub trait KernelApi: Objects {
     fn kernel_get_suggested_local_work_size(
         kernel: Borrowed<'_, Self::Kernel>,
         queue: Borrowed<'_, Self::Queue>,
-        num_work_dim: u32,
-        global_work_offset: *const usize,
-        global_work_size: *const usize,
-    ) -> Result<usize> {
-        let _ = (kernel, queue, num_work_dim, global_work_offset, global_work_size);
+        global_work_offset: &[usize],
+        global_work_size: &[usize],
+    ) -> Result<Vec<usize>> {
+        let _ = (kernel, queue, global_work_offset, global_work_size);
         Error::unsupported("urKernelGetSuggestedLocalWorkSize")
     }
     /// Proposes a work-group size, with the kernel arguments passed along.
@@ -108,12 +107,11 @@ pub trait KernelApi: Objects {
     fn kernel_get_suggested_local_work_size_with_args(
         kernel: Borrowed<'_, Self::Kernel>,
         queue: Borrowed<'_, Self::Queue>,
-        num_work_dim: u32,
-        global_work_offset: *const usize,
-        global_work_size: *const usize,
+        global_work_offset: &[usize],
+        global_work_size: &[usize],
         args: Option<&[ur_exp_kernel_arg_properties_t]>,
-    ) -> Result<usize> {
-        let _ = (kernel, queue, num_work_dim, global_work_offset, global_work_size, args);
+    ) -> Result<Vec<usize>> {
+        let _ = (kernel, queue, global_work_offset, global_work_size, args);
         Error::unsupported("urKernelGetSuggestedLocalWorkSizeWithArgs")
     }
     /// Sets one execution option on a kernel, such as indirect memory access.
@@ -140,10 +138,9 @@ pub trait KernelApi: Objects {
     /// - `InvalidSpecId`: an identifier names no specialization constant of the module
     fn kernel_set_specialization_constants(
         kernel: Borrowed<'_, Self::Kernel>,
-        count: u32,
-        spec_constants: &ur_specialization_constant_info_t,
+        spec_constants: &[ur_specialization_constant_info_t],
     ) -> Result<()> {
-        let _ = (kernel, count, spec_constants);
+        let _ = (kernel, spec_constants);
         Error::unsupported("urKernelSetSpecializationConstants")
     }
     /// Proposes the largest group count for a cooperative launch.
@@ -154,11 +151,10 @@ pub trait KernelApi: Objects {
     fn kernel_suggest_max_cooperative_group_count(
         kernel: Borrowed<'_, Self::Kernel>,
         device: Borrowed<'_, Self::Device>,
-        work_dim: u32,
-        local_work_size: *const usize,
+        local_work_size: &[usize],
         dynamic_shared_memory_size: usize,
     ) -> Result<u32> {
-        let _ = (kernel, device, work_dim, local_work_size, dynamic_shared_memory_size);
+        let _ = (kernel, device, local_work_size, dynamic_shared_memory_size);
         Error::unsupported("urKernelSuggestMaxCooperativeGroupCount")
     }
 }

@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::memory::UsmPtr;
 use crate::shim;
 use std::ffi::c_void;
@@ -56,7 +56,7 @@ unsafe extern "C" fn bindless_images_unsampled_image_handle_destroy_exp<A: Adapt
     device: ur_device_handle_t,
     image: ur_exp_image_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesUnsampledImageHandleDestroyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -72,7 +72,7 @@ unsafe extern "C" fn bindless_images_sampled_image_handle_destroy_exp<A: Adapter
     device: ur_device_handle_t,
     image: ur_exp_image_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesSampledImageHandleDestroyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -90,7 +90,7 @@ unsafe extern "C" fn bindless_images_image_allocate_exp<A: Adapter>(
     image_desc: *const ur_image_desc_t,
     image_mem: *mut ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesImageAllocateExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -100,6 +100,9 @@ unsafe extern "C" fn bindless_images_image_allocate_exp<A: Adapter>(
         // SAFETY: forwarded from the C caller's own contract.
         let image_desc = unsafe { shim::record(image_desc) }?;
         shim::present(image_mem)?;
+        if ur_mem_type_t::IMAGE_CUBEMAP_EXP < image_desc.r#type {
+            return Err(ErrorCode::InvalidImageFormatDescriptor.into());
+        }
         let image_mem_result =
             A::bindless_images_image_allocate_exp(context, device, image_format, image_desc)?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -114,7 +117,7 @@ unsafe extern "C" fn bindless_images_image_free_exp<A: Adapter>(
     device: ur_device_handle_t,
     image_mem: ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesImageFreeExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -133,7 +136,7 @@ unsafe extern "C" fn bindless_images_unsampled_image_create_exp<A: Adapter>(
     image_desc: *const ur_image_desc_t,
     image: *mut ur_exp_image_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesUnsampledImageCreateExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -143,6 +146,9 @@ unsafe extern "C" fn bindless_images_unsampled_image_create_exp<A: Adapter>(
         // SAFETY: forwarded from the C caller's own contract.
         let image_desc = unsafe { shim::record(image_desc) }?;
         shim::present(image)?;
+        if ur_mem_type_t::IMAGE_CUBEMAP_EXP < image_desc.r#type {
+            return Err(ErrorCode::InvalidImageFormatDescriptor.into());
+        }
         let image_result = A::bindless_images_unsampled_image_create_exp(
             context,
             device,
@@ -166,7 +172,7 @@ unsafe extern "C" fn bindless_images_sampled_image_create_exp<A: Adapter>(
     sampler_desc: *const ur_sampler_desc_t,
     image: *mut ur_exp_image_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesSampledImageCreateExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -183,6 +189,9 @@ unsafe extern "C" fn bindless_images_sampled_image_create_exp<A: Adapter>(
         }
         if ur_sampler_filter_mode_t::LINEAR < sampler_desc.filterMode {
             return Err(ErrorCode::InvalidEnumeration.into());
+        }
+        if ur_mem_type_t::IMAGE_CUBEMAP_EXP < image_desc.r#type {
+            return Err(ErrorCode::InvalidImageFormatDescriptor.into());
         }
         let image_result = A::bindless_images_sampled_image_create_exp(
             context,
@@ -214,7 +223,7 @@ unsafe extern "C" fn bindless_images_image_copy_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesImageCopyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(src)?;
@@ -234,6 +243,12 @@ unsafe extern "C" fn bindless_images_image_copy_exp<A: Adapter>(
         }
         if image_copy_input_types.name().is_none() {
             return Err(ErrorCode::InvalidEnumeration.into());
+        }
+        if ur_mem_type_t::IMAGE_CUBEMAP_EXP < src_image_desc.r#type {
+            return Err(ErrorCode::InvalidImageFormatDescriptor.into());
+        }
+        if ur_mem_type_t::IMAGE_CUBEMAP_EXP < dst_image_desc.r#type {
+            return Err(ErrorCode::InvalidImageFormatDescriptor.into());
         }
         let src = UsmPtr::new(src)?;
         let dst = UsmPtr::new(dst)?;
@@ -271,11 +286,14 @@ unsafe extern "C" fn bindless_images_image_get_info_exp<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesImageGetInfoExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         if prop_name.name().is_none() {
             return Err(ErrorCode::InvalidEnumeration.into());
+        }
+        if prop_value.is_null() && prop_size_ret.is_null() {
+            return Err(ErrorCode::InvalidNullPointer.into());
         }
         let prop_size_ret_result =
             A::bindless_images_image_get_info_exp(context, image_mem, prop_name, prop_value)?;
@@ -294,7 +312,7 @@ unsafe extern "C" fn bindless_images_get_image_memory_handle_type_support_exp<A:
     image_mem_handle_type: ur_exp_image_mem_type_t,
     supported_ret: *mut ur_bool_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesGetImageMemoryHandleTypeSupportExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -329,7 +347,7 @@ unsafe extern "C" fn bindless_images_get_image_unsampled_handle_support_exp<A: A
     image_mem_handle_type: ur_exp_image_mem_type_t,
     supported_ret: *mut ur_bool_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesGetImageUnsampledHandleSupportExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -364,7 +382,7 @@ unsafe extern "C" fn bindless_images_get_image_sampled_handle_support_exp<A: Ada
     image_mem_handle_type: ur_exp_image_mem_type_t,
     supported_ret: *mut ur_bool_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesGetImageSampledHandleSupportExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -398,7 +416,7 @@ unsafe extern "C" fn bindless_images_mipmap_get_level_exp<A: Adapter>(
     mipmap_level: u32,
     image_mem_ret: *mut ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesMipmapGetLevelExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -418,7 +436,7 @@ unsafe extern "C" fn bindless_images_mipmap_free_exp<A: Adapter>(
     device: ur_device_handle_t,
     mem: ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesMipmapFreeExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -437,7 +455,7 @@ unsafe extern "C" fn bindless_images_import_external_memory_exp<A: Adapter>(
     external_mem_desc: *mut ur_exp_external_mem_desc_t,
     external_mem: *mut ur_exp_external_mem_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesImportExternalMemoryExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -470,7 +488,7 @@ unsafe extern "C" fn bindless_images_map_external_array_exp<A: Adapter>(
     external_mem: ur_exp_external_mem_handle_t,
     image_mem: *mut ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesMapExternalArrayExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -482,6 +500,9 @@ unsafe extern "C" fn bindless_images_map_external_array_exp<A: Adapter>(
         // SAFETY: forwarded from the C caller's own contract.
         let image_desc = unsafe { shim::record(image_desc) }?;
         shim::present(image_mem)?;
+        if ur_mem_type_t::IMAGE_CUBEMAP_EXP < image_desc.r#type {
+            return Err(ErrorCode::InvalidImageFormatDescriptor.into());
+        }
         let image_mem_result = A::bindless_images_map_external_array_exp(
             context,
             device,
@@ -504,7 +525,7 @@ unsafe extern "C" fn bindless_images_map_external_linear_memory_exp<A: Adapter>(
     external_mem: ur_exp_external_mem_handle_t,
     ret_mem: *mut *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesMapExternalLinearMemoryExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -531,7 +552,7 @@ unsafe extern "C" fn bindless_images_release_external_memory_exp<A: Adapter>(
     device: ur_device_handle_t,
     external_mem: ur_exp_external_mem_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesReleaseExternalMemoryExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -549,7 +570,7 @@ unsafe extern "C" fn bindless_images_free_mapped_linear_memory_exp<A: Adapter>(
     device: ur_device_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesFreeMappedLinearMemoryExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -567,7 +588,7 @@ unsafe extern "C" fn bindless_images_supports_importing_handle_type_exp<A: Adapt
     mem_handle_type: ur_exp_external_mem_type_t,
     supported_ret: *mut ur_bool_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesSupportsImportingHandleTypeExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         shim::present(supported_ret)?;
@@ -590,7 +611,7 @@ unsafe extern "C" fn bindless_images_import_external_semaphore_exp<A: Adapter>(
     external_semaphore_desc: *mut ur_exp_external_semaphore_desc_t,
     external_semaphore: *mut ur_exp_external_semaphore_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesImportExternalSemaphoreExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -619,7 +640,7 @@ unsafe extern "C" fn bindless_images_release_external_semaphore_exp<A: Adapter>(
     device: ur_device_handle_t,
     external_semaphore: ur_exp_external_semaphore_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesReleaseExternalSemaphoreExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -642,7 +663,7 @@ unsafe extern "C" fn bindless_images_wait_external_semaphore_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesWaitExternalSemaphoreExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -677,7 +698,7 @@ unsafe extern "C" fn bindless_images_signal_external_semaphore_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urBindlessImagesSignalExternalSemaphoreExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::info::Answer;
 use crate::memory::HostBytes;
 use crate::memory::UsmPtr;
@@ -51,7 +51,7 @@ unsafe extern "C" fn command_buffer_create_exp<A: Adapter>(
     command_buffer_desc: *const ur_exp_command_buffer_desc_t,
     command_buffer: *mut ur_exp_command_buffer_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferCreateExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -72,7 +72,7 @@ unsafe extern "C" fn command_buffer_retain_exp<A: Adapter>(
     command_buffer: ur_exp_command_buffer_handle_t,
 ) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::ExpCommandBuffer>(command_buffer.0) }
+    unsafe { shim::retain::<A::ExpCommandBuffer>("urCommandBufferRetainExp", command_buffer.0) }
 }
 
 // `urCommandBufferReleaseExp`
@@ -80,14 +80,14 @@ unsafe extern "C" fn command_buffer_release_exp<A: Adapter>(
     command_buffer: ur_exp_command_buffer_handle_t,
 ) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::ExpCommandBuffer>(command_buffer.0) }
+    unsafe { shim::release::<A::ExpCommandBuffer>("urCommandBufferReleaseExp", command_buffer.0) }
 }
 
 // `urCommandBufferFinalizeExp`
 unsafe extern "C" fn command_buffer_finalize_exp<A: Adapter>(
     command_buffer: ur_exp_command_buffer_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferFinalizeExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         A::command_buffer_finalize_exp(command_buffer)?;
@@ -113,12 +113,14 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendKernelLaunchExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
-        shim::present(global_work_size)?;
+        if work_dim < 1 || work_dim > 3 {
+            return Err(ErrorCode::InvalidWorkDimension.into());
+        }
         if kernel_alternatives.is_null() && num_kernel_alternatives > 0 {
             return Err(ErrorCode::InvalidValue.into());
         }
@@ -132,8 +134,19 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_exp<A: Adapter>(
             return Err(ErrorCode::InvalidCommandBufferSyncPointWaitListExp.into());
         }
         // SAFETY: forwarded from the C caller's own contract.
+        let global_work_offset =
+            unsafe { shim::optional_data(global_work_offset, work_dim as usize) }?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let global_work_size = unsafe { shim::data(global_work_size, work_dim as usize) }?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let local_work_size = unsafe { shim::optional_data(local_work_size, work_dim as usize) }?;
+        // SAFETY: forwarded from the C caller's own contract.
         let kernel_alternatives = unsafe {
             shim::optional_handles::<A::Kernel>(kernel_alternatives.cast(), num_kernel_alternatives)
+        }?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
         }?;
         // SAFETY: forwarded from the C caller's own contract.
         let event_wait_list = unsafe {
@@ -143,12 +156,10 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_exp<A: Adapter>(
             A::command_buffer_append_kernel_launch_exp(
                 command_buffer,
                 kernel,
-                work_dim,
                 global_work_offset,
                 global_work_size,
                 local_work_size,
                 kernel_alternatives,
-                num_sync_points_in_wait_list,
                 sync_point_wait_list,
                 event_wait_list,
                 !event.is_null(),
@@ -188,12 +199,14 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_with_args_exp<A: Adapte
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendKernelLaunchWithArgsExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
-        shim::present(global_work_size)?;
+        if work_dim < 1 || work_dim > 3 {
+            return Err(ErrorCode::InvalidWorkDimension.into());
+        }
         if args.is_null() && num_args > 0 {
             return Err(ErrorCode::InvalidNullPointer.into());
         }
@@ -210,10 +223,21 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_with_args_exp<A: Adapte
             return Err(ErrorCode::InvalidCommandBufferSyncPointWaitListExp.into());
         }
         // SAFETY: forwarded from the C caller's own contract.
+        let global_work_offset =
+            unsafe { shim::optional_data(global_work_offset, work_dim as usize) }?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let global_work_size = unsafe { shim::data(global_work_size, work_dim as usize) }?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let local_work_size = unsafe { shim::optional_data(local_work_size, work_dim as usize) }?;
+        // SAFETY: forwarded from the C caller's own contract.
         let args = unsafe { shim::optional_data(args, num_args as usize) }?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel_alternatives = unsafe {
             shim::optional_handles::<A::Kernel>(kernel_alternatives.cast(), num_kernel_alternatives)
+        }?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
         }?;
         // SAFETY: forwarded from the C caller's own contract.
         let event_wait_list = unsafe {
@@ -223,13 +247,11 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_with_args_exp<A: Adapte
             A::command_buffer_append_kernel_launch_with_args_exp(
                 command_buffer,
                 kernel,
-                work_dim,
                 global_work_offset,
                 global_work_size,
                 local_work_size,
                 args,
                 kernel_alternatives,
-                num_sync_points_in_wait_list,
                 sync_point_wait_list,
                 event_wait_list,
                 !event.is_null(),
@@ -263,7 +285,7 @@ unsafe extern "C" fn command_buffer_append_usm_memcpy_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendUSMMemcpyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(dst)?;
@@ -280,6 +302,10 @@ unsafe extern "C" fn command_buffer_append_usm_memcpy_exp<A: Adapter>(
         let dst = UsmPtr::new(dst)?;
         let src = UsmPtr::new(src)?;
         // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
+        }?;
+        // SAFETY: forwarded from the C caller's own contract.
         let event_wait_list = unsafe {
             shim::wait_list::<A::Event>(event_wait_list.cast(), num_events_in_wait_list)
         }?;
@@ -289,7 +315,6 @@ unsafe extern "C" fn command_buffer_append_usm_memcpy_exp<A: Adapter>(
                 dst,
                 src,
                 size,
-                num_sync_points_in_wait_list,
                 sync_point_wait_list,
                 event_wait_list,
                 !event.is_null(),
@@ -324,7 +349,7 @@ unsafe extern "C" fn command_buffer_append_usm_fill_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendUSMFillExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(memory)?;
@@ -348,6 +373,10 @@ unsafe extern "C" fn command_buffer_append_usm_fill_exp<A: Adapter>(
         // SAFETY: forwarded from the C caller's own contract.
         let pattern = unsafe { HostBytes::new(pattern, pattern_size) }?;
         // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
+        }?;
+        // SAFETY: forwarded from the C caller's own contract.
         let event_wait_list = unsafe {
             shim::wait_list::<A::Event>(event_wait_list.cast(), num_events_in_wait_list)
         }?;
@@ -357,7 +386,6 @@ unsafe extern "C" fn command_buffer_append_usm_fill_exp<A: Adapter>(
                 memory,
                 pattern,
                 size,
-                num_sync_points_in_wait_list,
                 sync_point_wait_list,
                 event_wait_list,
                 !event.is_null(),
@@ -393,7 +421,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_copy_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendMemBufferCopyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -407,6 +435,10 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_copy_exp<A: Adapter>(
             return Err(ErrorCode::InvalidCommandBufferSyncPointWaitListExp.into());
         }
         // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
+        }?;
+        // SAFETY: forwarded from the C caller's own contract.
         let event_wait_list = unsafe {
             shim::wait_list::<A::Event>(event_wait_list.cast(), num_events_in_wait_list)
         }?;
@@ -418,7 +450,6 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_copy_exp<A: Adapter>(
                 src_offset,
                 dst_offset,
                 size,
-                num_sync_points_in_wait_list,
                 sync_point_wait_list,
                 event_wait_list,
                 !event.is_null(),
@@ -453,7 +484,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_write_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendMemBufferWriteExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -467,6 +498,10 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_write_exp<A: Adapter>(
         }
         let src = UsmPtr::new(src)?;
         // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
+        }?;
+        // SAFETY: forwarded from the C caller's own contract.
         let event_wait_list = unsafe {
             shim::wait_list::<A::Event>(event_wait_list.cast(), num_events_in_wait_list)
         }?;
@@ -477,7 +512,6 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_write_exp<A: Adapter>(
                 offset,
                 size,
                 src,
-                num_sync_points_in_wait_list,
                 sync_point_wait_list,
                 event_wait_list,
                 !event.is_null(),
@@ -512,7 +546,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_read_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendMemBufferReadExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -526,6 +560,10 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_read_exp<A: Adapter>(
         }
         let dst = UsmPtr::new(dst)?;
         // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
+        }?;
+        // SAFETY: forwarded from the C caller's own contract.
         let event_wait_list = unsafe {
             shim::wait_list::<A::Event>(event_wait_list.cast(), num_events_in_wait_list)
         }?;
@@ -536,7 +574,6 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_read_exp<A: Adapter>(
                 offset,
                 size,
                 dst,
-                num_sync_points_in_wait_list,
                 sync_point_wait_list,
                 event_wait_list,
                 !event.is_null(),
@@ -576,7 +613,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_copy_rect_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendMemBufferCopyRectExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -589,6 +626,10 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_copy_rect_exp<A: Adapter>(
         if !sync_point_wait_list.is_null() && num_sync_points_in_wait_list == 0 {
             return Err(ErrorCode::InvalidCommandBufferSyncPointWaitListExp.into());
         }
+        // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
+        }?;
         // SAFETY: forwarded from the C caller's own contract.
         let event_wait_list = unsafe {
             shim::wait_list::<A::Event>(event_wait_list.cast(), num_events_in_wait_list)
@@ -605,7 +646,6 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_copy_rect_exp<A: Adapter>(
                 src_slice_pitch,
                 dst_row_pitch,
                 dst_slice_pitch,
-                num_sync_points_in_wait_list,
                 sync_point_wait_list,
                 event_wait_list,
                 !event.is_null(),
@@ -645,7 +685,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_write_rect_exp<A: Adapter>
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendMemBufferWriteRectExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -658,6 +698,10 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_write_rect_exp<A: Adapter>
             return Err(ErrorCode::InvalidCommandBufferSyncPointWaitListExp.into());
         }
         let src = UsmPtr::new(src)?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
+        }?;
         // SAFETY: forwarded from the C caller's own contract.
         let event_wait_list = unsafe {
             shim::wait_list::<A::Event>(event_wait_list.cast(), num_events_in_wait_list)
@@ -674,7 +718,6 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_write_rect_exp<A: Adapter>
                 host_row_pitch,
                 host_slice_pitch,
                 src,
-                num_sync_points_in_wait_list,
                 sync_point_wait_list,
                 event_wait_list,
                 !event.is_null(),
@@ -714,7 +757,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_read_rect_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendMemBufferReadRectExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -727,6 +770,10 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_read_rect_exp<A: Adapter>(
             return Err(ErrorCode::InvalidCommandBufferSyncPointWaitListExp.into());
         }
         let dst = UsmPtr::new(dst)?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
+        }?;
         // SAFETY: forwarded from the C caller's own contract.
         let event_wait_list = unsafe {
             shim::wait_list::<A::Event>(event_wait_list.cast(), num_events_in_wait_list)
@@ -743,7 +790,6 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_read_rect_exp<A: Adapter>(
                 host_row_pitch,
                 host_slice_pitch,
                 dst,
-                num_sync_points_in_wait_list,
                 sync_point_wait_list,
                 event_wait_list,
                 !event.is_null(),
@@ -779,7 +825,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_fill_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendMemBufferFillExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -794,6 +840,10 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_fill_exp<A: Adapter>(
         // SAFETY: forwarded from the C caller's own contract.
         let pattern = unsafe { HostBytes::new(pattern, pattern_size) }?;
         // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
+        }?;
+        // SAFETY: forwarded from the C caller's own contract.
         let event_wait_list = unsafe {
             shim::wait_list::<A::Event>(event_wait_list.cast(), num_events_in_wait_list)
         }?;
@@ -804,7 +854,6 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_fill_exp<A: Adapter>(
                 pattern,
                 offset,
                 size,
-                num_sync_points_in_wait_list,
                 sync_point_wait_list,
                 event_wait_list,
                 !event.is_null(),
@@ -838,7 +887,7 @@ unsafe extern "C" fn command_buffer_append_usm_prefetch_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendUSMPrefetchExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(memory)?;
@@ -856,6 +905,10 @@ unsafe extern "C" fn command_buffer_append_usm_prefetch_exp<A: Adapter>(
         }
         let memory = UsmPtr::new(memory)?;
         // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
+        }?;
+        // SAFETY: forwarded from the C caller's own contract.
         let event_wait_list = unsafe {
             shim::wait_list::<A::Event>(event_wait_list.cast(), num_events_in_wait_list)
         }?;
@@ -865,7 +918,6 @@ unsafe extern "C" fn command_buffer_append_usm_prefetch_exp<A: Adapter>(
                 memory,
                 size,
                 flags,
-                num_sync_points_in_wait_list,
                 sync_point_wait_list,
                 event_wait_list,
                 !event.is_null(),
@@ -899,7 +951,7 @@ unsafe extern "C" fn command_buffer_append_usm_advise_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendUSMAdviseExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(memory)?;
@@ -917,6 +969,10 @@ unsafe extern "C" fn command_buffer_append_usm_advise_exp<A: Adapter>(
         }
         let memory = UsmPtr::new(memory)?;
         // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
+        }?;
+        // SAFETY: forwarded from the C caller's own contract.
         let event_wait_list = unsafe {
             shim::wait_list::<A::Event>(event_wait_list.cast(), num_events_in_wait_list)
         }?;
@@ -926,7 +982,6 @@ unsafe extern "C" fn command_buffer_append_usm_advise_exp<A: Adapter>(
                 memory,
                 size,
                 advice,
-                num_sync_points_in_wait_list,
                 sync_point_wait_list,
                 event_wait_list,
                 !event.is_null(),
@@ -956,7 +1011,7 @@ unsafe extern "C" fn command_buffer_append_native_command_exp<A: Adapter>(
     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
     sync_point: *mut ur_exp_command_buffer_sync_point_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferAppendNativeCommandExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -972,12 +1027,15 @@ unsafe extern "C" fn command_buffer_append_native_command_exp<A: Adapter>(
             return Err(ErrorCode::InvalidCommandBufferSyncPointWaitListExp.into());
         }
         let data = shim::optional_address(data);
+        // SAFETY: forwarded from the C caller's own contract.
+        let sync_point_wait_list = unsafe {
+            shim::optional_data(sync_point_wait_list, num_sync_points_in_wait_list as usize)
+        }?;
         let sync_point_result = A::command_buffer_append_native_command_exp(
             command_buffer,
             native_command,
             data,
             child_command_buffer,
-            num_sync_points_in_wait_list,
             sync_point_wait_list,
         )?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -992,7 +1050,7 @@ unsafe extern "C" fn command_buffer_update_kernel_launch_exp<A: Adapter>(
     num_kernel_updates: u32,
     update_kernel_launch: *const ur_exp_command_buffer_update_kernel_launch_desc_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferUpdateKernelLaunchExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         if num_kernel_updates == 0 {
@@ -1011,7 +1069,7 @@ unsafe extern "C" fn command_buffer_update_signal_event_exp<A: Adapter>(
     command: ur_exp_command_buffer_command_handle_t,
     signal_event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferUpdateSignalEventExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command = unsafe { shim::handle::<A::ExpCommandBufferCommand>(command.0) }?;
         shim::present(signal_event)?;
@@ -1028,7 +1086,7 @@ unsafe extern "C" fn command_buffer_update_wait_events_exp<A: Adapter>(
     num_events_in_wait_list: u32,
     event_wait_list: *const ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferUpdateWaitEventsExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command = unsafe { shim::handle::<A::ExpCommandBufferCommand>(command.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -1048,7 +1106,7 @@ unsafe extern "C" fn command_buffer_get_info_exp<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferGetInfoExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         if prop_name.name().is_none() {
@@ -1066,7 +1124,7 @@ unsafe extern "C" fn command_buffer_get_native_handle_exp<A: Adapter>(
     command_buffer: ur_exp_command_buffer_handle_t,
     native_command_buffer: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urCommandBufferGetNativeHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(native_command_buffer)?;

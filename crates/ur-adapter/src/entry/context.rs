@@ -5,7 +5,7 @@
 use crate::api::Adapter;
 use crate::callback::ContextDeleter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::info::Answer;
 use crate::shim;
 use std::ffi::c_void;
@@ -30,7 +30,7 @@ unsafe extern "C" fn context_create<A: Adapter>(
     properties: *const ur_context_properties_t,
     context: *mut ur_context_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urContextCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let properties = unsafe { shim::optional_record(properties) };
         shim::present(context)?;
@@ -54,13 +54,13 @@ unsafe extern "C" fn context_create<A: Adapter>(
 // `urContextRetain`
 unsafe extern "C" fn context_retain<A: Adapter>(context: ur_context_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Context>(context.0) }
+    unsafe { shim::retain::<A::Context>("urContextRetain", context.0) }
 }
 
 // `urContextRelease`
 unsafe extern "C" fn context_release<A: Adapter>(context: ur_context_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Context>(context.0) }
+    unsafe { shim::release::<A::Context>("urContextRelease", context.0) }
 }
 
 // `urContextGetInfo`
@@ -71,7 +71,7 @@ unsafe extern "C" fn context_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urContextGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         if prop_name.name().is_none() {
@@ -89,7 +89,7 @@ unsafe extern "C" fn context_get_native_handle<A: Adapter>(
     context: ur_context_handle_t,
     native_context: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urContextGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(native_context)?;
@@ -109,7 +109,7 @@ unsafe extern "C" fn context_create_with_native_handle<A: Adapter>(
     properties: *const ur_context_native_properties_t,
     context: *mut ur_context_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urContextCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let adapter = unsafe { shim::handle::<A::Adapter>(adapter.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -131,7 +131,7 @@ unsafe extern "C" fn context_set_extended_deleter<A: Adapter>(
     deleter: ur_context_extended_deleter_t,
     user_data: *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urContextSetExtendedDeleter", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         let deleter = deleter.ok_or(ErrorCode::InvalidNullPointer)?;

@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::info::Answer;
 use crate::shim;
 use std::ffi::c_void;
@@ -32,7 +32,7 @@ unsafe extern "C" fn device_get<A: Adapter>(
     devices: *mut ur_device_handle_t,
     num_devices: *mut u32,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urDeviceGet", || {
         // SAFETY: forwarded from the C caller's own contract.
         let platform = unsafe { shim::handle::<A::Platform>(platform.0) }?;
         if device_type.name().is_none() {
@@ -59,7 +59,7 @@ unsafe extern "C" fn device_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urDeviceGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         if prop_name.name().is_none() {
@@ -75,13 +75,13 @@ unsafe extern "C" fn device_get_info<A: Adapter>(
 // `urDeviceRetain`
 unsafe extern "C" fn device_retain<A: Adapter>(device: ur_device_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Device>(device.0) }
+    unsafe { shim::retain::<A::Device>("urDeviceRetain", device.0) }
 }
 
 // `urDeviceRelease`
 unsafe extern "C" fn device_release<A: Adapter>(device: ur_device_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Device>(device.0) }
+    unsafe { shim::release::<A::Device>("urDeviceRelease", device.0) }
 }
 
 // `urDevicePartition`
@@ -92,11 +92,14 @@ unsafe extern "C" fn device_partition<A: Adapter>(
     sub_devices: *mut ur_device_handle_t,
     num_devices_ret: *mut u32,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urDevicePartition", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
         let properties = unsafe { shim::record(properties) }?;
+        if properties.pProperties.is_null() {
+            return Err(ErrorCode::InvalidNullPointer.into());
+        }
         let sub_devices_result = A::device_partition(device, properties)?;
         // SAFETY: forwarded from the C caller's own contract.
         unsafe {
@@ -113,16 +116,16 @@ unsafe extern "C" fn device_select_binary<A: Adapter>(
     num_binaries: u32,
     selected_binary: *mut u32,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urDeviceSelectBinary", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
-        // SAFETY: forwarded from the C caller's own contract.
-        let binaries = unsafe { shim::record(binaries) }?;
         shim::present(selected_binary)?;
         if num_binaries == 0 {
             return Err(ErrorCode::InvalidSize.into());
         }
-        let selected_binary_result = A::device_select_binary(device, binaries, num_binaries)?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let binaries = unsafe { shim::data(binaries, num_binaries as usize) }?;
+        let selected_binary_result = A::device_select_binary(device, binaries)?;
         // SAFETY: forwarded from the C caller's own contract.
         unsafe { shim::put(selected_binary, selected_binary_result) };
         Ok(())
@@ -134,7 +137,7 @@ unsafe extern "C" fn device_get_native_handle<A: Adapter>(
     device: ur_device_handle_t,
     native_device: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urDeviceGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         shim::present(native_device)?;
@@ -152,7 +155,7 @@ unsafe extern "C" fn device_create_with_native_handle<A: Adapter>(
     properties: *const ur_device_native_properties_t,
     device: *mut ur_device_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urDeviceCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let adapter = unsafe { shim::handle::<A::Adapter>(adapter.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -172,7 +175,7 @@ unsafe extern "C" fn device_get_global_timestamps<A: Adapter>(
     device_timestamp: *mut u64,
     host_timestamp: *mut u64,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urDeviceGetGlobalTimestamps", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         let (device_timestamp_result, host_timestamp_result) =

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::shim;
 use ur_sys::*;
 
@@ -13,7 +13,7 @@ pub(super) const fn table<A: Adapter>() -> ur_device_exp_dditable_t {
 
 // `urDeviceWaitExp`
 unsafe extern "C" fn device_wait_exp<A: Adapter>(device: ur_device_handle_t) -> ur_result_t {
-    enter(|| {
+    enter_as("urDeviceWaitExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?.own()?;
         A::device_wait_exp(device)?;

@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::memory::HostBytes;
 use crate::memory::UsmPtr;
 use crate::shim;
@@ -48,7 +48,7 @@ unsafe extern "C" fn enqueue_events_wait<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueEventsWait", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -71,7 +71,7 @@ unsafe extern "C" fn enqueue_events_wait_with_barrier<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueEventsWaitWithBarrier", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -100,7 +100,7 @@ unsafe extern "C" fn enqueue_mem_buffer_read<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueMemBufferRead", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -141,7 +141,7 @@ unsafe extern "C" fn enqueue_mem_buffer_write<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueMemBufferWrite", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -187,7 +187,7 @@ unsafe extern "C" fn enqueue_mem_buffer_read_rect<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueMemBufferReadRect", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -247,7 +247,7 @@ unsafe extern "C" fn enqueue_mem_buffer_write_rect<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueMemBufferWriteRect", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -302,7 +302,7 @@ unsafe extern "C" fn enqueue_mem_buffer_copy<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueMemBufferCopy", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -347,7 +347,7 @@ unsafe extern "C" fn enqueue_mem_buffer_copy_rect<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueMemBufferCopyRect", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -401,7 +401,7 @@ unsafe extern "C" fn enqueue_mem_buffer_fill<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueMemBufferFill", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -456,7 +456,7 @@ unsafe extern "C" fn enqueue_mem_image_read<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueMemImageRead", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -504,7 +504,7 @@ unsafe extern "C" fn enqueue_mem_image_write<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueMemImageWrite", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -550,7 +550,7 @@ unsafe extern "C" fn enqueue_mem_image_copy<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueMemImageCopy", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -595,7 +595,7 @@ unsafe extern "C" fn enqueue_mem_buffer_map<A: Adapter>(
     event: *mut ur_event_handle_t,
     ret_map: *mut *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueMemBufferMap", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -637,7 +637,7 @@ unsafe extern "C" fn enqueue_mem_unmap<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueMemUnmap", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -669,7 +669,7 @@ unsafe extern "C" fn enqueue_usm_fill<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueUSMFill", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(mem)?;
@@ -711,7 +711,7 @@ unsafe extern "C" fn enqueue_usm_memcpy<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueUSMMemcpy", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(dst)?;
@@ -752,7 +752,7 @@ unsafe extern "C" fn enqueue_usm_prefetch<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueUSMPrefetch", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(mem)?;
@@ -785,7 +785,7 @@ unsafe extern "C" fn enqueue_usm_advise<A: Adapter>(
     advice: ur_usm_advice_flags_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueUSMAdvise", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(mem)?;
@@ -818,7 +818,7 @@ unsafe extern "C" fn enqueue_usm_fill_2d<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueUSMFill2D", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(mem)?;
@@ -883,7 +883,7 @@ unsafe extern "C" fn enqueue_usm_memcpy_2d<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueUSMMemcpy2D", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(dst)?;
@@ -942,7 +942,7 @@ unsafe extern "C" fn enqueue_device_global_variable_write<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueDeviceGlobalVariableWrite", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -988,7 +988,7 @@ unsafe extern "C" fn enqueue_device_global_variable_read<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueDeviceGlobalVariableRead", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -1033,7 +1033,7 @@ unsafe extern "C" fn enqueue_read_host_pipe<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueReadHostPipe", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -1077,7 +1077,7 @@ unsafe extern "C" fn enqueue_write_host_pipe<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueWriteHostPipe", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -1117,7 +1117,7 @@ unsafe extern "C" fn enqueue_events_wait_with_barrier_ext<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueEventsWaitWithBarrierExt", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

@@ -5,7 +5,7 @@
 use crate::api::Adapter;
 use crate::callback::HostFunction;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::memory::UsmPtr;
 use crate::shim;
 use std::ffi::c_void;
@@ -41,12 +41,11 @@ unsafe extern "C" fn enqueue_kernel_launch_with_args_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueKernelLaunchWithArgsExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
-        shim::present(global_work_size)?;
         // SAFETY: forwarded from the C caller's own contract.
         let launch_prop_list = unsafe { shim::optional_record(launch_prop_list) };
         if let Some(launch_prop_list) = launch_prop_list
@@ -57,6 +56,16 @@ unsafe extern "C" fn enqueue_kernel_launch_with_args_exp<A: Adapter>(
         if args.is_null() && num_args > 0 {
             return Err(ErrorCode::InvalidNullPointer.into());
         }
+        if work_dim < 1 || work_dim > 3 {
+            return Err(ErrorCode::InvalidWorkDimension.into());
+        }
+        // SAFETY: forwarded from the C caller's own contract.
+        let global_work_offset =
+            unsafe { shim::optional_data(global_work_offset, work_dim as usize) }?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let global_work_size = unsafe { shim::data(global_work_size, work_dim as usize) }?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let local_work_size = unsafe { shim::optional_data(local_work_size, work_dim as usize) }?;
         // SAFETY: forwarded from the C caller's own contract.
         let args = unsafe { shim::optional_data(args, num_args as usize) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -66,7 +75,6 @@ unsafe extern "C" fn enqueue_kernel_launch_with_args_exp<A: Adapter>(
         let event_result = A::enqueue_kernel_launch_with_args_exp(
             queue,
             kernel,
-            work_dim,
             global_work_offset,
             global_work_size,
             local_work_size,
@@ -94,7 +102,7 @@ unsafe extern "C" fn enqueue_usm_device_alloc_exp<A: Adapter>(
     mem: *mut *mut c_void,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueUSMDeviceAllocExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -140,7 +148,7 @@ unsafe extern "C" fn enqueue_usm_shared_alloc_exp<A: Adapter>(
     mem: *mut *mut c_void,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueUSMSharedAllocExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -186,7 +194,7 @@ unsafe extern "C" fn enqueue_usm_host_alloc_exp<A: Adapter>(
     mem: *mut *mut c_void,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueUSMHostAllocExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -230,7 +238,7 @@ unsafe extern "C" fn enqueue_usm_free_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueUSMFreeExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -259,7 +267,7 @@ unsafe extern "C" fn enqueue_timestamp_recording_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueTimestampRecordingExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(event)?;
@@ -282,7 +290,7 @@ unsafe extern "C" fn enqueue_command_buffer_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueCommandBufferExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -315,7 +323,7 @@ unsafe extern "C" fn enqueue_host_task_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueHostTaskExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         let host_task = host_task.ok_or(ErrorCode::InvalidNullPointer)?;
@@ -359,7 +367,7 @@ unsafe extern "C" fn enqueue_native_command_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueNativeCommandExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         if native_enqueue.is_none() {
@@ -405,7 +413,7 @@ unsafe extern "C" fn enqueue_graph_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEnqueueGraphExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

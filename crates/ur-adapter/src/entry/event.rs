@@ -5,7 +5,7 @@
 use crate::api::Adapter;
 use crate::callback::EventCallback;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::info::Answer;
 use crate::object::Held;
 use crate::shim;
@@ -33,7 +33,7 @@ unsafe extern "C" fn event_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEventGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         if prop_name.name().is_none() {
@@ -54,11 +54,14 @@ unsafe extern "C" fn event_get_profiling_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEventGetProfilingInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         if prop_name.name().is_none() {
             return Err(ErrorCode::InvalidEnumeration.into());
+        }
+        if !prop_value.is_null() && prop_size == 0 {
+            return Err(ErrorCode::InvalidValue.into());
         }
         // SAFETY: forwarded from the C caller's own contract.
         let mut answer = unsafe { Answer::new(prop_size, prop_value, prop_size_ret) }?;
@@ -72,7 +75,7 @@ unsafe extern "C" fn event_wait<A: Adapter>(
     num_events: u32,
     event_wait_list: *const ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEventWait", || {
         if num_events == 0 {
             return Err(ErrorCode::InvalidValue.into());
         }
@@ -88,13 +91,13 @@ unsafe extern "C" fn event_wait<A: Adapter>(
 // `urEventRetain`
 unsafe extern "C" fn event_retain<A: Adapter>(event: ur_event_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Event>(event.0) }
+    unsafe { shim::retain::<A::Event>("urEventRetain", event.0) }
 }
 
 // `urEventRelease`
 unsafe extern "C" fn event_release<A: Adapter>(event: ur_event_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Event>(event.0) }
+    unsafe { shim::release::<A::Event>("urEventRelease", event.0) }
 }
 
 // `urEventGetNativeHandle`
@@ -102,7 +105,7 @@ unsafe extern "C" fn event_get_native_handle<A: Adapter>(
     event: ur_event_handle_t,
     native_event: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEventGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         shim::present(native_event)?;
@@ -120,7 +123,7 @@ unsafe extern "C" fn event_create_with_native_handle<A: Adapter>(
     properties: *const ur_event_native_properties_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEventCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -140,7 +143,7 @@ unsafe extern "C" fn event_set_callback<A: Adapter>(
     notify: ur_event_callback_t,
     user_data: *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEventSetCallback", || {
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         let notify = notify.ok_or(ErrorCode::InvalidNullPointer)?;

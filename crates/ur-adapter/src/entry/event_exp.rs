@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::shim;
 use ur_sys::*;
 
@@ -19,7 +19,7 @@ unsafe extern "C" fn event_create_exp<A: Adapter>(
     event_desc: *const ur_exp_event_desc_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urEventCreateExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::memory::HostBytes;
 use crate::memory::UsmPtr;
 use crate::shim;
@@ -33,7 +33,7 @@ unsafe extern "C" fn ipc_get_mem_handle_exp<A: Adapter>(
     ipc_mem_handle_data: *mut *mut c_void,
     ipc_mem_handle_data_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urIPCGetMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
@@ -55,7 +55,7 @@ unsafe extern "C" fn ipc_put_mem_handle_exp<A: Adapter>(
     context: ur_context_handle_t,
     ipc_mem_handle_data: *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urIPCPutMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(ipc_mem_handle_data)?;
@@ -73,7 +73,7 @@ unsafe extern "C" fn ipc_open_mem_handle_exp<A: Adapter>(
     ipc_mem_handle_data_size: usize,
     mem: *mut *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urIPCOpenMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -95,7 +95,7 @@ unsafe extern "C" fn ipc_close_mem_handle_exp<A: Adapter>(
     context: ur_context_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urIPCCloseMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
@@ -112,7 +112,7 @@ unsafe extern "C" fn ipc_get_phys_mem_handle_exp<A: Adapter>(
     ipc_phys_mem_handle_data: *mut *mut c_void,
     ipc_phys_mem_handle_data_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urIPCGetPhysMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -138,7 +138,7 @@ unsafe extern "C" fn ipc_put_phys_mem_handle_exp<A: Adapter>(
     context: ur_context_handle_t,
     ipc_phys_mem_handle_data: *const c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urIPCPutPhysMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(ipc_phys_mem_handle_data)?;
@@ -156,7 +156,7 @@ unsafe extern "C" fn ipc_open_phys_mem_handle_exp<A: Adapter>(
     ipc_phys_mem_handle_data_size: usize,
     phys_mem: *mut ur_physical_mem_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urIPCOpenPhysMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -179,7 +179,7 @@ unsafe extern "C" fn ipc_close_phys_mem_handle_exp<A: Adapter>(
     context: ur_context_handle_t,
     phys_mem: ur_physical_mem_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urIPCClosePhysMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -197,7 +197,7 @@ unsafe extern "C" fn ipc_get_event_handle_exp<A: Adapter>(
     ipc_event_handle_data: *mut *mut c_void,
     ipc_event_handle_data_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urIPCGetEventHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         shim::present(ipc_event_handle_data)?;
@@ -217,7 +217,7 @@ unsafe extern "C" fn ipc_put_event_handle_exp<A: Adapter>(
     context: ur_context_handle_t,
     ipc_event_handle_data: *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urIPCPutEventHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(ipc_event_handle_data)?;
@@ -234,7 +234,7 @@ unsafe extern "C" fn ipc_open_event_handle_exp<A: Adapter>(
     ipc_event_handle_data_size: usize,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urIPCOpenEventHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(ipc_event_handle_data)?;

@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::info::Answer;
 use crate::memory::UsmPtr;
 use crate::shim;
@@ -37,7 +37,7 @@ unsafe extern "C" fn kernel_create<A: Adapter>(
     kernel_name: *const c_char,
     kernel: *mut ur_kernel_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urKernelCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         shim::present(kernel_name)?;
@@ -59,7 +59,7 @@ unsafe extern "C" fn kernel_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urKernelGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         if prop_name.name().is_none() {
@@ -81,7 +81,7 @@ unsafe extern "C" fn kernel_get_group_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urKernelGetGroupInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -105,7 +105,7 @@ unsafe extern "C" fn kernel_get_sub_group_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urKernelGetSubGroupInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -123,13 +123,13 @@ unsafe extern "C" fn kernel_get_sub_group_info<A: Adapter>(
 // `urKernelRetain`
 unsafe extern "C" fn kernel_retain<A: Adapter>(kernel: ur_kernel_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Kernel>(kernel.0) }
+    unsafe { shim::retain::<A::Kernel>("urKernelRetain", kernel.0) }
 }
 
 // `urKernelRelease`
 unsafe extern "C" fn kernel_release<A: Adapter>(kernel: ur_kernel_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Kernel>(kernel.0) }
+    unsafe { shim::release::<A::Kernel>("urKernelRelease", kernel.0) }
 }
 
 // `urKernelGetNativeHandle`
@@ -137,7 +137,7 @@ unsafe extern "C" fn kernel_get_native_handle<A: Adapter>(
     kernel: ur_kernel_handle_t,
     native_kernel: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urKernelGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         shim::present(native_kernel)?;
@@ -156,7 +156,7 @@ unsafe extern "C" fn kernel_create_with_native_handle<A: Adapter>(
     properties: *const ur_kernel_native_properties_t,
     kernel: *mut ur_kernel_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urKernelCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -181,23 +181,33 @@ unsafe extern "C" fn kernel_get_suggested_local_work_size<A: Adapter>(
     global_work_size: *const usize,
     suggested_local_work_size: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urKernelGetSuggestedLocalWorkSize", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
-        shim::present(global_work_offset)?;
-        shim::present(global_work_size)?;
         shim::present(suggested_local_work_size)?;
+        if num_work_dim < 1 || num_work_dim > 3 {
+            return Err(ErrorCode::InvalidWorkDimension.into());
+        }
+        // SAFETY: forwarded from the C caller's own contract.
+        let global_work_offset = unsafe { shim::data(global_work_offset, num_work_dim as usize) }?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let global_work_size = unsafe { shim::data(global_work_size, num_work_dim as usize) }?;
         let suggested_local_work_size_result = A::kernel_get_suggested_local_work_size(
             kernel,
             queue,
-            num_work_dim,
             global_work_offset,
             global_work_size,
         )?;
         // SAFETY: forwarded from the C caller's own contract.
-        unsafe { shim::put(suggested_local_work_size, suggested_local_work_size_result) };
+        unsafe {
+            shim::put_data(
+                suggested_local_work_size,
+                num_work_dim as usize,
+                &suggested_local_work_size_result,
+            )
+        };
         Ok(())
     })
 }
@@ -213,29 +223,39 @@ unsafe extern "C" fn kernel_get_suggested_local_work_size_with_args<A: Adapter>(
     args: *const ur_exp_kernel_arg_properties_t,
     suggested_local_work_size: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urKernelGetSuggestedLocalWorkSizeWithArgs", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
-        shim::present(global_work_offset)?;
-        shim::present(global_work_size)?;
         shim::present(suggested_local_work_size)?;
+        if num_work_dim < 1 || num_work_dim > 3 {
+            return Err(ErrorCode::InvalidWorkDimension.into());
+        }
         if args.is_null() && num_args > 0 {
             return Err(ErrorCode::InvalidNullPointer.into());
         }
+        // SAFETY: forwarded from the C caller's own contract.
+        let global_work_offset = unsafe { shim::data(global_work_offset, num_work_dim as usize) }?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let global_work_size = unsafe { shim::data(global_work_size, num_work_dim as usize) }?;
         // SAFETY: forwarded from the C caller's own contract.
         let args = unsafe { shim::optional_data(args, num_args as usize) }?;
         let suggested_local_work_size_result = A::kernel_get_suggested_local_work_size_with_args(
             kernel,
             queue,
-            num_work_dim,
             global_work_offset,
             global_work_size,
             args,
         )?;
         // SAFETY: forwarded from the C caller's own contract.
-        unsafe { shim::put(suggested_local_work_size, suggested_local_work_size_result) };
+        unsafe {
+            shim::put_data(
+                suggested_local_work_size,
+                num_work_dim as usize,
+                &suggested_local_work_size_result,
+            )
+        };
         Ok(())
     })
 }
@@ -248,7 +268,7 @@ unsafe extern "C" fn kernel_set_exec_info<A: Adapter>(
     properties: *const ur_kernel_exec_info_properties_t,
     prop_value: *const c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urKernelSetExecInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -269,15 +289,15 @@ unsafe extern "C" fn kernel_set_specialization_constants<A: Adapter>(
     count: u32,
     spec_constants: *const ur_specialization_constant_info_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urKernelSetSpecializationConstants", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
-        // SAFETY: forwarded from the C caller's own contract.
-        let spec_constants = unsafe { shim::record(spec_constants) }?;
         if count == 0 {
             return Err(ErrorCode::InvalidSize.into());
         }
-        A::kernel_set_specialization_constants(kernel, count, spec_constants)?;
+        // SAFETY: forwarded from the C caller's own contract.
+        let spec_constants = unsafe { shim::data(spec_constants, count as usize) }?;
+        A::kernel_set_specialization_constants(kernel, spec_constants)?;
         Ok(())
     })
 }
@@ -291,20 +311,20 @@ unsafe extern "C" fn kernel_suggest_max_cooperative_group_count<A: Adapter>(
     dynamic_shared_memory_size: usize,
     group_count_ret: *mut u32,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urKernelSuggestMaxCooperativeGroupCount", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
-        shim::present(local_work_size)?;
         shim::present(group_count_ret)?;
         if work_dim < 1 || work_dim > 3 {
             return Err(ErrorCode::InvalidWorkDimension.into());
         }
+        // SAFETY: forwarded from the C caller's own contract.
+        let local_work_size = unsafe { shim::data(local_work_size, work_dim as usize) }?;
         let group_count_ret_result = A::kernel_suggest_max_cooperative_group_count(
             kernel,
             device,
-            work_dim,
             local_work_size,
             dynamic_shared_memory_size,
         )?;

@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::info::Answer;
 use crate::shim;
 use std::ffi::c_void;
@@ -34,7 +34,7 @@ unsafe extern "C" fn mem_image_create<A: Adapter>(
     host: *mut c_void,
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urMemImageCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -44,6 +44,38 @@ unsafe extern "C" fn mem_image_create<A: Adapter>(
         shim::present(mem)?;
         if flags.unknown_bits() != 0 {
             return Err(ErrorCode::InvalidEnumeration.into());
+        }
+        if ur_structure_type_t::IMAGE_DESC != image_desc.stype {
+            return Err(ErrorCode::InvalidImageFormatDescriptor.into());
+        }
+        if ur_mem_type_t::IMAGE1D_ARRAY < image_desc.r#type {
+            return Err(ErrorCode::InvalidImageFormatDescriptor.into());
+        }
+        if image_desc.numMipLevel != 0 {
+            return Err(ErrorCode::InvalidImageFormatDescriptor.into());
+        }
+        if image_desc.numSamples != 0 {
+            return Err(ErrorCode::InvalidImageFormatDescriptor.into());
+        }
+        if image_desc.rowPitch != 0 && host.is_null() {
+            return Err(ErrorCode::InvalidImageFormatDescriptor.into());
+        }
+        if image_desc.slicePitch != 0 && host.is_null() {
+            return Err(ErrorCode::InvalidImageFormatDescriptor.into());
+        }
+        if host.is_null()
+            && flags.intersects(
+                ur_mem_flags_t::USE_HOST_POINTER | ur_mem_flags_t::ALLOC_COPY_HOST_POINTER,
+            )
+        {
+            return Err(ErrorCode::InvalidHostPtr.into());
+        }
+        if !host.is_null()
+            && !flags.intersects(
+                ur_mem_flags_t::USE_HOST_POINTER | ur_mem_flags_t::ALLOC_COPY_HOST_POINTER,
+            )
+        {
+            return Err(ErrorCode::InvalidHostPtr.into());
         }
         let host = shim::optional_address(host);
         let mem_result = A::mem_image_create(context, flags, image_format, image_desc, host)?;
@@ -61,7 +93,7 @@ unsafe extern "C" fn mem_buffer_create<A: Adapter>(
     properties: *const ur_buffer_properties_t,
     buffer: *mut ur_mem_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urMemBufferCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -73,6 +105,29 @@ unsafe extern "C" fn mem_buffer_create<A: Adapter>(
         if size == 0 {
             return Err(ErrorCode::InvalidBufferSize.into());
         }
+        if properties.is_none()
+            && flags.intersects(
+                ur_mem_flags_t::USE_HOST_POINTER | ur_mem_flags_t::ALLOC_COPY_HOST_POINTER,
+            )
+        {
+            return Err(ErrorCode::InvalidHostPtr.into());
+        }
+        if properties.is_some_and(|properties| {
+            properties.pHost.is_null()
+                && flags.intersects(
+                    ur_mem_flags_t::USE_HOST_POINTER | ur_mem_flags_t::ALLOC_COPY_HOST_POINTER,
+                )
+        }) {
+            return Err(ErrorCode::InvalidHostPtr.into());
+        }
+        if properties.is_some_and(|properties| {
+            !properties.pHost.is_null()
+                && !flags.intersects(
+                    ur_mem_flags_t::USE_HOST_POINTER | ur_mem_flags_t::ALLOC_COPY_HOST_POINTER,
+                )
+        }) {
+            return Err(ErrorCode::InvalidHostPtr.into());
+        }
         let buffer_result = A::mem_buffer_create(context, flags, size, properties)?;
         // SAFETY: forwarded from the C caller's own contract.
         unsafe { shim::put_handle(buffer.cast(), buffer_result) };
@@ -83,13 +138,13 @@ unsafe extern "C" fn mem_buffer_create<A: Adapter>(
 // `urMemRetain`
 unsafe extern "C" fn mem_retain<A: Adapter>(mem: ur_mem_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Mem>(mem.0) }
+    unsafe { shim::retain::<A::Mem>("urMemRetain", mem.0) }
 }
 
 // `urMemRelease`
 unsafe extern "C" fn mem_release<A: Adapter>(mem: ur_mem_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Mem>(mem.0) }
+    unsafe { shim::release::<A::Mem>("urMemRelease", mem.0) }
 }
 
 // `urMemBufferPartition`
@@ -100,7 +155,7 @@ unsafe extern "C" fn mem_buffer_partition<A: Adapter>(
     region: *const ur_buffer_region_t,
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urMemBufferPartition", || {
         // SAFETY: forwarded from the C caller's own contract.
         let buffer = unsafe { shim::handle::<A::Mem>(buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -111,6 +166,9 @@ unsafe extern "C" fn mem_buffer_partition<A: Adapter>(
         }
         if buffer_create_type.name().is_none() {
             return Err(ErrorCode::InvalidEnumeration.into());
+        }
+        if region.size == 0 {
+            return Err(ErrorCode::InvalidBufferSize.into());
         }
         let mem_result = A::mem_buffer_partition(buffer, flags, buffer_create_type, region)?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -125,7 +183,7 @@ unsafe extern "C" fn mem_get_native_handle<A: Adapter>(
     device: ur_device_handle_t,
     native_mem: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urMemGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let mem = unsafe { shim::handle::<A::Mem>(mem.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -145,7 +203,7 @@ unsafe extern "C" fn mem_buffer_create_with_native_handle<A: Adapter>(
     properties: *const ur_mem_native_properties_t,
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urMemBufferCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -167,7 +225,7 @@ unsafe extern "C" fn mem_image_create_with_native_handle<A: Adapter>(
     properties: *const ur_mem_native_properties_t,
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urMemImageCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -198,7 +256,7 @@ unsafe extern "C" fn mem_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urMemGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let memory = unsafe { shim::handle::<A::Mem>(memory.0) }?;
         if prop_name.name().is_none() {
@@ -219,7 +277,7 @@ unsafe extern "C" fn mem_image_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urMemImageGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let memory = unsafe { shim::handle::<A::Mem>(memory.0) }?;
         if prop_name.name().is_none() {

@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::memory::UsmPtr;
 use crate::shim;
 use std::ffi::c_void;
@@ -27,7 +27,7 @@ unsafe extern "C" fn memory_export_alloc_exportable_memory_exp<A: Adapter>(
     handle_type_to_export: ur_exp_external_mem_type_t,
     mem: *mut *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urMemoryExportAllocExportableMemoryExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -58,7 +58,7 @@ unsafe extern "C" fn memory_export_free_exportable_memory_exp<A: Adapter>(
     device: ur_device_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urMemoryExportFreeExportableMemoryExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -78,7 +78,7 @@ unsafe extern "C" fn memory_export_export_memory_handle_exp<A: Adapter>(
     mem: *mut c_void,
     mem_handle_ret: *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urMemoryExportExportMemoryHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::info::Answer;
 use crate::memory::UsmPtr;
 use crate::shim;
@@ -38,13 +38,23 @@ unsafe extern "C" fn program_create_with_il<A: Adapter>(
     properties: *const ur_program_properties_t,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramCreateWithIL", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(il)?;
         // SAFETY: forwarded from the C caller's own contract.
         let properties = unsafe { shim::optional_record(properties) };
         shim::present(program)?;
+        if properties
+            .is_some_and(|properties| properties.count > 0 && properties.pMetadatas.is_null())
+        {
+            return Err(ErrorCode::InvalidNullPointer.into());
+        }
+        if properties
+            .is_some_and(|properties| !properties.pMetadatas.is_null() && properties.count == 0)
+        {
+            return Err(ErrorCode::InvalidSize.into());
+        }
         if length == 0 {
             return Err(ErrorCode::InvalidSize.into());
         }
@@ -66,12 +76,22 @@ unsafe extern "C" fn program_create_with_binary<A: Adapter>(
     properties: *const ur_program_properties_t,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramCreateWithBinary", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
         let properties = unsafe { shim::optional_record(properties) };
         shim::present(program)?;
+        if properties
+            .is_some_and(|properties| properties.count > 0 && properties.pMetadatas.is_null())
+        {
+            return Err(ErrorCode::InvalidNullPointer.into());
+        }
+        if properties
+            .is_some_and(|properties| !properties.pMetadatas.is_null() && properties.count == 0)
+        {
+            return Err(ErrorCode::InvalidSize.into());
+        }
         if num_devices == 0 {
             return Err(ErrorCode::InvalidSize.into());
         }
@@ -95,7 +115,7 @@ unsafe extern "C" fn program_build<A: Adapter>(
     program: ur_program_handle_t,
     options: *const c_char,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramBuild", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -113,7 +133,7 @@ unsafe extern "C" fn program_compile<A: Adapter>(
     program: ur_program_handle_t,
     options: *const c_char,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramCompile", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -133,7 +153,7 @@ unsafe extern "C" fn program_link<A: Adapter>(
     options: *const c_char,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramLink", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(program)?;
@@ -154,13 +174,13 @@ unsafe extern "C" fn program_link<A: Adapter>(
 // `urProgramRetain`
 unsafe extern "C" fn program_retain<A: Adapter>(program: ur_program_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Program>(program.0) }
+    unsafe { shim::retain::<A::Program>("urProgramRetain", program.0) }
 }
 
 // `urProgramRelease`
 unsafe extern "C" fn program_release<A: Adapter>(program: ur_program_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Program>(program.0) }
+    unsafe { shim::release::<A::Program>("urProgramRelease", program.0) }
 }
 
 // `urProgramGetFunctionPointer`
@@ -170,7 +190,7 @@ unsafe extern "C" fn program_get_function_pointer<A: Adapter>(
     function_name: *const c_char,
     function_pointer: *mut *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramGetFunctionPointer", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -195,7 +215,7 @@ unsafe extern "C" fn program_get_global_variable_pointer<A: Adapter>(
     global_variable_size_ret: *mut usize,
     global_variable_pointer_ret: *mut *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramGetGlobalVariablePointer", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -227,7 +247,7 @@ unsafe extern "C" fn program_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         if prop_name.name().is_none() {
@@ -249,7 +269,7 @@ unsafe extern "C" fn program_get_build_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramGetBuildInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -270,7 +290,7 @@ unsafe extern "C" fn program_set_specialization_constants<A: Adapter>(
     count: u32,
     spec_constants: *const ur_specialization_constant_info_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramSetSpecializationConstants", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         if count == 0 {
@@ -288,7 +308,7 @@ unsafe extern "C" fn program_get_native_handle<A: Adapter>(
     program: ur_program_handle_t,
     native_program: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         shim::present(native_program)?;
@@ -306,7 +326,7 @@ unsafe extern "C" fn program_create_with_native_handle<A: Adapter>(
     properties: *const ur_program_native_properties_t,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

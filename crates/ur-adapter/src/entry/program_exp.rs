@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::shim;
 use std::ffi::c_char;
 use ur_sys::*;
@@ -24,7 +24,7 @@ unsafe extern "C" fn program_dynamic_link_exp<A: Adapter>(
     count: u32,
     programs: *const ur_program_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramDynamicLinkExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         if count == 0 {
@@ -45,7 +45,7 @@ unsafe extern "C" fn program_build_exp<A: Adapter>(
     flags: ur_exp_program_flags_t,
     options: *const c_char,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramBuildExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         if flags.unknown_bits() != 0 {
@@ -68,7 +68,7 @@ unsafe extern "C" fn program_compile_exp<A: Adapter>(
     flags: ur_exp_program_flags_t,
     options: *const c_char,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramCompileExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         if flags.unknown_bits() != 0 {
@@ -94,7 +94,7 @@ unsafe extern "C" fn program_link_exp<A: Adapter>(
     options: *const c_char,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urProgramLinkExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(program)?;

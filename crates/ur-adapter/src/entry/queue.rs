@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::info::Answer;
 use crate::shim;
 use std::ffi::c_void;
@@ -31,7 +31,7 @@ unsafe extern "C" fn queue_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urQueueGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         if prop_name.name().is_none() {
@@ -51,7 +51,7 @@ unsafe extern "C" fn queue_create<A: Adapter>(
     properties: *const ur_queue_properties_t,
     queue: *mut ur_queue_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urQueueCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -64,6 +64,18 @@ unsafe extern "C" fn queue_create<A: Adapter>(
         {
             return Err(ErrorCode::InvalidEnumeration.into());
         }
+        if properties.is_some_and(|properties| {
+            properties.flags.intersects(ur_queue_flags_t::PRIORITY_HIGH)
+                && properties.flags.intersects(ur_queue_flags_t::PRIORITY_LOW)
+        }) {
+            return Err(ErrorCode::InvalidQueueProperties.into());
+        }
+        if properties.is_some_and(|properties| {
+            properties.flags.intersects(ur_queue_flags_t::SUBMISSION_BATCHED)
+                && properties.flags.intersects(ur_queue_flags_t::SUBMISSION_IMMEDIATE)
+        }) {
+            return Err(ErrorCode::InvalidQueueProperties.into());
+        }
         let queue_result = A::queue_create(context, device, properties)?;
         // SAFETY: forwarded from the C caller's own contract.
         unsafe { shim::put_handle(queue.cast(), queue_result) };
@@ -74,13 +86,13 @@ unsafe extern "C" fn queue_create<A: Adapter>(
 // `urQueueRetain`
 unsafe extern "C" fn queue_retain<A: Adapter>(queue: ur_queue_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Queue>(queue.0) }
+    unsafe { shim::retain::<A::Queue>("urQueueRetain", queue.0) }
 }
 
 // `urQueueRelease`
 unsafe extern "C" fn queue_release<A: Adapter>(queue: ur_queue_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Queue>(queue.0) }
+    unsafe { shim::release::<A::Queue>("urQueueRelease", queue.0) }
 }
 
 // `urQueueGetNativeHandle`
@@ -89,7 +101,7 @@ unsafe extern "C" fn queue_get_native_handle<A: Adapter>(
     desc: *mut ur_queue_native_desc_t,
     native_queue: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urQueueGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -110,7 +122,7 @@ unsafe extern "C" fn queue_create_with_native_handle<A: Adapter>(
     properties: *const ur_queue_native_properties_t,
     queue: *mut ur_queue_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urQueueCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -128,7 +140,7 @@ unsafe extern "C" fn queue_create_with_native_handle<A: Adapter>(
 
 // `urQueueFinish`
 unsafe extern "C" fn queue_finish<A: Adapter>(queue: ur_queue_handle_t) -> ur_result_t {
-    enter(|| {
+    enter_as("urQueueFinish", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?.own()?;
         A::queue_finish(queue)?;
@@ -138,7 +150,7 @@ unsafe extern "C" fn queue_finish<A: Adapter>(queue: ur_queue_handle_t) -> ur_re
 
 // `urQueueFlush`
 unsafe extern "C" fn queue_flush<A: Adapter>(queue: ur_queue_handle_t) -> ur_result_t {
-    enter(|| {
+    enter_as("urQueueFlush", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         A::queue_flush(queue)?;

@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::info::Answer;
 use crate::shim;
 use std::ffi::c_void;
@@ -27,7 +27,7 @@ unsafe extern "C" fn sampler_create<A: Adapter>(
     desc: *const ur_sampler_desc_t,
     sampler: *mut ur_sampler_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urSamplerCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -49,13 +49,13 @@ unsafe extern "C" fn sampler_create<A: Adapter>(
 // `urSamplerRetain`
 unsafe extern "C" fn sampler_retain<A: Adapter>(sampler: ur_sampler_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Sampler>(sampler.0) }
+    unsafe { shim::retain::<A::Sampler>("urSamplerRetain", sampler.0) }
 }
 
 // `urSamplerRelease`
 unsafe extern "C" fn sampler_release<A: Adapter>(sampler: ur_sampler_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Sampler>(sampler.0) }
+    unsafe { shim::release::<A::Sampler>("urSamplerRelease", sampler.0) }
 }
 
 // `urSamplerGetInfo`
@@ -66,7 +66,7 @@ unsafe extern "C" fn sampler_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urSamplerGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let sampler = unsafe { shim::handle::<A::Sampler>(sampler.0) }?;
         if prop_name.name().is_none() {
@@ -84,7 +84,7 @@ unsafe extern "C" fn sampler_get_native_handle<A: Adapter>(
     sampler: ur_sampler_handle_t,
     native_sampler: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urSamplerGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let sampler = unsafe { shim::handle::<A::Sampler>(sampler.0) }?;
         shim::present(native_sampler)?;
@@ -102,7 +102,7 @@ unsafe extern "C" fn sampler_create_with_native_handle<A: Adapter>(
     properties: *const ur_sampler_native_properties_t,
     sampler: *mut ur_sampler_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urSamplerCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

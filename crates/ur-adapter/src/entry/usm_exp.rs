@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::memory::UsmPtr;
 use crate::shim;
 use std::ffi::c_void;
@@ -36,7 +36,7 @@ unsafe extern "C" fn usm_pool_create_exp<A: Adapter>(
     pool_desc: *mut ur_usm_pool_desc_t,
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMPoolCreateExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -60,7 +60,7 @@ unsafe extern "C" fn usm_pool_destroy_exp<A: Adapter>(
     device: ur_device_handle_t,
     pool: ur_usm_pool_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMPoolDestroyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -80,7 +80,7 @@ unsafe extern "C" fn usm_pool_get_default_device_pool_exp<A: Adapter>(
     device: ur_device_handle_t,
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMPoolGetDefaultDevicePoolExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -100,11 +100,14 @@ unsafe extern "C" fn usm_pool_get_info_exp<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMPoolGetInfoExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let pool = unsafe { shim::handle::<A::UsmPool>(pool.0) }?;
         if prop_name.name().is_none() {
             return Err(ErrorCode::InvalidEnumeration.into());
+        }
+        if prop_value.is_null() && prop_size_ret.is_null() {
+            return Err(ErrorCode::InvalidNullPointer.into());
         }
         let prop_size_ret_result = A::usm_pool_get_info_exp(pool, prop_name, prop_value)?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -120,7 +123,7 @@ unsafe extern "C" fn usm_pool_set_info_exp<A: Adapter>(
     prop_value: *mut c_void,
     prop_size: usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMPoolSetInfoExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let pool = unsafe { shim::handle::<A::UsmPool>(pool.0) }?;
         shim::present(prop_value)?;
@@ -139,7 +142,7 @@ unsafe extern "C" fn usm_pool_set_device_pool_exp<A: Adapter>(
     device: ur_device_handle_t,
     pool: ur_usm_pool_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMPoolSetDevicePoolExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -157,7 +160,7 @@ unsafe extern "C" fn usm_pool_get_device_pool_exp<A: Adapter>(
     device: ur_device_handle_t,
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMPoolGetDevicePoolExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -177,7 +180,7 @@ unsafe extern "C" fn usm_pool_trim_to_exp<A: Adapter>(
     pool: ur_usm_pool_handle_t,
     min_bytes_to_keep: usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMPoolTrimToExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -201,7 +204,7 @@ unsafe extern "C" fn usm_pitched_alloc_exp<A: Adapter>(
     mem: *mut *mut c_void,
     result_pitch: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMPitchedAllocExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -244,7 +247,7 @@ unsafe extern "C" fn usm_context_memcpy_exp<A: Adapter>(
     src: *const c_void,
     size: usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMContextMemcpyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(dst)?;
@@ -264,7 +267,7 @@ unsafe extern "C" fn usm_host_alloc_unregister_exp<A: Adapter>(
     context: ur_context_handle_t,
     host_mem: *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMHostAllocUnregisterExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(host_mem)?;
@@ -281,7 +284,7 @@ unsafe extern "C" fn usm_host_alloc_register_exp<A: Adapter>(
     size: usize,
     properties: *const ur_exp_usm_host_alloc_register_properties_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMHostAllocRegisterExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(host_mem)?;
@@ -307,7 +310,7 @@ unsafe extern "C" fn usm_import_exp<A: Adapter>(
     mem: *mut c_void,
     size: usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMImportExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
@@ -322,7 +325,7 @@ unsafe extern "C" fn usm_release_exp<A: Adapter>(
     context: ur_context_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urUSMReleaseExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;

@@ -4,7 +4,7 @@
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
 use crate::api::Adapter;
 use crate::error::ErrorCode;
-use crate::error::enter;
+use crate::error::enter_as;
 use crate::info::Answer;
 use crate::memory::UsmPtr;
 use crate::shim;
@@ -33,7 +33,7 @@ unsafe extern "C" fn virtual_mem_granularity_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urVirtualMemGranularityGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -61,7 +61,7 @@ unsafe extern "C" fn virtual_mem_reserve<A: Adapter>(
     size: usize,
     start_ret: *mut *mut c_void,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urVirtualMemReserve", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start_ret)?;
@@ -79,7 +79,7 @@ unsafe extern "C" fn virtual_mem_free<A: Adapter>(
     start: *const c_void,
     size: usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urVirtualMemFree", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start)?;
@@ -98,7 +98,7 @@ unsafe extern "C" fn virtual_mem_map<A: Adapter>(
     offset: usize,
     flags: ur_virtual_mem_access_flags_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urVirtualMemMap", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -119,7 +119,7 @@ unsafe extern "C" fn virtual_mem_unmap<A: Adapter>(
     start: *const c_void,
     size: usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urVirtualMemUnmap", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start)?;
@@ -136,7 +136,7 @@ unsafe extern "C" fn virtual_mem_set_access<A: Adapter>(
     size: usize,
     flags: ur_virtual_mem_access_flags_t,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urVirtualMemSetAccess", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start)?;
@@ -159,7 +159,7 @@ unsafe extern "C" fn virtual_mem_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter(|| {
+    enter_as("urVirtualMemGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start)?;

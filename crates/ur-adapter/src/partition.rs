@@ -1,0 +1,133 @@
+//! The rules that `urDevicePartition` is given, read from C's list and judged as far as they say
+//! something by themselves. What a device makes of them is the adapter's.
+#![expect(unsafe_code, reason = "reads C's list and its unions")]
+use crate::{
+    error::{Error, ErrorCode, Result},
+    shim,
+};
+use ur_sys::{
+    ur_device_affinity_domain_flags_t, ur_device_partition_properties_t, ur_device_partition_t,
+};
+
+/// By what rule a device is to be split.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Rule {
+    /// Into parts of so many compute units each; never 0.
+    Equally(u32),
+    /// Into parts of these many compute units; a 0 makes no part.
+    ByCounts(Vec<u32>),
+    /// Into parts that share hardware of one of these kinds; never empty.
+    ByAffinityDomain(ur_device_affinity_domain_flags_t),
+    /// Into the slices of a GPU.
+    ByCslice,
+}
+
+/// The rule that `properties` state: one, or any number of counts.
+///
+/// # Errors
+/// `INVALID_NULL_POINTER` without a list, `INVALID_ENUMERATION` for a rule or a domain that the
+/// ABI does not know, `INVALID_VALUE` for an empty list, rules that do not go together, and parts of
+/// no compute unit or of no domain.
+pub fn rule(properties: &ur_device_partition_properties_t) -> Result<Rule> {
+    use ur_device_partition_t as P;
+    let invalid = |why| Err(Error::new(ErrorCode::InvalidValue, why));
+    shim::present(properties.pProperties)?;
+    // SAFETY: forwarded from the C caller's own contract.
+    let list = unsafe { shim::data(properties.pProperties, properties.PropCount) }?;
+    if list.iter().any(|p| p.r#type.name().is_none()) {
+        return Err(ErrorCode::InvalidEnumeration.into());
+    }
+    let [first, rest @ ..] = list else {
+        return invalid("a device is partitioned by one rule at least, and the list is empty");
+    };
+    if first.r#type == P::BY_COUNTS && rest.iter().all(|p| p.r#type == P::BY_COUNTS) {
+        // SAFETY: every member of the union is a `u32`.
+        return Ok(Rule::ByCounts(list.iter().map(|p| unsafe { p.value.count }).collect()));
+    }
+    if !rest.is_empty() {
+        return invalid("only counts come in a list: every other rule stands alone");
+    }
+    Ok(match first.r#type {
+        P::EQUALLY => {
+            // SAFETY: likewise.
+            match unsafe { first.value.equally } {
+                0 => {
+                    return invalid(
+                        "a part has one compute unit at least: EQUALLY with 0 has none",
+                    );
+                }
+                units => Rule::Equally(units),
+            }
+        }
+        P::BY_AFFINITY_DOMAIN => {
+            // SAFETY: likewise; flags are a transparent `u32` of which every value is valid.
+            let domain = unsafe { first.value.affinity_domain };
+            if !ur_device_affinity_domain_flags_t::VALID.contains(domain) {
+                return Err(ErrorCode::InvalidEnumeration.into());
+            }
+            if domain.bits() == 0 {
+                return invalid("no affinity domain is named");
+            }
+            Rule::ByAffinityDomain(domain)
+        }
+        _ => Rule::ByCslice,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::{null, null_mut};
+    use ur_device_partition_t as P;
+    use ur_sys::{
+        ur_device_partition_property_t, ur_device_partition_value_t, ur_structure_type_t,
+    };
+
+    fn read(list: &[(P, u32)]) -> Result<Rule> {
+        let value = |count| ur_device_partition_value_t { count };
+        let list: Vec<_> = list
+            .iter()
+            .map(|&(r#type, n)| ur_device_partition_property_t { r#type, value: value(n) })
+            .collect();
+        rule(&ur_device_partition_properties_t {
+            stype: ur_structure_type_t::DEVICE_PARTITION_PROPERTIES,
+            pNext: null_mut(),
+            pProperties: list.as_ptr(),
+            PropCount: list.len(),
+        })
+    }
+    #[test]
+    fn one_rule_or_many_counts_are_read() {
+        assert_eq!(read(&[(P::EQUALLY, 3)]).unwrap(), Rule::Equally(3));
+        let counts = read(&[(P::BY_COUNTS, 3), (P::BY_COUNTS, 0), (P::BY_COUNTS, 1)]).unwrap();
+        assert_eq!(counts, Rule::ByCounts(vec![3, 0, 1]));
+        let numa = ur_device_affinity_domain_flags_t::NUMA;
+        let domain = read(&[(P::BY_AFFINITY_DOMAIN, numa.bits())]).unwrap();
+        assert_eq!(domain, Rule::ByAffinityDomain(numa));
+        assert_eq!(read(&[(P::BY_CSLICE, 0)]).unwrap(), Rule::ByCslice);
+    }
+    #[test]
+    fn what_says_nothing_or_two_things_is_refused() {
+        use ErrorCode as E;
+        for (list, code) in [
+            (&[][..], E::InvalidValue),
+            (&[(P::EQUALLY, 0)], E::InvalidValue),
+            (&[(P::BY_AFFINITY_DOMAIN, 0)], E::InvalidValue),
+            (&[(P::BY_AFFINITY_DOMAIN, 1 << 20)], E::InvalidEnumeration),
+            (&[(P(7), 1)], E::InvalidEnumeration),
+            (&[(P::BY_COUNTS, 1), (P(7), 1)], E::InvalidEnumeration),
+            (&[(P::EQUALLY, 1), (P::EQUALLY, 1)], E::InvalidValue),
+            (&[(P::BY_COUNTS, 1), (P::EQUALLY, 1)], E::InvalidValue),
+            (&[(P::EQUALLY, 1), (P::BY_COUNTS, 1)], E::InvalidValue),
+        ] {
+            assert_eq!(read(list).unwrap_err().code(), code, "{list:?}");
+        }
+        let nowhere = ur_device_partition_properties_t {
+            stype: ur_structure_type_t::DEVICE_PARTITION_PROPERTIES,
+            pNext: null_mut(),
+            pProperties: null(),
+            PropCount: 0,
+        };
+        assert_eq!(rule(&nowhere).unwrap_err().code(), E::InvalidNullPointer);
+    }
+}
