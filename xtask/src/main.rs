@@ -3,6 +3,7 @@ mod abi_diff;
 mod ci;
 mod dist;
 mod emit;
+mod fuzz;
 mod generate;
 mod model;
 mod names;
@@ -38,6 +39,14 @@ enum Task {
         #[arg(long, value_name = "DIR")]
         reference: Option<std::path::PathBuf>,
     },
+    /// Runs the fuzzers of fuzz/, each for a while
+    Fuzz {
+        /// Runs this one alone
+        only: Option<String>,
+        /// For how many seconds each
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
     /// Links the adapter's shared object and puts the headers beside it
     Dist {
         /// Where to; target/dist if not given
@@ -54,6 +63,7 @@ fn main() -> ExitCode {
         Task::Ci { quick } => ci::run(quick),
         Task::Generate { check } => generate::run(check),
         Task::AbiDiff { reference } => abi_diff::run(reference),
+        Task::Fuzz { only, seconds } => fuzz::run(only.as_deref(), seconds),
         Task::Dist { out, debug } => dist::run(out, !debug),
     };
     match done {

@@ -1,6 +1,7 @@
 //! The adapters: one room for each backend, the same file names in each. What they all stand on
 //! is `ur-adapter`; the C symbols of their shared objects are in leaf crates.
 pub mod cpu;
+pub mod null;
 
 use ur_sys::ur_dditable_t;
 
