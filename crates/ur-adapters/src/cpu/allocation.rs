@@ -2,11 +2,12 @@
 //! process's. Any address inside an allocation finds it. Where memory comes from is `backing.rs`'s,
 //! when it goes back `limbo.rs`'s, what other processes see of it `share.rs`'s.
 use super::{
-    backing::{Behind, Block, LARGE},
+    backing::{Behind, Block},
     engine::{Passed, all_queues_ticket},
     limbo::{self, Kept, Spent},
-    mapping::{Mapping, Side, page},
+    mapping::{Mapping, Side},
     native,
+    usm_pool::Chunks,
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,7 +20,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     per_process::PerProcess,
-    pool::{self, Pool, Source},
+    pool::{self, Pool},
 };
 use ur_ipc::Kind;
 use ur_sys::ur_usm_type_t;
@@ -73,7 +74,9 @@ pub(super) enum Memory {
     /// Taken from the process's store.
     Block(Block),
     /// Cut from a pool.
-    Pooled(pool::Block<Chunks>),
+    Pooled(Pooled),
+    /// Memory with a descriptor of its own, which C may have.
+    Exportable(Block),
     /// Another process's.
     Opened {
         /// Where it is mapped.
@@ -83,17 +86,32 @@ pub(super) enum Memory {
 impl Memory {
     fn behind(&self) -> Option<Behind> {
         match self {
-            Self::Block(block) => block.behind(),
-            Self::Pooled(block) => block.chunk().behind().map(|b| b.offset(block.offset())),
+            Self::Block(block) | Self::Exportable(block) => block.behind(),
+            Self::Pooled(Pooled(block)) => block.chunk().behind().map(|b| b.offset(block.offset())),
             Self::Opened { .. } => None,
         }
     }
     fn is_recycled(&self) -> bool {
         match self {
-            Self::Block(block) => block.is_recycled(),
+            Self::Block(block) | Self::Exportable(block) => block.is_recycled(),
             Self::Pooled(_) => true,
             Self::Opened { .. } => false,
         }
+    }
+}
+
+/// A part of a pool, counted as used by its totals while this lives.
+#[derive(Debug)]
+pub(super) struct Pooled(pool::Block<Chunks>);
+impl Pooled {
+    fn new(block: pool::Block<Chunks>) -> Self {
+        block.pool().source().totals.take(block.bytes());
+        Self(block)
+    }
+}
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        self.0.pool().source().totals.put(self.0.bytes());
     }
 }
 
@@ -146,6 +164,10 @@ impl Allocation {
     /// Whether another process made it.
     pub fn is_opened(&self) -> bool {
         matches!(self.memory, Some(Memory::Opened { .. }))
+    }
+    /// Whether it was made for C to export.
+    pub fn is_exportable(&self) -> bool {
+        matches!(self.memory, Some(Memory::Exportable(_)))
     }
     /// Whether C freed it, so that only opens of it keep it.
     pub fn is_freed(&self) -> bool {
@@ -217,7 +239,11 @@ pub(super) fn allocate(
     let (base, memory) = match pool {
         Some(pool) => {
             let block = pool.take(bytes, align)?;
-            (block.base()?, Memory::Pooled(block))
+            let base = block.base()?;
+            if pool.source().zeroed {
+                native::fill(base, &[0], block.bytes());
+            }
+            (base, Memory::Pooled(Pooled::new(block)))
         }
         None => {
             let block = Block::take(usm.side(), bytes, align)?;
@@ -225,6 +251,26 @@ pub(super) fn allocate(
         }
     };
     Ok(enter(Allocation::new(base, bytes, usm, home, memory)).base)
+}
+
+/// Allocates device memory with a descriptor that no other allocation has.
+///
+/// # Errors
+/// As for [`Block::alone`].
+pub(super) fn allocate_exportable(home: Home, bytes: usize, align: usize) -> Result<UsmPtr> {
+    limbo::sweep();
+    let block = Block::alone(bytes, align)?;
+    let (base, memory) = (block.base(), Memory::Exportable(block));
+    Ok(enter(Allocation::new(base, bytes, Usm::Device, home, memory)).base)
+}
+
+/// Whether `[at, at + bytes)` shares a byte with an allocation.
+pub fn touches(at: UsmPtr, bytes: usize) -> bool {
+    let end = at.addr().saturating_add(bytes);
+    read(|ranges| {
+        let last = ranges.at.range(..end).next_back();
+        last.is_some_and(|(&start, one)| start.saturating_add(one.bytes) > at.addr())
+    })
 }
 
 /// The allocation that has the byte at `at`, opened ones and such as are freed and open included.
@@ -259,9 +305,68 @@ pub fn room(at: UsmPtr, bytes: usize) -> Result<(), usize> {
 /// # Errors
 /// `INVALID_MEM_OBJECT`, with the reason.
 pub fn free(context: usize, at: UsmPtr) -> Result<()> {
-    let refused = |why: String| Err(Error::new(ErrorCode::InvalidMemObject, why));
     let before = all_queues_ticket(context);
-    let freed = write(|ranges| {
+    let freed = begin_free(context, at, false)?;
+    announce(&freed);
+    limbo::after(vec![before], Spent::Allocation(freed));
+    Ok(())
+}
+/// The same for memory that C could export.
+///
+/// # Errors
+/// `INVALID_MEM_OBJECT`, with the reason.
+pub fn free_exportable(context: usize, at: UsmPtr) -> Result<()> {
+    let before = all_queues_ticket(context);
+    let freed = begin_free(context, at, true)?;
+    announce(&freed);
+    limbo::after(vec![before], Spent::Allocation(freed));
+    Ok(())
+}
+/// Tells whoever was told of the memory that it is free.
+fn announce(freed: &Allocation) {
+    if freed.exported.load(SeqCst) {
+        ur_ipc::freed(freed.object, Kind::Memory);
+    }
+}
+
+/// An allocation that C may not name any more, and whose memory is in use until a command has
+/// run. Dropped, its memory is free.
+#[derive(Debug)]
+pub struct Freeing(Arc<Allocation>);
+impl Freeing {
+    /// Takes the allocation that starts at `at` out of C's hands.
+    ///
+    /// # Errors
+    /// `INVALID_MEM_OBJECT`, with the reason.
+    pub fn begin(context: usize, at: UsmPtr) -> Result<Self> {
+        begin_free(context, at, false).map(Self)
+    }
+    /// What is freed.
+    pub fn allocation(&self) -> &Allocation {
+        &self.0
+    }
+    /// Another view of the same, so that one can be undone when the other was given away.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+    /// The command is on its way: importers are told.
+    pub fn announce(&self) {
+        announce(&self.0);
+    }
+    /// Nothing was enqueued: the allocation is C's as before.
+    pub fn undo(self) {
+        write(|ranges| {
+            ranges.objects.insert(self.0.object, self.0.base.addr());
+            ranges.at.insert(self.0.base.addr(), Arc::clone(&self.0));
+            self.0.freed.store(false, SeqCst);
+        });
+    }
+}
+
+fn begin_free(context: usize, at: UsmPtr, exportable: bool) -> Result<Arc<Allocation>> {
+    let refused = |why: String| Err(Error::new(ErrorCode::InvalidMemObject, why));
+    write(|ranges| {
         let Some(found) = ranges.at.get(&at.addr()).filter(|a| !a.is_freed()) else {
             return refused(format!(
                 "{at:?} is not the start of an allocation, or it is free already"
@@ -273,6 +378,17 @@ pub fn free(context: usize, at: UsmPtr) -> Result<()> {
         if !found.is_of(context) {
             return refused(format!("{at:?} was allocated in another context: free it there"));
         }
+        match (found.is_exportable(), exportable) {
+            (true, false) => {
+                return refused(format!(
+                    "{at:?} is exportable: free it with urMemoryExportFreeExportableMemoryExp"
+                ));
+            }
+            (false, true) => {
+                return refused(format!("{at:?} is not exportable: free it with urUSMFree"));
+            }
+            _ => {}
+        }
         found.freed.store(true, SeqCst); // see `expose`
         let found = Arc::clone(found);
         ranges.objects.remove(&found.object);
@@ -280,12 +396,7 @@ pub fn free(context: usize, at: UsmPtr) -> Result<()> {
             ranges.at.remove(&at.addr());
         }
         Ok(found)
-    })?;
-    if freed.exported.load(SeqCst) {
-        ur_ipc::freed(freed.object, Kind::Memory);
-    }
-    limbo::after(vec![before], Spent::Allocation(freed));
-    Ok(())
+    })
 }
 
 /// One open of an allocation in the process that made it: keeps its pages, freed or not.
@@ -346,30 +457,6 @@ impl Drop for OpenedMemory {
     }
 }
 
-/// Where this adapter's pools get their chunks: whole pages, which no other pool has.
-#[derive(Debug)]
-pub(super) struct Chunks {
-    /// What the chunks are made of.
-    pub side: Side,
-    /// Whether they come filled with zeros.
-    pub zeroed: bool,
-}
-impl Source for Chunks {
-    type Chunk = Block;
-    type Passed = Passed;
-    fn chunk(&self, bytes: usize, align: usize) -> Result<Block> {
-        let small = bytes < LARGE;
-        let whole = if small { bytes.next_power_of_two().max(page()) } else { bytes };
-        let block = Block::take(self.side, whole, align.max(page()))?;
-        if small && self.zeroed {
-            native::fill(block.base(), &[0], block.bytes()); // large ones are fresh
-        }
-        Ok(block)
-    }
-    fn give_back(&self, chunk: Arc<Block>, after: Vec<Passed>) {
-        limbo::after(after, Spent::Chunk(chunk));
-    }
-}
 impl pool::Passed for Passed {
     fn passed(&self) -> bool {
         self.has_passed()

@@ -92,6 +92,17 @@ impl Block {
             None => large(side, bytes, align, descriptors_are_scarce),
         }
     }
+    /// Device memory with a descriptor of its own: no other block is, or ever was, behind it.
+    ///
+    /// # Errors
+    /// As for `take`.
+    pub fn alone(bytes: usize, align: usize) -> Result<Self> {
+        if align > ALIGNMENT || !align.is_power_of_two() {
+            let why = format!("{align} is no power of two up to {ALIGNMENT}: align to one");
+            return Err(Error::new(ErrorCode::InvalidValue, why));
+        }
+        own(&Memfd::create(whole_pages(bytes)?)?, whole_pages(bytes)?, align)
+    }
     /// Its address.
     pub fn base(&self) -> UsmPtr {
         self.base
@@ -251,14 +262,26 @@ fn descriptors_are_scarce(memfd: &Memfd) -> bool {
     u64::try_from(memfd.fd().as_raw_fd()).is_ok_and(|number| number >= limit / 4)
 }
 
+fn whole_pages(bytes: usize) -> Result<usize> {
+    let too_large = || Error::new(ErrorCode::InvalidUsmSize, "no memory has as many bytes");
+    bytes.max(1).checked_next_multiple_of(page()).ok_or_else(too_large)
+}
+/// All of a memfd, as one block.
+fn own(memfd: &Memfd, bytes: usize, align: usize) -> Result<Block> {
+    memfd.commit(0, bytes)?;
+    let mapping = Mapping::shared(memfd, 0, bytes, align)?;
+    memfd.seal(Writers::Everyone)?;
+    let base = mapping.base();
+    Ok(Block { base, bytes, place: Place::Own { mapping, memfd: Some(memfd.clone()) } })
+}
+
 fn large(
     side: Side,
     bytes: usize,
     align: usize,
     is_scarce: impl Fn(&Memfd) -> bool,
 ) -> Result<Block> {
-    let too_large = || Error::new(ErrorCode::InvalidUsmSize, "no memory has as many bytes");
-    let bytes = bytes.max(1).checked_next_multiple_of(page()).ok_or_else(too_large)?;
+    let bytes = whole_pages(bytes)?;
     if side == Side::Host {
         let mapping = Mapping::anonymous(bytes, align)?;
         return Ok(Block {
@@ -268,13 +291,7 @@ fn large(
         });
     }
     match Memfd::create(bytes) {
-        Ok(memfd) if bytes > SEGMENT || !is_scarce(&memfd) => {
-            memfd.commit(0, bytes)?;
-            let mapping = Mapping::shared(&memfd, 0, bytes, align)?;
-            memfd.seal(Writers::Everyone)?;
-            let base = mapping.base();
-            Ok(Block { base, bytes, place: Place::Own { mapping, memfd: Some(memfd) } })
-        }
+        Ok(memfd) if bytes > SEGMENT || !is_scarce(&memfd) => own(&memfd, bytes, align),
         Ok(scarce) => {
             drop(scarce); // or there is no descriptor for a segment
             from_segment(bytes, align)

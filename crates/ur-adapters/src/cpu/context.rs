@@ -1,20 +1,23 @@
 //! Contexts: which devices belong together, and what to call when one goes.
-use super::{Cpu, Device};
+use super::{Adapter, Cpu, Device, native_handle, usm_pool::DevicePools};
 use std::sync::{Mutex, PoisonError};
 use ur_adapter::{
     api::ContextApi,
     callback::ContextDeleter,
     error::{Error, ErrorCode, Result},
     info::Answer,
-    object::{Borrowed, Owned},
+    object::{Borrowed, Object, Owned},
 };
-use ur_sys::{ur_context_info_t, ur_context_properties_t};
+use ur_sys::{
+    ur_context_info_t, ur_context_native_properties_t, ur_context_properties_t, ur_native_handle_t,
+};
 
 /// A set of devices whose objects can be used together.
 #[derive(Debug)]
 pub struct Context {
     devices: Vec<Owned<Device>>,
     deleters: Mutex<Vec<ContextDeleter>>,
+    pools: DevicePools,
 }
 
 impl Context {
@@ -22,10 +25,18 @@ impl Context {
     pub fn devices(&self) -> &[Owned<Device>] {
         &self.devices
     }
+    /// The USM pools that its devices use when C names none.
+    pub(super) fn pools(&self) -> &DevicePools {
+        &self.pools
+    }
+    /// A part of a device belongs wherever the whole does.
+    ///
     /// # Errors
-    /// `INVALID_DEVICE` where `device` is not one of this context's.
+    /// `INVALID_DEVICE` where `device` is none of this context's, nor a part of one.
     pub fn check(&self, device: Borrowed<'_, Device>) -> Result<()> {
-        match self.devices.iter().any(|d| d.same(&device)) {
+        let has = |one: &Object<Device>| self.devices.iter().any(|d| d.same(one));
+        let above = std::iter::successors(device.parent(), |above| above.parent());
+        match has(&device) || above.into_iter().any(|above| has(above)) {
             true => Ok(()),
             false => Err(Error::new(
                 ErrorCode::InvalidDevice,
@@ -51,7 +62,11 @@ impl ContextApi for Cpu {
             return Err(Error::new(ErrorCode::InvalidValue, "a context needs a device"));
         }
         let devices = devices.iter().map(|d| d.own()).collect::<Result<_>>()?;
-        Ok(Owned::new(Context { devices, deleters: Mutex::default() }))
+        Ok(Owned::new(Context {
+            devices,
+            deleters: Mutex::default(),
+            pools: DevicePools::default(),
+        }))
     }
     fn context_get_info(
         context: Borrowed<'_, Context>,
@@ -65,8 +80,24 @@ impl ContextApi for Cpu {
             ur_context_info_t::USM_MEMCPY2D_SUPPORT | ur_context_info_t::USM_FILL2D_SUPPORT => {
                 answer.bool(true)
             }
-            _ => Err(ErrorCode::UnsupportedEnumeration.into()),
+            _ => Err(Error::new(
+                ErrorCode::UnsupportedEnumeration,
+                format!("a context of the CPU has no answer to {name:?}"),
+            )),
         }
+    }
+    fn context_get_native_handle(context: Borrowed<'_, Context>) -> Result<ur_native_handle_t> {
+        native_handle::of(&context)
+    }
+    fn context_create_with_native_handle(
+        native: ur_native_handle_t,
+        _adapter: Borrowed<'_, Adapter>,
+        devices: &[Borrowed<'_, Device>],
+        _properties: Option<&ur_context_native_properties_t>,
+    ) -> Result<Owned<Context>> {
+        let context: Owned<Context> = native_handle::find(native)?;
+        devices.iter().try_for_each(|device| context.check(*device))?;
+        Ok(context)
     }
     fn context_set_extended_deleter(
         context: Borrowed<'_, Context>,

@@ -3,11 +3,13 @@
 use super::{
     Context, Cpu, Device, Queue,
     allocation::next_object,
+    capture::{self, Score},
     engine::{
         self, Completion, Dependencies, Dependency, Profile, Reusable, Signal, Status, Submission,
         Times, Work, failed,
     },
     host::uuid,
+    native_handle,
 };
 use std::{
     collections::HashMap,
@@ -30,8 +32,9 @@ use ur_ipc::{
     arena::{self, Captured, Slot},
 };
 use ur_sys::{
-    ur_command_t, ur_event_info_t, ur_event_status_t, ur_execution_info_t, ur_exp_event_desc_t,
-    ur_exp_event_flags_t, ur_profiling_info_t,
+    ur_command_t, ur_event_info_t, ur_event_native_properties_t, ur_event_status_t,
+    ur_execution_info_t, ur_exp_event_desc_t, ur_exp_event_flags_t, ur_native_handle_t,
+    ur_profiling_info_t,
 };
 
 /// What `ur_event_handle_t` points at.
@@ -47,6 +50,10 @@ pub struct Event {
 enum State {
     /// Of one command.
     Command(Arc<Completion>),
+    /// Of a command in a command buffer: signalled by each execution.
+    Recorded(Reusable),
+    /// Of a command that a queue recorded into a graph, under this number.
+    Captured(Arc<Score>, usize),
     /// Signalled again and again, in this process.
     Reusable(Reusable),
     /// Signalled again and again, in any process that has it.
@@ -98,6 +105,54 @@ impl Event {
         let context = queue.context().clone();
         Owned::new(Self { context, queue: Some(queue), command, state: State::Command(completion) })
     }
+    /// Of a command in a command buffer; `profiled`: its executions note times.
+    pub(super) fn of_recorded(
+        context: Owned<Context>,
+        command: ur_command_t,
+        profiled: bool,
+    ) -> Owned<Self> {
+        let profile = if profiled { Profile::Phases } else { Profile::Off };
+        let state = State::Recorded(Reusable::new(profile));
+        Owned::new(Self { context, queue: None, command, state })
+    }
+    /// Of a command that `queue` recorded, at `place` in `score`.
+    pub(super) fn of_capture(
+        queue: Owned<Queue>,
+        command: ur_command_t,
+        score: Arc<Score>,
+        place: usize,
+    ) -> Owned<Self> {
+        let context = queue.context().clone();
+        let state = State::Captured(score, place);
+        Owned::new(Self { context, queue: Some(queue), command, state })
+    }
+    /// The recorded command that it stands for, if it does.
+    pub(super) fn captured(&self) -> Option<(&Arc<Score>, usize)> {
+        match &self.state {
+            State::Captured(score, place) => Some((score, *place)),
+            _ => None,
+        }
+    }
+    fn replayed(&self) -> Option<&Reusable> {
+        match &self.state {
+            State::Recorded(event) | State::Reusable(event) => Some(event),
+            _ => None,
+        }
+    }
+    /// Whether executions of recorded commands can signal it.
+    pub(super) fn is_replayed(&self) -> bool {
+        self.replayed().is_some()
+    }
+    /// What the next execution of the command that signals it will tell how far it has come.
+    pub(super) fn next_replay(&self) -> Arc<Completion> {
+        Completion::submitted(self.replayed().map_or(Profile::Off, Reusable::profile))
+    }
+    /// That execution is submitted.
+    pub(super) fn replay(&self, completion: &Arc<Completion>) {
+        if let Some(event) = self.replayed() {
+            event.replace(completion);
+        }
+    }
     fn reusable(context: Owned<Context>, state: State) -> Owned<Self> {
         // The one kind of command that ever signals it.
         let command = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
@@ -111,7 +166,10 @@ impl Event {
     pub(super) fn capture(&self) -> Result<Option<Dependency>> {
         Ok(match &self.state {
             State::Command(completion) => Some(Dependency::Local(Arc::clone(completion))),
-            State::Reusable(event) => Some(Dependency::Local(event.current())),
+            State::Recorded(event) | State::Reusable(event) => {
+                Some(Dependency::Local(event.current()))
+            }
+            State::Captured(..) => return Err(capture::internal()),
             State::Shared(shared) => match shared.slot.capture().map_err(stale)? {
                 Captured::Complete => None,
                 Captured::Debt(debt) => Some(Dependency::Shared(debt)),
@@ -124,7 +182,8 @@ impl Event {
     /// `INVALID_EVENT` for an event that belongs to one command.
     pub(super) fn signal(&self) -> Result<Signal<'_>> {
         match &self.state {
-            State::Command(_) => Err(Error::new(
+            State::Captured(..) => Err(capture::internal()),
+            State::Command(_) | State::Recorded(_) => Err(Error::new(
                 ErrorCode::InvalidEvent,
                 "the event belongs to one command and cannot be signalled again: make one with \
                  urEventCreateExp",
@@ -139,8 +198,8 @@ impl Event {
     fn times(&self) -> Option<Times> {
         match &self.state {
             State::Command(completion) => completion.times(),
-            State::Reusable(event) => event.current().times(),
-            State::Shared(_) => None,
+            State::Recorded(event) | State::Reusable(event) => event.current().times(),
+            State::Shared(_) | State::Captured(..) => None,
         }
     }
 }
@@ -177,8 +236,23 @@ impl EventApi for Cpu {
             ur_event_info_t::COMMAND_TYPE => answer.value(&event.command.0),
             ur_event_info_t::COMMAND_EXECUTION_STATUS => answer.value(&for_c(event.status()?).0),
             ur_event_info_t::REFERENCE_COUNT => answer.value(&event.api_refs()),
-            _ => Err(ErrorCode::UnsupportedEnumeration.into()),
+            _ => Err(Error::new(
+                ErrorCode::UnsupportedEnumeration,
+                format!("an event of the CPU has no answer to {name:?}"),
+            )),
         }
+    }
+    fn event_get_native_handle(event: Borrowed<'_, Event>) -> Result<ur_native_handle_t> {
+        native_handle::of(&event)
+    }
+    fn event_create_with_native_handle(
+        native: ur_native_handle_t,
+        context: Borrowed<'_, Context>,
+        _properties: Option<&ur_event_native_properties_t>,
+    ) -> Result<Owned<Event>> {
+        let event: Owned<Event> = native_handle::find(native)?;
+        native_handle::check_context(&event.context, context)?;
+        Ok(event)
     }
     fn event_get_profiling_info(
         event: Borrowed<'_, Event>,

@@ -11,6 +11,9 @@ pub struct Host {
     pub vendor: String,
     /// How many logical processors this process may use.
     pub cores: u32,
+    /// Their numbers, ascending: as many as `cores`, so the first ones where a control group grants
+    /// less time than there are processors.
+    pub cpus: Vec<usize>,
     /// Highest clock in MHz; the current one where the kernel names no highest; 0 if it names none.
     pub clock_mhz: u32,
     /// Bytes of a cache line of the last-level cache.
@@ -46,6 +49,13 @@ pub fn uuid() -> Result<[u8; 16]> {
         .collect();
     Ok(*UUID.get_or_init(|| digest(&identity.join("\n"))))
 }
+/// Tells a part of this processor from other parts and from the whole.
+///
+/// # Errors
+/// As for `uuid`.
+pub fn part_uuid(cpus: &[usize]) -> Result<[u8; 16]> {
+    uuid().map(|whole| digest(&format!("{whole:?}{cpus:?}")))
+}
 /// A file's text; `None` if there is no such file, or it is kept from this process for good.
 fn read(path: &str) -> Result<Option<String>> {
     use io::ErrorKind::{NotFound, PermissionDenied};
@@ -69,10 +79,12 @@ impl Host {
         let vendor = field("vendor_id").or_else(|| field("CPU implementer"));
         let vendor = vendor.unwrap_or_else(|| "unknown".into());
         let (line, cache) = last_level_cache();
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
             name,
             vendor,
-            cores: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+            cores: cores as u32,
+            cpus: own_cpus(cores),
             clock_mhz: clock_mhz(&cpuinfo),
             line,
             cache,
@@ -99,6 +111,15 @@ pub fn free_memory() -> u64 {
     let machine = meminfo("MemAvailable").unwrap_or(0);
     let left = group("memory.max").zip(group("memory.current"));
     left.map_or(machine, |(limit, used)| machine.min(limit.saturating_sub(used)))
+}
+
+/// The first `count` logical processors that this thread may run on, by their numbers.
+fn own_cpus(count: usize) -> Vec<usize> {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+    // Refused only by kernels with more processors than the set has places.
+    let Ok(set) = sched_getaffinity(None) else { return (0..count).collect() };
+    let mine: Vec<_> = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).take(count).collect();
+    if mine.len() == count { mine } else { (0..count).collect() }
 }
 
 fn first_field(text: &str, name: &str) -> Option<String> {

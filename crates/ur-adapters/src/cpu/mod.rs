@@ -3,26 +3,57 @@
 mod adapter;
 mod allocation;
 mod backing;
+mod bindless;
+mod capture;
+mod command_buffer;
 mod context;
 mod device;
 mod engine;
 mod enqueue;
+mod enqueue_image;
+mod enqueue_mem;
 mod event;
+mod from_c;
+mod graph;
 mod host;
+mod image;
+mod kernel;
+mod launch;
 mod limbo;
 mod mapping;
+mod mem;
+mod memory_export;
 mod native;
+mod native_code;
+mod native_command;
+mod native_handle;
+mod p2p;
+mod partition;
 mod physical_mem;
 mod platform;
+mod program;
 mod queue;
+mod recording;
+mod sampler;
 mod share;
+mod topology;
 mod usm;
+mod usm_async;
+mod usm_host;
+mod usm_pool;
 mod virtual_mem;
 
+pub use command_buffer::{Command, CommandBuffer};
 pub use context::Context;
+pub use device::Device;
 pub use event::Event;
+pub use graph::{ExecutableGraph, Graph};
+pub use kernel::Kernel;
+pub use mem::Mem;
 pub use physical_mem::PhysicalMem;
+pub use program::Program;
 pub use queue::Queue;
+pub use sampler::Sampler;
 use ur_adapter::{
     api::*,
     entry,
@@ -30,7 +61,7 @@ use ur_adapter::{
     object::{Backend, Body, Kind, Never, Slab, Tag},
 };
 use ur_sys::ur_dditable_t;
-pub use usm::UsmPool;
+pub use usm_pool::UsmPool;
 
 /// The adapter of the host's own processor and memory.
 #[derive(Debug)]
@@ -42,9 +73,6 @@ pub struct Adapter;
 /// What `ur_platform_handle_t` points at.
 #[derive(Debug)]
 pub struct Platform;
-/// What `ur_device_handle_t` points at.
-#[derive(Debug)]
-pub struct Device;
 
 /// The whole of this adapter, as C sees it.
 pub static TABLE: ur_dditable_t = entry::table::<Cpu>();
@@ -62,12 +90,32 @@ macro_rules! bodies { ($($t:ty, $kind:ident, $code:ident;)*) => { $(
 bodies! {
     Adapter, Adapter, InvalidValue;
     Platform, Platform, InvalidPlatform;
-    Device, Device, InvalidDevice;
     Context, Context, InvalidContext;
     Queue, Queue, InvalidQueue;
+    Program, Program, InvalidProgram;
+    Kernel, Kernel, InvalidKernel;
     Event, Event, InvalidEvent;
     PhysicalMem, PhysicalMem, InvalidMemObject;
+    Mem, Mem, InvalidMemObject;
+    Sampler, Sampler, InvalidSampler;
     UsmPool, UsmPool, InvalidValue;
+    CommandBuffer, CommandBuffer, InvalidCommandBufferExp;
+    Command, CommandBufferCommand, InvalidCommandBufferCommandHandleExp;
+    Graph, Graph, InvalidGraph;
+    ExecutableGraph, ExecutableGraph, InvalidGraph;
+}
+
+impl Body for Device {
+    const TAG: Tag = Tag::new(Backend::Cpu, Kind::Device);
+    const INVALID: ErrorCode = ErrorCode::InvalidDevice;
+    fn slab() -> &'static Slab<Self> {
+        static SLAB: Slab<Device> = Slab::new(&TABLE);
+        &SLAB
+    }
+    /// Releases of the root device have no effect: it is there for as long as the process is.
+    fn is_counted(&self) -> bool {
+        !self.is_root()
+    }
 }
 
 impl Objects for Cpu {
@@ -79,29 +127,18 @@ impl Objects for Cpu {
     type Queue = Queue;
     type PhysicalMem = PhysicalMem;
     type UsmPool = UsmPool;
-    type Program = Never<{ Kind::Program as u16 }>;
-    type Kernel = Never<{ Kind::Kernel as u16 }>;
-    type Sampler = Never<{ Kind::Sampler as u16 }>;
-    type Mem = Never<{ Kind::Mem as u16 }>;
+    type Program = Program;
+    type Kernel = Kernel;
+    type Sampler = Sampler;
+    type Mem = Mem;
     type ExpExternalMem = Never<{ Kind::ExternalMem as u16 }>;
     type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
-    type ExpCommandBuffer = Never<{ Kind::CommandBuffer as u16 }>;
-    type ExpCommandBufferCommand = Never<{ Kind::CommandBufferCommand as u16 }>;
-    type ExpGraph = Never<{ Kind::Graph as u16 }>;
-    type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
+    type ExpCommandBuffer = CommandBuffer;
+    type ExpCommandBufferCommand = Command;
+    type ExpGraph = Graph;
+    type ExpExecutableGraph = ExecutableGraph;
 }
 
 ur_adapter::share_entries!(Cpu);
 
 // What the CPU has nothing of its own for yet: every entry answers UNSUPPORTED_FEATURE.
-impl QueueExpApi for Cpu {}
-impl ProgramApi for Cpu {}
-impl ProgramExpApi for Cpu {}
-impl KernelApi for Cpu {}
-impl SamplerApi for Cpu {}
-impl MemApi for Cpu {}
-impl BindlessImagesExpApi for Cpu {}
-impl CommandBufferExpApi for Cpu {}
-impl GraphExpApi for Cpu {}
-impl MemoryExportExpApi for Cpu {}
-impl UsmP2pExpApi for Cpu {}

@@ -117,6 +117,60 @@ pub fn copy_2d(to: Rows, from: Rows, width: usize, height: usize) {
     });
 }
 
+/// A box of bytes: planes of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planes {
+    /// Its first byte.
+    pub base: UsmPtr,
+    /// Bytes from the start of one row to the start of the next; at least the width.
+    pub pitch: usize,
+    /// Bytes from the start of one plane to the start of the next.
+    pub slice: usize,
+}
+impl Planes {
+    fn rows(self) -> Rows {
+        Rows { base: self.base, pitch: self.pitch }
+    }
+    /// The first byte of row number `row`, counted over all planes of `height` rows each.
+    fn row(self, row: usize, height: usize) -> *mut u8 {
+        self.rows().row(row % height).wrapping_add(self.slice.wrapping_mul(row / height))
+    }
+    /// How many bytes there are from its first to its last; `usize::MAX` if more than fit.
+    fn span(self, width: usize, height: usize, depth: usize) -> usize {
+        let planes = self.slice.saturating_mul(depth - 1);
+        planes.saturating_add(self.pitch.saturating_mul(height - 1)).saturating_add(width)
+    }
+}
+
+/// Copies `depth` planes of `height` rows of `width` bytes; the two boxes may overlap if their
+/// pitches and slices agree.
+pub fn copy_3d(to: Planes, from: Planes, width: usize, height: usize, depth: usize) {
+    if width == 0 || height == 0 || depth == 0 {
+        return;
+    }
+    let is_dense = |one: Planes| one.slice == one.pitch.wrapping_mul(height);
+    if depth == 1 || (is_dense(to) && is_dense(from)) {
+        return copy_2d(to.rows(), from.rows(), width, height * depth);
+    }
+    let span = to.span(width, height, depth).max(from.span(width, height, depth));
+    if to.base.overlaps(from.base, span) {
+        let copy_row = |row| {
+            // SAFETY: C names `width` readable and writable bytes in each row.
+            unsafe { ptr::copy(from.row(row, height), to.row(row, height), width) };
+        };
+        // Away from what is still to be read.
+        return match to.base < from.base {
+            true => (0..height * depth).for_each(copy_row),
+            false => (0..height * depth).rev().for_each(copy_row),
+        };
+    }
+    in_rows(width, height * depth, |row, at, len| {
+        let (from, to) = (from.row(row, height), to.row(row, height));
+        // SAFETY: likewise, and the boxes share none.
+        unsafe { ptr::copy_nonoverlapping(from.wrapping_add(at), to.wrapping_add(at), len) };
+    });
+}
+
 /// Fills `height` rows of `width` bytes; the pattern starts anew with each row.
 pub fn fill_2d(to: Rows, pattern: &[u8], width: usize, height: usize) {
     if width == 0 || height == 0 || pattern.is_empty() {

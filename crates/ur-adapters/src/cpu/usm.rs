@@ -2,14 +2,14 @@
 //! pools are `ur_adapter::pool`'s.
 use super::{
     Context, Cpu, Device,
-    allocation::{self, Chunks, Home, Usm, UsmBlocks},
+    allocation::{self, Home, Usm},
     backing::ALIGNMENT,
     engine::all_queues_ticket,
     host::host,
-    mapping::Side,
-    native,
+    native, usm_host,
+    usm_pool::UsmPool,
 };
-use std::{ffi::c_void, ptr, sync::Arc};
+use std::{ffi::c_void, ptr};
 use ur_adapter::{
     api::{UsmApi, UsmExpApi},
     chain,
@@ -17,111 +17,93 @@ use ur_adapter::{
     info::Answer,
     memory::UsmPtr,
     object::{Borrowed, Object, Owned},
-    pool::{Limits, Pool, Statistics},
 };
 use ur_sys::{
-    ur_usm_alloc_info_t, ur_usm_desc_t, ur_usm_pool_desc_t, ur_usm_pool_flags_t,
-    ur_usm_pool_info_t, ur_usm_pool_limits_desc_t, ur_usm_type_t,
+    ur_exp_usm_host_alloc_register_properties_t, ur_usm_alloc_info_t, ur_usm_desc_t,
+    ur_usm_device_desc_t, ur_usm_host_desc_t, ur_usm_pool_desc_t, ur_usm_pool_info_t,
+    ur_usm_type_t,
 };
 
 /// The alignment of what C does not align: that of its largest type, sixteen eight-byte numbers.
 const NATURAL: usize = 128;
 
-/// What `ur_usm_pool_handle_t` points at: a pool for each kind of USM, so that no two kinds share
-/// a page. Memory of one is in use until its blocks are freed, whatever becomes of the handle.
-#[derive(Debug)]
-pub struct UsmPool {
-    context: Owned<Context>,
-    device: Arc<UsmBlocks>,
-    host: Arc<UsmBlocks>,
-    shared: Arc<UsmBlocks>,
-}
-
-impl UsmPool {
-    fn create(context: Borrowed<'_, Context>, desc: &ur_usm_pool_desc_t) -> Result<Owned<Self>> {
-        let mut limits = Limits::default();
-        if let Some(wished) = chain::extension::<ur_usm_pool_limits_desc_t>(desc)? {
-            limits.poolable = wished.maxPoolableSize;
-            limits.chunk = wished.minDriverAllocSize.max(1);
-        }
-        let zeroed = desc.flags.contains(ur_usm_pool_flags_t::ZERO_INITIALIZE_BLOCK);
-        let of = |side| Pool::new(Chunks { side, zeroed }, limits);
-        let (device, host, shared) = (of(Side::Device)?, of(Side::Host)?, of(Side::Host)?);
-        Ok(Owned::new(Self { context: context.own()?, device, host, shared }))
-    }
-    fn of(&self, usm: Usm) -> &Arc<UsmBlocks> {
-        match usm {
-            Usm::Device => &self.device,
-            Usm::Host => &self.host,
-            Usm::Shared => &self.shared,
-        }
-    }
-    fn each(&self) -> [&Arc<UsmBlocks>; 3] {
-        [&self.device, &self.host, &self.shared]
-    }
-    /// Of all kinds together.
-    fn statistics(&self) -> Statistics {
-        allocation::sweep();
-        self.each().into_iter().map(|pool| pool.statistics()).fold(
-            Statistics::default(),
-            |sum, one| Statistics {
-                reserved: sum.reserved + one.reserved,
-                reserved_high: sum.reserved_high + one.reserved_high,
-                used: sum.used + one.used,
-                used_high: sum.used_high + one.used_high,
-            },
-        )
-    }
-    /// What a property is, if it is a size.
-    fn size(&self, name: ur_usm_pool_info_t) -> Option<usize> {
-        use ur_usm_pool_info_t as I;
-        let most = usize::try_from(host().memory).unwrap_or(usize::MAX);
-        match name {
-            I::RELEASE_THRESHOLD_EXP => Some(self.device.limits().keep),
-            I::MAXIMUM_SIZE_EXP => Some(self.device.limits().maximum.min(most)),
-            I::RESERVED_CURRENT_EXP => Some(self.statistics().reserved),
-            I::RESERVED_HIGH_EXP => Some(self.statistics().reserved_high),
-            I::USED_CURRENT_EXP => Some(self.statistics().used),
-            I::USED_HIGH_EXP => Some(self.statistics().used_high),
-            _ => None,
-        }
-    }
-}
-
 fn handle<T>(object: &Object<T>) -> usize {
     object.as_handle().addr()
 }
 
+/// What a descriptor hangs on its chain: flags for one kind of memory. All of them are hints, but
+/// none may be unknown. Where memory lies (`ur_usm_alloc_location_desc_t`) is a hint too: there is
+/// one memory.
+fn check_hints(desc: &ur_usm_desc_t) -> Result<()> {
+    let unknown = desc.hints.unknown_bits()
+        | chain::extension::<ur_usm_host_desc_t>(desc)?.map_or(0, |d| d.flags.unknown_bits())
+        | chain::extension::<ur_usm_device_desc_t>(desc)?.map_or(0, |d| d.flags.unknown_bits());
+    match unknown {
+        0 => Ok(()),
+        bits => Err(Error::new(
+            ErrorCode::InvalidEnumeration,
+            format!("a descriptor of USM has flags that there are not: {bits:#x}"),
+        )),
+    }
+}
+/// The alignment that memory of `size` bytes gets if C asks for `align`, 0 if for none.
+fn alignment(align: usize, size: usize) -> Result<usize> {
+    match align {
+        0 => Ok(NATURAL.min(size.checked_next_power_of_two().unwrap_or(NATURAL))),
+        align if align.is_power_of_two() && align <= ALIGNMENT => Ok(align),
+        align => {
+            let why = format!("an alignment of {align} is no power of two up to {ALIGNMENT}");
+            Err(Error::new(ErrorCode::InvalidValue, why))
+        }
+    }
+}
+/// # Errors
+/// `code` for no bytes, and for more than the host has.
+pub(super) fn check_size(size: usize, code: ErrorCode) -> Result<()> {
+    match size > 0 && size as u64 <= host().memory {
+        true => Ok(()),
+        false => Err(Error::new(
+            code,
+            format!("{size} bytes are none, or more than the {} there are", host().memory),
+        )),
+    }
+}
+/// What C says of memory beside its size.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Wish<'call> {
+    /// The device it is for; the context's first where C names none.
+    pub(super) device: Option<Borrowed<'call, Device>>,
+    /// Its alignment and hints.
+    pub(super) desc: Option<&'call ur_usm_desc_t>,
+    /// The pool to take it from.
+    pub(super) pool: Option<Borrowed<'call, UsmPool>>,
+}
 /// Allocates what C asks for.
-fn allocate(
+pub(super) fn allocate(
     usm: Usm,
     context: Borrowed<'_, Context>,
-    device: Option<Borrowed<'_, Device>>,
-    desc: Option<&ur_usm_desc_t>,
-    pool: Option<Borrowed<'_, UsmPool>>,
+    Wish { device, desc, pool }: Wish<'_>,
     size: usize,
 ) -> Result<UsmPtr> {
     device.map_or(Ok(()), |device| context.check(device))?;
-    if size == 0 || size as u64 > host().memory {
-        let why = format!("{size} bytes are none, or more than the {} there are", host().memory);
-        return Err(Error::new(ErrorCode::InvalidUsmSize, why));
-    }
-    let align = match desc.map_or(0, |desc| desc.align as usize) {
-        0 => NATURAL.min(size.checked_next_power_of_two().unwrap_or(NATURAL)),
-        align if align.is_power_of_two() && align <= ALIGNMENT => align,
-        align => {
-            let why = format!("an alignment of {align} is no power of two up to {ALIGNMENT}");
-            return Err(Error::new(ErrorCode::InvalidValue, why));
-        }
+    check_size(size, ErrorCode::InvalidUsmSize)?;
+    desc.map_or(Ok(()), check_hints)?;
+    let align = alignment(desc.map_or(0, |desc| desc.align as usize), size)?;
+    let first = || context.devices()[0].borrow();
+    pool.map_or(Ok(()), |pool| match device {
+        Some(device) => pool.check(context, device),
+        None => pool.check_context(context),
+    })?;
+    let home = Home {
+        context: handle(&context),
+        device: handle(&device.unwrap_or_else(first)),
+        // A pool that C has no handle of, as a device's first may be, is none to C.
+        pool: pool.filter(|pool| pool.api_refs() > 0).map_or(0, |pool| handle(&pool)),
     };
-    if pool.is_some_and(|pool| !pool.context.same(&context)) {
-        let why = "the pool belongs to another context: make one in this context";
-        return Err(Error::new(ErrorCode::InvalidValue, why));
+    match pool {
+        None => allocation::allocate(usm, home, size, align, None),
+        Some(pool) => pool.allocate(usm, home, size, align),
     }
-    let device = device.map_or_else(|| handle(&context.devices()[0]), |device| handle(&device));
-    let home =
-        Home { context: handle(&context), device, pool: pool.map_or(0, |pool| handle(&pool)) };
-    allocation::allocate(usm, home, size, align, pool.as_deref().map(|pool| pool.of(usm)))
 }
 
 impl UsmApi for Cpu {
@@ -131,7 +113,7 @@ impl UsmApi for Cpu {
         pool: Option<Borrowed<'_, UsmPool>>,
         size: usize,
     ) -> Result<UsmPtr> {
-        allocate(Usm::Host, context, None, desc, pool, size)
+        allocate(Usm::Host, context, Wish { device: None, desc, pool }, size)
     }
     fn usm_device_alloc(
         context: Borrowed<'_, Context>,
@@ -140,7 +122,7 @@ impl UsmApi for Cpu {
         pool: Option<Borrowed<'_, UsmPool>>,
         size: usize,
     ) -> Result<UsmPtr> {
-        allocate(Usm::Device, context, Some(device), desc, pool, size)
+        allocate(Usm::Device, context, Wish { device: Some(device), desc, pool }, size)
     }
     fn usm_shared_alloc(
         context: Borrowed<'_, Context>,
@@ -149,7 +131,7 @@ impl UsmApi for Cpu {
         pool: Option<Borrowed<'_, UsmPool>>,
         size: usize,
     ) -> Result<UsmPtr> {
-        allocate(Usm::Shared, context, Some(device), desc, pool, size)
+        allocate(Usm::Shared, context, Wish { device: Some(device), desc, pool }, size)
     }
     fn usm_free(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
         allocation::free(handle(&context), mem)
@@ -162,6 +144,9 @@ impl UsmApi for Cpu {
     ) -> Result<()> {
         let found = allocation::find(mem).filter(|found| found.is_of(handle(&context)));
         let Some(found) = found else {
+            if let Some(answered) = usm_host::info(handle(&context), mem, name, answer) {
+                return answered;
+            }
             return match name {
                 ur_usm_alloc_info_t::TYPE => answer.value(&ur_usm_type_t::UNKNOWN.0),
                 _ => Err(Error::new(
@@ -183,7 +168,7 @@ impl UsmApi for Cpu {
         context: Borrowed<'_, Context>,
         desc: &ur_usm_pool_desc_t,
     ) -> Result<Owned<UsmPool>> {
-        UsmPool::create(context, desc)
+        UsmPool::create(context, None, desc)
     }
     fn usm_pool_get_info(
         pool: Borrowed<'_, UsmPool>,
@@ -192,7 +177,7 @@ impl UsmApi for Cpu {
     ) -> Result<()> {
         match name {
             ur_usm_pool_info_t::REFERENCE_COUNT => answer.value(&pool.api_refs()),
-            ur_usm_pool_info_t::CONTEXT => answer.handle(&pool.context),
+            ur_usm_pool_info_t::CONTEXT => answer.value(&pool.context()),
             name => match pool.size(name) {
                 Some(size) => answer.value(&size),
                 None => Err(ErrorCode::UnsupportedEnumeration.into()),
@@ -219,16 +204,21 @@ impl UsmExpApi for Cpu {
         device: Borrowed<'_, Device>,
         desc: &ur_usm_pool_desc_t,
     ) -> Result<Owned<UsmPool>> {
-        context.check(device)?;
-        UsmPool::create(context, desc)
+        UsmPool::create(context, Some(device), desc)
     }
     fn usm_pool_get_info_exp(
         pool: Borrowed<'_, UsmPool>,
         name: ur_usm_pool_info_t,
         value: *mut c_void,
     ) -> Result<usize> {
+        if name == ur_usm_pool_info_t::REFERENCE_COUNT {
+            let count = pool.api_refs();
+            let from = UsmPtr::new(ptr::from_ref(&count).cast())?;
+            UsmPtr::new(value).into_iter().for_each(|to| native::copy(to, from, size_of::<u32>()));
+            return Ok(size_of::<u32>());
+        }
         let number = match name {
-            ur_usm_pool_info_t::CONTEXT => Some(handle(&pool.context)),
+            ur_usm_pool_info_t::CONTEXT => Some(pool.context()),
             name => pool.size(name),
         };
         let number = number.ok_or(ErrorCode::UnsupportedEnumeration)?;
@@ -245,25 +235,43 @@ impl UsmExpApi for Cpu {
             let why = format!("the property is a size_t, and {size} bytes were given");
             return Err(Error::new(ErrorCode::InvalidSize, why));
         }
-        let number = peek(value)?;
-        match name {
-            ur_usm_pool_info_t::RELEASE_THRESHOLD_EXP => {
-                pool.each().into_iter().for_each(|pool| pool.set_keep(number));
-            }
-            ur_usm_pool_info_t::MAXIMUM_SIZE_EXP => {
-                let most = if number == 0 { usize::MAX } else { number };
-                pool.each().into_iter().for_each(|pool| pool.set_maximum(most));
-            }
-            _ => return Err(ErrorCode::UnsupportedEnumeration.into()),
-        }
-        Ok(())
+        pool.set(name, peek(value)?)
+    }
+    fn usm_pool_get_default_device_pool_exp(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+    ) -> Result<Owned<UsmPool>> {
+        context.check(device)?;
+        context.pools().default_of(handle(&context), handle(&device))
+    }
+    fn usm_pool_get_device_pool_exp(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+    ) -> Result<Owned<UsmPool>> {
+        context.check(device)?;
+        context.pools().current_of(handle(&context), handle(&device))
+    }
+    fn usm_pool_set_device_pool_exp(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        pool: Borrowed<'_, UsmPool>,
+    ) -> Result<()> {
+        pool.check(context, device)?;
+        context.pools().choose(handle(&context), handle(&device), pool)
     }
     fn usm_pool_destroy_exp(
         context: Borrowed<'_, Context>,
         device: Borrowed<'_, Device>,
         pool: Borrowed<'_, UsmPool>,
     ) -> Result<()> {
-        check(context, device, pool) // and the shim takes C's reference back
+        pool.check(context, device)?; // and the shim takes C's reference back
+        match pool.is_default() {
+            false => Ok(()),
+            true => Err(Error::new(
+                ErrorCode::InvalidValue,
+                "the pool that a device starts out with cannot be destroyed: release it",
+            )),
+        }
     }
     fn usm_pool_trim_to_exp(
         context: Borrowed<'_, Context>,
@@ -271,9 +279,8 @@ impl UsmExpApi for Cpu {
         pool: Borrowed<'_, UsmPool>,
         min_bytes_to_keep: usize,
     ) -> Result<()> {
-        check(context, device, pool)?;
-        allocation::sweep();
-        pool.each().into_iter().for_each(|pool| pool.trim_to(min_bytes_to_keep));
+        pool.check(context, device)?;
+        pool.trim_to(min_bytes_to_keep);
         Ok(())
     }
     fn usm_pitched_alloc_exp(
@@ -283,15 +290,17 @@ impl UsmExpApi for Cpu {
         pool: Option<Borrowed<'_, UsmPool>>,
         width_in_bytes: usize,
         height: usize,
-        _element_size_bytes: usize,
+        element_size_bytes: usize,
     ) -> Result<(UsmPtr, usize)> {
-        let pitch = width_in_bytes.checked_next_multiple_of(NATURAL);
+        // Rows start where any type can, and the pitch is a whole number of elements.
+        let unit = lcm(NATURAL, element_size_bytes.max(1));
+        let pitch = unit.and_then(|unit| width_in_bytes.checked_next_multiple_of(unit));
         let size = pitch.and_then(|pitch| pitch.checked_mul(height));
         let (Some(pitch), Some(size)) = (pitch, size) else {
             return Err(Error::new(ErrorCode::InvalidUsmSize, "no memory has as many rows"));
         };
-        let at = allocate(Usm::Device, context, Some(device), desc, pool, size)?;
-        Ok((at, pitch))
+        let wish = Wish { device: Some(device), desc, pool };
+        Ok((allocate(Usm::Device, context, wish, size)?, pitch))
     }
     fn usm_context_memcpy_exp(
         context: Borrowed<'_, Context>,
@@ -308,28 +317,35 @@ impl UsmExpApi for Cpu {
         native::copy(dst, src, size);
         Ok(())
     }
-    /// Any host memory can be used as it is.
-    fn usm_import_exp(_context: Borrowed<'_, Context>, _mem: UsmPtr, size: usize) -> Result<()> {
-        match size {
-            0 => Err(Error::new(ErrorCode::InvalidSize, "there is nothing to import")),
-            _ => Ok(()),
-        }
+    fn usm_host_alloc_register_exp(
+        context: Borrowed<'_, Context>,
+        host_mem: UsmPtr,
+        size: usize,
+        _properties: Option<&ur_exp_usm_host_alloc_register_properties_t>,
+    ) -> Result<()> {
+        usm_host::register(handle(&context), host_mem, size)
     }
-    fn usm_release_exp(_context: Borrowed<'_, Context>, _mem: UsmPtr) -> Result<()> {
+    fn usm_host_alloc_unregister_exp(
+        context: Borrowed<'_, Context>,
+        host_mem: UsmPtr,
+    ) -> Result<()> {
+        usm_host::unregister(handle(&context), host_mem)
+    }
+    fn usm_import_exp(context: Borrowed<'_, Context>, mem: UsmPtr, size: usize) -> Result<()> {
+        usm_host::import(handle(&context), mem, size)
+    }
+    fn usm_release_exp(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
+        usm_host::release(handle(&context), mem);
         Ok(())
     }
 }
-/// Whether a pool is of this context, and the device too.
-fn check(
-    context: Borrowed<'_, Context>,
-    device: Borrowed<'_, Device>,
-    pool: Borrowed<'_, UsmPool>,
-) -> Result<()> {
-    context.check(device)?;
-    match pool.context.same(&context) {
-        true => Ok(()),
-        false => Err(Error::new(ErrorCode::InvalidValue, "the pool belongs to another context")),
+/// The least common multiple, if there is one.
+fn lcm(one: usize, other: usize) -> Option<usize> {
+    let (mut gcd, mut rest) = (one, other);
+    while rest != 0 {
+        (gcd, rest) = (rest, gcd % rest);
     }
+    (one / gcd).checked_mul(other)
 }
 
 #[cfg(test)]

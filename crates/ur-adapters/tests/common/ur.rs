@@ -31,6 +31,8 @@ macro_rules! entries { ($($($type:ident)*;)*) => { $(
 )* } }
 entries! {
     A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G; A B C D E F G H;
+    A B C D E F G H I; A B C D E F G H I J; A B C D E F G H I J K; A B C D E F G H I J K L;
+    A B C D E F G H I J K L M; A B C D E F G H I J K L M N;
 }
 
 /// What an entry answered other than success, and its sentence.
@@ -108,6 +110,29 @@ impl Ur {
         let code = call!(context.create(1, &self.device, null(), &mut context));
         assert_eq!(code, ur_result_t::SUCCESS);
         context
+    }
+    /// A sub-device of one compute unit; `None` on a machine with one.
+    pub fn a_part(&self) -> Option<ur_device_handle_t> {
+        let value = ur_device_partition_value_t { count: 1 };
+        let rule =
+            ur_device_partition_property_t { r#type: ur_device_partition_t::BY_COUNTS, value };
+        let properties = ur_device_partition_properties_t {
+            stype: ur_structure_type_t::DEVICE_PARTITION_PROPERTIES,
+            pNext: null_mut(),
+            pProperties: &rule,
+            PropCount: 1,
+        };
+        let mut part = ur_device_handle_t::NULL;
+        let info = ur_device_info_t::MAX_COMPUTE_UNITS;
+        let units: u32 = self
+            .value(|size, to, ret| call!(device.get_info(self.device, info, size, to, ret)))
+            .unwrap();
+        if units < 2 {
+            return None;
+        }
+        let code = call!(device.partition(self.device, &properties, 1, &mut part, null_mut()));
+        self.check(code).expect("a part");
+        Some(part)
     }
     /// The sentence of this thread's last failure, and errno.
     pub fn last_error(&self) -> (String, i32) {

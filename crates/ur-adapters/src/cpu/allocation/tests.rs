@@ -1,5 +1,6 @@
 //! The registry: who is found where, and what a free leaves.
 use super::*;
+use crate::cpu::usm_pool::Totals;
 use crate::cpu::{mapping::page, native};
 
 const CONTEXT: usize = 0x1000;
@@ -10,7 +11,7 @@ fn device(bytes: usize) -> UsmPtr {
     allocate(Usm::Device, home(), bytes, 64, None).unwrap()
 }
 fn chunks() -> Chunks {
-    Chunks { side: Side::Device, zeroed: false }
+    Chunks { side: Side::Device, zeroed: false, totals: Totals::new() }
 }
 fn refused(at: UsmPtr, context: usize, why: &str) {
     let error = free(context, at).unwrap_err();

@@ -2,7 +2,7 @@
 //! is its queue's affair.
 use super::completion::{Completion, Failure, Reusable, Status};
 use crate::cpu::native::{self, Rows};
-use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
+use std::{any::Any, fmt, panic::AssertUnwindSafe, sync::Arc};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -147,6 +147,10 @@ pub(crate) enum Work {
     Copy2d { to: Rows, from: Rows, width: usize, height: usize },
     /// Fills rows; `width` is a multiple of the pattern's length.
     Fill2d { to: Rows, pattern: Pattern, width: usize, height: usize },
+    /// Another, and what stays until it is done.
+    Keeping(Box<Work>, Arc<dyn Any + Send + Sync>),
+    /// Anything else that can be done again and again, at the same time too.
+    Run(Arc<dyn Fn() -> Result<()> + Send + Sync>),
     /// Anything else.
     Call(Box<dyn FnOnce() -> Result<()> + Send>),
 }
@@ -155,6 +159,25 @@ pub(crate) enum Work {
 const QUICK_BYTES: usize = 16 << 10;
 
 impl Work {
+    /// The same once more; `None` for what can be done once only.
+    pub(crate) fn again(&self) -> Option<Self> {
+        Some(match self {
+            Self::Barrier => Self::Barrier,
+            Self::Copy { to, from, bytes } => Self::Copy { to: *to, from: *from, bytes: *bytes },
+            Self::Fill { to, pattern, bytes } => {
+                Self::Fill { to: *to, pattern: pattern.clone(), bytes: *bytes }
+            }
+            Self::Copy2d { to, from, width, height } => {
+                Self::Copy2d { to: *to, from: *from, width: *width, height: *height }
+            }
+            Self::Fill2d { to, pattern, width, height } => {
+                Self::Fill2d { to: *to, pattern: pattern.clone(), width: *width, height: *height }
+            }
+            Self::Keeping(work, kept) => Self::Keeping(Box::new(work.again()?), Arc::clone(kept)),
+            Self::Run(run) => Self::Run(Arc::clone(run)),
+            Self::Call(_) => return None,
+        })
+    }
     /// Whether handing it to another thread costs more than doing it.
     pub(super) fn is_quick(&self) -> bool {
         match self {
@@ -163,7 +186,8 @@ impl Work {
             Self::Copy2d { width, height, .. } | Self::Fill2d { width, height, .. } => {
                 width.checked_mul(*height).is_some_and(|bytes| bytes <= QUICK_BYTES)
             }
-            Self::Call(_) => false,
+            Self::Keeping(work, _) => work.is_quick(),
+            Self::Run(_) | Self::Call(_) => false,
         }
     }
     /// Does it, on this thread.
@@ -183,6 +207,8 @@ impl Work {
             Self::Fill2d { to, pattern, width, height } => {
                 native::fill_2d(to, pattern.bytes(), width, height);
             }
+            Self::Keeping(work, _kept) => return work.run(),
+            Self::Run(run) => return run_call(|| run()),
             Self::Call(call) => return run_call(call),
         }
         Ok(())
@@ -196,12 +222,14 @@ impl fmt::Debug for Work {
             Self::Fill { .. } => "Fill",
             Self::Copy2d { .. } => "Copy2d",
             Self::Fill2d { .. } => "Fill2d",
+            Self::Keeping(..) => "Keeping",
+            Self::Run(_) => "Run",
             Self::Call(_) => "Call",
         })
     }
 }
 /// A panic ends the command, not the thread that all later commands need.
-fn run_call(call: Box<dyn FnOnce() -> Result<()> + Send>) -> Result<(), Failure> {
+fn run_call(call: impl FnOnce() -> Result<()>) -> Result<(), Failure> {
     match std::panic::catch_unwind(AssertUnwindSafe(call)) {
         Ok(done) => done.map_err(|error| Failure::new(error.to_string())),
         Err(panic) => {

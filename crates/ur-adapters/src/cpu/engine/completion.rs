@@ -276,7 +276,8 @@ impl Reusable {
     pub(crate) fn profile(&self) -> Profile {
         self.profile
     }
-    pub(super) fn replace(&self, completion: &Arc<Completion>) {
+    /// Puts another command's there. Whoever depended on the former one still does.
+    pub(crate) fn replace(&self, completion: &Arc<Completion>) {
         *locked(&self.current) = Arc::clone(completion);
     }
 }

@@ -51,12 +51,21 @@ struct Shared {
 pub(super) struct InOrder {
     shared: Arc<Shared>,
     profiling: bool,
+    /// Of the thread.
+    nice: i32,
 }
 
 impl InOrder {
     pub(super) fn new(context: usize, profiling: bool) -> Self {
         let (lane, arrival) = Default::default();
-        Self { shared: Arc::new(Shared { passage: passage(context), lane, arrival }), profiling }
+        let shared = Arc::new(Shared { passage: passage(context), lane, arrival });
+        Self { shared, profiling, nice: 0 }
+    }
+    pub(super) fn set_nice(&mut self, nice: i32) {
+        self.nice = nice;
+    }
+    pub(super) fn passage(&self) -> &Arc<Passage> {
+        &self.shared.passage
     }
     pub(super) fn is_idle(&self) -> bool {
         self.shared.passage.is_idle()
@@ -105,7 +114,11 @@ impl InOrder {
     }
     fn start(&self) -> Result<()> {
         let shared = Arc::clone(&self.shared);
-        thread::start("ur-cpu-queue", move || shared.work())
+        let nice = self.nice;
+        thread::start("ur-cpu-queue", move || {
+            thread::be_nice(nice);
+            shared.work();
+        })
     }
 }
 impl Drop for InOrder {

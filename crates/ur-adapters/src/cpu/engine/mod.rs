@@ -9,9 +9,11 @@ mod gate;
 mod in_order;
 mod out_of_order;
 mod passage;
+mod plan;
 mod remote;
 mod spin;
 mod sync;
+mod team;
 mod thread;
 pub(crate) mod workers;
 
@@ -21,8 +23,10 @@ mod tests;
 pub(crate) use command::{
     Dependencies, Dependency, Order, Pattern, Signal, Submission, Work, failed,
 };
-pub(crate) use completion::{Completion, Profile, Reusable, Status, Times};
-pub(crate) use passage::{Passed, all_queues_ticket};
+pub(crate) use completion::{Completion, Failure, Profile, Reusable, Status, Times};
+pub(crate) use passage::{Passed, Watch, all_queues_ticket, ticket};
+pub(crate) use plan::{Plan, Run};
+pub(crate) use team::Task;
 
 use in_order::InOrder;
 use out_of_order::OutOfOrder;
@@ -54,6 +58,22 @@ impl Queue {
             true => Discipline::OutOfOrder(OutOfOrder::new(context, profiling)),
         };
         Self { discipline, fork: ur_mapping::fork_count() }
+    }
+    /// The same queue, whose own thread is as nice to others as `nice` says (the kernel's scale: 19
+    /// is nicest), as far as the system allows. Of out-of-order queues, which share their threads,
+    /// it makes nothing different.
+    pub(crate) fn nice(mut self, nice: i32) -> Self {
+        if let Discipline::InOrder(queue) = &mut self.discipline {
+            queue.set_nice(nice);
+        }
+        self
+    }
+    /// A look at it from outside.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch::new(match &self.discipline {
+            Discipline::InOrder(queue) => queue.passage(),
+            Discipline::OutOfOrder(queue) => queue.passage(),
+        })
     }
     fn check_fork(&self) -> Result<()> {
         match self.fork == ur_mapping::fork_count() {

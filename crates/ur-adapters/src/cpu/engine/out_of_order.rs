@@ -66,6 +66,9 @@ impl OutOfOrder {
         let field = Mutex::new(Field { first: 1, ..Field::default() });
         Self { shared: Arc::new(Shared { passage: passage(context), field }), profiling }
     }
+    pub(super) fn passage(&self) -> &Arc<Passage> {
+        &self.shared.passage
+    }
     pub(super) fn is_idle(&self) -> bool {
         self.shared.passage.is_idle()
     }

@@ -53,6 +53,26 @@ impl Passage {
     }
 }
 
+/// A look at a queue from outside, which keeps neither the queue nor its commands alive. While a
+/// dropped queue still works, it can be looked at too.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch(Weak<Passage>);
+impl Watch {
+    pub(super) fn new(passage: &Arc<Passage>) -> Self {
+        Self(Arc::downgrade(passage))
+    }
+    /// Whether there will never be anything to see again.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+}
+/// All commands submitted so far to these queues.
+pub(crate) fn ticket<'a>(queues: impl IntoIterator<Item = &'a Watch>) -> Passed {
+    let mut passed = Passed::default();
+    queues.into_iter().filter_map(|one| one.0.upgrade()).for_each(|one| passed.add(&one));
+    passed
+}
+
 /// "All commands submitted so far" to some queues, held on to. Keeps no queue alive.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Passed(Vec<(Arc<Passage>, u64)>);

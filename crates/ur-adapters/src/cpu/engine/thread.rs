@@ -28,6 +28,19 @@ pub(super) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<
     }
     started.map(drop).map_err(|error| refused(name, &error))
 }
+/// Makes this thread `nice` more than it was: a wish, which the system may refuse (less nice than the
+/// program takes a privilege).
+pub(super) fn be_nice(nice: i32) {
+    use rustix::{process, thread};
+    if nice == 0 {
+        return;
+    }
+    // On Linux a thread's number stands for that thread alone here.
+    let me = Some(thread::gettid());
+    if let Ok(before) = process::getpriority_process(me) {
+        let _ = process::setpriority_process(me, (before + nice).clamp(-20, 19));
+    }
+}
 fn refused(name: &str, why: &dyn std::fmt::Display) -> Error {
     Error::new(
         ErrorCode::OutOfResources,

@@ -93,3 +93,34 @@ fn empty_rectangles_touch_nothing() {
     fill_2d(rows, &[2], 4, 0);
     assert_eq!(to, [1; 8]);
 }
+#[test]
+fn boxes_leave_what_is_between_their_rows_and_planes() {
+    for [width, height, depth] in [[5, 4, 3], [1, 1, 7], [900, 70, 80]] {
+        let (pitch, slice) = (width + 3, (width + 3) * (height + 2));
+        let mut from = counting(slice * depth);
+        let mut to = vec![0xee; width * height * depth + 1];
+        let source = Planes { base: at(&mut from, 0), pitch, slice };
+        let target = Planes { base: at(&mut to, 0), pitch: width, slice: width * height };
+        copy_3d(target, source, width, height, depth);
+        for (n, byte) in to[..width * height * depth].iter().enumerate() {
+            let (x, y, z) = (n % width, n / width % height, n / (width * height));
+            assert_eq!(*byte, from[x + y * pitch + z * slice], "{x} {y} {z}");
+        }
+        assert_eq!(to[width * height * depth], 0xee);
+        copy_3d(source, target, width, height, 0);
+    }
+}
+#[test]
+fn overlapping_boxes_move_in_both_directions() {
+    for (to, from) in [(0, 1), (1, 0), (0, 57), (57, 0)] {
+        let mut memory = counting(1000);
+        let before = memory.clone();
+        let base = at(&mut memory, 0);
+        let planes = |offset| Planes { base: base.offset(offset).unwrap(), pitch: 10, slice: 100 };
+        copy_3d(planes(to), planes(from), 6, 5, 4);
+        for n in 0..120 {
+            let place = n % 6 + n / 6 % 5 * 10 + n / 30 * 100;
+            assert_eq!(memory[to + place], before[from + place], "{to} {from} {n}");
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Pools of USM: what `ur_usm_pool_handle_t` points at, what is counted of one, and which pool a
+//! device of a context uses. How blocks are cut is `ur_adapter::pool`'s, what C asks of a pool and
+//! allocates from it `usm.rs`'s.
+use super::{
+    Context, Device,
+    allocation::{self, Home, Usm, UsmBlocks},
+    backing::{Block, LARGE},
+    engine::Passed,
+    host::host,
+    limbo::{self, Spent},
+    mapping::{Side, page},
+};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering::*},
+    },
+};
+use ur_adapter::{
+    chain,
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Borrowed, Object, Owned},
+    pool::{Limits, Pool, Source},
+};
+use ur_sys::{
+    ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t, ur_usm_pool_limits_desc_t,
+};
+
+/// How much of something there is, and the most there ever was; in bytes.
+#[derive(Debug, Default)]
+struct Gauge {
+    current: AtomicUsize,
+    high: AtomicUsize,
+}
+impl Gauge {
+    // Numbers, which nothing else is read by: none of the orderings matters.
+    fn add(&self, bytes: usize) {
+        let now = self.current.fetch_add(bytes, Relaxed) + bytes;
+        self.high.fetch_max(now, Relaxed);
+    }
+    fn subtract(&self, bytes: usize) {
+        self.current.fetch_sub(bytes, Relaxed);
+    }
+    fn reset(&self) {
+        self.high.store(self.current.load(Relaxed), Relaxed);
+    }
+}
+
+/// What all pools behind one handle have together, and the most that they may have.
+#[derive(Debug)]
+pub(super) struct Totals {
+    reserved: Gauge,
+    used: Gauge,
+    maximum: AtomicUsize,
+}
+impl Totals {
+    pub(super) fn new() -> Arc<Self> {
+        let (reserved, used) = (Gauge::default(), Gauge::default());
+        Arc::new(Self { reserved, used, maximum: AtomicUsize::new(usize::MAX) })
+    }
+    /// A block of so many bytes was cut.
+    pub(super) fn take(&self, bytes: usize) {
+        self.used.add(bytes);
+    }
+    /// Such a block came back.
+    pub(super) fn put(&self, bytes: usize) {
+        self.used.subtract(bytes);
+    }
+    /// Sets so many bytes more aside for a chunk.
+    ///
+    /// # Errors
+    /// `OUT_OF_RESOURCES` where that would exceed the maximum.
+    fn claim(&self, bytes: usize) -> Result<()> {
+        let maximum = self.maximum.load(Relaxed);
+        let claimed = |now: usize| now.checked_add(bytes).filter(|&all| all <= maximum);
+        match self.reserved.current.fetch_update(Relaxed, Relaxed, claimed) {
+            Ok(_) => Ok(()),
+            Err(reserved) => Err(Error::new(
+                ErrorCode::OutOfResources,
+                format!(
+                    "the pool holds {reserved} of at most {maximum} bytes, and {bytes} more are \
+                     needed: free blocks of it, or raise its maximum"
+                ),
+            )),
+        }
+    }
+}
+
+/// Where this adapter's pools get their chunks: whole pages, which no other pool has.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    /// What the chunks are made of.
+    pub(super) side: Side,
+    /// Whether every block is to be filled with zeros.
+    pub(super) zeroed: bool,
+    /// What is counted for all pools behind one handle.
+    pub(super) totals: Arc<Totals>,
+}
+impl Source for Chunks {
+    type Chunk = Block;
+    type Passed = Passed;
+    fn chunk(&self, bytes: usize, align: usize) -> Result<Block> {
+        let small = bytes < LARGE;
+        let whole = if small { bytes.next_power_of_two().max(page()) } else { bytes };
+        self.totals.claim(whole)?;
+        let reserved = &self.totals.reserved;
+        let taken = Block::take(self.side, whole, align.max(page()));
+        match &taken {
+            Ok(block) => reserved.add(block.bytes() - whole), // which a block may have on top
+            Err(_) => reserved.subtract(whole),
+        }
+        taken
+    }
+    fn give_back(&self, chunk: Arc<Block>, after: Vec<Passed>) {
+        self.totals.reserved.subtract(chunk.bytes());
+        limbo::after(after, Spent::Chunk(chunk));
+    }
+}
+
+/// What `ur_usm_pool_handle_t` points at: a pool for each kind of USM, so that no two kinds share
+/// a page. Memory of one is in use until its blocks are freed, whatever becomes of the handle.
+#[derive(Debug)]
+pub struct UsmPool {
+    /// The handle of its context.
+    context: usize,
+    /// Keeps the context; a context's own pools do not.
+    _kept: Option<Owned<Context>>,
+    /// The device it was made for, if for one.
+    device: Option<Owned<Device>>,
+    /// Its number among the pools of this process, never used again.
+    number: u64,
+    is_default: bool,
+    blocks: [Arc<UsmBlocks>; 3],
+    totals: Arc<Totals>,
+}
+
+impl UsmPool {
+    /// A pool as C describes it, for all devices of `context` or for one.
+    ///
+    /// # Errors
+    /// `INVALID_DEVICE` where the device is none of the context's; `INVALID_VALUE` for a chain of
+    /// descriptors that does not end.
+    pub(super) fn create(
+        context: Borrowed<'_, Context>,
+        device: Option<Borrowed<'_, Device>>,
+        desc: &ur_usm_pool_desc_t,
+    ) -> Result<Owned<Self>> {
+        device.map_or(Ok(()), |device| context.check(device))?;
+        let mut limits = Limits::default();
+        if let Some(wished) = chain::extension::<ur_usm_pool_limits_desc_t>(desc)? {
+            limits.poolable = wished.maxPoolableSize;
+            limits.chunk = wished.minDriverAllocSize.max(1);
+        }
+        let zeroed = desc.flags.contains(ur_usm_pool_flags_t::ZERO_INITIALIZE_BLOCK);
+        let mut pool = Self::new(handle(&context), limits, zeroed)?;
+        pool._kept = Some(context.own()?);
+        pool.device = device.map(Borrowed::own).transpose()?;
+        Ok(Owned::new(pool))
+    }
+    fn new(context: usize, limits: Limits, zeroed: bool) -> Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let totals = Totals::new();
+        let of = |side| Pool::new(Chunks { side, zeroed, totals: Arc::clone(&totals) }, limits);
+        let blocks = [of(Side::Device)?, of(Side::Host)?, of(Side::Host)?];
+        let number = NEXT.fetch_add(1, Relaxed); // a number, nothing more
+        let (_kept, device, is_default) = (None, None, false);
+        Ok(Self { context, _kept, device, number, is_default, blocks, totals })
+    }
+    /// The handle of the context it belongs to.
+    pub(super) fn context(&self) -> usize {
+        self.context
+    }
+    /// The pool that a device starts out with, which C cannot destroy.
+    pub(super) fn is_default(&self) -> bool {
+        self.is_default
+    }
+    /// The part of it that has memory of one kind.
+    pub(super) fn of(&self, usm: Usm) -> &Arc<UsmBlocks> {
+        &self.blocks[match usm {
+            Usm::Device => 0,
+            Usm::Host => 1,
+            Usm::Shared => 2,
+        }]
+    }
+    /// Gives unused memory back as long as `keep` bytes stay.
+    pub(super) fn trim_to(&self, keep: usize) {
+        allocation::sweep();
+        for pool in &self.blocks {
+            // Other threads may be at it: as good as it gets.
+            let all = self.totals.reserved.current.load(Relaxed);
+            let others = all.saturating_sub(pool.statistics().reserved);
+            pool.trim_to(keep.saturating_sub(others));
+        }
+    }
+    /// Allocates from it. What parts for other kinds of memory do not use is given back if there is
+    /// no room otherwise.
+    ///
+    /// # Errors
+    /// As for [`allocation::allocate`].
+    pub(super) fn allocate(
+        &self,
+        usm: Usm,
+        home: Home,
+        size: usize,
+        align: usize,
+    ) -> Result<UsmPtr> {
+        let allocate = || allocation::allocate(usm, home, size, align, Some(self.of(usm)));
+        allocate().or_else(|error| match error.code() {
+            ErrorCode::OutOfResources => {
+                self.trim_to(0);
+                allocate()
+            }
+            _ => Err(error),
+        })
+    }
+    /// # Errors
+    /// `INVALID_VALUE` for a pool of another context.
+    pub(super) fn check_context(&self, context: Borrowed<'_, Context>) -> Result<()> {
+        match self.context == handle(&context) {
+            true => Ok(()),
+            false => {
+                let why = "the pool belongs to another context: make one in this context";
+                Err(Error::new(ErrorCode::InvalidValue, why))
+            }
+        }
+    }
+    /// # Errors
+    /// `INVALID_DEVICE` for a device of another context; `INVALID_VALUE` for a pool of another, or
+    /// for a device that the pool was not made for.
+    pub(super) fn check(
+        &self,
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+    ) -> Result<()> {
+        context.check(device)?;
+        self.check_context(context)?;
+        match self.device.as_ref().is_none_or(|own| own.same(&device)) {
+            true => Ok(()),
+            false => {
+                let why = "the pool was made for another device: name that one";
+                Err(Error::new(ErrorCode::InvalidValue, why))
+            }
+        }
+    }
+    /// What a property is, if it is a size.
+    pub(super) fn size(&self, name: ur_usm_pool_info_t) -> Option<usize> {
+        use ur_usm_pool_info_t as I;
+        let most = usize::try_from(host().memory).unwrap_or(usize::MAX);
+        // What commands were done with meanwhile is not used any more.
+        allocation::sweep();
+        let Totals { reserved, used, maximum } = &*self.totals;
+        match name {
+            I::RELEASE_THRESHOLD_EXP => Some(self.blocks[0].limits().keep),
+            I::MAXIMUM_SIZE_EXP => Some(maximum.load(Relaxed).min(most)),
+            I::RESERVED_CURRENT_EXP => Some(reserved.current.load(Relaxed)),
+            I::RESERVED_HIGH_EXP => Some(reserved.high.load(Relaxed)),
+            I::USED_CURRENT_EXP => Some(used.current.load(Relaxed)),
+            I::USED_HIGH_EXP => Some(used.high.load(Relaxed)),
+            _ => None,
+        }
+    }
+    /// Changes a property.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a high mark that is not set to 0, `UNSUPPORTED_ENUMERATION` for what is
+    /// only read.
+    pub(super) fn set(&self, name: ur_usm_pool_info_t, number: usize) -> Result<()> {
+        use ur_usm_pool_info_t as I;
+        let reset = |gauge: &Gauge| match number {
+            0 => {
+                gauge.reset();
+                Ok(())
+            }
+            _ => Err(Error::new(
+                ErrorCode::InvalidValue,
+                format!("a high mark can only be reset, with 0, and {number} was given"),
+            )),
+        };
+        match name {
+            I::RELEASE_THRESHOLD_EXP => self.blocks.iter().for_each(|pool| pool.set_keep(number)),
+            I::MAXIMUM_SIZE_EXP => {
+                self.totals.maximum.store(if number == 0 { usize::MAX } else { number }, Relaxed);
+            }
+            I::RESERVED_HIGH_EXP => reset(&self.totals.reserved)?,
+            I::USED_HIGH_EXP => reset(&self.totals.used)?,
+            _ => {
+                return Err(Error::new(
+                    ErrorCode::UnsupportedEnumeration,
+                    format!("{name:?} of a pool can be asked and not set"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn handle<T>(object: &Object<T>) -> usize {
+    object.as_handle().addr()
+}
+
+/// The pools that the devices of one context use when C names none.
+#[derive(Debug, Default)]
+pub struct DevicePools(Mutex<HashMap<usize, DevicePool>>);
+#[derive(Debug)]
+struct DevicePool {
+    default: Owned<UsmPool>,
+    /// What C chose instead: the handle and its number. Not kept: C may destroy it.
+    chosen: Option<(usize, u64)>,
+}
+impl DevicePools {
+    fn with<R>(
+        &self,
+        context: usize,
+        device: usize,
+        look: impl FnOnce(&mut DevicePool) -> R,
+    ) -> Result<R> {
+        let mut all: MutexGuard<'_, _> = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(one) = all.get_mut(&device) {
+            return Ok(look(one));
+        }
+        let pool = UsmPool::new(context, Limits::default(), false)?;
+        let default = Owned::new(UsmPool { is_default: true, ..pool });
+        Ok(look(all.entry(device).or_insert(DevicePool { default, chosen: None })))
+    }
+    /// The pool that `device` starts out with.
+    ///
+    /// # Errors
+    /// As for [`Pool::new`].
+    pub(super) fn default_of(&self, context: usize, device: usize) -> Result<Owned<UsmPool>> {
+        self.with(context, device, |pools| pools.default.clone())
+    }
+    /// The pool that C chose for `device`, while it lives; else the default one.
+    ///
+    /// # Errors
+    /// As for [`Pool::new`].
+    pub(super) fn current_of(&self, context: usize, device: usize) -> Result<Owned<UsmPool>> {
+        let (default, chosen) =
+            self.with(context, device, |pools| (pools.default.clone(), pools.chosen))?;
+        let found = chosen.and_then(|(handle, number)| {
+            Owned::<UsmPool>::find(handle).ok().filter(|pool| pool.number == number)
+        });
+        Ok(found.unwrap_or(default))
+    }
+    /// Has `device` use `pool` from now on.
+    ///
+    /// # Errors
+    /// As for [`Pool::new`].
+    pub(super) fn choose(
+        &self,
+        context: usize,
+        device: usize,
+        pool: Borrowed<'_, UsmPool>,
+    ) -> Result<()> {
+        let chosen = (!pool.is_default).then_some((handle(&pool), pool.number));
+        self.with(context, device, |pools| pools.chosen = chosen)
+    }
+}
+impl Drop for DevicePools {
+    /// A handle of a default pool that C still has must not hold memory.
+    fn drop(&mut self) {
+        let pools = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for one in pools.values() {
+            one.default.blocks.iter().for_each(|blocks| blocks.set_keep(0));
+        }
+    }
+}
