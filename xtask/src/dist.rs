@@ -2,6 +2,7 @@
 //! is linked here and not by cargo, whose cdylibs bring a version script that lets no other in.
 use crate::{model::Spec, names, parse, root};
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -80,8 +81,38 @@ fn link(spec: &Spec, archive: &Path, object: &Path, strip: bool) -> Result<()> {
     cc.args(getters.iter().map(|g| format!("-Wl,-u,{g}"))).arg(archive);
     cc.args(["-Wl,--as-needed", "-lgcc_s", "-lpthread", "-ldl", "-lm"]);
     execute(&mut cc)?;
+    inspect(&fresh, &getters, strip)?;
     fs::rename(&fresh, object).map_err(|e| format!("{}: {e}", object.display()))?;
     fs::remove_file(&script).map_err(|e| format!("{}: {e}", script.display()))
+}
+
+/// Nothing leaves here that exports more than its getters (an allocator, say, that would take the
+/// place of the host program's), bears another name, or carries symbols that were to be stripped.
+fn inspect(object: &Path, getters: &[String], stripped: bool) -> Result<()> {
+    let wrong = |what: String| Err(format!("{}: {what}", object.display()));
+    let symbols = output("nm", &["-D", "--defined-only", "--format=just-symbols"], object)?;
+    let exported: BTreeSet<_> =
+        symbols.lines().filter_map(|l| l.split('@').next()).filter(|s| *s != SYMBOLS).collect();
+    let intended: BTreeSet<_> = getters.iter().map(String::as_str).collect();
+    if exported != intended {
+        let off: Vec<_> = exported.symmetric_difference(&intended).collect();
+        return wrong(format!("exports too much or too little: {off:?}"));
+    }
+    if !output("readelf", &["-dW"], object)?.contains(&format!("soname: [{SONAME}]")) {
+        return wrong(format!("is not called {SONAME}"));
+    }
+    if stripped && output("readelf", &["-SW"], object)?.contains(".symtab") {
+        return wrong("is not stripped".to_string());
+    }
+    Ok(())
+}
+fn output(program: &str, arguments: &[&str], object: &Path) -> Result<String> {
+    let out = Command::new(program).env("LC_ALL", "C").args(arguments).arg(object).output();
+    let out = out.map_err(|e| format!("{program}: {e}; dist needs binutils"))?;
+    match out.status.success() {
+        true => Ok(String::from_utf8_lossy(&out.stdout).into_owned()),
+        false => Err(format!("{program}: {}", String::from_utf8_lossy(&out.stderr))),
+    }
 }
 
 fn execute(command: &mut Command) -> Result<()> {
@@ -90,4 +121,35 @@ fn execute(command: &mut Command) -> Result<()> {
         .status()
         .map_err(|e| format!("{program}: {e}; dist needs cargo and a C compiler"))?;
     if status.success() { Ok(()) } else { Err(format!("{program} failed ({status})")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shared object with the functions of `source`.
+    fn object(name: &str, source: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("causeway-dist-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let (c, object) = (folder.join(format!("{name}.c")), folder.join(name));
+        fs::write(&c, source).unwrap();
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-fno-builtin", "-o"]).arg(&object).arg(&c);
+        execute(cc.arg(format!("-Wl,-soname,{SONAME}"))).unwrap();
+        object
+    }
+
+    #[test]
+    fn an_object_that_brings_an_allocator_or_keeps_its_symbols_is_refused() {
+        let getters = ["urGetFoo".to_string()];
+        let right = object("right", "int urGetFoo(void) { return 0; }");
+        assert_eq!(inspect(&right, &getters, false), Ok(()));
+        assert!(inspect(&right, &getters, true).unwrap_err().contains("not stripped"));
+        let swapped =
+            object("swapped", "int urGetFoo(void) { return 0; } void free(void *p) { (void)p; }");
+        assert!(inspect(&swapped, &getters, false).unwrap_err().contains("free"));
+        let lacking = object("lacking", "int other(void) { return 0; }");
+        assert!(inspect(&lacking, &getters, false).unwrap_err().contains("urGetFoo"));
+        fs::remove_dir_all(right.parent().unwrap()).unwrap();
+    }
 }

@@ -1,6 +1,9 @@
 //! The shared object as `cargo xtask dist` makes it, for the tests that load it.
 use std::{path::PathBuf, process::Command};
 
+#[allow(dead_code, reason = "not every test of this folder starts clients")]
+pub mod client;
+
 /// A folder with the shared object and the headers, gone when the test ends.
 pub struct Dist(pub PathBuf);
 
