@@ -23,6 +23,11 @@ const MIRI: (&[&str], &str) = (
     "`rustup component add miri rust-src --toolchain nightly`",
 );
 
+const NIGHTLY: (&[&str], &str) = (
+    &["cargo", "+nightly", "test", "-Zbuild-std", "--help"],
+    "`rustup component add rust-src --toolchain nightly`",
+);
+
 const STEPS: &[Step] = &[
     Step { name: "formatting", command: &["cargo", "fmt", "--all", "--check"], ..PLAIN },
     Step {
@@ -65,6 +70,88 @@ const STEPS: &[Step] = &[
         )],
         slow: true,
         needs: Some(MIRI),
+    },
+    // loom's models are run elsewhere, and its generators are not threads that sanitizers know.
+    Step {
+        name: "memory errors and leaks (AddressSanitizer)",
+        command: &[
+            "cargo",
+            "+nightly",
+            "test",
+            "--package",
+            "ur-adapters",
+            "--target",
+            "host-tuple",
+            "--no-fail-fast",
+            "--lib",
+            "--tests",
+            "--",
+            "--skip",
+            "model",
+        ],
+        env: &[
+            ("RUSTFLAGS", "-Zsanitizer=address"),
+            ("CARGO_TARGET_DIR", "target/asan"),
+            // From where tests run: their packages.
+            ("LSAN_OPTIONS", "suppressions=../../xtask/sanitizers/leaks.txt"),
+        ],
+        slow: true,
+        needs: Some(NIGHTLY),
+    },
+    // Without the tests across processes: what is ordered by way of another process is no order
+    // that ThreadSanitizer can see, and after a fork it gives up.
+    Step {
+        name: "data races (ThreadSanitizer)",
+        command: &[
+            "cargo",
+            "+nightly",
+            "test",
+            "-Zbuild-std",
+            "--package",
+            "ur-adapters",
+            "--target",
+            "host-tuple",
+            "--no-fail-fast",
+            "--lib",
+            "--test",
+            "buffers",
+            "--test",
+            "command_buffers",
+            "--test",
+            "graphs",
+            "--test",
+            "images",
+            "--test",
+            "kernels",
+            "--test",
+            "launches",
+            "--test",
+            "overlap",
+            "--test",
+            "pools",
+            "--test",
+            "queues",
+            "--test",
+            "threads",
+            "--test",
+            "usm_async",
+            "--",
+            "--skip",
+            "model",
+        ],
+        env: &[("RUSTFLAGS", "-Zsanitizer=thread"), ("CARGO_TARGET_DIR", "target/tsan")],
+        slow: true,
+        needs: Some(NIGHTLY),
+    },
+    Step {
+        name: "what others may send (fuzzing)",
+        command: &["cargo", "xtask", "fuzz", "--seconds", "20"],
+        env: &[],
+        slow: true,
+        needs: Some((
+            &["cargo", "+nightly", "fuzz", "--version"],
+            "`cargo install cargo-fuzz`, and the nightly toolchain",
+        )),
     },
     Step {
         name: "the ABI is the reference's",

@@ -40,5 +40,6 @@ fn outputs(spec: &Spec) -> Result<Vec<emit::Output>, String> {
     all.extend(emit::entry::files(spec)?);
     all.extend(emit::header::files(spec));
     all.push(emit::leaf::file(spec)?);
+    all.push(emit::rows::file(spec)?);
     Ok(all)
 }
