@@ -1,11 +1,6 @@
 //! How long buffers last and in which order commands see them: mappings, releases while commands are
 //! under way, events, wait lists, and several threads at once.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod common;
 use common::{mems::*, ur::*};
 use std::{

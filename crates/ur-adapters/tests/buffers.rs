@@ -1,17 +1,10 @@
 //! Buffers and parts of them, as a C program has them: creation, information, native handles,
 //! commands, what is refused, and what releases take away and when.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
 mod common;
 use common::{mems::*, ur::*};
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
-    slice, thread,
 };
 use ur_mem_flags_t as F;
 use ur_result_t as R;

@@ -225,7 +225,8 @@ fn queues_and_events_answer_every_property() {
             call!(event.get_info(event, ur_event_info_t(n), size, to, ret))
         });
         ask_all(&profiling_spec, &[], &|n, size, to, ret| {
-            let code = call!(event.get_profiling_info(event, ur_profiling_info_t(n), size, to, ret));
+            let code =
+                call!(event.get_profiling_info(event, ur_profiling_info_t(n), size, to, ret));
             if size == 0 && !to.is_null() && code != R::ERROR_INVALID_ENUMERATION {
                 // What all other queries call INVALID_SIZE.
                 assert_eq!(code, R::ERROR_INVALID_VALUE);

@@ -1,11 +1,5 @@
 //! Images and samplers, as a C program has them: formats, sides and pitches, what they tell, reads,
 //! writes and copies of boxes of pixels, and what is refused.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
 mod common;
 use common::{mems::*, ur::*};
 use std::{

@@ -1,10 +1,5 @@
 //! Pools of USM, as a C program has them: limits, what is told of them, the pools of a device.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod common;
 use common::ur::*;
 use std::{

@@ -1,11 +1,6 @@
 //! The code of programs: what cannot be loaded, and how long it stays in the process. What is read
 //! and written in it is loaded_code.rs's.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod common;
 use common::{code::*, ur::*};
 use std::{

@@ -107,7 +107,14 @@ fn arguments(
         one(T::MEM_OBJ, mem.argIndex, size_of::<*const c_void>(), value)
     });
     let pointers = pointers.iter().map(|pointer| {
-        let value = ur_exp_kernel_arg_value_t { pointer: pointer.pNewPointerArg };
+        // Not the new pointer itself, but where it is.
+        let place = pointer.pNewPointerArg.cast::<*const c_void>();
+        let new = match place.is_null() {
+            true => std::ptr::null(),
+            // SAFETY: not null, hence the address of a pointer, by C's promise.
+            false => unsafe { place.read_unaligned() },
+        };
+        let value = ur_exp_kernel_arg_value_t { pointer: new };
         one(T::POINTER, pointer.argIndex, size_of::<*const c_void>(), value)
     });
     let values = values.iter().map(|new| {

@@ -189,7 +189,8 @@ pub fn word_at(at: usize) -> u64 {
 /// Not atomic on purpose: what is done without order loses some of these, and a sanitizer sees it.
 pub fn add_at(at: usize, what: u64) {
     let at = at as *mut u64;
-    unsafe { at.write(at.read().wrapping_mul(31).wrapping_add(what)) };
+    let before = unsafe { at.read() };
+    unsafe { at.write(before.wrapping_mul(31).wrapping_add(what)) };
 }
 pub const NO_EVENT: *mut ur_event_handle_t = null_mut();
 

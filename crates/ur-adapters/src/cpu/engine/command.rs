@@ -190,6 +190,14 @@ impl Work {
             Self::Run(_) | Self::Call(_) => false,
         }
     }
+    /// Whether it calls functions of C's, which may wait for others.
+    pub(super) fn may_sleep(&self) -> bool {
+        match self {
+            Self::Call(_) => true,
+            Self::Keeping(work, _) => work.may_sleep(),
+            _ => false,
+        }
+    }
     /// Does it, on this thread.
     #[inline]
     pub(super) fn run(self) -> Result<(), Failure> {

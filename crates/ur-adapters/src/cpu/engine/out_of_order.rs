@@ -229,6 +229,10 @@ impl Job {
             workers::give(Arc::clone(self));
         }
     }
+    /// Whether it calls a function that may sleep.
+    pub(super) fn may_sleep(&self) -> bool {
+        locked(&self.work).as_ref().is_some_and(Work::may_sleep)
+    }
     /// Does it, or fails it, and tells whoever waited. By the pool.
     pub(super) fn execute(&self) {
         let work = locked(&self.work).take().expect("a job is given to the pool once");

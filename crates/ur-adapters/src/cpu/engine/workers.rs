@@ -1,6 +1,6 @@
 //! Hands: the pool that out-of-order queues share, whose threads come when there is more to do than
-//! hands and go when there is nothing for a while; and large copies cut in pieces. Jobs never wait
-//! for one another here: what they depend on has ended before the pool has them.
+//! hands and go when there is nothing for a while; and large copies cut in pieces. What jobs depend on
+//! has ended before the pool has them; only host functions may wait for one another by themselves.
 use super::{
     out_of_order::Job,
     spin,
@@ -19,6 +19,10 @@ use ur_adapter::per_process::PerProcess;
 
 /// How long a thread stays without anything to do.
 const IDLE: Duration = Duration::from_secs(2);
+/// How often it is looked whether all threads sleep in host functions while jobs wait.
+const RELIEF: Duration = Duration::from_millis(1);
+/// More threads than this do not help anybody.
+const TOO_MANY: usize = 1024;
 
 #[derive(Debug, Default)]
 struct Pool {
@@ -30,16 +34,34 @@ struct Hands {
     jobs: VecDeque<Arc<Job>>,
     threads: usize,
     idle: usize,
+    /// Threads in host functions, which may sleep, or wait for functions among `jobs`.
+    away: usize,
+    /// Jobs that have been begun.
+    begun: u64,
+    /// A thread looks after the others.
+    relief: bool,
+}
+impl Hands {
+    /// The next job, begun by this thread; whether it is a host function.
+    fn begin(&mut self) -> Option<(Arc<Job>, bool)> {
+        let job = self.jobs.pop_front()?;
+        let is_away = job.may_sleep();
+        self.begun = self.begun.wrapping_add(1);
+        self.away += usize::from(is_away);
+        Some((job, is_away))
+    }
 }
 static POOL: PerProcess<Pool> = PerProcess::new();
 
-/// More threads than cores, since a host function may sleep.
+/// So many threads are there as soon as there is work for them: more than cores, since a host
+/// function may sleep. Others come when all of these seem to.
 fn most_threads() -> usize {
     (2 * spin::cores()).max(8)
 }
 
-/// Has `job` executed by a thread of the pool: an idle one, else a new one, else the next that
-/// is done with what it does. If there is no thread at all and none can be started, by this one.
+/// Has `job` executed by a thread of the pool: an idle one, else a new one, else the next that is
+/// done with what it does or comes to relieve those that sleep. If there is no thread at all and
+/// none can be started, by this one.
 pub(super) fn give(job: Arc<Job>) {
     let pool = POOL.get();
     let mut hands = locked(&pool.hands);
@@ -50,6 +72,11 @@ pub(super) fn give(job: Arc<Job>) {
         return;
     }
     if hands.threads >= most_threads() {
+        let alone = hands.away > 0 && !std::mem::replace(&mut hands.relief, true);
+        drop(hands);
+        if alone && thread::start("ur-cpu-relief", relieve).is_err() {
+            locked(&pool.hands).relief = false; // the next job tries again
+        }
         return;
     }
     hands.threads += 1;
@@ -62,16 +89,45 @@ pub(super) fn give(job: Arc<Job>) {
         orphan.into_iter().for_each(|job| job.execute());
     }
 }
+/// While jobs wait and none is begun, since every thread that counts is in a host function, starts
+/// one more at a time: these functions may wait for each other, or for what else is in the queue.
+fn relieve() {
+    let pool = POOL.get();
+    let mut extra = 0_u32;
+    let mut begun = locked(&pool.hands).begun;
+    loop {
+        // Later each time: functions that compute are not helped by more threads.
+        std::thread::sleep(RELIEF * (1 + extra / 8));
+        let mut hands = locked(&pool.hands);
+        if hands.jobs.is_empty() {
+            hands.relief = false;
+            return;
+        }
+        let is_stuck = hands.begun == begun && hands.idle == 0;
+        begun = hands.begun;
+        if !is_stuck || hands.threads - hands.away >= most_threads() || hands.threads >= TOO_MANY {
+            continue;
+        }
+        hands.threads += 1;
+        extra += 1;
+        drop(hands);
+        if thread::start("ur-cpu-worker", work).is_err() {
+            locked(&pool.hands).threads -= 1; // there may be one in a moment
+        }
+    }
+}
 
 /// One thread of the pool.
 fn work() {
     let pool = POOL.get();
     let mut hands = locked(&pool.hands);
     loop {
-        if let Some(job) = hands.jobs.pop_front() {
+        if let Some((job, is_away)) = hands.begin() {
             drop(hands);
             job.execute();
+            drop(job); // the last of its command may be a thing of C's, and is none of the lock's
             hands = locked(&pool.hands);
+            hands.away -= usize::from(is_away);
             continue;
         }
         hands.idle += 1;
