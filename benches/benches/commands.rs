@@ -79,7 +79,16 @@ fn stage() -> Result<Stage> {
 fn usm(stage: &Stage, bytes: usize) -> Result<*mut c_void> {
     let (mut at, none) = (null_mut(), ur_usm_pool_handle_t::NULL);
     ur!(usm.device_alloc(stage.context, stage.device, null(), none, bytes, &mut at));
-    ur!(enqueue.usm_fill(stage.in_order, at, 1, [7u8].as_ptr().cast(), bytes, 0, null(), null_mut()));
+    ur!(enqueue.usm_fill(
+        stage.in_order,
+        at,
+        1,
+        [7u8].as_ptr().cast(),
+        bytes,
+        0,
+        null(),
+        null_mut()
+    ));
     ur!(queue.finish(stage.in_order));
     Ok(at)
 }
@@ -162,7 +171,8 @@ fn copies(stage: &Stage, bytes: usize) -> Result<()> {
         })
     };
     let (source, mut target) = (vec![7u8; bytes], vec![0u8; bytes]);
-    let worker = Worker::doing(move || black_box(&mut target[..]).copy_from_slice(black_box(&source)));
+    let worker =
+        Worker::doing(move || black_box(&mut target[..]).copy_from_slice(black_box(&source)));
     let bare = || block(|| worker.once());
     let what = format!("copy of {bytes} bytes, enqueued and waited for");
     say(&Comparison::of(what, BLOCKS, ours, bare)?, "a thread asked to");
@@ -238,7 +248,18 @@ fn kernels(stage: &Stage, items: usize) -> Result<()> {
         for _ in 0..many {
             let mut event = ur_event_handle_t::NULL;
             ur!(enqueue_exp.kernel_launch_with_args_exp(
-                stage.in_order, kernel, 1, null(), &items, null(), 1, &argument, null(), 0, null(), &mut event
+                stage.in_order,
+                kernel,
+                1,
+                null(),
+                &items,
+                null(),
+                1,
+                &argument,
+                null(),
+                0,
+                null(),
+                &mut event
             ));
             wait(event)?;
         }
@@ -291,14 +312,34 @@ fn bandwidth(stage: &Stage) -> Result<()> {
         let flags = ur_mem_flags_t::READ_WRITE;
         ur!(mem.buffer_create(stage.context, flags, LARGE, null(), &mut buffer));
         let seven = [7u8].as_ptr().cast();
-        ur!(enqueue.mem_buffer_fill(stage.in_order, buffer, seven, 1, 0, LARGE, 0, null(), null_mut()));
+        ur!(enqueue.mem_buffer_fill(
+            stage.in_order,
+            buffer,
+            seven,
+            1,
+            0,
+            LARGE,
+            0,
+            null(),
+            null_mut()
+        ));
         ur!(queue.finish(stage.in_order));
         Ok(buffer)
     };
     let (one, other) = (buffer()?, buffer()?);
     let copy = || {
         let start = Instant::now();
-        ur!(enqueue.mem_buffer_copy(stage.in_order, one, other, 0, 0, LARGE, 0, null(), null_mut()));
+        ur!(enqueue.mem_buffer_copy(
+            stage.in_order,
+            one,
+            other,
+            0,
+            0,
+            LARGE,
+            0,
+            null(),
+            null_mut()
+        ));
         finish(start)
     };
     let c = Comparison::of("buffer copy of 256 MiB", 21, copy, &mut bare)?;

@@ -2,7 +2,7 @@
 //! which queues record into which graph. Graphs themselves are `graph.rs`'s.
 use super::{
     Event, Graph, Queue,
-    engine::{Order, Submission, Work},
+    engine::{Order, Submission},
     enqueue::{Made, Report},
     recording::{Node, Recording},
 };
@@ -230,7 +230,7 @@ impl Taker<'_> {
         signal: Option<Owned<Event>>,
         report: Report,
     ) -> Made {
-        if matches!(submission.work, Work::Call(_)) || submission.profiled {
+        if submission.work.again().is_none() || submission.profiled {
             return refused(
                 ErrorCode::GraphCaptureUnsupported,
                 format!("{command:?} cannot be repeated: leave it out of the capture"),

@@ -629,11 +629,7 @@ impl EnqueueExpApi for Cpu {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Made {
-        let work = Work::Run(Arc::new(move || {
-            host_task.call();
-            Ok(())
-        }));
-        let report = Report::event(want_event);
-        enqueue(queue, ur_command_t::HOST_TASK_EXP, events, Submission::new(work), report)
+        let (command, work) = (ur_command_t::HOST_TASK_EXP, Work::Host(host_task));
+        enqueue(queue, command, events, Submission::new(work), Report::event(want_event))
     }
 }

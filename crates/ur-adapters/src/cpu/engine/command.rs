@@ -4,6 +4,7 @@ use super::completion::{Completion, Failure, Reusable, Status};
 use crate::cpu::native::{self, Rows};
 use std::{any::Any, fmt, panic::AssertUnwindSafe, sync::Arc};
 use ur_adapter::{
+    callback::HostFunction,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
 };
@@ -149,6 +150,8 @@ pub(crate) enum Work {
     Fill2d { to: Rows, pattern: Pattern, width: usize, height: usize },
     /// Another, and what stays until it is done.
     Keeping(Box<Work>, Arc<dyn Any + Send + Sync>),
+    /// Calls a function of C's, which can be done again and again too.
+    Host(HostFunction),
     /// Anything else that can be done again and again, at the same time too.
     Run(Arc<dyn Fn() -> Result<()> + Send + Sync>),
     /// Anything else.
@@ -174,6 +177,7 @@ impl Work {
                 Self::Fill2d { to: *to, pattern: pattern.clone(), width: *width, height: *height }
             }
             Self::Keeping(work, kept) => Self::Keeping(Box::new(work.again()?), Arc::clone(kept)),
+            Self::Host(function) => Self::Host(*function),
             Self::Run(run) => Self::Run(Arc::clone(run)),
             Self::Call(_) => return None,
         })
@@ -187,13 +191,13 @@ impl Work {
                 width.checked_mul(*height).is_some_and(|bytes| bytes <= QUICK_BYTES)
             }
             Self::Keeping(work, _) => work.is_quick(),
-            Self::Run(_) | Self::Call(_) => false,
+            Self::Host(_) | Self::Run(_) | Self::Call(_) => false,
         }
     }
     /// Whether it calls functions of C's, which may wait for others.
     pub(super) fn may_sleep(&self) -> bool {
         match self {
-            Self::Call(_) => true,
+            Self::Host(_) | Self::Call(_) => true,
             Self::Keeping(work, _) => work.may_sleep(),
             _ => false,
         }
@@ -216,6 +220,7 @@ impl Work {
                 native::fill_2d(to, pattern.bytes(), width, height);
             }
             Self::Keeping(work, _kept) => return work.run(),
+            Self::Host(function) => function.call(),
             Self::Run(run) => return run_call(|| run()),
             Self::Call(call) => return run_call(call),
         }
@@ -231,6 +236,7 @@ impl fmt::Debug for Work {
             Self::Copy2d { .. } => "Copy2d",
             Self::Fill2d { .. } => "Fill2d",
             Self::Keeping(..) => "Keeping",
+            Self::Host(_) => "Host",
             Self::Run(_) => "Run",
             Self::Call(_) => "Call",
         })

@@ -34,7 +34,9 @@ struct Hands {
     jobs: VecDeque<Arc<Job>>,
     threads: usize,
     idle: usize,
-    /// Threads in host functions, which may sleep, or wait for functions among `jobs`.
+    /// Host functions, which may sleep, or wait for others: those among `jobs` and those begun.
+    calls: usize,
+    /// Threads in host functions.
     away: usize,
     /// Jobs that have been begun.
     begun: u64,
@@ -49,6 +51,10 @@ impl Hands {
         self.begun = self.begun.wrapping_add(1);
         self.away += usize::from(is_away);
         Some((job, is_away))
+    }
+    fn end(&mut self, was_away: bool) {
+        self.away -= usize::from(was_away);
+        self.calls -= usize::from(was_away);
     }
 }
 static POOL: PerProcess<Pool> = PerProcess::new();
@@ -65,6 +71,7 @@ fn most_threads() -> usize {
 pub(super) fn give(job: Arc<Job>) {
     let pool = POOL.get();
     let mut hands = locked(&pool.hands);
+    hands.calls += usize::from(job.may_sleep());
     hands.jobs.push_back(job);
     if hands.jobs.len() <= hands.idle {
         drop(hands);
@@ -72,7 +79,7 @@ pub(super) fn give(job: Arc<Job>) {
         return;
     }
     if hands.threads >= most_threads() {
-        let alone = hands.away > 0 && !std::mem::replace(&mut hands.relief, true);
+        let alone = hands.calls > 0 && !std::mem::replace(&mut hands.relief, true);
         drop(hands);
         if alone && thread::start("ur-cpu-relief", relieve).is_err() {
             locked(&pool.hands).relief = false; // the next job tries again
@@ -84,9 +91,12 @@ pub(super) fn give(job: Arc<Job>) {
     if thread::start("ur-cpu-worker", work).is_err() {
         let mut hands = locked(&pool.hands);
         hands.threads -= 1;
-        let orphan = if hands.threads == 0 { hands.jobs.pop_back() } else { None };
+        let orphan = if hands.threads == 0 { hands.begin() } else { None };
         drop(hands);
-        orphan.into_iter().for_each(|job| job.execute());
+        if let Some((job, is_call)) = orphan {
+            job.execute();
+            locked(&pool.hands).end(is_call);
+        }
     }
 }
 /// While jobs wait and none is begun, since every thread that counts is in a host function, starts
@@ -127,7 +137,7 @@ fn work() {
             job.execute();
             drop(job); // the last of its command may be a thing of C's, and is none of the lock's
             hands = locked(&pool.hands);
-            hands.away -= usize::from(is_away);
+            hands.end(is_away);
             continue;
         }
         hands.idle += 1;

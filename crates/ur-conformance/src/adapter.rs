@@ -1,0 +1,133 @@
+//! An adapter's shared object: its tables, filled through what it exports. Nothing else of it is used.
+#![expect(unsafe_code, reason = "loads a shared object of somebody else's and calls its getters")]
+use crate::{
+    raw::{self, Word},
+    spec::Spec,
+};
+use std::path::Path;
+use ur_sys::*;
+
+type Getter<T> = unsafe extern "C" fn(ur_api_version_t, *mut T) -> ur_result_t;
+
+/// A loaded adapter. It stays loaded as long as the process lives: it may have threads.
+pub struct Adapter {
+    pub tables: ur_dditable_t,
+    /// What each table's getter answered; `None` if the object has no such getter.
+    pub getters: Vec<(&'static str, Option<ur_result_t>)>,
+    library: &'static libloading::Library,
+}
+
+/// Fills one table; what the getter says, and whether there is one, is the caller's business.
+fn fill<T>(
+    library: &libloading::Library,
+    member: &str,
+    version: ur_api_version_t,
+    table: *mut T,
+) -> Option<ur_result_t> {
+    let name = format!("urGet{member}ProcAddrTable\0");
+    // SAFETY: the symbol of that name is a getter of this table, by the interface.
+    let get = unsafe { library.get::<Getter<T>>(name.as_bytes()) }.ok()?;
+    // SAFETY: null or a whole table.
+    Some(unsafe { get(version, table) })
+}
+
+macro_rules! tables {
+    ($($member:literal $field:ident $table:ident;)*) => {
+        fn fill_all(library: &libloading::Library, tables: &mut ur_dditable_t)
+            -> Vec<(&'static str, Option<ur_result_t>)> {
+            vec![$(($member, fill(library, $member, ur_sys::VERSION, &raw mut tables.$field))),*]
+        }
+        /// Asks one getter with a version and a table of its own or none: the answer, and whether a slot was filled.
+        fn ask(library: &libloading::Library, member: &str, version: ur_api_version_t, is_null: bool)
+            -> Option<(ur_result_t, bool)> {
+            match member {
+                $($member => {
+                    let mut table = $table::EMPTY;
+                    let to = if is_null { std::ptr::null_mut() } else { &raw mut table };
+                    let code = fill(library, member, version, to)?;
+                    Some((code, format!("{table:?}").contains("Some(")))
+                })*
+                _ => None,
+            }
+        }
+        /// The slots of a table as they lie in memory, by its place in the specification's order.
+        fn slots(tables: &ur_dditable_t, member: &str) -> Option<*const Option<raw::Entry>> {
+            match member {
+                $($member => Some((&raw const tables.$field).cast()),)*
+                _ => None,
+            }
+        }
+    };
+}
+tables! {
+    "Adapter" adapter ur_adapter_dditable_t;
+    "Platform" platform ur_platform_dditable_t;
+    "Context" context ur_context_dditable_t;
+    "Event" event ur_event_dditable_t;
+    "EventExp" event_exp ur_event_exp_dditable_t;
+    "Program" program ur_program_dditable_t;
+    "ProgramExp" program_exp ur_program_exp_dditable_t;
+    "Kernel" kernel ur_kernel_dditable_t;
+    "Queue" queue ur_queue_dditable_t;
+    "QueueExp" queue_exp ur_queue_exp_dditable_t;
+    "Sampler" sampler ur_sampler_dditable_t;
+    "Mem" mem ur_mem_dditable_t;
+    "PhysicalMem" physical_mem ur_physical_mem_dditable_t;
+    "Enqueue" enqueue ur_enqueue_dditable_t;
+    "EnqueueExp" enqueue_exp ur_enqueue_exp_dditable_t;
+    "USM" usm ur_usm_dditable_t;
+    "USMExp" usm_exp ur_usm_exp_dditable_t;
+    "BindlessImagesExp" bindless_images_exp ur_bindless_images_exp_dditable_t;
+    "CommandBufferExp" command_buffer_exp ur_command_buffer_exp_dditable_t;
+    "GraphExp" graph_exp ur_graph_exp_dditable_t;
+    "IPCExp" ipc_exp ur_ipc_exp_dditable_t;
+    "MemoryExportExp" memory_export_exp ur_memory_export_exp_dditable_t;
+    "UsmP2PExp" usm_p2p_exp ur_usm_p2p_exp_dditable_t;
+    "VirtualMem" virtual_mem ur_virtual_mem_dditable_t;
+    "Device" device ur_device_dditable_t;
+    "DeviceExp" device_exp ur_device_exp_dditable_t;
+}
+
+impl Adapter {
+    /// Loads a shared object and fills every table that it has a getter for.
+    ///
+    /// # Errors
+    /// A sentence: it cannot be loaded, or it is no adapter (it has none of the getters).
+    pub fn load(path: &Path) -> Result<Self, String> {
+        // SAFETY: loading runs the object's constructors, which is what the user asked for.
+        let library = unsafe { libloading::Library::new(path) }
+            .map_err(|e| format!("{} cannot be loaded: {e}", path.display()))?;
+        let library: &'static _ = Box::leak(Box::new(library));
+        let mut tables = ur_dditable_t::EMPTY;
+        let getters = fill_all(library, &mut tables);
+        if getters.iter().all(|(_, answer)| answer.is_none()) {
+            return Err(format!(
+                "{} exports no urGet…ProcAddrTable: it is no adapter",
+                path.display()
+            ));
+        }
+        Ok(Self { tables, getters, library })
+    }
+    /// Asks a getter of a table's name once more: what it says, and whether it filled a slot.
+    pub fn ask(
+        &self,
+        member: &str,
+        version: ur_api_version_t,
+        is_null: bool,
+    ) -> Option<(ur_result_t, bool)> {
+        ask(self.library, member, version, is_null)
+    }
+    /// The function in a slot, by the name of its entry; `None` if the adapter leaves it null.
+    pub fn slot(&self, entry: &str) -> Option<raw::Entry> {
+        let (table, slot, _) = Spec::get().entry(entry)?;
+        let slots = slots(&self.tables, &Spec::get().tables[table].member)?;
+        // SAFETY: the specification's tables are as long as ours: both come from the same files.
+        let slot = unsafe { slots.add(slot) };
+        // SAFETY: a slot of our own table; null or a function, both of which are an `Option` of one.
+        unsafe { *slot }
+    }
+    /// Calls an entry by name with its arguments as words; `None` if the slot is null.
+    pub fn call(&self, entry: &str, words: &[Word]) -> Option<ur_result_t> {
+        Some(ur_result_t(raw::call(self.slot(entry)?, words)))
+    }
+}

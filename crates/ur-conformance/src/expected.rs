@@ -1,0 +1,103 @@
+//! Known failures of an adapter: which cases, and why. One that passes all the same is a failure: the list is stale.
+use crate::case::{Case, Outcome};
+use serde::Deserialize;
+use std::{collections::HashMap, path::Path};
+
+/// The lists that the suite has, by what a shared object's file name begins with.
+const LISTS: &[(&str, &str)] = &[
+    ("libur_adapter_native_cpu", include_str!("../expected/native_cpu.toml")),
+    ("libur_adapter_level_zero_v2", include_str!("../expected/level_zero_v2.toml")),
+];
+
+/// What is known to fail.
+#[derive(Debug, Default)]
+pub struct Expected(HashMap<String, String>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    known: Vec<Known>,
+}
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Known {
+    case: String,
+    why: String,
+}
+
+impl Expected {
+    /// The list that the suite has for an adapter; empty if it has none.
+    pub fn of(adapter: &Path) -> Result<Self, String> {
+        let name = adapter.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = name.unwrap_or_default();
+        let list = LISTS.iter().find(|(stem, _)| name.starts_with(&format!("{stem}.")));
+        list.map_or_else(|| Ok(Self::default()), |(stem, text)| Self::parse(stem, text))
+    }
+    pub fn read(file: &Path) -> Result<Self, String> {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file).map_err(|e| format!("{name}: {e}"))?;
+        Self::parse(&name, &text)
+    }
+    fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let file: File = toml::from_str(text).map_err(|e| format!("{name}: {e}"))?;
+        let mut all = HashMap::new();
+        for Known { case, why } in file.known {
+            if why.trim().is_empty() {
+                return Err(format!("{name}: {case} is listed without a reason"));
+            }
+            if let Some((twice, _)) = all.insert(case.clone(), why).map(|why| (case, why)) {
+                return Err(format!("{name}: {twice} is listed twice"));
+            }
+        }
+        Ok(Self(all))
+    }
+    /// Titles that no case has.
+    pub fn unknown(&self, cases: &[Case]) -> Vec<String> {
+        let titles: std::collections::HashSet<_> = cases.iter().map(Case::title).collect();
+        self.0.keys().filter(|title| !titles.contains(*title)).cloned().collect()
+    }
+    /// The outcome that counts, and why a failure is known if it is.
+    pub fn settle(&self, title: &str, found: Outcome) -> (Outcome, Option<String>) {
+        let Some(why) = self.0.get(title) else { return (found, None) };
+        match found {
+            Outcome::Failed(_) => {
+                (Outcome::Skipped(format!("known failure: {why}")), Some(why.clone()))
+            }
+            Outcome::Passed => {
+                let stale = format!("passes, though it is listed as a known failure: {why}");
+                (Outcome::Failed(stale), None)
+            }
+            skipped @ Outcome::Skipped(_) => (skipped, None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = "[[known]]\ncase = 'a'\nwhy = 'it is so'\n";
+
+    #[test]
+    fn a_known_failure_is_let_pass_and_an_unexpected_pass_is_not() {
+        let expected = Expected::parse("test", LIST).unwrap();
+        let (outcome, known) = expected.settle("a", Outcome::Failed("x".into()));
+        assert_eq!(outcome, Outcome::Skipped("known failure: it is so".into()));
+        assert!(known.is_some());
+        let (outcome, _) = expected.settle("a", Outcome::Passed);
+        assert!(matches!(outcome, Outcome::Failed(_)));
+        let (outcome, _) = expected.settle("b", Outcome::Failed("x".into()));
+        assert_eq!(outcome, Outcome::Failed("x".into()));
+    }
+    #[test]
+    fn a_list_gives_reasons_and_names_each_case_once_and_only_cases_that_are_there() {
+        assert!(Expected::parse("test", "[[known]]\ncase = 'a'\nwhy = ' '\n").is_err());
+        assert!(Expected::parse("test", &format!("{LIST}{LIST}")).is_err());
+        assert_eq!(Expected::parse("test", LIST).unwrap().unknown(&[]), ["a"]);
+        for (stem, text) in LISTS {
+            let list = Expected::parse(stem, text).unwrap();
+            assert!(list.unknown(&crate::case::all()).is_empty(), "{stem}");
+        }
+    }
+}

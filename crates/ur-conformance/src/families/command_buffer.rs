@@ -1,0 +1,291 @@
+//! Command buffers: commands that are recorded once and run again and again.
+use crate::{
+    ask,
+    bench::{Bench, Usm, word},
+    case::{Case, Stop, Verdict},
+    cases, ensure, info, must,
+    raw::Word,
+    same,
+};
+use std::{
+    ffi::c_void,
+    ptr::{null, null_mut},
+};
+use ur_sys::*;
+
+pub fn cases() -> Vec<Case> {
+    let mut all = cases! { "command_buffer";
+        "urCommandBufferCreateExp, urCommandBufferGetInfoExp", "UR_EXP_COMMAND_BUFFER_INFO_DESCRIPTOR", "a command buffer answers the descriptor it was made with", descriptor;
+        "urEnqueueCommandBufferExp", "recorded commands run", "a fill and a copy that were recorded run each time it is enqueued", runs;
+        "urEnqueueCommandBufferExp", "nothing runs while it is recorded", "recording and finalizing touches no memory", nothing_yet;
+        "urEnqueueCommandBufferExp", "only finalized buffers run", "what is not finalized is refused", not_finalized;
+        "urCommandBufferAppendUSMFillExp", "nothing is appended to what is finalized", "an append after the end is refused", appended_late;
+        "urCommandBufferFinalizeExp", "a buffer is finalized once", "a second finalize is refused or changes nothing", finalized_twice;
+        "urCommandBufferAppendUSMMemcpyExp", "sync points order commands", "a copy that waits for a fill sees it", sync_points;
+        "urCommandBufferAppendUSMMemcpyExp", "UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_EXP", "a sync point of nobody's is refused", no_sync_point;
+        "urCommandBufferReleaseExp", "commands keep what they run", "a command buffer is released while it waits to run", released_at_work;
+        "urCommandBufferAppendMemBufferFillExp, urCommandBufferAppendMemBufferCopyExp", "buffers are recorded", "a fill and a copy of buffers run", buffers;
+        "urEnqueueCommandBufferExp", "the event is complete when all has run", "what waits for the event sees what ran", event;
+    };
+    all.extend(cases! { "graph";
+        "urGraphCreateExp, urGraphIsEmptyExp", "a new graph is empty", "a new graph is empty and has a number of its own", empty_graph;
+        "urQueueBeginGraphCaptureExp, urQueueEndGraphCaptureExp, urGraphInstantiateGraphExp, urEnqueueGraphExp", "what is captured runs when the graph does", "captured commands run with the graph, twice, and not before", capture;
+    });
+    all
+}
+type Buffer = ur_exp_command_buffer_handle_t;
+
+fn new(b: &Bench, in_order: bool) -> Verdict<Buffer> {
+    b.needs(ur_device_info_t::COMMAND_BUFFER_SUPPORT_EXP)?;
+    let desc = ur_exp_command_buffer_desc_t {
+        stype: ur_structure_type_t::EXP_COMMAND_BUFFER_DESC,
+        pNext: null(),
+        isUpdatable: 0,
+        isInOrder: in_order.into(),
+        enableProfiling: 0,
+    };
+    let (context, device, mut made) = (b.context()?, b.device()?, Buffer::NULL);
+    must!(b, command_buffer_exp.create_exp(context, device, &desc, &mut made));
+    Ok(made)
+}
+fn fill_code(b: &Bench, to: Buffer, at: *mut c_void, byte: u8) -> Verdict<(ur_result_t, u32)> {
+    let (pattern, mut point, none) = ((&raw const byte).cast(), 0, null());
+    let code = ask!(
+        b,
+        command_buffer_exp.append_usm_fill_exp(
+            to,
+            at,
+            pattern,
+            1,
+            4096,
+            0,
+            none,
+            0,
+            null(),
+            &mut point,
+            null_mut(),
+            null_mut()
+        )
+    );
+    Ok((code, point))
+}
+fn fill(b: &Bench, to: Buffer, at: *mut c_void, byte: u8) -> Verdict<u32> {
+    let (code, point) = fill_code(b, to, at, byte)?;
+    b.succeeded("urCommandBufferAppendUSMFillExp", code)?;
+    Ok(point)
+}
+fn copy(
+    b: &Bench,
+    into: Buffer,
+    (to, from): (*mut c_void, *mut c_void),
+    after: &[u32],
+) -> Verdict<ur_result_t> {
+    let entry = b.adapter.tables.command_buffer_exp.append_usm_memcpy_exp;
+    let entry = entry.ok_or_else(|| Stop::skipped("the entry is null"))?;
+    let list = if after.is_empty() { null() } else { after.as_ptr() };
+    let count = u32::try_from(after.len()).expect("a short list");
+    Ok(crate::call::Call::call(
+        entry,
+        (
+            into,
+            to,
+            from.cast_const(),
+            4096,
+            count,
+            list,
+            0,
+            null(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+        ),
+    ))
+}
+fn run(b: &Bench, buffer: Buffer) -> Verdict {
+    let queue = b.queue()?;
+    must!(b, enqueue_exp.command_buffer_exp(queue, buffer, 0, null(), null_mut()));
+    b.finish(queue)
+}
+fn release(b: &Bench, buffer: Buffer) -> Verdict {
+    must!(b, command_buffer_exp.release_exp(buffer));
+    Ok(())
+}
+/// Two allocations of 4,096 bytes, with zeros.
+fn pair(b: &Bench) -> Verdict<(*mut c_void, *mut c_void)> {
+    let (one, two) = (b.alloc(Usm::Device, 4096)?, b.alloc(Usm::Device, 4096)?);
+    b.write(one, &[0; 4096])?;
+    b.write(two, &[0; 4096])?;
+    Ok((one, two))
+}
+fn holds(b: &Bench, at: *mut c_void, byte: u8) -> Verdict {
+    let read = b.read(at, 4096)?;
+    ensure!(read.iter().all(|n| *n == byte), "{} where {byte} was expected", read[0]);
+    Ok(())
+}
+fn descriptor(b: &Bench) -> Verdict {
+    for in_order in [false, true] {
+        let buffer = new(b, in_order)?;
+        let name = ur_exp_command_buffer_info_t::DESCRIPTOR;
+        let words = info!(b, command_buffer_exp.get_info_exp(buffer, name), [u8; 24]);
+        same!(words[17], u8::from(in_order), "whether it is in order");
+        release(b, buffer)?;
+    }
+    Ok(())
+}
+fn runs(b: &Bench) -> Verdict {
+    let (buffer, (one, two)) = (new(b, true)?, pair(b)?);
+    fill(b, buffer, one, 5)?;
+    let code = copy(b, buffer, (two, one), &[])?;
+    b.succeeded("urCommandBufferAppendUSMMemcpyExp", code)?;
+    must!(b, command_buffer_exp.finalize_exp(buffer));
+    for _ in 0..3 {
+        b.write(two, &[0; 4096])?;
+        run(b, buffer)?;
+        holds(b, two, 5)?;
+    }
+    release(b, buffer)
+}
+fn nothing_yet(b: &Bench) -> Verdict {
+    let (buffer, (one, _)) = (new(b, true)?, pair(b)?);
+    fill(b, buffer, one, 5)?;
+    must!(b, command_buffer_exp.finalize_exp(buffer));
+    b.finish(b.queue()?)?;
+    holds(b, one, 0)?;
+    release(b, buffer)
+}
+fn not_finalized(b: &Bench) -> Verdict {
+    let (buffer, (one, _)) = (new(b, true)?, pair(b)?);
+    fill(b, buffer, one, 5)?;
+    let (queue, none) = (b.queue()?, null_mut());
+    let code = ask!(b, enqueue_exp.command_buffer_exp(queue, buffer, 0, null(), none));
+    ensure!(code != ur_result_t::SUCCESS, "it runs");
+    b.finish(queue)?;
+    holds(b, one, 0)?;
+    release(b, buffer)
+}
+fn appended_late(b: &Bench) -> Verdict {
+    let (buffer, (one, _)) = (new(b, true)?, pair(b)?);
+    must!(b, command_buffer_exp.finalize_exp(buffer));
+    let (code, _) = fill_code(b, buffer, one, 5)?;
+    ensure!(code != ur_result_t::SUCCESS, "it is appended");
+    run(b, buffer)?;
+    holds(b, one, 0)?;
+    release(b, buffer)
+}
+fn finalized_twice(b: &Bench) -> Verdict {
+    let (buffer, (one, _)) = (new(b, true)?, pair(b)?);
+    fill(b, buffer, one, 5)?;
+    must!(b, command_buffer_exp.finalize_exp(buffer));
+    ask!(b, command_buffer_exp.finalize_exp(buffer));
+    run(b, buffer)?;
+    holds(b, one, 5)?;
+    release(b, buffer)
+}
+fn sync_points(b: &Bench) -> Verdict {
+    let (buffer, (one, two)) = (new(b, false)?, pair(b)?);
+    let point = fill(b, buffer, one, 6)?;
+    let code = copy(b, buffer, (two, one), &[point])?;
+    b.succeeded("urCommandBufferAppendUSMMemcpyExp", code)?;
+    must!(b, command_buffer_exp.finalize_exp(buffer));
+    for _ in 0..20 {
+        b.write(one, &[0; 4096])?;
+        run(b, buffer)?;
+        holds(b, two, 6)?;
+    }
+    release(b, buffer)
+}
+fn no_sync_point(b: &Bench) -> Verdict {
+    let (buffer, (one, two)) = (new(b, false)?, pair(b)?);
+    let code = copy(b, buffer, (two, one), &[0x7fff_0000])?;
+    let expected = ur_result_t::ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_EXP;
+    b.was_refused("urCommandBufferAppendUSMMemcpyExp", code, expected)?;
+    release(b, buffer)
+}
+fn released_at_work(b: &Bench) -> Verdict {
+    let (buffer, (one, _)) = (new(b, true)?, pair(b)?);
+    fill(b, buffer, one, 7)?;
+    must!(b, command_buffer_exp.finalize_exp(buffer));
+    let queue = b.queue()?;
+    let gate = b.gate(queue)?;
+    must!(b, enqueue_exp.command_buffer_exp(queue, buffer, 0, null(), null_mut()));
+    release(b, buffer)?;
+    gate.open();
+    b.finish(queue)?;
+    holds(b, one, 7)
+}
+/// An append that takes no lists and gives nothing back, by words: it has more arguments than tuples are called with.
+fn append(b: &Bench, entry: &str, buffer: Buffer, arguments: &[u64]) -> Verdict {
+    let mut words = vec![word(buffer.0)];
+    words.extend(arguments.iter().map(|n| Word::One(*n)));
+    words.extend([0; 7].map(Word::One));
+    let code = b.adapter.call(entry, &words);
+    b.succeeded(entry, code.ok_or_else(|| Stop::skipped(format!("{entry} is null")))?)
+}
+fn buffers(b: &Bench) -> Verdict {
+    let recorded = new(b, true)?;
+    let flags = ur_mem_flags_t::READ_WRITE;
+    let (one, two) = (b.new_buffer(flags, 4096)?, b.new_buffer(flags, 4096)?);
+    let [first, second] = [one, two].map(|buffer| buffer.0.expose_provenance() as u64);
+    let byte = [8_u8; 8];
+    let pattern = byte.as_ptr().expose_provenance() as u64;
+    let fill = "urCommandBufferAppendMemBufferFillExp";
+    append(b, fill, recorded, &[first, pattern, 1, 0, 4096])?;
+    let copy = "urCommandBufferAppendMemBufferCopyExp";
+    append(b, copy, recorded, &[first, second, 0, 0, 4096])?;
+    must!(b, command_buffer_exp.finalize_exp(recorded));
+    run(b, recorded)?;
+    same!(super::memory::read(b, two, 0, 4096)?, vec![8; 4096], "the second buffer");
+    must!(b, mem.release(one));
+    must!(b, mem.release(two));
+    release(b, recorded)
+}
+fn event(b: &Bench) -> Verdict {
+    let (buffer, (one, _)) = (new(b, true)?, pair(b)?);
+    fill(b, buffer, one, 9)?;
+    must!(b, command_buffer_exp.finalize_exp(buffer));
+    let (queue, mut event) = (b.queue()?, ur_event_handle_t::NULL);
+    must!(b, enqueue_exp.command_buffer_exp(queue, buffer, 0, null(), &mut event));
+    let kind = info!(b, event.get_info(event, ur_event_info_t::COMMAND_TYPE), u32);
+    same!(ur_command_t(kind), ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP, "the event's type");
+    b.wait(&[event.0])?;
+    holds(b, one, 9)?;
+    must!(b, event.release(event));
+    release(b, buffer)
+}
+fn empty_graph(b: &Bench) -> Verdict {
+    b.needs(ur_device_info_t::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP)?;
+    let graphs = [b.make("ExpGraph")?, b.make("ExpGraph")?].map(ur_exp_graph_handle_t);
+    let mut ids = [0; 2];
+    for (graph, id) in graphs.iter().zip(&mut ids) {
+        let mut is_empty = false;
+        must!(b, graph_exp.is_empty_exp(*graph, &mut is_empty));
+        ensure!(is_empty, "a new graph is not empty");
+        must!(b, graph_exp.get_id_exp(*graph, id));
+    }
+    ensure!(ids[0] != ids[1], "two graphs have one number");
+    for graph in graphs {
+        must!(b, graph_exp.destroy_exp(graph));
+    }
+    Ok(())
+}
+fn capture(b: &Bench) -> Verdict {
+    b.needs(ur_device_info_t::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP)?;
+    let (queue, (one, _)) = (b.queue()?, pair(b)?);
+    let (byte, none, mut graph) = (4_u8, null_mut(), ur_exp_graph_handle_t::NULL);
+    let pattern = (&raw const byte).cast();
+    must!(b, queue_exp.begin_graph_capture_exp(queue));
+    must!(b, enqueue.usm_fill(queue, one, 1, pattern, 4096, 0, null(), none));
+    must!(b, queue_exp.end_graph_capture_exp(queue, &mut graph));
+    holds(b, one, 0)?;
+    let mut runs = ur_exp_executable_graph_handle_t::NULL;
+    must!(b, graph_exp.instantiate_graph_exp(graph, &mut runs));
+    for _ in 0..2 {
+        b.write(one, &[0; 4096])?;
+        must!(b, enqueue_exp.graph_exp(queue, runs, 0, null(), null_mut()));
+        b.finish(queue)?;
+        holds(b, one, 4)?;
+    }
+    must!(b, graph_exp.executable_graph_destroy_exp(runs));
+    must!(b, graph_exp.destroy_exp(graph));
+    Ok(())
+}

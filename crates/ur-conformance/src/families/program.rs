@@ -1,0 +1,204 @@
+//! Programs. What a device can run depends on its backend: for native CPU devices the suite has a table of functions of
+//! its own, which is a binary by that backend's convention; others have their cases skipped.
+#![expect(unsafe_code, reason = "kernels are functions that are called as C code")]
+use crate::{
+    ask,
+    bench::{Bench, word},
+    case::{Case, Stop, Verdict},
+    cases, ensure, info, must, refused, same,
+};
+use std::{
+    ffi::{CStr, c_char, c_void},
+    ptr::{null, null_mut},
+};
+use ur_sys::*;
+
+pub fn cases() -> Vec<Case> {
+    cases! { "program";
+        "urProgramCreateWithBinary, urProgramGetInfo", "UR_PROGRAM_INFO_CONTEXT, _NUM_DEVICES, _DEVICES", "a program says its context and devices", facts;
+        "urProgramGetInfo", "UR_PROGRAM_INFO_NUM_KERNELS and _KERNEL_NAMES", "a built program lists its kernels", kernels;
+        "urProgramGetBuildInfo", "UR_PROGRAM_BUILD_INFO_STATUS", "the status of a built program is success", status;
+        "urProgramCreateWithBinary", "UR_RESULT_ERROR_INVALID_NATIVE_BINARY: a binary does not fit the device listed at its position", "bytes that are no binary are refused, at the latest when they are built", garbage;
+        "urProgramCreateWithIL", "UR_RESULT_ERROR_COMPILER_NOT_AVAILABLE: the context's devices cannot compile IL at run time; INVALID_BINARY: the IL is not a usable binary for the context's devices", "intermediate code that is none is refused", no_il;
+        "urProgramGetFunctionPointer", "UR_RESULT_ERROR_INVALID_KERNEL_NAME: the program holds no function of that name", "a function that is not there is INVALID_KERNEL_NAME", no_function;
+        "urProgramGetGlobalVariablePointer", "UR_RESULT_ERROR_INVALID_VALUE: the program has no variable of that name", "a variable that is not there is INVALID_VALUE", no_variable;
+        "urProgramRelease", "a program keeps its context", "a program answers after its context was released", outlives;
+        "urProgramBuild", "a program may be built with options", "options that mean nothing to anybody do no harm or are a build failure", options;
+    }
+}
+
+/// One entry of a table of functions; a null function ends it.
+#[repr(C)]
+struct Pair(*const c_char, Option<unsafe extern "C" fn(*const *mut c_void, *const [usize; 3])>);
+// SAFETY: names and functions are constants.
+unsafe impl Sync for Pair {}
+
+/// The kernels that the suite brings along; the names are in the order of the alphabet.
+static TABLE: [Pair; 3] =
+    [Pair(c"add".as_ptr(), Some(add)), Pair(c"x".as_ptr(), Some(nothing)), Pair(null(), None)];
+
+/// Adds the second argument, a number, to the item's element of the first, an array.
+unsafe extern "C" fn add(arguments: *const *mut c_void, global_id: *const [usize; 3]) {
+    // SAFETY: two arguments are there, by `KERNELS`' way of launching it.
+    let array = unsafe { *arguments }.cast::<u32>();
+    let second = arguments.wrapping_add(1);
+    // SAFETY: as above.
+    let value = unsafe { *second }.cast::<u32>();
+    // SAFETY: the address of a copy of the number.
+    let value = unsafe { *value };
+    // SAFETY: where in the range the item is comes first in the state.
+    let id = unsafe { *global_id };
+    let at = array.wrapping_add(id[0] + 16 * id[1] + 256 * id[2]);
+    // SAFETY: an element of the array, which no other item has.
+    unsafe { *at += value };
+}
+extern "C" fn nothing(_: *const *mut c_void, _: *const [usize; 3]) {}
+
+/// Whether the device runs what the suite has.
+fn needs(b: &Bench) -> Verdict {
+    let (device, platform) = (b.device()?, b.platform()?);
+    let backend = info!(b, platform.get_info(platform, ur_platform_info_t::BACKEND), u32);
+    let kind = info!(b, device.get_info(device, ur_device_info_t::TYPE), u32);
+    let is_native = ur_backend_t(backend) == ur_backend_t::NATIVE_CPU;
+    if !is_native || ur_device_type_t(kind) != ur_device_type_t::CPU {
+        return Err(Stop::skipped("the suite has no program for a device of this backend"));
+    }
+    Ok(())
+}
+fn create(b: &Bench, context: ur_context_handle_t) -> Verdict<ur_program_handle_t> {
+    needs(b)?;
+    let (mut devices, mut lengths) = ([b.device()?], [size_of_val(&TABLE)]);
+    let (mut binaries, mut program) = ([TABLE.as_ptr().cast::<u8>()], ur_program_handle_t::NULL);
+    let (devices, lengths, binaries) =
+        (devices.as_mut_ptr(), lengths.as_mut_ptr(), binaries.as_mut_ptr());
+    must!(
+        b,
+        program.create_with_binary(context, 1, devices, lengths, binaries, null(), &mut program)
+    );
+    Ok(program)
+}
+/// A program with the kernels `add` and `x`, built.
+pub fn new_program(b: &Bench) -> Verdict<ur_program_handle_t> {
+    let (context, program) = (b.context()?, create(b, b.context()?)?);
+    must!(b, program.build(context, program, null()));
+    Ok(program)
+}
+fn release(b: &Bench, program: ur_program_handle_t) -> Verdict {
+    must!(b, program.release(program));
+    Ok(())
+}
+fn facts(b: &Bench) -> Verdict {
+    use ur_program_info_t as Info;
+    let program = new_program(b)?;
+    let context = info!(b, program.get_info(program, Info::CONTEXT), usize);
+    same!(context, b.context()?.0.addr(), "the context");
+    same!(info!(b, program.get_info(program, Info::NUM_DEVICES), u32), 1, "devices");
+    let device = info!(b, program.get_info(program, Info::DEVICES), usize);
+    same!(device, b.device()?.0.addr(), "the device");
+    release(b, program)
+}
+fn kernels(b: &Bench) -> Verdict {
+    use ur_program_info_t as Info;
+    let program = new_program(b)?;
+    same!(info!(b, program.get_info(program, Info::NUM_KERNELS), usize), 2, "kernels");
+    let mut text = [0_u8; 256];
+    let to = text.as_mut_ptr().cast();
+    must!(b, program.get_info(program, Info::KERNEL_NAMES, text.len(), to, null_mut()));
+    let names = CStr::from_bytes_until_nul(&text).map_err(|e| Stop::failed(e.to_string()))?;
+    let mut names: Vec<_> = names.to_bytes().split(|byte| *byte == b';').collect();
+    names.sort_unstable();
+    same!(names, [b"add".as_slice(), b"x"], "the names");
+    release(b, program)
+}
+fn status(b: &Bench) -> Verdict {
+    let (program, device) = (new_program(b)?, b.device()?);
+    let name = ur_program_build_info_t::STATUS;
+    let found = info!(b, program.get_build_info(program, device, name), u32);
+    same!(ur_program_build_status_t(found), ur_program_build_status_t::SUCCESS, "the status");
+    release(b, program)
+}
+fn garbage(b: &Bench) -> Verdict {
+    let (context, junk) = (b.context()?, [0xa5_u8; 256]);
+    let (mut devices, mut lengths) = ([b.device()?], [junk.len() - 1]);
+    // Odd, so that nobody takes it for a table of pointers; and no backend's magic number begins so.
+    let (mut binaries, mut program) = ([junk.as_ptr().wrapping_add(1)], ur_program_handle_t::NULL);
+    let (devices, lengths, binaries) =
+        (devices.as_mut_ptr(), lengths.as_mut_ptr(), binaries.as_mut_ptr());
+    let code = ask!(
+        b,
+        program.create_with_binary(context, 1, devices, lengths, binaries, null(), &mut program)
+    );
+    if code == ur_result_t::SUCCESS {
+        let code = ask!(b, program.build(context, program, null()));
+        ensure!(code != ur_result_t::SUCCESS, "bytes that are no binary are built");
+        return release(b, program);
+    }
+    if code == ur_result_t::ERROR_UNSUPPORTED_FEATURE {
+        return Err(Stop::skipped("programs of binaries are not supported"));
+    }
+    ensure!(program.is_null(), "the result is written to");
+    let allowed = [ur_result_t::ERROR_INVALID_BINARY, ur_result_t::ERROR_INVALID_NATIVE_BINARY];
+    ensure!(allowed.contains(&code), "{code:?}");
+    Ok(())
+}
+fn no_il(b: &Bench) -> Verdict {
+    let (context, junk, mut program) = (b.context()?, [0x5a_u8; 64], ur_program_handle_t::NULL);
+    let (il, length) = (junk.as_ptr().cast(), junk.len());
+    let code = ask!(b, program.create_with_il(context, il, length, null(), &mut program));
+    if code == ur_result_t::SUCCESS {
+        let code = ask!(b, program.build(context, program, null()));
+        ensure!(code != ur_result_t::SUCCESS, "bytes that are no code are built");
+        return release(b, program);
+    }
+    let allowed = [
+        ur_result_t::ERROR_INVALID_BINARY,
+        ur_result_t::ERROR_COMPILER_NOT_AVAILABLE,
+        ur_result_t::ERROR_UNSUPPORTED_FEATURE,
+    ];
+    ensure!(allowed.contains(&code) && program.is_null(), "{code:?}, and it is {program:?}");
+    Ok(())
+}
+fn no_function(b: &Bench) -> Verdict {
+    let (program, device, mut at) = (new_program(b)?, b.device()?, null_mut());
+    let name = c"a function of nobody's".as_ptr();
+    refused!(
+        b,
+        ERROR_INVALID_KERNEL_NAME,
+        program.get_function_pointer(device, program, name, &mut at)
+    );
+    ensure!(at.is_null(), "the result is written to");
+    release(b, program)
+}
+fn no_variable(b: &Bench) -> Verdict {
+    let (program, device, mut at) = (new_program(b)?, b.device()?, null_mut());
+    let (name, size) = (c"a variable of nobody's".as_ptr(), null_mut());
+    refused!(
+        b,
+        ERROR_INVALID_VALUE,
+        program.get_global_variable_pointer(device, program, name, size, &mut at)
+    );
+    ensure!(at.is_null(), "the result is written to");
+    release(b, program)
+}
+fn outlives(b: &Bench) -> Verdict {
+    needs(b)?;
+    let context = b.new_context()?;
+    let program = create(b, context)?;
+    must!(b, context.release(context));
+    let found = info!(b, program.get_info(program, ur_program_info_t::CONTEXT), usize);
+    same!(found, context.0.addr(), "the context");
+    release(b, program)
+}
+fn options(b: &Bench) -> Verdict {
+    let (context, program) = (b.context()?, create(b, b.context()?)?);
+    let options = c"-an-option-of-nobody".as_ptr();
+    let code = ask!(b, program.build(context, program, options));
+    let allowed = [ur_result_t::SUCCESS, ur_result_t::ERROR_PROGRAM_BUILD_FAILURE];
+    ensure!(allowed.contains(&code), "{code:?}");
+    same!(
+        b.adapter.call("urProgramRelease", &[word(program.0)]),
+        Some(ur_result_t::SUCCESS),
+        "release"
+    );
+    Ok(())
+}

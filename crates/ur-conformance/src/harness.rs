@@ -1,0 +1,118 @@
+//! Runs cases in worker processes: a crash or a hang of the adapter is the failure of one case, and the next case has
+//! a worker of its own. Who reports what is `report/`'s business.
+use crate::{
+    bench::Subject,
+    case::{Case, Outcome},
+    worker::MARK,
+};
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::process::ExitStatusExt as _,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{
+        Mutex,
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
+    thread,
+};
+
+/// Workers that wait for their next case.
+pub struct Harness {
+    subject: Subject,
+    idle: Mutex<Vec<Worker>>,
+}
+struct Worker {
+    child: Child,
+    input: ChildStdin,
+    answers: Receiver<String>,
+}
+
+/// This program again, in another role.
+pub fn again(subject: &Subject, role: &str) -> std::io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("--adapter").arg(&subject.adapter);
+    command.arg("--device").arg(subject.device.to_string()).args(["--role", role]);
+    Ok(command)
+}
+
+impl Harness {
+    pub fn new(subject: Subject) -> Self {
+        Self { subject, idle: Mutex::default() }
+    }
+    /// Judges one case. A worker that failed is not used again: what it holds may be in any state.
+    pub fn judge(&self, case: &Case) -> Outcome {
+        let idle = self.idle.lock().expect("nothing panics with the lock held").pop();
+        let worker = match idle.map_or_else(|| Worker::start(&self.subject), Ok) {
+            Ok(worker) => worker,
+            Err(e) => return Outcome::Failed(format!("no process to run it in: {e}")),
+        };
+        let (outcome, worker) = worker.judge(case);
+        if let Some(worker) = worker {
+            self.idle.lock().expect("nothing panics with the lock held").push(worker);
+        }
+        outcome
+    }
+}
+impl Worker {
+    fn start(subject: &Subject) -> std::io::Result<Self> {
+        let mut command = again(subject, "worker")?;
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let input = child.stdin.take().ok_or_else(|| std::io::Error::other("no pipe"))?;
+        let output = child.stdout.take().ok_or_else(|| std::io::Error::other("no pipe"))?;
+        let (said, answers) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if let Some((_, answer)) = line.split_once(MARK)
+                    && said.send(answer.to_owned()).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        Ok(Self { child, input, answers })
+    }
+    fn judge(mut self, case: &Case) -> (Outcome, Option<Self>) {
+        if let Err(e) = writeln!(self.input, "{}", case.title()) {
+            return (Outcome::Failed(format!("the worker is gone: {e}; {}", self.ended())), None);
+        }
+        match self.answers.recv_timeout(case.deadline) {
+            Ok(answer) => {
+                let outcome = serde_json::from_str(&answer)
+                    .unwrap_or_else(|e| Outcome::Failed(format!("{answer} is no outcome: {e}")));
+                let reusable = !matches!(outcome, Outcome::Failed(_));
+                let kept = if reusable { Some(self) } else { self.kill() };
+                (outcome, kept)
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let why = format!("not over after {} s", case.deadline.as_secs());
+                (Outcome::Failed(why), self.kill())
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                (Outcome::Failed(format!("the process crashed: {}", self.ended())), None)
+            }
+        }
+    }
+    fn ended(&mut self) -> String {
+        match self.child.wait() {
+            Ok(status) => match status.signal() {
+                Some(signal) => format!("ended by signal {signal}"),
+                None => format!("ended with {status}"),
+            },
+            Err(e) => format!("and cannot be waited for: {e}"),
+        }
+    }
+    /// Its peers end with it.
+    fn kill(mut self) -> Option<Self> {
+        let _already_dead = self.child.kill();
+        let _reaped = self.child.wait();
+        None
+    }
+}
+impl Drop for Harness {
+    /// They have nothing left to do; one that hangs as it ends must not hold the suite.
+    fn drop(&mut self) {
+        for worker in self.idle.get_mut().expect("nothing panics with the lock held").drain(..) {
+            worker.kill();
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! `ur-conformance`: loads any Unified Runtime adapter through the C ABI and says, rule by rule, what holds.
+mod adapter;
+mod bench;
+mod call;
+mod case;
+mod expected;
+mod families;
+mod harness;
+mod processes;
+mod raw;
+mod report;
+mod rules;
+mod spec;
+mod worker;
+
+use bench::Subject;
+use case::{Case, Outcome};
+use clap::{Parser, ValueEnum};
+use expected::Expected;
+use harness::Harness;
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use report::{Record, Report};
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    sync::{Arc, Mutex},
+    time::Instant,
+};
+
+/// Judges a Unified Runtime adapter through the C ABI, rule by rule.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    /// The adapter's shared object.
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["list", "uncovered"])]
+    adapter: Option<PathBuf>,
+    /// Which of its devices, counted over all its platforms.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    device: usize,
+    /// Only cases whose family, entry, sentence or rule contains this.
+    #[arg(long, value_name = "PATTERN")]
+    filter: Option<String>,
+    /// Lists the cases and the rules that they judge, and judges none.
+    #[arg(long)]
+    list: bool,
+    /// Writes the outcomes as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Writes the outcomes as JUnit's XML.
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Writes the outcomes as one page for people.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Known failures, instead of those that the suite has under the adapter's name.
+    #[arg(long, value_name = "FILE")]
+    expected: Option<PathBuf>,
+    /// Lists the documented errors that no case provokes.
+    #[arg(long)]
+    uncovered: bool,
+    /// How many cases at once.
+    #[arg(short, value_name = "N")]
+    jobs: Option<usize>,
+    /// What this process is for; the suite starts itself again.
+    #[arg(long, hide = true)]
+    role: Option<Role>,
+}
+#[derive(Clone, Copy, ValueEnum)]
+enum Role {
+    Worker,
+    Peer,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(why) => {
+            eprintln!("ur-conformance: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<bool, String> {
+    if cli.uncovered {
+        print!("{}", rules::uncovered());
+        return Ok(true);
+    }
+    if cli.list {
+        return list(&wanted(&cli)).map(|()| true);
+    }
+    let adapter = cli.adapter.clone().ok_or("--adapter FILE says what to judge")?;
+    let adapter = adapter.canonicalize().map_err(|e| format!("{}: {e}", adapter.display()))?;
+    let subject = Subject { adapter, device: cli.device };
+    match cli.role {
+        Some(Role::Worker) => worker::run(&subject).map(|()| true),
+        Some(Role::Peer) => processes::peer(&subject).map(|()| true),
+        None => judge(&cli, subject),
+    }
+}
+
+fn wanted(cli: &Cli) -> Vec<Case> {
+    let mut cases = case::all();
+    if let Some(filter) = &cli.filter {
+        cases.retain(|case| case.title().contains(filter) || case.rule.contains(filter));
+    }
+    cases
+}
+fn list(cases: &[Case]) -> Result<(), String> {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    for case in cases {
+        match writeln!(out, "{}\n    rule: {}", case.title(), case.rule) {
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => break, // nobody reads on
+            done => done.map_err(|e| format!("the list cannot be written: {e}"))?,
+        }
+    }
+    Ok(())
+}
+
+/// Judges every case that is wanted; whether nothing failed that is not known to.
+fn judge(cli: &Cli, subject: Subject) -> Result<bool, String> {
+    // What cannot be loaded at all is one error, and not one for each case.
+    adapter::Adapter::load(&subject.adapter)?;
+    let expected = Arc::new(match &cli.expected {
+        Some(file) => Expected::read(file)?,
+        None => Expected::of(&subject.adapter)?,
+    });
+    let cases = wanted(cli);
+    let unknown = expected.unknown(&case::all());
+    if !unknown.is_empty() {
+        return Err(format!("known failures name cases that are not there: {unknown:?}"));
+    }
+    let records: Arc<Mutex<Vec<Record>>> = Arc::default();
+    let harness = Arc::new(Harness::new(subject.clone()));
+    let trials = cases.into_iter().map(|case| {
+        let (harness, expected) = (harness.clone(), expected.clone());
+        let records = records.clone();
+        Trial::ignorable_test(case.title(), move || {
+            let began = Instant::now();
+            let found = harness.judge(&case);
+            let (outcome, known) = expected.settle(&case.title(), found);
+            let completion = completion(&outcome);
+            let record = Record::new(&case, outcome, known, began.elapsed());
+            records.lock().expect("nothing panics with the lock held").push(record);
+            completion
+        })
+    });
+    let arguments = Arguments { test_threads: cli.jobs, ..Arguments::default() };
+    let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    drop(harness);
+    let mut records = std::mem::take(&mut *records.lock().expect("nobody has it"));
+    records.sort_by(|a, b| a.title.cmp(&b.title));
+    let report = Report { adapter: subject.adapter.display().to_string(), records };
+    println!("{}", report::table::text(&report));
+    let files = [
+        (&cli.json, report::json::text as fn(&Report) -> String),
+        (&cli.junit, report::junit::text),
+        (&cli.html, report::html::text),
+    ];
+    for (file, text) in files {
+        if let Some(file) = file {
+            std::fs::write(file, text(&report)).map_err(|e| format!("{}: {e}", file.display()))?;
+        }
+    }
+    Ok(!conclusion.has_failed())
+}
+fn completion(outcome: &Outcome) -> Result<Completion, Failed> {
+    match outcome {
+        Outcome::Passed => Ok(Completion::Completed),
+        Outcome::Skipped(why) => Ok(Completion::ignored_with(why)),
+        Outcome::Failed(why) => Err(why.into()),
+    }
+}

@@ -1,0 +1,104 @@
+//! Sharing between processes, judged between processes: an exporter, importers and third parties that know nothing of
+//! each other but the bytes of a handle.
+mod borders;
+mod death;
+mod events;
+mod hostile;
+mod lifetime;
+mod memory;
+mod peer;
+mod scale;
+mod stage;
+mod stage_process;
+
+use crate::{
+    adapter::Adapter,
+    bench::{Bench, Subject, share::Kind},
+    case::{Case, Verdict},
+};
+
+/// One kind of object that processes share, and its entries.
+#[derive(Clone, Copy)]
+pub struct Shared {
+    pub kind: &'static str,
+    pub family: &'static str,
+    pub get: &'static str,
+    pub put: &'static str,
+    pub open: &'static str,
+    pub close: &'static str,
+}
+pub const SHARED: [Shared; 3] = [
+    Shared {
+        kind: "memory",
+        family: "ipc_memory",
+        get: "urIPCGetMemHandleExp",
+        put: "urIPCPutMemHandleExp",
+        open: "urIPCOpenMemHandleExp",
+        close: "urIPCCloseMemHandleExp",
+    },
+    Shared {
+        kind: "physical",
+        family: "ipc_physical",
+        get: "urIPCGetPhysMemHandleExp",
+        put: "urIPCPutPhysMemHandleExp",
+        open: "urIPCOpenPhysMemHandleExp",
+        close: "urIPCClosePhysMemHandleExp",
+    },
+    Shared {
+        kind: "event",
+        family: "ipc_event",
+        get: "urIPCGetEventHandleExp",
+        put: "urIPCPutEventHandleExp",
+        open: "urIPCOpenEventHandleExp",
+        close: "urEventRelease",
+    },
+];
+type Judge = fn(&Bench, &Shared) -> Verdict;
+impl Shared {
+    /// Whether there are bytes to look at.
+    pub fn has_bytes(&self) -> bool {
+        self.kind != "event"
+    }
+    fn case(&'static self, entry: &'static str, rule: &str, name: &str, judge: Judge) -> Case {
+        Case::new(self.family, entry, rule, name, move |bench| judge(bench, self))
+    }
+}
+
+pub fn cases() -> Vec<Case> {
+    let parts = [
+        lifetime::cases(),
+        memory::cases(),
+        events::cases(),
+        hostile::cases(),
+        death::cases(),
+        borders::cases(),
+        scale::cases(),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+/// An event whose signal was owed by a process that died.
+pub fn event_in_error(bench: &Bench) -> Verdict<*mut std::ffi::c_void> {
+    bench.needs(ur_sys::ur_device_info_t::IPC_EVENT_SUPPORT_EXP)?;
+    let place = peer::Place::new(bench)?;
+    let mut exporter = place.neighbour()?;
+    let ticket = exporter.shares("event", "it")?;
+    let event = bench.open(Kind::Event, &stage::unhex(&ticket))?;
+    exporter.must("gate q held")?;
+    exporter.must("signal q it")?;
+    exporter.kill()?;
+    peer::eventually("the event is in error", || {
+        bench.status(event).is_ok_and(|status| status == ur_sys::ur_event_status_t::ERROR)
+    })?;
+    Ok(event)
+}
+
+/// The life of a peer: it does what it is told until nobody tells it anything.
+pub fn peer(subject: &Subject) -> Result<(), String> {
+    // It does not outlive whoever started it.
+    let signal = Some(rustix::process::Signal::KILL);
+    rustix::process::set_parent_process_death_signal(signal).map_err(|e| e.to_string())?;
+    let adapter: &'static Adapter = Box::leak(Box::new(Adapter::load(&subject.adapter)?));
+    stage::Stage::new(adapter, subject.clone()).play();
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! Users, namespaces and what denies tracing: where the kernel draws lines, and a handle passes or does not.
+use super::{
+    SHARED, Shared,
+    peer::{Peer, Place, STRANGER, has_program},
+};
+use crate::{
+    bench::Bench,
+    case::{Case, Stop, Verdict},
+    ensure,
+};
+use std::{fs, os::unix::process::CommandExt as _};
+
+pub fn cases() -> Vec<Case> {
+    let mut all = Vec::new();
+    for s in &SHARED {
+        all.extend([
+            s.case(s.open, "handles are for the same user", "another user's process is refused and learns nothing", other_user),
+            s.case(s.open, "it works where ptrace is denied", "a user opens what a non-dumpable exporter shares, without CAP_SYS_PTRACE", not_dumpable),
+            s.case(s.open, "it works where ptrace is denied", "a user opens where a filter denies pidfd_getfd", filtered),
+            s.case(s.open, "it works where ptrace is denied", "a user opens where Yama restricts ptrace", yama),
+            s.case(s.open, "on the same host", "a process in a pid and a mount namespace of its own opens through a shared folder", namespaces),
+            s.case(s.open, "on the same host", "what a process in a pid namespace shares is opened from outside", from_namespace),
+            s.case(s.open, "a handle means one process's object", "an exporter that started again under its pid does not serve its predecessor's handle", same_pid),
+        ]);
+    }
+    all
+}
+fn used(s: &Shared, exporter: &mut Peer, importer: &mut Peer, ticket: &str) -> Verdict {
+    importer.must(&format!("open {} there {ticket}", s.kind))?;
+    match s.has_bytes() {
+        true => {
+            exporter.must("set it 3")?;
+            importer.must("is there 3")?;
+        }
+        false => {
+            exporter.must("signal q it")?;
+            importer.must("wait there")?;
+        }
+    }
+    importer.must(&format!("close {} there", s.kind))?;
+    Ok(())
+}
+fn other_user(b: &Bench, s: &Shared) -> Verdict {
+    let place = Place::for_stranger(b)?;
+    let (ours, theirs) = (place.folder("ours", 0)?, place.folder("theirs", STRANGER)?);
+    let mut exporter = place.peer_by(&[], |command| {
+        command.env("CAUSEWAY_DIR", &ours);
+    })?;
+    let ticket = exporter.shares(s.kind, "it")?;
+    for folder in [&ours, &theirs] {
+        let mut importer = place.peer_by(&[], |command| {
+            command.uid(STRANGER).gid(STRANGER).env("CAUSEWAY_DIR", folder);
+        })?;
+        let answer = importer.ask(&format!("open {} there {ticket}", s.kind))?;
+        let refusals = ["!UR_RESULT_ERROR_INVALID_VALUE", "!UR_RESULT_ERROR_INVALID_ARGUMENT"];
+        ensure!(refusals.iter().any(|code| answer.starts_with(code)), "answered {answer}");
+    }
+    exporter.must(&format!("cycle {} {ticket} 1", s.kind))?;
+    Ok(())
+}
+/// Both peers are of a user without any capability.
+fn of_user(place: &Place, name: &str) -> Verdict<(Peer, Peer)> {
+    let folder = place.folder(name, STRANGER)?;
+    let start = || {
+        place.peer_by(&[], |command| {
+            command.uid(STRANGER).gid(STRANGER).env("CAUSEWAY_DIR", &folder);
+        })
+    };
+    Ok((start()?, start()?))
+}
+fn not_dumpable(b: &Bench, s: &Shared) -> Verdict {
+    let place = Place::for_stranger(b)?;
+    let (mut exporter, mut importer) = of_user(&place, "user")?;
+    exporter.must("untraceable")?;
+    let ticket = exporter.shares(s.kind, "it")?;
+    used(s, &mut exporter, &mut importer, &ticket)
+}
+fn filtered(b: &Bench, s: &Shared) -> Verdict {
+    let place = Place::new(b)?;
+    let (mut exporter, mut importer) = (place.peer()?, place.peer()?);
+    importer.must("no-getfd")?;
+    let ticket = exporter.shares(s.kind, "it")?;
+    used(s, &mut exporter, &mut importer, &ticket)
+}
+fn yama(b: &Bench, s: &Shared) -> Verdict {
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    let scope = scope.map_err(|_| Stop::skipped("this kernel has no Yama"))?;
+    if scope.trim() == "0" {
+        return Err(Stop::skipped("Yama allows what it would deny: ptrace_scope is 0"));
+    }
+    let place = Place::for_stranger(b)?;
+    let (mut exporter, mut importer) = of_user(&place, "user")?;
+    let ticket = exporter.shares(s.kind, "it")?;
+    used(s, &mut exporter, &mut importer, &ticket)
+}
+/// How to start a process in namespaces of its own.
+const UNSHARE: [&str; 5] = ["unshare", "--pid", "--mount", "--fork", "--kill-child"];
+
+fn can_unshare() -> Verdict {
+    has_program(UNSHARE[0])?;
+    let mut command = std::process::Command::new(UNSHARE[0]);
+    command.args(&UNSHARE[1..]).arg("true").stderr(std::process::Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(Stop::skipped("namespaces are denied to this user")),
+    }
+}
+fn namespaces(b: &Bench, s: &Shared) -> Verdict {
+    can_unshare()?;
+    let place = Place::new(b)?;
+    let (mut exporter, mut importer) = (place.peer()?, place.peer_by(&UNSHARE, |_| {})?);
+    importer.says("pid", "1")?;
+    let ticket = exporter.shares(s.kind, "it")?;
+    used(s, &mut exporter, &mut importer, &ticket)
+}
+fn from_namespace(b: &Bench, s: &Shared) -> Verdict {
+    can_unshare()?;
+    let place = Place::new(b)?;
+    let (mut exporter, mut importer) = (place.peer_by(&UNSHARE, |_| {})?, place.peer()?);
+    let ticket = exporter.shares(s.kind, "it")?;
+    used(s, &mut exporter, &mut importer, &ticket)
+}
+fn same_pid(b: &Bench, s: &Shared) -> Verdict {
+    can_unshare()?;
+    let place = Place::new(b)?;
+    let mut importer = place.peer()?;
+    let mut first = place.peer_by(&UNSHARE, |_| {})?;
+    first.says("pid", "1")?;
+    let ticket = first.shares(s.kind, "it")?;
+    importer.must(&format!("cycle {} {ticket} 1", s.kind))?;
+    first.kill()?;
+    let mut second = place.peer_by(&UNSHARE, |_| {})?;
+    second.says("pid", "1")?;
+    let fresh = second.shares(s.kind, "it")?;
+    importer.refused(&format!("open {} there {ticket}", s.kind), "INVALID_VALUE")?;
+    used(s, &mut second, &mut importer, &fresh)
+}

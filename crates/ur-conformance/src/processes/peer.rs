@@ -1,0 +1,264 @@
+//! Peers: this program again, doing what it is told line by line. Handle bytes travel through their pipes, and nothing
+//! else does. Whatever does not answer in time is a failure, and nobody waits longer.
+use crate::{
+    bench::Bench,
+    case::{Stop, Verdict},
+    ensure, same,
+    worker::MARK,
+};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open},
+};
+use std::{
+    fs::{self, DirBuilder},
+    io::{BufRead as _, BufReader, Write as _},
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::{
+        atomic::{AtomicU32, Ordering::Relaxed},
+        mpsc::{Receiver, RecvTimeoutError, channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Longer than anything here takes, and shorter than the deadline of a case.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+/// A user that owns nothing.
+pub const STRANGER: u32 = 65_533;
+
+/// A folder of the case's own, for sockets that an adapter may make; removed when the case ends.
+pub struct Place {
+    pub path: PathBuf,
+    subject: crate::bench::Subject,
+    program: PathBuf,
+}
+fn io(e: std::io::Error) -> Stop {
+    Stop::failed(e.to_string())
+}
+impl Place {
+    pub fn new(bench: &Bench) -> Verdict<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("ur-conformance-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
+        let path = std::env::temp_dir().join(name);
+        DirBuilder::new().mode(0o700).create(&path).map_err(io)?;
+        let program = std::env::current_exe().map_err(io)?;
+        Ok(Self { path, subject: bench.subject.clone(), program })
+    }
+    /// As the user who owns nothing, who may not reach where program and adapter lie: copies of both are at hand.
+    pub fn for_stranger(bench: &Bench) -> Verdict<Self> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(Stop::skipped("only root can start processes of other users"));
+        }
+        let mut place = Self::new(bench)?;
+        let (program, adapter) = (place.path.join("program"), place.path.join("adapter.so"));
+        fs::copy(&place.program, &program).map_err(io)?;
+        fs::copy(&place.subject.adapter, &adapter).map_err(io)?;
+        (place.program, place.subject.adapter) = (program, adapter);
+        fs::set_permissions(&place.path, fs::Permissions::from_mode(0o755)).map_err(io)?;
+        Ok(place)
+    }
+    /// A folder in it that belongs to somebody.
+    pub fn folder(&self, name: &str, owner: u32) -> Verdict<PathBuf> {
+        let path = self.path.join(name);
+        DirBuilder::new().mode(0o700).create(&path).map_err(io)?;
+        std::os::unix::fs::chown(&path, Some(owner), Some(owner)).map_err(io)?;
+        Ok(path)
+    }
+    pub fn peer(&self) -> Verdict<Peer> {
+        self.peer_by(&[], |_| {})
+    }
+    /// A peer whose sockets lie where this very process has its own.
+    pub fn neighbour(&self) -> Verdict<Peer> {
+        self.peer_by(&[], |command| {
+            match std::env::var_os("CAUSEWAY_DIR") {
+                Some(dir) => command.env("CAUSEWAY_DIR", dir),
+                None => command.env_remove("CAUSEWAY_DIR"),
+            };
+        })
+    }
+    /// A peer that another program starts, or that is prepared otherwise.
+    pub fn peer_by(&self, by: &[&str], prepare: impl FnOnce(&mut Command)) -> Verdict<Peer> {
+        let mut command = match by {
+            [] => Command::new(&self.program),
+            [first, rest @ ..] => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(&self.program);
+                command
+            }
+        };
+        command.arg("--adapter").arg(&self.subject.adapter);
+        command.arg("--device").arg(self.subject.device.to_string()).args(["--role", "peer"]);
+        command.env("CAUSEWAY_DIR", &self.path).stdin(Stdio::piped()).stdout(Stdio::piped());
+        prepare(&mut command);
+        Peer::start(&mut command)
+    }
+    /// An exporter, an importer, and a ticket of something of a kind that the exporter calls `it`.
+    pub fn shared(bench: &Bench, kind: &str) -> Verdict<(Self, Peer, Peer, String)> {
+        let place = Self::new(bench)?;
+        let (mut exporter, importer) = (place.peer()?, place.peer()?);
+        let ticket = exporter.shares(kind, "it")?;
+        Ok((place, exporter, importer, ticket))
+    }
+}
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _left_for_the_system = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A process that does what it is told.
+pub struct Peer {
+    child: Child,
+    input: Option<ChildStdin>,
+    answers: Receiver<String>,
+}
+impl Peer {
+    fn start(command: &mut Command) -> Verdict<Self> {
+        let mut child = command.spawn().map_err(|e| Stop::failed(format!("no peer: {e}")))?;
+        let (said, answers) = channel();
+        let output = child.stdout.take().ok_or_else(|| Stop::failed("no pipe"))?;
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if let Some((_, answer)) = line.split_once(MARK)
+                    && said.send(answer.to_owned()).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        let input = child.stdin.take();
+        Ok(Self { child, input, answers })
+    }
+    /// Makes something of a kind, under a name, and shares it: the ticket.
+    pub fn shares(&mut self, kind: &str, name: &str) -> Verdict<String> {
+        self.must(&format!("make {kind} {name}"))?;
+        self.must(&format!("get {kind} {name}"))
+    }
+    /// Whoever is dead already hears nothing.
+    pub fn tell(&mut self, line: &str) {
+        if let Some(input) = &mut self.input {
+            let _dead = input.write_all(format!("{line}\n").as_bytes());
+        }
+    }
+    pub fn hear(&mut self, within: Duration) -> Verdict<String> {
+        match self.answers.recv_timeout(within) {
+            Ok(answer) => Ok(answer),
+            Err(RecvTimeoutError::Timeout) => {
+                Err(Stop::failed(format!("a peer does not answer within {within:?}")))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(Stop::failed(format!("a peer has ended: {:?}", self.child.try_wait())))
+            }
+        }
+    }
+    pub fn ask(&mut self, line: &str) -> Verdict<String> {
+        self.tell(line);
+        self.hear(PATIENCE)
+    }
+    fn settled(line: &str, answer: String) -> Verdict<String> {
+        let shown: String = line.chars().take(40).collect();
+        match answer.split_at_checked(1) {
+            Some(("?", why)) => Err(Stop::skipped(why)),
+            Some(("#" | "!", why)) => Err(Stop::failed(format!("{shown}: {why}"))),
+            _ => Ok(answer),
+        }
+    }
+    /// For what must succeed: its answer.
+    pub fn must(&mut self, line: &str) -> Verdict<String> {
+        let answer = self.ask(line)?;
+        Self::settled(line, answer)
+    }
+    /// For what must succeed and takes its time.
+    pub fn must_slowly(&mut self, line: &str) -> Verdict<String> {
+        self.tell(line);
+        let answer = self.hear(PATIENCE * 8)?;
+        Self::settled(line, answer)
+    }
+    /// For what must be refused with a code: the sentence.
+    pub fn refused(&mut self, line: &str, code: &str) -> Verdict<String> {
+        let answer = self.ask(line)?;
+        let shown: String = line.chars().take(40).collect();
+        let Some(rest) = answer.strip_prefix('!') else {
+            Self::settled(line, answer)?;
+            return Err(Stop::failed(format!("{shown}: not refused")));
+        };
+        let (got, sentence) = rest.split_once(' ').unwrap_or((rest, ""));
+        same!(got, format!("UR_RESULT_ERROR_{code}"), "{shown} ({sentence})");
+        Ok(sentence.to_owned())
+    }
+    pub fn says(&mut self, line: &str, expected: &str) -> Verdict {
+        same!(self.must(line)?, expected, "{line}");
+        Ok(())
+    }
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+    /// Has it begin what will block, and waits until a thread of it sleeps in the kernel.
+    pub fn begin(&mut self, line: &str) -> Verdict {
+        self.says(&format!("begin {line}"), "begun")?;
+        let tasks = format!("/proc/{}/task", self.child.id());
+        eventually("it sleeps", || {
+            let Ok(tasks) = fs::read_dir(&tasks) else { return false };
+            let mut states = tasks.flatten().filter_map(|task| {
+                let stat = fs::read_to_string(task.path().join("stat")).ok()?;
+                Some(stat.rsplit_once(") ")?.1.starts_with('S'))
+            });
+            states.next() == Some(true)
+        })
+    }
+    pub fn kill(&mut self) -> Verdict {
+        self.child.kill().map_err(io)?;
+        self.child.wait().map_err(io)?;
+        Ok(())
+    }
+    /// Closes its input and waits until it has ended well.
+    pub fn ends(&mut self) -> Verdict {
+        self.input = None;
+        let pidfd =
+            pidfd_open(self.pid(), PidfdFlags::empty()).map_err(|e| Stop::failed(e.to_string()))?;
+        let within = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+        let ended = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&within));
+        ensure!(ended == Ok(1), "a peer does not end");
+        let status = self.child.wait().map_err(io)?;
+        ensure!(status.success(), "a peer ended with {status}");
+        Ok(())
+    }
+}
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _gone = (self.child.kill(), self.child.wait());
+    }
+}
+/// Waits for something to become true.
+pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) -> Verdict {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        ensure!(Instant::now() < deadline, "never: {what}");
+        thread::yield_now();
+    }
+    Ok(())
+}
+/// Kills a process that is nobody's `Child` here.
+pub fn kill(pid: &str) {
+    if let Some(pid) = pid.parse().ok().and_then(Pid::from_raw) {
+        let _gone = kill_process(pid, Signal::KILL);
+    }
+}
+/// Whether a program is there to be run.
+pub fn has_program(name: &str) -> Verdict {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&path).any(|dir| Path::new(&dir).join(name).is_file());
+    if is_there { Ok(()) } else { Err(Stop::skipped(format!("{name} is not installed"))) }
+}
+/// Numbers that look random and are the same in every run.
+pub struct Dice(pub u64);
+impl Dice {
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ((mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 11) % limit
+    }
+}

@@ -1,0 +1,380 @@
+//! What a peer does for each line that it is told. An answer that begins with `!` is a refusal (code and sentence), one
+//! with `?` says what is not there, one with `#` what went wrong.
+use crate::{
+    ask,
+    bench::{
+        Bench, Subject, Usm,
+        share::{Gate, KINDS, Kind},
+    },
+    case::{Stop, Verdict},
+    info,
+};
+use std::{collections::HashMap, ffi::c_void};
+use ur_sys::*;
+
+/// Why a line was not done.
+pub enum Refusal {
+    Code(ur_result_t, String),
+    Stop(Stop),
+}
+impl From<Stop> for Refusal {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
+pub type Said = Result<String, Refusal>;
+pub fn ok() -> Said {
+    Ok("ok".into())
+}
+pub fn wrong(why: impl Into<String>) -> Refusal {
+    Refusal::Stop(Stop::failed(why))
+}
+pub fn number(word: &str) -> Result<usize, Refusal> {
+    word.parse().map_err(|_| wrong(format!("{word} is no number")))
+}
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+pub fn unhex(text: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).unwrap_or(0);
+    (0..text.len() / 2 * 2).step_by(2).map(byte).collect()
+}
+
+/// What a peer holds, by the names that it was told.
+pub struct Stage {
+    pub bench: Bench,
+    pub queues: HashMap<String, ur_queue_handle_t>,
+    objects: HashMap<String, (Kind, *mut c_void)>,
+    /// What `Get` lent, by its bytes.
+    given: HashMap<String, *mut c_void>,
+    gates: HashMap<String, Gate>,
+    many: Vec<*mut c_void>,
+}
+
+impl Stage {
+    pub fn new(adapter: &'static crate::adapter::Adapter, subject: Subject) -> Self {
+        let bench = Bench::new(adapter, subject);
+        let (queues, objects, given, gates) = Default::default();
+        Self { bench, queues, objects, given, gates, many: Vec::new() }
+    }
+    pub fn play(mut self) {
+        for line in std::io::stdin().lines().map_while(Result::ok) {
+            let words: Vec<_> = line.split(' ').collect();
+            let said = self.told(&words);
+            say(&said);
+        }
+    }
+    pub fn told(&mut self, words: &[&str]) -> String {
+        match self.act(words) {
+            Ok(answer) => answer,
+            Err(Refusal::Code(code, sentence)) => format!("!{code:?} {sentence}"),
+            Err(Refusal::Stop(Stop::Skipped(why))) => format!("?{why}"),
+            Err(Refusal::Stop(Stop::Failed(why))) => format!("#{why}"),
+        }
+    }
+    pub fn act(&mut self, words: &[&str]) -> Said {
+        match words {
+            ["begin", rest @ ..] => {
+                say("begun");
+                self.act(rest)
+            }
+            [
+                "make" | "drop" | "alias" | "set" | "is" | "byte" | "at" | "usm" | "close-alias",
+                ..,
+            ] => self.memory(words),
+            ["get" | "put" | "put-copy" | "open" | "close" | "cycle" | "churn", ..] => {
+                self.share(words)
+            }
+            ["flood" | "many-get" | "many-open" | "many-close", ..] => self.many(words),
+            [
+                "signal" | "follow" | "wait" | "status" | "finish" | "refs" | "gate" | "ungate"
+                | "reusable",
+                ..,
+            ] => self.event(words),
+            _ => super::stage_process::act(self, words),
+        }
+    }
+    pub fn check(&self, code: ur_result_t) -> Result<(), Refusal> {
+        match code {
+            ur_result_t::SUCCESS => Ok(()),
+            code => Err(Refusal::Code(code, self.bench.sentence())),
+        }
+    }
+    fn object(&self, name: &str) -> Result<(Kind, *mut c_void), Refusal> {
+        self.objects.get(name).copied().ok_or_else(|| wrong(format!("there is no {name}")))
+    }
+    fn raws(&self, names: &[&str]) -> Result<Vec<*mut c_void>, Refusal> {
+        names.iter().map(|name| Ok(self.object(name)?.1)).collect()
+    }
+    pub fn queue(&mut self, name: &str) -> Result<ur_queue_handle_t, Refusal> {
+        if let Some(queue) = self.queues.get(name) {
+            return Ok(*queue);
+        }
+        let flags = match name {
+            "ooo" => ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE,
+            _ => ur_queue_flags_t::default(),
+        };
+        let queue = self.bench.new_queue(flags)?;
+        self.queues.insert(name.into(), queue);
+        Ok(queue)
+    }
+    /// Bytes of shared memory, through a mapping of their own if they need one.
+    fn with<T>(
+        &self,
+        name: &str,
+        act: impl FnOnce(&Bench, *mut c_void, usize) -> Verdict<T>,
+    ) -> Result<T, Refusal> {
+        let (kind, raw) = self.object(name)?;
+        match kind {
+            Kind::Memory => Ok(act(&self.bench, raw, 5000)?),
+            Kind::Event => Err(wrong("an event has no bytes")),
+            Kind::Physical => {
+                let bytes = self.bench.granularity()?;
+                let at = self.bench.map(raw, bytes)?;
+                let done = act(&self.bench, at, bytes)?;
+                self.bench.unmap(at, bytes)?;
+                Ok(done)
+            }
+        }
+    }
+    fn memory(&mut self, words: &[&str]) -> Said {
+        match *words {
+            ["make", kind, name] => {
+                let kind = Kind::named(kind);
+                self.bench.needs(kind.query())?;
+                let raw = self.bench.shareable(kind)?;
+                self.objects.insert(name.into(), (kind, raw));
+                ok()
+            }
+            ["drop", name] => {
+                let (kind, raw) = self.object(name)?;
+                match kind {
+                    Kind::Memory => {
+                        let context = self.bench.context()?;
+                        self.check(ask!(self.bench, usm.free(context, raw)))?;
+                    }
+                    Kind::Physical => {
+                        let raw = ur_physical_mem_handle_t(raw);
+                        self.check(ask!(self.bench, physical_mem.release(raw)))?;
+                    }
+                    Kind::Event => {
+                        self.check(ask!(self.bench, event.release(ur_event_handle_t(raw))))?;
+                    }
+                }
+                self.objects.remove(name);
+                ok()
+            }
+            // An address inside of memory, under a name of its own.
+            ["alias", name, of, offset] => {
+                let raw = self.object(of)?.1.wrapping_byte_add(number(offset)?);
+                self.objects.insert(name.into(), (Kind::Memory, raw));
+                ok()
+            }
+            ["set", name, byte] => {
+                let byte = number(byte)? as u8;
+                self.with(name, |b, at, bytes| b.write(at, &vec![byte; bytes.min(5000)]))?;
+                ok()
+            }
+            ["byte", name, offset, byte] => {
+                let (offset, byte) = (number(offset)?, number(byte)? as u8);
+                self.with(name, |b, at, _| b.write(at.wrapping_byte_add(offset), &[byte]))?;
+                ok()
+            }
+            ["is", name, byte] => {
+                let byte = number(byte)? as u8;
+                let read = self.with(name, |b, at, bytes| b.read(at, bytes.min(5000)))?;
+                match read.iter().position(|n| *n != byte) {
+                    None => ok(),
+                    Some(at) => Err(wrong(format!("byte {at} is {}, not {byte}", read[at]))),
+                }
+            }
+            // One byte at an address, without a word on the others.
+            ["at", name, offset] => {
+                let at = self.object(name)?.1.wrapping_byte_add(number(offset)?);
+                Ok(self.bench.read(at, 1)?[0].to_string())
+            }
+            // Distance from the base, and size of the allocation that an address is in.
+            ["usm", name] => {
+                use ur_usm_alloc_info_t as Info;
+                let (context, at) = (self.bench.context()?, self.object(name)?.1.cast_const());
+                let b = &self.bench;
+                let base = info!(b, usm.get_mem_alloc_info(context, at, Info::BASE_PTR), usize);
+                let size = info!(b, usm.get_mem_alloc_info(context, at, Info::SIZE), usize);
+                Ok(format!("{} {size}", at.addr().wrapping_sub(base)))
+            }
+            _ => Err(wrong(format!("no such line: {words:?}"))),
+        }
+    }
+    fn share(&mut self, words: &[&str]) -> Said {
+        match *words {
+            ["get", kind, name] => {
+                let (code, given) = self.bench.get_code(Kind::named(kind), self.object(name)?.1)?;
+                self.check(code)?;
+                let ticket = hex(&given.bytes);
+                self.given.insert(ticket.clone(), given.data);
+                Ok(ticket)
+            }
+            ["put", kind, ticket] => {
+                let data = *self.given.get(ticket).ok_or_else(|| wrong("it was not got here"))?;
+                self.check(self.bench.put_code(Kind::named(kind), data)?)?;
+                ok()
+            }
+            ["put-copy", kind, ticket] => {
+                let copy = unhex(ticket);
+                let data = copy.as_ptr().cast_mut().cast();
+                self.check(self.bench.put_code(Kind::named(kind), data)?)?;
+                ok()
+            }
+            ["open", kind, name, ticket] => {
+                let kind = Kind::named(kind);
+                self.bench.needs(kind.query())?;
+                let (code, raw) = self.bench.open_code(kind, &unhex(ticket))?;
+                self.check(code)?;
+                self.objects.insert(name.into(), (kind, raw));
+                ok()
+            }
+            ["close", kind, name] => {
+                let raw = self.object(name)?.1;
+                self.check(self.bench.close_code(Kind::named(kind), raw)?)?;
+                self.objects.remove(name);
+                ok()
+            }
+            ["cycle", kind, ticket, rounds] => {
+                let (kind, bytes) = (Kind::named(kind), unhex(ticket));
+                for _ in 0..number(rounds)? {
+                    let (code, raw) = self.bench.open_code(kind, &bytes)?;
+                    self.check(code)?;
+                    self.check(self.bench.close_code(kind, raw)?)?;
+                }
+                ok()
+            }
+            // Opens and closes for ever: somebody is going to kill this process.
+            ["churn", kind, ticket] => {
+                let (kind, bytes) = (Kind::named(kind), unhex(ticket));
+                say("churning");
+                loop {
+                    let (code, raw) = self.bench.open_code(kind, &bytes)?;
+                    self.check(code)?;
+                    if kind == Kind::Event {
+                        let queue = self.queue("q")?;
+                        self.bench.signal(queue, raw, &[])?;
+                    }
+                    self.check(self.bench.close_code(kind, raw)?)?;
+                }
+            }
+            _ => Err(wrong(format!("no such line: {words:?}"))),
+        }
+    }
+    fn many(&mut self, words: &[&str]) -> Said {
+        match *words {
+            // Many handles of one object, all alive, then all put.
+            ["flood", kind, name, count] => {
+                let (kind, raw) = (Kind::named(kind), self.object(name)?.1);
+                let mut all = Vec::new();
+                for _ in 0..number(count)? {
+                    let (code, given) = self.bench.get_code(kind, raw)?;
+                    self.check(code)?;
+                    all.push(given.data);
+                }
+                for data in all {
+                    self.check(self.bench.put_code(kind, data)?)?;
+                }
+                ok()
+            }
+            ["many-get", count, bytes] => {
+                let (mut tickets, bytes) = (Vec::new(), number(bytes)?);
+                for index in 0..number(count)? {
+                    let at = self.bench.alloc(Usm::Device, bytes)?;
+                    self.bench.write(at, &index.to_ne_bytes())?;
+                    let (code, given) = self.bench.get_code(Kind::Memory, at)?;
+                    self.check(code)?;
+                    tickets.push(hex(&given.bytes));
+                }
+                Ok(tickets.join(" "))
+            }
+            ["many-open", ref tickets @ ..] => {
+                for (index, ticket) in tickets.iter().enumerate() {
+                    let (code, at) = self.bench.open_code(Kind::Memory, &unhex(ticket))?;
+                    self.check(code)?;
+                    if self.bench.read(at, 8)? != index.to_ne_bytes() {
+                        return Err(wrong(format!("open {index} shows a neighbour's bytes")));
+                    }
+                    self.many.push(at);
+                }
+                ok()
+            }
+            ["many-close"] => {
+                for at in std::mem::take(&mut self.many) {
+                    self.check(self.bench.close_code(Kind::Memory, at)?)?;
+                }
+                ok()
+            }
+            _ => Err(wrong(format!("no such line: {words:?}"))),
+        }
+    }
+    fn event(&mut self, words: &[&str]) -> Said {
+        match *words {
+            // An event that is not to be shared.
+            ["reusable", name] => {
+                let raw = self.bench.new_event(ur_exp_event_flags_t::default())?;
+                self.objects.insert(name.into(), (Kind::Event, raw));
+                ok()
+            }
+            ["signal", queue, name, ref after @ ..] => {
+                let (queue, after) = (self.queue(queue)?, self.raws(after)?);
+                let event = self.object(name)?.1;
+                self.check(self.bench.signal_code(queue, event, &after)?)?;
+                ok()
+            }
+            ["follow", queue, name, ref after @ ..] => {
+                let (queue, after) = (self.queue(queue)?, self.raws(after)?);
+                let raw = self.bench.follow(queue, &after)?;
+                self.objects.insert(name.into(), (Kind::Event, raw));
+                ok()
+            }
+            ["wait", ref names @ ..] => {
+                self.check(self.bench.wait_code(&self.raws(names)?)?)?;
+                ok()
+            }
+            ["status", name] => {
+                let status = format!("{:?}", self.bench.status(self.object(name)?.1)?);
+                Ok(status.trim_start_matches("UR_EVENT_STATUS_").into())
+            }
+            ["finish", queue] => {
+                let queue = self.queue(queue)?;
+                self.check(ask!(self.bench, queue.finish(queue)))?;
+                ok()
+            }
+            ["refs", name] => {
+                let event = ur_event_handle_t(self.object(name)?.1);
+                let b = &self.bench;
+                let refs = info!(b, event.get_info(event, ur_event_info_t::REFERENCE_COUNT), u32);
+                Ok(refs.to_string())
+            }
+            ["gate", queue, name] => {
+                let queue = self.queue(queue)?;
+                let gate = self.bench.gate(queue)?;
+                self.gates.insert(name.into(), gate);
+                ok()
+            }
+            ["ungate", name] => {
+                self.gates.remove(name).ok_or_else(|| wrong("no such gate"))?.open();
+                ok()
+            }
+            _ => Err(wrong(format!("no such line: {words:?}"))),
+        }
+    }
+    /// Everything anew, for a forked child: what it inherited is its parent's.
+    pub fn fresh(&mut self) {
+        let bench = Bench::new(self.bench.adapter, self.bench.subject.clone());
+        std::mem::forget(std::mem::replace(&mut self.bench, bench));
+        self.queues.clear();
+    }
+}
+pub fn say(answer: &str) {
+    println!("{}{answer}", crate::worker::MARK);
+}
+/// The words of the three kinds.
+pub fn kinds() -> [&'static str; 3] {
+    KINDS.map(Kind::word)
+}

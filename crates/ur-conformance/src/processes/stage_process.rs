@@ -1,0 +1,151 @@
+//! What a peer does to itself and to what it was given: limits, forks, seals.
+#![expect(unsafe_code, reason = "fork, and a filter of system calls")]
+use super::stage::{Said, Stage, number, ok, wrong};
+use rustix::{
+    fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags},
+    process::{DumpableBehavior, Resource, Rlimit},
+};
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    os::fd::{AsFd, OwnedFd},
+    path::PathBuf,
+};
+
+pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
+    match *words {
+        // What only shows that it still answers.
+        ["idle"] => ok(),
+        ["descriptors"] => Ok(listed("/proc/self/fd")?.len().to_string()),
+        ["pid"] => Ok(std::process::id().to_string()),
+        ["limit", descriptors] => {
+            let current = Some(number(descriptors)? as u64);
+            let limit = rustix::process::getrlimit(Resource::Nofile);
+            rustix::process::setrlimit(Resource::Nofile, Rlimit { current, ..limit })
+                .map_err(|e| wrong(e.to_string()))?;
+            ok()
+        }
+        ["untraceable"] => {
+            let to = DumpableBehavior::NotDumpable;
+            rustix::process::set_dumpable_behavior(to).map_err(|e| wrong(e.to_string()))?;
+            ok()
+        }
+        ["no-getfd"] => no_getfd(),
+        ["tamper", how] => tamper(how),
+        // A child does the rest of the line with objects of its own, and this process hands on what it says.
+        ["fork", ref then @ ..] => fork(stage, then),
+        // A child that does nothing and lives on: its process id.
+        ["fork-hold"] => {
+            // SAFETY: the child makes system calls only.
+            match unsafe { libc::fork() } {
+                0 => idle(),
+                child if child > 0 => Ok(child.to_string()),
+                _ => Err(wrong("no process could be forked")),
+            }
+        }
+        _ => Err(wrong(format!("no such line: {words:?}"))),
+    }
+}
+fn listed(folder: &str) -> Result<Vec<PathBuf>, super::stage::Refusal> {
+    let entries = fs::read_dir(folder).map_err(|e| wrong(format!("{folder}: {e}")))?;
+    Ok(entries.flatten().map(|entry| entry.path()).collect())
+}
+fn idle() -> ! {
+    // SAFETY: a system call; it ends the process if nobody does.
+    unsafe { libc::alarm(60) };
+    loop {
+        // SAFETY: a system call.
+        unsafe { libc::pause() };
+    }
+}
+fn fork(stage: &mut Stage, then: &[&str]) -> Said {
+    let (mut from, mut to) = std::io::pipe().map_err(|e| wrong(e.to_string()))?;
+    // SAFETY: no other thread of this program holds a lock that the child takes.
+    match unsafe { libc::fork() } {
+        0 => {
+            drop(from);
+            stage.fresh();
+            let said = stage.told(then);
+            let failed = to.write_all(said.as_bytes()).is_err();
+            // SAFETY: ends the child without running what is its parent's to run.
+            unsafe { libc::_exit(i32::from(failed)) }
+        }
+        child if child > 0 => {
+            drop(to);
+            let mut said = String::new();
+            from.read_to_string(&mut said).map_err(|e| wrong(e.to_string()))?;
+            let mut status = 0;
+            // SAFETY: the child is ours and `status` is writable.
+            unsafe { libc::waitpid(child, &raw mut status, 0) };
+            match (status, said.split_at_checked(1)) {
+                (0, Some(("#", why))) => Err(wrong(why)),
+                (0, _) => Ok(said),
+                _ => Err(wrong(format!("the forked child ended with status {status}"))),
+            }
+        }
+        _ => Err(wrong("no process could be forked")),
+    }
+}
+/// From here on `pidfd_getfd` is denied, as a container does it.
+fn no_getfd() -> Said {
+    let filter =
+        |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter { code: code as u16, jt, jf, k };
+    let denied = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    let mut program = [
+        filter(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        filter(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::SYS_pidfd_getfd as u32, 0, 1),
+        filter(libc::BPF_RET | libc::BPF_K, denied, 0, 0),
+        filter(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
+    ];
+    let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: a system call on this process.
+    let promised = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    let (set, tsync) = (libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_TSYNC);
+    // SAFETY: the program is whole and lives until the call is over.
+    let set = unsafe { libc::syscall(libc::SYS_seccomp, set, tsync, &raw const program) };
+    if promised == 0 && set == 0 { ok() } else { Err(wrong("the filter was not taken")) }
+}
+/// What a hostile importer tries on the memory that it was given; the answer says how often it was refused.
+fn tamper(how: &str) -> Said {
+    let (mut refused, mut done) = (0, 0);
+    for descriptor in memfds() {
+        let outcome = match how {
+            "truncate" => rustix::fs::ftruncate(&descriptor, 0),
+            "grow" => {
+                let size = rustix::fs::fstat(&descriptor).map_or(0, |stat| stat.st_size as u64);
+                rustix::fs::ftruncate(&descriptor, size + (64 << 20))
+            }
+            "punch" => {
+                let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                rustix::fs::fallocate(&descriptor, flags, 0, 4096)
+            }
+            "seal" => rustix::fs::fcntl_add_seals(&descriptor, SealFlags::WRITE),
+            "freeze" => rustix::fs::fcntl_add_seals(&descriptor, SealFlags::FUTURE_WRITE),
+            "reopen" => reopen(&descriptor),
+            _ => return Err(wrong(format!("no such tampering: {how}"))),
+        };
+        *if outcome.is_ok() { &mut done } else { &mut refused } += 1;
+    }
+    Ok(format!("{refused} refused {done} done"))
+}
+fn reopen(descriptor: &OwnedFd) -> rustix::io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+    let path = format!("/proc/self/fd/{}", descriptor.as_fd().as_raw_fd());
+    let again = rustix::fs::open(path, OFlags::RDWR, Mode::empty())?;
+    rustix::fs::ftruncate(&again, 0)
+}
+/// Memory files of other processes that this one has open or mapped, opened anew.
+fn memfds() -> Vec<OwnedFd> {
+    // One of our own, to know how such files look: what is linked alike is one.
+    let looks = rustix::fs::memfd_create("looks", MemfdFlags::CLOEXEC).is_ok();
+    let places = ["/proc/self/fd", "/proc/self/map_files"];
+    let all = places.iter().flat_map(|folder| listed(folder).unwrap_or_default());
+    let is_memfd = |path: &PathBuf| {
+        fs::read_link(path).is_ok_and(|to| to.to_string_lossy().starts_with("/memfd:"))
+    };
+    let open = |path: PathBuf| {
+        let writable = rustix::fs::open(&path, OFlags::RDWR, Mode::empty());
+        writable.or_else(|_| rustix::fs::open(&path, OFlags::RDONLY, Mode::empty())).ok()
+    };
+    all.filter(|path| looks && is_memfd(path)).filter_map(open).collect()
+}

@@ -1,0 +1,82 @@
+//! Rules that hold for every entry alike: cases made from the specification's own words, one a rule.
+mod arguments;
+mod counts;
+mod getters;
+mod info;
+mod parameters;
+mod solve;
+mod waits;
+mod words;
+
+use crate::{
+    case::Case,
+    spec::{Spec, When, snake},
+};
+use std::fmt::Write as _;
+
+pub fn cases() -> Vec<Case> {
+    let mut cases = getters::cases();
+    for table in &Spec::get().tables {
+        for entry in &table.entries {
+            cases.extend(parameters::cases(family(&table.name), entry));
+            cases.extend(info::cases(family(&table.name), entry));
+            cases.extend(words::cases(family(&table.name), entry));
+            cases.extend(waits::cases(family(&table.name), entry));
+        }
+    }
+    cases.extend(counts::cases());
+    cases
+}
+
+/// The family that a table's entries are reported in.
+pub fn family(table: &str) -> &'static str {
+    match table {
+        "Adapter" => "adapter",
+        "Platform" => "platform",
+        "Device" | "DeviceExp" => "device",
+        "Context" => "context",
+        "Queue" => "queue",
+        "QueueExp" | "GraphExp" => "graph",
+        "Event" => "event",
+        "EventExp" => "reusable_events",
+        "Program" | "ProgramExp" => "program",
+        "Kernel" => "kernel",
+        "Sampler" => "sampler",
+        "Mem" => "memory",
+        "PhysicalMem" => "physical_mem",
+        "Enqueue" | "EnqueueExp" => "enqueue",
+        "Usm" | "UsmP2pExp" => "usm",
+        "UsmExp" => "usm_pool",
+        "BindlessImagesExp" => "bindless_images",
+        "CommandBufferExp" => "command_buffer",
+        "IpcExp" => "ipc",
+        "MemoryExportExp" => "memory_export",
+        "VirtualMem" => "virtual_mem",
+        _ => "other",
+    }
+}
+/// `InvalidSize` → `UR_RESULT_ERROR_INVALID_SIZE`, and its number.
+pub fn code(name: &str) -> (String, u32) {
+    let c = format!("UR_RESULT_ERROR_{}", snake(name).to_ascii_uppercase());
+    let number = Spec::get().constants.get(&c).and_then(|n| u32::try_from(*n).ok());
+    (c, number.unwrap_or(u32::MAX))
+}
+
+/// The documented errors that no case provokes, by entry: those in words that no case quotes. What is said by
+/// parameters alone has a case each, made from the specification.
+pub fn uncovered() -> String {
+    let quoted: Vec<_> = crate::case::all().into_iter().map(|c| (c.entry, c.rule)).collect();
+    let mut out = String::new();
+    for entry in Spec::get().tables.iter().flat_map(|table| &table.entries) {
+        for fault in &entry.errors {
+            let When::Words(words) = &fault.when else { continue };
+            let is_quoted = quoted.iter().any(|(of, rule)| {
+                of.split([',', ' ']).any(|name| name == entry.name) && rule.contains(words)
+            });
+            if !is_quoted {
+                let _ = writeln!(out, "{}: {}: {words}", entry.name, code(&fault.code).0); // a String
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,43 @@
+//! A process that judges cases as it is told, line by line, and may crash or hang without harm to the suite.
+use crate::{
+    adapter::Adapter,
+    bench::{Bench, Subject},
+    case::{self, Outcome, Stop},
+};
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+/// What an answer begins with; an adapter may print lines of its own.
+pub const MARK: &str = "@@";
+
+/// Reads titles from the standard input and answers each with its outcome, until the input ends.
+pub fn run(subject: &Subject) -> Result<(), String> {
+    let adapter: &'static Adapter = Box::leak(Box::new(Adapter::load(&subject.adapter)?));
+    std::panic::set_hook(Box::new(|_| {})); // what a panic says is part of the outcome
+    let cases: HashMap<_, _> = case::all().into_iter().map(|case| (case.title(), case)).collect();
+    for line in std::io::stdin().lines() {
+        let title = line.map_err(|e| format!("the suite cannot be heard: {e}"))?;
+        let outcome = match cases.get(&title) {
+            Some(case) => judge(|| (case.judge)(&Bench::new(adapter, subject.clone()))),
+            None => Outcome::Failed(format!("there is no case {title}")),
+        };
+        let answer = serde_json::to_string(&outcome).expect("an outcome is plain data");
+        println!("{MARK}{answer}");
+    }
+    Ok(())
+}
+
+fn judge(run: impl FnOnce() -> Result<(), Stop>) -> Outcome {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(())) => Outcome::Passed,
+        Ok(Err(Stop::Skipped(why))) => Outcome::Skipped(why),
+        Ok(Err(Stop::Failed(why))) => Outcome::Failed(why),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+            Outcome::Failed(format!("panicked: {}", text.unwrap_or_default()))
+        }
+    }
+}
