@@ -72,7 +72,7 @@ pub fn example() -> Option<&'static [u8]> {
     EXAMPLE.as_deref()
 }
 
-type Argument = ur_exp_kernel_arg_properties_t;
+pub type Argument = ur_exp_kernel_arg_properties_t;
 fn argument(r#type: T, index: u32, size: usize, value: V) -> Argument {
     let stype = ur_structure_type_t::EXP_KERNEL_ARG_PROPERTIES;
     ur_exp_kernel_arg_properties_t { stype, pNext: null_mut(), r#type, index, size, value }

@@ -82,8 +82,7 @@ impl Commands {
     ) -> Outcome<Event> {
         let mut event = Event::NULL;
         let (count, events) = (events.len() as u32, list(events));
-        let code =
-            call!(enqueue_exp.command_buffer_exp(queue, buffer, count, events, &mut event));
+        let code = call!(enqueue_exp.command_buffer_exp(queue, buffer, count, events, &mut event));
         self.ur.check(code).map(|()| event)
     }
     /// Runs it once, and waits.
@@ -153,15 +152,10 @@ impl Commands {
         let (arguments, more) = (list(arguments), others.len() as u32);
         let others = list(others).cast_mut();
         self.append(ask, |(n, points), (m, events), (point, event, command)| {
-            let launch = TABLE.command_buffer_exp.append_kernel_launch_with_args_exp;
-            let launch = launch.expect("no slot is empty");
-            // SAFETY: lists with their counts, as the entry asks for them.
-            unsafe {
-                launch(
-                    buffer, kernel, dimensions, offset, global, local, count, arguments, more, others,
-                    n, points, m, events, point, event, command,
-                )
-            }
+            call!(command_buffer_exp.append_kernel_launch_with_args_exp(
+                buffer, kernel, dimensions, offset, global, local, count, arguments, more, others,
+                n, points, m, events, point, event, command
+            ))
         })
     }
     pub fn status(&self, event: Event) -> Outcome<u32> {
@@ -178,7 +172,13 @@ impl Commands {
         let mut event = Event::NULL;
         let (count, events) = (events.len() as u32, list(events));
         let code = call!(enqueue_exp.host_task_exp(
-            queue, Some(function), data, null(), count, events, &mut event
+            queue,
+            Some(function),
+            data,
+            null(),
+            count,
+            events,
+            &mut event
         ));
         self.ur.check(code).map(|()| event)
     }
@@ -191,7 +191,14 @@ impl Commands {
         let mut event = Event::NULL;
         let (count, events) = (events.len() as u32, list(events));
         let code = call!(enqueue.usm_memcpy(
-            queue, false, to.cast(), from.cast(), bytes, count, events, &mut event
+            queue,
+            false,
+            to.cast(),
+            from.cast(),
+            bytes,
+            count,
+            events,
+            &mut event
         ));
         self.ur.check(code).map(|()| event)
     }

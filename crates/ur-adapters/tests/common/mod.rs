@@ -2,6 +2,7 @@
 //! Handle bytes travel through their pipes, and nothing else does. The peers call the adapter as C programs do.
 #![allow(dead_code, unused_macros, reason = "each test binary uses its own part")]
 pub mod code;
+pub mod commands;
 pub mod lanes;
 pub mod mems;
 pub mod scene;

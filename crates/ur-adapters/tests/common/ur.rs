@@ -32,7 +32,8 @@ macro_rules! entries { ($($($type:ident)*;)*) => { $(
 entries! {
     A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G; A B C D E F G H;
     A B C D E F G H I; A B C D E F G H I J; A B C D E F G H I J K; A B C D E F G H I J K L;
-    A B C D E F G H I J K L M; A B C D E F G H I J K L M N;
+    A B C D E F G H I J K L M; A B C D E F G H I J K L M N; A B C D E F G H I J K L M N O;
+    A B C D E F G H I J K L M N O P; A B C D E F G H I J K L M N O P Q;
 }
 
 /// What an entry answered other than success, and its sentence.

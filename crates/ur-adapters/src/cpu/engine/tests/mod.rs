@@ -2,6 +2,7 @@
 mod errors;
 mod model;
 mod order;
+mod plan;
 mod signals;
 mod stress;
 
