@@ -391,14 +391,19 @@ fn graphs_tell_who_and_what_they_are_and_when_they_go() {
     s.destroy(other).unwrap();
 }
 #[test]
-fn a_queue_released_while_it_records_takes_the_capture_with_it() {
+fn a_queue_released_while_it_records_spoils_the_graph_and_lets_others_go() {
     let s = Scene::new();
-    let queue = s.in_order();
-    let graph = s.empty_graph();
+    let (queue, other, graph) = (s.in_order(), s.in_order(), s.empty_graph());
     s.begin_into(queue, graph).unwrap();
+    let fork = s.barrier(queue, &[]).unwrap();
+    let drawn_in = s.barrier(other, &[fork]).unwrap();
+    assert!(s.records(other));
     assert_eq!(call!(queue.release(queue)), R::SUCCESS);
-    let next = s.in_order();
-    s.begin_into(next, graph).unwrap();
-    assert_eq!(s.end(next), Ok(graph));
+    for event in [fork, drawn_in] {
+        assert_eq!(call!(event.release(event)), R::SUCCESS);
+    }
+    assert!(!s.records(other));
+    assert_eq!(code(s.begin_into(other, graph)), R::ERROR_INVALID_GRAPH);
+    assert_eq!(code(s.instantiate(graph)), R::ERROR_INVALID_GRAPH);
     s.destroy(graph).unwrap();
 }

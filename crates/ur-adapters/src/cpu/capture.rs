@@ -23,6 +23,10 @@ fn refused<T>(code: ErrorCode, why: impl Into<std::borrow::Cow<'static, str>>) -
     Err(Error::new(code, why))
 }
 
+fn recording_already() -> Result<()> {
+    refused(ErrorCode::InvalidOperation, "the queue records already: end that capture first")
+}
+
 /// What is written down of a graph; the events of its commands know it.
 #[derive(Debug, Default)]
 pub(super) struct Score(Mutex<Inside>);
@@ -35,7 +39,8 @@ struct Inside {
     drawn_in: Vec<Weak<Stand>>,
     /// Reusable events (their objects' addresses) and the nodes that signalled them last.
     signalled: Vec<(usize, usize)>,
-    /// The last capture ended with a queue whose commands nothing waits for.
+    /// The last capture ended with a queue whose commands nothing waits for, or without an end: its
+    /// queue was released.
     is_broken: bool,
 }
 impl Score {
@@ -47,6 +52,16 @@ impl Score {
     /// Looks at what is recorded.
     pub(super) fn look<R>(&self, look: impl FnOnce(&Recording) -> R) -> R {
         look(&locked(&self.0).recording)
+    }
+    /// No queue records into it from here on; the parts of those that were drawn in.
+    fn disband(&self) -> Vec<Part> {
+        let drawn_in = {
+            let mut inside = locked(&self.0);
+            inside.leader = None;
+            inside.signalled.clear();
+            std::mem::take(&mut inside.drawn_in)
+        };
+        drawn_in.iter().filter_map(Weak::upgrade).filter_map(|stand| stand.take()).collect()
     }
     /// Whether a queue records into it.
     pub(super) fn is_open(&self) -> bool {
@@ -71,6 +86,15 @@ pub(super) struct Stand {
     active: AtomicBool,
     part: Mutex<Option<Part>>,
 }
+impl Drop for Stand {
+    fn drop(&mut self) {
+        let part = self.part.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Part { graph, leads: true, .. }) = part {
+            locked(&graph.score().0).is_broken = true;
+            drop(graph.score().disband());
+        }
+    }
+}
 impl Stand {
     fn take(&self) -> Option<Part> {
         let mut part = locked(&self.part);
@@ -88,10 +112,7 @@ impl Stand {
     fn put(&self, graph: Owned<Graph>, leads: bool) -> Result<()> {
         let mut part = locked(&self.part);
         if part.is_some() {
-            return refused(
-                ErrorCode::InvalidOperation,
-                "the queue records already: end that capture first",
-            );
+            return recording_already();
         }
         *part = Some(Part { graph, leads, barrier: vec![], since: vec![] });
         self.active.store(true, Release);
@@ -109,22 +130,27 @@ pub(super) fn begin(queue: &Queue, graph: &Owned<Graph>) -> Result<()> {
         return refused(ErrorCode::InvalidGraph, "the graph belongs to another context");
     }
     let stand = queue.stand();
-    let mut inside = locked(&graph.score().0);
-    if inside.is_broken {
-        return refused(
-            ErrorCode::InvalidGraph,
-            "the graph's last capture went wrong: make another",
-        );
+    if stand.is_active() {
+        return recording_already();
     }
-    if inside.leader.is_some() {
-        return refused(
-            ErrorCode::GraphCaptureMergeAttempt,
-            "another queue records into the graph: have this one wait for an event of it instead",
-        );
+    {
+        let mut inside = locked(&graph.score().0);
+        if inside.is_broken {
+            return refused(
+                ErrorCode::InvalidGraph,
+                "the graph's last capture went wrong: make another",
+            );
+        }
+        if inside.leader.is_some() {
+            return refused(
+                ErrorCode::GraphCaptureMergeAttempt,
+                "another queue records into the graph: have this one wait for an event of it instead",
+            );
+        }
+        inside.leader = Some(Arc::downgrade(stand));
     }
-    stand.put(graph.clone(), true)?;
-    inside.leader = Some(Arc::downgrade(stand));
-    Ok(())
+    // A queue's part is locked before what is written down, never the other way round.
+    stand.put(graph.clone(), true).inspect_err(|_| drop(graph.score().disband()))
 }
 
 /// Ends the capture that `queue` began, for all queues that were drawn into it.
@@ -153,13 +179,7 @@ pub(super) fn end(queue: &Queue) -> Result<Owned<Graph>> {
     let Some(part) = stand.take() else {
         return refused(ErrorCode::CommandListNotCapturing, "another thread ended the capture");
     };
-    let drawn_in = {
-        let mut inside = locked(&part.graph.score().0);
-        inside.leader = None;
-        inside.signalled.clear();
-        std::mem::take(&mut inside.drawn_in)
-    };
-    let others = drawn_in.iter().filter_map(Weak::upgrade).filter_map(|stand| stand.take());
+    let others = part.graph.score().disband().into_iter();
     let ends: Vec<_> = others.flat_map(|other| [other.barrier, other.since]).flatten().collect();
     let mut inside = locked(&part.graph.score().0);
     let joined = inside.recording.behind(part.barrier.iter().chain(&part.since).copied());
@@ -204,7 +224,14 @@ pub(super) fn taker<'call>(
         );
     }
     queue.stand().put(graph, false)?;
-    locked(&score.0).drawn_in.push(Arc::downgrade(queue.stand()));
+    let mut inside = locked(&score.0);
+    if inside.leader.is_none() {
+        drop(inside);
+        queue.stand().take(); // another thread ended the capture meanwhile
+        return Err(internal());
+    }
+    inside.drawn_in.push(Arc::downgrade(queue.stand()));
+    drop(inside);
     Ok(Some(Taker { queue }))
 }
 /// What C is told that uses a recorded command's event for anything but more recording.
