@@ -13,9 +13,6 @@ use ur_result_t as R;
 
 const NO_EVENT: *mut ur_event_handle_t = null_mut();
 
-fn gate() -> &'static Gate {
-    Box::leak(Box::default())
-}
 fn command_of(ur: &Ur, event: ur_event_handle_t) -> u32 {
     let name = ur_event_info_t::COMMAND_TYPE;
     ur.value(|size, to, ret| call!(event.get_info(event, name, size, to, ret))).unwrap()
@@ -82,7 +79,7 @@ fn what_makes_no_mapping_is_refused() {
 fn a_released_buffer_lasts_until_its_commands_have_ended() {
     let mems = Mems::new();
     for _ in 0..20 {
-        let gate = gate();
+        let gate = Gate::lasting();
         let first = gate.close(mems.queue);
         let (mem, other) =
             (mems.holding(&[1; 70_000]), mems.buffer(ANY, 70_000, null_mut()).unwrap());
@@ -123,7 +120,7 @@ fn each_command_says_what_it_is_and_waits_for_what_it_is_told_to() {
     use ur_command_t as C;
     let mems = Mems::new();
     let out_of_order = mems.ur.new_queue(ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE);
-    let (gate, elsewhere) = (gate(), mems.ur.new_queue(ur_queue_flags_t::default()));
+    let (gate, elsewhere) = (Gate::lasting(), mems.ur.new_queue(ur_queue_flags_t::default()));
     let first = [gate.close(elsewhere)];
     let list = first.as_ptr();
     let (one, other) = (mems.holding(&[1; 64]), mems.holding(&[2; 64]));

@@ -369,7 +369,7 @@ fn executions_of_one_buffer_follow_one_another_a_thousand_times_on_many_queues()
 }
 #[test]
 fn a_buffer_may_be_released_while_it_runs_and_keeps_what_it_uses() {
-    let closed: &'static mems::Gate = Box::leak(Box::default());
+    let closed = mems::Gate::lasting();
     let c = Commands::new();
     let [put, others @ ..] = kernels(&c);
     let (buffer, value, mut to) = (c.loose(), 77_u64, 0_u64);
@@ -426,7 +426,7 @@ fn the_event_of_an_execution_has_the_times_of_the_whole() {
 }
 #[test]
 fn events_of_commands_are_signalled_by_each_execution_and_order_others() {
-    let closed: &'static mems::Gate = Box::leak(Box::default());
+    let closed = mems::Gate::lasting();
     let c = Commands::new();
     let (buffer, mut to, from) = (c.loose(), [0_u8; 8], [3_u8; 8]);
     let to = &raw mut to;

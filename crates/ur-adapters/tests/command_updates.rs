@@ -131,7 +131,7 @@ fn arguments_ranges_and_kernels_change_and_enqueued_executions_take_no_notice() 
     let (buffer, command) = s.launch();
     assert_eq!(s.run(buffer), [5; 8]);
     // An argument, while an execution waits.
-    let closed: &'static mems::Gate = Box::leak(Box::default());
+    let closed = mems::Gate::lasting();
     let gate = closed.close(s.c.queue);
     unsafe { s.out.write_bytes(0, ITEMS) };
     let before = s.c.enqueue_on(s.c.queue, buffer, &[gate]).unwrap();
@@ -297,7 +297,7 @@ fn signal_and_wait_events_change() {
     let s = Scene::new();
     let c = s.c;
     let buffer = c.create([true, false, false]).unwrap();
-    let closed: &'static mems::Gate = Box::leak(Box::default());
+    let closed = mems::Gate::lasting();
     let first = c.memcpy(c.queue, (s.out, s.out.wrapping_add(8), 4), &[]).unwrap();
     let ask = Ask { command: true, event: true, events: &[first], ..Ask::default() };
     let made = c.fill(buffer, (s.out, &1_u8, 4), ask).unwrap();

@@ -206,7 +206,7 @@ impl Scene {
 #[test]
 fn a_graph_waits_for_events_of_others_and_signals_reusable_ones() {
     let s = Scene::new();
-    let (queue, closed): (_, &'static mems::Gate) = (s.0.out_of_order(), Box::leak(Box::default()));
+    let (queue, closed) = (s.0.out_of_order(), mems::Gate::lasting());
     let gate = closed.close(s.in_order());
     let desc = ur_exp_event_desc_t {
         stype: ur_structure_type_t::EXP_EVENT_DESC,

@@ -395,7 +395,7 @@ fn a_native_handle_of_an_image_is_another_reference_to_it() {
 #[test]
 fn a_released_image_lasts_until_its_commands_have_ended() {
     let mems = Mems::new();
-    let gate: &'static Gate = Box::leak(Box::default());
+    let gate = Gate::lasting();
     let first = gate.close(mems.queue);
     let flat = desc(T::IMAGE2D, [100, 100, 0, 0]);
     let bytes = counting(40_000);

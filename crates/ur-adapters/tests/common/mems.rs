@@ -6,7 +6,10 @@ use crate::call;
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
-    sync::atomic::{AtomicBool, Ordering::*},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering::*},
+    },
     thread,
 };
 use ur_mem_flags_t as F;
@@ -259,6 +262,13 @@ unsafe extern "C" fn wait_at_gate(gate: *mut c_void) {
     }
 }
 impl Gate {
+    /// One that lasts: a host task looks at it until it ends, whatever the test does meanwhile.
+    pub fn lasting() -> &'static Self {
+        static ALL: Mutex<Vec<&'static Gate>> = Mutex::new(vec![]); // not lost, leak checkers see
+        let gate = Box::leak(Box::default());
+        ALL.lock().unwrap().push(gate);
+        gate
+    }
     pub fn close(&'static self, queue: ur_queue_handle_t) -> ur_event_handle_t {
         let mut event = ur_event_handle_t::NULL;
         let at = (&raw const *self).cast_mut().cast();

@@ -16,7 +16,7 @@ use rustix::{
 };
 use std::{
     fs::{self, DirBuilder},
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, ErrorKind, Write},
     os::unix::{fs::DirBuilderExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
@@ -135,7 +135,14 @@ impl Peer {
         command.env_remove("RUST_TEST_THREADS"); // the thread that does it is named after the test
         command.env("CAUSEWAY_DIR", place).stdin(Stdio::piped()).stdout(Stdio::piped());
         prepare(&mut command);
-        let mut child = command.spawn().unwrap();
+        // A fresh copy is busy for as long as a child that another test forked while it was written
+        // has not come to its exec.
+        let mut child = None;
+        eventually("the peer starts", || match command.spawn() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => false,
+            started => child.replace(started.unwrap()).is_none(),
+        });
+        let mut child = child.unwrap();
         let (said, answers) = channel();
         let output = BufReader::new(child.stdout.take().unwrap());
         thread::spawn(move || {
