@@ -32,6 +32,26 @@ pub struct Devices {
     pub json: bool,
 }
 
+/// Which device.
+#[derive(clap::Args, Clone, Copy)]
+pub struct On {
+    /// Number of the device, as `causeway devices` lists it; with --backend, among those of the backend
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub device: usize,
+    /// Only devices that are driven through this
+    #[arg(long, value_name = "NAME")]
+    pub backend: Option<Through>,
+}
+
+/// An interface through which devices are driven.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Through {
+    /// The host's own processors
+    Cpu,
+    /// NVIDIA's CUDA
+    Cuda,
+}
+
 #[derive(clap::Args)]
 pub struct Share {
     /// The file to share
@@ -39,9 +59,8 @@ pub struct Share {
     /// End when one `causeway open` has taken it all
     #[arg(long)]
     pub once: bool,
-    /// Number of the device, as `causeway devices` lists it
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub device: usize,
+    #[command(flatten)]
+    pub on: On,
 }
 
 #[derive(clap::Args)]
@@ -54,9 +73,8 @@ pub struct Open {
     /// Print the SHA-256 of the contents (the default without -o)
     #[arg(long)]
     pub hash: bool,
-    /// Number of the device, as `causeway devices` lists it
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub device: usize,
+    #[command(flatten)]
+    pub on: On,
 }
 
 #[derive(clap::Args)]
@@ -67,9 +85,8 @@ pub struct Demo {
     /// How much device memory they share, in MiB
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub mib: u32,
-    /// Number of the device, as `causeway devices` lists it
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub device: usize,
+    #[command(flatten)]
+    pub on: On,
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::{
     failure::{Failure, Result},
     units,
 };
-use causeway::{Context, Device, DeviceInfo};
+use causeway::{Backend, Context, Device, DeviceInfo};
 use serde::Serialize;
 use std::io::Write;
 
@@ -81,6 +81,31 @@ fn row(device: &Numbered) -> [String; 7] {
     [device.device.to_string(), name, kind, units, memory, clock, shares]
 }
 
+/// The number, among all devices, of the one that is meant.
+pub fn number(on: args::On) -> Result<usize> {
+    let all = Device::all()?;
+    let Some(through) = on.backend else { return Ok(on.device) };
+    let backend = match through {
+        args::Through::Cpu => Backend::NativeCpu,
+        args::Through::Cuda => Backend::Cuda,
+    };
+    let mut numbers = vec![];
+    for (number, device) in all.iter().enumerate() {
+        if device.platform()?.backend()? == backend {
+            numbers.push(number);
+        }
+    }
+    numbers.get(on.device).copied().ok_or_else(|| {
+        Failure::said(match numbers.len() {
+            0 => format!("no device is driven through {backend}: is its driver installed?"),
+            count => format!("there is no device {} among the {count} of {backend}", on.device),
+        })
+    })
+}
+/// A context for the device that is meant.
+pub fn context_on(on: args::On) -> Result<Context> {
+    context(number(on)?)
+}
 /// A context for the device with this number.
 pub fn context(number: usize) -> Result<Context> {
     let devices = Device::all()?;

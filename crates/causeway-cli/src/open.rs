@@ -20,7 +20,7 @@ use std::{
 pub fn run(args: &args::Open) -> Result<()> {
     one_thing_on_stdout(args)?;
     let texts = Texts::parse(&ticket(&args.ticket)?)?;
-    let context = devices::context(args.device)?;
+    let context = devices::context_on(args.on)?;
     let (queue, stop) = (Queue::new(&context)?, Stop::new()?);
 
     let begun = Instant::now();

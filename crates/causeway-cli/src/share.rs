@@ -17,7 +17,7 @@ use std::{
 pub fn run(args: &args::Share) -> Result<()> {
     let (file, length) = open_file(args)?;
     let name = args.file.display().to_string();
-    let context = devices::context(args.device)?;
+    let context = devices::context_on(args.on)?;
     let (queue, stop) = (Queue::new(&context)?, Stop::new()?);
     let contents = Buffer::<u8>::new(&context, length)?;
     transfer::load(&queue, file, &contents, &name, &stop)?;

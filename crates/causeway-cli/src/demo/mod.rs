@@ -18,7 +18,8 @@ use talk::{Answer, Ask, Second, Shared};
 /// Shares everything there is with a second process, and verifies every byte.
 pub fn run(args: &args::Demo) -> Result<()> {
     let stop = Stop::new()?;
-    let context = devices::context(args.device)?;
+    let number = devices::number(args.on)?;
+    let context = devices::context(number)?;
     let (queue, mut report, second) = (Queue::new(&context)?, Report::default(), Second::start()?);
     let mut demo = Demo { queue, stop, second, context };
     let name = demo.context.device().name()?;
@@ -27,7 +28,7 @@ pub fn run(args: &args::Demo) -> Result<()> {
         "causeway demo",
         format_args!("on {}, processes {here} and {there}", name.trim()),
     )?;
-    match demo.second.ask(&Ask::Device(args.device))? {
+    match demo.second.ask(&Ask::Device(number))? {
         Answer::Ready => {}
         _ => return Err(Second::nonsense()),
     }

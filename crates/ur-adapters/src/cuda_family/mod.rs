@@ -1,0 +1,136 @@
+//! CUDA and HIP: one adapter over one table of driver functions, and what really differs between
+//! the two in [`Dialect`]. Queues are streams, device memory is virtual memory with descriptors that
+//! other processes can be given, shared events are words in memory that streams write and wait for.
+//!
+//! An object of this room keeps the primary context of its device; contexts are pushed and popped
+//! around driver calls, never left current, never reset: programs share them with cudart and torch.
+mod adapter;
+mod context;
+mod device;
+pub mod driver;
+mod enqueue;
+mod event;
+mod kernel;
+mod mem;
+pub mod native;
+mod p2p;
+mod physical_mem;
+mod platform;
+mod program;
+mod queue;
+mod sampler;
+mod share;
+mod unsupported;
+mod usm_pool;
+mod virtual_mem;
+
+pub use adapter::Adapter;
+pub use context::Context;
+pub use device::Device;
+pub use driver::{Cuda, Dialect, Hip};
+pub use event::Event;
+pub use kernel::Kernel;
+pub use mem::Mem;
+pub use physical_mem::PhysicalMem;
+pub use platform::Platform;
+pub use program::Program;
+pub use queue::Queue;
+pub use sampler::Sampler;
+use std::marker::PhantomData;
+use ur_adapter::{
+    api::*,
+    entry,
+    error::ErrorCode,
+    object::{Body, Kind, Never, Owned, Slab, Tag},
+};
+use ur_sys::ur_dditable_t;
+pub use usm_pool::UsmPool;
+
+/// The adapter of one dialect.
+#[derive(Debug)]
+pub struct Family<D>(PhantomData<fn() -> D>);
+
+/// CUDA's adapter, as C sees it.
+pub static CUDA_TABLE: ur_dditable_t = entry::table::<Family<Cuda>>();
+/// HIP's adapter, as C sees it.
+pub static HIP_TABLE: ur_dditable_t = entry::table::<Family<Hip>>();
+/// The tables under their dialects' names.
+mod tables {
+    pub(super) use super::{CUDA_TABLE as Cuda, HIP_TABLE as Hip};
+}
+
+macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
+    /// What a process has once of a dialect.
+    #[derive(Debug)]
+    pub struct Statics<D: Dialect> {
+        $($field: Slab<$t<D>>,)*
+        system: device::System<D>,
+        devices: Slab<Device<D>>,
+        adapter: adapter::Single<Owned<Adapter<D>>>,
+        platform: adapter::Single<Owned<Platform<D>>>,
+    }
+    impl<D: Dialect> Statics<D> {
+        const fn new(table: &'static ur_dditable_t) -> Self {
+            Self {
+                $($field: Slab::new(table),)*
+                system: device::System::new(),
+                devices: Slab::new(table),
+                adapter: adapter::Single::new(),
+                platform: adapter::Single::new(),
+            }
+        }
+    }
+    $(impl<D: Dialect> Body for $t<D> {
+        const TAG: Tag = Tag::new(D::BACKEND, Kind::$t);
+        const INVALID: ErrorCode = ErrorCode::$code;
+        fn slab() -> &'static Slab<Self> {
+            &D::statics().$field
+        }
+    })*
+} }
+bodies! {
+    adapters: Adapter, InvalidValue;
+    platforms: Platform, InvalidPlatform;
+    contexts: Context, InvalidContext;
+    queues: Queue, InvalidQueue;
+    programs: Program, InvalidProgram;
+    kernels: Kernel, InvalidKernel;
+    events: Event, InvalidEvent;
+    physical_mems: PhysicalMem, InvalidMemObject;
+    mems: Mem, InvalidMemObject;
+    samplers: Sampler, InvalidSampler;
+    usm_pools: UsmPool, InvalidValue;
+}
+
+impl<D: Dialect> Body for Device<D> {
+    const TAG: Tag = Tag::new(D::BACKEND, Kind::Device);
+    const INVALID: ErrorCode = ErrorCode::InvalidDevice;
+    fn slab() -> &'static Slab<Self> {
+        &D::statics().devices
+    }
+    /// Devices are there for as long as the process is.
+    fn is_counted(&self) -> bool {
+        false
+    }
+}
+
+impl<D: Dialect> Objects for Family<D> {
+    type Adapter = Adapter<D>;
+    type Platform = Platform<D>;
+    type Device = Device<D>;
+    type Context = Context<D>;
+    type Event = Event<D>;
+    type Queue = Queue<D>;
+    type PhysicalMem = PhysicalMem<D>;
+    type UsmPool = UsmPool<D>;
+    type Program = Program<D>;
+    type Kernel = Kernel<D>;
+    type Sampler = Sampler<D>;
+    type Mem = Mem<D>;
+    type ExpExternalMem = Never<{ Kind::ExternalMem as u16 }>;
+    type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
+    type ExpCommandBuffer = Never<{ Kind::CommandBuffer as u16 }>;
+    type ExpCommandBufferCommand = Never<{ Kind::CommandBufferCommand as u16 }>;
+    type ExpGraph = Never<{ Kind::Graph as u16 }>;
+    type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
+}

@@ -1,0 +1,5 @@
+//! Safe methods over the driver's functions: types that own what the driver gave and give it back
+//! once, on drop. One file for each kind of thing; together with `driver.rs` the only ones with
+//! unsafe code. What C asks for, and when, is the families' files' business.
+pub mod context;
+pub mod device;

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Runs what `cargo xtask gpu-bundle` packed, on a machine with a GPU: ./run.sh [STEP]...
+# Each step can be run alone and again; its output lies in results/STEP.txt. Exit status: how many
+# steps failed. What a machine lacks is said, and the step says "skipped".
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+results=${RESULTS:-$here/results}
+mkdir -p "$results"
+backend=${BACKEND:-cuda}
+adapter=$here/dist/libur_adapter_$backend.so.0
+export LD_LIBRARY_PATH=$here/dist:$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export CAUSEWAY_CUDA=real CAUSEWAY_CUDA_ADAPTER=$adapter CAUSEWAY_CONFORMANCE=$here/bin/ur-conformance
+export CAUSEWAY_TESTDATA=$here/tests RUST_BACKTRACE=1
+all="facts devices tests suite demo share sycl python sanitizer bench"
+
+facts() {
+    uname -srm
+    if [ "$(uname -r)" = 4.4.0 ]; then
+        echo "kernel: gVisor; claims about namespaces, ptrace and sanitizers do not count from here"
+    else
+        echo "kernel: not gVisor"
+    fi
+    nvidia-smi --query-gpu=index,name,uuid,driver_version,memory.total --format=csv,noheader
+    date -u +%F
+    id -un
+}
+devices() { "$here/bin/causeway" devices; }
+tests() {
+    local failed=0
+    for test in "$here"/tests/*; do
+        [ -x "$test" ] && [ ! -d "$test" ] || continue
+        echo "== $(basename "$test")"
+        timeout 240 "$test" --test-threads 4 || failed=1
+    done
+    return $failed
+}
+suite() {
+    timeout 420 "$here/bin/ur-conformance" --adapter "$adapter" -j "${JOBS:-8}" \
+        --json "$results/suite.json" --html "$results/suite.html"
+}
+demo() { timeout 120 "$here/bin/causeway" demo --backend "$backend"; }
+# A file of SHARE_GIB GiB, shared by one process and hashed by another.
+share() {
+    local gib=${SHARE_GIB:-16} file ticket
+    file=$(mktemp -p "${TMPDIR:-/tmp}" causeway.XXXXXX)
+    fallocate -l "${gib}GiB" "$file" && printf 'first' | dd of="$file" conv=notrunc status=none
+    printf 'last' | dd of="$file" bs=1 seek=$((gib * 1073741824 - 4)) conv=notrunc status=none
+    coproc sharer { exec "$here/bin/causeway" share "$file" --once --backend "$backend"; }
+    local pid=$sharer_PID
+    read -r ticket <&"${sharer[0]}" || { rm -f "$file"; return 1; }
+    local begun=$SECONDS
+    local hash; hash=$("$here/bin/causeway" open "$ticket" --hash --backend "$backend") || { kill "$pid"; rm -f "$file"; return 1; }
+    echo "opened, copied and hashed ${gib} GiB in $((SECONDS - begun)) s"
+    wait "$pid"
+    local true; true=$(sha256sum <"$file")
+    rm -f "$file"
+    [ "${hash%% *}" = "${true%% *}" ] && echo "the same SHA-256: ${hash%% *}" || { echo "DIFFERENT: $hash, $true"; return 1; }
+}
+# Programs for the unmodified SYCL runtime; the adapter is found by its name.
+sycl() {
+    local failed=0 program
+    export UR_ADAPTERS_SEARCH_PATH=$here/dist ONEAPI_DEVICE_SELECTOR="$backend:*"
+    for program in each usm virtual_memory queues buffers surface surface-20 garbage; do
+        [ -x "$here/sycl/$program" ] || { echo "skipped: $program was not packed"; continue; }
+        echo "== $program"
+        timeout 100 "$here/sycl/$program" || { echo "FAILED: $program ($?)"; failed=1; }
+    done
+    echo "== producer and consumer"
+    local pipes; pipes=$(mktemp -d)
+    mkfifo "$pipes/there" "$pipes/back"
+    timeout 100 "$here/sycl/consumer" "$pipes/there" "$pipes/back" & local consumer=$!
+    timeout 100 "$here/sycl/producer" "$pipes/there" "$pipes/back" || { echo "FAILED: producer ($?)"; failed=1; }
+    wait "$consumer" || { echo "FAILED: consumer ($?)"; failed=1; }
+    rm -r "$pipes"
+    unset UR_ADAPTERS_SEARCH_PATH ONEAPI_DEVICE_SELECTOR
+    return $failed
+}
+# Tensors of PyTorch and CuPy, which know nothing of this project, read and written by another process.
+python() {
+    local failed=0
+    command -v python3 >/dev/null || { echo "skipped: there is no python3"; return 0; }
+    timeout 150 python3 "$here/share_tensor.py" "$adapter" torch || failed=1
+    PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True timeout 150 python3 "$here/share_tensor.py" "$adapter" torch || failed=1
+    timeout 150 python3 "$here/share_tensor.py" "$adapter" cupy || failed=1
+    return $failed
+}
+# What runs in one process, under the driver vendor's checker.
+sanitizer() {
+    command -v compute-sanitizer >/dev/null || { echo "skipped: there is no compute-sanitizer"; return 0; }
+    [ "$(uname -r)" != 4.4.0 ] || { echo "skipped: the kernel is gVisor"; return 0; }
+    CAUSEWAY_CONFORMANCE_SLOW=4 timeout 460 compute-sanitizer --target-processes all --error-exitcode 9 --launch-timeout 60 \
+        "$here/bin/ur-conformance" --adapter "$adapter" -j 2 --filter "${SANITIZE:-usm::}"
+}
+bench() { timeout 420 "$here/bin/bench" --bench; }
+
+cd "$here" || exit 1
+facts | tee "$results/facts.txt"
+failures=0
+for step in ${*:-$all}; do
+    [ "$step" != facts ] || continue
+    echo "=== $step"
+    begun=$SECONDS
+    if "$step" 2>&1 | tee "$results/$step.txt" && [ "${PIPESTATUS[0]}" = 0 ]; then
+        echo "=== $step: passed in $((SECONDS - begun)) s"
+    else
+        echo "=== $step: FAILED after $((SECONDS - begun)) s"
+        failures=$((failures + 1))
+    fi
+done
+exit "$failures"
