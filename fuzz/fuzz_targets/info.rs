@@ -17,7 +17,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let stage = common::stage();
     // SAFETY: the handles are good, `value` has `size` bytes and `needed` is one.
     let ask = |size: usize, value: *mut c_void, needed: *mut usize| unsafe {
-        match entry % 11 {
+        match entry % 22 {
             0 => TABLE.adapter.get_info.unwrap()(stage.adapter, ur_adapter_info_t(name), size, value, needed),
             1 => TABLE.platform.get_info.unwrap()(stage.platform, ur_platform_info_t(name), size, value, needed),
             2 => TABLE.device.get_info.unwrap()(stage.device, ur_device_info_t(name), size, value, needed),
@@ -30,8 +30,24 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
                 stage.context, stage.usm, ur_usm_alloc_info_t(name), size, value, needed),
             9 => TABLE.physical_mem.get_info.unwrap()(
                 stage.physical_mem, ur_physical_mem_info_t(name), size, value, needed),
-            _ => TABLE.virtual_mem.granularity_get_info.unwrap()(
+            10 => TABLE.virtual_mem.granularity_get_info.unwrap()(
                 stage.context, stage.device, 1_usize.checked_shl(how.into()).unwrap_or(0), ur_virtual_mem_granularity_info_t(name), size, value, needed),
+            11 => TABLE.virtual_mem.get_info.unwrap()(
+                stage.context, stage.mapped, 1_usize.checked_shl(how.into()).unwrap_or(0), ur_virtual_mem_info_t(name), size, value, needed),
+            12 => TABLE.mem.get_info.unwrap()(stage.buffer, ur_mem_info_t(name), size, value, needed),
+            13 => TABLE.mem.get_info.unwrap()(stage.image, ur_mem_info_t(name), size, value, needed),
+            14 => TABLE.mem.image_get_info.unwrap()(stage.image, ur_image_info_t(name), size, value, needed),
+            15 => TABLE.sampler.get_info.unwrap()(stage.sampler, ur_sampler_info_t(name), size, value, needed),
+            16 => TABLE.command_buffer_exp.get_info_exp.unwrap()(
+                stage.commands, ur_exp_command_buffer_info_t(name), size, value, needed),
+            17 => TABLE.program.get_info.unwrap()(stage.program, ur_program_info_t(name), size, value, needed),
+            18 => TABLE.program.get_build_info.unwrap()(
+                stage.program, stage.device, ur_program_build_info_t(name), size, value, needed),
+            19 => TABLE.kernel.get_info.unwrap()(stage.kernel, ur_kernel_info_t(name), size, value, needed),
+            20 => TABLE.kernel.get_group_info.unwrap()(
+                stage.kernel, stage.device, ur_kernel_group_info_t(name), size, value, needed),
+            _ => TABLE.kernel.get_sub_group_info.unwrap()(
+                stage.kernel, stage.device, ur_kernel_sub_group_info_t(name), size, value, needed),
         }
     };
     let mut needed = usize::MAX;

@@ -3,7 +3,7 @@
 mod facts;
 mod scan;
 
-use crate::{emit, model::Spec, parse, root};
+use crate::{emit, model::Spec, parse, root, wheel::RUNTIME};
 use facts::{Facts, Headers, run as run_program};
 use std::{
     fs,
@@ -12,9 +12,6 @@ use std::{
 
 type Result<T> = std::result::Result<T, String>;
 
-/// The wheel that has the headers, as pip asks for it.
-const WHEEL: &str = "intel-sycl-rt==2026.2.0";
-const WHEEL_HASH: &str = "sha256:ad920da1ffcb43edbc03422a7c85094997e6d578f9ab534743442af70bcbfaa1";
 const HEADERS: [&str; 3] = ["ur_api.h", "ur_ddi.h", "ur_print.h"];
 
 /// Compares; `reference` is a folder that holds `unified-runtime/ur_api.h` and its siblings.
@@ -132,43 +129,9 @@ fn is_rust(name: &str, spec: &Spec) -> bool {
 /// The reference's headers out of the wheel, which is fetched once.
 fn fetched(work: &Path) -> Result<PathBuf> {
     let include = work.join("wheel/include");
-    let folder = include.join("unified-runtime");
-    if HEADERS.iter().all(|h| folder.join(h).is_file()) {
-        return Ok(include);
-    }
-    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let download = work.join("download");
-    fs::create_dir_all(&download).map_err(|e| format!("{}: {e}", download.display()))?;
-    let wanted = download.join("requirements.txt");
-    fs::write(&wanted, format!("{WHEEL} --hash={WHEEL_HASH}\n")).map_err(|e| e.to_string())?;
-    println!("fetching {WHEEL} for its headers (once)");
-    let (wanted, to) = (wanted.display().to_string(), download.display().to_string());
-    let pip = [
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--require-hashes",
-        "-d",
-        &to,
-        "-r",
-        &wanted,
-    ];
-    run_program("python3", pip.map(String::from)).map_err(|e| {
-        format!("{e}\nabi-diff needs {WHEEL}; unpack it yourself and say --reference DIR")
+    RUNTIME.files(&HEADERS, &include.join("unified-runtime")).map_err(|e| {
+        format!("{e}\nabi-diff needs {}; unpack it yourself and say --reference DIR", RUNTIME.name)
     })?;
-    const UNPACK: &str = "import glob, os, sys, zipfile
-for wheel in glob.glob(sys.argv[1] + '/*.whl'):
-    with zipfile.ZipFile(wheel) as z:
-        for name in z.namelist():
-            if name.endswith('.h') and '/unified-runtime/' in name:
-                with open(os.path.join(sys.argv[2], os.path.basename(name)), 'wb') as f:
-                    f.write(z.read(name))
-    os.remove(wheel)
-";
-    let folder = folder.display().to_string();
-    run_program("python3", ["-c", UNPACK, &to, &folder].map(String::from))?;
     Ok(include)
 }
 

@@ -147,13 +147,19 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "what others may send (fuzzing)",
-        command: &["cargo", "xtask", "fuzz", "--seconds", "20"],
+        command: &["cargo", "xtask", "fuzz", "--seconds", "60"],
         env: &[],
         slow: true,
         needs: Some((
             &["cargo", "+nightly", "fuzz", "--version"],
             "`cargo install cargo-fuzz`, and the nightly toolchain",
         )),
+    },
+    Step {
+        name: "every adapter through the C ABI (conformance)",
+        command: &["cargo", "xtask", "conformance"],
+        slow: true,
+        ..PLAIN
     },
     Step {
         name: "the ABI is the reference's",

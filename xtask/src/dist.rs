@@ -1,6 +1,9 @@
-//! `cargo xtask dist`: what another program loads and includes, in one folder. The shared object
-//! is linked here and not by cargo, whose cdylibs bring a version script that lets no other in.
-use crate::{model::Spec, names, parse, root};
+//! `cargo xtask dist`: what other programs load and include, in one folder. The shared objects
+//! are linked here and not by cargo, whose cdylibs bring a version script that lets no other in.
+use crate::{
+    leaf::{self, Leaf},
+    names, parse, root,
+};
 use std::{
     collections::BTreeSet,
     fs,
@@ -10,102 +13,144 @@ use std::{
 
 type Result<T> = std::result::Result<T, String>;
 
-/// What a loader opens, and the version that its symbols carry.
-const SONAME: &str = "libur_adapter_native_cpu.so.0";
-const SYMBOLS: &str = "LIBUR_ADAPTER_NATIVE_CPU_0.0";
+/// What is to be made.
+#[derive(clap::Args, Debug, Default)]
+pub struct Request {
+    /// Makes this adapter (native_cpu, null, ...) and not all; may be given more than once
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+    /// Where to; target/dist if not given
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Builds quickly instead of well
+    #[arg(long)]
+    pub debug: bool,
+}
 
-/// Builds into `out` (`target/dist` if not given); without `optimised` it is a quick build for tests.
-pub fn run(out: Option<PathBuf>, optimised: bool) -> Result<()> {
-    let out = out.unwrap_or_else(|| target().join("dist"));
-    let made = |e: std::io::Error| format!("{}: {e}", out.display());
-    fs::create_dir_all(out.join("include/unified-runtime")).map_err(made)?;
+/// Makes what is asked for; gives the shared objects in the order of the list of leaves.
+pub fn run(request: &Request) -> Result<Vec<PathBuf>> {
+    let leaves = leaf::chosen(&request.only)?;
+    let out = request.out.clone().unwrap_or_else(|| target().join("dist"));
+    fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
     let spec = parse::spec(&root().join("spec"))?;
-    let object = out.join(SONAME);
-    link(&spec, &archive(optimised)?, &object, optimised)?;
-    let development = out.join(SONAME.trim_end_matches(".0"));
-    if development.symlink_metadata().is_ok() {
-        fs::remove_file(&development).map_err(made)?;
+    let getters: Vec<_> = spec.tables.iter().map(|t| names::getter(&t.member)).collect();
+    let folder = archives(&leaves, !request.debug)?;
+    let mut objects = Vec::new();
+    for leaf in leaves {
+        let object = out.join(leaf.soname());
+        let symbols = getters.iter().map(String::as_str).chain(leaf.also.iter().copied()).collect();
+        Linked { leaf, symbols, strip: !request.debug }.make(&folder, &object)?;
+        let made = |e: std::io::Error| format!("{}: {e}", object.display());
+        let development = out.join(leaf.soname().trim_end_matches(".0"));
+        if development.symlink_metadata().is_ok() {
+            fs::remove_file(&development).map_err(made)?;
+        }
+        std::os::unix::fs::symlink(leaf.soname(), &development).map_err(made)?;
+        let size = fs::metadata(&object).map_err(made)?.len();
+        println!("{} {:.1} MiB", object.display(), size as f64 / f64::from(1 << 20));
+        objects.push(object);
     }
-    std::os::unix::fs::symlink(SONAME, &development).map_err(made)?;
-    for header in
-        fs::read_dir(root().join("include/unified-runtime")).map_err(|e| format!("include: {e}"))?
-    {
-        let header = header.map_err(|e| format!("include: {e}"))?;
-        fs::copy(header.path(), out.join("include/unified-runtime").join(header.file_name()))
-            .map_err(made)?;
-    }
-    let size = fs::metadata(&object).map_err(made)?.len();
-    println!("{} {:.1} MiB", object.display(), size as f64 / f64::from(1 << 20));
+    headers(&out.join("include"))?;
     println!("{}", out.join("include").display());
+    Ok(objects)
+}
+
+/// The folders of `include/`, into `to`.
+fn headers(to: &Path) -> Result<()> {
+    let wrong = |e: std::io::Error| format!("include, to {}: {e}", to.display());
+    for folder in fs::read_dir(root().join("include")).map_err(wrong)? {
+        let folder = folder.map_err(wrong)?;
+        let to = to.join(folder.file_name());
+        fs::create_dir_all(&to).map_err(wrong)?;
+        for header in fs::read_dir(folder.path()).map_err(wrong)? {
+            let header = header.map_err(wrong)?;
+            fs::copy(header.path(), to.join(header.file_name())).map_err(wrong)?;
+        }
+    }
     Ok(())
 }
 
-fn target() -> PathBuf {
+/// Where cargo puts what it builds.
+pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
 
-/// Has cargo build the leaf; gives its static library.
-fn archive(optimised: bool) -> Result<PathBuf> {
+/// A command of the cargo that runs this task, in the repository's root.
+pub fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root());
+    cargo
+}
+
+/// Has cargo build the leaves; gives the folder of their static libraries.
+fn archives(leaves: &[&Leaf], optimised: bool) -> Result<PathBuf> {
     let (profile, folder) = if optimised { ("release", "release") } else { ("dev", "debug") };
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.current_dir(root()).args([
-        "build",
-        "--quiet",
-        "--package",
-        "native-cpu",
-        "--profile",
-        profile,
-    ]);
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--profile", profile]);
+    build.args(leaves.iter().flat_map(|l| ["--package", l.package]));
     execute(&mut build)?;
-    Ok(target().join(folder).join("libnative_cpu.a"))
+    Ok(target().join(folder))
 }
 
-fn link(spec: &Spec, archive: &Path, object: &Path, strip: bool) -> Result<()> {
-    let getters: Vec<_> = spec.tables.iter().map(|t| names::getter(&t.member)).collect();
-    let script = object.with_extension("map");
-    let text = format!("{SYMBOLS} {{ global: {}; local: *; }};\n", getters.join("; "));
-    fs::write(&script, text).map_err(|e| format!("{}: {e}", script.display()))?;
-    // A program may have the old object mapped: a new file takes its place, it is not written over.
-    let fresh = object.with_extension("new");
-    let mut cc = Command::new("cc");
-    cc.arg("-shared").arg("-o").arg(&fresh).arg(format!("-Wl,-soname,{SONAME}"));
-    cc.arg(format!("-Wl,--version-script={}", script.display()));
-    cc.args(["-Wl,--gc-sections", "-Wl,--build-id=sha1"]);
-    if strip {
-        cc.arg("-Wl,--strip-all");
-    }
-    // Threads of ours may outlive a dlclose.
-    cc.args(["-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-z,relro", "-Wl,-z,now"]);
-    cc.args(getters.iter().map(|g| format!("-Wl,-u,{g}"))).arg(archive);
-    cc.args(["-Wl,--as-needed", "-lgcc_s", "-lpthread", "-ldl", "-lm"]);
-    execute(&mut cc)?;
-    inspect(&fresh, &getters, strip)?;
-    fs::rename(&fresh, object).map_err(|e| format!("{}: {e}", object.display()))?;
-    fs::remove_file(&script).map_err(|e| format!("{}: {e}", script.display()))
+/// A shared object in the making.
+struct Linked<'a> {
+    leaf: &'a Leaf,
+    /// All that it exports.
+    symbols: BTreeSet<&'a str>,
+    strip: bool,
 }
 
-/// Nothing leaves here that exports more than its getters (an allocator, say, that would take the
-/// place of the host program's), bears another name, or carries symbols that were to be stripped.
-fn inspect(object: &Path, getters: &[String], stripped: bool) -> Result<()> {
-    let wrong = |what: String| Err(format!("{}: {what}", object.display()));
-    let symbols = output("nm", &["-D", "--defined-only", "--format=just-symbols"], object)?;
-    let exported: BTreeSet<_> =
-        symbols.lines().filter_map(|l| l.split('@').next()).filter(|s| *s != SYMBOLS).collect();
-    let intended: BTreeSet<_> = getters.iter().map(String::as_str).collect();
-    if exported != intended {
-        let off: Vec<_> = exported.symmetric_difference(&intended).collect();
-        return wrong(format!("exports too much or too little: {off:?}"));
+impl Linked<'_> {
+    fn make(&self, archives: &Path, object: &Path) -> Result<()> {
+        let script = object.with_extension("map");
+        let listed: Vec<_> = self.symbols.iter().copied().collect();
+        let text =
+            format!("{} {{ global: {}; local: *; }};\n", self.leaf.node(), listed.join("; "));
+        fs::write(&script, text).map_err(|e| format!("{}: {e}", script.display()))?;
+        // A program may have the old object mapped: a new file takes its place, it is not written over.
+        let fresh = object.with_extension("new");
+        let mut cc = Command::new("cc");
+        cc.arg("-shared").arg("-o").arg(&fresh);
+        cc.arg(format!("-Wl,-soname,{}", self.leaf.soname()));
+        cc.arg(format!("-Wl,--version-script={}", script.display()));
+        cc.args(["-Wl,--gc-sections", "-Wl,--build-id=sha1"]);
+        if self.strip {
+            cc.arg("-Wl,--strip-all");
+        }
+        // Threads of ours may outlive a dlclose.
+        cc.args(["-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-z,relro", "-Wl,-z,now"]);
+        cc.args(listed.iter().map(|symbol| format!("-Wl,-u,{symbol}")));
+        cc.arg(archives.join(self.leaf.archive()));
+        cc.args(["-Wl,--as-needed", "-lgcc_s", "-lpthread", "-ldl", "-lm"]);
+        execute(&mut cc)?;
+        self.inspect(&fresh)?;
+        fs::rename(&fresh, object).map_err(|e| format!("{}: {e}", object.display()))?;
+        fs::remove_file(&script).map_err(|e| format!("{}: {e}", script.display()))
     }
-    if !output("readelf", &["-dW"], object)?.contains(&format!("soname: [{SONAME}]")) {
-        return wrong(format!("is not called {SONAME}"));
+
+    /// Nothing leaves here that exports more than it should (an allocator, say, that would take the
+    /// place of the host program's), bears another name, or carries symbols that were to be stripped.
+    fn inspect(&self, object: &Path) -> Result<()> {
+        let wrong = |what: String| Err(format!("{}: {what}", object.display()));
+        let (node, soname) = (self.leaf.node(), self.leaf.soname());
+        let listed = output("nm", &["-D", "--defined-only", "--format=just-symbols"], object)?;
+        let exported: BTreeSet<_> =
+            listed.lines().filter_map(|l| l.split('@').next()).filter(|s| *s != node).collect();
+        if exported != self.symbols {
+            let off: Vec<_> = exported.symmetric_difference(&self.symbols).collect();
+            return wrong(format!("exports too much or too little: {off:?}"));
+        }
+        if !output("readelf", &["-dW"], object)?.contains(&format!("soname: [{soname}]")) {
+            return wrong(format!("is not called {soname}"));
+        }
+        if self.strip && output("readelf", &["-SW"], object)?.contains(".symtab") {
+            return wrong("is not stripped".to_string());
+        }
+        Ok(())
     }
-    if stripped && output("readelf", &["-SW"], object)?.contains(".symtab") {
-        return wrong("is not stripped".to_string());
-    }
-    Ok(())
 }
+
 fn output(program: &str, arguments: &[&str], object: &Path) -> Result<String> {
     let out = Command::new(program).env("LC_ALL", "C").args(arguments).arg(object).output();
     let out = out.map_err(|e| format!("{program}: {e}; dist needs binutils"))?;
@@ -115,7 +160,8 @@ fn output(program: &str, arguments: &[&str], object: &Path) -> Result<String> {
     }
 }
 
-fn execute(command: &mut Command) -> Result<()> {
+/// Runs a command to its end.
+pub fn execute(command: &mut Command) -> Result<()> {
     let program = command.get_program().display().to_string();
     let status = command
         .status()
@@ -126,6 +172,7 @@ fn execute(command: &mut Command) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leaf::LEAVES;
 
     /// A shared object with the functions of `source`.
     fn object(name: &str, source: &str) -> PathBuf {
@@ -135,21 +182,22 @@ mod tests {
         fs::write(&c, source).unwrap();
         let mut cc = Command::new("cc");
         cc.args(["-shared", "-fPIC", "-fno-builtin", "-o"]).arg(&object).arg(&c);
-        execute(cc.arg(format!("-Wl,-soname,{SONAME}"))).unwrap();
+        execute(cc.arg(format!("-Wl,-soname,{}", LEAVES[0].soname()))).unwrap();
         object
     }
 
     #[test]
     fn an_object_that_brings_an_allocator_or_keeps_its_symbols_is_refused() {
-        let getters = ["urGetFoo".to_string()];
+        let linked = |strip| Linked { leaf: &LEAVES[0], symbols: ["urGetFoo"].into(), strip };
+        let inspect = |object: &Path, strip| linked(strip).inspect(object);
         let right = object("right", "int urGetFoo(void) { return 0; }");
-        assert_eq!(inspect(&right, &getters, false), Ok(()));
-        assert!(inspect(&right, &getters, true).unwrap_err().contains("not stripped"));
+        assert_eq!(inspect(&right, false), Ok(()));
+        assert!(inspect(&right, true).unwrap_err().contains("not stripped"));
         let swapped =
             object("swapped", "int urGetFoo(void) { return 0; } void free(void *p) { (void)p; }");
-        assert!(inspect(&swapped, &getters, false).unwrap_err().contains("free"));
+        assert!(inspect(&swapped, false).unwrap_err().contains("free"));
         let lacking = object("lacking", "int other(void) { return 0; }");
-        assert!(inspect(&lacking, &getters, false).unwrap_err().contains("urGetFoo"));
+        assert!(inspect(&lacking, false).unwrap_err().contains("urGetFoo"));
         fs::remove_dir_all(right.parent().unwrap()).unwrap();
     }
 }

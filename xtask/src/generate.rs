@@ -39,7 +39,10 @@ fn outputs(spec: &Spec) -> Result<Vec<emit::Output>, String> {
     all.extend(emit::api::files(spec)?);
     all.extend(emit::entry::files(spec)?);
     all.extend(emit::header::files(spec));
-    all.push(emit::leaf::file(spec)?);
+    all.extend(emit::leaf::files(spec)?);
     all.push(emit::rows::file(spec)?);
+    all.push(emit::answers::file(spec)?);
+    all.push(emit::mock::file(spec)?);
+    all.push(emit::mock_table::file(spec)?);
     Ok(all)
 }

@@ -1,13 +1,19 @@
 //! The project's own tasks. `cargo xtask help` lists them.
 mod abi_diff;
 mod ci;
+mod conformance;
+mod coverage;
 mod dist;
 mod emit;
 mod fuzz;
 mod generate;
+mod gpu_bundle;
+mod leaf;
 mod model;
+mod mutants;
 mod names;
 mod parse;
+mod wheel;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -47,15 +53,19 @@ enum Task {
         #[arg(long, default_value_t = 60)]
         seconds: u32,
     },
-    /// Links the adapter's shared object and puts the headers beside it
-    Dist {
-        /// Where to; target/dist if not given
-        #[arg(long, value_name = "DIR")]
-        out: Option<std::path::PathBuf>,
-        /// Builds quickly instead of well
-        #[arg(long)]
-        debug: bool,
+    /// Judges our adapters, and one of somebody else's, with the conformance suite
+    Conformance(conformance::Arguments),
+    /// Packs what a machine with a GPU and nothing else needs to run everything
+    GpuBundle,
+    /// Says how much of the runtime the conformance suite reaches through the C ABI
+    Coverage,
+    /// Changes the modules on which sharing depends, and says what no test notices
+    Mutants {
+        /// Changes this one alone (envelope, protocol, broker, counts, arena, completion)
+        only: Option<String>,
     },
+    /// Links the adapters' shared objects and puts the headers beside them
+    Dist(dist::Request),
 }
 
 fn main() -> ExitCode {
@@ -64,7 +74,11 @@ fn main() -> ExitCode {
         Task::Generate { check } => generate::run(check),
         Task::AbiDiff { reference } => abi_diff::run(reference),
         Task::Fuzz { only, seconds } => fuzz::run(only.as_deref(), seconds),
-        Task::Dist { out, debug } => dist::run(out, !debug),
+        Task::Conformance(arguments) => conformance::run(&arguments),
+        Task::Coverage => coverage::run(),
+        Task::Mutants { only } => mutants::run(only.as_deref()),
+        Task::GpuBundle => gpu_bundle::run(),
+        Task::Dist(request) => dist::run(&request).map(|_| ()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,8 +3,10 @@
 use crate::error::{Error, ErrorCode, Result};
 use std::ffi::c_void;
 use ur_sys::{
-    ur_queue_index_properties_t, ur_queue_properties_t, ur_structure_type_t, ur_usm_desc_t,
-    ur_usm_device_desc_t, ur_usm_host_desc_t, ur_usm_pool_desc_t, ur_usm_pool_limits_desc_t,
+    ur_kernel_launch_cluster_property_t, ur_kernel_launch_ext_properties_t,
+    ur_kernel_launch_workgroup_property_t, ur_queue_index_properties_t, ur_queue_properties_t,
+    ur_structure_type_t, ur_usm_desc_t, ur_usm_device_desc_t, ur_usm_host_desc_t,
+    ur_usm_pool_desc_t, ur_usm_pool_limits_desc_t,
 };
 
 /// A struct that starts with `stype` and `pNext`.
@@ -92,6 +94,20 @@ unsafe impl Chained for ur_usm_host_desc_t {
 // SAFETY: it starts so, and that is its type.
 unsafe impl Chained for ur_usm_device_desc_t {
     const STYPE: ur_structure_type_t = ur_structure_type_t::USM_DEVICE_DESC;
+}
+
+impl Head for ur_kernel_launch_ext_properties_t {
+    fn next(&self) -> *const c_void {
+        self.pNext
+    }
+}
+// SAFETY: it starts so, and that is its type.
+unsafe impl Chained for ur_kernel_launch_cluster_property_t {
+    const STYPE: ur_structure_type_t = ur_structure_type_t::KERNEL_LAUNCH_CLUSTER_PROPERTY;
+}
+// SAFETY: it starts so, and that is its type.
+unsafe impl Chained for ur_kernel_launch_workgroup_property_t {
+    const STYPE: ur_structure_type_t = ur_structure_type_t::KERNEL_LAUNCH_WORKGROUP_PROPERTY;
 }
 
 #[cfg(test)]

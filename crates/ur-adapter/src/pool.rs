@@ -406,6 +406,10 @@ impl<S: Source> Block<S> {
     pub fn chunk(&self) -> &S::Chunk {
         &self.held().chunk
     }
+    /// The same, to be kept while it is looked at.
+    pub fn shared_chunk(&self) -> Arc<S::Chunk> {
+        Arc::clone(&self.held().chunk)
+    }
     /// The pool it is from.
     pub fn pool(&self) -> &Arc<Pool<S>> {
         &self.held().pool

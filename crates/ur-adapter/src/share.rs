@@ -354,11 +354,15 @@ pub fn open_event<A: SharesEvents>(
     A::open_event(context, &ticket(data)?)
 }
 
-/// The eleven entries of an adapter that shares all three kinds: `share_entries!(Cpu);`
+/// The eleven entries of an adapter that shares all three kinds: `share_entries!(Cpu);`, or
+/// `share_entries!(impl[D: Dialect] Family<D>);` for a generic one.
 #[macro_export]
 macro_rules! share_entries {
     ($adapter:ty) => {
-        impl $crate::api::IpcExpApi for $adapter {
+        $crate::share_entries!(impl[] $adapter);
+    };
+    (impl[$($generics:tt)*] $adapter:ty) => {
+        impl<$($generics)*> $crate::api::IpcExpApi for $adapter {
             fn ipc_get_mem_handle_exp(
                 context: $crate::object::Borrowed<'_, Self::Context>,
                 mem: $crate::memory::UsmPtr,

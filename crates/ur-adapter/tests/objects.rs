@@ -76,6 +76,28 @@ fn a_kind_the_adapter_never_makes_is_refused() {
     assert_eq!(unsafe { retain(ur_program_handle_t(event.0)) }, ur_result_t::ERROR_INVALID_PROGRAM);
     assert_eq!(release(event), ur_result_t::SUCCESS);
 }
+/// Each kind that C has a code for, and all others.
+#[test]
+fn every_kind_that_is_never_made_has_its_own_code() {
+    use ErrorCode::*;
+    fn invalid<const KIND: u16>() -> ErrorCode {
+        <Never<KIND> as Body>::INVALID
+    }
+    assert_eq!(invalid::<{ Kind::Program as u16 }>(), InvalidProgram);
+    assert_eq!(invalid::<{ Kind::Kernel as u16 }>(), InvalidKernel);
+    assert_eq!(invalid::<{ Kind::Sampler as u16 }>(), InvalidSampler);
+    assert_eq!(invalid::<{ Kind::Mem as u16 }>(), InvalidMemObject);
+    assert_eq!(invalid::<{ Kind::PhysicalMem as u16 }>(), InvalidMemObject);
+    assert_eq!(invalid::<{ Kind::CommandBuffer as u16 }>(), InvalidCommandBufferExp);
+    let command = invalid::<{ Kind::CommandBufferCommand as u16 }>();
+    assert_eq!(command, InvalidCommandBufferCommandHandleExp);
+    assert_eq!(invalid::<{ Kind::UsmPool as u16 }>(), InvalidValue);
+}
+#[test]
+fn an_object_is_the_same_as_itself_alone() {
+    let (one, other) = (Owned::new(Event(Arc::default())), Owned::new(Event(Arc::default())));
+    assert!(one.same(&one.clone()) && !one.same(&other));
+}
 #[test]
 fn tags_tell_backends_and_kinds_apart() {
     let event = Tag::new(Backend::Cpu, Kind::Event);

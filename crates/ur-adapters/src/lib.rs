@@ -1,6 +1,9 @@
 //! The adapters: one room for each backend, the same file names in each. What they all stand on
 //! is `ur-adapter`; the C symbols of their shared objects are in leaf crates.
+mod blank;
 pub mod cpu;
+pub mod cuda_family;
+pub mod mock;
 pub mod null;
 
 use ur_sys::ur_dditable_t;
@@ -16,6 +19,10 @@ pub struct Builtin {
 
 /// Every adapter linked into this program, in the order in which a loader should ask them.
 pub fn builtin() -> &'static [Builtin] {
-    static ALL: [Builtin; 1] = [Builtin { name: "native_cpu", table: &cpu::TABLE }];
+    static ALL: [Builtin; 3] = [
+        Builtin { name: "native_cpu", table: &cpu::TABLE },
+        Builtin { name: "cuda", table: &cuda_family::CUDA_TABLE },
+        Builtin { name: "hip", table: &cuda_family::HIP_TABLE },
+    ];
     &ALL
 }

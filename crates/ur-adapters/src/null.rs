@@ -1,7 +1,11 @@
 //! The adapter without a backend: one platform, one device and objects of every kind that can be
 //! made from nothing, which do nothing. What the entry points themselves cost and refuse shows on
-//! it alone: loaders are measured and shims are fuzzed with it.
-use std::{ffi::CStr, sync::OnceLock};
+//! it alone: loaders are measured and shims are fuzzed with it. Asked what it can do, it says no.
+use crate::blank::{Claim, Query, withdraw};
+use std::{
+    ffi::{CStr, c_void},
+    sync::OnceLock,
+};
 use ur_adapter::{
     api::*,
     entry,
@@ -84,9 +88,17 @@ ones! {
     the_device: Device;
 }
 
-fn unanswered(name: impl std::fmt::Debug) -> Error {
-    let why = format!("the adapter without a backend has no answer to {name:?}");
-    Error::new(ErrorCode::UnsupportedEnumeration, why)
+/// The answer of somebody who has nothing and can do nothing.
+fn nothing(name: impl Query + std::fmt::Debug, answer: &mut Answer<'_>) -> Result<()> {
+    let shape = name.shape().ok_or_else(|| {
+        let why = format!("the adapter without a backend has no answer to {name:?}");
+        Error::new(ErrorCode::UnsupportedEnumeration, why)
+    })?;
+    shape.answer(Claim::Nothing, none, answer)
+}
+/// No handles of any kind.
+fn none(_kind: Kind) -> Vec<*mut c_void> {
+    vec![]
 }
 
 impl AdapterApi for Null {
@@ -101,8 +113,8 @@ impl AdapterApi for Null {
         match name {
             ur_adapter_info_t::BACKEND => answer.value(&ur_backend_t::UNKNOWN.0),
             ur_adapter_info_t::REFERENCE_COUNT => answer.value(&adapter.api_refs()),
-            ur_adapter_info_t::VERSION => answer.value(&0u32),
-            other => Err(unanswered(other)),
+            ur_adapter_info_t::VERSION => answer.value(&1u32),
+            other => nothing(other, answer),
         }
     }
 }
@@ -117,22 +129,28 @@ impl PlatformApi for Null {
     ) -> Result<()> {
         match name {
             ur_platform_info_t::NAME => answer.str("Causeway null"),
+            ur_platform_info_t::VENDOR_NAME => answer.str("Causeway"),
+            ur_platform_info_t::VERSION => answer.str(env!("CARGO_PKG_VERSION")),
+            ur_platform_info_t::PROFILE => answer.str("FULL_PROFILE"),
             ur_platform_info_t::BACKEND => answer.value(&ur_backend_t::UNKNOWN.0),
             ur_platform_info_t::ADAPTER => answer.handle(&the_adapter()),
-            other => Err(unanswered(other)),
+            other => nothing(other, answer),
         }
     }
     fn platform_get_api_version(_platform: Borrowed<'_, Platform>) -> Result<ur_api_version_t> {
         Ok(ur_api_version_t::CURRENT)
     }
 }
+/// An accelerator of no kind that has a name of its own.
+const KIND: ur_device_type_t = ur_device_type_t::CUSTOM;
+
 impl DeviceApi for Null {
     fn device_get(
         _platform: Borrowed<'_, Platform>,
         kind: ur_device_type_t,
     ) -> Result<Vec<Owned<Device>>> {
         Ok(match kind {
-            ur_device_type_t::ALL | ur_device_type_t::DEFAULT => vec![the_device()],
+            ur_device_type_t::ALL | ur_device_type_t::DEFAULT | KIND => vec![the_device()],
             _ => vec![],
         })
     }
@@ -143,9 +161,10 @@ impl DeviceApi for Null {
     ) -> Result<()> {
         match name {
             ur_device_info_t::NAME => answer.str("null"),
+            ur_device_info_t::TYPE => answer.value(&KIND.0),
             ur_device_info_t::PLATFORM => answer.handle(&the_platform()),
             ur_device_info_t::REFERENCE_COUNT => answer.value(&device.api_refs()),
-            other => Err(unanswered(other)),
+            other => nothing(other, answer),
         }
     }
 }
@@ -164,6 +183,20 @@ impl QueueApi for Null {
         _properties: Option<&ur_queue_properties_t>,
     ) -> Result<Owned<Queue>> {
         Ok(Owned::new(Blank))
+    }
+    fn queue_get_info(
+        queue: Borrowed<'_, Queue>,
+        name: ur_queue_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        match name {
+            ur_queue_info_t::REFERENCE_COUNT => answer.value(&queue.api_refs()),
+            ur_queue_info_t::SIZE => {
+                let why = "only queues on a device have a size, and this one is on the host";
+                Err(Error::new(ErrorCode::InvalidQueue, why))
+            }
+            _ => Error::unsupported("urQueueGetInfo"),
+        }
     }
     fn queue_finish(_queue: Owned<Queue>) -> Result<()> {
         Ok(())
@@ -250,6 +283,9 @@ impl CommandBufferExpApi for Null {
 impl GraphExpApi for Null {
     fn graph_create_exp(_context: Borrowed<'_, Context>) -> Result<Owned<Graph>> {
         Ok(Owned::new(Blank))
+    }
+    fn graph_destroy_exp(graph: Borrowed<'_, Graph>) -> Result<()> {
+        withdraw(graph)
     }
 }
 

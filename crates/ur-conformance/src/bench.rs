@@ -146,6 +146,29 @@ impl Bench {
         unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned()
     }
 }
+/// Several threads on the same objects.
+impl Bench {
+    /// Does something in `count` threads at once, each with a bench of its own that has this one's context, queue and
+    /// whatever else was there before, and with its number.
+    ///
+    /// # Errors
+    /// The first that any of them has.
+    pub fn together(&self, count: usize, act: impl Fn(&Self, usize) -> Verdict + Sync) -> Verdict {
+        self.platform()?;
+        self.queue()?;
+        let found: Vec<_> =
+            self.found.borrow().iter().map(|(kind, at)| (*kind, at.expose_provenance())).collect();
+        let (adapter, subject, promised) = (self.adapter, &self.subject, self.promised.get());
+        let verdicts = crate::rules::together::all_at_once((0..count).collect(), |index| {
+            let bench = Self::new(adapter, subject.clone());
+            let handle = |at: usize| std::ptr::with_exposed_provenance_mut(at);
+            bench.found.replace(found.iter().map(|(kind, at)| (*kind, handle(*at))).collect());
+            bench.promised.set(promised);
+            act(&bench, index)
+        })?;
+        verdicts.into_iter().collect()
+    }
+}
 /// What there is already.
 impl Bench {
     fn once(

@@ -1,10 +1,13 @@
 //! What entries do, family by family: that things work, last and end as the specification says.
 mod adapter;
+mod build;
 mod command_buffer;
+mod command_updates;
 mod context;
 mod device;
 mod enqueue;
 mod event;
+mod images;
 pub mod kernel;
 pub mod memory;
 pub mod program;
@@ -12,6 +15,8 @@ mod queue;
 pub mod recorded_kernels;
 mod reusable_events;
 mod sampler;
+mod threads;
+mod threads_queue;
 mod usm;
 mod usm_pool;
 pub mod virtual_mem;
@@ -28,14 +33,18 @@ pub fn cases() -> Vec<Case> {
         usm::cases(),
         usm_pool::cases(),
         memory::cases(),
+        images::cases(),
         sampler::cases(),
         enqueue::cases(),
         virtual_mem::cases(),
         reusable_events::cases(),
         program::cases(),
+        build::cases(),
         kernel::cases(),
         command_buffer::cases(),
         recorded_kernels::cases(),
+        threads::cases(),
+        command_updates::cases(),
     ];
     families.into_iter().flatten().collect()
 }

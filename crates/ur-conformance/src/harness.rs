@@ -3,7 +3,7 @@
 use crate::{
     bench::Subject,
     case::{Case, Outcome},
-    worker::MARK,
+    worker::{MARK, READY},
 };
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -14,7 +14,11 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, channel},
     },
     thread,
+    time::Duration,
 };
+
+/// How long a process may take to load the adapter.
+const START: Duration = Duration::from_secs(60);
 
 /// Workers that wait for their next case.
 pub struct Harness {
@@ -69,7 +73,20 @@ impl Worker {
                 }
             }
         });
-        Ok(Self { child, input, answers })
+        let mut worker = Self { child, input, answers };
+        // Its time to load the adapter is no case's time.
+        match worker.answers.recv_timeout(START) {
+            Ok(answer) if answer == READY => Ok(worker),
+            Ok(answer) => Err(std::io::Error::other(format!("it begins with {answer}"))),
+            Err(RecvTimeoutError::Disconnected) => {
+                let why = format!("it ended as it loaded the adapter: {}", worker.ended());
+                Err(std::io::Error::other(why))
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                worker.kill();
+                Err(std::io::Error::other(format!("not ready after {START:?}")))
+            }
+        }
     }
     fn judge(mut self, case: &Case) -> (Outcome, Option<Self>) {
         if let Err(e) = writeln!(self.input, "{}", case.title()) {

@@ -24,7 +24,7 @@ use std::{
     path::PathBuf,
     process::ExitCode,
     sync::{Arc, Mutex},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// Judges a Unified Runtime adapter through the C ABI, rule by rule.
@@ -58,6 +58,12 @@ struct Cli {
     /// Lists the documented errors that no case provokes.
     #[arg(long)]
     uncovered: bool,
+    /// With --uncovered: as a page, with the reasons.
+    #[arg(long, requires = "uncovered")]
+    markdown: bool,
+    /// No case may take longer than this, whatever it is given.
+    #[arg(long, value_name = "SECONDS")]
+    deadline: Option<u64>,
     /// How many cases at once.
     #[arg(short, value_name = "N")]
     jobs: Option<usize>,
@@ -85,7 +91,9 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<bool, String> {
     if cli.uncovered {
-        print!("{}", rules::uncovered());
+        let list =
+            if cli.markdown { rules::uncovered::markdown() } else { rules::uncovered::text() };
+        print!("{list}");
         return Ok(true);
     }
     if cli.list {
@@ -105,6 +113,9 @@ fn wanted(cli: &Cli) -> Vec<Case> {
     let mut cases = case::all();
     if let Some(filter) = &cli.filter {
         cases.retain(|case| case.title().contains(filter) || case.rule.contains(filter));
+    }
+    if let Some(most) = cli.deadline.map(Duration::from_secs) {
+        cases.iter_mut().for_each(|case| case.deadline = case.deadline.min(most));
     }
     cases
 }

@@ -3,6 +3,7 @@
 mod borders;
 mod death;
 mod events;
+mod family;
 mod hostile;
 mod lifetime;
 mod memory;
@@ -10,6 +11,8 @@ mod peer;
 mod scale;
 mod stage;
 mod stage_process;
+mod stage_threads;
+mod steps;
 
 use crate::{
     adapter::Adapter,
@@ -73,6 +76,8 @@ pub fn cases() -> Vec<Case> {
         death::cases(),
         borders::cases(),
         scale::cases(),
+        steps::cases(),
+        family::cases(),
     ];
     parts.into_iter().flatten().collect()
 }

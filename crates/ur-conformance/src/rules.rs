@@ -3,16 +3,19 @@ mod arguments;
 mod counts;
 mod getters;
 mod info;
+mod lacks;
 mod parameters;
+mod parents;
 mod solve;
+pub mod together;
+pub mod uncovered;
 mod waits;
 mod words;
 
 use crate::{
     case::Case,
-    spec::{Spec, When, snake},
+    spec::{Spec, snake},
 };
-use std::fmt::Write as _;
 
 pub fn cases() -> Vec<Case> {
     let mut cases = getters::cases();
@@ -22,9 +25,12 @@ pub fn cases() -> Vec<Case> {
             cases.extend(info::cases(family(&table.name), entry));
             cases.extend(words::cases(family(&table.name), entry));
             cases.extend(waits::cases(family(&table.name), entry));
+            cases.extend(lacks::cases(family(&table.name), entry));
+            cases.extend(together::cases(family(&table.name), entry));
         }
     }
     cases.extend(counts::cases());
+    cases.extend(parents::cases());
     cases
 }
 
@@ -60,23 +66,4 @@ pub fn code(name: &str) -> (String, u32) {
     let c = format!("UR_RESULT_ERROR_{}", snake(name).to_ascii_uppercase());
     let number = Spec::get().constants.get(&c).and_then(|n| u32::try_from(*n).ok());
     (c, number.unwrap_or(u32::MAX))
-}
-
-/// The documented errors that no case provokes, by entry: those in words that no case quotes. What is said by
-/// parameters alone has a case each, made from the specification.
-pub fn uncovered() -> String {
-    let quoted: Vec<_> = crate::case::all().into_iter().map(|c| (c.entry, c.rule)).collect();
-    let mut out = String::new();
-    for entry in Spec::get().tables.iter().flat_map(|table| &table.entries) {
-        for fault in &entry.errors {
-            let When::Words(words) = &fault.when else { continue };
-            let is_quoted = quoted.iter().any(|(of, rule)| {
-                of.split([',', ' ']).any(|name| name == entry.name) && rule.contains(words)
-            });
-            if !is_quoted {
-                let _ = writeln!(out, "{}: {}: {words}", entry.name, code(&fault.code).0); // a String
-            }
-        }
-    }
-    out
 }

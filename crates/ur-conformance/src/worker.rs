@@ -11,12 +11,15 @@ use std::{
 
 /// What an answer begins with; an adapter may print lines of its own.
 pub const MARK: &str = "@@";
+/// The first answer: whatever comes before it is no case's time.
+pub const READY: &str = "ready";
 
 /// Reads titles from the standard input and answers each with its outcome, until the input ends.
 pub fn run(subject: &Subject) -> Result<(), String> {
     let adapter: &'static Adapter = Box::leak(Box::new(Adapter::load(&subject.adapter)?));
     std::panic::set_hook(Box::new(|_| {})); // what a panic says is part of the outcome
     let cases: HashMap<_, _> = case::all().into_iter().map(|case| (case.title(), case)).collect();
+    println!("{MARK}{READY}");
     for line in std::io::stdin().lines() {
         let title = line.map_err(|e| format!("the suite cannot be heard: {e}"))?;
         let outcome = match cases.get(&title) {

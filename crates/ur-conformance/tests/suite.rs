@@ -2,6 +2,7 @@
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
+    time::{Duration, Instant},
 };
 
 const SUITE: &str = env!("CARGO_BIN_EXE_ur-conformance");
@@ -12,8 +13,9 @@ impl Dist {
     fn build(name: &str) -> Self {
         let dir = std::env::temp_dir().join(format!("conformance-{name}-{}", std::process::id()));
         let mut dist = Command::new(env!("CARGO"));
-        dist.args(["run", "--quiet", "--package", "xtask", "--", "dist", "--debug", "--out"]);
+        dist.args(["run", "--quiet", "--package", "xtask", "--", "dist", "--debug"]);
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let dist = dist.args(["--only", "native_cpu", "--out"]);
         let out = dist.arg(&dir).current_dir(root).output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         Self(dir)
@@ -141,4 +143,47 @@ fn an_adapter_that_says_yes_and_does_nothing_passes_no_case_about_memory() {
     let passed = records.iter().filter(|record| record["outcome"] == "passed");
     let passed: Vec<_> = passed.map(|record| record["title"].as_str().unwrap()).collect();
     assert_eq!(passed, ["memory::urGetMemProcAddrTable: the getter is there and fills every slot"]);
+}
+
+/// `urPlatformGet` does not return, and whatever asks for a platform hangs in it.
+#[test]
+fn an_entry_that_hangs_fails_its_cases_in_time_and_the_run_goes_on() {
+    let dir = std::env::temp_dir().join(format!("conformance-hang-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let (json, object) = (dir.join("outcomes.json"), dir.join("hangs.so"));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/yes_man.c");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-DHANGS", "-o"]);
+    assert!(cc.arg(&object).arg(source).status().unwrap().success());
+    let began = Instant::now();
+    let arguments = ["--filter", "platform::", "--deadline", "2", "-j", "8"];
+    let out = judge(&object, &[&arguments[..], &["--json", json.to_str().unwrap()]].concat());
+    let took = began.elapsed();
+    let report: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    std::fs::remove_dir_all(&dir).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{}", text(&out.stdout));
+    let records = report["records"].as_array().unwrap();
+    let hung: Vec<_> = records.iter().filter(|r| r["why"] == "not over after 2 s").collect();
+    // Those that look at the table only are over, whoever hung before or beside them.
+    assert!(hung.len() > 5, "{records:#?}");
+    assert!(records.iter().any(|r| r["outcome"] == "passed"), "{records:#?}");
+    for record in &hung {
+        assert_eq!(record["outcome"], "failed", "{record}");
+        let took = record["seconds"].as_f64().unwrap();
+        assert!((1.9..20.0).contains(&took), "{record}");
+    }
+    assert!(took < Duration::from_secs(120), "{took:?}");
+    // No process of it is left behind: whoever hangs was killed and waited for.
+    let left = processes_with(object.to_str().unwrap());
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+/// Processes that have something among their arguments.
+fn processes_with(argument: &str) -> Vec<PathBuf> {
+    let all = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let has = |path: &PathBuf| {
+        std::fs::read(path.join("cmdline"))
+            .is_ok_and(|line| String::from_utf8_lossy(&line).split('\0').any(|one| one == argument))
+    };
+    all.filter(has).collect()
 }

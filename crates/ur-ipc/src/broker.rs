@@ -374,3 +374,6 @@ fn accept(entrance: &Entrance) -> Result<OwnedFd, Errno> {
 fn turn_away(socket: &impl AsFd, verdict: Verdict) {
     let _ = send(socket, &encode_answer(0, &Answer::of(verdict)), &[], SendFlags::DONTWAIT);
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,8 @@ pub(crate) enum Transport {
     Descriptor = 2,
     /// The broker lets the importer join an arena.
     Arena = 3,
+    /// The broker hands out a descriptor that only a driver can judge, and bytes for that driver.
+    Driver = 4,
 }
 
 /// Through which directory the exporter is reached.
@@ -196,6 +198,7 @@ impl Layout {
                 1 => Transport::Bytes,
                 2 => Transport::Descriptor,
                 3 => Transport::Arena,
+                4 => Transport::Driver,
                 _ => return None,
             },
             backend: self.backend.get(),
@@ -236,8 +239,8 @@ pub(crate) fn key_of(bytes: &[u8; ENVELOPE_LEN]) -> TicketKey {
     (InstanceId(layout.instance), layout.ledger.get(), layout.index.get())
 }
 
-/// The device that bytes are for which were parsed before.
-pub(crate) fn device_of(bytes: &[u8; ENVELOPE_LEN]) -> [u8; 16] {
+/// The device that a ticket says it is for. Nothing is checked here: opening it does that.
+pub fn device_of(bytes: &[u8; ENVELOPE_LEN]) -> [u8; 16] {
     let layout: &Layout = zerocopy::transmute_ref!(bytes);
     layout.device
 }
@@ -350,6 +353,32 @@ mod tests {
             let bytes = Envelope { offset, length, size, ..sample() }.seal(&KEY);
             assert_eq!(Envelope::parse(&bytes).unwrap_err().kind(), ErrorKind::Damaged);
         }
+    }
+    #[test]
+    fn every_kind_transport_and_door_reads_back() {
+        for transport in [Transport::Bytes, Transport::Descriptor, Transport::Arena, Transport::Driver] {
+            for door in [Door::Private, Door::Others] {
+                for kind in [Kind::Memory, Kind::PhysicalMemory, Kind::Event] {
+                    let bytes = Envelope { transport, door, kind, ..sample() }.seal(&KEY);
+                    let read = Envelope::parse(&bytes).unwrap();
+                    assert_eq!((read.transport, read.door, read.kind), (transport, door, kind));
+                }
+            }
+        }
+    }
+    #[test]
+    fn a_range_may_end_where_its_object_does() {
+        for (offset, length, size) in [(0, 4096, 4096), (4000, 96, 4096), (7, 0, 7)] {
+            let bytes = Envelope { offset, length, size, ..sample() }.seal(&KEY);
+            let read = Envelope::parse(&bytes).unwrap();
+            assert_eq!((read.offset, read.length, read.size), (offset, length, size));
+        }
+    }
+    #[test]
+    fn key_and_device_are_read_without_parsing() {
+        let bytes = sample().seal(&KEY);
+        assert_eq!(device_of(&bytes), sample().device);
+        assert_eq!(key_of(&bytes), (sample().instance, 13, 11));
     }
     #[test]
     fn the_tag_vouches_for_range_device_and_slot() {

@@ -62,6 +62,18 @@ pub enum Payload {
         /// How many bytes the descriptor opens.
         exposes: u64,
     },
+    /// A descriptor that only the driver understands: it has no seals, and tells neither size nor content. It is never
+    /// taken out of this process (`pidfd_getfd`): nothing would prove that it still is what it was.
+    Driver {
+        /// The descriptor.
+        fd: Arc<OwnedFd>,
+        /// Where the object begins in what the descriptor opens, in bytes.
+        base: u64,
+        /// How many bytes the descriptor opens.
+        exposes: u64,
+        /// What an importer's driver needs beside it; at most 256 bytes.
+        bytes: Arc<[u8]>,
+    },
     /// At most 256 bytes that the driver understands.
     Bytes(Arc<[u8]>),
     /// A slot in an arena of this process.
@@ -129,7 +141,7 @@ pub fn export(offer: Offer) -> Result<Export> {
     (envelope.ledger, envelope.index) = (line.arena().number(), line.index());
     envelope.generation = line.generation();
     let exposes = match &offer.payload {
-        Payload::Fd { exposes, .. } => *exposes,
+        Payload::Fd { exposes, .. } | Payload::Driver { exposes, .. } => *exposes,
         Payload::Bytes(_) => offer.size,
         Payload::Event(_) => 0,
     };
@@ -330,23 +342,36 @@ fn check(offer: &Offer) -> Result<()> {
         (Payload::Event(_), _) | (_, Kind::Event) => {
             unsupported("only events travel as slots, and only as slots")
         }
-        (Payload::Bytes(bytes), _) if bytes.len() > PAYLOAD => {
+        (Payload::Bytes(bytes) | Payload::Driver { bytes, .. }, _) if bytes.len() > PAYLOAD => {
             unsupported("the driver's handle is longer than 256 bytes")
         }
         (Payload::Bytes(_), _) => Ok(()),
+        (Payload::Driver { base, exposes, .. }, _) => {
+            if !is_inside(*base, offer.size, *exposes) {
+                return unsupported("the descriptor opens less than the object");
+            }
+            if offer.access.reaches_others() && !is_alone(*base, offer.size, *exposes) {
+                return unsupported(SHARED);
+            }
+            Ok(())
+        }
         (Payload::Fd { fd, base, exposes }, _) => {
             verify_descriptor(fd, *base, offer.size, *exposes)?;
             let alone = is_alone(*base, offer.size, *exposes);
             if offer.access.reaches_others() && !alone {
-                return unsupported(
-                    "the object shares its memory with others of this process, which an importer of another user or policy must not reach: ask for memory of its own when allocating",
-                );
+                return unsupported(SHARED);
             }
             Ok(())
         }
     }
 }
 
+const SHARED: &str = "the object shares its memory with others of this process, which an importer of another user or policy must not reach: ask for memory of its own when allocating";
+
+/// Whether an object of `size` bytes from `base` on is inside of what a descriptor opens.
+pub(crate) fn is_inside(base: u64, size: u64, exposes: u64) -> bool {
+    base.checked_add(size).is_some_and(|end| end <= exposes)
+}
 /// Whether the descriptor opens the object and nothing else.
 fn is_alone(base: u64, size: u64, exposes: u64) -> bool {
     let page = rustix::param::page_size() as u64;
@@ -356,7 +381,7 @@ fn is_alone(base: u64, size: u64, exposes: u64) -> bool {
 /// That a descriptor is what is said of it, and cannot lose its pages under those who map it.
 pub(crate) fn verify_descriptor(fd: &impl AsFd, base: u64, size: u64, exposes: u64) -> Result<()> {
     let refuse = |why: &'static str| Err(Error::new(ErrorKind::Unsupported, why));
-    if base.checked_add(size).is_none_or(|end| end > exposes) {
+    if !is_inside(base, size, exposes) {
         return refuse("the descriptor opens less than the object");
     }
     let stat = fstat(fd).map_err(|e| Error::system("look at the descriptor", e))?;
@@ -395,6 +420,7 @@ fn second_way_descriptor(offer: &Offer) -> Option<i32> {
 fn envelope_of(offer: &Offer, identity: &Identity) -> Result<Envelope> {
     let (transport, slot, slot_generation) = match &offer.payload {
         Payload::Fd { .. } => (Transport::Descriptor, 0, 0),
+        Payload::Driver { .. } => (Transport::Driver, 0, 0),
         Payload::Bytes(_) => (Transport::Bytes, 0, 0),
         Payload::Event(slot) => (Transport::Arena, slot.index(), slot.generation()),
     };

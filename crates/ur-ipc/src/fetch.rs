@@ -6,7 +6,7 @@ use crate::{
     arena::{Arena, WeakArena},
     directory::{Tried, reach},
     envelope::{Envelope, Transport},
-    exports::{refusal, verify_descriptor},
+    exports::{is_inside, refusal, verify_descriptor},
     fork::{Guarded, inherited},
     hosts,
     joining::Joining,
@@ -204,6 +204,14 @@ impl Host {
                     .map_err(|e| e.unless_limit(ErrorKind::PeerNonsense))?;
                 let ledger = Ledger::Reader(self.reader(envelope.ledger, reader, ledger_fd)?);
                 (ArrivedPayload::Fd { fd, base, exposes }, ledger)
+            }
+            (Transport::Driver, Some(fd)) => {
+                let (base, exposes, bytes) = (answer.base, answer.exposes, answer.payload);
+                if !is_inside(base, envelope.size, exposes) {
+                    return Err(nonsense());
+                }
+                let ledger = Ledger::Reader(self.reader(envelope.ledger, reader, ledger_fd)?);
+                (ArrivedPayload::Driver { fd, base, exposes, bytes }, ledger)
             }
             (Transport::Bytes, None) => {
                 let ledger = Ledger::Reader(self.reader(envelope.ledger, reader, ledger_fd)?);

@@ -32,7 +32,7 @@ mod turn;
 mod visitor;
 
 pub use access::{Access, Process};
-pub use envelope::ENVELOPE_LEN;
+pub use envelope::{ENVELOPE_LEN, device_of};
 pub use error::{Error, ErrorKind, Result};
 pub use exports::{Export, Offer, Payload, export, freed};
 pub use identity::{InstanceId, instance};

@@ -154,6 +154,7 @@ mod tests {
     fn what_the_ledger_proves_is_taken_and_nothing_else() {
         let (_fd, line, envelope) = offered();
         assert!(is_open(&envelope));
+        assert!(!is_open(&Envelope { transport: Transport::Driver, ..envelope }));
         match fetch(&envelope) {
             Err(e) if e.kind() == ErrorKind::Denied => return, // a filter forbids the call, even on oneself
             fetched => assert!(matches!(

@@ -402,6 +402,41 @@ mod tests {
         }
     }
     #[test]
+    fn whether_a_ledger_is_there_already_reads_back() {
+        for has_ledger in [true, false] {
+            let ticket = Box::new([7; ENVELOPE_LEN]);
+            let request = Request::Fetch { ticket, has_ledger, participant: 0 };
+            let read = decode_request(&encode_request(1, 0, &request));
+            assert_eq!(read, Some((1, 0, request)));
+        }
+    }
+    /// Fetch, TakeCounter, Debtor and Ping: whoever asks these waits, and nobody waits for the others.
+    #[test]
+    fn who_waits_for_an_answer_gets_one() {
+        let waits: Vec<_> = requests().iter().map(Request::wants_answer).collect();
+        assert_eq!(waits, [true, false, false, true, false, false, true, false, true]);
+    }
+    #[test]
+    fn another_magic_or_another_version_is_none() {
+        let request = encode_request(1, 0, &Request::Ping);
+        let answer = encode_answer(1, &Answer::of(Verdict::Granted));
+        for at in 0..size_of_val(&MAGIC) + size_of_val(&VERSION) {
+            let (mut request, mut answer) = (request, answer);
+            request[at] ^= 1;
+            answer[at] ^= 1;
+            assert_eq!(decode_request(&request), None, "byte {at}");
+            assert_eq!(decode_answer(&answer), None, "byte {at}");
+        }
+    }
+    #[test]
+    fn each_set_of_descriptors_reads_back_and_there_are_no_others() {
+        for bits in 0..16 {
+            assert_eq!(Rights::from_bits(bits).map(Rights::bits), Some(bits));
+        }
+        assert_eq!(Rights::from_bits(16), None);
+        assert_eq!(Rights::from_bits(1 << 15), None);
+    }
+    #[test]
     fn every_answer_reads_back() {
         let rights = Rights { payload: true, ledger: false, arena: true, process: false };
         let answer = Answer {
@@ -440,6 +475,26 @@ mod tests {
         drop((one, got));
         // Had a copy of `one` stayed open somewhere, this would be no end.
         assert_eq!(receive(&other, &mut [0; 8], RecvFlags::DONTWAIT).unwrap().length, 0);
+    }
+    #[test]
+    fn descriptors_arrive_and_are_not_for_other_programs() {
+        let (one, other) = pair();
+        send(&one, b"x", &[one.as_fd(), other.as_fd()], SendFlags::empty()).unwrap();
+        let got = receive(&other, &mut [0; 8], RecvFlags::empty()).unwrap();
+        assert_eq!((got.length, got.rights.len(), got.rights_lost), (1, 2, false));
+        for fd in &got.rights {
+            let flags = rustix::io::fcntl_getfd(fd).unwrap();
+            assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+        }
+    }
+    #[test]
+    fn who_will_not_wait_is_told_that_there_is_nothing_or_no_room() {
+        let (one, other) = pair();
+        let got = receive(&other, &mut [0; 8], RecvFlags::DONTWAIT);
+        assert_eq!(got.err(), Some(Errno::AGAIN));
+        let full = std::iter::repeat_with(|| send(&one, &[0; 4096], &[], SendFlags::DONTWAIT));
+        let full = full.take(100_000).find_map(Result::err);
+        assert_eq!(full, Some(Errno::AGAIN));
     }
     #[test]
     fn a_datagram_that_is_too_long_says_so() {

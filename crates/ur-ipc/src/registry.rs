@@ -24,6 +24,8 @@ const REMEMBERED: usize = 4096;
 pub struct Importer<T> {
     kind: Kind,
     backend: u16,
+    /// Whether tickets of other backends are taken too.
+    takes_any: bool,
     cache: PerFork<Mutex<Cache<T>>>,
 }
 
@@ -117,7 +119,11 @@ pub struct Remote<T>(Arc<Opening<T>>);
 impl<T: Send + Sync + 'static> Importer<T> {
     /// For tickets of this kind and backend.
     pub const fn new(kind: Kind, backend: u16) -> Self {
-        Self { kind, backend, cache: PerFork::new() }
+        Self { kind, backend, takes_any: false, cache: PerFork::new() }
+    }
+    /// For tickets of this kind and any backend of another process: what travels is the same for all.
+    pub const fn of_any_backend(kind: Kind, backend: u16) -> Self {
+        Self { kind, backend, takes_any: true, cache: PerFork::new() }
     }
     /// Opens a ticket. `device`, if given, must be the one that it was made for. `import` makes the object, if it is not
     /// open here already; it runs with no lock held.
@@ -139,8 +145,9 @@ impl<T: Send + Sync + 'static> Importer<T> {
             return Ok(Opened::Remote(Remote(opening)));
         }
         let envelope = Envelope::parse(bytes)?;
-        self.check(&envelope, device)?;
-        if envelope.instance == identity()?.instance {
+        let is_own = envelope.instance == identity()?.instance;
+        self.check(&envelope, is_own, device)?;
+        if is_own {
             let (object, offset, length) = open_own(bytes)?;
             return Ok(Opened::Local { object, offset, length });
         }
@@ -160,7 +167,7 @@ impl<T: Send + Sync + 'static> Importer<T> {
         remember_ticket(cache, &opening);
         Ok(Opened::Remote(Remote(opening)))
     }
-    fn check(&self, envelope: &Envelope, device: Option<[u8; 16]>) -> Result<()> {
+    fn check(&self, envelope: &Envelope, is_own: bool, device: Option<[u8; 16]>) -> Result<()> {
         if envelope.kind != self.kind {
             let (is, asked) = (envelope.kind.named(), self.kind.named());
             let why = format!("this ticket is {is}; {asked} was asked for");
@@ -172,7 +179,8 @@ impl<T: Send + Sync + 'static> Importer<T> {
                 "this ticket contradicts itself: only events travel through arenas",
             ));
         }
-        if envelope.backend != self.backend {
+        // Within one process each adapter numbers its objects itself.
+        if envelope.backend != self.backend && (is_own || !self.takes_any) {
             let why = format!(
                 "this ticket was made by another backend (number {}) than the one that is to open it (number {}): use the same adapter on both sides",
                 envelope.backend, self.backend

@@ -31,6 +31,18 @@ pub enum ArrivedPayload {
         /// How many bytes it opens.
         exposes: u64,
     },
+    /// A descriptor that the driver has to judge: nothing of it was verified but that the object is inside of what
+    /// the exporter says it opens.
+    Driver {
+        /// The descriptor, close-on-exec.
+        fd: OwnedFd,
+        /// Where the object begins in it, in bytes.
+        base: u64,
+        /// How many bytes it opens, in the exporter's words.
+        exposes: u64,
+        /// What the driver needs beside it; at most 256 bytes.
+        bytes: Vec<u8>,
+    },
     /// Bytes that the driver understands.
     Bytes(Vec<u8>),
     /// An event in an arena which this process has joined.

@@ -152,6 +152,12 @@ impl Visitor {
                 answer.rights.payload = true;
                 rights.push(fd.clone());
             }
+            Payload::Driver { fd, base, exposes, bytes } => {
+                (answer.base, answer.exposes) = (*base, *exposes);
+                answer.rights.payload = true;
+                answer.payload = bytes.to_vec();
+                rights.push(fd.clone());
+            }
             Payload::Bytes(bytes) => answer.payload = bytes.to_vec(),
             Payload::Event(slot) => {
                 answer.participant = self.join(&granted.arena, participant, came)?;

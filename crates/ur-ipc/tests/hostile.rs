@@ -243,6 +243,29 @@ fn a_forged_ticket_is_unknown_even_under_a_right_checksum() {
     let (verdict, nonce, rights) = answer(&socket).unwrap();
     assert!(verdict != 1 && nonce == 0 && rights == 0, "{verdict}");
 }
+/// A program that a process of ours becomes has none of its connections, and no connection makes its broker wait.
+#[test]
+fn a_brokers_sockets_are_for_no_other_program_and_make_nobody_wait() {
+    let (place, exporter, ticket) = exporter();
+    let visitors: Vec<_> = (0..3).map(|_| connect(&place.socket()).unwrap()).collect();
+    is_served(&place, &ticket);
+    let flags = |fd: &std::fs::DirEntry| {
+        let fd = fd.file_name().into_string().unwrap();
+        let info = std::fs::read_to_string(format!("/proc/{}/fdinfo/{fd}", exporter.pid())).ok()?;
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+        u32::from_str_radix(flags.trim(), 8).ok()
+    };
+    let all = std::fs::read_dir(format!("/proc/{}/fd", exporter.pid())).unwrap().flatten();
+    let is_socket = |fd: &std::fs::DirEntry| {
+        std::fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"))
+    };
+    let sockets: Vec<_> = all.filter(is_socket).filter_map(|fd| flags(&fd)).collect();
+    assert!(sockets.len() > visitors.len(), "{sockets:?}");
+    for flags in sockets {
+        let (cloexec, nonblock) = (0o2_000_000, 0o4000);
+        assert_eq!(flags & (cloexec | nonblock), cloexec | nonblock, "{flags:o}");
+    }
+}
 #[test]
 fn a_peer_beyond_the_limit_is_told_so() {
     let (place, _exporter, ticket) = exporter();

@@ -25,6 +25,14 @@ fn a_descriptor_crosses_and_both_sides_see_what_either_writes() {
     assert_eq!(importer.ask(&format!("read {ticket}")), "HOWDY");
 }
 #[test]
+fn a_drivers_descriptor_crosses_with_its_bytes_and_is_the_drivers_to_judge() {
+    let (_place, mut exporter, mut importer) = pair();
+    let ticket = exporter.ask("export-driver 8192 65536");
+    assert_eq!(importer.ask(&format!("open-driver {ticket}")), "driver 8192 65536 4096");
+    assert_eq!(exporter.ask(&format!("open-driver {ticket}")), "local 4");
+    assert!(exporter.ask("export-driver 65530 65536").starts_with("Unsupported"));
+}
+#[test]
 fn opening_in_the_exporting_process_is_local() {
     let place = Place::new();
     let mut exporter = Peer::at(&place.0);

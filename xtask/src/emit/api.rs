@@ -136,7 +136,7 @@ fn method(spec: &Spec, entry: &Entry) -> String {
 }
 
 /// `()`, the one, or a tuple.
-fn tuple(types: &[String]) -> String {
+pub fn tuple(types: &[String]) -> String {
     match types {
         [one] => one.clone(),
         many => format!("({})", many.join(", ")),
@@ -160,7 +160,7 @@ pub fn results(args: &[Arg<'_>]) -> Vec<String> {
     args.iter().filter_map(one).collect()
 }
 /// The name and type that a parameter has in a method, if it has any.
-fn parameter(spec: &Spec, entry: &Entry, arg: &Arg<'_>) -> Option<(String, String)> {
+pub fn parameter(spec: &Spec, entry: &Entry, arg: &Arg<'_>) -> Option<(String, String)> {
     let p = arg.param;
     let optional = |t: String| if p.optional { format!("Option<{t}>") } else { t };
     let own = |kind: &str| match entry.blocks {

@@ -1,27 +1,38 @@
-//! `crates/native-cpu/src`: the C symbols of one adapter's shared object.
+//! `crates/*/src/lib.rs` of leaves: the C symbols of one adapter's shared object.
 use super::{NOTICE, Output, rustfmt};
-use crate::{model::Spec, names};
+use crate::{
+    leaf::{LEAVES, Leaf},
+    model::Spec,
+    names,
+};
 use std::fmt::Write;
 
-/// The leaf of the CPU adapter.
-pub fn file(spec: &Spec) -> Result<Output, String> {
+/// Every leaf.
+pub fn files(spec: &Spec) -> Result<Vec<Output>, String> {
+    LEAVES.iter().map(|leaf| file(spec, leaf)).collect()
+}
+
+fn file(spec: &Spec, leaf: &Leaf) -> Result<Output, String> {
+    let (table, logs, soname) = (leaf.table, leaf.logs(), leaf.soname());
+    let constant = table.rsplit("::").next().unwrap_or(table);
+    let also = if leaf.also.is_empty() { "" } else { "mod also;\n\n" };
     let mut s = format!(
-        "{NOTICE}//! The C symbols of `libur_adapter_native_cpu.so.0`, and nothing else: `cargo xtask dist` links it.\n\
+        "{NOTICE}//! The C symbols of `{soname}`, and nothing else: `cargo xtask dist` links it.\n\
          #![expect(unsafe_code, reason = \"the symbols that a loader asks for\")]\n\
-         use ur_adapter::entry::fill;\nuse ur_adapters::cpu::TABLE;\nuse ur_sys::*;\n\n\
-         /// What logs call this adapter, and the environment variable that asks for them.\nconst NAME: &str = \"NATIVE_CPU\";\n"
+         {also}use ur_adapter::entry::fill;\nuse {table};\nuse ur_sys::*;\n\n\
+         /// What logs call this adapter, and the environment variable that asks for them.\nconst NAME: &str = \"{logs}\";\n"
     );
     for t in &spec.tables {
         let _ = write!(
             s,
             "\n/// Fills the table of `{}`.\n///\n/// # Safety\n/// `table` is null or writable.\n\
              #[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {}(version: ur_api_version_t, table: *mut {}) -> ur_result_t {{\n\
-             // SAFETY: the caller's promise.\nunsafe {{ fill(NAME, version, table, &TABLE.{}) }}\n}}\n",
+             // SAFETY: the caller's promise.\nunsafe {{ fill(NAME, version, table, &{constant}.{}) }}\n}}\n",
             t.member,
             names::getter(&t.member),
             t.c,
             names::member(&t.name),
         );
     }
-    Ok(Output { path: "crates/native-cpu/src/lib.rs".into(), text: rustfmt(&s)? })
+    Ok(Output { path: format!("crates/{}/src/lib.rs", leaf.package), text: rustfmt(&s)? })
 }

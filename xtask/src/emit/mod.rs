@@ -1,4 +1,5 @@
 //! Writers: each makes text of the model. What is the same for all of them is here.
+pub mod answers;
 pub mod api;
 mod check;
 pub mod codes;
@@ -6,6 +7,8 @@ pub mod entry;
 pub mod header;
 pub mod layout;
 pub mod leaf;
+pub mod mock;
+pub mod mock_table;
 pub mod rows;
 mod shape;
 pub mod sys;

@@ -11,8 +11,13 @@ impl Dist {
     pub fn build(name: &str) -> Self {
         let dir = std::env::temp_dir().join(format!("causeway-{name}-{}", std::process::id()));
         let mut dist = Command::new(env!("CARGO"));
-        dist.args(["run", "--quiet", "--package", "xtask", "--", "dist", "--debug", "--out"]);
-        let out = dist.arg(&dir).current_dir(root()).output().unwrap();
+        dist.args(["run", "--quiet", "--package", "xtask", "--", "dist", "--debug"]);
+        let out = dist
+            .args(["--only", "native_cpu", "--out"])
+            .arg(&dir)
+            .current_dir(root())
+            .output()
+            .unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         Self(dir)
     }

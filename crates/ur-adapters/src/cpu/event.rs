@@ -81,7 +81,8 @@ static OFFERED: PerProcess<Offered> = PerProcess::new();
 fn offered() -> MutexGuard<'static, HashMap<u64, Slot>> {
     OFFERED.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
-static IMPORTER: Importer<Slot> = Importer::new(Kind::Event, Backend::Cpu as u16);
+/// Events of other backends too: they are all words in shared memory.
+static IMPORTER: Importer<Slot> = Importer::of_any_backend(Kind::Event, Backend::Cpu as u16);
 
 impl Drop for Shared {
     fn drop(&mut self) {
@@ -398,7 +399,7 @@ impl SharesEvents for Cpu {
                 "the exporter sent something that is no event: is it of the same version?",
             )),
         };
-        let shared = match IMPORTER.open(ticket, Some(uuid()?), import)? {
+        let shared = match IMPORTER.open(ticket, None, import)? {
             Opened::Local { object, .. } => {
                 let slot = offered().get(&object).cloned();
                 let slot = slot.ok_or_else(|| {

@@ -3,10 +3,10 @@
 //! refused here. Building and what the driver says of it are `program.rs`'s.
 use super::driver::Dialect;
 use object::{
-    Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, SymbolFlags, SymbolKind,
-    elf,
+    Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, SymbolFlags,
+    SymbolKind, elf,
 };
-use std::{collections::BTreeMap, ffi::CString};
+use std::{collections::BTreeMap, ffi::CString, sync::Arc};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::Backend,
@@ -28,6 +28,8 @@ pub(super) struct Image {
     form: Form,
     /// As C gave them, with a NUL behind.
     bytes: Box<[u8]>,
+    /// The kernels in it; `None` where only the driver can tell.
+    entries: Option<Entries>,
 }
 /// What is known of a kernel from its code: the bytes of each of its parameters, in order, if that is.
 pub(super) type Entries = BTreeMap<CString, Option<Vec<u32>>>;
@@ -58,7 +60,12 @@ impl Image {
         };
         let mut bytes = given.to_vec();
         bytes.push(0);
-        Ok(Self { form, bytes: bytes.into() })
+        let entries = match form {
+            Form::Ptx => Some(ptx_entries(&String::from_utf8_lossy(given))),
+            Form::Cubin => cubin_entries(given),
+            Form::Fatbin => None,
+        };
+        Ok(Self { form, bytes: bytes.into(), entries })
     }
     pub(super) fn form(&self) -> Form {
         self.form
@@ -72,12 +79,17 @@ impl Image {
         &self.bytes
     }
     /// The kernels in it; `None` where only the driver can tell.
-    pub(super) fn entries(&self) -> Option<Entries> {
-        match self.form {
-            Form::Ptx => Some(ptx_entries(&String::from_utf8_lossy(self.given()))),
-            Form::Cubin => cubin_entries(self.given()),
-            Form::Fatbin => None,
+    pub(super) fn entries(&self) -> Option<&Entries> {
+        self.entries.as_ref()
+    }
+    /// What was linked of `parts`: text tells more of its kernels than machine code does.
+    pub(super) fn linked_of(mut self, parts: &[&Arc<Self>]) -> Self {
+        let all = parts.iter().filter_map(|part| part.entries.as_ref()).flatten();
+        let known: Entries = all.map(|(name, sizes)| (name.clone(), sizes.clone())).collect();
+        for (name, sizes) in self.entries.iter_mut().flatten() {
+            *sizes = known.get(name).cloned().flatten();
         }
+        self
     }
 }
 fn refused<T>(why: String) -> Result<T> {
@@ -90,9 +102,8 @@ fn cubin<D: Dialect>(bytes: &[u8]) -> Result<Form> {
     if machine != Some(wanted) {
         return refused(format!("an ELF file, but not for devices of {}", D::NAME));
     }
-    let whole = |(at, size): (u64, u64)| {
-        at.checked_add(size).is_some_and(|end| end <= bytes.len() as u64)
-    };
+    let whole =
+        |(at, size): (u64, u64)| at.checked_add(size).is_some_and(|end| end <= bytes.len() as u64);
     let parsed = object::File::parse(bytes);
     let is_whole = parsed.is_ok_and(|file| {
         file.sections().all(|one| one.file_range().is_none_or(whole))
@@ -251,7 +262,8 @@ mod tests {
     #[test]
     fn what_is_no_code_for_the_device_is_refused() {
         let spir_v = [0x03, 0x02, 0x23, 0x07, 0, 0, 1, 0];
-        for bytes in [&b""[..], b"\x7fELF", b"hello", &spir_v, b"// nothing but a comment", &FATBIN] {
+        for bytes in [&b""[..], b"\x7fELF", b"hello", &spir_v, b"// nothing but a comment", &FATBIN]
+        {
             assert_eq!(code(bytes), ErrorCode::InvalidBinary, "{bytes:?}");
         }
         assert_eq!(code(b".version 7.0\0.target"), ErrorCode::InvalidBinary);

@@ -1,5 +1,5 @@
 //! Contexts: which devices belong together, and what to call when one goes.
-use super::{Adapter, Device, Family, device, driver::Dialect};
+use super::{Adapter, Device, Family, device, driver::Dialect, usm_pool::DevicePools};
 use std::sync::{Mutex, PoisonError};
 use ur_adapter::{
     api::ContextApi,
@@ -17,12 +17,17 @@ use ur_sys::{
 pub struct Context<D: Dialect> {
     devices: Vec<Owned<Device<D>>>,
     deleters: Mutex<Vec<ContextDeleter>>,
+    pools: DevicePools<D>,
 }
 
 impl<D: Dialect> Context<D> {
     /// The devices this context was made for; never empty.
     pub fn devices(&self) -> &[Owned<Device<D>>] {
         &self.devices
+    }
+    /// What its devices allocate from when C names no pool.
+    pub(super) fn pools(&self) -> &DevicePools<D> {
+        &self.pools
     }
     /// # Errors
     /// `INVALID_DEVICE` where `device` is none of this context's.
@@ -36,7 +41,8 @@ impl<D: Dialect> Context<D> {
         }
     }
     fn of(devices: Vec<Owned<Device<D>>>) -> Owned<Self> {
-        Owned::new(Self { devices, deleters: Mutex::default() })
+        let (deleters, pools) = (Mutex::default(), DevicePools::default());
+        Owned::new(Self { devices, deleters, pools })
     }
 }
 

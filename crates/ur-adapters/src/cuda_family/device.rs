@@ -1,18 +1,29 @@
 //! Devices: which there are, what each can do, and how its context is made current.
 use super::{
-    Family,
+    Adapter, Family, Platform,
+    attribute::Attribute,
+    clock::{Base, Clock},
+    device_info,
     driver::{Dialect, RawContext},
     native::{
         context::{self, Entered},
         device as native,
+        event::EventPool,
     },
+    program, queue,
 };
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use ur_adapter::{
     api::{DeviceApi, DeviceExpApi},
     error::{Error, ErrorCode, Result},
+    info::Answer,
     log,
-    object::Owned,
+    object::{Borrowed, Owned},
+    partition::rule,
+};
+use ur_sys::{
+    ur_device_binary_t, ur_device_info_t, ur_device_native_properties_t,
+    ur_device_partition_properties_t, ur_device_type_t, ur_native_handle_t,
 };
 
 /// What `ur_device_handle_t` points at.
@@ -21,6 +32,10 @@ pub struct Device<D: Dialect> {
     number: i32,
     uuid: [u8; 16],
     context: OnceLock<RawContext>,
+    events: Arc<EventPool<D>>,
+    clock: OnceLock<Clock<D>>,
+    /// Bytes that a work-group may have.
+    local_memory: OnceLock<u32>,
     _dialect: std::marker::PhantomData<fn() -> D>,
 }
 
@@ -56,9 +71,11 @@ fn find<D: Dialect>() -> Result<Vec<Owned<Device<D>>>> {
     native::all::<D>()?
         .into_iter()
         .map(|number| {
-            let (uuid, context) = (native::uuid::<D>(number)?, OnceLock::new());
-            let _dialect = std::marker::PhantomData;
-            Ok(Owned::new(Device { number, uuid, context, _dialect }))
+            let (context, clock) = (OnceLock::new(), OnceLock::new());
+            let events = Arc::new(EventPool::new());
+            let (local_memory, _dialect) = (OnceLock::new(), std::marker::PhantomData);
+            let uuid = native::uuid::<D>(number)?;
+            Ok(Owned::new(Device { number, uuid, context, events, clock, local_memory, _dialect }))
         })
         .collect()
 }
@@ -118,6 +135,115 @@ impl<D: Dialect> Device<D> {
         check_fork::<D>()?;
         native::attribute::<D>(self.number, attribute)
     }
+    /// Bytes of local memory that a work-group may have: all that a kernel can ask for, or less where
+    /// `UR_CUDA_MAX_LOCAL_MEM_SIZE` says so.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn local_memory(&self) -> Result<u32> {
+        if let Some(bytes) = self.local_memory.get() {
+            return Ok(*bytes);
+        }
+        let most = self.get(Attribute::LocalMemoryOptIn).or_else(|error| match error.code() {
+            ErrorCode::UnsupportedEnumeration => self.get(Attribute::LocalMemory),
+            _ => Err(error),
+        })?;
+        let bytes = wished_local_memory::<D>().map_or(most, |wished| wished.min(most));
+        Ok(*self.local_memory.get_or_init(|| bytes.max(0) as u32))
+    }
+    /// Events of the driver's that nobody uses at the moment.
+    pub fn events(&self) -> &Arc<EventPool<D>> {
+        &self.events
+    }
+    fn clock(&self) -> Result<&Clock<D>> {
+        if let Some(clock) = self.clock.get() {
+            return Ok(clock);
+        }
+        let started = Clock::start(self)?;
+        Ok(self.clock.get_or_init(|| started))
+    }
+    /// The moment from which the times of events that are recorded now are told.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn base(&self) -> Result<Arc<Base<D>>> {
+        self.clock()?.base(self)
+    }
 }
-impl<D: Dialect> DeviceApi for Family<D> {}
-impl<D: Dialect> DeviceExpApi for Family<D> {}
+/// Whether there are images: arrays and surfaces of the driver's.
+pub(super) fn has_images<D: Dialect>() -> bool {
+    let driver = D::driver();
+    driver.has("array_create") && driver.has("surface_create") && driver.has("copy_3d")
+}
+/// How much local memory C lets a work-group have, if it says so.
+fn wished_local_memory<D: Dialect>() -> Option<i32> {
+    let name = format!("UR_{}_MAX_LOCAL_MEM_SIZE", D::NAME);
+    let text = std::env::var(&name).ok()?;
+    let bytes = text.trim().parse().ok().filter(|&bytes| bytes > 0);
+    if bytes.is_none() {
+        let why = format!("{name}={text} is no number of bytes: it is ignored");
+        log::say(ur_sys::ur_logger_level_t::WARN, &Error::new(ErrorCode::InvalidValue, why));
+    }
+    bytes
+}
+
+impl<D: Dialect> DeviceApi for Family<D> {
+    fn device_get(
+        _platform: Borrowed<'_, Platform<D>>,
+        kind: ur_device_type_t,
+    ) -> Result<Vec<Owned<Device<D>>>> {
+        check_fork::<D>()?;
+        Ok(match kind {
+            ur_device_type_t::ALL | ur_device_type_t::GPU => all::<D>().to_vec(),
+            ur_device_type_t::DEFAULT => all::<D>().iter().take(1).cloned().collect(),
+            _ => vec![],
+        })
+    }
+    fn device_get_info(
+        device: Borrowed<'_, Device<D>>,
+        name: ur_device_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        check_fork::<D>()?;
+        device_info::answer(device, name, answer)
+    }
+    fn device_partition(
+        _device: Borrowed<'_, Device<D>>,
+        properties: &ur_device_partition_properties_t,
+    ) -> Result<Vec<Owned<Device<D>>>> {
+        rule(properties)?;
+        Err(Error::new(
+            ErrorCode::DevicePartitionFailed,
+            "this device has no parts: SUPPORTED_PARTITIONS is empty",
+        ))
+    }
+    /// The driver's number of it.
+    fn device_get_native_handle(device: Borrowed<'_, Device<D>>) -> Result<ur_native_handle_t> {
+        Ok(device.number as ur_native_handle_t)
+    }
+    fn device_create_with_native_handle(
+        native: ur_native_handle_t,
+        _adapter: Borrowed<'_, Adapter<D>>,
+        _properties: Option<&ur_device_native_properties_t>,
+    ) -> Result<Owned<Device<D>>> {
+        let is_it = |one: &&Owned<Device<D>>| one.number as ur_native_handle_t == native;
+        all::<D>().iter().find(is_it).cloned().ok_or_else(|| {
+            let why = format!("{} has no device with the number {native}", D::NAME);
+            Error::new(ErrorCode::InvalidDevice, why)
+        })
+    }
+    fn device_select_binary(
+        _device: Borrowed<'_, Device<D>>,
+        binaries: &[ur_device_binary_t],
+    ) -> Result<u32> {
+        program::select_binary::<D>(binaries)
+    }
+    fn device_get_global_timestamps(device: Borrowed<'_, Device<D>>) -> Result<(u64, u64)> {
+        device.clock()?.read(&device)
+    }
+}
+impl<D: Dialect> DeviceExpApi for Family<D> {
+    fn device_wait_exp(device: Owned<Device<D>>) -> Result<()> {
+        queue::wait_for_device(&device)
+    }
+}

@@ -1,12 +1,8 @@
 //! What a device says of itself, answered from what the driver says of it. What an adapter decides
 //! is answered as it is decided here; what this one does not have is a plain no.
 use super::{
-    Device,
-    attribute::Attribute as A,
-    device,
-    driver::Dialect,
-    native::device as native,
-    platform::the_platform,
+    Device, attribute::Attribute as A, device, driver::Dialect, native::device as native,
+    platform::the_platform, queue,
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -27,8 +23,7 @@ pub(super) fn answer<D: Dialect>(
     name: I,
     answer: &mut Answer<'_>,
 ) -> Result<()> {
-    let asked: [Answers<D>; 8] =
-        [identity, shape, numbers, vectors, memory, usm, images, optional];
+    let asked: [Answers<D>; 8] = [identity, shape, numbers, vectors, memory, usm, images, optional];
     if name == I::REFERENCE_COUNT {
         return answer.value(&device.api_refs());
     }
@@ -79,9 +74,9 @@ fn identity<D: Dialect>(
             driver().and_then(|(major, minor)| answer.str(&format!("{major}.{minor}")))
         }
         // The SYCL runtime takes this for the architecture: 9.0 is sm_90.
-        I::VERSION => device
-            .capability()
-            .and_then(|(major, minor)| answer.str(&format!("{major}.{minor}"))),
+        I::VERSION => {
+            device.capability().and_then(|(major, minor)| answer.str(&format!("{major}.{minor}")))
+        }
         I::IP_VERSION => device
             .capability()
             .and_then(|(major, minor)| answer.value(&((major * 10 + minor) as u32))),
@@ -136,12 +131,11 @@ fn shape<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Op
             sizes(grid).and_then(|sizes| answer.value(&all(sizes)))
         }
         I::MAX_NUM_SUB_GROUPS => {
-            let most = || Ok(size(device, A::GroupItems)?.div_ceil(size(device, A::SubGroup)?.max(1)));
+            let most =
+                || Ok(size(device, A::GroupItems)?.div_ceil(size(device, A::SubGroup)?.max(1)));
             most().and_then(|most| answer.value(&(most as u32)))
         }
-        I::SUB_GROUP_SIZES_INTEL => {
-            device.get(A::SubGroup).and_then(|n| answer.slice(&[n as u32]))
-        }
+        I::SUB_GROUP_SIZES_INTEL => device.get(A::SubGroup).and_then(|n| answer.slice(&[n as u32])),
         I::MAX_REGISTERS_PER_WORK_GROUP => number(device, A::Registers, answer),
         // What every driver takes; some take more on newer devices.
         I::MAX_PARAMETER_SIZE => answer.value(&4096_usize),
@@ -170,9 +164,8 @@ fn numbers<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> 
             answer.value(&(ieee | F::FMA | F::CORRECTLY_ROUNDED_DIVIDE_SQRT).bits())
         }
         I::DOUBLE_FP_CONFIG => answer.value(&(ieee | F::FMA).bits()),
-        I::HALF_FP_CONFIG => since(6).and_then(|yes| {
-            answer.value(&if yes { ieee | F::FMA } else { F::default() }.bits())
-        }),
+        I::HALF_FP_CONFIG => since(6)
+            .and_then(|yes| answer.value(&if yes { ieee | F::FMA } else { F::default() }.bits())),
         I::BFLOAT16 | I::BFLOAT16_CONVERSIONS_NATIVE | I::ASYNC_BARRIER => {
             since(8).and_then(|yes| answer.bool(yes))
         }
@@ -181,7 +174,8 @@ fn numbers<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> 
         I::ATOMIC_MEMORY_ORDER_CAPABILITIES | I::ATOMIC_FENCE_ORDER_CAPABILITIES => {
             use ur_memory_order_capability_flags_t as O;
             let weak = O::RELAXED | O::ACQUIRE | O::RELEASE | O::ACQ_REL;
-            since(7).and_then(|yes| answer.value(&if yes { weak | O::SEQ_CST } else { weak }.bits()))
+            since(7)
+                .and_then(|yes| answer.value(&if yes { weak | O::SEQ_CST } else { weak }.bits()))
         }
         I::ATOMIC_MEMORY_SCOPE_CAPABILITIES | I::ATOMIC_FENCE_SCOPE_CAPABILITIES => {
             answer.value(&ur_memory_scope_capability_flags_t::VALID.bits())
@@ -199,21 +193,13 @@ fn numbers<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> 
         I::EXECUTION_CAPABILITIES => {
             answer.value(&ur_device_exec_capability_flags_t::KERNEL.bits())
         }
-        I::QUEUE_PROPERTIES | I::QUEUE_ON_HOST_PROPERTIES => answer.value(&queue_flags().bits()),
+        I::QUEUE_PROPERTIES | I::QUEUE_ON_HOST_PROPERTIES => answer.value(&queue::flags().bits()),
         I::QUEUE_ON_DEVICE_PROPERTIES => answer.value(&0_u32),
-        I::MAX_COMPUTE_QUEUE_INDICES => answer.value(&1_u32),
+        I::MAX_COMPUTE_QUEUE_INDICES => answer.value(&queue::ENGINES),
         I::PREFERRED_INTEROP_USER_SYNC => answer.bool(true),
         I::PRINTF_BUFFER_SIZE => answer.value(&(1_usize << 20)), // the driver's own default
         _ => return None,
     })
-}
-/// What queues can be asked for. Nothing runs queues on devices.
-fn queue_flags() -> ur_queue_flags_t {
-    use ur_queue_flags_t as F;
-    let order = F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE | F::DISCARD_EVENTS;
-    let hints =
-        F::PRIORITY_LOW | F::PRIORITY_HIGH | F::SUBMISSION_BATCHED | F::SUBMISSION_IMMEDIATE;
-    order | hints | F::USE_DEFAULT_STREAM | F::SYNC_WITH_DEFAULT_STREAM
 }
 /// Work-items compute on single numbers.
 fn vectors<D: Dialect>(_: &Device<D>, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
@@ -250,9 +236,7 @@ fn memory<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> O
             .enter()
             .and_then(|on| on.memory())
             .and_then(|(free, _)| answer.value(&(free as u64))),
-        I::GLOBAL_MEM_CACHE_TYPE => {
-            answer.value(&ur_device_mem_cache_type_t::READ_WRITE_CACHE.0)
-        }
+        I::GLOBAL_MEM_CACHE_TYPE => answer.value(&ur_device_mem_cache_type_t::READ_WRITE_CACHE.0),
         I::GLOBAL_MEM_CACHELINE_SIZE => answer.value(&128_u32),
         I::GLOBAL_MEM_CACHE_SIZE => bytes(A::L2Cache).and_then(|n| answer.value(&n)),
         I::MAX_CONSTANT_BUFFER_SIZE => bytes(A::ConstantMemory).and_then(|n| answer.value(&n)),
@@ -262,9 +246,9 @@ fn memory<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> O
             device.local_memory().and_then(|bytes| answer.value(&u64::from(bytes)))
         }
         // In bits: where a part of a buffer may begin.
-        I::MEM_BASE_ADDR_ALIGN => device
-            .get(A::TextureAlignment)
-            .and_then(|bytes| answer.value(&(bytes as u32 * 8))),
+        I::MEM_BASE_ADDR_ALIGN => {
+            device.get(A::TextureAlignment).and_then(|bytes| answer.value(&(bytes as u32 * 8)))
+        }
         I::ERROR_CORRECTION_SUPPORT => device.has(A::Ecc).and_then(|yes| answer.bool(yes)),
         I::HOST_UNIFIED_MEMORY => device.has(A::Integrated).and_then(|yes| answer.bool(yes)),
         I::MEMORY_CLOCK_RATE => known(device, A::MemoryClock)
@@ -322,7 +306,10 @@ fn usm<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Opti
 fn shares_descriptors<D: Dialect>(device: &Device<D>) -> Result<bool> {
     Ok(device.has(A::VirtualMemory)? && device.has(A::Descriptors)?)
 }
-fn access<D: Dialect>(device: &Device<D>, name: I) -> Result<ur_device_usm_access_capability_flags_t> {
+fn access<D: Dialect>(
+    device: &Device<D>,
+    name: I,
+) -> Result<ur_device_usm_access_capability_flags_t> {
     use ur_device_usm_access_capability_flags_t as F;
     // Reached at all; by host and device at the same time; with atomic operations that both see.
     let flags = |reached: bool, concurrent: bool, atomic: bool| {

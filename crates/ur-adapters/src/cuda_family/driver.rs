@@ -251,6 +251,8 @@ driver_table! {
     copy_kind:           ""                           | "hipMemcpyAsync",               fn(to: u64, from: u64, bytes: usize, kind: i32, stream: Option<RawStream>);
     copy_2d:             "cuMemcpy2DAsync_v2"         | "",                             fn(what: *const Copy2d, stream: Option<RawStream>);
     copy_3d:             "cuMemcpy3DAsync_v2"         | "",                             fn(what: *const Copy3d, stream: Option<RawStream>);
+    // Its structure is that of `copy_3d` with the contexts of both ends in the reserved words.
+    copy_3d_peer:        "cuMemcpy3DPeerAsync"        | "",                             fn(what: *const Copy3d, stream: Option<RawStream>);
     set_d8:              "cuMemsetD8Async"            | "hipMemsetD8Async",             fn(at: u64, value: u8, count: usize, stream: Option<RawStream>);
     set_d16:             "cuMemsetD16Async"           | "hipMemsetD16Async",            fn(at: u64, value: u16, count: usize, stream: Option<RawStream>);
     set_d32:             "cuMemsetD32Async"           | "hipMemsetD32Async",            fn(at: u64, value: u32, count: usize, stream: Option<RawStream>);
@@ -261,6 +263,9 @@ driver_table! {
     module_unload:       "cuModuleUnload"             | "hipModuleUnload",              fn(module: RawModule);
     module_function:     "cuModuleGetFunction"        | "hipModuleGetFunction",         fn(to: *mut Option<RawFunction>, module: RawModule, name: *const c_char);
     module_global:       "cuModuleGetGlobal_v2"       | "hipModuleGetGlobal",           fn(to: *mut u64, bytes: *mut usize, module: RawModule, name: *const c_char);
+    module_count:        "cuModuleGetFunctionCount"   | "",                             fn(to: *mut u32, module: RawModule);
+    module_functions:    "cuModuleEnumerateFunctions" | "",                             fn(to: *mut Option<RawFunction>, count: u32, module: RawModule);
+    function_name:       "cuFuncGetName"              | "",                             fn(to: *mut *const c_char, function: RawFunction);
     link_create:         "cuLinkCreate_v2"            | "",                             fn(count: u32, options: *mut i32, values: *mut *mut c_void, to: *mut Option<RawLink>);
     link_add:            "cuLinkAddData_v2"           | "",                             fn(link: RawLink, kind: i32, data: *mut c_void, bytes: usize, name: *const c_char, count: u32, options: *mut i32, values: *mut *mut c_void);
     link_complete:       "cuLinkComplete"             | "",                             fn(link: RawLink, image: *mut *mut c_void, bytes: *mut usize);
@@ -376,7 +381,7 @@ fn common_code(status: i32) -> ErrorCode {
         217 | 704 | 705 => ErrorCode::InvalidOperation,
         301 | 500 => ErrorCode::InvalidKernelName,
         400 => ErrorCode::InvalidValue,
-        701 => ErrorCode::OutOfResources,
+        701 | 720 => ErrorCode::OutOfResources, // among them more groups than can wait for each other
         801 => ErrorCode::UnsupportedFeature,
         // What leaves the context unusable: memory errors, faults, asserts, timeouts.
         214 | 700 | 702 | 710 | 714..=719 => ErrorCode::DeviceLost,

@@ -1,10 +1,363 @@
-//! Event.
-use super::{Family, driver::Dialect};
-use std::marker::PhantomData;
-use ur_adapter::api::*;
+//! Events as C knows them: a command's, one of the driver's own that C brought, a reusable one of
+//! this process, or one that processes share. Points in streams are `native/event.rs`'s, shared
+//! events `shared_event.rs`'s, callbacks `watch.rs`'s.
+use super::{
+    Context, Device, Family, Queue,
+    clock::Base,
+    driver::{Dialect, RawEvent},
+    native::{
+        event::{NativeEvent, Pooled},
+        stream::Stream,
+    },
+    shared_event::{Shared, have_failed, lost_dependency},
+    watch,
+};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU8, Ordering::*},
+};
+use ur_adapter::{
+    api::{EventApi, EventExpApi},
+    callback::EventCallback,
+    error::{Error, ErrorCode, Result},
+    info::Answer,
+    object::{Borrowed, Owned},
+};
+use ur_ipc::arena::Debt;
+use ur_sys::{
+    ur_command_t, ur_event_info_t, ur_event_native_properties_t, ur_event_status_t,
+    ur_execution_info_t, ur_exp_event_desc_t, ur_exp_event_flags_t, ur_native_handle_t,
+    ur_profiling_info_t,
+};
 
-/// Event.
+/// What `ur_event_handle_t` points at.
 #[derive(Debug)]
-pub struct Event<D: Dialect>(PhantomData<fn() -> D>);
-impl<D: Dialect> EventApi for Family<D> {}
-impl<D: Dialect> EventExpApi for Family<D> {}
+pub struct Event<D: Dialect> {
+    context: Owned<Context<D>>,
+    queue: Option<Owned<Queue<D>>>,
+    command: ur_command_t,
+    state: State<D>,
+}
+
+#[derive(Debug)]
+enum State<D: Dialect> {
+    /// Of one command.
+    Command(Arc<Point<D>>),
+    /// The driver's, made by somebody else.
+    Native(NativeEvent<D>),
+    /// Signalled again and again, in this process; `profiled`: each signal notes its time.
+    Reusable { latest: Mutex<Option<Arc<Point<D>>>>, profiled: bool },
+    /// Signalled again and again, in any process that has it.
+    Shared(Shared<D>),
+}
+
+/// When a command began and ended, or will.
+#[derive(Debug)]
+pub struct Point<D: Dialect> {
+    end: Pooled<D>,
+    times: Option<Times<D>>,
+    status: AtomicU8,
+    /// What the streams of its queue waited for when it was submitted; mostly nothing.
+    debts: Vec<Debt>,
+}
+/// What a profiled command is measured by.
+#[derive(Debug)]
+pub(super) struct Times<D: Dialect> {
+    pub(super) base: Arc<Base<D>>,
+    /// Nanoseconds of the device's clock, as near as the host knows.
+    pub(super) submitted: u64,
+    /// `None`: there is only one moment.
+    pub(super) start: Option<Pooled<D>>,
+}
+const PENDING: u8 = 0;
+const COMPLETE: u8 = 1;
+const FAILED: u8 = 2;
+
+impl<D: Dialect> Point<D> {
+    /// One that `end` marks; recorded already.
+    pub(super) fn new(end: Pooled<D>, times: Option<Times<D>>, debts: Vec<Debt>) -> Arc<Self> {
+        Arc::new(Self { end, times, status: AtomicU8::new(PENDING), debts })
+    }
+    fn settle(&self, outcome: &Result<bool>) {
+        match outcome {
+            Ok(true) if have_failed(&self.debts) => self.status.store(FAILED, Release),
+            Ok(true) => self.status.store(COMPLETE, Release),
+            Ok(false) => {}
+            Err(_) => self.status.store(FAILED, Release),
+        }
+    }
+    fn status(&self) -> ur_event_status_t {
+        if self.status.load(Acquire) == PENDING {
+            self.settle(&self.end.is_complete());
+        }
+        match self.status.load(Acquire) {
+            COMPLETE => ur_event_status_t::COMPLETE,
+            FAILED => ur_event_status_t::ERROR,
+            _ => ur_event_status_t::SUBMITTED,
+        }
+    }
+    pub(super) fn wait(&self) -> Result<()> {
+        if self.status.load(Acquire) == COMPLETE {
+            return Ok(());
+        }
+        let outcome = self.end.synchronize().map(|()| true);
+        self.settle(&outcome);
+        match self.status.load(Acquire) == FAILED && outcome.is_ok() {
+            true => Err(lost_dependency()),
+            false => outcome.map(drop),
+        }
+    }
+    /// What `stream` gets later waits for it.
+    fn order(&self, stream: &Stream<D>) -> Result<()> {
+        match self.status.load(Acquire) {
+            COMPLETE => Ok(()),
+            FAILED => Err(failed_dependency()),
+            _ => stream.wait_for(&self.end),
+        }
+    }
+}
+fn failed_dependency() -> Error {
+    Error::new(
+        ErrorCode::InEventListExecStatus,
+        "an event that was to be waited for is of a command that failed: the command is not submitted",
+    )
+}
+
+impl<D: Dialect> Event<D> {
+    /// Of a command of `queue`.
+    pub(super) fn of(
+        queue: Owned<Queue<D>>,
+        command: ur_command_t,
+        point: Arc<Point<D>>,
+    ) -> Owned<Self> {
+        let context = queue.context().clone();
+        Owned::new(Self { context, queue: Some(queue), command, state: State::Command(point) })
+    }
+    fn without_queue(context: Owned<Context<D>>, state: State<D>) -> Owned<Self> {
+        let command = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
+        Owned::new(Self { context, queue: None, command, state })
+    }
+    /// One that processes share.
+    pub(super) fn shared(context: Owned<Context<D>>, shared: Shared<D>) -> Owned<Self> {
+        Self::without_queue(context, State::Shared(shared))
+    }
+    /// The shared part, if it is shared.
+    pub(super) fn as_shared(&self) -> Option<&Shared<D>> {
+        match &self.state {
+            State::Shared(shared) => Some(shared),
+            _ => None,
+        }
+    }
+    /// Whether it notes the times of its signals, being reusable.
+    pub(super) fn is_profiled_reusable(&self) -> bool {
+        matches!(self.state, State::Reusable { profiled: true, .. })
+    }
+    /// The context it was made in.
+    pub(super) fn context(&self) -> &Owned<Context<D>> {
+        &self.context
+    }
+    fn point(&self) -> Option<Arc<Point<D>>> {
+        match &self.state {
+            State::Command(point) => Some(Arc::clone(point)),
+            State::Reusable { latest, .. } => {
+                latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+            }
+            State::Native(_) | State::Shared(_) => None,
+        }
+    }
+    /// What `queue` puts into `stream` later waits for its latest signal so far.
+    ///
+    /// # Errors
+    /// `IN_EVENT_LIST_EXEC_STATUS` if that has failed; the driver's own.
+    pub(super) fn order(&self, queue: &Queue<D>, stream: &Stream<D>) -> Result<()> {
+        match &self.state {
+            State::Native(event) => stream.wait_for(event),
+            State::Shared(shared) => shared.order(queue, stream),
+            _ => self.point().map_or(Ok(()), |point| point.order(stream)),
+        }
+    }
+    /// Whether a barrier of C's may signal it, and whether it wants its times.
+    ///
+    /// # Errors
+    /// `INVALID_EVENT` for an event that belongs to one command.
+    pub(super) fn check_signal(&self) -> Result<bool> {
+        match &self.state {
+            State::Command(_) | State::Native(_) => Err(Error::new(
+                ErrorCode::InvalidEvent,
+                "the event belongs to one command and cannot be signalled again: make one with \
+                 urEventCreateExp",
+            )),
+            State::Reusable { profiled, .. } => Ok(*profiled),
+            State::Shared(_) => Ok(false),
+        }
+    }
+    /// The latest signal is `point` from now on.
+    pub(super) fn replace(&self, point: Arc<Point<D>>) {
+        if let State::Reusable { latest, .. } = &self.state {
+            let old = latest.lock().unwrap_or_else(PoisonError::into_inner).replace(point);
+            drop(old);
+        }
+    }
+    /// How far its latest signal is.
+    pub(super) fn status(&self) -> Result<ur_event_status_t> {
+        match &self.state {
+            State::Native(event) => Ok(match event.is_complete() {
+                Ok(true) => ur_event_status_t::COMPLETE,
+                Ok(false) => ur_event_status_t::SUBMITTED,
+                Err(_) => ur_event_status_t::ERROR,
+            }),
+            State::Shared(shared) => shared.status(),
+            _ => Ok(self.point().map_or(ur_event_status_t::COMPLETE, |point| point.status())),
+        }
+    }
+    /// What has to be waited for: captured now, waited for later.
+    fn capture(&self) -> Result<Wait<'_, D>> {
+        Ok(match &self.state {
+            State::Native(event) => Wait::Native(event),
+            State::Shared(shared) => Wait::Shared(shared.capture()?),
+            _ => self.point().map_or(Wait::Nothing, Wait::Point),
+        })
+    }
+}
+enum Wait<'event, D: Dialect> {
+    Nothing,
+    Point(Arc<Point<D>>),
+    Native(&'event NativeEvent<D>),
+    Shared(super::shared_event::Awaited),
+}
+impl<D: Dialect> Wait<'_, D> {
+    fn wait(&self) -> Result<()> {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Point(point) => point.wait(),
+            Self::Native(event) => event.synchronize(),
+            Self::Shared(awaited) => awaited.wait(),
+        }
+    }
+}
+
+impl<D: Dialect> EventApi for Family<D> {
+    fn event_get_info(
+        event: Borrowed<'_, Event<D>>,
+        name: ur_event_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        match name {
+            ur_event_info_t::COMMAND_QUEUE => match &event.queue {
+                Some(queue) => answer.handle(queue),
+                None => answer.value(&0usize), // no queue's: a null handle
+            },
+            ur_event_info_t::CONTEXT => answer.handle(&event.context),
+            ur_event_info_t::COMMAND_TYPE => answer.value(&event.command.0),
+            ur_event_info_t::COMMAND_EXECUTION_STATUS => {
+                let _on = event.context.devices()[0].enter()?;
+                answer.value(&event.status()?.0)
+            }
+            ur_event_info_t::REFERENCE_COUNT => answer.value(&event.api_refs()),
+            _ => Err(Error::new(
+                ErrorCode::UnsupportedEnumeration,
+                format!("an event of {} has no answer to {name:?}", D::NAME),
+            )),
+        }
+    }
+    /// The driver's event that marks the end of the command.
+    fn event_get_native_handle(event: Borrowed<'_, Event<D>>) -> Result<ur_native_handle_t> {
+        let raw = match &event.state {
+            State::Command(point) => point.end.raw(),
+            State::Native(event) => event.raw(),
+            State::Reusable { .. } | State::Shared(_) => {
+                return Error::unsupported("urEventGetNativeHandle of a reusable event");
+            }
+        };
+        Ok(raw.addr() as ur_native_handle_t)
+    }
+    fn event_create_with_native_handle(
+        native: ur_native_handle_t,
+        context: Borrowed<'_, Context<D>>,
+        properties: Option<&ur_event_native_properties_t>,
+    ) -> Result<Owned<Event<D>>> {
+        let null = || Error::new(ErrorCode::InvalidNullHandle, "0 is no event of the driver");
+        let raw = RawEvent::from_addr(native as usize).ok_or_else(null)?;
+        let owned = properties.is_some_and(|p| p.isNativeHandleOwned);
+        let state = State::Native(NativeEvent::adopted(raw, owned));
+        Ok(Event::without_queue(context.own()?, state))
+    }
+    fn event_get_profiling_info(
+        event: Borrowed<'_, Event<D>>,
+        name: ur_profiling_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        let missing = || {
+            Error::new(
+                ErrorCode::ProfilingInfoNotAvailable,
+                "the event has no times: its command is not complete, or neither its queue nor the \
+                 event itself was made with profiling enabled",
+            )
+        };
+        let _on = event.context.devices()[0].enter()?;
+        let point = event.point().ok_or_else(missing)?;
+        let times = point.times.as_ref().ok_or_else(missing)?;
+        if point.status() != ur_event_status_t::COMPLETE {
+            return Err(missing());
+        }
+        let end = || times.base.time_of(&point.end);
+        let start = || times.start.as_ref().map_or_else(end, |start| times.base.time_of(start));
+        answer.value(&match name {
+            // Clocks of two machines: what is before on the one must not be after on the other.
+            ur_profiling_info_t::COMMAND_QUEUED | ur_profiling_info_t::COMMAND_SUBMIT => {
+                times.submitted.min(start()?)
+            }
+            ur_profiling_info_t::COMMAND_START => start()?,
+            ur_profiling_info_t::COMMAND_END | ur_profiling_info_t::COMMAND_COMPLETE => end()?,
+            _ => return Err(ErrorCode::UnsupportedEnumeration.into()),
+        })
+    }
+    fn event_wait(events: &[Owned<Event<D>>]) -> Result<()> {
+        super::device::check_fork::<D>()?;
+        // All are captured before the first wait: the wait is for what was signalled when it began.
+        let waits = events.iter().map(|event| event.capture()).collect::<Result<Vec<_>>>()?;
+        // All have ended when this returns, failures or not.
+        waits.iter().map(Wait::wait).fold(Ok(()), Result::and)
+    }
+    fn event_set_callback(
+        event: Borrowed<'_, Event<D>>,
+        status: ur_execution_info_t,
+        callback: EventCallback,
+    ) -> Result<()> {
+        let kept = event.own()?; // C may release it before it is called, or in the call
+        match status {
+            ur_execution_info_t::SUBMITTED => callback.call(&kept, status),
+            ur_execution_info_t::RUNNING | ur_execution_info_t::COMPLETE => {
+                watch::call_when_over(kept, status, callback)?;
+            }
+            _ => return Err(ErrorCode::UnsupportedEnumeration.into()),
+        }
+        Ok(())
+    }
+}
+
+impl<D: Dialect> EventExpApi for Family<D> {
+    fn event_create_exp(
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
+        desc: &ur_exp_event_desc_t,
+    ) -> Result<Owned<Event<D>>> {
+        use ur_exp_event_flags_t as F;
+        context.check(device)?;
+        super::device::check_fork::<D>()?;
+        if desc.flags.contains(F::IPC_EXP | F::ENABLE_PROFILING) {
+            return Err(Error::new(
+                ErrorCode::InvalidValue,
+                "an event that processes share has no times: ask for IPC_EXP or ENABLE_PROFILING, \
+                 not both",
+            ));
+        }
+        if desc.flags.contains(F::IPC_EXP) {
+            let shared = Shared::make(device.own()?)?;
+            return Ok(Event::shared(context.own()?, shared));
+        }
+        let profiled = desc.flags.contains(F::ENABLE_PROFILING);
+        let state = State::Reusable { latest: Mutex::default(), profiled };
+        Ok(Event::without_queue(context.own()?, state))
+    }
+}

@@ -114,7 +114,9 @@ fn number(value: &Value) -> Option<u64> {
         Value::Word(number) => Some(u64::from(*number)),
         Value::Long(number) => Some(*number),
         Value::Bytes(_) => match behind(value)? {
-            bytes if bytes.len() == 4 => Some(u64::from(u32::from_ne_bytes(bytes.try_into().ok()?))),
+            bytes if bytes.len() == 4 => {
+                Some(u64::from(u32::from_ne_bytes(bytes.try_into().ok()?)))
+            }
             bytes => Some(u64::from_ne_bytes(bytes.try_into().ok()?)),
         },
         Value::Text(_) => None,

@@ -5,14 +5,33 @@
 //! An object of this room keeps the primary context of its device; contexts are pushed and popped
 //! around driver calls, never left current, never reset: programs share them with cudart and torch.
 mod adapter;
+mod allocation;
+mod attribute;
+mod backing;
+mod binary;
+pub mod clock;
+mod code;
 mod context;
 mod device;
+mod device_info;
 pub mod driver;
 mod enqueue;
+mod enqueue_image;
+mod enqueue_mem;
+mod enqueue_usm;
 mod event;
+mod foreign;
+mod geometry;
 mod kernel;
+mod launch;
+mod limbo;
+mod link;
+mod image;
+mod linger;
 mod mem;
+mod metadata;
 pub mod native;
+mod native_command;
 mod p2p;
 mod physical_mem;
 mod platform;
@@ -20,11 +39,18 @@ mod program;
 mod queue;
 mod sampler;
 mod share;
+mod storage;
+mod shared_event;
 mod unsupported;
+mod usm;
+mod usm_async;
+mod usm_host;
 mod usm_pool;
 mod virtual_mem;
+mod watch;
 
 pub use adapter::Adapter;
+pub use attribute::Attribute;
 pub use context::Context;
 pub use device::Device;
 pub use driver::{Cuda, Dialect, Hip};
@@ -65,6 +91,11 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
     pub struct Statics<D: Dialect> {
         $($field: Slab<$t<D>>,)*
         system: device::System<D>,
+        memory: allocation::Registry<D>,
+        queues_now: queue::Everyone<D>,
+        shared_events: shared_event::Desk<D>,
+        watch: watch::Watch<D>,
+        lingering: linger::Lingering<D>,
         devices: Slab<Device<D>>,
         adapter: adapter::Single<Owned<Adapter<D>>>,
         platform: adapter::Single<Owned<Platform<D>>>,
@@ -74,6 +105,11 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
             Self {
                 $($field: Slab::new(table),)*
                 system: device::System::new(),
+                memory: allocation::Registry::new(),
+                queues_now: queue::Everyone::new(),
+                shared_events: shared_event::Desk::new(),
+                watch: watch::Watch::new(),
+                lingering: linger::Lingering::new(),
                 devices: Slab::new(table),
                 adapter: adapter::Single::new(),
                 platform: adapter::Single::new(),

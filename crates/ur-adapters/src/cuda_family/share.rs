@@ -1,4 +1,328 @@
-//! To be.
-use super::{Family, driver::Dialect};
-use ur_adapter::api::*;
-impl<D: Dialect> IpcExpApi for Family<D> {}
+//! Sharing device memory with other processes: what an address or an object offers, and what is made of
+//! what arrives. Who may have it, and the entries themselves, are `ur_ipc`'s and `ur_adapter::share`'s;
+//! memory that others of this process allocated is `foreign.rs`'s; events share themselves in `event.rs`.
+use super::{
+    Context, Device, Family,
+    allocation::{self, Exposed, Hold, Opened as OpenedAs, OpenedMemory, Usm},
+    backing::{Behind, reaching},
+    device,
+    driver::{Dialect, IpcBytes},
+    foreign,
+    limbo::{self, Spent},
+    native::{
+        device as native,
+        ipc::OpenedHandle,
+        pool::{self, DriverPool, FromPool},
+        virtual_memory::{self, Mapped, Physical},
+    },
+    physical_mem::PhysicalMem,
+    queue,
+};
+use std::{os::fd::AsFd, sync::Arc};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Borrowed, Owned},
+    share::{Located, Refusal, SharesMemory, SharesPhysicalMemory},
+};
+use ur_ipc::{Access, Arrived, ArrivedPayload, ENVELOPE_LEN, Kind, Offer, Opened, Payload, Remote};
+
+/// One open of device memory.
+#[derive(Debug)]
+#[expect(dead_code, reason = "held to be dropped")]
+pub enum Open<D: Dialect> {
+    /// Of this process's own.
+    Local(Hold<D>),
+    /// Of what somebody else in this process allocated; its owner keeps it.
+    Foreign(u64),
+    /// Of another process's.
+    Remote(Remote<OpenedMemory<D>>),
+}
+/// Another process's physical memory.
+#[derive(Debug)]
+pub struct OpenedPhysical<D: Dialect>(pub Arc<Physical<D>>);
+
+/// What the descriptor or the bytes of an offer are: the first byte that comes along.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Form {
+    /// A descriptor of physical memory.
+    Physical = 1,
+    /// A descriptor of a driver's pool, and what names an allocation of it.
+    Pool = 2,
+    /// The driver's old handle, and no descriptor.
+    Handle = 3,
+}
+/// The bytes of an offer: its form, and what the driver said.
+pub(super) fn bytes_of(form: Form, said: &[u8]) -> Arc<[u8]> {
+    [&[form as u8], said].concat().into()
+}
+/// What the driver said, if the bytes are of that form.
+fn said(form: Form, bytes: &[u8]) -> Result<IpcBytes> {
+    match bytes.split_first() {
+        Some((&first, rest)) if first == form as u8 => {
+            rest.try_into().map_err(|_| contradiction("its bytes have another length"))
+        }
+        _ => Err(contradiction("its bytes are of another form")),
+    }
+}
+
+fn contradiction(what: &str) -> Error {
+    Error::new(ErrorCode::InvalidValue, format!("the ticket contradicts its exporter: {what}"))
+}
+fn too_large<E>(_: E) -> Error {
+    contradiction("it is larger than this process's addresses")
+}
+
+/// What an offer says beside what it consists of.
+pub(super) fn offer<D: Dialect>(
+    kind: Kind,
+    object: u64,
+    device: [u8; 16],
+    range: (usize, usize),
+    size: usize,
+    payload: Payload,
+) -> Offer {
+    Offer {
+        kind,
+        backend: D::BACKEND as u16,
+        device,
+        object,
+        offset: range.0 as u64,
+        length: range.1 as u64,
+        size: size as u64,
+        payload,
+        access: Access::SameUser,
+    }
+}
+/// How an allocation of ours is opened by others, and the UUID of its device.
+fn payload<D: Dialect>(found: &allocation::Allocation<D>) -> Result<(Payload, [u8; 16])> {
+    match found.expose()? {
+        Exposed::Chunk { behind: Behind::Descriptor(fd), base, exposes, device } => {
+            let bytes = bytes_of(Form::Physical, &[]);
+            let (base, exposes) = (base as u64, exposes as u64);
+            Ok((Payload::Driver { fd, base, exposes, bytes }, device))
+        }
+        Exposed::Chunk { behind: Behind::Handle(handle), base, device, .. } => {
+            let base = (base as u64).to_le_bytes();
+            Ok((Payload::Bytes(bytes_of(Form::Handle, &[&handle[..], &base].concat())), device))
+        }
+        Exposed::Pool(from) => {
+            let device = Owned::<Device<D>>::find(found.home().device)?;
+            let fd = from.export(&device)?;
+            let data = pool::export_pointer(&device, found.base().addr() as u64)?;
+            let (bytes, exposes) = (bytes_of(Form::Pool, &data), found.bytes() as u64);
+            Ok((Payload::Driver { fd, base: 0, exposes, bytes }, device.uuid()))
+        }
+    }
+}
+
+/// The device that a ticket's memory lies on, if this process sees it.
+fn home_of<D: Dialect>(ticket: &[u8; ENVELOPE_LEN]) -> Option<&'static Owned<Device<D>>> {
+    let uuid = ur_ipc::device_of(ticket);
+    device::all::<D>().iter().find(|device| device.uuid() == uuid)
+}
+/// The device to import for: the memory's own. The second is what the ticket has to be made for, where
+/// that is not seen here, so that the ticket itself is judged first.
+fn home<D: Dialect>(
+    device: Borrowed<'_, Device<D>>,
+    ticket: &[u8; ENVELOPE_LEN],
+) -> Result<(Owned<Device<D>>, Option<[u8; 16]>)> {
+    let Some(home) = home_of::<D>(ticket) else { return Ok((device.own()?, Some(device.uuid()))) };
+    if home.number() != device.number() && !native::can_access::<D>(device.number(), home.number())?
+    {
+        return Err(Error::new(
+            ErrorCode::InvalidValue,
+            "the memory lies on another device, and there is no peer access from this one to it: open \
+             it for the exporter's device, and copy",
+        ));
+    }
+    Ok((home.clone(), None))
+}
+
+impl<D: Dialect> SharesMemory for Family<D> {
+    fn shares_memory(_context: &Context<D>) -> bool {
+        true
+    }
+    fn locate(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<Located<Offer>> {
+        let Some(found) = allocation::find::<D>(at) else { return foreign::locate(context, at) };
+        match found.usm() {
+            _ if found.is_opened() => return Ok(Located::Opened),
+            _ if found.is_freed() => return Ok(Located::Freed),
+            _ if !found.is_of(context.as_handle().addr()) => return Ok(Located::OtherContext),
+            Usm::Host => return Ok(Located::Host),
+            Usm::Shared => return Ok(Located::Shared),
+            Usm::Device => {}
+        }
+        let (payload, device) = payload(&found)?;
+        let length = found.bytes_from(at);
+        let range = (found.bytes() - length, length);
+        let (kind, object, size) = (Kind::Memory, found.object(), found.bytes());
+        Ok(Located::Device(offer::<D>(kind, object, device, range, size, payload)))
+    }
+    fn is_allocated(object: u64) -> bool {
+        allocation::is_live::<D>(object) || foreign::is_live::<D>(object)
+    }
+    fn open_memory(
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
+        ticket: &[u8; ENVELOPE_LEN],
+    ) -> Result<UsmPtr> {
+        context.check(device)?;
+        let (home, uuid) = home(device, ticket)?;
+        let import = |arrived| map(arrived, &home, context.devices());
+        let registry = &D::statics().memory;
+        let (open, base, bytes, offset) = match registry.memory.open(ticket, uuid, import)? {
+            Opened::Local { object, offset, .. } => match Hold::<D>::of(object) {
+                Some(hold) => {
+                    let (base, bytes) = (hold.allocation().base(), hold.allocation().bytes());
+                    (Open::Local(hold), base, bytes, offset)
+                }
+                None => {
+                    let (base, bytes) = foreign::find::<D>(object)?;
+                    (Open::Foreign(object), base, bytes, offset)
+                }
+            },
+            Opened::Remote(remote) => {
+                remote.admit(&device, &home)?;
+                let (base, bytes) = (remote.allocation().base(), remote.allocation().bytes());
+                let offset = remote.offset();
+                (Open::Remote(remote), base, bytes, offset)
+            }
+        };
+        let inside = usize::try_from(offset).ok().filter(|&offset| offset < bytes);
+        let at =
+            base.offset(inside.ok_or_else(|| contradiction("the range leaves its object"))?)?;
+        registry.opens.add(at, open);
+        Ok(at)
+    }
+    fn close_memory(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<()> {
+        let open = D::statics().memory.opens.take(at)?;
+        let before = queue::ticket::<D>(context.as_handle().addr());
+        limbo::after(vec![before], Spent::Open(open));
+        Ok(())
+    }
+}
+
+/// What arrived, as memory of `home` that those of `devices` can use which reach it.
+fn map<D: Dialect>(
+    arrived: Arrived,
+    home: &Owned<Device<D>>,
+    devices: &[Owned<Device<D>>],
+) -> Result<OpenedMemory<D>> {
+    limbo::sweep::<D>();
+    let bytes = usize::try_from(arrived.size).map_err(too_large)?;
+    let reaching = reaching(home, devices)?;
+    let (at, memory) = match arrived.payload {
+        ArrivedPayload::Driver { fd, base, exposes, bytes: form } => match form.first() {
+            Some(1) => {
+                let base = usize::try_from(base).map_err(too_large)?;
+                let memory = physical(home, fd.as_fd(), exposes)?;
+                let granule = virtual_memory::granularity(home, false)?;
+                let mapped = Mapped::new(home, Arc::new(memory), granule, &reaching)
+                    .map_err(virtual_memory::foreign)?;
+                (mapped.at() as usize + base, OpenedAs::Mapped(mapped))
+            }
+            _ => {
+                let data = said(Form::Pool, &form)?;
+                let from = Arc::new(DriverPool::import(home, fd.as_fd())?);
+                from.admit(home, &reaching)?;
+                let at = from.import_pointer(home, data)?;
+                (at as usize, OpenedAs::FromPool(FromPool::new(from, at)))
+            }
+        },
+        ArrivedPayload::Bytes(bytes) => {
+            let (named, base) = bytes.split_last_chunk::<8>().unwrap_or((&[], &[0; 8]));
+            let base = usize::try_from(u64::from_le_bytes(*base)).map_err(too_large)?;
+            let opened = OpenedHandle::open(home, said(Form::Handle, named)?)?;
+            (opened.at() as usize + base, OpenedAs::Handle(opened))
+        }
+        _ => return Err(contradiction("what arrived is nothing of the driver's")),
+    };
+    let null = || contradiction("it is at no address");
+    let base = UsmPtr::from_addr(at).ok_or_else(null)?;
+    base.offset(bytes)?;
+    Ok(OpenedMemory::new(base, bytes, home.as_handle().addr(), reaching, memory))
+}
+/// Physical memory of `home` behind a descriptor; the size is the exporter's word until it is mapped.
+fn physical<D: Dialect>(
+    home: &Device<D>,
+    fd: std::os::fd::BorrowedFd<'_>,
+    bytes: u64,
+) -> Result<Physical<D>> {
+    let bytes = usize::try_from(bytes).map_err(too_large)?;
+    let granule = virtual_memory::granularity(home, false)?;
+    if bytes == 0 || !bytes.is_multiple_of(granule) || bytes > native::memory::<D>(home.number())? {
+        return Err(contradiction("it has a length that no memory of the device has"));
+    }
+    Physical::import(home, fd, bytes)
+}
+
+impl<D: Dialect> SharesPhysicalMemory for Family<D> {
+    fn shares_physical_memory(context: &Context<D>) -> bool {
+        let shares = |device: &Owned<Device<D>>| {
+            virtual_memory::is_supported(device).unwrap_or(false)
+                && virtual_memory::has_descriptors(device).unwrap_or(false)
+        };
+        context.devices().iter().all(shares)
+    }
+    fn is_shareable(memory: &PhysicalMem<D>) -> bool {
+        memory.is_shareable()
+    }
+    fn is_opened(memory: &PhysicalMem<D>) -> bool {
+        memory.is_opened()
+    }
+    fn offer_physical_memory(memory: Borrowed<'_, PhysicalMem<D>>) -> Result<Offer> {
+        memory.check_fork()?;
+        let (fd, bytes) = (memory.expose()?, bytes_of(Form::Physical, &[]));
+        let (object, size) = (memory.object(), memory.bytes());
+        let payload = Payload::Driver { fd, base: 0, exposes: size as u64, bytes };
+        let device = memory.device().uuid();
+        Ok(offer::<D>(Kind::PhysicalMemory, object, device, (0, size), size, payload))
+    }
+    fn open_physical_memory(
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
+        ticket: &[u8; ENVELOPE_LEN],
+    ) -> Result<Owned<PhysicalMem<D>>, Refusal> {
+        context.check(device)?;
+        let (home, uuid) = home(device, ticket)?;
+        let import = |arrived: Arrived| -> Result<OpenedPhysical<D>, Refusal> {
+            let ArrivedPayload::Driver { fd, base: 0, exposes, bytes } = arrived.payload else {
+                return Err(contradiction("what arrived is no physical memory").into());
+            };
+            if bytes.first() != Some(&(Form::Physical as u8)) || exposes != arrived.size {
+                return Err(contradiction("physical memory is a whole of its own").into());
+            }
+            Ok(OpenedPhysical(Arc::new(physical(&home, fd.as_fd(), exposes)?)))
+        };
+        let opened = match D::statics().memory.physical.open(ticket, uuid, import)? {
+            Opened::Local { object, .. } => PhysicalMem::again(context, home.borrow(), object)?,
+            Opened::Remote(remote) => PhysicalMem::opened(context, home.borrow(), remote)?,
+        };
+        Ok(Owned::new(opened))
+    }
+}
+
+ur_adapter::share_entries!(impl[D: Dialect] Family<D>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_driver_said_reads_back_in_its_own_form_only() {
+        let bytes = bytes_of(Form::Pool, &[7; 64]);
+        assert_eq!(said(Form::Pool, &bytes).unwrap(), [7; 64]);
+        for (form, bytes) in [
+            (Form::Handle, &bytes[..]),
+            (Form::Pool, &bytes[..64]),
+            (Form::Pool, &[]),
+            (Form::Pool, &[2]),
+        ] {
+            let error = said(form, bytes).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::InvalidValue);
+            assert!(error.to_string().contains("contradicts"), "{error}");
+        }
+    }
+}

@@ -88,6 +88,11 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 /// Runs the body of a test in a process of its own, with a socket directory of its own: nothing disturbs it.
 #[track_caller]
 pub fn alone<F: FnOnce()>(body: F) {
+    alone_within(PATIENCE, body);
+}
+/// As `alone`, for what takes its time.
+#[track_caller]
+pub fn alone_within<F: FnOnce()>(patience: Duration, body: F) {
     if let Some(done) = std::env::var_os(ALONE) {
         body();
         return fs::write(done, "").unwrap();
@@ -101,7 +106,7 @@ pub fn alone<F: FnOnce()>(body: F) {
     command.args([test, "--exact", "--nocapture"]).env(ALONE, &done);
     command.env("CAUSEWAY_DIR", &place.0).stdout(Stdio::null());
     let mut child = command.spawn().unwrap();
-    if !ends(&child, PATIENCE) {
+    if !ends(&child, patience) {
         let _ = (child.kill(), child.wait());
         panic!("it hung");
     }
@@ -176,6 +181,14 @@ impl Peer {
     #[track_caller]
     pub fn hear(&mut self) -> String {
         self.answers.recv_timeout(PATIENCE).expect("the peer answers")
+    }
+    /// As `ask`, for who wants to say what came before: why there is no answer.
+    pub fn answer(&mut self, line: &str) -> Result<String, &'static str> {
+        self.tell(line);
+        self.answers.recv_timeout(PATIENCE).map_err(|why| match why {
+            RecvTimeoutError::Timeout => "it hangs",
+            RecvTimeoutError::Disconnected => "it died",
+        })
     }
     #[track_caller]
     pub fn ask(&mut self, line: &str) -> String {

@@ -68,9 +68,12 @@ impl Stage {
     }
     pub fn play(mut self) {
         for line in std::io::stdin().lines().map_while(std::io::Result::ok) {
-            let words: Vec<_> = line.split(' ').collect();
-            say(&told(self.act(&words)));
+            say(&self.answer(&line));
         }
+    }
+    /// The answer to a line, in this process.
+    pub fn answer(&mut self, line: &str) -> String {
+        told(self.act(&line.split(' ').collect::<Vec<_>>()))
     }
     fn act(&mut self, words: &[&str]) -> Said {
         match words[0] {
@@ -398,10 +401,10 @@ impl Stage {
                 self.queues = queues(self.ur);
                 self.act(then)
             }
-            ["then", first, second] => {
-                self.act(&first.split('~').collect::<Vec<_>>())?;
-                self.act(&second.split('~').collect::<Vec<_>>())
-            }
+            // One after the other, until one is refused; the last one's answer.
+            ["then", ref all @ ..] => all
+                .iter()
+                .try_fold(String::new(), |_, one| self.act(&one.split('~').collect::<Vec<_>>())),
             ["descriptors"] => Ok(descriptors().to_string()),
             ["memfds"] => Ok(memfds().to_string()),
             ["limit", descriptors] => {

@@ -176,6 +176,17 @@ impl Bench {
         let (event, name) = (ur_event_handle_t(event), ur_event_info_t::COMMAND_EXECUTION_STATUS);
         Ok(ur_event_status_t(info!(self, event.get_info(event, name), u32)))
     }
+    /// Does commands of another queue for a while: whatever waits for nothing is done by then, and what is not done waits.
+    pub fn meanwhile(&self) -> Verdict {
+        let queue = self.new_queue(ur_queue_flags_t::default())?;
+        for _ in 0..50 {
+            let event = self.follow(queue, &[])?;
+            self.wait(&[event])?;
+            must!(self, event.release(ur_event_handle_t(event)));
+        }
+        must!(self, queue.release(queue));
+        Ok(())
+    }
     pub fn finish(&self, queue: ur_queue_handle_t) -> Verdict {
         must!(self, queue.finish(queue));
         Ok(())

@@ -5,7 +5,7 @@ use crate::{
     case::{Case, Stop, Verdict},
     cases, ensure, info, must,
     raw::Word,
-    same,
+    refused, same,
 };
 use std::{
     ffi::c_void,
@@ -28,6 +28,7 @@ pub fn cases() -> Vec<Case> {
         "urEnqueueCommandBufferExp", "the event is complete when all has run", "what waits for the event sees what ran", event;
     };
     all.extend(cases! { "graph";
+        "urQueueGetGraphExp", "UR_RESULT_ERROR_INVALID_OPERATION: the queue is not currently recording a graph", "a queue that does not record has no graph", no_graph;
         "urGraphCreateExp, urGraphIsEmptyExp", "a new graph is empty", "a new graph is empty and has a number of its own", empty_graph;
         "urQueueBeginGraphCaptureExp, urQueueEndGraphCaptureExp, urGraphInstantiateGraphExp, urEnqueueGraphExp", "what is captured runs when the graph does", "captured commands run with the graph, twice, and not before", capture;
     });
@@ -287,5 +288,11 @@ fn capture(b: &Bench) -> Verdict {
     }
     must!(b, graph_exp.executable_graph_destroy_exp(runs));
     must!(b, graph_exp.destroy_exp(graph));
+    Ok(())
+}
+fn no_graph(b: &Bench) -> Verdict {
+    let (queue, mut graph) = (b.queue()?, ur_exp_graph_handle_t::NULL);
+    refused!(b, ERROR_INVALID_OPERATION, queue_exp.get_graph_exp(queue, &mut graph));
+    ensure!(graph.is_null(), "the result is written to");
     Ok(())
 }

@@ -21,6 +21,7 @@ pub fn cases() -> Vec<Case> {
         "urEventWait", "an event may be waited for again", "a complete event is waited for at once, again and again", again;
         "urEventWait", "UR_RESULT_ERROR_INVALID_VALUE if num_events == 0", "a list of no events is INVALID_VALUE", none;
         "urEventWait", "UR_RESULT_ERROR_INVALID_NULL_POINTER without a list", "a count without a list is INVALID_NULL_POINTER, and not a fault of the list", no_list;
+        "urEventWait", "UR_RESULT_ERROR_INVALID_EVENT, and no fault of the list", "a null event or a queue among the events is refused, and not as a fault of a wait list", strangers;
         "urEventWait", "several threads may wait", "eight threads wait for one event", threads;
         "urEventRelease", "commands hold their events", "an event may be released before its command is done", released_early;
         "urEventRelease", "events outlive their queue", "an event answers after its queue was released", outlives;
@@ -83,6 +84,7 @@ fn status(b: &Bench) -> Verdict {
     let queue = b.queue()?;
     let gate = b.gate(queue)?;
     let event = b.follow(queue, &[])?;
+    b.meanwhile()?;
     let early = b.status(event)?;
     ensure!(early != ur_event_status_t::COMPLETE, "complete before its turn");
     gate.open();
@@ -116,6 +118,18 @@ fn none(b: &Bench) -> Verdict {
 fn no_list(b: &Bench) -> Verdict {
     b.device()?;
     refused!(b, ERROR_INVALID_NULL_POINTER, event.wait(1, null()));
+    Ok(())
+}
+fn strangers(b: &Bench) -> Verdict {
+    let (event, queue) = (b.object("Event")?, b.queue()?);
+    for stranger in [null_mut(), queue.0] {
+        for list in [[stranger, event], [event, stranger]] {
+            let code = b.wait_code(&list)?;
+            let allowed =
+                [ur_result_t::ERROR_INVALID_EVENT, ur_result_t::ERROR_INVALID_NULL_HANDLE];
+            ensure!(allowed.contains(&code), "{stranger:p} among the events: {code:?}");
+        }
+    }
     Ok(())
 }
 fn threads(b: &Bench) -> Verdict {

@@ -114,6 +114,10 @@ fn part_of(b: &Bench, of: ur_mem_handle_t, origin: usize, size: usize) -> Verdic
     b.succeeded("urMemBufferPartition", code)?;
     Ok(part)
 }
+/// The first half of a buffer that is the bench's.
+pub fn half(b: &Bench) -> Verdict<ur_mem_handle_t> {
+    part_of(b, ur_mem_handle_t(b.object("Mem")?), 0, 32_768)
+}
 fn part(b: &Bench) -> Verdict {
     let buffer = b.new_buffer(READ_WRITE, 65_536)?;
     write(b, buffer, 0, &[1; 65_536])?;

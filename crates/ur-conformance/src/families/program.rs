@@ -1,5 +1,5 @@
 //! Programs. What a device can run depends on its backend: for native CPU devices the suite has a table of functions of
-//! its own, which is a binary by that backend's convention; others have their cases skipped.
+//! its own, which is a binary by that backend's convention; for CUDA devices it has PTX; others have their cases skipped.
 #![expect(unsafe_code, reason = "kernels are functions that are called as C code")]
 use crate::{
     ask,
@@ -33,9 +33,11 @@ struct Pair(*const c_char, Option<unsafe extern "C" fn(*const *mut c_void, *cons
 // SAFETY: names and functions are constants.
 unsafe impl Sync for Pair {}
 
-/// The kernels that the suite brings along; the names are in the order of the alphabet.
+/// The kernels that the suite brings along for native CPU devices; the names are in the order of the alphabet.
 static TABLE: [Pair; 3] =
     [Pair(c"add".as_ptr(), Some(add)), Pair(c"x".as_ptr(), Some(nothing)), Pair(null(), None)];
+/// Another `x`, which cannot be linked with the first.
+static OTHER: [Pair; 2] = [Pair(c"x".as_ptr(), Some(add)), Pair(null(), None)];
 
 /// Adds the second argument, a number, to the item's element of the first, an array.
 unsafe extern "C" fn add(arguments: *const *mut c_void, global_id: *const [usize; 3]) {
@@ -54,21 +56,40 @@ unsafe extern "C" fn add(arguments: *const *mut c_void, global_id: *const [usize
 }
 extern "C" fn nothing(_: *const *mut c_void, _: *const [usize; 3]) {}
 
-/// Whether the device runs what the suite has.
-fn needs(b: &Bench) -> Verdict {
+const PTX: &str = concat!(include_str!("kernels.ptx"), "\0");
+const RIVAL: &str = concat!(include_str!("rival.ptx"), "\0");
+
+/// The suite's code for the device, and a rival of it that has another `x`: where each is, and its bytes.
+fn codes(b: &Bench) -> Verdict<[(*const u8, usize); 2]> {
     let (device, platform) = (b.device()?, b.platform()?);
     let backend = info!(b, platform.get_info(platform, ur_platform_info_t::BACKEND), u32);
     let kind = info!(b, device.get_info(device, ur_device_info_t::TYPE), u32);
-    let is_native = ur_backend_t(backend) == ur_backend_t::NATIVE_CPU;
-    if !is_native || ur_device_type_t(kind) != ur_device_type_t::CPU {
-        return Err(Stop::skipped("the suite has no program for a device of this backend"));
+    match (ur_backend_t(backend), ur_device_type_t(kind)) {
+        (ur_backend_t::NATIVE_CPU, ur_device_type_t::CPU) => Ok([
+            (TABLE.as_ptr().cast(), size_of_val(&TABLE)),
+            (OTHER.as_ptr().cast(), size_of_val(&OTHER)),
+        ]),
+        (ur_backend_t::CUDA, _) => Ok([PTX, RIVAL].map(|text| (text.as_ptr(), text.len()))),
+        _ => Err(Stop::skipped("the suite has no program for a device of this backend")),
     }
-    Ok(())
 }
 fn create(b: &Bench, context: ur_context_handle_t) -> Verdict<ur_program_handle_t> {
-    needs(b)?;
-    let (mut devices, mut lengths) = ([b.device()?], [size_of_val(&TABLE)]);
-    let (mut binaries, mut program) = ([TABLE.as_ptr().cast::<u8>()], ur_program_handle_t::NULL);
+    let [(code, bytes), _] = codes(b)?;
+    of_binary(b, context, code, bytes)
+}
+/// Two programs, not built, that have a kernel of one name and are not to be linked.
+pub fn rivals(b: &Bench) -> Verdict<[ur_program_handle_t; 2]> {
+    let [_, (rival, bytes)] = codes(b)?;
+    Ok([create(b, b.context()?)?, of_binary(b, b.context()?, rival, bytes)?])
+}
+pub fn of_binary(
+    b: &Bench,
+    context: ur_context_handle_t,
+    binary: *const u8,
+    bytes: usize,
+) -> Verdict<ur_program_handle_t> {
+    let (mut devices, mut lengths) = ([b.device()?], [bytes]);
+    let (mut binaries, mut program) = ([binary], ur_program_handle_t::NULL);
     let (devices, lengths, binaries) =
         (devices.as_mut_ptr(), lengths.as_mut_ptr(), binaries.as_mut_ptr());
     must!(
@@ -181,7 +202,7 @@ fn no_variable(b: &Bench) -> Verdict {
     release(b, program)
 }
 fn outlives(b: &Bench) -> Verdict {
-    needs(b)?;
+    codes(b)?;
     let context = b.new_context()?;
     let program = create(b, context)?;
     must!(b, context.release(context));

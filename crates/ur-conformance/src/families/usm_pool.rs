@@ -2,7 +2,7 @@
 use crate::{
     bench::{Bench, USM, Usm},
     case::{Case, Verdict},
-    cases, ensure, info, must, same,
+    cases, ensure, info, must, refused, same,
 };
 use std::{
     ffi::c_void,
@@ -24,6 +24,7 @@ pub fn cases() -> Vec<Case> {
         "urEnqueueUSMHostAllocExp, urEnqueueUSMFreeExp", "allocation in the order of a queue", "host memory is had, used and given back in the order of a queue", queued_host;
         "urEnqueueUSMSharedAllocExp, urEnqueueUSMFreeExp", "allocation in the order of a queue", "shared memory is had, used and given back in the order of a queue", queued_shared;
         "urUSMHostAllocRegisterExp, urUSMHostAllocUnregisterExp", "host memory of the program's becomes USM", "registered memory is host USM until it is unregistered", register;
+        "urUSMHostAllocUnregisterExp", "UR_RESULT_ERROR_INVALID_VALUE: the host address range cannot be used", "memory that is not registered, or not any more, is INVALID_VALUE", not_registered;
         "urUSMPitchedAllocExp", "rows at a pitch", "every row of a pitched allocation holds what is written", pitched;
         "urUSMContextMemcpyExp", "a copy without a queue", "bytes are copied when the call returns", context_copy;
         "urUSMImportExp, urUSMReleaseExp", "host memory of the program's may be made known", "memory is imported, used and released", import;
@@ -201,6 +202,18 @@ fn register(b: &Bench) -> Verdict {
     same!(ur_usm_type_t(kind()?), ur_usm_type_t::HOST, "the type of registered memory");
     must!(b, usm_exp.host_alloc_unregister_exp(context, at));
     same!(ur_usm_type_t(kind()?), ur_usm_type_t::UNKNOWN, "the type of unregistered memory");
+    Ok(())
+}
+fn not_registered(b: &Bench) -> Verdict {
+    b.needs(ur_device_info_t::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP)?;
+    let (context, mut pages) = (b.context()?, Pages::new());
+    let at = pages.at();
+    refused!(b, ERROR_INVALID_VALUE, usm_exp.host_alloc_unregister_exp(context, at));
+    must!(b, usm_exp.host_alloc_register_exp(context, at, 8192, null()));
+    let inside = at.wrapping_byte_add(4096);
+    refused!(b, ERROR_INVALID_VALUE, usm_exp.host_alloc_unregister_exp(context, inside));
+    must!(b, usm_exp.host_alloc_unregister_exp(context, at));
+    refused!(b, ERROR_INVALID_VALUE, usm_exp.host_alloc_unregister_exp(context, at));
     Ok(())
 }
 fn pitched(b: &Bench) -> Verdict {

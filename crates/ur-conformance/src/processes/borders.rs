@@ -18,6 +18,8 @@ pub fn cases() -> Vec<Case> {
             s.case(s.open, "it works where ptrace is denied", "a user opens what a non-dumpable exporter shares, without CAP_SYS_PTRACE", not_dumpable),
             s.case(s.open, "it works where ptrace is denied", "a user opens where a filter denies pidfd_getfd", filtered),
             s.case(s.open, "it works where ptrace is denied", "a user opens where Yama restricts ptrace", yama),
+            s.case(s.open, "it works where ptrace is denied", "a user without CAP_SYS_PTRACE opens what a non-dumpable exporter shares, where a filter denies pidfd_getfd", denied),
+            s.case(s.open, "handles are for the same user", "another user is refused also by an exporter that is not dumpable, and where a filter denies pidfd_getfd", other_user_denied),
             s.case(s.open, "on the same host", "a process in a pid and a mount namespace of its own opens through a shared folder", namespaces),
             s.case(s.open, "on the same host", "what a process in a pid namespace shares is opened from outside", from_namespace),
             s.case(s.open, "a handle means one process's object", "an exporter that started again under its pid does not serve its predecessor's handle", same_pid),
@@ -52,10 +54,14 @@ fn other_user(b: &Bench, s: &Shared) -> Verdict {
             command.uid(STRANGER).gid(STRANGER).env("CAUSEWAY_DIR", folder);
         })?;
         let answer = importer.ask(&format!("open {} there {ticket}", s.kind))?;
-        let refusals = ["!UR_RESULT_ERROR_INVALID_VALUE", "!UR_RESULT_ERROR_INVALID_ARGUMENT"];
-        ensure!(refusals.iter().any(|code| answer.starts_with(code)), "answered {answer}");
+        refused(&answer)?;
     }
     exporter.must(&format!("cycle {} {ticket} 1", s.kind))?;
+    Ok(())
+}
+fn refused(answer: &str) -> Verdict {
+    let refusals = ["!UR_RESULT_ERROR_INVALID_VALUE", "!UR_RESULT_ERROR_INVALID_ARGUMENT"];
+    ensure!(refusals.iter().any(|code| answer.starts_with(code)), "answered {answer}");
     Ok(())
 }
 /// Both peers are of a user without any capability.
@@ -81,6 +87,30 @@ fn filtered(b: &Bench, s: &Shared) -> Verdict {
     importer.must("no-getfd")?;
     let ticket = exporter.shares(s.kind, "it")?;
     used(s, &mut exporter, &mut importer, &ticket)
+}
+fn denied(b: &Bench, s: &Shared) -> Verdict {
+    let place = Place::for_stranger(b)?;
+    let (mut exporter, mut importer) = of_user(&place, "user")?;
+    exporter.must("untraceable")?;
+    importer.must("no-getfd")?;
+    let ticket = exporter.shares(s.kind, "it")?;
+    used(s, &mut exporter, &mut importer, &ticket)
+}
+fn other_user_denied(b: &Bench, s: &Shared) -> Verdict {
+    let place = Place::for_stranger(b)?;
+    let ours = place.folder("ours", 0)?;
+    let mut exporter = place.peer_by(&[], |command| {
+        command.env("CAUSEWAY_DIR", &ours);
+    })?;
+    exporter.must("untraceable")?;
+    let ticket = exporter.shares(s.kind, "it")?;
+    let mut importer = place.peer_by(&[], |command| {
+        command.uid(STRANGER).gid(STRANGER).env("CAUSEWAY_DIR", &ours);
+    })?;
+    importer.must("no-getfd")?;
+    refused(&importer.ask(&format!("open {} there {ticket}", s.kind))?)?;
+    exporter.must(&format!("cycle {} {ticket} 1", s.kind))?;
+    Ok(())
 }
 fn yama(b: &Bench, s: &Shared) -> Verdict {
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");

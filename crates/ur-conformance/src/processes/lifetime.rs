@@ -130,7 +130,7 @@ fn many_opens(b: &Bench, s: &Shared) -> Verdict {
     Ok(())
 }
 /// Whether two names in two processes are one object.
-fn works(s: &Shared, one: &mut Peer, of_one: &str, two: &mut Peer, of_two: &str) -> Verdict {
+pub fn works(s: &Shared, one: &mut Peer, of_one: &str, two: &mut Peer, of_two: &str) -> Verdict {
     if s.has_bytes() {
         one.must(&format!("set {of_one} 17"))?;
         two.must(&format!("is {of_two} 17"))?;

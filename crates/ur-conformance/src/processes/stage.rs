@@ -79,7 +79,8 @@ impl Stage {
                 self.act(rest)
             }
             [
-                "make" | "drop" | "alias" | "set" | "is" | "byte" | "at" | "usm" | "close-alias",
+                "make" | "drop" | "address" | "alias" | "set" | "is" | "byte" | "at" | "usm"
+                | "close-alias",
                 ..,
             ] => self.memory(words),
             ["get" | "put" | "put-copy" | "open" | "close" | "cycle" | "churn", ..] => {
@@ -91,6 +92,7 @@ impl Stage {
                 | "reusable",
                 ..,
             ] => self.event(words),
+            ["swarm" | "swarm-get", ..] => super::stage_threads::act(self, words),
             _ => super::stage_process::act(self, words),
         }
     }
@@ -100,7 +102,7 @@ impl Stage {
             code => Err(Refusal::Code(code, self.bench.sentence())),
         }
     }
-    fn object(&self, name: &str) -> Result<(Kind, *mut c_void), Refusal> {
+    pub fn object(&self, name: &str) -> Result<(Kind, *mut c_void), Refusal> {
         self.objects.get(name).copied().ok_or_else(|| wrong(format!("there is no {name}")))
     }
     fn raws(&self, names: &[&str]) -> Result<Vec<*mut c_void>, Refusal> {
@@ -164,6 +166,8 @@ impl Stage {
                 self.objects.remove(name);
                 ok()
             }
+            // Of memory, or of what a handle leads to.
+            ["address", name] => Ok(self.object(name)?.1.addr().to_string()),
             // An address inside of memory, under a name of its own.
             ["alias", name, of, offset] => {
                 let raw = self.object(of)?.1.wrapping_byte_add(number(offset)?);

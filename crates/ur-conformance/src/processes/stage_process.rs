@@ -34,6 +34,8 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
         ["tamper", how] => tamper(how),
         // A child does the rest of the line with objects of its own, and this process hands on what it says.
         ["fork", ref then @ ..] => fork(stage, then),
+        // A child goes on in the place of this process, which waits for its end.
+        ["fork-on"] => fork_on(stage),
         // A child that does nothing and lives on: its process id.
         ["fork-hold"] => {
             // SAFETY: the child makes system calls only.
@@ -82,6 +84,23 @@ fn fork(stage: &mut Stage, then: &[&str]) -> Said {
                 (0, _) => Ok(said),
                 _ => Err(wrong(format!("the forked child ended with status {status}"))),
             }
+        }
+        _ => Err(wrong("no process could be forked")),
+    }
+}
+fn fork_on(stage: &mut Stage) -> Said {
+    // SAFETY: no other thread of this program holds a lock that the child takes.
+    match unsafe { libc::fork() } {
+        0 => {
+            stage.fresh();
+            ok()
+        }
+        child if child > 0 => {
+            let mut status = 0;
+            // SAFETY: the child is ours and `status` is writable.
+            unsafe { libc::waitpid(child, &raw mut status, 0) };
+            // SAFETY: ends this process without running what the child may have run.
+            unsafe { libc::_exit(i32::from(status != 0)) }
         }
         _ => Err(wrong("no process could be forked")),
     }

@@ -22,11 +22,18 @@ struct Counted {
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for counted in counted() {
-        let Counted { kind, family, retain, release, .. } = counted;
+        let (kind, family, retain) = (counted.kind, counted.family, counted.retain);
+        let release = counted.release;
         let entries = format!("{retain}, {release}");
         let rule = "a count is one at first; a retain adds one, a release takes one";
         let name = format!("the count of a {kind} follows every retain and release");
-        cases.push(Case::new(family, entries, rule, name, move |bench| follow(bench, &counted)));
+        let counted = std::sync::Arc::new(counted);
+        let of = counted.clone();
+        let judge = move |bench: &Bench| follow(bench, &of);
+        cases.push(Case::new(family, entries.clone(), rule, name, judge));
+        let rule = "counts are exact when several threads retain and release";
+        let name = format!("eight threads retain and release a {kind}, and its count is as before");
+        cases.push(Case::new(family, entries, rule, name, move |bench| at_once(bench, &counted)));
     }
     cases
 }
@@ -74,6 +81,40 @@ fn count(bench: &Bench, counted: &Counted, at: &Word) -> Verdict<u64> {
     let code = arguments.call()?;
     bench.succeeded(&counted.info.name, code)?;
     Ok(area.number(0, 4))
+}
+/// Half of the threads retain first, and half release what was retained for them: the count crosses every value between.
+fn at_once(bench: &Bench, counted: &Counted) -> Verdict {
+    const ROUNDS: usize = 200;
+    let at = word(bench.object(counted.kind)?);
+    let first = count(bench, counted, &at)?;
+    let (adapter, each) = (bench.adapter, std::slice::from_ref(&at));
+    let mut calls: Vec<Vec<&str>> = Vec::new();
+    for n in 0..8 {
+        let (mut one, two) = (Vec::new(), [counted.retain, counted.release]);
+        for _ in 0..ROUNDS {
+            one.extend(if n % 2 == 0 { two } else { [two[1], two[0]] });
+        }
+        calls.push(one);
+    }
+    // One for each of those that release first.
+    for _ in 0..4 {
+        let code = adapter.call(counted.retain, each);
+        let code = code.ok_or_else(|| Stop::skipped(format!("{} is null", counted.retain)))?;
+        bench.succeeded(counted.retain, code)?;
+    }
+    let codes = super::together::all_at_once(calls, |names: Vec<&str>| {
+        names.into_iter().find_map(|name| {
+            let code = adapter.call(name, each);
+            (code != Some(ur_result_t::SUCCESS)).then_some((name, code))
+        })
+    })?;
+    let failed = codes.iter().flatten().next();
+    crate::ensure!(failed.is_none(), "a call among many: {failed:?}");
+    for _ in 0..4 {
+        same!(adapter.call(counted.release, each), Some(ur_result_t::SUCCESS), "a release");
+    }
+    same!(count(bench, counted, &at)?, first, "the count after all");
+    Ok(())
 }
 fn follow(bench: &Bench, counted: &Counted) -> Verdict {
     // Adapters and root devices are there already, and counted by whoever uses them.

@@ -20,6 +20,9 @@ pub fn cases(family: &'static str, entry: &'static Entry) -> Vec<Case> {
         cases.extend(number(family, entry, index, param));
         cases.extend(members(family, entry, index, param));
         cases.extend(other_kind(family, entry, index, param));
+        if param.name == "sync_point_wait_list" {
+            cases.push(sync_point(family, entry, index, param));
+        }
         if param.wait_list.is_some() {
             cases.extend(wait_list(family, entry, index, param));
         }
@@ -161,6 +164,8 @@ fn other_kind(
         | "Kernel" => format!("Invalid{kind}"),
         "Mem" => "InvalidMemObject".into(),
         "ExpCommandBuffer" => "InvalidCommandBufferExp".into(),
+        "ExpCommandBufferCommand" => "InvalidCommandBufferCommandHandleExp".into(),
+        "ExpGraph" => "InvalidGraph".into(),
         _ => return None,
     };
     if param.optional || !entry.errors.iter().any(|documented| documented.code == fault) {
@@ -182,31 +187,72 @@ fn other_kind(
         arguments.refused(&[number])
     }))
 }
-/// What is in a wait list: an event, or a fault of the list.
+/// What is in a wait list: an event, or a fault of the list; and its length, for entries that do not write down what a
+/// wrong one is.
 fn wait_list(
     family: &'static str,
     entry: &'static Entry,
     index: usize,
     param: &'static Param,
 ) -> Vec<Case> {
-    let bad = ["a null event in the list", "a queue in the list"];
     let count = param.wait_list.clone().unwrap_or_default();
-    let each = bad.into_iter().map(|what| {
-        let (c, number) = code("InvalidEventWaitList");
-        let rule = format!("{c} if the wait list holds something that is not an event");
+    let written_down = entry
+        .errors
+        .iter()
+        .any(|fault| fault.code == "InvalidEventWaitList" && matches!(fault.when, When::Holds(_)));
+    let mut each = vec!["a null event in the list", "a queue in the list"];
+    if !written_down {
+        each.extend(["a count without a list", "a list of no events"]);
+    }
+    let (c, number) = code("InvalidEventWaitList");
+    let case = |what: &'static str| {
+        let said = match what {
+            "a null event in the list" | "a queue in the list" => {
+                "the wait list holds something that is not an event"
+            }
+            _ => "the wait list and its length do not fit",
+        };
         let name = format!("{what} is INVALID_EVENT_WAIT_LIST, and nothing is written");
         let count = count.clone();
-        Case::new(family, &entry.name, rule, name, move |bench| {
+        Case::new(family, &entry.name, format!("{c} if {said}"), name, move |bench| {
             let mut arguments = Arguments::valid(bench, entry)?;
             let queue = bench.queue()?.0.expose_provenance() as u64;
-            let held = if what.starts_with("a null") { 0 } else { queue };
             let missing = || Stop::failed("the list cannot be set");
             let counted = arguments.index(&count).ok_or_else(missing)?;
-            arguments.set(index, None, 1).ok_or_else(missing)?;
-            arguments.set(counted, None, 1).ok_or_else(missing)?;
+            let has_list = what != "a count without a list";
+            arguments.set(index, None, u64::from(has_list)).ok_or_else(missing)?;
+            let length = u64::from(what != "a list of no events");
+            arguments.set(counted, None, length).ok_or_else(missing)?;
+            let held = if what == "a queue in the list" { queue } else { 0 };
             arguments.areas[&index].poke(0, &held.to_ne_bytes());
             arguments.refused(&[number])
         })
-    });
-    each.collect()
+    };
+    each.into_iter().map(case).collect()
+}
+/// A sync point that nothing in the command buffer has.
+fn sync_point(
+    family: &'static str,
+    entry: &'static Entry,
+    index: usize,
+    param: &'static Param,
+) -> Case {
+    let (c, number) = code("InvalidCommandBufferSyncPointExp");
+    let count = param.list.clone().unwrap_or_default();
+    let rule = format!("{c} if the list names a sync point that the command buffer has not");
+    let name =
+        "a sync point of nobody's is INVALID_COMMAND_BUFFER_SYNC_POINT_EXP, and nothing is written";
+    Case::new(family, &entry.name, rule, name, move |bench| {
+        let mut arguments = Arguments::valid(bench, entry)?;
+        let missing = || Stop::failed("the list cannot be set");
+        let counted = arguments.index(&count).ok_or_else(missing)?;
+        arguments.set(index, None, 1).ok_or_else(missing)?;
+        arguments.set(counted, None, 1).ok_or_else(missing)?;
+        arguments.areas[&index].poke(0, &0x7fff_fff0_u32.to_ne_bytes());
+        // Commands are had of buffers that can be changed, which this one is not.
+        if let Some(command) = arguments.index("command") {
+            arguments.words[command] = crate::raw::Word::One(0);
+        }
+        arguments.refused(&[number])
+    })
 }

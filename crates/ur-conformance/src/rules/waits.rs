@@ -29,7 +29,7 @@ pub fn cases(family: &'static str, entry: &'static Entry) -> Vec<Case> {
     let blocks = entry.name == "urEnqueueNativeCommandExp";
     each.into_iter().filter(|(held, _)| !(blocks && *held)).map(case).collect()
 }
-fn is_event(param: &Param) -> bool {
+pub fn is_event(param: &Param) -> bool {
     let event = Type::Pointer(Box::new(Type::Name("Event".into())));
     param.ty == event && (param.out || param.inout)
 }
@@ -54,6 +54,7 @@ fn waits(b: &Bench, entry: &'static Entry, list: usize, out: usize, held: bool) 
     let made = std::ptr::with_exposed_provenance_mut::<c_void>(made);
     crate::bench::exists(made)?;
     if let Some(gate) = &gate {
+        b.meanwhile()?;
         let early = b.status(made)?;
         ensure!(early != ur_event_status_t::COMPLETE, "complete before what it waits for");
         gate.open();

@@ -118,6 +118,7 @@ pub fn cases(family: &'static str, entry: &'static Entry) -> Vec<Case> {
         let may_lack = [
             "the adapter has no native handle corresponding to this object",
             "the adapter has no way of doing this",
+            "the driver lacks Level Zero's call for appending host functions",
         ];
         if may_lack.contains(&words.as_str()) {
             let name = "it is had, or it is UNSUPPORTED_FEATURE and nothing is written";

@@ -1,5 +1,9 @@
 //! One queue's counter: reserves values in private memory and completes them in shared memory.
-use super::{Arena, layout::MAX_VALUE, layout::TIRED_VALUE, protocol};
+use super::{
+    Arena,
+    layout::{MAX_VALUE, TIRED_VALUE, counter_word, polled_word},
+    protocol,
+};
 use std::{
     fmt,
     sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -17,10 +21,13 @@ pub struct Counter {
     failed: AtomicBool,
     /// Somebody took this process for dead.
     accused: AtomicBool,
+    /// A device completes it: what it has reached is in the word alone.
+    device: AtomicBool,
 }
 
 impl Counter {
     pub(super) fn new(arena: Arena, index: u16, value: u64) -> Self {
+        arena.0.words.word(polled_word(index)).store(0, Relaxed); // until a device has it
         Self {
             arena,
             index,
@@ -28,6 +35,28 @@ impl Counter {
             completed: AtomicU64::new(value),
             failed: AtomicBool::new(false),
             accused: AtomicBool::new(false),
+            device: AtomicBool::new(false),
+        }
+    }
+    /// From now on a device completes values, by writing [`word_of`](super::protocol::word_of) them into the word at
+    /// [`word_address`](Self::word_address), each after the ones before. It wakes nobody: who waits has to look.
+    pub fn hand_to_device(&self) {
+        self.device.store(true, Relaxed);
+        // Before a slot names the counter: `publish` releases, `capture` acquires.
+        self.arena.0.words.word(polled_word(self.index)).store(1, Relaxed);
+    }
+    /// Where its word is in this process.
+    pub fn word_address(&self) -> usize {
+        std::ptr::from_ref(self.arena.0.words.word(counter_word(self.index))).addr()
+    }
+    /// Whether everything reserved so far is complete.
+    pub fn is_settled(&self) -> bool {
+        self.reached() >= self.reserved.load(Relaxed)
+    }
+    fn reached(&self) -> u64 {
+        match self.device.load(Relaxed) {
+            true => protocol::value_of(protocol::Word::load(&self.arena.0.counter(self.index))),
+            false => self.completed.load(Relaxed),
         }
     }
     /// The arena whose slots may name it.
@@ -81,7 +110,7 @@ impl Drop for Counter {
         if self.arena.0.is_inherited() {
             return; // the parent's
         }
-        let completed = *self.completed.get_mut();
+        let completed = self.reached();
         if *self.reserved.get_mut() != completed && !*self.failed.get_mut() {
             self.fail();
         }

@@ -27,6 +27,10 @@ pub(crate) const TIRED_VALUE: u64 = MAX_VALUE / 2;
 pub(crate) const fn counter_word(counter: u16) -> usize {
     (HEADER + counter as usize * LINE) / WORD
 }
+/// The word that says, by being other than 0, that a device completes the counter.
+pub(crate) const fn polled_word(counter: u16) -> usize {
+    counter_word(counter) + 1
+}
 /// The first word of a slot line, in either memfd: in the arena its pair, in the ledger its tag.
 #[inline]
 pub(crate) const fn slot_word(slot: u16) -> usize {

@@ -23,6 +23,8 @@ use std::{
 
 /// The kernel's limit for one call; one place is for the local word.
 const AT_ONCE: usize = 128;
+/// How long nobody looks at what a device is to pay.
+const LOOK_AT_DEVICES: Duration = Duration::from_micros(50);
 /// Beyond this many, looking at all of them takes longer than spinning could save.
 const SPIN_UP_TO: usize = 8;
 
@@ -107,8 +109,11 @@ fn sleep<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, longest: Duration) {
     waits[0].val = u64::from(ASLEEP);
     waits[0].uaddr = WaitPtr::new(wake.0.as_ptr().cast());
     waits[0].flags = WaitFlags::SIZE_U32 | WaitFlags::PRIVATE;
-    for (wait, debt) in waits[1..].iter_mut().zip(debts) {
-        let debt = debt.borrow();
+    // What devices pay they pay without waking anybody.
+    let woken = || debts.iter().map(Borrow::borrow).filter(|debt: &&Debt| !debt.is_polled());
+    let mut watched = 0;
+    for (wait, debt) in waits[1..].iter_mut().zip(woken()) {
+        watched += 1;
         let word = debt.word();
         let seen = word.load();
         let announced = match debt.judge(seen) {
@@ -122,9 +127,12 @@ fn sleep<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, longest: Duration) {
         wait.uaddr = WaitPtr::new(word.low().as_ptr().cast());
         wait.flags = WaitFlags::SIZE_U32;
     }
-    let watched = debts.len().min(AT_ONCE - 1);
     let lacks = LACKS_WAITV.load(Relaxed);
-    let longest = if watched < debts.len() || lacks { longest.min(LOOK) } else { longest };
+    let longest = match () {
+        () if debts.iter().any(|debt| debt.borrow().is_polled()) => longest.min(LOOK_AT_DEVICES),
+        () if watched < debts.len() || lacks => longest.min(LOOK),
+        () => longest,
+    };
     let slept = if lacks {
         let timeout = Timespec::try_from(longest).ok();
         wait(&wake.0, Flags::PRIVATE, ASLEEP, timeout.as_ref())

@@ -159,6 +159,12 @@ impl Arena {
     pub fn id(&self) -> u64 {
         self.0.id
     }
+    /// Where its memory is in this process, and how many bytes it has: for a driver that lets devices reach it. The
+    /// memory is there for as long as this.
+    pub fn memory(&self) -> (usize, usize) {
+        let words = self.0.words.words();
+        (words.as_ptr().addr(), size_of_val(words))
+    }
     /// The instance id of the process whose arena this is.
     pub fn instance(&self) -> [u8; 16] {
         self.0.instance

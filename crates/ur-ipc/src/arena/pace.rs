@@ -11,6 +11,8 @@ use std::{
 const FAST: Duration = Duration::from_micros(20);
 /// A death and a sudden end are noticed so much later at most.
 const LONGEST: Duration = Duration::from_micros(100);
+/// How long nobody looks at a word that a device writes.
+const LOOK: Duration = Duration::from_micros(20);
 /// Less is not worth the system calls.
 const SHORTEST: Duration = Duration::from_micros(5);
 
@@ -27,6 +29,13 @@ impl Pace {
         let now = Instant::now();
         let Some(nap) = self.next(now, seen, wanted) else { return false };
         sleep(deadline.map_or(nap, |at| at.saturating_duration_since(now).min(nap)));
+        true
+    }
+    /// Sleeps a little before the next look at a word whose owner wakes nobody.
+    #[expect(clippy::unused_self, reason = "a pace, though always the same")]
+    pub fn look(&mut self, deadline: Option<Instant>) -> bool {
+        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        sleep(left.map_or(LOOK, |left| left.min(LOOK)));
         true
     }
     fn next(&mut self, now: Instant, seen: u64, wanted: u64) -> Option<Duration> {

@@ -7,7 +7,12 @@ use std::time::Instant;
 pub const WAITERS: u64 = 1;
 /// The counter's owner is gone or gave up: what is not reached now never will be.
 pub const DEAD: u64 = 2;
+/// Set with `DEAD`, above all values: a device that waits for the word to be at least `value << 2` goes on. It cannot
+/// look at `DEAD`, and nobody else could release it.
+pub const RELEASED: u64 = 1 << 60;
 const SHIFT: u32 = 2;
+/// Values have 48 bits.
+const VALUES: u64 = (1 << 48) - 1;
 
 /// How far a submitted signal is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,13 +44,18 @@ pub trait Word {
 /// The value that a word shows.
 #[inline]
 pub fn value_of(word: u64) -> u64 {
-    word >> SHIFT
+    word >> SHIFT & VALUES
+}
+/// The word that a device writes to reach a value, and that it waits for.
+#[inline]
+pub const fn word_of(value: u64) -> u64 {
+    value << SHIFT
 }
 
 /// What a word says of a value: reached first, dead second, for a process may die after it did what it owed.
 #[inline]
 pub fn judge(word: u64, value: u64) -> Progress {
-    if word >> SHIFT >= value {
+    if value_of(word) >= value {
         Progress::Complete
     } else if word & DEAD != 0 {
         Progress::Failed
@@ -68,7 +78,7 @@ pub fn complete<W: Word>(word: &W, value: u64) -> bool {
 
 /// The owner gives up: every value that is not reached fails.
 pub fn fail<W: Word>(word: &W) {
-    word.fetch_or(DEAD);
+    word.fetch_or(DEAD | RELEASED);
     // Whatever the flag says: an owner that died may have taken it and not woken anybody.
     word.wake_all();
 }
@@ -82,7 +92,7 @@ pub fn bury<W: Word>(word: &W, mut is_theirs: impl FnMut() -> bool) {
         if !is_theirs() {
             return;
         }
-        if seen & DEAD != 0 || word.replace(seen, seen | DEAD) {
+        if seen & DEAD != 0 || word.replace(seen, seen | DEAD | RELEASED) {
             word.wake_all();
             return;
         }

@@ -484,3 +484,47 @@ fn a_counter_of_another_arena_is_never_published() {
     let value = counter.reserve();
     slot.publish(&counter, value);
 }
+
+#[test]
+fn a_word_that_a_device_writes_is_looked_at_and_never_slept_on() {
+    let slot = slot(Access::SameUser).unwrap();
+    let counter = slot.arena().take_counter().unwrap();
+    counter.hand_to_device();
+    let value = counter.reserve();
+    slot.publish(&counter, value);
+    let Captured::Debt(debt) = slot.capture().unwrap() else { panic!("it is not complete") };
+    assert_eq!(debt.value(), value);
+    assert_eq!(debt.word_address(), counter.word_address());
+    let (base, bytes) = debt.arena().memory();
+    assert!((base..base + bytes).contains(&debt.word_address()));
+    assert!(!counter.is_settled());
+    let wake = LocalWake::new();
+    let word = slot.arena().0.words.word(layout::counter_word(counter.index()));
+    std::thread::scope(|scope| {
+        let both = scope.spawn(|| (debt.wait(None), wait_any(&[&debt], &wake, None)));
+        std::thread::sleep(Duration::from_millis(5)); // long past any spinning
+        word.store(protocol::word_of(value), Release); // as a device does: nobody is woken
+        let before = Instant::now();
+        assert_eq!(both.join().unwrap(), (Progress::Complete, Any::Ready(0)));
+        assert!(before.elapsed() < Duration::from_millis(900), "it slept");
+    });
+    assert!(counter.is_settled());
+}
+#[test]
+fn a_buried_counter_releases_devices_and_tells_hosts_the_truth() {
+    let slot = slot(Access::SameUser).unwrap();
+    let counter = slot.arena().take_counter().unwrap();
+    counter.hand_to_device();
+    let (first, second) = (counter.reserve(), counter.reserve());
+    slot.publish(&counter, second);
+    let Captured::Debt(debt) = slot.capture().unwrap() else { panic!("it is not complete") };
+    let word = slot.arena().0.words.word(layout::counter_word(counter.index()));
+    word.store(protocol::word_of(first), Release);
+    assert_eq!(debt.progress(), Progress::Pending);
+    counter.fail();
+    let seen = word.load(Acquire);
+    // What a stream compares: at least, in signed arithmetic.
+    assert!(seen.wrapping_sub(protocol::word_of(layout::MAX_VALUE)).cast_signed() >= 0);
+    assert_eq!(protocol::value_of(seen), first);
+    assert_eq!(debt.progress(), Progress::Failed);
+}

@@ -1,7 +1,7 @@
 //! Waiting for one debt: a short spin where that helps, then a futex on the counter.
 use super::{
     Arena, EXPORTER, Progress,
-    layout::counter_word,
+    layout::{counter_word, polled_word},
     pace::Pace,
     protocol::{self, Word},
     spin,
@@ -93,6 +93,22 @@ impl Debt {
     pub(super) fn judge(&self, word: u64) -> Progress {
         protocol::judge(word, self.value)
     }
+    /// The arena that its counter is in.
+    pub fn arena(&self) -> &Arena {
+        &self.arena
+    }
+    /// The value that its counter has to reach.
+    pub fn value(&self) -> u64 {
+        self.value
+    }
+    /// Where its counter's word is in this process.
+    pub fn word_address(&self) -> usize {
+        std::ptr::from_ref(self.arena.0.words.word(counter_word(self.counter))).addr()
+    }
+    /// Whether a device will pay it, which wakes nobody.
+    pub(super) fn is_polled(&self) -> bool {
+        self.arena.0.words.word(polled_word(self.counter)).load(Relaxed) != 0
+    }
     /// Whether it is this process itself which owes it.
     pub fn is_ours(&self) -> bool {
         self.debtor == self.arena.0.participant
@@ -105,7 +121,8 @@ impl Debt {
     /// Sleeps until it is complete or failed; `Pending` if the deadline passed first. Without a deadline it may wait
     /// for ever: what the debtor never does, and yet lives, only the caller can give up.
     pub fn wait(&self, deadline: Option<Instant>) -> Progress {
-        if !self.is_ours() {
+        let is_polled = self.is_polled();
+        if is_polled || !self.is_ours() {
             let ended = spin::look_for(deadline, || match self.progress() {
                 Progress::Pending => None,
                 ended => Some(ended),
@@ -116,7 +133,7 @@ impl Debt {
         }
         let mut pace = Pace::default();
         protocol::wait(&self.word(), self.value, deadline, |seen| {
-            pace.nap(seen, self.value, deadline)
+            if is_polled { pace.look(deadline) } else { pace.nap(seen, self.value, deadline) }
         })
     }
 }

@@ -296,6 +296,13 @@ impl Stage {
                 let payload = Payload::Bytes(text.as_bytes().into());
                 self.export(Offer { payload, backend: 8, ..offer(text, 3, Access::SameUser) })
             }
+            ["export-driver", base, exposes] => {
+                // No memfd that could be verified: what it is, its driver says.
+                let fd = Arc::new(std::fs::File::open("/dev/null").unwrap().into());
+                let (base, exposes) = (base.parse().unwrap(), exposes.parse().unwrap());
+                let payload = Payload::Driver { fd, base, exposes, bytes: b"driver"[..].into() };
+                self.export(Offer { payload, backend: 8, ..offer("", 4, Access::SameUser) })
+            }
             ["slot", name] => {
                 let slot = arena::slot(Access::SameUser).unwrap();
                 self.slots.insert(name.into(), slot);
@@ -333,6 +340,19 @@ impl Stage {
                         self.others.push(Box::new(remote));
                         format!("bytes {text}")
                     }
+                    Opened::Local { object, .. } => format!("local {object}"),
+                })
+            }
+            ["open-driver", ticket] => {
+                let import = |arrived: Arrived| match arrived.payload {
+                    ArrivedPayload::Driver { base, exposes, bytes, .. } => {
+                        let text = String::from_utf8_lossy(&bytes).into_owned();
+                        Ok::<_, Error>(format!("{text} {base} {exposes} {}", arrived.size).into())
+                    }
+                    other => panic!("{other:?}"),
+                };
+                outcome(BYTES.open(&unhex(ticket), Some(DEVICE), import), |opened| match opened {
+                    Opened::Remote(remote) => String::from_utf8_lossy(&remote).into_owned(),
                     Opened::Local { object, .. } => format!("local {object}"),
                 })
             }

@@ -1,6 +1,9 @@
 //! What the driver says of a device.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
-use super::super::driver::Dialect;
+use super::{
+    super::driver::{Dialect, RawContext},
+    context::Entered,
+};
 use std::ffi::{CStr, c_char};
 use ur_adapter::error::Result;
 
@@ -96,13 +99,56 @@ pub fn can_access<D: Dialect>(device: i32, peer: i32) -> Result<bool> {
     unsafe { D::driver().peer_can(&raw mut can, device, peer) }.ok::<D>()?;
     Ok(can != 0)
 }
-/// One attribute of the way from `device` to `peer`, by the driver's number.
+/// What the driver tells of the way from one device to another, by its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i32)]
+pub enum PeerAttribute {
+    /// Whether one reaches the other's memory.
+    Access = 2,
+    /// Whether its atomic operations there are the other's too.
+    Atomics = 3,
+}
+/// One attribute of the way from `device` to `peer`: 1 or 0.
 ///
 /// # Errors
 /// The driver's own.
-pub fn peer_attribute<D: Dialect>(attribute: i32, device: i32, peer: i32) -> Result<i32> {
+pub fn peer_attribute<D: Dialect>(
+    attribute: PeerAttribute,
+    device: i32,
+    peer: i32,
+) -> Result<i32> {
     let mut value = 0;
     // SAFETY: `value` is writable.
-    unsafe { D::driver().peer_attribute(&raw mut value, attribute, device, peer) }.ok::<D>()?;
+    let outcome = unsafe {
+        D::driver().peer_attribute(&raw mut value, attribute as i32, device, peer)
+    };
+    outcome.ok::<D>()?;
     Ok(value)
+}
+
+impl<D: Dialect> Entered<D> {
+    /// Lets the current context reach the memory of `peer`; nothing happens where it does already.
+    ///
+    /// # Errors
+    /// The driver's own; `UNSUPPORTED_FEATURE` where it has no such switch.
+    pub fn reach(&self, peer: RawContext) -> Result<()> {
+        // SAFETY: a context is current and the other one was retained. Flags are none.
+        let outcome = unsafe { D::driver().peer_enable(peer, 0) };
+        match outcome.status() {
+            Some(704) => Ok(()), // enabled already
+            _ => outcome.ok::<D>(),
+        }
+    }
+    /// Ends that; nothing happens where it does not reach it.
+    ///
+    /// # Errors
+    /// As for [`Entered::reach`].
+    pub fn leave(&self, peer: RawContext) -> Result<()> {
+        // SAFETY: as above.
+        let outcome = unsafe { D::driver().peer_disable(peer) };
+        match outcome.status() {
+            Some(705) => Ok(()), // not enabled
+            _ => outcome.ok::<D>(),
+        }
+    }
 }

@@ -36,7 +36,8 @@ pub fn metadata(properties: Option<&ur_program_properties_t>) -> Result<Vec<Entr
         return Ok(vec![]);
     };
     // SAFETY: C says that so many entries are there.
-    let all = unsafe { std::slice::from_raw_parts(properties.pMetadatas, properties.count as usize) };
+    let all =
+        unsafe { std::slice::from_raw_parts(properties.pMetadatas, properties.count as usize) };
     let refused = |why: &'static str| Err(Error::new(ErrorCode::InvalidValue, why));
     let one = |entry: &ur_sys::ur_program_metadata_t| {
         if entry.pName.is_null() {

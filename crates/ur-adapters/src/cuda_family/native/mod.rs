@@ -1,5 +1,17 @@
 //! Safe methods over the driver's functions: types that own what the driver gave and give it back
 //! once, on drop. One file for each kind of thing; together with `driver.rs` the only ones with
 //! unsafe code. What C asks for, and when, is the families' files' business.
+pub mod array;
+pub mod command;
 pub mod context;
 pub mod device;
+pub mod event;
+pub mod given;
+pub mod ipc;
+pub mod launch;
+pub mod memory;
+pub mod module;
+pub mod pool;
+pub mod stream;
+pub mod virtual_memory;
+pub mod words;

@@ -1,0 +1,585 @@
+//! Which addresses are USM, and whose: one registry for the process, since pointers are the process's.
+//! Any address inside an allocation finds it. Where memory comes from is `backing.rs`'s, when it goes
+//! back `limbo.rs`'s, what other processes see of it `share.rs`'s, memory of others `foreign.rs`'s.
+use super::{
+    backing::Behind,
+    driver::Dialect,
+    foreign,
+    limbo::{self, Kept, Limbo, Spent},
+    native::{
+        ipc::OpenedHandle,
+        memory,
+        pool::FromPool,
+        virtual_memory::{self, Mapped},
+    },
+    physical_mem, queue,
+    share::{self, OpenedPhysical},
+    usm_host,
+    usm_pool::{Chunks, Totals, UsmBlocks},
+    virtual_mem,
+};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU64, Ordering::*},
+    },
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    per_process::PerProcess,
+    pool,
+    share::Opens,
+};
+use ur_ipc::{Importer, Kind};
+use ur_sys::ur_usm_type_t;
+
+/// The three kinds of USM.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Usm {
+    /// The host's, pinned.
+    Host,
+    /// The device's; the only one that can be shared.
+    Device,
+    /// Memory that moves between the two.
+    Shared,
+}
+impl Usm {
+    /// What C calls it.
+    pub fn for_c(self) -> ur_usm_type_t {
+        match self {
+            Self::Host => ur_usm_type_t::HOST,
+            Self::Device => ur_usm_type_t::DEVICE,
+            Self::Shared => ur_usm_type_t::SHARED,
+        }
+    }
+}
+
+/// Whose an allocation is, as the addresses of C's handles; 0 for none. Only ever compared, and given
+/// back to C: an allocation keeps none of them alive.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Home {
+    /// `ur_context_handle_t`; 0 belongs to every context.
+    pub context: usize,
+    /// `ur_device_handle_t`
+    pub device: usize,
+    /// `ur_usm_pool_handle_t`
+    pub pool: usize,
+}
+
+/// Everything that a process knows of one dialect's memory.
+pub struct Registry<D: Dialect> {
+    store: PerProcess<Store<D>>,
+    pub(super) memory: Importer<OpenedMemory<D>>,
+    pub(super) physical: Importer<OpenedPhysical<D>>,
+    pub(super) opens: Opens<share::Open<D>>,
+}
+impl<D: Dialect> Registry<D> {
+    pub(super) const fn new() -> Self {
+        Self {
+            store: PerProcess::new(),
+            memory: Importer::new(Kind::Memory, D::BACKEND as u16),
+            physical: Importer::new(Kind::PhysicalMemory, D::BACKEND as u16),
+            opens: Opens::new(),
+        }
+    }
+    /// This process's: a forked child finds an empty one.
+    pub(super) fn get(&self) -> &Store<D> {
+        self.store.get()
+    }
+}
+impl<D: Dialect> fmt::Debug for Registry<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").finish_non_exhaustive()
+    }
+}
+/// What is known in one process.
+pub(super) struct Store<D: Dialect> {
+    ranges: RwLock<Ranges<D>>,
+    pub(super) limbo: Limbo<D>,
+    pub(super) hosts: usm_host::All<D>,
+    pub(super) reserved: virtual_mem::All<D>,
+    pub(super) names: physical_mem::Names<D>,
+    pub(super) foreign: foreign::All,
+    pub(super) is_legacy_wished: OnceLock<bool>,
+    pub(super) takes_offsets: OnceLock<bool>,
+}
+impl<D: Dialect> Default for Store<D> {
+    fn default() -> Self {
+        Self {
+            ranges: RwLock::new(Ranges { at: BTreeMap::new(), objects: HashMap::new() }),
+            limbo: Limbo::default(),
+            hosts: Mutex::default(),
+            reserved: Mutex::default(),
+            names: Mutex::default(),
+            foreign: Mutex::default(),
+            is_legacy_wished: OnceLock::new(),
+            takes_offsets: OnceLock::new(),
+        }
+    }
+}
+
+/// What an allocation consists of.
+#[derive(Debug)]
+pub(super) enum Memory<D: Dialect> {
+    /// Cut from a pool of ours.
+    Pooled(Pooled<D>),
+    /// From the driver's pool, in a stream's order.
+    Ordered(Ordered<D>),
+    /// Another process's.
+    Opened(Opened<D>),
+}
+/// Another process's memory, in the way it came.
+#[derive(Debug)]
+#[expect(dead_code, reason = "held to be dropped, but for the first")]
+pub(super) enum Opened<D: Dialect> {
+    /// By descriptor.
+    Mapped(Mapped<D>),
+    /// Of a driver's pool.
+    FromPool(FromPool<D>),
+    /// By the driver's old handle.
+    Handle(OpenedHandle<D>),
+}
+
+/// A part of a pool, counted as used by its totals while this lives.
+#[derive(Debug)]
+pub(super) struct Pooled<D: Dialect>(pool::Block<Chunks<D>>);
+impl<D: Dialect> Pooled<D> {
+    fn new(block: pool::Block<Chunks<D>>) -> Self {
+        block.pool().source().totals.take(block.bytes());
+        Self(block)
+    }
+}
+impl<D: Dialect> Drop for Pooled<D> {
+    fn drop(&mut self) {
+        self.0.pool().source().totals.put(self.0.bytes());
+    }
+}
+/// Memory of a driver's pool, counted by the pool that C sees.
+#[derive(Debug)]
+pub(super) struct Ordered<D: Dialect> {
+    memory: Option<FromPool<D>>,
+    bytes: usize,
+    totals: Arc<Totals>,
+}
+impl<D: Dialect> Ordered<D> {
+    /// # Errors
+    /// `OUT_OF_RESOURCES` beyond the maximum of `totals`; then the memory goes.
+    pub(super) fn new(memory: FromPool<D>, bytes: usize, totals: Arc<Totals>) -> Result<Self> {
+        totals.claim(bytes)?;
+        totals.take(bytes);
+        Ok(Self { memory: Some(memory), bytes, totals })
+    }
+    pub(super) fn memory(&self) -> Option<&FromPool<D>> {
+        self.memory.as_ref()
+    }
+}
+impl<D: Dialect> Drop for Ordered<D> {
+    fn drop(&mut self) {
+        self.totals.put(self.bytes);
+        self.totals.unclaim(self.bytes);
+    }
+}
+
+/// How other processes open the memory of an allocation.
+#[derive(Debug)]
+pub(super) enum Exposed<D: Dialect> {
+    /// As a part of a chunk, from `base` bytes on, of `exposes`.
+    Chunk {
+        /// How to open the chunk.
+        behind: Behind,
+        /// Where in it the allocation starts.
+        base: usize,
+        /// How long what is opened is.
+        exposes: usize,
+        /// The UUID of its device.
+        device: [u8; 16],
+    },
+    /// As an allocation of a driver's pool.
+    Pool(Arc<super::native::pool::DriverPool<D>>),
+}
+
+/// One allocation, or the whole of an object that was opened.
+#[derive(Debug)]
+pub struct Allocation<D: Dialect> {
+    base: UsmPtr,
+    bytes: usize,
+    usm: Usm,
+    home: Home,
+    object: u64,
+    exported: AtomicBool,
+    freed: AtomicBool,
+    /// How often it is open in this process. Changes only under the registry's lock.
+    holds: AtomicU64,
+    /// Taken by drop, and by a free in a stream's order.
+    memory: Mutex<Option<Memory<D>>>,
+}
+impl<D: Dialect> Allocation<D> {
+    fn new(base: UsmPtr, bytes: usize, usm: Usm, home: Home, memory: Memory<D>) -> Self {
+        let (exported, freed) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (object, holds) = (next_object::<D>(), AtomicU64::new(0));
+        let memory = Mutex::new(Some(memory));
+        Self { base, bytes, usm, home, object, exported, freed, holds, memory }
+    }
+    /// Its first byte.
+    pub fn base(&self) -> UsmPtr {
+        self.base
+    }
+    /// How many bytes C asked for.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+    /// Its kind.
+    pub fn usm(&self) -> Usm {
+        self.usm
+    }
+    /// Whose it is.
+    pub fn home(&self) -> Home {
+        self.home
+    }
+    /// Whether it belongs to the context with this handle.
+    pub fn is_of(&self, context: usize) -> bool {
+        self.home.context == 0 || self.home.context == context
+    }
+    /// Its name among the objects of this process, never used again.
+    pub fn object(&self) -> u64 {
+        self.object
+    }
+    /// Whether another process made it.
+    pub fn is_opened(&self) -> bool {
+        matches!(*locked(&self.memory), Some(Memory::Opened(_)))
+    }
+    /// Whether C freed it, so that only opens of it keep it.
+    pub fn is_freed(&self) -> bool {
+        self.freed.load(SeqCst) // see `expose`
+    }
+    /// How many bytes there are from `at` to its end.
+    pub fn bytes_from(&self, at: UsmPtr) -> usize {
+        self.bytes.saturating_sub(at.addr().saturating_sub(self.base.addr()))
+    }
+    /// How others can open it, of which it is told here that they may: from now on a free is announced
+    /// to them. Whoever exports it looks at `is_freed` afterwards: with both in one order, either they
+    /// see the free or the free sees them.
+    ///
+    /// # Errors
+    /// As for [`Chunk::behind`](super::backing::Chunk::behind).
+    pub(super) fn expose(&self) -> Result<Exposed<D>> {
+        self.exported.store(true, SeqCst);
+        let gone = || Error::new(ErrorCode::InvalidValue, format!("{:?} was freed", self.base));
+        let (chunk, offset) = match locked(&self.memory).as_ref().ok_or_else(gone)? {
+            Memory::Pooled(Pooled(block)) => (block.shared_chunk(), block.offset()),
+            Memory::Ordered(ordered) => {
+                let memory = ordered.memory().ok_or_else(gone)?;
+                return Ok(Exposed::Pool(Arc::clone(memory.pool())));
+            }
+            Memory::Opened(_) => {
+                let why = "memory that was opened is shared by its exporter";
+                return Err(Error::new(ErrorCode::InvalidValue, why));
+            }
+        };
+        let (behind, before) = chunk.behind()?; // not under the lock: it calls the driver
+        let (base, exposes) = (before + offset, before + pool::Chunk::bytes(&*chunk));
+        Ok(Exposed::Chunk { behind, base, exposes, device: chunk.device().uuid() })
+    }
+    /// Whether the memory is still there: a free in a stream's order takes it.
+    pub fn has_memory(&self) -> bool {
+        match &*locked(&self.memory) {
+            Some(Memory::Ordered(ordered)) => ordered.memory.is_some(),
+            memory => memory.is_some(),
+        }
+    }
+}
+impl<D: Dialect> Drop for Allocation<D> {
+    fn drop(&mut self) {
+        let memory = self.memory.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(memory) = memory else { return };
+        if self.exported.load(SeqCst) && !matches!(memory, Memory::Opened(_)) {
+            limbo::when_unleased(self.object, Kind::Memory, Kept::Memory(memory));
+        }
+    }
+}
+
+/// A name for an object of this process, memory or physical memory. Other adapters count from 1.
+pub fn next_object<D: Dialect>() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    (D::BACKEND as u64) << 48 | NEXT.fetch_add(1, Relaxed) // a number, nothing more
+}
+
+/// Every allocation by its first address, and where each object is.
+struct Ranges<D: Dialect> {
+    at: BTreeMap<usize, Arc<Allocation<D>>>,
+    objects: HashMap<u64, usize>,
+}
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+fn read<D: Dialect, R>(look: impl FnOnce(&Ranges<D>) -> R) -> R {
+    let ranges = &D::statics().memory.get().ranges;
+    look(&ranges.read().unwrap_or_else(PoisonError::into_inner))
+}
+/// What `change` takes out it returns, to be dropped when the lock is free.
+fn write<D: Dialect, R>(change: impl FnOnce(&mut Ranges<D>) -> R) -> R {
+    let ranges = &D::statics().memory.get().ranges;
+    change(&mut ranges.write().unwrap_or_else(PoisonError::into_inner))
+}
+fn enter<D: Dialect>(allocation: Allocation<D>) -> Arc<Allocation<D>> {
+    let allocation = Arc::new(allocation);
+    write(|ranges: &mut Ranges<D>| {
+        ranges.objects.insert(allocation.object, allocation.base.addr());
+        ranges.at.insert(allocation.base.addr(), Arc::clone(&allocation))
+    });
+    allocation
+}
+
+/// Allocates `bytes`, at least one, at a multiple of `align`, from `pool`.
+///
+/// # Errors
+/// As for [`Pool::take`](pool::Pool::take).
+pub(super) fn allocate<D: Dialect>(
+    usm: Usm,
+    home: Home,
+    bytes: usize,
+    align: usize,
+    pool: &Arc<UsmBlocks<D>>,
+) -> Result<UsmPtr> {
+    limbo::sweep::<D>();
+    let block = pool.take(bytes, align).or_else(|error| match error.code() {
+        ErrorCode::OutOfDeviceMemory | ErrorCode::OutOfHostMemory | ErrorCode::OutOfResources => {
+            limbo::sweep_all::<D>();
+            pool.take(bytes, align)
+        }
+        _ => Err(error),
+    })?;
+    let base = block.base()?;
+    if pool.source().zeroed {
+        let on = pool.source().device.enter()?;
+        memory::zero(&on, base.addr() as u64, block.bytes())?;
+    }
+    let memory = Memory::Pooled(Pooled::new(block));
+    Ok(enter(Allocation::<D>::new(base, bytes, usm, home, memory)).base)
+}
+/// Enters device memory that a driver's pool gave in a stream's order.
+///
+/// # Errors
+/// `INVALID_VALUE` for memory at no address.
+pub(super) fn adopt<D: Dialect>(home: Home, bytes: usize, memory: Ordered<D>) -> Result<UsmPtr> {
+    let at = memory.memory().map_or(0, FromPool::at);
+    let null = || Error::new(ErrorCode::Unknown, "the driver gave a null address");
+    let base = UsmPtr::from_addr(at as usize).ok_or_else(null)?;
+    Ok(enter(Allocation::new(base, bytes, Usm::Device, home, Memory::Ordered(memory))).base)
+}
+
+/// Whether `[at, at + bytes)` shares a byte with an allocation.
+pub fn touches<D: Dialect>(at: UsmPtr, bytes: usize) -> bool {
+    let end = at.addr().saturating_add(bytes);
+    read(|ranges: &Ranges<D>| {
+        let last = ranges.at.range(..end).next_back();
+        last.is_some_and(|(&start, one)| start.saturating_add(one.bytes) > at.addr())
+    })
+}
+/// The allocation that has the byte at `at`, opened ones and such as are freed and open included.
+pub fn find<D: Dialect>(at: UsmPtr) -> Option<Arc<Allocation<D>>> {
+    read(|ranges: &Ranges<D>| {
+        let (_, last) = ranges.at.range(..=at.addr()).next_back()?;
+        (last.bytes_from(at) > 0).then(|| Arc::clone(last))
+    })
+}
+/// Whether `[at, at + bytes)` is within one allocation, or touches none. If not, how many bytes there
+/// are from `at` to where its allocation ends, or the next one starts.
+pub fn room<D: Dialect>(at: UsmPtr, bytes: usize) -> Result<(), usize> {
+    let end = at.addr().saturating_add(bytes);
+    read(|ranges: &Ranges<D>| {
+        let Some((&last, allocation)) = ranges.at.range(..end).next_back() else { return Ok(()) };
+        if last <= at.addr() {
+            let left = allocation.bytes_from(at);
+            return if left == 0 || left >= bytes { Ok(()) } else { Err(left) };
+        }
+        let own =
+            ranges.at.range(..=at.addr()).next_back().map_or(0, |(_, own)| own.bytes_from(at));
+        let next = ranges.at.range(at.addr() + 1..).next().map_or(0, |(next, _)| next - at.addr());
+        Err(if own > 0 { own } else { next })
+    })
+}
+
+/// Frees the allocation that starts at `at`. Its memory is used again when the commands enqueued in
+/// `context` so far have ended, when it is closed wherever this process opened it, and, if it was
+/// shared, when no other process has it open.
+///
+/// # Errors
+/// `INVALID_MEM_OBJECT`, with the reason.
+pub fn free<D: Dialect>(context: usize, at: UsmPtr) -> Result<()> {
+    let freed = begin_free::<D>(context, at)?;
+    // After it left the registry: a command that found it there is older than this.
+    let before = queue::ticket::<D>(context);
+    announce(&freed);
+    limbo::after(vec![before], Spent::Allocation(freed));
+    Ok(())
+}
+/// Tells whoever was told of the memory that it is free.
+fn announce<D: Dialect>(freed: &Allocation<D>) {
+    if freed.exported.load(SeqCst) {
+        ur_ipc::freed(freed.object, Kind::Memory);
+    }
+}
+
+/// An allocation that C may not name any more, and whose memory is in use until a command has run.
+/// Dropped, its memory is free.
+#[derive(Debug)]
+pub struct Freeing<D: Dialect>(Arc<Allocation<D>>);
+impl<D: Dialect> Freeing<D> {
+    /// Takes the allocation that starts at `at` out of C's hands.
+    ///
+    /// # Errors
+    /// `INVALID_MEM_OBJECT`, with the reason.
+    pub fn begin(context: usize, at: UsmPtr) -> Result<Self> {
+        begin_free(context, at).map(Self)
+    }
+    /// What is freed.
+    pub fn allocation(&self) -> &Allocation<D> {
+        &self.0
+    }
+    /// The memory, for the driver to take back in the order of a stream, if that is how it was allocated
+    /// and nobody else has it open. To be called once.
+    pub(super) fn take_ordered(&self) -> Option<FromPool<D>> {
+        let shared = self.0.exported.load(SeqCst) || self.0.holds.load(Relaxed) > 0;
+        match locked(&self.0.memory).as_mut()? {
+            Memory::Ordered(ordered) if !shared => ordered.memory.take(),
+            _ => None,
+        }
+    }
+    /// The command is on its way: importers are told, and the memory goes when `before` is over.
+    pub fn finish(self, before: queue::Ticket<D>) {
+        announce(&self.0);
+        limbo::after(vec![before], Spent::Allocation(self.0));
+    }
+    /// Nothing was enqueued: the allocation is C's as before.
+    pub fn undo(self) {
+        write(|ranges: &mut Ranges<D>| {
+            ranges.objects.insert(self.0.object, self.0.base.addr());
+            ranges.at.insert(self.0.base.addr(), Arc::clone(&self.0));
+            self.0.freed.store(false, SeqCst);
+        });
+    }
+}
+
+fn begin_free<D: Dialect>(context: usize, at: UsmPtr) -> Result<Arc<Allocation<D>>> {
+    let refused = |why: String| Err(Error::new(ErrorCode::InvalidMemObject, why));
+    write(|ranges: &mut Ranges<D>| {
+        let Some(found) = ranges.at.get(&at.addr()).filter(|a| !a.is_freed()) else {
+            return refused(format!(
+                "{at:?} is not the start of an allocation, or it is free already"
+            ));
+        };
+        if found.is_opened() {
+            return refused(format!("{at:?} was opened, not allocated: close it instead"));
+        }
+        if !found.is_of(context) {
+            return refused(format!("{at:?} was allocated in another context: free it there"));
+        }
+        found.freed.store(true, SeqCst); // see `expose`
+        let found = Arc::clone(found);
+        ranges.objects.remove(&found.object);
+        if found.holds.load(Relaxed) == 0 {
+            ranges.at.remove(&at.addr());
+        }
+        Ok(found)
+    })
+}
+
+/// One open of an allocation in the process that made it: keeps its memory, freed or not.
+#[derive(Debug)]
+pub struct Hold<D: Dialect>(Arc<Allocation<D>>);
+impl<D: Dialect> Hold<D> {
+    /// The live allocation that is called `object`.
+    pub fn of(object: u64) -> Option<Self> {
+        write(|ranges: &mut Ranges<D>| {
+            let base = ranges.objects.get(&object)?;
+            let found = ranges.at.get(base).filter(|a| a.object == object)?;
+            found.holds.fetch_add(1, Relaxed); // under the lock
+            Some(Self(Arc::clone(found)))
+        })
+    }
+    /// What it holds.
+    pub fn allocation(&self) -> &Allocation<D> {
+        &self.0
+    }
+}
+impl<D: Dialect> Drop for Hold<D> {
+    fn drop(&mut self) {
+        let last = write(|ranges: &mut Ranges<D>| {
+            let others = self.0.holds.fetch_sub(1, Relaxed) - 1; // under the lock
+            let gone = others == 0 && self.0.is_freed();
+            gone.then(|| ranges.at.remove(&self.0.base.addr()))
+        });
+        drop(last);
+    }
+}
+
+/// Another process's memory in this one's registry, for as long as this lives.
+#[derive(Debug)]
+pub struct OpenedMemory<D: Dialect> {
+    allocation: Arc<Allocation<D>>,
+    /// The driver's numbers of the devices that have access.
+    admitted: Mutex<Vec<i32>>,
+}
+impl<D: Dialect> OpenedMemory<D> {
+    /// Enters `bytes` at `base`, of `device` by C's handle, which `admitted` can reach.
+    pub(super) fn new(
+        base: UsmPtr,
+        bytes: usize,
+        device: usize,
+        admitted: Vec<i32>,
+        memory: Opened<D>,
+    ) -> Self {
+        let home = Home { device, ..Home::default() };
+        let allocation =
+            enter(Allocation::new(base, bytes, Usm::Device, home, Memory::Opened(memory)));
+        Self { allocation, admitted: Mutex::new(admitted) }
+    }
+    /// The whole of the object.
+    pub fn allocation(&self) -> &Allocation<D> {
+        &self.allocation
+    }
+    /// Lets one more device reach the memory, if it does not yet.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn admit(&self, device: &super::Device<D>, home: &super::Device<D>) -> Result<()> {
+        if locked(&self.admitted).contains(&device.number()) {
+            return Ok(());
+        }
+        device.enter()?;
+        let number = [device.number()];
+        let whole = match &*locked(&self.allocation.memory) {
+            Some(Memory::Opened(Opened::Mapped(mapped))) => Some((mapped.at(), mapped.bytes())),
+            _ => None,
+        };
+        let pool = match &*locked(&self.allocation.memory) {
+            Some(Memory::Opened(Opened::FromPool(memory))) => Some(Arc::clone(memory.pool())),
+            _ => None,
+        };
+        if let Some((at, bytes)) = whole {
+            virtual_memory::set_access(home, at, bytes, &number, 3)?;
+        }
+        if let Some(pool) = pool {
+            pool.admit(home, &number)?;
+        }
+        locked(&self.admitted).push(device.number());
+        Ok(())
+    }
+}
+impl<D: Dialect> Drop for OpenedMemory<D> {
+    fn drop(&mut self) {
+        let last = write(|ranges: &mut Ranges<D>| {
+            ranges.objects.remove(&self.allocation.object);
+            ranges.at.remove(&self.allocation.base.addr())
+        });
+        drop(last);
+    }
+}
+/// Whether the allocation called `object` is there and not freed.
+pub fn is_live<D: Dialect>(object: u64) -> bool {
+    read(|ranges: &Ranges<D>| ranges.objects.contains_key(&object))
+}

@@ -1,0 +1,179 @@
+//! Where USM comes from: chunks of device memory (virtual memory, or the driver's old kind), of pinned
+//! host memory and of managed memory. How they are cut is `ur_adapter::pool`'s, whose they are
+//! `allocation.rs`'s.
+use super::{
+    allocation::Usm,
+    device::Device,
+    driver::Dialect,
+    native::{
+        device as native, ipc,
+        memory::{Piece, Sort},
+        virtual_memory::{self, Mapped, Physical},
+    },
+};
+use std::{os::fd::OwnedFd, sync::Arc};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    log,
+    memory::UsmPtr,
+    object::Owned,
+    pool,
+};
+
+/// The largest alignment on offer, in bytes: the granule of virtual memory.
+pub const ALIGNMENT: usize = 2 << 20;
+/// What the driver aligns every allocation to at least, whatever its kind.
+const NATURAL: usize = 256;
+
+/// What the environment says, once a process: `UR_CUDA_USM` (or `UR_HIP_USM`).
+fn is_legacy_wished<D: Dialect>() -> bool {
+    *D::statics().memory.get().is_legacy_wished.get_or_init(|| {
+        let name = format!("UR_{}_USM", D::NAME);
+        match std::env::var(&name).as_deref() {
+            Ok("legacy") => true,
+            Ok("virtual" | "") | Err(_) => false,
+            Ok(other) => {
+                log::warn_of_environment(format!(
+                    "{name} is {other:?} and can be legacy or virtual: it is ignored"
+                ));
+                false
+            }
+        }
+    })
+}
+fn is_virtual<D: Dialect>(device: &Device<D>) -> Result<bool> {
+    Ok(!is_legacy_wished::<D>() && virtual_memory::is_supported(device)?)
+}
+
+/// The numbers of those of `devices` that can reach the memory of `home`, itself first.
+pub(super) fn reaching<D: Dialect>(
+    home: &Device<D>,
+    devices: &[Owned<Device<D>>],
+) -> Result<Vec<i32>> {
+    let mut all = vec![home.number()];
+    for one in devices.iter().filter(|one| one.number() != home.number()) {
+        if native::can_access::<D>(one.number(), home.number())? {
+            one.context()?; // a device can only be given access once its context is there
+            all.push(one.number());
+        }
+    }
+    Ok(all)
+}
+
+/// How another process opens a chunk.
+#[derive(Clone, Debug)]
+pub(super) enum Behind {
+    /// By its descriptor.
+    Descriptor(Arc<OwnedFd>),
+    /// By the driver's bytes.
+    Handle([u8; 64]),
+}
+
+/// Memory in one piece.
+#[derive(Debug)]
+pub(super) struct Chunk<D: Dialect> {
+    base: UsmPtr,
+    bytes: usize,
+    made: Made<D>,
+    device: Owned<Device<D>>,
+}
+#[derive(Debug)]
+enum Made<D: Dialect> {
+    Virtual(Mapped<D>),
+    Piece(Piece<D>),
+}
+impl<D: Dialect> Chunk<D> {
+    /// At least `bytes` at a multiple of `align`, at most [`ALIGNMENT`]; device memory is made readable
+    /// and writable for those of `devices` that can reach it.
+    ///
+    /// # Errors
+    /// The driver's own; `UNSUPPORTED_FEATURE` for shared memory on a device without it.
+    pub(super) fn take(
+        usm: Usm,
+        device: &Owned<Device<D>>,
+        devices: &[Owned<Device<D>>],
+        bytes: usize,
+        align: usize,
+    ) -> Result<Self> {
+        let sort = match usm {
+            Usm::Device if is_virtual(device)? => {
+                return Self::virtual_memory(device, devices, bytes, align);
+            }
+            Usm::Device => Sort::Device,
+            Usm::Host => Sort::Host,
+            Usm::Shared if device.attribute(83)? == 0 => {
+                return Err(Error::new(
+                    ErrorCode::UnsupportedFeature,
+                    "this device has no managed memory, of which shared USM is made: use device or \
+                     host USM",
+                ));
+            }
+            Usm::Shared => Sort::Managed,
+        };
+        let whole = bytes.checked_next_multiple_of(NATURAL).ok_or_else(too_large)?;
+        let piece = Piece::new(device, sort, whole)?;
+        if (piece.at() as usize).is_multiple_of(align) {
+            return Self::of(device, piece.at(), whole, Made::Piece(piece));
+        }
+        drop(piece); // the driver promises less: so much more is taken that it has such an address
+        let piece = Piece::new(device, sort, whole.checked_add(align).ok_or_else(too_large)?)?;
+        let at = (piece.at() as usize).next_multiple_of(align) as u64;
+        Self::of(device, at, whole, Made::Piece(piece))
+    }
+    fn virtual_memory(
+        device: &Owned<Device<D>>,
+        devices: &[Owned<Device<D>>],
+        bytes: usize,
+        align: usize,
+    ) -> Result<Self> {
+        let granule = virtual_memory::granularity(device, false)?;
+        let whole = bytes.checked_next_multiple_of(granule).ok_or_else(too_large)?;
+        let access = reaching(device, devices)?;
+        let memory = Arc::new(Physical::create(device, whole)?);
+        let mapped = Mapped::new(device, memory, align.max(granule), &access)?;
+        Self::of(device, mapped.at(), whole, Made::Virtual(mapped))
+    }
+    fn of(device: &Owned<Device<D>>, at: u64, bytes: usize, made: Made<D>) -> Result<Self> {
+        let null = || Error::new(ErrorCode::Unknown, "the driver gave a null address");
+        let base = UsmPtr::from_addr(at as usize).ok_or_else(null)?;
+        Ok(Self { base, bytes, made, device: device.clone() })
+    }
+    /// Whose memory it is.
+    pub(super) fn device(&self) -> &Owned<Device<D>> {
+        &self.device
+    }
+    /// How another process can open it, and where in what it opens the chunk starts.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for memory that cannot be shared; the driver's own.
+    pub(super) fn behind(&self) -> Result<(Behind, usize)> {
+        match &self.made {
+            Made::Virtual(mapped) if virtual_memory::has_descriptors(&self.device)? => {
+                Ok((Behind::Descriptor(mapped.memory().export(&self.device)?), 0))
+            }
+            Made::Piece(piece) if piece.sort() == Sort::Device => {
+                let handle = ipc::handle_of(&self.device, piece.at())?;
+                Ok((Behind::Handle(handle), self.base.addr() - piece.at() as usize))
+            }
+            _ => Err(Error::new(
+                ErrorCode::InvalidValue,
+                format!(
+                    "this device exports no descriptors of its memory: set UR_{}_USM=legacy and \
+                     allocate again, which shares by the driver's old handles",
+                    D::NAME
+                ),
+            )),
+        }
+    }
+}
+impl<D: Dialect> pool::Chunk for Chunk<D> {
+    fn base(&self) -> UsmPtr {
+        self.base
+    }
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+fn too_large() -> Error {
+    Error::new(ErrorCode::InvalidUsmSize, "no memory has as many bytes")
+}

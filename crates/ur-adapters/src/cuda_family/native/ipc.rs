@@ -1,0 +1,62 @@
+//! Memory shared by the driver's old handles: bytes that name a whole allocation of `cuMemAlloc`.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::{
+    super::{
+        device::Device,
+        driver::{Dialect, IpcBytes, RawContext},
+    },
+    memory::release,
+    virtual_memory::foreign,
+};
+use std::marker::PhantomData;
+use ur_adapter::error::Result;
+
+/// The bytes by which other processes can open the allocation at `at`, all of it.
+///
+/// # Errors
+/// The driver's own: memory of another kind.
+pub fn handle_of<D: Dialect>(device: &Device<D>, at: u64) -> Result<IpcBytes> {
+    let _on = device.enter()?;
+    let mut bytes = [0; 64];
+    // SAFETY: `bytes` is as long as the driver's.
+    unsafe { D::driver().ipc_get_memory(&raw mut bytes, at) }.ok::<D>()?;
+    Ok(bytes)
+}
+
+/// Another process's allocation, closed on drop.
+#[derive(Debug)]
+pub struct OpenedHandle<D: Dialect> {
+    at: u64,
+    context: RawContext,
+    _dialect: PhantomData<fn() -> D>,
+}
+impl<D: Dialect> OpenedHandle<D> {
+    /// Opens it for `device`, and for its peers when they reach for it.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for bytes that name nothing; the driver refuses those of its own process.
+    pub fn open(device: &Device<D>, handle: IpcBytes) -> Result<Self> {
+        let _on = device.enter()?;
+        let (mut at, driver) = (0, D::driver());
+        let outcome = match driver.has("ipc_open_memory_hip") {
+            // SAFETY: `at` is writable; the driver judges the bytes. Flags 1: peer access at need.
+            true => unsafe { driver.ipc_open_memory_hip(&raw mut at, handle, 1) },
+            // SAFETY: as above.
+            false => unsafe { driver.ipc_open_memory(&raw mut at, handle, 1) },
+        };
+        outcome.ok::<D>().map_err(foreign)?;
+        Ok(Self { at, context: device.context()?, _dialect: PhantomData })
+    }
+    /// Its first byte here.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+}
+impl<D: Dialect> Drop for OpenedHandle<D> {
+    fn drop(&mut self) {
+        release::<D>(self.context, || {
+            // SAFETY: opened here and closed once.
+            unsafe { D::driver().ipc_close_memory(self.at) }.released::<D>()
+        });
+    }
+}

@@ -1,0 +1,373 @@
+//! Code on one device: loaded, linked, and what is in it by name. Which code, with what options, and what a
+//! failure means is `program.rs`'s.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::{
+    super::driver::{Dialect, Outcome, RawContext, RawFunction, RawLink, RawModule},
+    context::Entered,
+};
+use std::{
+    ffi::{CStr, CString, c_char, c_void},
+    marker::PhantomData,
+    ptr::{null_mut, without_provenance_mut},
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    log,
+};
+
+/// Bytes of each of the driver's two logs.
+const LOG: usize = 16 << 10;
+/// "No such name", as both drivers number it.
+const NOT_FOUND: i32 = 500;
+/// "An argument is wrong", which a parameter's number past the last one is.
+const INVALID: i32 = 1;
+
+/// How code is compiled, where it is compiled at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Registers of a thread at most.
+    pub registers: Option<u32>,
+    /// 0 to 4.
+    pub optimization: Option<u32>,
+    /// Whether a debugger is to find its way.
+    pub debug: bool,
+    /// Whether a profiler is.
+    pub lines: bool,
+}
+/// The numbers of the options that are named here.
+mod option {
+    pub const REGISTERS: i32 = 0;
+    pub const INFO: i32 = 3;
+    pub const INFO_BYTES: i32 = 4;
+    pub const ERROR: i32 = 5;
+    pub const ERROR_BYTES: i32 = 6;
+    pub const OPTIMIZATION: i32 = 7;
+    pub const DEBUG: i32 = 11;
+    pub const LINES: i32 = 13;
+}
+/// Options and logs as the driver takes them: it reads and writes both as long as this lives.
+struct Jit {
+    names: Vec<i32>,
+    values: Vec<*mut c_void>,
+    _error: Box<[u8]>,
+    _info: Box<[u8]>,
+    error_at: *mut u8,
+    info_at: *mut u8,
+}
+impl Jit {
+    fn new(options: Options) -> Self {
+        let (mut error, mut info) =
+            (vec![0_u8; LOG].into_boxed_slice(), vec![0; LOG].into_boxed_slice());
+        let (error_at, info_at) = (error.as_mut_ptr(), info.as_mut_ptr());
+        let number = |n: usize| without_provenance_mut::<c_void>(n);
+        // One byte less than there is, so that a zero always ends the text.
+        let mut all = vec![
+            (option::INFO_BYTES, number(LOG - 1)),
+            (option::INFO, info_at.cast()),
+            (option::ERROR_BYTES, number(LOG - 1)),
+            (option::ERROR, error_at.cast()),
+        ];
+        all.extend(options.registers.map(|n| (option::REGISTERS, number(n as usize))));
+        all.extend(options.optimization.map(|n| (option::OPTIMIZATION, number(n as usize))));
+        all.extend(options.debug.then(|| (option::DEBUG, number(1))));
+        all.extend(options.lines.then(|| (option::LINES, number(1))));
+        let (names, values) = all.into_iter().unzip();
+        Self { names, values, _error: error, _info: info, error_at, info_at }
+    }
+    fn count(&self) -> u32 {
+        self.names.len() as u32
+    }
+    /// What was written: what went wrong first.
+    fn log(&self) -> String {
+        let text = |at: *mut u8| {
+            // SAFETY: the buffer lives as long as `self`, and its last byte is a zero.
+            let text = unsafe { CStr::from_ptr(at.cast_const().cast()) };
+            text.to_string_lossy().trim().to_owned()
+        };
+        let both = [text(self.error_at), text(self.info_at)];
+        both.into_iter().filter(|one| !one.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Loaded code, in one device's context.
+#[derive(Debug)]
+pub struct Module<D: Dialect> {
+    raw: RawModule,
+    context: RawContext,
+    /// Whether it is unloaded with this.
+    is_ours: bool,
+    _dialect: PhantomData<fn() -> D>,
+}
+impl<D: Dialect> Module<D> {
+    /// Loads `image`, which ends with a NUL and is as long as its headers say, into the context that is
+    /// current, which is `context`. The driver's log too, whatever comes of it.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn load(
+        _on: &Entered<D>,
+        context: RawContext,
+        image: &[u8],
+        options: Options,
+    ) -> (Result<Self>, String) {
+        let (mut jit, mut raw) = (Jit::new(options), None);
+        let (names, values) = (jit.names.as_mut_ptr(), jit.values.as_mut_ptr());
+        let image = image.as_ptr().cast();
+        // SAFETY: the image was judged whole; options and their values are as many as said, and live.
+        let outcome =
+            unsafe { D::driver().module_load(&raw mut raw, image, jit.count(), names, values) };
+        let loaded = outcome.ok::<D>().and_then(|()| {
+            let raw =
+                raw.ok_or_else(|| Error::new(ErrorCode::Unknown, "the driver gave no module"))?;
+            Ok(Self::of(raw, context, true))
+        });
+        (loaded, jit.log())
+    }
+    /// What others loaded in `context`; unloaded with this if `is_ours`.
+    pub fn of(raw: RawModule, context: RawContext, is_ours: bool) -> Self {
+        Self { raw, context, is_ours, _dialect: PhantomData }
+    }
+    /// The driver's handle.
+    pub fn raw(&self) -> RawModule {
+        self.raw
+    }
+    /// The kernel of that name, if there is one.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn function(&self, name: &CStr) -> Result<Option<Function<D>>> {
+        let _on = Entered::<D>::enter(self.context)?;
+        let mut raw = None;
+        // SAFETY: the module is loaded, the name a string.
+        let outcome = unsafe { D::driver().module_function(&raw mut raw, self.raw, name.as_ptr()) };
+        Ok(found::<D>(outcome)?.and(raw).map(Function::of))
+    }
+    /// Where the variable of that name is and how many bytes it has, if there is one.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn variable(&self, name: &CStr) -> Result<Option<(u64, usize)>> {
+        let _on = Entered::<D>::enter(self.context)?;
+        let (mut at, mut bytes) = (0, 0);
+        // SAFETY: the module is loaded, the name a string.
+        let outcome = unsafe {
+            D::driver().module_global(&raw mut at, &raw mut bytes, self.raw, name.as_ptr())
+        };
+        Ok(found::<D>(outcome)?.map(|()| (at, bytes)))
+    }
+    /// What all its kernels are called.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_FEATURE` where the driver does not tell; the driver's own.
+    pub fn names(&self) -> Result<Vec<CString>> {
+        let _on = Entered::<D>::enter(self.context)?;
+        let mut count = 0;
+        // SAFETY: the module is loaded.
+        unsafe { D::driver().module_count(&raw mut count, self.raw) }.ok::<D>()?;
+        let mut all: Vec<Option<RawFunction>> = vec![None; count as usize];
+        // SAFETY: the module is loaded, and the list has room for as many as it has.
+        unsafe { D::driver().module_functions(all.as_mut_ptr(), count, self.raw) }.ok::<D>()?;
+        all.into_iter().flatten().map(name_of::<D>).collect()
+    }
+}
+fn name_of<D: Dialect>(function: RawFunction) -> Result<CString> {
+    let mut name: *const c_char = std::ptr::null();
+    // SAFETY: a function of a loaded module.
+    unsafe { D::driver().function_name(&raw mut name, function) }.ok::<D>()?;
+    if name.is_null() {
+        return Err(Error::new(ErrorCode::Unknown, "the driver gave no name for a kernel"));
+    }
+    // SAFETY: a string that lives as long as the module, which is loaded.
+    Ok(unsafe { CStr::from_ptr(name) }.to_owned())
+}
+/// Whether there is something of a name.
+fn found<D: Dialect>(outcome: Outcome) -> Result<Option<()>> {
+    match outcome.status() {
+        Some(NOT_FOUND) => Ok(None),
+        _ => outcome.ok::<D>().map(Some),
+    }
+}
+impl<D: Dialect> Drop for Module<D> {
+    fn drop(&mut self) {
+        if !self.is_ours {
+            return;
+        }
+        let unloaded = Entered::<D>::enter(self.context).and_then(|_on| {
+            // SAFETY: loaded by us, or given to us, and unloaded once; whoever launches from it keeps it.
+            unsafe { D::driver().module_unload(self.raw) }.released::<D>()
+        });
+        unloaded.unwrap_or_else(|error| log::say(ur_sys::ur_logger_level_t::WARN, &error));
+    }
+}
+
+/// A kernel of a module, good as long as that is loaded.
+#[derive(Debug)]
+pub struct Function<D: Dialect>(RawFunction, PhantomData<fn() -> D>);
+impl<D: Dialect> Clone for Function<D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<D: Dialect> Copy for Function<D> {}
+/// What can be asked of a kernel, as both drivers number it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Fact {
+    /// Items of a group at most.
+    MaxItems = 0,
+    /// Bytes of local memory that it declares itself.
+    Shared = 1,
+    /// Bytes of private memory of an item.
+    Private = 3,
+    /// Registers of an item.
+    Registers = 4,
+}
+/// Bytes of dynamic local memory at most.
+const MAX_DYNAMIC: i32 = 8;
+impl<D: Dialect> Function<D> {
+    fn of(raw: RawFunction) -> Self {
+        Self(raw, PhantomData)
+    }
+    /// The driver's handle.
+    pub fn raw(self) -> RawFunction {
+        self.0
+    }
+    /// # Errors
+    /// The driver's own.
+    pub fn fact(self, fact: Fact) -> Result<i32> {
+        let mut value = 0;
+        // SAFETY: a kernel of a loaded module.
+        unsafe { D::driver().function_attribute(&raw mut value, fact as i32, self.0) }.ok::<D>()?;
+        Ok(value)
+    }
+    /// Allows `bytes` of dynamic local memory.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn allow_dynamic(self, bytes: i32) -> Result<()> {
+        // SAFETY: a kernel of a loaded module.
+        unsafe { D::driver().function_set(self.0, MAX_DYNAMIC, bytes) }.ok::<D>()
+    }
+    /// 0: no preference, 1: more local memory, 2: more cache.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn prefer(self, what: i32) -> Result<()> {
+        // SAFETY: a kernel of a loaded module.
+        unsafe { D::driver().function_cache(self.0, what) }.ok::<D>()
+    }
+    /// The bytes of each parameter, in order; `None` where the driver does not tell.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn parameters(self) -> Result<Option<Vec<u32>>> {
+        let mut all = vec![];
+        loop {
+            let (mut offset, mut bytes) = (0, 0);
+            // SAFETY: a kernel of a loaded module; both are writable.
+            let outcome = unsafe {
+                D::driver().function_parameter(self.0, all.len(), &raw mut offset, &raw mut bytes)
+            };
+            match outcome.status() {
+                None => return Ok(None),
+                Some(INVALID) => return Ok(Some(all)),
+                _ => outcome.ok::<D>()?,
+            }
+            all.push(bytes as u32);
+        }
+    }
+    /// How many groups of so many items, with so much dynamic local memory each, a multiprocessor holds.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn groups(self, items: i32, dynamic: usize) -> Result<i32> {
+        let mut groups = 0;
+        // SAFETY: a kernel of a loaded module.
+        unsafe { D::driver().occupancy_groups(&raw mut groups, self.0, items, dynamic) }
+            .ok::<D>()?;
+        Ok(groups)
+    }
+    /// The items of a group that keep the device busiest; `None` where the driver does not tell.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn best_items(self, dynamic: usize) -> Result<Option<i32>> {
+        let (mut groups, mut items) = (0, 0);
+        let (to, of) = (&raw mut groups, &raw mut items);
+        // SAFETY: a kernel of a loaded module; both are writable.
+        let outcome = unsafe { D::driver().occupancy_size(to, of, self.0, None, dynamic, 0) };
+        match outcome.status() {
+            None => Ok(None),
+            _ => outcome.ok::<D>().map(|()| Some(items)),
+        }
+    }
+}
+
+/// What is linked, as the driver numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Input {
+    /// Machine code.
+    Cubin = 0,
+    /// Text.
+    Ptx = 1,
+    /// Several of those.
+    Fatbin = 2,
+}
+/// Code that is being linked.
+struct Link<D: Dialect>(RawLink, PhantomData<fn() -> D>);
+impl<D: Dialect> Drop for Link<D> {
+    fn drop(&mut self) {
+        // SAFETY: made once, destroyed once, in the context that is current still.
+        let outcome = unsafe { D::driver().link_destroy(self.0) }.released::<D>();
+        outcome.unwrap_or_else(|error| log::say(ur_sys::ur_logger_level_t::WARN, &error));
+    }
+}
+/// Compiles `inputs`, each with its name for the log; joined into one piece of machine code if `complete`,
+/// else only looked at, and the answer is empty. The driver's log too, whatever comes of it. Images end with
+/// a NUL that is not counted, except that of text.
+///
+/// # Errors
+/// The driver's own; `UNSUPPORTED_FEATURE` where it has no linker.
+pub fn link<D: Dialect>(
+    _on: &Entered<D>,
+    inputs: &[(Input, Vec<u8>, CString)],
+    complete: bool,
+    options: Options,
+) -> (Result<Vec<u8>>, String) {
+    let mut jit = Jit::new(options);
+    let joined = join::<D>(&mut jit, inputs, complete);
+    (joined, jit.log())
+}
+fn join<D: Dialect>(
+    jit: &mut Jit,
+    inputs: &[(Input, Vec<u8>, CString)],
+    complete: bool,
+) -> Result<Vec<u8>> {
+    let mut state = None;
+    let (names, values) = (jit.names.as_mut_ptr(), jit.values.as_mut_ptr());
+    // SAFETY: options and their values are as many as said, and live until the link is destroyed.
+    unsafe { D::driver().link_create(jit.count(), names, values, &raw mut state) }.ok::<D>()?;
+    let state = state.ok_or_else(|| Error::new(ErrorCode::Unknown, "the driver gave no link"))?;
+    let link = Link::<D>(state, PhantomData);
+    for (kind, bytes, name) in inputs {
+        let (data, n) = (bytes.as_ptr().cast_mut().cast(), bytes.len());
+        let (kind, none) = (*kind as i32, null_mut());
+        // SAFETY: the image was judged whole; the driver reads it and copies what it needs.
+        let outcome = unsafe {
+            D::driver().link_add(link.0, kind, data, n, name.as_ptr(), 0, null_mut(), none)
+        };
+        outcome.ok::<D>()?;
+    }
+    if !complete {
+        return Ok(vec![]);
+    }
+    let (mut image, mut bytes) = (null_mut::<c_void>(), 0);
+    // SAFETY: both are writable.
+    unsafe { D::driver().link_complete(link.0, &raw mut image, &raw mut bytes) }.ok::<D>()?;
+    if image.is_null() {
+        return Err(Error::new(ErrorCode::Unknown, "the driver linked to nothing"));
+    }
+    // SAFETY: so many bytes, which are the link's until it is destroyed.
+    Ok(unsafe { std::slice::from_raw_parts(image.cast::<u8>(), bytes) }.to_vec())
+}

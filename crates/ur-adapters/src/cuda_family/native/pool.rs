@@ -1,0 +1,212 @@
+//! The driver's own pools: memory allocated and freed in a stream's order, and given to other processes.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::{
+    super::{
+        device::Device,
+        driver::{
+            Dialect, IpcBytes, RawContext, RawPool, RawStream,
+            layout::{AccessDesc, Location, PoolProps},
+        },
+    },
+    memory::{pointer, release},
+    virtual_memory::{adopt, foreign},
+};
+use std::{
+    marker::PhantomData,
+    os::fd::{AsRawFd, BorrowedFd, OwnedFd},
+    sync::{Arc, OnceLock},
+};
+use ur_adapter::error::{Error, ErrorCode, Result};
+
+const DESCRIPTOR: i32 = 1;
+/// How many bytes stay in a pool when streams are waited for: the attribute's number.
+const RELEASE_THRESHOLD: i32 = 4;
+
+/// One pool: made here, another process's, or somebody's in this process.
+#[derive(Debug)]
+pub struct DriverPool<D: Dialect> {
+    raw: RawPool,
+    context: RawContext,
+    is_ours: bool,
+    exported: OnceLock<Arc<OwnedFd>>,
+    _dialect: PhantomData<fn() -> D>,
+}
+impl<D: Dialect> DriverPool<D> {
+    /// Whether the device has pools that other processes can be given.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn is_supported(device: &Device<D>) -> Result<bool> {
+        // A driver that does not know the second attribute cannot share its pools.
+        let descriptors = device.attribute(119).is_ok_and(|types| types & DESCRIPTOR != 0);
+        Ok(device.attribute(115)? != 0 && descriptors)
+    }
+    /// A pool of `device`'s memory that keeps up to `keep` bytes out of use.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn create(device: &Device<D>, keep: u64) -> Result<Self> {
+        let _on = device.enter()?;
+        let location = Location { kind: 1, id: device.number() };
+        let properties = PoolProps { handle_types: DESCRIPTOR, location, ..PoolProps::default() };
+        let (mut raw, mut keep) = (None, keep);
+        // SAFETY: `raw` is writable, the properties are whole.
+        unsafe { D::driver().pool_create(&raw mut raw, &raw const properties) }.ok::<D>()?;
+        let pool = Self::of(device, raw, true)?;
+        let value = (&raw mut keep).cast();
+        // SAFETY: the attribute is a 64-bit number.
+        unsafe { D::driver().pool_set(pool.raw, RELEASE_THRESHOLD, value) }.ok::<D>()?;
+        Ok(pool)
+    }
+    fn of(device: &Device<D>, raw: Option<RawPool>, is_ours: bool) -> Result<Self> {
+        let null = || Error::new(ErrorCode::Unknown, "the driver gave a null pool");
+        let (raw, context) = (raw.ok_or_else(null)?, device.context()?);
+        Ok(Self { raw, context, is_ours, exported: OnceLock::new(), _dialect: PhantomData })
+    }
+    /// One that somebody else in this process has; never destroyed here.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn borrowed(device: &Device<D>, raw: RawPool) -> Result<Self> {
+        Self::of(device, Some(raw), false)
+    }
+    /// What a descriptor of another process names.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a descriptor that is no pool's.
+    pub fn import(device: &Device<D>, fd: BorrowedFd<'_>) -> Result<Self> {
+        let _on = device.enter()?;
+        let (mut raw, number) = (None, pointer(fd.as_raw_fd() as u64));
+        // SAFETY: the driver judges the descriptor, and keeps no hold of it.
+        let outcome = unsafe { D::driver().pool_import(&raw mut raw, number, DESCRIPTOR, 0) };
+        outcome.ok::<D>().map_err(foreign)?;
+        Self::of(device, raw, true)
+    }
+    /// Lets the devices with these numbers reach its memory, beside its own.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn admit(&self, device: &Device<D>, devices: &[i32]) -> Result<()> {
+        let _on = device.enter()?;
+        let others = devices.iter().filter(|&&id| id != device.number());
+        let access = |&id: &i32| AccessDesc { location: Location { kind: 1, id }, flags: 3 };
+        let all: Vec<_> = others.map(access).collect();
+        if all.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the list is as long as is said.
+        unsafe { D::driver().pool_access(self.raw, all.as_ptr(), all.len()) }.ok::<D>()
+    }
+    /// Allocates in the order of `stream`; a context is current.
+    ///
+    /// # Errors
+    /// The driver's own, out of memory most of all.
+    pub fn alloc(&self, bytes: usize, stream: Option<RawStream>) -> Result<u64> {
+        let mut at = 0;
+        // SAFETY: `at` is writable; the stream is live.
+        let outcome = unsafe { D::driver().pool_alloc(&raw mut at, bytes, self.raw, stream) };
+        outcome.ok::<D>().map(|()| at)
+    }
+    /// Gives what is out of use back to the system, but for `keep` bytes.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn trim(&self, device: &Device<D>, keep: usize) -> Result<()> {
+        let _on = device.enter()?;
+        // SAFETY: the pool is live.
+        unsafe { D::driver().pool_trim(self.raw, keep) }.ok::<D>()
+    }
+    /// The descriptor that other processes can be given.
+    ///
+    /// # Errors
+    /// The driver's own: a pool that was not made to be shared.
+    pub fn export(&self, device: &Device<D>) -> Result<Arc<OwnedFd>> {
+        if let Some(fd) = self.exported.get() {
+            return Ok(Arc::clone(fd));
+        }
+        let _on = device.enter()?;
+        let mut number = -1_i32;
+        let to = (&raw mut number).cast();
+        // SAFETY: a descriptor is an `int`, for which there is room.
+        unsafe { D::driver().pool_export(to, self.raw, DESCRIPTOR, 0) }.ok::<D>()?;
+        let fd = adopt(number)?;
+        Ok(Arc::clone(self.exported.get_or_init(|| Arc::new(fd))))
+    }
+    /// Opens what another process said of an allocation of this pool.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for what is nothing of this pool's.
+    pub fn import_pointer(&self, device: &Device<D>, mut data: IpcBytes) -> Result<u64> {
+        let _on = device.enter()?;
+        let mut at = 0;
+        // SAFETY: both are writable and as long as the driver's.
+        let outcome =
+            unsafe { D::driver().pool_import_pointer(&raw mut at, self.raw, &raw mut data) };
+        outcome.ok::<D>().map_err(foreign).map(|()| at)
+    }
+}
+impl<D: Dialect> Drop for DriverPool<D> {
+    fn drop(&mut self) {
+        if self.is_ours {
+            release::<D>(self.context, || {
+                // SAFETY: destroyed once; what is allocated of it keeps its memory.
+                unsafe { D::driver().pool_destroy(self.raw) }.released::<D>()
+            });
+        }
+    }
+}
+
+/// What other processes need beside the pool to open the allocation at `at`.
+///
+/// # Errors
+/// The driver's own.
+pub fn export_pointer<D: Dialect>(device: &Device<D>, at: u64) -> Result<IpcBytes> {
+    let _on = device.enter()?;
+    let mut data = [0; 64];
+    // SAFETY: `data` is as long as the driver's.
+    unsafe { D::driver().pool_export_pointer(&raw mut data, at) }.ok::<D>()?;
+    Ok(data)
+}
+
+/// Memory of a pool, made here or opened, freed on drop.
+#[derive(Debug)]
+pub struct FromPool<D: Dialect> {
+    at: u64,
+    /// Freed in a stream's order already.
+    is_free: bool,
+    pool: Arc<DriverPool<D>>,
+}
+impl<D: Dialect> FromPool<D> {
+    /// What `pool` allocated or opened at `at`, which nobody else frees.
+    pub fn new(pool: Arc<DriverPool<D>>, at: u64) -> Self {
+        Self { at, is_free: false, pool }
+    }
+    /// Its first byte.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+    /// What it is from.
+    pub fn pool(&self) -> &Arc<DriverPool<D>> {
+        &self.pool
+    }
+    /// Frees it in the order of `stream`; a context is current.
+    ///
+    /// # Errors
+    /// The driver's own; then it is freed on drop.
+    pub fn free_on(mut self, stream: Option<RawStream>) -> Result<()> {
+        // SAFETY: it is ours and freed once.
+        unsafe { D::driver().free_async(self.at, stream) }.ok::<D>()?;
+        self.is_free = true;
+        Ok(())
+    }
+}
+impl<D: Dialect> Drop for FromPool<D> {
+    fn drop(&mut self) {
+        if !self.is_free {
+            release::<D>(self.pool.context, || {
+                // SAFETY: no command uses it any more: the owner's promise. The default stream.
+                unsafe { D::driver().free_async(self.at, None) }.released::<D>()
+            });
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Physical memory, reserved addresses, and mappings of the one at the other.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::{
+    super::{
+        device::Device,
+        driver::{
+            Dialect, RawContext,
+            layout::{AccessDesc, AllocationProp, Location},
+        },
+    },
+    memory::{pointer, release},
+};
+use std::{
+    marker::PhantomData,
+    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    ptr,
+    sync::{Arc, OnceLock},
+};
+use ur_adapter::error::{Error, ErrorCode, Result};
+
+/// The driver's number for "a POSIX descriptor".
+const DESCRIPTOR: i32 = 1;
+/// The driver's number for "a device", as a location.
+const DEVICE: i32 = 1;
+
+/// Whether the device has virtual memory at all.
+///
+/// # Errors
+/// The driver's own.
+pub fn is_supported<D: Dialect>(device: &Device<D>) -> Result<bool> {
+    Ok(device.attribute(102)? != 0)
+}
+/// Whether its physical memory can be exported by descriptor.
+///
+/// # Errors
+/// The driver's own.
+pub fn has_descriptors<D: Dialect>(device: &Device<D>) -> Result<bool> {
+    Ok(device.attribute(103)? != 0)
+}
+fn properties<D: Dialect>(device: &Device<D>) -> Result<AllocationProp> {
+    Ok(AllocationProp {
+        handle_types: if has_descriptors(device)? { DESCRIPTOR } else { 0 },
+        location: Location { kind: DEVICE, id: device.number() },
+        // Older drivers do not know the attribute: then RDMA does not reach the memory.
+        rdma: u8::from(device.attribute(110).is_ok_and(|can| can != 0)),
+        ..AllocationProp::default()
+    })
+}
+/// What lengths and addresses have to be multiples of: the least, or what the driver recommends.
+///
+/// # Errors
+/// The driver's own.
+pub fn granularity<D: Dialect>(device: &Device<D>, recommended: bool) -> Result<usize> {
+    let _on = device.enter()?;
+    let (properties, mut bytes) = (properties(device)?, 0);
+    // SAFETY: `bytes` is writable, the properties are whole.
+    let outcome = unsafe {
+        D::driver().granularity(&raw mut bytes, &raw const properties, i32::from(recommended))
+    };
+    outcome.ok::<D>().map(|()| bytes.max(1))
+}
+
+/// Memory of a device without an address, released on drop; mappings keep it all the same.
+#[derive(Debug)]
+pub struct Physical<D: Dialect> {
+    handle: u64,
+    bytes: usize,
+    context: RawContext,
+    /// Exported at most once: it takes the driver as long as hundreds of other calls.
+    exported: OnceLock<Arc<OwnedFd>>,
+    _dialect: PhantomData<fn() -> D>,
+}
+impl<D: Dialect> Physical<D> {
+    /// `bytes` of it, a multiple of the granularity.
+    ///
+    /// # Errors
+    /// The driver's own, out of memory most of all.
+    pub fn create(device: &Device<D>, bytes: usize) -> Result<Self> {
+        let _on = device.enter()?;
+        let (properties, mut handle) = (properties(device)?, 0);
+        // SAFETY: `handle` is writable, the properties are whole.
+        let outcome = unsafe {
+            D::driver().physical_create(&raw mut handle, bytes, &raw const properties, 0)
+        };
+        outcome.ok::<D>()?;
+        Self::of(device, handle, bytes)
+    }
+    fn of(device: &Device<D>, handle: u64, bytes: usize) -> Result<Self> {
+        let (context, exported) = (device.context()?, OnceLock::new());
+        Ok(Self { handle, bytes, context, exported, _dialect: PhantomData })
+    }
+    /// What a descriptor of another process names, said to be `bytes` long. Whether it is shows when it
+    /// is mapped.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a descriptor that is none of the driver's.
+    pub fn import(device: &Device<D>, fd: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
+        let _on = device.enter()?;
+        let (mut handle, number) = (0, pointer(fd.as_raw_fd() as u64));
+        // SAFETY: the driver judges the descriptor, and keeps no hold of it.
+        let outcome = unsafe { D::driver().physical_import(&raw mut handle, number, DESCRIPTOR) };
+        outcome.ok::<D>().map_err(foreign)?;
+        Self::of(device, handle, bytes)
+    }
+    /// What is mapped at `at`, `bytes` of it, by whomever.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn retain(device: &Device<D>, at: u64, bytes: usize) -> Result<Self> {
+        let _on = device.enter()?;
+        let mut handle = 0;
+        // SAFETY: the driver judges the address.
+        unsafe { D::driver().physical_retain(&raw mut handle, pointer(at)) }.ok::<D>()?;
+        Self::of(device, handle, bytes)
+    }
+    /// How long it is.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+    /// The descriptor that other processes can be given.
+    ///
+    /// # Errors
+    /// The driver's own; `OUT_OF_RESOURCES` without descriptors.
+    pub fn export(&self, device: &Device<D>) -> Result<Arc<OwnedFd>> {
+        if let Some(fd) = self.exported.get() {
+            return Ok(Arc::clone(fd));
+        }
+        let _on = device.enter()?;
+        let mut number = -1_i32;
+        // SAFETY: a descriptor is an `int`, for which there is room.
+        let outcome = unsafe {
+            D::driver().physical_export((&raw mut number).cast(), self.handle, DESCRIPTOR, 0)
+        };
+        outcome.ok::<D>()?;
+        let fd = adopt(number)?;
+        Ok(Arc::clone(self.exported.get_or_init(|| Arc::new(fd))))
+    }
+}
+impl<D: Dialect> Drop for Physical<D> {
+    fn drop(&mut self) {
+        release::<D>(self.context, || {
+            // SAFETY: every handle is released once; mappings keep the memory.
+            unsafe { D::driver().physical_release(self.handle) }.released::<D>()
+        });
+    }
+}
+
+/// A descriptor that the driver gave, closed in programs that this process starts.
+pub(super) fn adopt(number: i32) -> Result<OwnedFd> {
+    if number < 0 {
+        return Err(Error::new(ErrorCode::Unknown, "the driver exported no descriptor"));
+    }
+    // SAFETY: the driver made it for whoever asked, and keeps nothing of it.
+    let fd = unsafe { OwnedFd::from_raw_fd(number) };
+    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC).map_err(|e| {
+        Error::new(ErrorCode::OutOfResources, format!("a descriptor could not be kept: {e}"))
+    })?;
+    Ok(fd)
+}
+/// What another process sent and the driver refuses is that process's fault, unless memory ran out, or
+/// the driver has no such function at all.
+pub(in super::super) fn foreign(error: Error) -> Error {
+    match error.code() {
+        ErrorCode::OutOfDeviceMemory
+        | ErrorCode::OutOfHostMemory
+        | ErrorCode::OutOfResources
+        | ErrorCode::DeviceLost
+        | ErrorCode::Uninitialized => error,
+        _ if error.native_status().is_none() => error,
+        _ => Error::new(
+            ErrorCode::InvalidValue,
+            format!("the driver refuses what the exporter sent: {error}"),
+        ),
+    }
+}
+
+/// Reserved addresses, given back on drop.
+#[derive(Debug)]
+pub struct Range<D: Dialect> {
+    at: u64,
+    bytes: usize,
+    context: RawContext,
+    _dialect: PhantomData<fn() -> D>,
+}
+impl<D: Dialect> Range<D> {
+    /// `bytes` addresses from a multiple of `align` on, at `wished` if that is not 0 and free.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn reserve(device: &Device<D>, wished: u64, bytes: usize, align: usize) -> Result<Self> {
+        let _on = device.enter()?;
+        let mut at = 0;
+        // SAFETY: `at` is writable; nothing is mapped by it.
+        unsafe { D::driver().address_reserve(&raw mut at, bytes, align, wished, 0) }.ok::<D>()?;
+        Ok(Self { at, bytes, context: device.context()?, _dialect: PhantomData })
+    }
+    /// Its first address.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+    /// How many there are.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+impl<D: Dialect> Drop for Range<D> {
+    fn drop(&mut self) {
+        release::<D>(self.context, || {
+            // SAFETY: nothing is mapped there any more.
+            unsafe { D::driver().address_free(self.at, self.bytes) }.released::<D>()
+        });
+    }
+}
+
+/// Maps `bytes` of `memory` from `offset` on at `at`; nobody has access yet.
+///
+/// # Errors
+/// The driver's own.
+pub fn map<D: Dialect>(
+    device: &Device<D>,
+    at: u64,
+    bytes: usize,
+    memory: &Physical<D>,
+    offset: usize,
+) -> Result<()> {
+    let _on = device.enter()?;
+    // SAFETY: the range is reserved and unmapped, which the driver checks too.
+    unsafe { D::driver().physical_map(at, bytes, offset, memory.handle, 0) }.ok::<D>()
+}
+/// Ends whole mappings; nothing uses them any more.
+///
+/// # Errors
+/// The driver's own.
+pub fn unmap<D: Dialect>(device: &Device<D>, at: u64, bytes: usize) -> Result<()> {
+    let _on = device.enter()?;
+    // SAFETY: the commands before have ended: the caller's promise.
+    unsafe { D::driver().physical_unmap(at, bytes) }.ok::<D>()
+}
+/// What of a mapping the devices with these numbers may do: nothing (0), read (1), write too (3).
+///
+/// # Errors
+/// The driver's own.
+pub fn set_access<D: Dialect>(
+    device: &Device<D>,
+    at: u64,
+    bytes: usize,
+    devices: &[i32],
+    flags: i32,
+) -> Result<()> {
+    let _on = device.enter()?;
+    let location = |&id: &i32| Location { kind: DEVICE, id };
+    let access = |id| AccessDesc { location: location(id), flags };
+    let all: Vec<_> = devices.iter().map(access).collect();
+    // SAFETY: the list is as long as is said; the range is mapped, which the driver checks.
+    unsafe { D::driver().set_access(at, bytes, all.as_ptr(), all.len()) }.ok::<D>()
+}
+/// What the device may do at `at`: see [`set_access`].
+///
+/// # Errors
+/// The driver's own.
+pub fn get_access<D: Dialect>(device: &Device<D>, at: u64) -> Result<i32> {
+    let _on = device.enter()?;
+    let (location, mut flags) = (Location { kind: DEVICE, id: device.number() }, 0_u64);
+    // SAFETY: both are whole, `flags` is writable.
+    let outcome = unsafe { D::driver().get_access(&raw mut flags, ptr::from_ref(&location), at) };
+    outcome.ok::<D>().map(|()| flags as i32)
+}
+
+/// Physical memory, all of it, at addresses of its own, readable and writable for some devices.
+#[derive(Debug)]
+pub struct Mapped<D: Dialect> {
+    /// Unmapped on drop, before the range goes.
+    range: Range<D>,
+    memory: Arc<Physical<D>>,
+}
+impl<D: Dialect> Mapped<D> {
+    /// Maps `memory` at a multiple of `align` for the devices with the numbers in `access`.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn new(
+        device: &Device<D>,
+        memory: Arc<Physical<D>>,
+        align: usize,
+        access: &[i32],
+    ) -> Result<Self> {
+        let bytes = memory.bytes();
+        let range = Range::reserve(device, 0, bytes, align)?;
+        map(device, range.at(), bytes, &memory, 0)?;
+        let whole = Self { range, memory };
+        set_access(device, whole.at(), bytes, access, 3)?;
+        Ok(whole)
+    }
+    /// Its first byte.
+    pub fn at(&self) -> u64 {
+        self.range.at()
+    }
+    /// How long it is.
+    pub fn bytes(&self) -> usize {
+        self.range.bytes()
+    }
+    /// What is mapped.
+    pub fn memory(&self) -> &Arc<Physical<D>> {
+        &self.memory
+    }
+}
+impl<D: Dialect> Drop for Mapped<D> {
+    fn drop(&mut self) {
+        let (at, bytes) = (self.range.at(), self.range.bytes());
+        release::<D>(self.range.context, || {
+            // SAFETY: mapped here, and no command uses it any more: the owner's promise.
+            unsafe { D::driver().physical_unmap(at, bytes) }.released::<D>()
+        });
+    }
+}

@@ -1,0 +1,154 @@
+//! Memory that is allocated and freed in a queue's order. Device memory for which C names no pool is
+//! from a pool of the driver's that can be shared: it is allocated and freed by the stream itself.
+//! Memory of other kinds, and of C's pools, has its address and its bytes at once; its command only holds
+//! the place from which on C may use it, and what is freed goes back when the queues have come so far.
+use super::{
+    Event, Queue,
+    allocation::{self, Freeing, Home, Ordered, Usm},
+    driver::Dialect,
+    enqueue::{Made, Report, submit},
+    native::pool::{DriverPool, FromPool},
+    queue,
+    usm::{Wish, allocate},
+    usm_pool::UsmPool,
+};
+use std::sync::Arc;
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Borrowed, Object, Owned},
+};
+use ur_sys::ur_command_t;
+
+fn handle<T>(object: &Object<T>) -> usize {
+    object.as_handle().addr()
+}
+/// What C calls the allocation of this kind.
+fn command(usm: Usm) -> ur_command_t {
+    match usm {
+        Usm::Host => ur_command_t::ENQUEUE_USM_HOST_ALLOC_EXP,
+        Usm::Device => ur_command_t::ENQUEUE_USM_DEVICE_ALLOC_EXP,
+        Usm::Shared => ur_command_t::ENQUEUE_USM_SHARED_ALLOC_EXP,
+    }
+}
+
+/// What an allocation's command answers: the address, and its event if C wants one.
+type Allocated<D> = Result<(UsmPtr, Option<Owned<Event<D>>>)>;
+
+/// Allocates `size` bytes for the queue's device, from `pool` or else the one its device uses.
+///
+/// # Errors
+/// `INVALID_USM_SIZE`, `INVALID_VALUE` for a pool of another context or device, what memory runs out with,
+/// `UNSUPPORTED_FEATURE` for shared memory on a device without it, and what submitting fails with; then
+/// nothing is allocated.
+pub(super) fn alloc<D: Dialect>(
+    usm: Usm,
+    queue: Borrowed<'_, Queue<D>>,
+    pool: Option<Borrowed<'_, UsmPool<D>>>,
+    size: usize,
+    events: &[Borrowed<'_, Event<D>>],
+    want_event: bool,
+) -> Allocated<D> {
+    let (context, device) = (queue.context(), queue.device());
+    let current;
+    let chosen = match pool {
+        Some(pool) => pool,
+        None => {
+            current = context.pools().current_of(context.borrow(), device.borrow())?;
+            current.borrow()
+        }
+    };
+    if usm == Usm::Device
+        && chosen.is_default()
+        && let Some(from) = chosen.ordered(device, context.devices())?
+    {
+        return ordered(queue, chosen, &from, size, events, want_event);
+    }
+    let wish = Wish { device: Some(device.borrow()), desc: None, pool: Some(chosen) };
+    let at = allocate(usm, context.borrow(), wish, size)?;
+    match submit(queue, command(usm), events, Report::event(want_event), |_stream| Ok(())) {
+        Ok(event) => Ok((at, event)),
+        Err(error) => {
+            allocation::free::<D>(handle(context), at)?;
+            Err(error)
+        }
+    }
+}
+/// Has the stream itself allocate.
+fn ordered<D: Dialect>(
+    queue: Borrowed<'_, Queue<D>>,
+    pool: Borrowed<'_, UsmPool<D>>,
+    from: &Arc<DriverPool<D>>,
+    size: usize,
+    events: &[Borrowed<'_, Event<D>>],
+    want_event: bool,
+) -> Allocated<D> {
+    if size == 0 {
+        return Err(Error::new(ErrorCode::InvalidUsmSize, "0 bytes are no memory"));
+    }
+    let home = Home {
+        context: handle(queue.context()),
+        device: handle(queue.device()),
+        pool: if pool.api_refs() > 0 { handle(&pool) } else { 0 },
+    };
+    let mut made = None;
+    let body = |stream: &super::native::stream::Stream<D>| {
+        let memory = FromPool::new(Arc::clone(from), from.alloc(size, stream.raw())?);
+        let memory = Ordered::new(memory, size, Arc::clone(pool.totals()))?;
+        made = Some(allocation::adopt(home, size, memory)?);
+        Ok(())
+    };
+    let done = submit(queue, command(Usm::Device), events, Report::event(want_event), body);
+    match (done, made) {
+        (Ok(event), Some(at)) => Ok((at, event)),
+        (Ok(_), None) => Err(Error::new(ErrorCode::Unknown, "the allocation was never submitted")),
+        (Err(error), None) => Err(error),
+        (Err(error), Some(at)) => {
+            allocation::free::<D>(home.context, at)?;
+            Err(error)
+        }
+    }
+}
+
+/// Frees the allocation at `mem` once the queue comes to it.
+///
+/// # Errors
+/// `INVALID_MEM_OBJECT` for what is no allocation of the queue's context, `INVALID_VALUE` for such as are
+/// from another pool than C says, and what submitting fails with; then nothing is freed.
+pub(super) fn free<D: Dialect>(
+    queue: Borrowed<'_, Queue<D>>,
+    pool: Option<Borrowed<'_, UsmPool<D>>>,
+    mem: UsmPtr,
+    events: &[Borrowed<'_, Event<D>>],
+    want_event: bool,
+) -> Made<D> {
+    let context = handle(queue.context());
+    let freeing = Freeing::<D>::begin(context, mem)?;
+    let Home { pool: from, .. } = freeing.allocation().home();
+    if pool.is_some_and(|pool| handle(&pool) != from) {
+        freeing.undo();
+        let why = format!("{mem:?} was not allocated from this pool: name its own, or none");
+        return Err(Error::new(ErrorCode::InvalidValue, why));
+    }
+    let body = |stream: &super::native::stream::Stream<D>| match freeing.take_ordered() {
+        Some(memory) => memory.free_on(stream.raw()),
+        None => Ok(()), // it goes back once the queues have come so far
+    };
+    let submitted =
+        submit(queue, ur_command_t::ENQUEUE_USM_FREE_EXP, events, Report::event(want_event), body);
+    match submitted {
+        Ok(event) => {
+            freeing.finish(queue::ticket::<D>(context));
+            Ok(event)
+        }
+        // The stream has it: C cannot have it back.
+        Err(error) if !freeing.allocation().has_memory() => {
+            freeing.finish(queue::ticket::<D>(context));
+            Err(error)
+        }
+        Err(error) => {
+            freeing.undo();
+            Err(error)
+        }
+    }
+}
