@@ -46,8 +46,8 @@ const MODULES: [Module; 6] = [
             "crates/ur-ipc/src/arena/counter.rs",
             "crates/ur-ipc/src/arena/slot.rs",
         ],
-        tests: &["--lib"],
-        patience: 15,
+        tests: &["--lib", "--test", "arena_processes", "--test", "death", "--test", "opening"],
+        patience: 40,
     },
     Module {
         name: "completion",

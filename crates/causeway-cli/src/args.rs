@@ -79,9 +79,10 @@ pub struct Open {
 
 #[derive(clap::Args)]
 pub struct Demo {
-    /// How often the processes hand the token over
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(2..=100_000))]
-    pub hops: u32,
+    /// How often the processes hand the token over; 1000 on a CPU, 100 on a GPU, whose streams hold
+    /// about a thousand commands before a submission waits
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    pub hops: Option<u32>,
     /// How much device memory they share, in MiB
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub mib: u32,

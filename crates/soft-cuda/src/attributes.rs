@@ -34,17 +34,17 @@ pub fn of(number: i32, index: u8) -> Answer<i32> {
         5 => i32::MAX,
         6 | 7 => 65535,
         8 => SHARED,
-        9 => 65536,       // constant memory
-        10 => 32,         // warp
-        11 => i32::MAX,   // pitch
+        9 => 65536,     // constant memory
+        10 => 32,       // warp
+        11 => i32::MAX, // pitch
         12 | 82 => REGISTERS,
-        13 => 1_980_000,  // kHz
-        14 => 512,        // textures' alignment
-        15 => 1,          // overlap
+        13 => 1_980_000, // kHz
+        14 => 512,       // textures' alignment
+        15 => 1,         // overlap
         16 => PROCESSORS,
-        17 | 18 => 0,     // timeout, integrated
-        19 => 1,          // maps host memory
-        20 => 0,          // compute mode
+        17 | 18 => 0, // timeout, integrated
+        19 => 1,      // maps host memory
+        20 => 0,      // compute mode
         21 | 22 | 55 => 131_072 / if number == 55 { 4 } else { 1 },
         23 => 65536,
         24..=26 | 58..=60 => 16384,
@@ -110,7 +110,13 @@ pub fn of(number: i32, index: u8) -> Answer<i32> {
         125 => 0, // interprocess events
         126 => 1,
         127 => 0,
-        128..=134 => if number == 131 || number == 134 { -1 } else { 0 },
+        128..=134 => {
+            if number == 131 || number == 134 {
+                -1
+            } else {
+                0
+            }
+        }
         _ => return Err(INVALID_VALUE),
     })
 }

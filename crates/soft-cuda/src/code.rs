@@ -50,18 +50,20 @@ codes! {
 }
 
 /// The `words` of `code` to C; both functions below answer alike.
-fn tell(code: i32, to: *mut *const c_char, words: impl Fn(&(Code, &CStr, &CStr)) -> *const c_char) -> i32 {
+fn tell(
+    code: i32,
+    to: *mut *const c_char,
+    words: impl Fn(&(Code, &CStr, &CStr)) -> *const c_char,
+) -> i32 {
     let found = ALL.iter().find(|(known, ..)| known.0 == code);
     let told = put(to, found.map_or(std::ptr::null(), words));
     if told.is_ok() && found.is_some() { 0 } else { INVALID_VALUE.0 }
 }
 #[unsafe(no_mangle)]
-#[expect(non_snake_case, reason = "the driver's name for it")]
 extern "C" fn cuGetErrorString(code: i32, to: *mut *const c_char) -> i32 {
     tell(code, to, |(_, _, words)| words.as_ptr())
 }
 #[unsafe(no_mangle)]
-#[expect(non_snake_case, reason = "the driver's name for it")]
 extern "C" fn cuGetErrorName(code: i32, to: *mut *const c_char) -> i32 {
     tell(code, to, |(_, name, _)| name.as_ptr())
 }

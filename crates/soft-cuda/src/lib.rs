@@ -13,7 +13,6 @@
 macro_rules! entries {
     ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => { $(
         #[unsafe(no_mangle)]
-        #[expect(non_snake_case, reason = "the driver's name for it")]
         extern "C" fn $name($($arg: $ty),*) -> i32 {
             $crate::state::enter(move || -> $crate::code::Answer { $body })
         }

@@ -25,7 +25,11 @@ pub fn get<T: Copy>(from: *const T) -> Answer<T> {
 }
 /// Reads `count` things.
 pub fn list<T: Copy>(from: *const T, count: usize) -> Answer<Vec<T>> {
-    if count == 0 { Ok(Vec::new()) } else { (0..count).map(|i| get(from.wrapping_add(i))).collect() }
+    if count == 0 {
+        Ok(Vec::new())
+    } else {
+        (0..count).map(|i| get(from.wrapping_add(i))).collect()
+    }
 }
 /// A text that ends with a NUL.
 pub fn text(from: *const c_char) -> Answer<String> {

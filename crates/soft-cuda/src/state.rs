@@ -2,7 +2,9 @@
 //! from a host function.
 #![expect(unsafe_code, reason = "exports symbols of the driver; the end of the process")]
 use crate::{
-    code::{Answer, DEINITIALIZED, INVALID_VALUE, NO_DEVICE, NOT_INITIALIZED, NOT_PERMITTED, UNKNOWN},
+    code::{
+        Answer, DEINITIALIZED, INVALID_VALUE, NO_DEVICE, NOT_INITIALIZED, NOT_PERMITTED, UNKNOWN,
+    },
     device,
     raw::put,
 };
@@ -41,7 +43,8 @@ fn usable() -> Answer {
 }
 /// One call from C.
 pub fn enter(call: impl FnOnce() -> Answer) -> i32 {
-    let answer = usable().and_then(|()| catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(UNKNOWN)));
+    let answer =
+        usable().and_then(|()| catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(UNKNOWN)));
     if let Err(code) = answer
         && std::env::var_os("SOFT_CUDA_TRACE").is_some()
     {
@@ -54,7 +57,6 @@ extern "C" fn end() {
 }
 
 #[unsafe(no_mangle)]
-#[expect(non_snake_case, reason = "the driver's name for it")]
 extern "C" fn cuInit(flags: u32) -> i32 {
     let pid = PROCESS.load(Ordering::Acquire);
     if ENDED.load(Ordering::Acquire) {
@@ -72,12 +74,11 @@ extern "C" fn cuInit(flags: u32) -> i32 {
     static AT_EXIT: Once = Once::new();
     // SAFETY: the function lives as long as the process: this library is never unloaded while the
     // adapter that bound it holds it, which is for ever.
-    AT_EXIT.call_once(|| drop(unsafe { libc::atexit(end) }));
+    AT_EXIT.call_once(|| assert_eq!(unsafe { libc::atexit(end) }, 0, "the end is told"));
     PROCESS.store(std::process::id(), Ordering::Release);
     0
 }
 #[unsafe(no_mangle)]
-#[expect(non_snake_case, reason = "the driver's name for it")]
 extern "C" fn cuDriverGetVersion(to: *mut i32) -> i32 {
     put(to, 12020).map_or_else(|code| code.0, |()| 0)
 }

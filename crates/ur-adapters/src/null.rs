@@ -101,6 +101,21 @@ fn none(_kind: Kind) -> Vec<*mut c_void> {
     vec![]
 }
 
+/// A query that is answered with a count of references, and with nothing else.
+macro_rules! counts {
+    ($get_info:ident, $object:ident, $name:ident, $entry:literal) => {
+        fn $get_info(
+            object: Borrowed<'_, $object>,
+            name: $name,
+            answer: &mut Answer<'_>,
+        ) -> Result<()> {
+            match name {
+                $name::REFERENCE_COUNT => answer.value(&object.api_refs()),
+                _ => Error::unsupported($entry),
+            }
+        }
+    };
+}
 impl AdapterApi for Null {
     fn adapter_get() -> Result<Vec<Owned<Adapter>>> {
         Ok(vec![the_adapter()])
@@ -169,6 +184,7 @@ impl DeviceApi for Null {
     }
 }
 impl ContextApi for Null {
+    counts!(context_get_info, Context, ur_context_info_t, "urContextGetInfo");
     fn context_create(
         _devices: &[Borrowed<'_, Device>],
         _properties: Option<&ur_context_properties_t>,
@@ -206,6 +222,7 @@ impl QueueApi for Null {
     }
 }
 impl EventApi for Null {
+    counts!(event_get_info, Event, ur_event_info_t, "urEventGetInfo");
     fn event_wait(_events: &[Owned<Event>]) -> Result<()> {
         Ok(())
     }
@@ -214,12 +231,17 @@ impl EventExpApi for Null {
     fn event_create_exp(
         _context: Borrowed<'_, Context>,
         _device: Borrowed<'_, Device>,
-        _properties: &ur_exp_event_desc_t,
+        properties: &ur_exp_event_desc_t,
     ) -> Result<Owned<Event>> {
+        if properties.flags.contains(ur_exp_event_flags_t::ENABLE_PROFILING) {
+            let why = "nothing runs, so that there is nothing to time";
+            return Err(Error::new(ErrorCode::UnsupportedFeature, why));
+        }
         Ok(Owned::new(Blank))
     }
 }
 impl ProgramApi for Null {
+    counts!(program_get_info, Program, ur_program_info_t, "urProgramGetInfo");
     fn program_create_with_binary(
         _context: Borrowed<'_, Context>,
         _devices: &[Borrowed<'_, Device>],
@@ -231,11 +253,13 @@ impl ProgramApi for Null {
     }
 }
 impl KernelApi for Null {
+    counts!(kernel_get_info, Kernel, ur_kernel_info_t, "urKernelGetInfo");
     fn kernel_create(_program: Borrowed<'_, Program>, _name: &CStr) -> Result<Owned<Kernel>> {
         Ok(Owned::new(Blank))
     }
 }
 impl SamplerApi for Null {
+    counts!(sampler_get_info, Sampler, ur_sampler_info_t, "urSamplerGetInfo");
     fn sampler_create(
         _context: Borrowed<'_, Context>,
         _desc: &ur_sampler_desc_t,
@@ -244,6 +268,7 @@ impl SamplerApi for Null {
     }
 }
 impl MemApi for Null {
+    counts!(mem_get_info, Mem, ur_mem_info_t, "urMemGetInfo");
     fn mem_buffer_create(
         _context: Borrowed<'_, Context>,
         _flags: ur_mem_flags_t,
@@ -254,6 +279,7 @@ impl MemApi for Null {
     }
 }
 impl PhysicalMemApi for Null {
+    counts!(physical_mem_get_info, PhysicalMem, ur_physical_mem_info_t, "urPhysicalMemGetInfo");
     fn physical_mem_create(
         _context: Borrowed<'_, Context>,
         _device: Borrowed<'_, Device>,
@@ -264,6 +290,7 @@ impl PhysicalMemApi for Null {
     }
 }
 impl UsmApi for Null {
+    counts!(usm_pool_get_info, UsmPool, ur_usm_pool_info_t, "urUSMPoolGetInfo");
     fn usm_pool_create(
         _context: Borrowed<'_, Context>,
         _desc: &ur_usm_pool_desc_t,
@@ -272,11 +299,21 @@ impl UsmApi for Null {
     }
 }
 impl CommandBufferExpApi for Null {
+    counts!(
+        command_buffer_get_info_exp,
+        CommandBuffer,
+        ur_exp_command_buffer_info_t,
+        "urCommandBufferGetInfoExp"
+    );
     fn command_buffer_create_exp(
         _context: Borrowed<'_, Context>,
         _device: Borrowed<'_, Device>,
-        _desc: &ur_exp_command_buffer_desc_t,
+        desc: &ur_exp_command_buffer_desc_t,
     ) -> Result<Owned<CommandBuffer>> {
+        if desc.isUpdatable != 0 {
+            let why = "the device says that it changes no recorded command";
+            return Err(Error::new(ErrorCode::UnsupportedFeature, why));
+        }
         Ok(Owned::new(Blank))
     }
 }

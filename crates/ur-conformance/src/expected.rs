@@ -6,6 +6,7 @@ use std::{collections::HashMap, path::Path};
 /// The lists that the suite has, by what a shared object's file name begins with.
 const LISTS: &[(&str, &str)] = &[
     ("libur_adapter_native_cpu", include_str!("../expected/native_cpu.toml")),
+    ("libur_adapter_cuda", include_str!("../expected/cuda.toml")),
     ("libur_adapter_null", include_str!("../expected/null.toml")),
     ("libur_adapter_mock", include_str!("../expected/mock.toml")),
     ("libur_adapter_level_zero_v2", include_str!("../expected/level_zero_v2.toml")),

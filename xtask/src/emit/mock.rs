@@ -107,7 +107,10 @@ fn body(spec: &Spec, entry: &Entry, args: &[Arg<'_>]) -> String {
     let story = if remembers { story(spec, entry, args) } else { String::new() };
     let asks = entry.params.iter().any(|p| p.name == "usm_desc") && made.contains("memory::");
     let checked = if asks { "memory::aligned(usm_desc)?;\n" } else { "" };
-    format!("{checked}{story}Ok({made})")
+    match made.strip_suffix('?') {
+        Some(fallible) => format!("{checked}{story}{fallible}"),
+        None => format!("{checked}{story}Ok({made})"),
+    }
 }
 
 /// One result.

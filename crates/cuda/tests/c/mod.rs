@@ -56,8 +56,12 @@ pub struct Scratch(ur_kernel_launch_workgroup_property_t);
 impl Scratch {
     pub fn new(bytes: usize) -> Self {
         let stype = ur_structure_type_t::KERNEL_LAUNCH_WORKGROUP_PROPERTY;
-        let (pNext, workgroup_mem_size) = (null_mut(), bytes);
-        Self(ur_kernel_launch_workgroup_property_t { stype, pNext, workgroup_mem_size })
+        let none = null_mut();
+        Self(ur_kernel_launch_workgroup_property_t {
+            stype,
+            pNext: none,
+            workgroup_mem_size: bytes,
+        })
     }
     pub fn chain(&self) -> *const c_void {
         (&raw const self.0).cast()

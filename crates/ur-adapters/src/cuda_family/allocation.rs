@@ -4,36 +4,28 @@
 use super::{
     backing::Behind,
     driver::Dialect,
-    foreign,
-    limbo::{self, Kept, Limbo, Spent},
+    limbo::{self, Kept, Spent},
     native::{
-        ipc::OpenedHandle,
         memory,
-        pool::FromPool,
-        virtual_memory::{self, Mapped},
+        pool::{DriverPool, FromPool},
     },
-    physical_mem, queue,
-    share::{self, OpenedPhysical},
-    usm_host,
+    opened::Opened,
+    queue,
     usm_pool::{Chunks, Totals, UsmBlocks},
-    virtual_mem,
 };
 use std::{
     collections::{BTreeMap, HashMap},
-    fmt,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, RwLock,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    per_process::PerProcess,
     pool,
-    share::Opens,
 };
-use ur_ipc::{Importer, Kind};
+use ur_ipc::Kind;
 use ur_sys::ur_usm_type_t;
 
 /// The three kinds of USM.
@@ -69,58 +61,6 @@ pub struct Home {
     pub pool: usize,
 }
 
-/// Everything that a process knows of one dialect's memory.
-pub struct Registry<D: Dialect> {
-    store: PerProcess<Store<D>>,
-    pub(super) memory: Importer<OpenedMemory<D>>,
-    pub(super) physical: Importer<OpenedPhysical<D>>,
-    pub(super) opens: Opens<share::Open<D>>,
-}
-impl<D: Dialect> Registry<D> {
-    pub(super) const fn new() -> Self {
-        Self {
-            store: PerProcess::new(),
-            memory: Importer::new(Kind::Memory, D::BACKEND as u16),
-            physical: Importer::new(Kind::PhysicalMemory, D::BACKEND as u16),
-            opens: Opens::new(),
-        }
-    }
-    /// This process's: a forked child finds an empty one.
-    pub(super) fn get(&self) -> &Store<D> {
-        self.store.get()
-    }
-}
-impl<D: Dialect> fmt::Debug for Registry<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry").finish_non_exhaustive()
-    }
-}
-/// What is known in one process.
-pub(super) struct Store<D: Dialect> {
-    ranges: RwLock<Ranges<D>>,
-    pub(super) limbo: Limbo<D>,
-    pub(super) hosts: usm_host::All<D>,
-    pub(super) reserved: virtual_mem::All<D>,
-    pub(super) names: physical_mem::Names<D>,
-    pub(super) foreign: foreign::All,
-    pub(super) is_legacy_wished: OnceLock<bool>,
-    pub(super) takes_offsets: OnceLock<bool>,
-}
-impl<D: Dialect> Default for Store<D> {
-    fn default() -> Self {
-        Self {
-            ranges: RwLock::new(Ranges { at: BTreeMap::new(), objects: HashMap::new() }),
-            limbo: Limbo::default(),
-            hosts: Mutex::default(),
-            reserved: Mutex::default(),
-            names: Mutex::default(),
-            foreign: Mutex::default(),
-            is_legacy_wished: OnceLock::new(),
-            takes_offsets: OnceLock::new(),
-        }
-    }
-}
-
 /// What an allocation consists of.
 #[derive(Debug)]
 pub(super) enum Memory<D: Dialect> {
@@ -129,20 +69,8 @@ pub(super) enum Memory<D: Dialect> {
     /// From the driver's pool, in a stream's order.
     Ordered(Ordered<D>),
     /// Another process's.
-    Opened(Opened<D>),
+    Opened(#[expect(dead_code, reason = "held to be dropped")] Opened<D>),
 }
-/// Another process's memory, in the way it came.
-#[derive(Debug)]
-#[expect(dead_code, reason = "held to be dropped, but for the first")]
-pub(super) enum Opened<D: Dialect> {
-    /// By descriptor.
-    Mapped(Mapped<D>),
-    /// Of a driver's pool.
-    FromPool(FromPool<D>),
-    /// By the driver's old handle.
-    Handle(OpenedHandle<D>),
-}
-
 /// A part of a pool, counted as used by its totals while this lives.
 #[derive(Debug)]
 pub(super) struct Pooled<D: Dialect>(pool::Block<Chunks<D>>);
@@ -198,7 +126,7 @@ pub(super) enum Exposed<D: Dialect> {
         device: [u8; 16],
     },
     /// As an allocation of a driver's pool.
-    Pool(Arc<super::native::pool::DriverPool<D>>),
+    Pool(Arc<DriverPool<D>>),
 }
 
 /// One allocation, or the whole of an object that was opened.
@@ -217,7 +145,7 @@ pub struct Allocation<D: Dialect> {
     memory: Mutex<Option<Memory<D>>>,
 }
 impl<D: Dialect> Allocation<D> {
-    fn new(base: UsmPtr, bytes: usize, usm: Usm, home: Home, memory: Memory<D>) -> Self {
+    pub(super) fn new(base: UsmPtr, bytes: usize, usm: Usm, home: Home, memory: Memory<D>) -> Self {
         let (exported, freed) = (AtomicBool::new(false), AtomicBool::new(false));
         let (object, holds) = (next_object::<D>(), AtomicU64::new(0));
         let memory = Mutex::new(Some(memory));
@@ -308,11 +236,16 @@ pub fn next_object<D: Dialect>() -> u64 {
 }
 
 /// Every allocation by its first address, and where each object is.
-struct Ranges<D: Dialect> {
+pub(super) struct Ranges<D: Dialect> {
     at: BTreeMap<usize, Arc<Allocation<D>>>,
     objects: HashMap<u64, usize>,
 }
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+impl<D: Dialect> Default for Ranges<D> {
+    fn default() -> Self {
+        Self { at: BTreeMap::new(), objects: HashMap::new() }
+    }
+}
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 fn read<D: Dialect, R>(look: impl FnOnce(&Ranges<D>) -> R) -> R {
@@ -324,13 +257,22 @@ fn write<D: Dialect, R>(change: impl FnOnce(&mut Ranges<D>) -> R) -> R {
     let ranges = &D::statics().memory.get().ranges;
     change(&mut ranges.write().unwrap_or_else(PoisonError::into_inner))
 }
-fn enter<D: Dialect>(allocation: Allocation<D>) -> Arc<Allocation<D>> {
+/// Makes an allocation known.
+pub(super) fn enter<D: Dialect>(allocation: Allocation<D>) -> Arc<Allocation<D>> {
     let allocation = Arc::new(allocation);
     write(|ranges: &mut Ranges<D>| {
         ranges.objects.insert(allocation.object, allocation.base.addr());
         ranges.at.insert(allocation.base.addr(), Arc::clone(&allocation))
     });
     allocation
+}
+/// Makes it unknown, where nobody else holds it.
+pub(super) fn leave<D: Dialect>(allocation: &Allocation<D>) {
+    let last = write(|ranges: &mut Ranges<D>| {
+        ranges.objects.remove(&allocation.object);
+        ranges.at.remove(&allocation.base.addr())
+    });
+    drop(last);
 }
 
 /// Allocates `bytes`, at least one, at a multiple of `align`, from `pool`.
@@ -517,68 +459,6 @@ impl<D: Dialect> Drop for Hold<D> {
     }
 }
 
-/// Another process's memory in this one's registry, for as long as this lives.
-#[derive(Debug)]
-pub struct OpenedMemory<D: Dialect> {
-    allocation: Arc<Allocation<D>>,
-    /// The driver's numbers of the devices that have access.
-    admitted: Mutex<Vec<i32>>,
-}
-impl<D: Dialect> OpenedMemory<D> {
-    /// Enters `bytes` at `base`, of `device` by C's handle, which `admitted` can reach.
-    pub(super) fn new(
-        base: UsmPtr,
-        bytes: usize,
-        device: usize,
-        admitted: Vec<i32>,
-        memory: Opened<D>,
-    ) -> Self {
-        let home = Home { device, ..Home::default() };
-        let allocation =
-            enter(Allocation::new(base, bytes, Usm::Device, home, Memory::Opened(memory)));
-        Self { allocation, admitted: Mutex::new(admitted) }
-    }
-    /// The whole of the object.
-    pub fn allocation(&self) -> &Allocation<D> {
-        &self.allocation
-    }
-    /// Lets one more device reach the memory, if it does not yet.
-    ///
-    /// # Errors
-    /// The driver's own.
-    pub(super) fn admit(&self, device: &super::Device<D>, home: &super::Device<D>) -> Result<()> {
-        if locked(&self.admitted).contains(&device.number()) {
-            return Ok(());
-        }
-        device.enter()?;
-        let number = [device.number()];
-        let whole = match &*locked(&self.allocation.memory) {
-            Some(Memory::Opened(Opened::Mapped(mapped))) => Some((mapped.at(), mapped.bytes())),
-            _ => None,
-        };
-        let pool = match &*locked(&self.allocation.memory) {
-            Some(Memory::Opened(Opened::FromPool(memory))) => Some(Arc::clone(memory.pool())),
-            _ => None,
-        };
-        if let Some((at, bytes)) = whole {
-            virtual_memory::set_access(home, at, bytes, &number, 3)?;
-        }
-        if let Some(pool) = pool {
-            pool.admit(home, &number)?;
-        }
-        locked(&self.admitted).push(device.number());
-        Ok(())
-    }
-}
-impl<D: Dialect> Drop for OpenedMemory<D> {
-    fn drop(&mut self) {
-        let last = write(|ranges: &mut Ranges<D>| {
-            ranges.objects.remove(&self.allocation.object);
-            ranges.at.remove(&self.allocation.base.addr())
-        });
-        drop(last);
-    }
-}
 /// Whether the allocation called `object` is there and not freed.
 pub fn is_live<D: Dialect>(object: u64) -> bool {
     read(|ranges: &Ranges<D>| ranges.objects.contains_key(&object))

@@ -11,7 +11,10 @@ use super::{
         virtual_memory::{self, Mapped, Physical},
     },
 };
-use std::{os::fd::OwnedFd, sync::Arc};
+use std::{
+    os::fd::OwnedFd,
+    sync::{Arc, PoisonError},
+};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     log,
@@ -58,6 +61,18 @@ pub(super) fn reaching<D: Dialect>(
         }
     }
     Ok(all)
+}
+
+/// What lengths and addresses of the device's virtual memory are multiples of, asked once.
+pub(super) fn granule<D: Dialect>(device: &Device<D>) -> Result<usize> {
+    let known = &D::statics().memory.get().granules;
+    let locked = || known.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(granule) = locked().get(&device.number()).copied() {
+        return Ok(granule);
+    }
+    let granule = virtual_memory::granularity(device, false)?;
+    locked().insert(device.number(), granule);
+    Ok(granule)
 }
 
 /// How another process opens a chunk.
@@ -126,7 +141,7 @@ impl<D: Dialect> Chunk<D> {
         bytes: usize,
         align: usize,
     ) -> Result<Self> {
-        let granule = virtual_memory::granularity(device, false)?;
+        let granule = granule(device)?;
         let whole = bytes.checked_next_multiple_of(granule).ok_or_else(too_large)?;
         let access = reaching(device, devices)?;
         let memory = Arc::new(Physical::create(device, whole)?);
@@ -136,6 +151,7 @@ impl<D: Dialect> Chunk<D> {
     fn of(device: &Owned<Device<D>>, at: u64, bytes: usize, made: Made<D>) -> Result<Self> {
         let null = || Error::new(ErrorCode::Unknown, "the driver gave a null address");
         let base = UsmPtr::from_addr(at as usize).ok_or_else(null)?;
+        D::statics().memory.get().claim(base.addr(), bytes);
         Ok(Self { base, bytes, made, device: device.clone() })
     }
     /// Whose memory it is.
@@ -164,6 +180,11 @@ impl<D: Dialect> Chunk<D> {
                 ),
             )),
         }
+    }
+}
+impl<D: Dialect> Drop for Chunk<D> {
+    fn drop(&mut self) {
+        D::statics().memory.get().give_up(self.base.addr()); // before the driver has it
     }
 }
 impl<D: Dialect> pool::Chunk for Chunk<D> {

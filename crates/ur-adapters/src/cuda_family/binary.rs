@@ -148,10 +148,10 @@ fn fatbin(bytes: &[u8]) -> Result<Form> {
     }
 }
 
-/// Whether it is text that has the directive that all PTX begins with.
+/// Whether it is text that has the directive that all PTX begins with. Zeros may fill up a section behind it.
 fn is_ptx(bytes: &[u8]) -> bool {
-    let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
-    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    let Ok(text) = std::str::from_utf8(&bytes[..end]) else { return false };
     !text.contains('\0') && Tokens(text).next() == Some(".version")
 }
 /// The words and signs of PTX, without comments.
@@ -267,7 +267,9 @@ mod tests {
             assert_eq!(code(bytes), ErrorCode::InvalidBinary, "{bytes:?}");
         }
         assert_eq!(code(b".version 7.0\0.target"), ErrorCode::InvalidBinary);
-        Image::of::<Cuda>(b".version 7.0\n.target sm_70\0").unwrap();
+        let padded = b".version 7.0\n.target sm_70\n.entry k() {}\0\0\0\0";
+        let image = Image::of::<Cuda>(padded).unwrap();
+        assert_eq!((image.given(), image.entries().unwrap().len()), (&padded[..], 1));
     }
     #[test]
     fn a_fatbin_that_is_cut_off_is_refused() {

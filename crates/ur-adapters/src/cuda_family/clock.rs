@@ -3,19 +3,23 @@
 //! that is never much older, and each base's own time from the one before.
 use super::{
     device::Device,
-    driver::Dialect,
-    native::{event::NativeEvent, stream::Stream},
+    driver::{Dialect, RawContext},
+    native::{context::Entered, event::NativeEvent, stream::Stream},
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ur_adapter::error::Result;
 
 /// A base is replaced when it is older: that far away, a driver's time is exact to 61 ns.
 const OLD: u64 = 1_000_000_000;
 
+/// How long the first base may take, in nanoseconds.
+const PATIENCE: u64 = 10_000_000;
+
 /// A moment that the device's clock is told from.
 #[derive(Debug)]
 pub struct Base<D: Dialect> {
     event: NativeEvent<D>,
+    context: RawContext,
     /// Nanoseconds of the device's clock.
     at: u64,
     /// The host's clock at the time.
@@ -28,6 +32,8 @@ impl<D: Dialect> Base<D> {
     /// # Errors
     /// The driver's own.
     pub fn time_of(&self, event: &NativeEvent<D>) -> Result<u64> {
+        let _on = Entered::<D>::enter(self.context)?;
+        self.event.synchronize()?; // over long ago, but for streams that were held up
         Ok(self.at.saturating_add(event.elapsed_ns_since(&self.event)?))
     }
 }
@@ -35,56 +41,81 @@ impl<D: Dialect> Base<D> {
 /// A device's clock.
 #[derive(Debug)]
 pub(super) struct Clock<D: Dialect> {
-    /// Nothing but bases and timestamps, so that nothing delays them.
+    /// Nothing but bases and timestamps, so that little delays them.
     stream: Stream<D>,
-    newest: Mutex<Arc<Base<D>>>,
+    bases: Mutex<Bases<D>>,
+}
+#[derive(Debug)]
+struct Bases<D: Dialect> {
+    newest: Arc<Base<D>>,
+    /// An event that will be the next base's once the device has passed it, and when it was recorded.
+    next: Option<(NativeEvent<D>, u64)>,
 }
 impl<D: Dialect> Clock<D> {
     /// # Errors
     /// The driver's own.
     pub(super) fn start(device: &Device<D>) -> Result<Self> {
-        let on = device.enter()?;
+        let (context, on) = (device.context()?, device.enter()?);
         let stream = Stream::create(&on, 0)?;
-        let (event, host) = mark(device, &stream)?;
-        // At first the host's clock, so that the two can be compared.
-        Ok(Self { stream, newest: Mutex::new(Arc::new(Base { event, at: host, host })) })
+        let (event, begun) = mark(device, &stream)?;
+        // At first the host's clock, so that the two can be compared; read behind the event, so that
+        // nothing seems to start before it was submitted. But a device that is held up is not waited
+        // for: what the caller does next may be what it waits for.
+        while !event.is_complete()? && now() < begun + PATIENCE {
+            std::thread::yield_now();
+        }
+        let host = now();
+        let newest = Arc::new(Base { event, context, at: host, host });
+        Ok(Self { stream, bases: Mutex::new(Bases { newest, next: None }) })
     }
-    fn newest(&self) -> Arc<Base<D>> {
-        Arc::clone(&self.newest.lock().unwrap_or_else(PoisonError::into_inner))
+    fn bases(&self) -> MutexGuard<'_, Bases<D>> {
+        self.bases.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// The newest base, or a new one if that is old.
+    /// The newest base. One that is old is replaced by the time of some later call: nothing waits here
+    /// for a device whose streams may wait for what the caller does next.
     ///
     /// # Errors
     /// The driver's own.
     pub(super) fn base(&self, device: &Device<D>) -> Result<Arc<Base<D>>> {
-        let newest = self.newest();
-        if now() - newest.host < OLD {
+        let (newest, next) = {
+            let mut bases = self.bases();
+            let newest = Arc::clone(&bases.newest);
+            if now().saturating_sub(newest.host) < OLD {
+                return Ok(newest);
+            }
+            (newest, bases.next.take())
+        };
+        let _on = device.enter()?;
+        let Some((event, host)) = next else {
+            let next = mark(device, &self.stream)?;
+            self.bases().next = Some(next);
+            return Ok(newest);
+        };
+        if !event.is_complete()? {
+            self.bases().next = Some((event, host));
             return Ok(newest);
         }
-        let (event, host) = mark(device, &self.stream)?;
         let at = newest.time_of(&event)?;
-        let mut place = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        if Arc::ptr_eq(&place, &newest) {
-            *place = Arc::new(Base { event, at, host });
-        }
-        Ok(Arc::clone(&place))
+        let fresh = Arc::new(Base { event, context: newest.context, at, host });
+        self.bases().newest = Arc::clone(&fresh);
+        Ok(fresh)
     }
     /// The device's clock and the host's, read together.
     ///
     /// # Errors
     /// The driver's own.
     pub(super) fn read(&self, device: &Device<D>) -> Result<(u64, u64)> {
-        let base = self.base(device)?;
-        let (event, host) = mark(device, &self.stream)?;
-        Ok((base.time_of(&event)?, host))
+        let (base, _on) = (self.base(device)?, device.enter()?);
+        let (event, _) = mark(device, &self.stream)?;
+        event.synchronize()?;
+        Ok((base.time_of(&event)?, now()))
     }
 }
-/// An event that the device has passed, and when that was by the host's clock.
+/// An event that the device has just been given, and when that was by the host's clock.
 fn mark<D: Dialect>(device: &Device<D>, stream: &Stream<D>) -> Result<(NativeEvent<D>, u64)> {
     let on = device.enter()?;
     let event = NativeEvent::create(&on, true)?;
     event.record(stream)?;
-    event.synchronize()?;
     Ok((event, now()))
 }
 /// Nanoseconds of the host's clock.

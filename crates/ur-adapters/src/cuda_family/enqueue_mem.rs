@@ -5,7 +5,6 @@ use super::{
     driver::Dialect,
     enqueue::{Made, Report, submit},
     enqueue_usm::{check_range, pattern_of},
-    linger,
     native::{array::End, stream::Stream},
     storage::Found,
 };
@@ -353,17 +352,10 @@ pub(super) fn mem_unmap<D: Dialect>(
         }
         false => Ok(()),
     });
-    match made {
-        Ok(made) => {
-            // The command reads it still.
-            linger::leave::<D>(mem.context().as_handle().addr(), mapping);
-            Ok(made)
-        }
-        Err(error) => {
-            mem.map(mapping); // it stays mapped
-            Err(error)
-        }
+    if made.is_err() {
+        mem.map(mapping); // it stays mapped
     }
+    made
 }
 
 #[cfg(test)]

@@ -52,6 +52,9 @@ fn device_of<D: Dialect>(number: i32) -> Option<&'static Owned<Device<D>>> {
 
 /// What the driver knows of `at`, as one piece that can be shared: of virtual memory, one mapping.
 fn known<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Result<Option<Known>> {
+    if D::statics().memory.get().has(at.addr()) {
+        return Ok(None); // ours, and in no allocation
+    }
     let (on, at) = (context.devices()[0].enter()?, at.addr() as u64);
     let Some(mut known) = memory::known(&on, at)? else { return Ok(None) };
     if known.is_device
@@ -73,7 +76,7 @@ fn object_of<D: Dialect>(known: &Known) -> u64 {
     let stale =
         |one: &Shared| !same(one) && one.base < end && known.base < one.base + one.bytes as u64;
     let gone: Vec<_> = all.iter().filter(|(_, one)| stale(one)).map(|(&o, _)| o).collect();
-    gone.iter().for_each(|object| drop(all.remove(object)));
+    all.retain(|object, _| !gone.contains(object));
     let found = all.iter().find(|(_, one)| same(one)).map(|(&object, _)| object);
     let object = found.unwrap_or_else(next_object::<D>);
     let Known { base, bytes, id, device, .. } = *known;
@@ -162,8 +165,8 @@ pub(super) fn is_live<D: Dialect>(object: u64) -> bool {
 /// `INVALID_VALUE` for what was freed.
 pub(super) fn find<D: Dialect>(object: u64) -> Result<(UsmPtr, usize)> {
     let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
-    let shared = all::<D>().get(&object).copied().filter(|_| is_live::<D>(object));
-    let shared = shared.ok_or_else(freed)?;
+    let shared = all::<D>().get(&object).copied(); // and no lock while the driver is asked
+    let shared = shared.filter(|_| is_live::<D>(object)).ok_or_else(freed)?;
     Ok((UsmPtr::from_addr(shared.base as usize).ok_or_else(freed)?, shared.bytes))
 }
 /// Answers for an address that the driver knows; `None` for any other.

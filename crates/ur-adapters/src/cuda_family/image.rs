@@ -461,8 +461,9 @@ mod tests {
     }
     #[test]
     fn only_pixels_that_lie_as_their_order_says_make_images() {
-        let bytes = |channelOrder, channelType| {
-            let made = elements(ur_image_format_t { channelOrder, channelType });
+        let bytes = |order, channel| {
+            let format = ur_image_format_t { channelOrder: order, channelType: channel };
+            let made = elements(format);
             made.map(|(_, channels, bytes)| channels as usize * bytes).map_err(|e| e.code())
         };
         assert_eq!(bytes(Order::RGBA, Channel::FLOAT), Ok(16));

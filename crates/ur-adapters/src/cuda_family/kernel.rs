@@ -73,11 +73,11 @@ impl<D: Dialect> OnDevice<D> {
         name: &CStr,
         wanted: Wanted,
     ) -> Result<Option<Self>> {
+        let _on = device.enter()?;
         let Some(function) = code.module().function(name)? else { return Ok(None) };
         let twin = CString::new([name.to_bytes(), TWIN].concat()).unwrap_or_default();
         let twin = code.module().function(&twin)?;
         let told = function.parameters()?;
-        let _on = device.enter()?;
         let get = |attribute| device.get(attribute).map(|n| n as usize);
         let limits = Limits {
             items: function.fact(Fact::MaxItems)? as usize,

@@ -7,12 +7,11 @@ use super::{
     Context, Device, Family,
     driver::Dialect,
     image::{self, Image},
-    linger,
     native::{
         memory::{self, Piece},
         stream::Stream,
     },
-    storage::{Found, Shape, Storage},
+    storage::{Block, Found, Shape, Storage},
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ur_adapter::{
@@ -55,7 +54,7 @@ pub(super) struct Mapping<D: Dialect> {
     /// Whether `at` is the buffer's own memory, so that nothing need be copied.
     pub(super) is_own: bool,
     /// What is at `at`, unless it is the buffer's own memory or C's.
-    _staging: Option<Piece<D>>,
+    _staging: Option<Block<D>>,
 }
 
 impl<D: Dialect> Mem<D> {
@@ -172,10 +171,8 @@ impl<D: Dialect> Mem<D> {
         if let Some(home) = self.home {
             return Ok(mapping(at(home)?, false, None));
         }
-        linger::sweep::<D>();
-        let staging = Piece::new(&self.context().devices()[0], memory::Sort::Host, size)?;
-        let at = UsmPtr::from_addr(staging.at() as usize).ok_or(ErrorCode::OutOfHostMemory)?;
-        Ok(mapping(at, false, Some(staging)))
+        let staging = Block::new(self.context(), None, size)?;
+        Ok(mapping(staging.at(), false, Some(staging)))
     }
     /// C has it.
     pub(super) fn map(&self, mapping: Mapping<D>) {
@@ -193,15 +190,6 @@ impl<D: Dialect> Mem<D> {
                 ErrorCode::InvalidValue,
                 format!("{at:?} is no mapping of this memory object: pass what map returned"),
             )),
-        }
-    }
-}
-impl<D: Dialect> Drop for Mem<D> {
-    /// Commands that were enqueued before may use what is mapped still.
-    fn drop(&mut self) {
-        let mapped = std::mem::take(self.mapped.get_mut().unwrap_or_else(PoisonError::into_inner));
-        if !mapped.is_empty() {
-            linger::leave::<D>(self.context().as_handle().addr(), mapped);
         }
     }
 }

@@ -32,15 +32,18 @@ mod mem;
 mod metadata;
 pub mod native;
 mod native_command;
+mod opened;
 mod p2p;
 mod physical_mem;
 mod platform;
 mod program;
 mod queue;
+mod registry;
 mod sampler;
 mod share;
-mod storage;
 mod shared_event;
+mod staging;
+mod storage;
 mod unsupported;
 mod usm;
 mod usm_async;
@@ -91,10 +94,11 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
     pub struct Statics<D: Dialect> {
         $($field: Slab<$t<D>>,)*
         system: device::System<D>,
-        memory: allocation::Registry<D>,
+        memory: registry::Registry<D>,
         queues_now: queue::Everyone<D>,
         shared_events: shared_event::Desk<D>,
         watch: watch::Watch<D>,
+        staging: staging::Pool<D>,
         lingering: linger::Lingering<D>,
         devices: Slab<Device<D>>,
         adapter: adapter::Single<Owned<Adapter<D>>>,
@@ -105,10 +109,11 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
             Self {
                 $($field: Slab::new(table),)*
                 system: device::System::new(),
-                memory: allocation::Registry::new(),
+                memory: registry::Registry::new(),
                 queues_now: queue::Everyone::new(),
                 shared_events: shared_event::Desk::new(),
                 watch: watch::Watch::new(),
+                staging: staging::Pool::new(),
                 lingering: linger::Lingering::new(),
                 devices: Slab::new(table),
                 adapter: adapter::Single::new(),

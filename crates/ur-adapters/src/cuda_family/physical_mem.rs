@@ -3,6 +3,7 @@
 use super::{
     Context, Device, Family,
     allocation::next_object,
+    backing::granule,
     driver::Dialect,
     limbo,
     native::virtual_memory::{self, Physical},
@@ -180,7 +181,7 @@ impl<D: Dialect> PhysicalMemApi for Family<D> {
         if !virtual_memory::is_supported(&device)? {
             return Error::unsupported("urPhysicalMemCreate: this device has no virtual memory");
         }
-        let granule = virtual_memory::granularity(&device, false)?;
+        let granule = granule(&device)?;
         if size == 0 || !size.is_multiple_of(granule) {
             let why = format!("{size} bytes are no multiple of the granularity, {granule}");
             return Err(Error::new(ErrorCode::InvalidSize, why));

@@ -43,6 +43,9 @@ pub struct Program<D: Dialect> {
     builds: Mutex<Vec<Build<D>>>,
 }
 
+/// A device, and what a program offers on it.
+type Built<D> = (Owned<Device<D>>, Arc<Code<D>>);
+
 impl<D: Dialect> Program<D> {
     pub(super) fn new(
         context: Owned<Context<D>>,
@@ -93,7 +96,7 @@ impl<D: Dialect> Program<D> {
     ///
     /// # Errors
     /// `INVALID_PROGRAM_EXECUTABLE` unless it is built or linked for one of them.
-    pub(super) fn built(&self) -> Result<Vec<(Owned<Device<D>>, Arc<Code<D>>)>> {
+    pub(super) fn built(&self) -> Result<Vec<Built<D>>> {
         let builds = self.builds();
         let pairs = self.devices.iter().zip(&*builds);
         let built: Vec<_> =
@@ -363,7 +366,7 @@ impl<D: Dialect> ProgramApi for Family<D> {
         context: Borrowed<'_, Context<D>>,
         properties: Option<&ur_program_native_properties_t>,
     ) -> Result<Owned<Program<D>>> {
-        let raw = RawModule::from_addr(native as usize).ok_or_else(|| {
+        let raw = RawModule::from_addr(native).ok_or_else(|| {
             Error::new(ErrorCode::InvalidValue, "a null module is no program: load one first")
         })?;
         let device = context.devices()[0].clone();

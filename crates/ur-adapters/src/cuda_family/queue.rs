@@ -56,37 +56,79 @@ pub struct Queue<D: Dialect> {
 #[derive(Debug)]
 pub struct Lane<D: Dialect> {
     stream: Stream<D>,
-    /// Commands put into it so far, counted before they are.
-    submitted: AtomicU64,
-    /// Of these, how many are known to be done.
+    /// Commands that were begun to be put into it so far, and those that have been.
+    begun: AtomicU64,
+    put: AtomicU64,
+    /// How many are known to be done: as many as had been put before the stream was seen idle.
     done: AtomicU64,
+    /// Whether others may put something into it that is not counted here.
+    is_lent: AtomicBool,
     /// The number of the last barrier that it waits for.
     fenced: AtomicU64,
+    /// For a stream of C's, which may destroy it when the queue is gone: where its commands end, from
+    /// then on. The stream is not touched again.
+    end: OnceLock<Option<Pooled<D>>>,
 }
 impl<D: Dialect> Lane<D> {
     fn new(stream: Stream<D>) -> Self {
-        let (submitted, done, fenced) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        Self { stream, submitted, done, fenced }
+        let is_lent = AtomicBool::new(!stream.is_owned());
+        let [begun, put, done, fenced] = [const { AtomicU64::new(0) }; 4];
+        Self { stream, begun, put, done, is_lent, fenced, end: OnceLock::new() }
     }
     /// Its stream.
     pub fn stream(&self) -> &Stream<D> {
         &self.stream
     }
-    /// One more command is about to be put into it.
-    pub(super) fn count(&self) {
-        self.submitted.fetch_add(1, AcqRel); // read by tickets: a command they must not miss
+    /// One more command is about to be put into it, until what is returned is dropped.
+    pub(super) fn begin(&self) -> Putting<'_, D> {
+        self.begun.fetch_add(1, AcqRel); // read by tickets: a command they must not miss
+        Putting(self)
     }
-    /// Whether everything put into it is done. Foreign streams are always asked.
+    /// Others may put something into it from now on.
+    fn lend(&self) {
+        self.is_lent.store(true, Release);
+    }
+    /// Whether everything put into it is done. One that others put something into is always asked.
     fn is_idle(&self) -> Result<bool> {
-        let submitted = self.submitted.load(Acquire);
-        if self.done.load(Acquire) == submitted && self.stream.is_owned() {
+        if let Some(end) = self.end.get() {
+            return end.as_ref().map_or(Ok(true), |end| end.is_complete());
+        }
+        // First what has been put: of commands that are being put now nothing can be told.
+        let put = self.put.load(Acquire);
+        if self.done.load(Acquire) == self.begun.load(Acquire) && !self.is_lent.load(Acquire) {
             return Ok(true);
         }
         let idle = self.stream.is_idle()?;
         if idle {
-            self.done.fetch_max(submitted, AcqRel);
+            self.done.fetch_max(put, AcqRel);
         }
         Ok(idle)
+    }
+    fn synchronize(&self) -> Result<()> {
+        let put = self.put.load(Acquire);
+        self.stream.synchronize()?;
+        self.done.fetch_max(put, AcqRel);
+        Ok(())
+    }
+    /// Marks where its commands end, if it is not ours to keep.
+    fn leave(&self, device: &Device<D>) {
+        if self.stream.is_owned() || self.stream.raw().is_none() {
+            return;
+        }
+        let end = device.enter().and_then(|on| {
+            let end = device.events().take(&on, false)?;
+            end.record(&self.stream)?;
+            Ok(end)
+        });
+        // Without a driver there is nothing to wait for.
+        let _ = self.end.set(end.ok());
+    }
+}
+/// A command that is being put into a lane.
+pub(super) struct Putting<'lane, D: Dialect>(&'lane Lane<D>);
+impl<D: Dialect> Drop for Putting<'_, D> {
+    fn drop(&mut self) {
+        self.0.put.fetch_add(1, AcqRel);
     }
 }
 
@@ -97,6 +139,8 @@ pub(super) struct Work<D: Dialect> {
     /// The address of the context's handle: compared, never followed.
     context: usize,
     priority: i32,
+    /// Whether its streams are ordered with the default stream.
+    in_step: bool,
     /// In the order in which they are taken; one that nobody has taken yet is not there.
     lanes: Box<[OnceLock<Lane<D>>]>,
     next: AtomicUsize,
@@ -109,13 +153,25 @@ pub(super) struct Work<D: Dialect> {
     counters: Counters<D>,
 }
 impl<D: Dialect> Work<D> {
-    fn new(device: Owned<Device<D>>, context: usize, priority: i32, lanes: usize) -> Self {
-        let lanes = (0..lanes).map(|_| OnceLock::new()).collect();
-        let (next, fence, fences) = (AtomicUsize::new(0), Mutex::new(None), AtomicU64::new(0));
-        let (is_over, has_debts) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (debts, counters) = (Mutex::default(), Counters::new());
+    fn new(
+        device: Owned<Device<D>>,
+        context: usize,
+        (priority, in_step): (i32, bool),
+        lanes: usize,
+    ) -> Self {
         Self {
-            device, context, priority, lanes, next, fence, fences, is_over, has_debts, debts, counters,
+            device,
+            context,
+            priority,
+            in_step,
+            lanes: (0..lanes).map(|_| OnceLock::new()).collect(),
+            next: AtomicUsize::new(0),
+            fence: Mutex::new(None),
+            fences: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            has_debts: AtomicBool::new(false),
+            debts: Mutex::default(),
+            counters: Counters::new(),
         }
     }
     fn lane(&self, on: &Entered<D>, number: usize) -> Result<&Lane<D>> {
@@ -123,7 +179,11 @@ impl<D: Dialect> Work<D> {
         if let Some(lane) = place.get() {
             return Ok(lane);
         }
-        let fresh = Lane::new(Stream::create(on, self.priority)?);
+        let stream = match self.in_step {
+            true => Stream::create_in_step(on, self.priority)?,
+            false => Stream::create(on, self.priority)?,
+        };
+        let fresh = Lane::new(stream.never_waiting(self.device.clone()));
         Ok(place.get_or_init(|| fresh))
     }
     /// The lane that the next command takes.
@@ -154,10 +214,10 @@ impl<D: Dialect> Work<D> {
         lane.fenced.fetch_max(number, AcqRel);
         Ok(())
     }
-    /// Puts the first lane, which C can ask for, behind the last barrier; counts what C may put there.
+    /// Puts the first lane, which C can ask for, behind the last barrier.
     pub(super) fn keep_first_behind_barrier(&self, on: &Entered<D>) -> Result<()> {
         let lane = self.lane(on, 0)?;
-        lane.count();
+        lane.lend();
         self.keep_behind_barrier(lane)
     }
     /// # Errors
@@ -215,12 +275,17 @@ impl<D: Dialect> Work<D> {
     }
     fn finish(&self) -> Result<()> {
         let _on = self.device.enter()?;
-        for lane in self.used() {
-            let submitted = lane.submitted.load(Acquire);
-            lane.stream.synchronize()?;
-            lane.done.fetch_max(submitted, AcqRel);
+        // Others' work may take its time: a thread sleeps for that, where the driver would spin.
+        self.open_debts().iter().for_each(|debt| drop(debt.wait(None)));
+        let done = self.used().try_for_each(Lane::synchronize);
+        self.tell_failure(&done);
+        done.and_then(|()| self.check())
+    }
+    /// A failure of the driver's is one of the whole context: what its streams owe others never comes.
+    pub(super) fn tell_failure<T>(&self, outcome: &Result<T>) {
+        if outcome.is_err() {
+            self.counters.fail();
         }
-        self.check()
     }
     /// What it takes to know when everything submitted so far is done.
     fn note(&self, into: &mut Vec<Pooled<D>>) -> Result<()> {
@@ -230,11 +295,27 @@ impl<D: Dialect> Work<D> {
                 on = Some(self.device.enter()?);
             }
             let Some(on) = &on else { break };
-            if !lane.is_idle()? {
-                let event = self.device.events().take(on, false)?;
-                event.record(&lane.stream)?;
-                into.push(event);
+            if lane.is_idle()? {
+                continue;
             }
+            let stream = match lane.end.get() {
+                None => &lane.stream,
+                // A stream that is C's again: whatever is behind the end of it.
+                Some(end) => match end {
+                    None => continue,
+                    Some(end) => {
+                        let aside = Stream::create(on, 0)?;
+                        aside.wait_for(end)?;
+                        let event = self.device.events().take(on, false)?;
+                        event.record(&aside)?;
+                        into.push(event);
+                        continue;
+                    }
+                },
+            };
+            let event = self.device.events().take(on, false)?;
+            event.record(stream)?;
+            into.push(event);
         }
         Ok(())
     }
@@ -292,7 +373,11 @@ pub(super) fn ticket<D: Dialect>(context: usize) -> Ticket<D> {
 /// # Errors
 /// The driver's own, those of earlier commands among them.
 pub(super) fn wait_for_device<D: Dialect>(device: &Device<D>) -> Result<()> {
-    device.enter()?.synchronize()
+    let on = device.enter()?;
+    for work in D::statics().queues_now.of(|work| work.device.number() == device.number()) {
+        work.open_debts().iter().for_each(|debt| drop(debt.wait(None)));
+    }
+    on.synchronize()
 }
 
 impl<D: Dialect> Queue<D> {
@@ -321,7 +406,9 @@ impl<D: Dialect> Queue<D> {
     /// The driver's own.
     pub(super) fn first_stream(&self) -> Result<&Stream<D>> {
         let on = self.device.enter()?;
-        Ok(&self.work.lane(&on, 0)?.stream)
+        let lane = self.work.lane(&on, 0)?;
+        lane.lend();
+        Ok(&lane.stream)
     }
     fn make(
         context: Owned<Context<D>>,
@@ -339,10 +426,11 @@ impl<D: Dialect> Queue<D> {
         };
         let in_order = !flags.contains(F::OUT_OF_ORDER_EXEC_MODE_ENABLE) || stream.is_some();
         let lanes = if in_order { 1 } else { LANES };
-        let work = Work::new(device.clone(), context.as_handle().addr(), priority, lanes);
+        let kind = (priority, flags.contains(F::SYNC_WITH_DEFAULT_STREAM));
+        let work = Work::new(device.clone(), context.as_handle().addr(), kind, lanes);
         match stream {
             Some(stream) => drop(work.lanes[0].set(Lane::new(stream))),
-            None => drop(work.lane(&on, 0)?.fenced.load(Relaxed)),
+            None => _ = work.lane(&on, 0)?, // so that a driver that is out of streams says so now
         }
         drop(on);
         let work = Arc::new(work);
@@ -352,6 +440,7 @@ impl<D: Dialect> Queue<D> {
 }
 impl<D: Dialect> Drop for Queue<D> {
     fn drop(&mut self) {
+        self.work.used().for_each(|lane| lane.leave(&self.device));
         self.work.is_over.store(true, Release); // its lanes stay until they are idle
     }
 }

@@ -3,8 +3,8 @@
 //! memory that others of this process allocated is `foreign.rs`'s; events share themselves in `event.rs`.
 use super::{
     Context, Device, Family,
-    allocation::{self, Exposed, Hold, Opened as OpenedAs, OpenedMemory, Usm},
-    backing::{Behind, reaching},
+    allocation::{self, Exposed, Hold, Usm},
+    backing::{Behind, granule, reaching},
     device,
     driver::{Dialect, IpcBytes},
     foreign,
@@ -15,6 +15,7 @@ use super::{
         pool::{self, DriverPool, FromPool},
         virtual_memory::{self, Mapped, Physical},
     },
+    opened::{Opened as OpenedAs, OpenedMemory},
     physical_mem::PhysicalMem,
     queue,
 };
@@ -122,12 +123,14 @@ fn home_of<D: Dialect>(ticket: &[u8; ENVELOPE_LEN]) -> Option<&'static Owned<Dev
     let uuid = ur_ipc::device_of(ticket);
     device::all::<D>().iter().find(|device| device.uuid() == uuid)
 }
+/// See [`home`].
+type Home<D> = (Owned<Device<D>>, Option<[u8; 16]>);
 /// The device to import for: the memory's own. The second is what the ticket has to be made for, where
 /// that is not seen here, so that the ticket itself is judged first.
 fn home<D: Dialect>(
     device: Borrowed<'_, Device<D>>,
     ticket: &[u8; ENVELOPE_LEN],
-) -> Result<(Owned<Device<D>>, Option<[u8; 16]>)> {
+) -> Result<Home<D>> {
     let Some(home) = home_of::<D>(ticket) else { return Ok((device.own()?, Some(device.uuid()))) };
     if home.number() != device.number() && !native::can_access::<D>(device.number(), home.number())?
     {
@@ -145,6 +148,7 @@ impl<D: Dialect> SharesMemory for Family<D> {
         true
     }
     fn locate(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<Located<Offer>> {
+        device::check_fork::<D>()?;
         let Some(found) = allocation::find::<D>(at) else { return foreign::locate(context, at) };
         match found.usm() {
             _ if found.is_opened() => return Ok(Located::Opened),
@@ -168,6 +172,7 @@ impl<D: Dialect> SharesMemory for Family<D> {
         device: Borrowed<'_, Device<D>>,
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<UsmPtr> {
+        device::check_fork::<D>()?;
         context.check(device)?;
         let (home, uuid) = home(device, ticket)?;
         let import = |arrived| map(arrived, &home, context.devices());
@@ -218,9 +223,10 @@ fn map<D: Dialect>(
             Some(1) => {
                 let base = usize::try_from(base).map_err(too_large)?;
                 let memory = physical(home, fd.as_fd(), exposes)?;
-                let granule = virtual_memory::granularity(home, false)?;
-                let mapped = Mapped::new(home, Arc::new(memory), granule, &reaching)
-                    .map_err(virtual_memory::foreign)?;
+                let granule = granule(home)?;
+                let refused = |error| refusal(home, exposes, error);
+                let mapped =
+                    Mapped::new(home, Arc::new(memory), granule, &reaching).map_err(refused)?;
                 (mapped.at() as usize + base, OpenedAs::Mapped(mapped))
             }
             _ => {
@@ -251,11 +257,19 @@ fn physical<D: Dialect>(
     bytes: u64,
 ) -> Result<Physical<D>> {
     let bytes = usize::try_from(bytes).map_err(too_large)?;
-    let granule = virtual_memory::granularity(home, false)?;
-    if bytes == 0 || !bytes.is_multiple_of(granule) || bytes > native::memory::<D>(home.number())? {
+    let granule = granule(home)?;
+    if bytes == 0 || !bytes.is_multiple_of(granule) || isize::try_from(bytes).is_err() {
         return Err(contradiction("it has a length that no memory of the device has"));
     }
     Physical::import(home, fd, bytes)
+}
+/// What it means that the driver does not map `bytes` of what was imported: more than the device has is
+/// not for want of memory.
+fn refusal<D: Dialect>(home: &Device<D>, bytes: u64, error: Error) -> Error {
+    match native::memory::<D>(home.number()) {
+        Ok(most) if bytes > most as u64 => contradiction("it is larger than its device's memory"),
+        _ => virtual_memory::foreign(error),
+    }
 }
 
 impl<D: Dialect> SharesPhysicalMemory for Family<D> {
@@ -285,6 +299,7 @@ impl<D: Dialect> SharesPhysicalMemory for Family<D> {
         device: Borrowed<'_, Device<D>>,
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<Owned<PhysicalMem<D>>, Refusal> {
+        device::check_fork::<D>()?;
         context.check(device)?;
         let (home, uuid) = home(device, ticket)?;
         let import = |arrived: Arrived| -> Result<OpenedPhysical<D>, Refusal> {
@@ -294,7 +309,7 @@ impl<D: Dialect> SharesPhysicalMemory for Family<D> {
             if bytes.first() != Some(&(Form::Physical as u8)) || exposes != arrived.size {
                 return Err(contradiction("physical memory is a whole of its own").into());
             }
-            Ok(OpenedPhysical(Arc::new(physical(&home, fd.as_fd(), exposes)?)))
+            Ok(OpenedPhysical(Arc::new(physical(&home, fd.as_fd(), exposes)?.passing_on(fd))))
         };
         let opened = match D::statics().memory.physical.open(ticket, uuid, import)? {
             Opened::Local { object, .. } => PhysicalMem::again(context, home.borrow(), object)?,

@@ -5,19 +5,21 @@
 //! Commands that use one memory object are ordered by C, on whichever devices they run: so a copy that
 //! precedes a command comes after everything that may have written what it copies.
 use super::{
-    Context, Device,
+    Context, Device, Family,
     driver::{Dialect, layout::ArrayDesc},
     linger,
     native::{
         array::Array,
         event::Pooled,
-        memory::{Piece, Registered, Sort},
+        memory::{Piece, Registered},
         stream::Stream,
     },
 };
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ur_adapter::{
+    api::UsmApi,
     error::{Error, ErrorCode, Result},
+    log,
     memory::UsmPtr,
     object::Owned,
 };
@@ -50,14 +52,54 @@ enum Place<D: Dialect> {
 enum Keep<D: Dialect> {
     /// C does.
     Nothing,
+    /// It was given away.
     Piece(Piece<D>),
+    Block(Block<D>),
     Registered(Registered<D>),
+}
+/// Memory that C could have allocated as well: of the same pools, and given back in the same way,
+/// behind every command that may use it.
+#[derive(Debug)]
+pub(super) struct Block<D: Dialect> {
+    context: Owned<Context<D>>,
+    at: UsmPtr,
+}
+impl<D: Dialect> Block<D> {
+    /// `bytes` of the host's memory, or of a device's.
+    ///
+    /// # Errors
+    /// As for USM.
+    pub(super) fn new(
+        context: &Owned<Context<D>>,
+        device: Option<&Owned<Device<D>>>,
+        bytes: usize,
+    ) -> Result<Self> {
+        let borrowed = context.borrow();
+        let at = match device {
+            None => <Family<D> as UsmApi>::usm_host_alloc(borrowed, None, None, bytes),
+            Some(device) => {
+                let device = device.borrow();
+                <Family<D> as UsmApi>::usm_device_alloc(borrowed, device, None, None, bytes)
+            }
+        };
+        Ok(Self { context: context.clone(), at: at? })
+    }
+    /// Where it is.
+    pub(super) fn at(&self) -> UsmPtr {
+        self.at
+    }
+}
+impl<D: Dialect> Drop for Block<D> {
+    fn drop(&mut self) {
+        let freed = <Family<D> as UsmApi>::usm_free(self.context.borrow(), self.at);
+        freed.unwrap_or_else(|error| log::say(ur_sys::ur_logger_level_t::WARN, &error));
+    }
 }
 /// What a device has.
 #[derive(Debug)]
 pub(super) enum Copy<D: Dialect> {
     /// Bytes.
-    Bytes(Piece<D>),
+    Bytes(Block<D>),
     /// Pixels.
     Pixels(Array<D>),
 }
@@ -106,9 +148,9 @@ impl<D: Dialect> Storage<D> {
     /// `OUT_OF_HOST_MEMORY`; the driver's own.
     pub(super) fn pinned(context: Owned<Context<D>>, bytes: usize) -> Result<Self> {
         linger::sweep::<D>();
-        let piece = Piece::new(&context.devices()[0], Sort::Host, bytes)?;
-        let (at, host) = (piece.at(), UsmPtr::from_addr(piece.at() as usize));
-        let place = Place::One { at, host, _keep: Keep::Piece(piece) };
+        let block = Block::new(&context, None, bytes)?;
+        let (at, host) = (block.at().addr() as u64, Some(block.at()));
+        let place = Place::One { at, host, _keep: Keep::Block(block) };
         Ok(Self { context, shape: Shape::Bytes(bytes), place })
     }
     /// C's own memory, made known to the driver. `None` where the driver does not take it.
@@ -163,7 +205,7 @@ impl<D: Dialect> Storage<D> {
         }
         let device = &self.context.devices()[index];
         let fresh = match &self.shape {
-            Shape::Bytes(bytes) => Copy::Bytes(Piece::new(device, Sort::Device, *bytes)?),
+            Shape::Bytes(bytes) => Copy::Bytes(Block::new(&self.context, Some(device), *bytes)?),
             Shape::Pixels(what, _) => Copy::Pixels(Array::new(device, what)?),
         };
         // Another thread may have been faster: then nobody has seen this one.
@@ -227,7 +269,7 @@ impl<D: Dialect> Storage<D> {
         };
         self.settle(state, index, now, writes);
         Ok(match copy {
-            Copy::Bytes(piece) => Found::At(piece.at()),
+            Copy::Bytes(block) => Found::At(block.at().addr() as u64),
             Copy::Pixels(array) => Found::Array(array),
         })
     }
@@ -248,7 +290,7 @@ impl<D: Dialect> Storage<D> {
     fn bring(&self, stream: &Stream<D>, to: &Copy<D>, from: &Copy<D>) -> Result<()> {
         match (to, from, &self.shape) {
             (Copy::Bytes(to), Copy::Bytes(from), Shape::Bytes(bytes)) => {
-                stream.copy(to.at(), from.at(), *bytes)
+                stream.copy(to.at().addr() as u64, from.at().addr() as u64, *bytes)
             }
             (Copy::Pixels(to), Copy::Pixels(from), Shape::Pixels(what, element)) => {
                 let whole = [what.width * element, what.height.max(1), what.depth.max(1)];
@@ -310,6 +352,10 @@ impl<D: Dialect> Drop for Storage<D> {
     fn drop(&mut self) {
         let nothing = Place::One { at: 0, host: None, _keep: Keep::Nothing };
         let place = std::mem::replace(&mut self.place, nothing);
-        linger::leave::<D>(self.context.as_handle().addr(), place);
+        match (place, &self.shape) {
+            // Blocks wait for these commands by themselves.
+            (Place::Each { copies, .. }, Shape::Bytes(_)) => drop(copies),
+            (place, _) => linger::leave::<D>(self.context.as_handle().addr(), place),
+        }
     }
 }

@@ -4,6 +4,7 @@ use super::{
     Context, Device, Family,
     allocation::{self, Home, Usm},
     backing::ALIGNMENT,
+    device::check_fork,
     driver::Dialect,
     foreign,
     native::{device as native, memory},
@@ -90,6 +91,7 @@ pub(super) fn allocate<D: Dialect>(
     Wish { device, desc, pool }: Wish<'_, D>,
     size: usize,
 ) -> Result<UsmPtr> {
+    check_fork::<D>()?; // or a child would be given what its parent has
     device.map_or(Ok(()), |device| context.check(device))?;
     let chosen = device.unwrap_or_else(|| context.devices()[0].borrow());
     check_size(&chosen, size)?;
@@ -139,6 +141,7 @@ impl<D: Dialect> UsmApi for Family<D> {
         allocate(Usm::Shared, context, Wish { device: Some(device), desc, pool }, size)
     }
     fn usm_free(context: Borrowed<'_, Context<D>>, mem: UsmPtr) -> Result<()> {
+        check_fork::<D>()?;
         allocation::free::<D>(handle(&context), mem)
     }
     fn usm_get_mem_alloc_info(

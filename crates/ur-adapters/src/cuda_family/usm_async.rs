@@ -5,6 +5,7 @@
 use super::{
     Event, Queue,
     allocation::{self, Freeing, Home, Ordered, Usm},
+    device::check_fork,
     driver::Dialect,
     enqueue::{Made, Report, submit},
     native::pool::{DriverPool, FromPool},
@@ -49,6 +50,7 @@ pub(super) fn alloc<D: Dialect>(
     events: &[Borrowed<'_, Event<D>>],
     want_event: bool,
 ) -> Allocated<D> {
+    check_fork::<D>()?;
     let (context, device) = (queue.context(), queue.device());
     let current;
     let chosen = match pool {
@@ -122,6 +124,7 @@ pub(super) fn free<D: Dialect>(
     events: &[Borrowed<'_, Event<D>>],
     want_event: bool,
 ) -> Made<D> {
+    check_fork::<D>()?;
     let context = handle(queue.context());
     let freeing = Freeing::<D>::begin(context, mem)?;
     let Home { pool: from, .. } = freeing.allocation().home();

@@ -3,7 +3,7 @@
 //! part, the books say that it is busy: no lock is held meanwhile.
 use super::{
     Context, Device, Family,
-    backing::reaching,
+    backing::{self, reaching},
     driver::Dialect,
     native::virtual_memory::{self, Physical, Range as Reservation},
     physical_mem::PhysicalMem,
@@ -88,10 +88,7 @@ fn whole(size: usize, granule: usize) -> Result<usize> {
 }
 /// What lengths in `context` are multiples of.
 fn granule<D: Dialect>(context: Borrowed<'_, Context<D>>) -> Result<usize> {
-    context
-        .devices()
-        .iter()
-        .try_fold(1, |most, device| Ok(most.max(virtual_memory::granularity(device, false)?)))
+    context.devices().iter().try_fold(1, |most, device| Ok(most.max(backing::granule(device)?)))
 }
 /// Whether the driver maps physical memory from elsewhere than its start: tried once a process.
 fn takes_offsets<D: Dialect>(device: &Device<D>, granule: usize) -> Result<bool> {
@@ -212,20 +209,18 @@ fn map<D: Dialect>(
     rights: i32,
 ) -> Result<()> {
     let (device, at) = (memory.device(), start.addr() as u64);
-    let refusal = |error: Error| match memory.is_opened() {
+    let refusal = |error: Error| match error.code() {
+        ErrorCode::UnsupportedFeature if size < memory.bytes() => Error::new(
+            ErrorCode::UnsupportedFeature,
+            format!(
+                "this driver maps physical memory as a whole only: map all of its {} bytes, or make \
+                 one physical memory for each part ({error})",
+                memory.bytes()
+            ),
+        ),
         // The size is the exporter's word; whether it is true shows here.
-        true => virtual_memory::foreign(error),
-        false if size < memory.bytes() && error.code() == ErrorCode::UnsupportedFeature => {
-            Error::new(
-                ErrorCode::UnsupportedFeature,
-                format!(
-                    "this driver maps physical memory as a whole only: map all of its {} bytes, or \
-                     make one physical memory for each part ({error})",
-                    memory.bytes()
-                ),
-            )
-        }
-        false => error,
+        _ if memory.is_opened() => virtual_memory::foreign(error),
+        _ => error,
     };
     virtual_memory::map(device, at, size, memory.memory(), offset).map_err(refusal)?;
     let reaching = reaching(device, context.devices());
@@ -270,6 +265,7 @@ impl<D: Dialect> VirtualMemApi for Family<D> {
         let (context, pieces) = (context.as_handle().addr(), BTreeMap::new());
         let replaced =
             all::<D>().insert(base.addr(), Reserved { reservation, granule, context, pieces });
+        D::statics().memory.get().claim(base.addr(), size);
         debug_assert!(replaced.is_none(), "the driver reserves no address twice");
         Ok(base)
     }
@@ -288,6 +284,7 @@ impl<D: Dialect> VirtualMemApi for Family<D> {
         }
         let freed = all.remove(&start.addr());
         drop(all);
+        D::statics().memory.get().give_up(start.addr());
         drop(freed); // which calls the driver
         Ok(())
     }

@@ -237,7 +237,7 @@ impl ProgramApi for Mock {
         program: Borrowed<'_, Program>,
         function_name: &CStr,
     ) -> Result<UsmPtr> {
-        Ok(memory::block(size_of::<u64>(), ur_usm_type_t::UNKNOWN)?)
+        memory::block(size_of::<u64>(), ur_usm_type_t::UNKNOWN)
     }
     fn program_get_global_variable_pointer(
         device: Borrowed<'_, Device>,
@@ -1237,7 +1237,7 @@ impl UsmApi for Mock {
         size: usize,
     ) -> Result<UsmPtr> {
         memory::aligned(usm_desc)?;
-        Ok(memory::block(size, ur_usm_type_t::HOST)?)
+        memory::block(size, ur_usm_type_t::HOST)
     }
     fn usm_device_alloc(
         context: Borrowed<'_, Context>,
@@ -1247,7 +1247,7 @@ impl UsmApi for Mock {
         size: usize,
     ) -> Result<UsmPtr> {
         memory::aligned(usm_desc)?;
-        Ok(memory::block(size, ur_usm_type_t::DEVICE)?)
+        memory::block(size, ur_usm_type_t::DEVICE)
     }
     fn usm_shared_alloc(
         context: Borrowed<'_, Context>,
@@ -1257,7 +1257,7 @@ impl UsmApi for Mock {
         size: usize,
     ) -> Result<UsmPtr> {
         memory::aligned(usm_desc)?;
-        Ok(memory::block(size, ur_usm_type_t::SHARED)?)
+        memory::block(size, ur_usm_type_t::SHARED)
     }
     fn usm_free(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
         by_hand::usm_free(context, mem)
@@ -1555,7 +1555,7 @@ impl BindlessImagesExpApi for Mock {
         size: u64,
         external_mem: Borrowed<'_, ExpExternalMem>,
     ) -> Result<UsmPtr> {
-        Ok(memory::block(usize::try_from(size).unwrap_or(usize::MAX), ur_usm_type_t::UNKNOWN)?)
+        memory::block(usize::try_from(size).unwrap_or(usize::MAX), ur_usm_type_t::UNKNOWN)
     }
     fn bindless_images_release_external_memory_exp(
         context: Borrowed<'_, Context>,
@@ -2164,7 +2164,7 @@ impl MemoryExportExpApi for Mock {
         size: usize,
         handle_type_to_export: ur_exp_external_mem_type_t,
     ) -> Result<UsmPtr> {
-        Ok(memory::block(size, ur_usm_type_t::UNKNOWN)?)
+        memory::block(size, ur_usm_type_t::UNKNOWN)
     }
     fn memory_export_free_exportable_memory_exp(
         context: Borrowed<'_, Context>,
@@ -2222,7 +2222,7 @@ impl VirtualMemApi for Mock {
         start: Option<UsmPtr>,
         size: usize,
     ) -> Result<UsmPtr> {
-        Ok(memory::block(size, ur_usm_type_t::UNKNOWN)?)
+        memory::block(size, ur_usm_type_t::UNKNOWN)
     }
     fn virtual_mem_free(context: Borrowed<'_, Context>, start: UsmPtr, size: usize) -> Result<()> {
         by_hand::virtual_mem_free(context, start, size)

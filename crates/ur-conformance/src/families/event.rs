@@ -30,6 +30,7 @@ pub fn cases() -> Vec<Case> {
         "urEventGetProfilingInfo", "times are of the device's clock", "times lie between two readings of the device's clock", clock;
         "urEventSetCallback", "called when the event is complete", "the callback is called once, with the event and its state", callback;
         "urEventSetCallback", "called when the event is complete", "a callback on a complete event is called too", late_callback;
+        "urEventSetCallback", "a fresh event counts as complete", "a callback on a reusable event that was never signalled is called once", fresh_callback;
         "urEventGetNativeHandle, urEventCreateWithNativeHandle", "a native handle leads back", "an event made of a native handle is waited for", native;
     }
 }
@@ -210,7 +211,7 @@ fn clock(b: &Bench) -> Verdict {
     ensure!((before..=after).contains(&end), "{end} is not between {before} and {after}");
     release(b, event)
 }
-static CALLS: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+static CALLS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
 extern "C" fn called(event: ur_event_handle_t, how: ur_execution_info_t, n: *mut c_void) {
     let is_right = !event.is_null() && how == ur_execution_info_t::COMPLETE;
     CALLS[n.addr()].fetch_add(if is_right { 1 } else { 1000 }, SeqCst);
@@ -244,6 +245,19 @@ fn late_callback(b: &Bench) -> Verdict {
     let data = std::ptr::without_provenance_mut(1);
     must!(b, event.set_callback(event, complete, Some(called), data));
     heard(1)
+}
+fn fresh_callback(b: &Bench) -> Verdict {
+    b.needs(ur_device_info_t::REUSABLE_EVENTS_SUPPORT_EXP)?;
+    let event = ur_event_handle_t(b.new_event(ur_exp_event_flags_t::default())?);
+    CALLS[2].store(0, SeqCst);
+    let (complete, data) = (ur_execution_info_t::COMPLETE, std::ptr::without_provenance_mut(2));
+    must!(b, event.set_callback(event, complete, Some(called), data));
+    heard(2)?;
+    // A second call would come with whatever comes next.
+    b.wait(&[event.0])?;
+    b.meanwhile()?;
+    same!(CALLS[2].load(SeqCst), 1, "calls in the end");
+    release(b, event.0)
 }
 fn native(b: &Bench) -> Verdict {
     let (context, event) = (b.context()?, ur_event_handle_t(b.object("Event")?));

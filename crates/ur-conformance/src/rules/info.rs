@@ -12,6 +12,8 @@ use ur_sys::ur_result_t;
 /// which only devices with such queues have.
 const MAY_LACK: [&str; 2] = ["UR_DEVICE_INFO_BFLOAT16", "UR_QUEUE_INFO_DEVICE_DEFAULT"];
 const FILL: u64 = 0x5a5a_5a5a_5a5a_5a5a;
+/// The buffer for it holds addresses, one for each device, that the adapter writes to: null for none.
+const POINTERS_GO_IN: &str = "UR_PROGRAM_INFO_BINARIES";
 
 pub fn cases(family: &'static str, entry: &'static Entry) -> Vec<Case> {
     let spec = Spec::get();
@@ -79,6 +81,9 @@ impl Query<'_> {
     fn ask(&mut self, bytes: Option<usize>) -> Verdict<(ur_result_t, Option<usize>, Area)> {
         let (value, size) = (self.place("prop_value")?, self.place("prop_size_ret")?);
         let (buffer, reported) = (Area::new(FILL), Area::new(FILL));
+        if self.variant.c == POINTERS_GO_IN && bytes >= Some(8) {
+            buffer.poke(0, &[0; 8]);
+        }
         let to = bytes.map_or(0, |_| buffer.address());
         self.arguments.words[value] = crate::raw::Word::One(to);
         self.arguments.words[self.places.1] =

@@ -129,3 +129,6 @@ impl fmt::Debug for Counter {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -407,3 +407,6 @@ pub fn slot(access: Access) -> Result<Slot> {
 pub fn line(access: Access, tag: u64, descriptor: i32) -> Result<Line> {
     from_own(access, |arena| arena.line(tag, descriptor))
 }
+
+#[cfg(test)]
+mod tests;

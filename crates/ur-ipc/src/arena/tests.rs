@@ -528,3 +528,17 @@ fn a_buried_counter_releases_devices_and_tells_hosts_the_truth() {
     assert_eq!(protocol::value_of(seen), first);
     assert_eq!(debt.progress(), Progress::Failed);
 }
+#[test]
+fn a_joined_arena_is_anothers_and_knows_whose_death_it_is_told_of() {
+    let exporter = exporter();
+    let (importer, link) = importer(&exporter);
+    assert!(exporter.is_own() && !importer.is_own());
+    assert_eq!(importer.participant(), link.participant);
+    let counter = importer.take_counter().unwrap();
+    let value = counter.reserve();
+    importer.process_died(link.participant); // it lives: whoever says so is wrong
+    counter.complete(value);
+    assert!(!counter.is_retired() && !importer.is_orphaned());
+    importer.process_died(EXPORTER);
+    assert!(importer.is_orphaned() && !exporter.is_orphaned());
+}

@@ -16,7 +16,7 @@ const LONGEST: usize = 1 << 20;
 ///
 /// # Errors
 /// `INVALID_NULL_POINTER`; `INVALID_SIZE` for none, and for more than there can be.
-pub fn bytes<'call>(at: *const u8, length: usize) -> Result<&'call [u8]> {
+pub(in crate::cuda_family) fn bytes<'call>(at: *const u8, length: usize) -> Result<&'call [u8]> {
     if at.is_null() {
         return Err(ErrorCode::InvalidNullPointer.into());
     }
@@ -30,7 +30,9 @@ pub fn bytes<'call>(at: *const u8, length: usize) -> Result<&'call [u8]> {
 ///
 /// # Errors
 /// `INVALID_VALUE` for an entry without a name, and for one that is of no kind or longer than any is.
-pub fn metadata(properties: Option<&ur_program_properties_t>) -> Result<Vec<Entry>> {
+pub(in crate::cuda_family) fn metadata(
+    properties: Option<&ur_program_properties_t>,
+) -> Result<Vec<Entry>> {
     use ur_program_metadata_type_t as T;
     let Some(properties) = properties.filter(|p| p.count > 0 && !p.pMetadatas.is_null()) else {
         return Ok(vec![]);
@@ -67,13 +69,13 @@ pub fn metadata(properties: Option<&ur_program_properties_t>) -> Result<Vec<Entr
     all.iter().map(one).collect()
 }
 /// What kind of code a binary is of, as C names it.
-pub fn target(binary: &ur_device_binary_t) -> Option<&CStr> {
+pub(in crate::cuda_family) fn target(binary: &ur_device_binary_t) -> Option<&CStr> {
     let name = binary.pDeviceTargetSpec;
     // SAFETY: not null, hence a string.
     (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
 }
 /// A number of 32 bits that C points at, where it has just said that 4 bytes are there.
-pub fn word(at: UsmPtr) -> u32 {
+pub(in crate::cuda_family) fn word(at: UsmPtr) -> u32 {
     // SAFETY: C's word; it need not be aligned.
     unsafe { at.as_ptr().cast::<u32>().read_unaligned() }
 }

@@ -70,6 +70,8 @@ impl<'call> Arguments<'call> {
         parameters: Option<&[u32]>,
         reserved: usize,
     ) -> Result<Self> {
+        // What an argument is comes first: the rest depends on it.
+        given.iter().try_for_each(check_kind)?;
         if let Some(parameters) = parameters
             && parameters.len() != given.len()
         {
@@ -134,6 +136,15 @@ fn check_index(given: &[ur_exp_kernel_arg_properties_t], position: usize) -> Res
         format!("argument {index} is given twice, or leaves a gap before it"),
     ))
 }
+fn check_kind(one: &ur_exp_kernel_arg_properties_t) -> Result<()> {
+    match one.r#type {
+        T::VALUE | T::POINTER | T::MEM_OBJ | T::LOCAL | T::SAMPLER => Ok(()),
+        other => {
+            let why = format!("{other:?} is no kind of argument");
+            Err(Error::new(ErrorCode::InvalidEnumeration, why))
+        }
+    }
+}
 fn check<D: Dialect>(one: &ur_exp_kernel_arg_properties_t, wanted: Option<u32>) -> Result<()> {
     let wrong = |why: String| {
         let why = format!("argument {}: {why}", one.index);
@@ -153,7 +164,7 @@ fn check<D: Dialect>(one: &ur_exp_kernel_arg_properties_t, wanted: Option<u32>) 
                 _ => Ok(()),
             }
         }
-        T::POINTER | T::MEM_OBJ | T::SAMPLER | T::LOCAL => {
+        _ => {
             if one.r#type == T::SAMPLER {
                 sampler_of::<D>(one)?;
             } else if one.r#type == T::MEM_OBJ {
@@ -167,10 +178,6 @@ fn check<D: Dialect>(one: &ur_exp_kernel_arg_properties_t, wanted: Option<u32>) 
                 }
                 _ => Ok(()),
             }
-        }
-        other => {
-            let why = format!("{other:?} is no kind of argument");
-            Err(Error::new(ErrorCode::InvalidEnumeration, why))
         }
     }
 }
@@ -293,7 +300,7 @@ mod tests {
         let stype = ur_structure_type_t::EXP_KERNEL_ARG_PROPERTIES;
         ur_exp_kernel_arg_properties_t { stype, pNext: null_mut(), r#type, index, size, value }
     }
-    const SEVEN: u32 = 7;
+    static SEVEN: u32 = 7;
     fn value(index: u32, size: usize) -> ur_exp_kernel_arg_properties_t {
         argument(index, T::VALUE, size, V { value: (&raw const SEVEN).cast() })
     }
@@ -332,6 +339,7 @@ mod tests {
         }
         let strange = argument(0, T(9), 4, V { value: null_mut() });
         assert_eq!(code(&[strange], None), ErrorCode::InvalidEnumeration);
+        assert_eq!(code(&[strange], Some(&[4, 4])), ErrorCode::InvalidEnumeration);
     }
     #[test]
     fn local_memory_is_one_block_of_aligned_parts() {

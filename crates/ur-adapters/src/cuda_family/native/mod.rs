@@ -12,6 +12,7 @@ pub mod launch;
 pub mod memory;
 pub mod module;
 pub mod pool;
+pub mod staging;
 pub mod stream;
 pub mod virtual_memory;
 pub mod words;

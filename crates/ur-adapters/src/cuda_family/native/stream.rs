@@ -2,7 +2,14 @@
 //! the addresses point at is the caller's promise to C.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
-    super::driver::{Dialect, RawStream, layout::{Copy2d, Copy3d}},
+    super::{
+        Device,
+        driver::{
+            Dialect, RawStream,
+            layout::{Copy2d, Copy3d},
+        },
+        staging,
+    },
     context::Entered,
     event::NativeEvent,
 };
@@ -14,6 +21,7 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     log,
+    object::Owned,
 };
 use ur_sys::ur_logger_level_t;
 
@@ -26,6 +34,8 @@ pub struct Stream<D: Dialect> {
     /// `None` is the default stream.
     raw: Option<RawStream>,
     is_ours: bool,
+    /// Whose pinned memory copies go through that would have the caller wait, if they may not.
+    patient: Option<Owned<Device<D>>>,
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> Stream<D> {
@@ -33,18 +43,37 @@ impl<D: Dialect> Stream<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub fn create(_on: &Entered<D>, priority: i32) -> Result<Self> {
+    pub fn create(on: &Entered<D>, priority: i32) -> Result<Self> {
+        Self::made(on, NON_BLOCKING, priority)
+    }
+    /// One that is ordered with the default stream, as cudart's are by default.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn create_in_step(on: &Entered<D>, priority: i32) -> Result<Self> {
+        Self::made(on, 0, priority)
+    }
+    fn made(_on: &Entered<D>, flags: u32, priority: i32) -> Result<Self> {
         let mut raw = None;
         // SAFETY: `raw` is writable.
-        unsafe { D::driver().stream_create(&raw mut raw, NON_BLOCKING, priority) }.ok::<D>()?;
+        unsafe { D::driver().stream_create(&raw mut raw, flags, priority) }.ok::<D>()?;
         if raw.is_none() {
             return Err(Error::new(ErrorCode::Unknown, "the driver gave a null stream"));
         }
-        Ok(Self { raw, is_ours: true, _dialect: PhantomData })
+        Ok(Self { raw, is_ours: true, patient: None, _dialect: PhantomData })
     }
     /// Somebody else's, who keeps it for as long as this lives; destroyed with this if `owned`.
     pub fn adopted(raw: Option<RawStream>, owned: bool) -> Self {
-        Self { raw, is_ours: owned, _dialect: PhantomData }
+        Self { raw, is_ours: owned, patient: None, _dialect: PhantomData }
+    }
+    /// From now on no copy has the caller wait until the stream gets there.
+    pub fn never_waiting(mut self, device: Owned<Device<D>>) -> Self {
+        self.patient = Some(device);
+        self
+    }
+    /// The same stream for a caller who waits anyway: copies may have him wait. Not for longer than it.
+    pub fn waiting(&self) -> Self {
+        Self::adopted(self.raw, false)
     }
     /// The driver's name of it.
     pub fn raw(&self) -> Option<RawStream> {
@@ -125,6 +154,11 @@ impl<D: Dialect> Stream<D> {
         if bytes == 0 {
             return Ok(());
         }
+        if let Some(device) = &self.patient
+            && staging::copy(device, self, (to, from), bytes)?
+        {
+            return Ok(());
+        }
         // SAFETY: C promises that both ranges are there until the copy is done.
         unsafe { D::copy(to, from, bytes, self.raw) }.ok::<D>()
     }
@@ -149,6 +183,18 @@ impl<D: Dialect> Stream<D> {
     /// # Errors
     /// The driver's own.
     pub fn copy_3d(&self, what: &Copy3d) -> Result<()> {
+        if let Some(device) = &self.patient
+            && staging::copy_3d(device, self, what)?
+        {
+            return Ok(());
+        }
+        self.copy_3d_now(what)
+    }
+    /// The same, as the driver does it.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(in super::super) fn copy_3d_now(&self, what: &Copy3d) -> Result<()> {
         // SAFETY: as for `copy`; the driver reads `what` before it returns.
         unsafe { D::driver().copy_3d(what, self.raw) }.ok::<D>()
     }
@@ -163,6 +209,11 @@ impl<D: Dialect> Stream<D> {
         (width, height): (usize, usize),
     ) -> Result<()> {
         if width == 0 || height == 0 {
+            return Ok(());
+        }
+        if let Some(device) = &self.patient
+            && staging::copy_2d(device, self, ((to, to_pitch), (from, from_pitch)), (width, height))?
+        {
             return Ok(());
         }
         // Type 4: by the address.

@@ -113,6 +113,13 @@ impl<D: Dialect> Physical<D> {
         unsafe { D::driver().physical_retain(&raw mut handle, pointer(at)) }.ok::<D>()?;
         Self::of(device, handle, bytes)
     }
+    /// Keeps the descriptor that it was imported by, to be passed on: the driver exports no memory of
+    /// another process's.
+    #[must_use]
+    pub fn passing_on(mut self, fd: OwnedFd) -> Self {
+        self.exported = OnceLock::from(Arc::new(fd));
+        self
+    }
     /// How long it is.
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -1,0 +1,80 @@
+//! Memory of devices: anonymous files, named so that another process's driver knows one by its
+//! descriptor.
+use crate::{
+    code::{Answer, OPERATING_SYSTEM, UNKNOWN},
+    device,
+};
+use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create, readlink};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+
+/// What a file of the driver's is for; a descriptor of one kind is not taken for another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Linear,
+    Physical,
+    Pool,
+}
+/// A file with the bytes of a device's memory.
+pub struct Backing {
+    pub file: OwnedFd,
+    pub bytes: u64,
+    /// The device's ordinal in this process.
+    pub device: i32,
+    /// Whether it counts as this process's use of the device.
+    counted: bool,
+}
+fn name(kind: Kind, device: i32) -> Answer<String> {
+    let uuid: String = device::of(device)?.uuid.iter().map(|b| format!("{b:02x}")).collect();
+    Ok(format!("soft-cuda-{kind:?}-{uuid}"))
+}
+impl Backing {
+    /// New memory, if the device has so much; `counted`: taken from it at once.
+    pub fn new(kind: Kind, device: i32, bytes: u64, counted: bool) -> Answer<Self> {
+        if counted {
+            device::of(device)?.take(bytes)?;
+        }
+        let make = || {
+            let file = memfd_create(name(kind, device)?, MemfdFlags::CLOEXEC)
+                .map_err(|_| OPERATING_SYSTEM)?;
+            ftruncate(&file, bytes).map_err(|_| OPERATING_SYSTEM)?;
+            Ok(file)
+        };
+        let made = make();
+        if made.is_err() && counted {
+            device::of(device)?.give(bytes);
+        }
+        made.map(|file| Self { file, bytes, device, counted })
+    }
+    /// Another process's memory, by a descriptor that this one takes over.
+    pub fn of(kind: Kind, file: OwnedFd) -> Answer<Self> {
+        let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let link = readlink(link, Vec::new()).map_err(|_| UNKNOWN)?;
+        let link = link.to_string_lossy().into_owned();
+        let uuid = link
+            .strip_prefix(&format!("/memfd:soft-cuda-{kind:?}-"))
+            .and_then(|rest| rest.get(..32));
+        let digits = uuid.ok_or(UNKNOWN)?;
+        let byte = |i: usize| u8::from_str_radix(&digits[2 * i..2 * i + 2], 16);
+        let uuid: Vec<u8> = (0..16).map(byte).collect::<Result<_, _>>().map_err(|_| UNKNOWN)?;
+        let device = device::ordinal(&uuid)?;
+        let bytes = fstat(&file).map_err(|_| UNKNOWN)?.st_size as u64;
+        Ok(Self { file, bytes, device, counted: false })
+    }
+    /// The file, to map it.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+    /// What tells this file from every other.
+    pub fn inode(&self) -> Answer<u64> {
+        fstat(&self.file).map(|s| s.st_ino).map_err(|_| OPERATING_SYSTEM)
+    }
+}
+impl Drop for Backing {
+    fn drop(&mut self) {
+        if self.counted
+            && let Ok(device) = device::of(self.device)
+        {
+            device.give(self.bytes);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Primary contexts: retained and released, current by thread, poisoned by what went wrong in them.
+#![expect(unsafe_code, reason = "exports symbols of the driver")]
+use crate::{
+    code::{
+        Answer, CONTEXT_DESTROYED, Code, INVALID_CONTEXT, INVALID_DEVICE, INVALID_VALUE,
+        PEER_ENABLED, PEER_NOT_ENABLED, PEER_UNSUPPORTED,
+    },
+    device, memory, module,
+    raw::{put, put_maybe},
+    state::handle,
+    stream::{self, Stream},
+};
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc, LazyLock, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI32, Ordering},
+    },
+};
+
+/// A primary context, from its first retain to its last release.
+pub struct Context {
+    pub id: u64,
+    pub device: i32,
+    /// What broke it; 0: nothing.
+    poison: AtomicI32,
+    /// Devices whose memory it reaches.
+    peers: Mutex<HashSet<i32>>,
+    /// The default streams: the legacy one, and that of threads.
+    pub default: [Arc<Stream>; 2],
+}
+#[derive(Default)]
+struct Contexts {
+    live: HashMap<u64, Arc<Context>>,
+    /// By device: the context and how often it was retained.
+    primary: HashMap<i32, (u64, usize)>,
+}
+static CONTEXTS: LazyLock<Mutex<Contexts>> = LazyLock::new(Mutex::default);
+thread_local!(static STACK: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) });
+
+fn contexts() -> MutexGuard<'static, Contexts> {
+    CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+impl Context {
+    /// What broke it.
+    pub fn health(&self) -> Answer {
+        match self.poison.load(Ordering::Acquire) {
+            0 => Ok(()),
+            code => Err(Code(code)),
+        }
+    }
+    /// It is broken from now on.
+    pub fn poison(&self, code: Code) {
+        self.poison.store(code.0, Ordering::Release);
+    }
+    /// All that was submitted to any of its streams is done.
+    pub fn synchronize(&self) -> Answer {
+        stream::of_context(self.id).iter().chain(&self.default).for_each(|s| s.tail().wait());
+        self.health()
+    }
+}
+/// The context on top of this thread's stack.
+fn top() -> Option<u64> {
+    STACK.with_borrow(|stack| stack.last().copied())
+}
+/// A live context.
+pub fn of(id: u64) -> Answer<Arc<Context>> {
+    contexts().live.get(&id).cloned().ok_or(INVALID_CONTEXT)
+}
+/// The current context, live and not broken.
+pub fn current() -> Answer<Arc<Context>> {
+    let id = top().ok_or(INVALID_CONTEXT)?;
+    let context = of(id).map_err(|_| CONTEXT_DESTROYED)?;
+    context.health()?;
+    Ok(context)
+}
+/// Whether `context` is the live primary context of `device`.
+pub fn primary_is(context: u64, device: i32) -> bool {
+    contexts().primary.get(&device).is_some_and(|(id, _)| *id == context)
+}
+/// The live primary context of a device; 0: it has none.
+pub fn primary(device: i32) -> u64 {
+    contexts().primary.get(&device).map_or(0, |(id, _)| *id)
+}
+/// Whether the primary context of `device` was let at the memory of `peer`.
+pub fn peer_is_on(device: i32, peer: i32) -> bool {
+    let context = of(primary(device));
+    context.is_ok_and(|c| c.peers.lock().unwrap_or_else(PoisonError::into_inner).contains(&peer))
+}
+fn retain(device: i32) -> u64 {
+    let mut contexts = contexts();
+    if let Some((id, count)) = contexts.primary.get_mut(&device) {
+        *count += 1;
+        return *id;
+    }
+    let id = handle(0x0c);
+    let default = [0, 1].map(|flags| Stream::new(id, device, flags, 0));
+    let (poison, peers) = (AtomicI32::new(0), Mutex::default());
+    contexts.live.insert(id, Arc::new(Context { id, device, poison, peers, default }));
+    contexts.primary.insert(device, (id, 1));
+    id
+}
+fn release(device: i32) -> Answer {
+    let context = {
+        let mut contexts = contexts();
+        let (id, count) = contexts.primary.get_mut(&device).ok_or(INVALID_CONTEXT)?;
+        *count -= 1;
+        if *count != 0 {
+            return Ok(());
+        }
+        let id = *id;
+        contexts.primary.remove(&device);
+        contexts.live.get(&id).cloned().ok_or(INVALID_CONTEXT)?
+    };
+    let _why = context.synchronize();
+    contexts().live.remove(&context.id);
+    stream::end_of(context.id);
+    context.default.iter().for_each(|s| s.close());
+    module::end_of(context.id);
+    memory::end_of(context.id);
+    Ok(())
+}
+
+entries! {
+    fn cuDevicePrimaryCtxRetain(to: *mut u64, device: i32) {
+        device::of(device)?;
+        put(to, 0)?;
+        put(to, retain(device))
+    }
+    fn cuDevicePrimaryCtxRelease_v2(device: i32) {
+        device::of(device)?;
+        release(device)
+    }
+    fn cuCtxPushCurrent_v2(context: u64) {
+        of(context)?;
+        STACK.with_borrow_mut(|stack| stack.push(context));
+        Ok(())
+    }
+    fn cuCtxPopCurrent_v2(to: *mut u64) {
+        let popped = STACK.with_borrow_mut(Vec::pop).ok_or(INVALID_CONTEXT)?;
+        put_maybe(to, popped);
+        Ok(())
+    }
+    fn cuCtxSetCurrent(context: u64) {
+        if context != 0 {
+            of(context)?;
+        }
+        STACK.with_borrow_mut(|stack| {
+            stack.pop();
+            stack.extend((context != 0).then_some(context));
+        });
+        Ok(())
+    }
+    fn cuCtxGetCurrent(to: *mut u64) {
+        put(to, top().unwrap_or(0))
+    }
+    fn cuCtxGetDevice(to: *mut i32) {
+        put(to, current()?.device)
+    }
+    fn cuCtxSynchronize() {
+        current()?.synchronize()
+    }
+    fn cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) {
+        current()?;
+        put_maybe(least, 0);
+        put_maybe(greatest, -5);
+        Ok(())
+    }
+    fn cuCtxEnablePeerAccess(peer: u64, flags: u32) {
+        let (context, peer) = (current()?, of(peer)?);
+        if flags != 0 {
+            return Err(INVALID_VALUE);
+        }
+        if peer.device == context.device {
+            return Err(INVALID_DEVICE);
+        }
+        if !device::reaches(context.device, peer.device) {
+            return Err(PEER_UNSUPPORTED);
+        }
+        let new = context.peers.lock().unwrap_or_else(PoisonError::into_inner).insert(peer.device);
+        if new { Ok(()) } else { Err(PEER_ENABLED) }
+    }
+    fn cuCtxDisablePeerAccess(peer: u64) {
+        let (context, peer) = (current()?, of(peer)?);
+        let was = context.peers.lock().unwrap_or_else(PoisonError::into_inner).remove(&peer.device);
+        if was { Ok(()) } else { Err(PEER_NOT_ENABLED) }
+    }
+    fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
+        let device = device::of(current()?.device)?;
+        put(free, device.free() as usize)?;
+        put(total, device::total() as usize)
+    }
+    fn cuProfilerStart() {
+        current().map(drop)
+    }
+}

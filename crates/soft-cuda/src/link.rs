@@ -1,0 +1,116 @@
+//! The linker: PTX behind PTX, given out as an image of the device's format.
+#![expect(unsafe_code, reason = "exports symbols of the driver")]
+use crate::{
+    code::{Answer, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE},
+    context,
+    module::{Options, compile},
+    raw::{list, put, put_maybe},
+    state::handle,
+};
+use std::{
+    collections::HashMap,
+    ffi::{c_char, c_void},
+    sync::{LazyLock, Mutex, MutexGuard, PoisonError},
+};
+
+#[derive(Default)]
+struct Link {
+    text: String,
+    /// The image, while the link lives.
+    image: Option<Box<[u8]>>,
+    options: Option<Options>,
+}
+// SAFETY: the options' pointers are the caller's, who keeps them until the link is destroyed.
+unsafe impl Send for Link {}
+static LINKS: LazyLock<Mutex<HashMap<u64, Link>>> = LazyLock::new(Mutex::default);
+fn links() -> MutexGuard<'static, HashMap<u64, Link>> {
+    LINKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+const HEAD: usize = 64;
+/// A head of ELF for machine 190, with no sections, and the text behind it.
+fn image(text: &str) -> Box<[u8]> {
+    let mut image = vec![0_u8; HEAD];
+    image[..8].copy_from_slice(b"\x7fELF\x02\x01\x01\x33");
+    image[16..24].copy_from_slice(&[2, 0, 190, 0, 1, 0, 0, 0]);
+    let end = (HEAD + text.len() + 1) as u64;
+    image[40..48].copy_from_slice(&end.to_le_bytes()); // where sections would begin
+    image[52] = HEAD as u8;
+    image[58] = 64; // a section's entry
+    image.extend_from_slice(text.as_bytes());
+    image.push(0);
+    image.into()
+}
+/// The text behind such a head.
+pub fn source(from: *const c_void) -> Answer<String> {
+    let head = list(from.cast::<u8>(), HEAD)?;
+    let end = u64::from_le_bytes(head[40..48].try_into().map_err(|_| INVALID_IMAGE)?) as usize;
+    if head
+        != image("")[..40]
+            .iter()
+            .chain(&head[40..48])
+            .chain(&image("")[48..HEAD])
+            .copied()
+            .collect::<Vec<_>>()
+        || !(HEAD + 1..1 << 30).contains(&end)
+    {
+        return Err(INVALID_IMAGE);
+    }
+    let bytes = list(from.cast::<u8>().wrapping_add(HEAD), end - HEAD - 1)?;
+    String::from_utf8(bytes).map_err(|_| INVALID_IMAGE)
+}
+
+entries! {
+    fn cuLinkCreate_v2(count: u32, options: *mut i32, values: *mut *mut c_void, to: *mut u64) {
+        context::current()?;
+        let options = Some(Options::of(count, options, values)?);
+        let id = handle(0x06);
+        put(to, id)?;
+        links().insert(id, Link { options, ..Link::default() });
+        Ok(())
+    }
+    fn cuLinkAddData_v2(
+        link: u64, kind: i32, data: *mut c_void, bytes: usize, name: *const c_char,
+        count: u32, options: *mut i32, values: *mut *mut c_void,
+    ) {
+        context::current()?;
+        let _unused = (Options::of(count, options, values)?, name);
+        let mut links = links();
+        let link = links.get_mut(&link).ok_or(INVALID_HANDLE)?;
+        if data.is_null() || bytes == 0 || link.image.is_some() {
+            return Err(INVALID_VALUE);
+        }
+        let text = match kind {
+            0 => source(data)?,
+            1 => {
+                let bytes = list(data.cast::<u8>(), bytes)?;
+                let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+                String::from_utf8_lossy(&bytes[..end]).into_owned()
+            }
+            2..=5 => return Err(INVALID_IMAGE), // fat binaries, objects, libraries
+            _ => return Err(INVALID_VALUE),
+        };
+        let none = Options::of(0, std::ptr::null_mut(), std::ptr::null_mut())?;
+        compile(&text, link.options.as_ref().unwrap_or(&none))?;
+        link.text += &text;
+        link.text += "\n";
+        Ok(())
+    }
+    fn cuLinkComplete(link: u64, to: *mut *mut c_void, bytes: *mut usize) {
+        context::current()?;
+        let mut links = links();
+        let link = links.get_mut(&link).ok_or(INVALID_HANDLE)?;
+        if to.is_null() || link.text.is_empty() {
+            return Err(INVALID_VALUE);
+        }
+        let none = Options::of(0, std::ptr::null_mut(), std::ptr::null_mut())?;
+        compile(&link.text, link.options.as_ref().unwrap_or(&none))?;
+        let made = link.image.insert(image(&link.text));
+        put(to, made.as_mut_ptr().cast())?;
+        put_maybe(bytes, made.len());
+        Ok(())
+    }
+    fn cuLinkDestroy(link: u64) {
+        context::current()?;
+        links().remove(&link).map(drop).ok_or(INVALID_HANDLE)
+    }
+}

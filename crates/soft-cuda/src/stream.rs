@@ -1,0 +1,218 @@
+//! Streams: a thread each, which runs what was submitted in order. The legacy default stream and the
+//! blocking streams wait for each other.
+#![expect(unsafe_code, reason = "exports symbols of the driver")]
+use crate::{
+    code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY},
+    context::{self, Context},
+    raw::put,
+    state::handle,
+};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+/// A command: what it does when its turn comes. A failure breaks the context.
+pub type Job = Box<dyn FnOnce() -> Answer + Send>;
+
+/// One stream.
+pub struct Stream {
+    pub id: u64,
+    pub context: u64,
+    pub device: i32,
+    /// 0: blocking, 1: non-blocking.
+    pub flags: u32,
+    pub priority: i32,
+    line: Mutex<Line>,
+    changed: Condvar,
+}
+#[derive(Default)]
+struct Line {
+    waiting: VecDeque<Job>,
+    submitted: u64,
+    done: u64,
+    has_thread: bool,
+    closed: bool,
+}
+/// Everything that had been submitted to a stream at one moment.
+#[derive(Clone)]
+pub struct Ticket {
+    stream: Arc<Stream>,
+    number: u64,
+}
+impl Ticket {
+    pub fn is_over(&self) -> bool {
+        self.stream.line().done >= self.number
+    }
+    pub fn wait(&self) {
+        let mut line = self.stream.line();
+        while line.done < self.number {
+            line = self.stream.changed.wait(line).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+static STREAMS: LazyLock<Mutex<HashMap<u64, Arc<Stream>>>> = LazyLock::new(Mutex::default);
+fn streams() -> MutexGuard<'static, HashMap<u64, Arc<Stream>>> {
+    STREAMS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Stream {
+    pub fn new(context: u64, device: i32, flags: u32, priority: i32) -> Arc<Self> {
+        let (line, changed) = (Mutex::default(), Condvar::new());
+        Arc::new(Self { id: handle(0x05), context, device, flags, priority, line, changed })
+    }
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    pub fn tail(self: &Arc<Self>) -> Ticket {
+        Ticket { stream: self.clone(), number: self.line().submitted }
+    }
+    /// Ends its thread when all is done.
+    pub fn close(&self) {
+        self.line().closed = true;
+        self.changed.notify_all();
+    }
+    /// Those that a new command waits for: the legacy stream for the blocking ones, and they for it.
+    fn before(self: &Arc<Self>, context: &Context) -> Vec<Ticket> {
+        let legacy = &context.default[0];
+        let others = match self.flags {
+            0 if self.id == legacy.id => {
+                of_context(context.id).into_iter().filter(|s| s.flags == 0).collect()
+            }
+            0 => vec![legacy.clone()],
+            _ => Vec::new(),
+        };
+        others.iter().map(Self::tail).filter(|t| !t.is_over()).collect()
+    }
+    /// Puts a command at the end of the line.
+    pub fn submit(
+        self: &Arc<Self>,
+        job: impl FnOnce() -> Answer + Send + 'static,
+    ) -> Answer<Ticket> {
+        let context = context::of(self.context)?;
+        let before = self.before(&context);
+        let whole = move || {
+            before.iter().for_each(Ticket::wait);
+            // What broke the context took all that came after with it.
+            if context.health().is_ok()
+                && let Err(code) = job()
+            {
+                context.poison(code);
+            }
+            Ok(())
+        };
+        let mut line = self.line();
+        line.waiting.push_back(Box::new(whole));
+        line.submitted += 1;
+        let number = line.submitted;
+        if !line.has_thread {
+            line.has_thread = true;
+            let stream = self.clone();
+            let spawned =
+                thread::Builder::new().name("soft-cuda".into()).spawn(move || stream.work());
+            spawned.expect("the system has a thread left for a stream");
+        }
+        drop(line);
+        self.changed.notify_all();
+        Ok(Ticket { stream: self.clone(), number })
+    }
+    fn work(&self) {
+        let mut line = self.line();
+        loop {
+            if let Some(job) = line.waiting.pop_front() {
+                drop(line);
+                let _poisoned = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+                line = self.line();
+                line.done += 1;
+                self.changed.notify_all();
+            } else if line.closed {
+                return;
+            } else {
+                line = self.changed.wait(line).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+}
+/// The streams of a context, but its default ones.
+pub fn of_context(context: u64) -> Vec<Arc<Stream>> {
+    streams().values().filter(|s| s.context == context).cloned().collect()
+}
+/// The context is gone, and its streams with it.
+pub fn end_of(context: u64) {
+    streams().retain(|_, s| {
+        let stays = s.context != context;
+        if !stays {
+            s.close();
+        }
+        stays
+    });
+}
+/// A stream by its handle, of whatever context; only the default ones are those of the current one.
+fn any(id: u64) -> Answer<Arc<Stream>> {
+    match id {
+        0 | 1 => Ok(context::current()?.default[0].clone()),
+        2 => Ok(context::current()?.default[1].clone()),
+        _ => streams().get(&id).cloned().ok_or(INVALID_HANDLE),
+    }
+}
+/// A stream to submit to: of the current context.
+pub fn of(id: u64) -> Answer<Arc<Stream>> {
+    let stream = any(id)?;
+    if stream.context == context::current()?.id { Ok(stream) } else { Err(INVALID_HANDLE) }
+}
+
+entries! {
+    fn cuStreamCreateWithPriority(to: *mut u64, flags: u32, priority: i32) {
+        let context = context::current()?;
+        if flags > 1 || to.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        let stream = Stream::new(context.id, context.device, flags, priority.clamp(-5, 0));
+        put(to, stream.id)?;
+        streams().insert(stream.id, stream);
+        Ok(())
+    }
+    fn cuStreamCreate(to: *mut u64, flags: u32) {
+        let context = context::current()?;
+        if flags > 1 || to.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        let stream = Stream::new(context.id, context.device, flags, 0);
+        put(to, stream.id)?;
+        streams().insert(stream.id, stream);
+        Ok(())
+    }
+    fn cuStreamDestroy_v2(stream: u64) {
+        let gone = streams().remove(&stream).ok_or(INVALID_HANDLE)?;
+        gone.close();
+        Ok(())
+    }
+    fn cuStreamSynchronize(stream: u64) {
+        let stream = any(stream)?;
+        // An empty command of the legacy stream waits for the blocking ones.
+        let tail = if stream.flags == 0 { stream.submit(|| Ok(()))? } else { stream.tail() };
+        tail.wait();
+        context::of(stream.context)?.health()
+    }
+    fn cuStreamQuery(stream: u64) {
+        let stream = any(stream)?;
+        let context = context::of(stream.context)?;
+        context.health()?;
+        let idle = stream.tail().is_over() && stream.before(&context).is_empty();
+        if idle { Ok(()) } else { Err(NOT_READY) }
+    }
+    fn cuStreamGetCtx(stream: u64, to: *mut u64) {
+        put(to, any(stream)?.context)
+    }
+    fn cuStreamGetFlags(stream: u64, to: *mut u32) {
+        put(to, any(stream)?.flags)
+    }
+    fn cuStreamGetPriority(stream: u64, to: *mut i32) {
+        put(to, any(stream)?.priority)
+    }
+    fn cuStreamIsCapturing(stream: u64, to: *mut i32) {
+        any(stream)?;
+        put(to, 0)
+    }
+}

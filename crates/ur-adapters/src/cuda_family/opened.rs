@@ -1,0 +1,100 @@
+//! Memory of other processes that is open here: where it is, and who can reach it. How it arrives is
+//! `share.rs`'s.
+use super::{
+    Device,
+    allocation::{Allocation, Home, Memory, Usm, enter, leave, locked},
+    driver::Dialect,
+    native::{
+        ipc::OpenedHandle,
+        pool::{DriverPool, FromPool},
+        virtual_memory::{self, Mapped},
+    },
+};
+use std::sync::{Arc, Mutex};
+use ur_adapter::{error::Result, memory::UsmPtr};
+
+/// Another process's memory, in the way it came.
+#[derive(Debug)]
+#[expect(dead_code, reason = "held to be dropped, but for the first")]
+pub(super) enum Opened<D: Dialect> {
+    /// By descriptor.
+    Mapped(Mapped<D>),
+    /// Of a driver's pool.
+    FromPool(FromPool<D>),
+    /// By the driver's old handle.
+    Handle(OpenedHandle<D>),
+}
+
+/// Another process's memory in this one's registry, for as long as this lives.
+#[derive(Debug)]
+pub struct OpenedMemory<D: Dialect> {
+    allocation: Arc<Allocation<D>>,
+    reach: Reach<D>,
+    /// The driver's numbers of the devices that have access.
+    admitted: Mutex<Vec<i32>>,
+}
+/// How one more device gets access.
+#[derive(Debug)]
+enum Reach<D: Dialect> {
+    /// By what is said of the mapping: its address and length.
+    Mapping(u64, usize),
+    /// By what is said of the pool.
+    Pool(Arc<DriverPool<D>>),
+    /// When it reaches for it: the driver sees to that.
+    Peers,
+}
+impl<D: Dialect> OpenedMemory<D> {
+    /// Enters `bytes` at `base`, of `device` by C's handle, which `admitted` can reach.
+    pub(super) fn new(
+        base: UsmPtr,
+        bytes: usize,
+        device: usize,
+        admitted: Vec<i32>,
+        memory: Opened<D>,
+    ) -> Self {
+        let home = Home { device, ..Home::default() };
+        let reach = match &memory {
+            Opened::Mapped(mapped) => Reach::Mapping(mapped.at(), mapped.bytes()),
+            Opened::FromPool(memory) => Reach::Pool(Arc::clone(memory.pool())),
+            Opened::Handle(_) => Reach::Peers,
+        };
+        if let Reach::Mapping(at, bytes) = reach {
+            D::statics().memory.get().claim(at as usize, bytes);
+        }
+        let allocation =
+            enter(Allocation::new(base, bytes, Usm::Device, home, Memory::Opened(memory)));
+        Self { allocation, reach, admitted: Mutex::new(admitted) }
+    }
+    /// The whole of the object.
+    pub fn allocation(&self) -> &Allocation<D> {
+        &self.allocation
+    }
+    /// Lets one more device reach the memory, if it does not yet.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn admit(&self, device: &Device<D>, home: &Device<D>) -> Result<()> {
+        if locked(&self.admitted).contains(&device.number()) {
+            return Ok(());
+        }
+        device.context()?; // a device can only be given access once its context is there
+        let number = [device.number()];
+        match &self.reach {
+            Reach::Mapping(at, bytes) => {
+                virtual_memory::set_access(home, *at, *bytes, &number, 3)?;
+            }
+            Reach::Pool(pool) => pool.admit(home, &number)?,
+            Reach::Peers => {}
+        }
+        locked(&self.admitted).push(device.number());
+        Ok(())
+    }
+}
+impl<D: Dialect> Drop for OpenedMemory<D> {
+    fn drop(&mut self) {
+        leave(&self.allocation);
+        if let Reach::Mapping(at, _) = self.reach {
+            D::statics().memory.get().give_up(at as usize);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Everything that a process knows of one dialect's memory, in one place: statics cannot be generic.
+use super::{
+    allocation::Ranges,
+    driver::Dialect,
+    foreign,
+    limbo::Limbo,
+    opened::OpenedMemory,
+    physical_mem,
+    share::{self, OpenedPhysical},
+    usm_host, virtual_mem,
+};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::{Mutex, OnceLock, PoisonError, RwLock},
+};
+use ur_adapter::{per_process::PerProcess, share::Opens};
+use ur_ipc::{Importer, Kind};
+
+/// Everything that a process knows of one dialect's memory.
+pub struct Registry<D: Dialect> {
+    store: PerProcess<Store<D>>,
+    pub(super) memory: Importer<OpenedMemory<D>>,
+    pub(super) physical: Importer<OpenedPhysical<D>>,
+    pub(super) opens: Opens<share::Open<D>>,
+}
+impl<D: Dialect> Registry<D> {
+    pub(super) const fn new() -> Self {
+        Self {
+            store: PerProcess::new(),
+            memory: Importer::new(Kind::Memory, D::BACKEND as u16),
+            physical: Importer::new(Kind::PhysicalMemory, D::BACKEND as u16),
+            opens: Opens::new(),
+        }
+    }
+    /// This process's: a forked child finds an empty one.
+    pub(super) fn get(&self) -> &Store<D> {
+        self.store.get()
+    }
+}
+impl<D: Dialect> fmt::Debug for Registry<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").finish_non_exhaustive()
+    }
+}
+/// What is known in one process.
+pub(super) struct Store<D: Dialect> {
+    pub(super) ranges: RwLock<Ranges<D>>,
+    pub(super) limbo: Limbo<D>,
+    pub(super) hosts: usm_host::All<D>,
+    pub(super) reserved: virtual_mem::All<D>,
+    pub(super) names: physical_mem::Names<D>,
+    pub(super) foreign: foreign::All,
+    pub(super) is_legacy_wished: OnceLock<bool>,
+    pub(super) takes_offsets: OnceLock<bool>,
+    /// Addresses of ours, taken or not: first and how many. What is not in an allocation there is nobody's.
+    pieces: RwLock<BTreeMap<usize, usize>>,
+    /// By the driver's number of the device.
+    pub(super) granules: Mutex<HashMap<i32, usize>>,
+}
+impl<D: Dialect> Default for Store<D> {
+    fn default() -> Self {
+        Self {
+            ranges: RwLock::default(),
+            limbo: Limbo::default(),
+            hosts: Mutex::default(),
+            reserved: Mutex::default(),
+            names: Mutex::default(),
+            foreign: Mutex::default(),
+            is_legacy_wished: OnceLock::new(),
+            takes_offsets: OnceLock::new(),
+            pieces: RwLock::default(),
+            granules: Mutex::default(),
+        }
+    }
+}
+impl<D: Dialect> Store<D> {
+    /// Says that `bytes` addresses from `at` on are ours.
+    pub(super) fn claim(&self, at: usize, bytes: usize) {
+        self.pieces.write().unwrap_or_else(PoisonError::into_inner).insert(at, bytes);
+    }
+    /// Those from `at` on are not ours any more.
+    pub(super) fn give_up(&self, at: usize) {
+        self.pieces.write().unwrap_or_else(PoisonError::into_inner).remove(&at);
+    }
+    /// Whether the address is ours, in an allocation or not: then the driver is not asked what it is.
+    pub(super) fn has(&self, at: usize) -> bool {
+        let pieces = self.pieces.read().unwrap_or_else(PoisonError::into_inner);
+        let (start, bytes) = pieces.range(..=at).next_back().map_or((0, 0), |(&s, &b)| (s, b));
+        at - start < bytes
+    }
+}
