@@ -99,7 +99,10 @@ impl Submission {
         let work = queue.work();
         work.check()?;
         let lane = work.next(&on)?;
-        let stream = lane.stream();
+        let waits_anyway = matches!(self.report, Report::Done { .. });
+        let plain = waits_anyway.then(|| lane.stream().waiting());
+        let stream = plain.as_ref().unwrap_or(lane.stream());
+        let putting = lane.begin();
         for event in waits {
             event.order(&queue, stream).map_err(in_wait_list)?;
         }
@@ -107,7 +110,6 @@ impl Submission {
         if self.order != Order::Free {
             work.gather(&on, lane)?;
         }
-        lane.count();
         let wants_event = matches!(self.report, Report::Event | Report::Done { event: true });
         let times = match self.profiled && wants_event {
             false => None,
@@ -131,10 +133,13 @@ impl Submission {
         if self.order == Order::Both {
             work.set_fence(&on, lane)?;
         }
+        drop(putting);
         let Some(point) = point else { return Ok(None) };
         if let Report::Done { .. } = self.report {
-            point.wait()?;
-            work.check()?;
+            let done = point.wait();
+            work.check()?; // a lost signal is said here, and once
+            work.tell_failure(&done);
+            done?;
         }
         wants_event.then(|| Ok(Event::of(queue.own()?, self.command, point))).transpose()
     }

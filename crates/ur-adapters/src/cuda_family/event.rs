@@ -9,12 +9,15 @@ use super::{
         event::{NativeEvent, Pooled},
         stream::Stream,
     },
-    shared_event::{Shared, have_failed, lost_dependency},
+    shared_event::{Owed, Shared, have_failed, lost_dependency},
     watch,
 };
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicU8, Ordering::*},
+use std::{
+    ptr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU8, Ordering::*},
+    },
 };
 use ur_adapter::{
     api::{EventApi, EventExpApi},
@@ -23,7 +26,7 @@ use ur_adapter::{
     info::Answer,
     object::{Borrowed, Owned},
 };
-use ur_ipc::arena::Debt;
+use ur_ipc::arena::{Debt, Progress};
 use ur_sys::{
     ur_command_t, ur_event_info_t, ur_event_native_properties_t, ur_event_status_t,
     ur_execution_info_t, ur_exp_event_desc_t, ur_exp_event_flags_t, ur_native_handle_t,
@@ -100,6 +103,8 @@ impl<D: Dialect> Point<D> {
         if self.status.load(Acquire) == COMPLETE {
             return Ok(());
         }
+        // Others' work may take its time: a thread sleeps for that, where the driver would spin.
+        self.debts.iter().for_each(|debt| drop(debt.wait(None)));
         let outcome = self.end.synchronize().map(|()| true);
         self.settle(&outcome);
         match self.status.load(Acquire) == FAILED && outcome.is_ok() {
@@ -107,13 +112,18 @@ impl<D: Dialect> Point<D> {
             false => outcome.map(drop),
         }
     }
-    /// What `stream` gets later waits for it.
-    fn order(&self, stream: &Stream<D>) -> Result<()> {
+    /// What `queue` puts into `stream` later waits for it; `is_before`: it is in that very stream.
+    fn order(&self, queue: &Queue<D>, stream: &Stream<D>, is_before: bool) -> Result<()> {
         match self.status.load(Acquire) {
-            COMPLETE => Ok(()),
-            FAILED => Err(failed_dependency()),
-            _ => stream.wait_for(&self.end),
+            COMPLETE => return Ok(()),
+            FAILED => return Err(failed_dependency()),
+            _ if is_before => return Ok(()), // and its debts are the queue's
+            _ => stream.wait_for(&self.end)?,
         }
+        for debt in self.debts.iter().filter(|debt| debt.progress() != Progress::Complete) {
+            queue.work().owe(Owed::behind(debt.clone()));
+        }
+        Ok(())
     }
 }
 fn failed_dependency() -> Error {
@@ -173,7 +183,14 @@ impl<D: Dialect> Event<D> {
         match &self.state {
             State::Native(event) => stream.wait_for(event),
             State::Shared(shared) => shared.order(queue, stream),
-            _ => self.point().map_or(Ok(()), |point| point.order(stream)),
+            State::Command(point) => {
+                let is_same = |own: &Owned<Queue<D>>| ptr::eq(own.work(), queue.work());
+                let is_before = queue.is_in_order() && self.queue.as_ref().is_some_and(is_same);
+                point.order(queue, stream, is_before)
+            }
+            State::Reusable { .. } => {
+                self.point().map_or(Ok(()), |point| point.order(queue, stream, false))
+            }
         }
     }
     /// Whether a barrier of C's may signal it, and whether it wants its times.
@@ -209,6 +226,16 @@ impl<D: Dialect> Event<D> {
             State::Shared(shared) => shared.status(),
             _ => Ok(self.point().map_or(ur_event_status_t::COMPLETE, |point| point.status())),
         }
+    }
+    /// Waits for its latest signal when that was asked.
+    fn wait(&self, what: &Wait<'_, D>) -> Result<()> {
+        let outcome = what.wait();
+        if let Some(queue) = &self.queue
+            && matches!(&outcome, Err(error) if error.code() != ErrorCode::InEventListExecStatus)
+        {
+            queue.work().tell_failure(&outcome);
+        }
+        outcome
     }
     /// What has to be waited for: captured now, waited for later.
     fn capture(&self) -> Result<Wait<'_, D>> {
@@ -305,7 +332,10 @@ impl<D: Dialect> EventApi for Family<D> {
         answer.value(&match name {
             // Clocks of two machines: what is before on the one must not be after on the other.
             ur_profiling_info_t::COMMAND_QUEUED | ur_profiling_info_t::COMMAND_SUBMIT => {
-                times.submitted.min(start()?)
+                match times.start {
+                    Some(_) => times.submitted.min(start()?),
+                    None => end()?, // a moment is all there is
+                }
             }
             ur_profiling_info_t::COMMAND_START => start()?,
             ur_profiling_info_t::COMMAND_END | ur_profiling_info_t::COMMAND_COMPLETE => end()?,
@@ -317,7 +347,8 @@ impl<D: Dialect> EventApi for Family<D> {
         // All are captured before the first wait: the wait is for what was signalled when it began.
         let waits = events.iter().map(|event| event.capture()).collect::<Result<Vec<_>>>()?;
         // All have ended when this returns, failures or not.
-        waits.iter().map(Wait::wait).fold(Ok(()), Result::and)
+        let waited = events.iter().zip(&waits).map(|(event, what)| event.wait(what));
+        waited.fold(Ok(()), Result::and)
     }
     fn event_set_callback(
         event: Borrowed<'_, Event<D>>,

@@ -28,6 +28,7 @@ pub(super) fn the_platform<D: Dialect>() -> Owned<Platform<D>> {
 
 impl<D: Dialect> PlatformApi for Family<D> {
     fn platform_get(_adapter: Borrowed<'_, Adapter<D>>) -> Result<Vec<Owned<Platform<D>>>> {
+        device::check_fork::<D>()?;
         Ok(if device::all::<D>().is_empty() { vec![] } else { vec![the_platform()] })
     }
     fn platform_get_info(

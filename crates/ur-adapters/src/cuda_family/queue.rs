@@ -67,7 +67,7 @@ pub struct Lane<D: Dialect> {
     fenced: AtomicU64,
     /// For a stream of C's, which may destroy it when the queue is gone: where its commands end, from
     /// then on. The stream is not touched again.
-    end: OnceLock<Option<Pooled<D>>>,
+    end: OnceLock<Option<Arc<Pooled<D>>>>,
 }
 impl<D: Dialect> Lane<D> {
     fn new(stream: Stream<D>) -> Self {
@@ -121,7 +121,7 @@ impl<D: Dialect> Lane<D> {
             Ok(end)
         });
         // Without a driver there is nothing to wait for.
-        let _ = self.end.set(end.ok());
+        let _ = self.end.set(end.ok().map(Arc::new));
     }
 }
 /// A command that is being put into a lane.
@@ -288,7 +288,7 @@ impl<D: Dialect> Work<D> {
         }
     }
     /// What it takes to know when everything submitted so far is done.
-    fn note(&self, into: &mut Vec<Pooled<D>>) -> Result<()> {
+    fn note(&self, into: &mut Vec<Arc<Pooled<D>>>) -> Result<()> {
         let mut on = None;
         for lane in self.used() {
             if on.is_none() {
@@ -298,24 +298,15 @@ impl<D: Dialect> Work<D> {
             if lane.is_idle()? {
                 continue;
             }
-            let stream = match lane.end.get() {
-                None => &lane.stream,
-                // A stream that is C's again: whatever is behind the end of it.
-                Some(end) => match end {
-                    None => continue,
-                    Some(end) => {
-                        let aside = Stream::create(on, 0)?;
-                        aside.wait_for(end)?;
-                        let event = self.device.events().take(on, false)?;
-                        event.record(&aside)?;
-                        into.push(event);
-                        continue;
-                    }
-                },
-            };
-            let event = self.device.events().take(on, false)?;
-            event.record(stream)?;
-            into.push(event);
+            into.push(match lane.end.get() {
+                Some(Some(end)) => Arc::clone(end),
+                Some(None) => continue,
+                None => {
+                    let event = self.device.events().take(on, false)?;
+                    event.record(&lane.stream)?;
+                    Arc::new(event)
+                }
+            });
         }
         Ok(())
     }
@@ -348,7 +339,7 @@ impl<D: Dialect> Everyone<D> {
 
 /// Everything submitted up to a moment.
 #[derive(Debug)]
-pub(super) struct Ticket<D: Dialect>(Vec<Pooled<D>>);
+pub(super) struct Ticket<D: Dialect>(Vec<Arc<Pooled<D>>>);
 impl<D: Dialect> Ticket<D> {
     /// Whether it is done; what failed is done.
     pub(super) fn is_over(&self) -> bool {

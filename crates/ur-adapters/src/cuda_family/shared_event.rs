@@ -128,6 +128,13 @@ impl<D: Dialect> Counters<D> {
     pub(super) fn new() -> Self {
         Self(Mutex::new(HashMap::new()))
     }
+    /// What the streams owe by them will never come.
+    pub(super) fn fail(&self) {
+        let counters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for counter in counters.values().filter(|one| !one.counter.is_settled()) {
+            counter.counter.fail();
+        }
+    }
 }
 
 /// A signal that is being submitted.
@@ -144,7 +151,8 @@ impl<D: Dialect> Prepared<'_, D> {
         let value = self.counter.counter.reserve();
         self.value.store(value, Relaxed); // one thread
         let at = self.counter.piece.words.on_device(self.counter.counter.word_address());
-        stream.write_value(at, word_of(value)).inspect_err(|_| self.counter.counter.fail())
+        // Without a write nobody learns of the value, and the next write passes it.
+        stream.write_value(at, word_of(value))
     }
     /// From now on the event stands for that value.
     pub(super) fn publish(self) {
@@ -195,7 +203,7 @@ impl<D: Dialect> Shared<D> {
         let on = queue.device().enter()?;
         let piece = Piece::with(&on, queue.device().context()?, debt.arena(), address)?;
         stream.wait_value(piece.words.on_device(address), word_of(debt.value()))?;
-        queue.work().owe(Owed { debt, _piece: piece });
+        queue.work().owe(Owed { debt, _piece: Some(piece) });
         Ok(())
     }
     /// Makes a signal by `queue` ready, whose context is current.
@@ -260,8 +268,14 @@ impl Awaited {
 #[derive(Debug)]
 pub(super) struct Owed<D: Dialect> {
     debt: Debt,
-    /// Registered until the wait is over.
-    _piece: Arc<Piece<D>>,
+    /// Registered until the wait is over; `None` for what another queue of ours waits for.
+    _piece: Option<Arc<Piece<D>>>,
+}
+impl<D: Dialect> Owed<D> {
+    /// What a stream waits for that waits for another stream.
+    pub(super) fn behind(debt: Debt) -> Self {
+        Self { debt, _piece: None }
+    }
 }
 /// What a queue's streams wait for, as far as it is not known to have come.
 #[derive(Debug)]
@@ -274,7 +288,13 @@ impl<D: Dialect> Default for Debts<D> {
 impl<D: Dialect> Debts<D> {
     pub(super) fn add(&mut self, owed: Owed<D>) {
         self.0.retain(|one| one.debt.progress() != Progress::Complete);
-        self.0.push(owed);
+        // Of one counter's values the greatest says it all: if a lesser one never comes, it does not.
+        let same = |one: &&mut Owed<D>| one.debt.word_address() == owed.debt.word_address();
+        match self.0.iter_mut().find(same) {
+            Some(one) if one.debt.value() >= owed.debt.value() => {}
+            Some(one) => *one = Owed { _piece: owed._piece.or(one._piece.take()), ..owed },
+            None => self.0.push(owed),
+        }
     }
     /// Those that are still owed.
     pub(super) fn open(&self) -> Vec<Debt> {

@@ -14,7 +14,7 @@ use ur_adapter::{
 };
 use ur_sys::{ur_event_status_t, ur_execution_info_t};
 
-/// How long the thread sleeps between two looks, at first and at most.
+/// How long the thread waits between two looks, at first and at most.
 const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_micros(500)];
 
 struct Wish<D: Dialect> {
@@ -55,6 +55,7 @@ pub(super) fn call_when_over<D: Dialect>(
     status: ur_execution_info_t,
     callback: EventCallback,
 ) -> Result<()> {
+    super::device::check_fork::<D>()?; // the thread is the parent's
     let watch = &D::statics().watch;
     let mut state = watch.state();
     state.wishes.push(Wish { event, status, callback });
@@ -89,8 +90,14 @@ fn look<D: Dialect>(watch: &Watch<D>) {
         for Wish { event, status, callback } in over {
             callback.call(&event, status);
         }
-        watch.state().wishes.extend(open);
-        thread::sleep(nap);
+        let mut state = watch.state();
+        let is_new = !state.wishes.is_empty();
+        state.wishes.extend(open);
+        if is_new {
+            nap = NAPS[0]; // what is new may be over soon
+        } else if !state.wishes.is_empty() {
+            drop(watch.more.wait_timeout(state, nap)); // or until there is more
+        }
     }
 }
 /// An event that cannot be looked at is over: its callback must not be lost.
