@@ -76,7 +76,9 @@ void produce(int argc, char **argv) {
         consumers[i].line->step();
         consumers[i].line->await_step();
         consumers[i].theirs.wait();
-        require(answered.as<std::uint32_t>()[i] == answer(i, rounds),
+        // A device's memory is read by the device: the host may not reach it.
+        queue.memcpy(seen, answered.as<std::uint32_t>() + i, sizeof *seen).wait();
+        require(*seen == answer(i, rounds),
                 "a consumer's last answer was not there when its event said so");
         consumers[i].line->step();
     }

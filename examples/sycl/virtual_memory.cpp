@@ -17,16 +17,23 @@ void pieces() {
     const std::uintptr_t start = syclex::reserve_virtual_mem(size, context);
     require(start != 0 && start % grain == 0, "the reserved addresses are not aligned");
 
-    // Two objects; the first is mapped in two places at once, the second from its middle on.
+    // The first object is mapped in two places at once, the second part by part: where a driver maps
+    // whole objects only, as those of CUDA do, there is an object for each part.
     const syclex::physical_mem one(device, context, grain);
-    const syclex::physical_mem two(queue, 2 * grain);
-    require(one.size() == grain && two.size() == 2 * grain, "a size is wrong");
+    const bool whole_only = device.get_backend() == sycl::backend::ext_oneapi_cuda;
+    const syclex::physical_mem two(queue, whole_only ? grain : 2 * grain);
+    const syclex::physical_mem rest(queue, grain);
+    require(one.size() == grain && rest.size() == grain, "a size is wrong");
     require(one.get_context() == context && one.get_device() == device, "it is somebody else's");
     require(!one.ipc_enabled(), "nobody asked for sharing");
     auto *a = static_cast<std::uint32_t *>(one.map(start, grain, access::read_write));
     auto *b = static_cast<std::uint32_t *>(one.map(start + grain, grain, access::read_write));
-    auto *c = static_cast<std::uint32_t *>(two.map(start + 2 * grain, grain, access::read_write, grain));
-    auto *d = static_cast<std::uint32_t *>(two.map(start + 3 * grain, grain, access::read_write, 0));
+    const auto part = [&](std::uintptr_t at, std::size_t offset) {
+        const syclex::physical_mem &from = whole_only && offset != 0 ? rest : two;
+        return from.map(at, grain, access::read_write, whole_only ? 0 : offset);
+    };
+    auto *c = static_cast<std::uint32_t *>(part(start + 2 * grain, grain));
+    auto *d = static_cast<std::uint32_t *>(part(start + 3 * grain, 0));
 
     const std::size_t numbers = grain / sizeof *a;
     queue.fill(a, std::uint32_t{11}, numbers);

@@ -90,7 +90,8 @@ fn missed(module: &Module) -> Result<BTreeSet<String>> {
     mutants.current_dir(root()).args(["mutants", "--jobs", "1", "--colors", "never"]);
     mutants.args(["--timeout", &module.patience.to_string(), "--output"]).arg(&out);
     mutants.args(module.files.iter().flat_map(|file| ["--file", file]));
-    mutants.arg("--").args(module.tests);
+    // For the build too: without, every test of the package is built for every mutant.
+    mutants.args(module.tests.iter().map(|test| format!("--cargo-arg={test}")));
     let status = mutants.status().map_err(|e| format!("cargo: {e}"))?;
     // 2: something was missed; 3: something hung, which is noticed.
     if !matches!(status.code(), Some(0 | 2 | 3)) {

@@ -1,17 +1,18 @@
 //! Memory as a C program has it, on whatever driver of CUDA there is; without a device the tests say so and are
 //! skipped.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod c;
 #[path = "c/usm.rs"]
 mod usm;
 
 use c::*;
-use std::{ffi::c_void, ptr::{null, null_mut}};
+use std::{
+    ffi::c_void,
+    ptr::{null, null_mut},
+    sync::atomic::{AtomicBool, Ordering::*},
+    time::{Duration, Instant},
+};
+use ur_adapters::cuda_family::driver::{self, Dialect, RawContext};
 use ur_sys::{
     ur_queue_handle_t, ur_result_t as R, ur_structure_type_t, ur_usm_alloc_info_t as Info,
     ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t, ur_usm_type_t,
@@ -86,6 +87,38 @@ fn freed_memory_is_used_again_and_what_a_pool_holds_is_counted() {
         assert_eq!(used(), 0);
     }
     assert_eq!(call!(usm.pool_release(pool)), R::SUCCESS);
+}
+/// Opens when the test says so.
+static GATE: AtomicBool = AtomicBool::new(false);
+unsafe extern "C" fn wait_at_the_gate(_data: *mut c_void) {
+    let started = Instant::now();
+    while !GATE.load(Acquire) && started.elapsed() < Duration::from_secs(20) {
+        std::thread::yield_now();
+    }
+}
+#[test]
+fn what_a_command_before_may_use_is_nobody_elses() {
+    let Some(cuda) = Cuda::new() else { return };
+    let bytes = (1 << 20) + 256; // no other test's
+    let (freed, queue) = (cuda.device_memory(bytes), cuda.queue);
+    let code = call!(enqueue_exp.host_task_exp(
+        queue,
+        Some(wait_at_the_gate),
+        null_mut(),
+        null(),
+        0,
+        null(),
+        null_mut()
+    ));
+    assert_eq!(code, R::SUCCESS);
+    cuda.free(freed);
+    let others: Vec<_> = (0..64).map(|_| cuda.device_memory(bytes)).collect();
+    assert!(!others.contains(&freed), "a command that was enqueued before the free may use it");
+    GATE.store(true, Release);
+    assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+    let again: Vec<_> = (0..64).map(|_| cuda.device_memory(bytes)).collect();
+    assert!(again.contains(&freed), "now nothing does");
+    others.into_iter().chain(again).for_each(|at| cuda.free(at));
 }
 #[test]
 fn memory_comes_and_goes_in_a_queues_order() {
@@ -168,4 +201,40 @@ fn an_offset_that_the_driver_does_not_take_is_said_to_be_unsupported() {
     assert_eq!(past, R::ERROR_INVALID_VALUE);
     assert_eq!(call!(virtual_mem.free(cuda.context, at, granule)), R::SUCCESS);
     assert_eq!(call!(physical_mem.release(memory)), R::SUCCESS);
+}
+
+/// Nanoseconds for one round, the median of many.
+fn median(mut round: impl FnMut()) -> u128 {
+    let mut all: Vec<_> = (0..200)
+        .map(|_| {
+            let started = Instant::now();
+            round();
+            started.elapsed().as_nanos()
+        })
+        .collect();
+    all.sort_unstable();
+    all[100]
+}
+#[test]
+fn a_megabyte_comes_and_goes_many_times_faster_than_the_drivers_own() {
+    let Some(cuda) = Cuda::new() else { return };
+    if std::env::var("CAUSEWAY_CUDA").as_deref() != Ok("real") {
+        println!("skipped: a software driver's own time tells nothing");
+        return;
+    }
+    let ours = median(|| cuda.free(cuda.device_memory(1 << 20)));
+    let (driver, mut at) = (driver::Cuda::driver(), 0);
+    let mut native = 0;
+    assert_eq!(call!(context.get_native_handle(cuda.context, &mut native)), R::SUCCESS);
+    let context = RawContext::from_addr(native).unwrap();
+    assert_eq!(unsafe { driver.context_push(context) }.status(), Some(0));
+    let raw = median(|| {
+        assert_eq!(unsafe { driver.alloc(&mut at, 1 << 20) }.status(), Some(0));
+        assert_eq!(unsafe { driver.free(at) }.status(), Some(0));
+    });
+    let mut popped = None;
+    assert_eq!(unsafe { driver.context_pop(&mut popped) }.status(), Some(0));
+    println!("alloc and free of 1 MiB: {ours} ns, the driver's own {raw} ns");
+    let least = if cfg!(debug_assertions) { 5 } else { 20 };
+    assert!(raw >= least * ours, "{ours} ns against the driver's {raw} ns");
 }

@@ -1,11 +1,6 @@
 //! Programs as a C program builds, links and asks them, on whatever driver of CUDA there is. Without a device the
 //! tests say so and are skipped.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod c;
 
 use c::*;
@@ -96,9 +91,69 @@ fn code_that_is_broken_is_a_build_failure_with_a_log() {
     assert_eq!(cuda.program(PTX.as_bytes(), metadata).unwrap_err(), R::ERROR_INVALID_VALUE);
 }
 
+/// A program of text, compiled.
+fn compiled(cuda: &Cuda, text: &str) -> ur_program_handle_t {
+    let program = cuda.program(text.as_bytes(), None).unwrap();
+    assert_eq!(call!(program.compile(cuda.context, program, null())), R::SUCCESS);
+    program
+}
+fn link(cuda: &Cuda, parts: &[ur_program_handle_t]) -> Result<ur_program_handle_t, R> {
+    let (count, mut linked) = (parts.len() as u32, ur_program_handle_t::NULL);
+    let code = call!(program.link(cuda.context, count, parts.as_ptr(), null(), &mut linked));
+    if code == R::SUCCESS { Ok(linked) } else { Err(code) }
+}
+/// The code of a program.
+fn code_of(program: ur_program_handle_t) -> Vec<u8> {
+    let bytes = sizes(&ask!(program.get_info(program, P::BINARY_SIZES)).unwrap())[0];
+    let mut code = vec![0_u8; bytes];
+    let mut at = code.as_mut_ptr();
+    let to = (&raw mut at).cast();
+    assert_eq!(call!(program.get_info(program, P::BINARIES, 8, to, null_mut())), R::SUCCESS);
+    code
+}
+/// What a kernel that writes one number writes.
+fn result_of(cuda: &Cuda, program: ur_program_handle_t, name: &CStr, n: u32) -> u32 {
+    let (kernel, to) = (cuda.kernel(program, name).unwrap(), cuda.device_memory(4));
+    cuda.done(cuda.launch(kernel, None, &[1], None, &[pointer(0, to), value(1, &n)], &[]));
+    let [number] = cuda.read::<u32, 1>(to);
+    cuda.free(to);
+    cuda.release(kernel);
+    number
+}
+/// A kernel that writes the number that it is given, and `more`.
+fn writer(name: &str, more: u32) -> String {
+    format!(
+        "{HEAD}.visible .entry {name}(\n.param .u64 {name}_at,\n.param .u32 {name}_n\n)\n{{\n\
+         .reg .b32 %r<3>;\n.reg .b64 %d<3>;\nld.param.u64 %d1, [{name}_at];\n\
+         ld.param.u32 %r1, [{name}_n];\ncvta.to.global.u64 %d2, %d1;\n\
+         add.s32 %r2, %r1, {more};\nst.global.u32 [%d2], %r2;\nret;\n}}\n"
+    )
+}
+
 #[test]
-fn compiled_programs_are_linked_into_machine_code_that_is_a_program_again() {
+fn compiled_programs_are_linked_into_one_unless_they_have_one_name_for_two_kernels() {
     let Some(cuda) = Cuda::new() else { return };
+    let parts =
+        [("one", 1), ("two", 2), ("two", 3)].map(|(n, more)| compiled(&cuda, &writer(n, more)));
+    let fresh = cuda.program(writer("three", 3).as_bytes(), None).unwrap();
+    assert_eq!(link(&cuda, &[parts[0], fresh]).unwrap_err(), R::ERROR_INVALID_OPERATION);
+    assert_eq!(link(&cuda, &parts).unwrap_err(), R::ERROR_PROGRAM_LINK_FAILURE);
+    let linked = link(&cuda, &parts[..2]).unwrap();
+    assert_eq!(text(ask!(program.get_info(linked, P::KERNEL_NAMES)).unwrap()), "one;two");
+    assert_eq!(result_of(&cuda, linked, c"one", 5), 6);
+    assert_eq!(result_of(&cuda, linked, c"two", 5), 7);
+    parts.into_iter().chain([fresh, linked]).for_each(|program| cuda.release_program(program));
+}
+
+#[test]
+fn calls_across_programs_are_linked_into_machine_code_that_is_a_program_again() {
+    let Some(cuda) = Cuda::new() else { return };
+    if std::env::var_os("CAUSEWAY_CUDA").is_none_or(|which| which != "real") {
+        println!(
+            "skipped: machine code and calls need a real driver, and CAUSEWAY_CUDA=real to say so"
+        );
+        return;
+    }
     let callee = format!(
         "{HEAD}.visible .func (.param .b32 out) twice(.param .b32 in)\n{{ .reg .b32 %r<3>;\n\
          ld.param.u32 %r1, [in]; add.s32 %r2, %r1, %r1; st.param.b32 [out], %r2; ret; }}\n"
@@ -110,40 +165,22 @@ fn compiled_programs_are_linked_into_machine_code_that_is_a_program_again() {
          {{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call.uni (b), twice, (a);\n\
          ld.param.b32 %r2, [b]; }}\nst.global.u32 [%d2], %r2; ret; }}\n"
     );
-    let parts = [callee, caller].map(|text| cuda.program(text.as_bytes(), None).unwrap());
-    let mut linked = ur_program_handle_t::NULL;
-    let mut link = |parts: &[ur_program_handle_t]| {
-        let (count, context) = (parts.len() as u32, cuda.context);
-        call!(program.link(context, count, parts.as_ptr(), null(), &mut linked))
-    };
-    assert_eq!(link(&parts), R::ERROR_INVALID_OPERATION); // not compiled
-    let compile = |program| call!(program.compile(cuda.context, program, null()));
-    parts.into_iter().for_each(|part| assert_eq!(compile(part), R::SUCCESS));
-    assert_eq!(link(&parts[1..]), R::ERROR_PROGRAM_LINK_FAILURE); // nobody has `twice`
-    assert_eq!(link(&parts), R::SUCCESS);
-    let bytes = sizes(&ask!(program.get_info(linked, P::BINARY_SIZES)).unwrap())[0];
-    let mut code = vec![0_u8; bytes];
-    let mut at = code.as_mut_ptr();
-    let to = (&raw mut at).cast();
-    assert_eq!(call!(program.get_info(linked, P::BINARIES, 8, to, null_mut())), R::SUCCESS);
+    let parts = [callee, caller].map(|text| compiled(&cuda, &text));
+    // Nobody has `twice`.
+    assert_eq!(link(&cuda, &parts[1..]).unwrap_err(), R::ERROR_PROGRAM_LINK_FAILURE);
+    let linked = link(&cuda, &parts).unwrap();
+    let code = code_of(linked);
     let again = cuda.program(&code, None).unwrap();
     cuda.build(again, null()).unwrap();
     for program in [linked, again] {
-        let names = ask!(program.get_info(program, P::KERNEL_NAMES)).unwrap();
-        assert_eq!(text(names), "doubled");
-        let kernel = cuda.kernel(program, c"doubled").unwrap();
-        let (to, n) = (cuda.device_memory(4), 21_u32);
-        cuda.done(cuda.launch(kernel, None, &[1], None, &[pointer(0, to), value(1, &n)], &[]));
-        assert_eq!(cuda.read::<u32, 1>(to), [42]);
-        cuda.free(to);
-        cuda.release(kernel);
-        cuda.release_program(program);
+        assert_eq!(text(ask!(program.get_info(program, P::KERNEL_NAMES)).unwrap()), "doubled");
+        assert_eq!(result_of(&cuda, program, c"doubled", 21), 42);
     }
     // Machine code that is cut off is refused before the driver sees it.
-    for end in [64, bytes / 2, bytes - 1] {
+    for end in [64, code.len() / 2, code.len() - 1] {
         assert_eq!(cuda.program(&code[..end], None).unwrap_err(), R::ERROR_INVALID_BINARY);
     }
-    parts.into_iter().for_each(|part| cuda.release_program(part));
+    parts.into_iter().chain([linked, again]).for_each(|program| cuda.release_program(program));
 }
 
 #[test]

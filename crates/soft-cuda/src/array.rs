@@ -43,13 +43,7 @@ impl Array {
             _ => return Err(INVALID_VALUE),
         };
         let layered = desc.flags & 1 != 0;
-        let most = if desc.height == 0 {
-            131_072
-        } else if desc.depth == 0 {
-            131_072
-        } else {
-            16384
-        };
+        let most = if desc.depth == 0 || layered { 131_072 } else { 16384 };
         let flat = desc.height == 0 && desc.depth != 0 && !layered;
         let wrong = desc.width == 0
             || desc.width > most
@@ -86,7 +80,7 @@ impl Array {
     /// Whether that is a place in it, at the beginning of an element.
     pub fn fits(&self, at: [u64; 3]) -> Answer {
         let inside = at[0] < self.pitch() && at[1] < self.desc.height.max(1) as u64;
-        let right = at[0] % self.element == 0 && at[2] < self.desc.depth.max(1) as u64;
+        let right = at[0].is_multiple_of(self.element) && at[2] < self.desc.depth.max(1) as u64;
         if inside && right { Ok(()) } else { Err(INVALID_VALUE) }
     }
     /// Whether so much lies behind that place.
@@ -95,7 +89,7 @@ impl Array {
         let rows = y + size[1] <= self.desc.height.max(1) as u64;
         let fits =
             x + size[0] <= self.pitch() && rows && z + size[2] <= self.desc.depth.max(1) as u64;
-        if fits && size[0] % self.element == 0 { Ok(()) } else { Err(INVALID_VALUE) }
+        if fits && size[0].is_multiple_of(self.element) { Ok(()) } else { Err(INVALID_VALUE) }
     }
 }
 impl Drop for Array {

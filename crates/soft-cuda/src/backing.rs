@@ -1,10 +1,12 @@
 //! Memory of devices: anonymous files, named so that another process's driver knows one by its
 //! descriptor.
 use crate::{
-    code::{Answer, OPERATING_SYSTEM, UNKNOWN},
-    device,
+    code::{Answer, INVALID_VALUE, OPERATING_SYSTEM, UNKNOWN},
+    device, space,
 };
-use rustix::fs::{MemfdFlags, fstat, ftruncate, memfd_create, readlink};
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create, readlink,
+};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
 /// What a file of the driver's is for; a descriptor of one kind is not taken for another.
@@ -16,7 +18,9 @@ pub enum Kind {
 }
 /// A file with the bytes of a device's memory.
 pub struct Backing {
-    pub file: OwnedFd,
+    file: Option<OwnedFd>,
+    /// Where all of it is mapped when the file is closed: what is opened costs no descriptors.
+    parked: Option<u64>,
     pub bytes: u64,
     /// The device's ordinal in this process.
     pub device: i32,
@@ -34,16 +38,19 @@ impl Backing {
             device::of(device)?.take(bytes)?;
         }
         let make = || {
-            let file = memfd_create(name(kind, device)?, MemfdFlags::CLOEXEC)
-                .map_err(|_| OPERATING_SYSTEM)?;
+            let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+            let file = memfd_create(name(kind, device)?, flags).map_err(|_| OPERATING_SYSTEM)?;
             ftruncate(&file, bytes).map_err(|_| OPERATING_SYSTEM)?;
+            // Real memory of devices has no size that anyone could change.
+            let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+            fcntl_add_seals(&file, seals).map_err(|_| OPERATING_SYSTEM)?;
             Ok(file)
         };
         let made = make();
         if made.is_err() && counted {
             device::of(device)?.give(bytes);
         }
-        made.map(|file| Self { file, bytes, device, counted })
+        made.map(|file| Self { file: Some(file), parked: None, bytes, device, counted })
     }
     /// Another process's memory, by a descriptor that this one takes over.
     pub fn of(kind: Kind, file: OwnedFd) -> Answer<Self> {
@@ -58,19 +65,35 @@ impl Backing {
         let uuid: Vec<u8> = (0..16).map(byte).collect::<Result<_, _>>().map_err(|_| UNKNOWN)?;
         let device = device::ordinal(&uuid)?;
         let bytes = fstat(&file).map_err(|_| UNKNOWN)?.st_size as u64;
-        Ok(Self { file, bytes, device, counted: false })
+        Ok(Self { file: Some(file), parked: None, bytes, device, counted: false })
     }
-    /// The file, to map it.
-    pub fn file(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
+    /// Closes the file; what is mapped stays, and can be mapped again.
+    pub fn park(mut self) -> Answer<Self> {
+        self.parked = Some(space::park(self.bytes, self.file()?)?);
+        self.file = None;
+        Ok(self)
+    }
+    /// Maps all of it for devices at `at`.
+    pub fn map(&self, at: u64) -> Answer {
+        match self.parked {
+            Some(parked) => space::again(parked, at, self.bytes),
+            None => space::map(at, self.bytes, self.file()?, 0),
+        }
+    }
+    /// The file, of memory that is not parked.
+    pub fn file(&self) -> Answer<BorrowedFd<'_>> {
+        self.file.as_ref().map(|f| f.as_fd()).ok_or(INVALID_VALUE)
     }
     /// What tells this file from every other.
     pub fn inode(&self) -> Answer<u64> {
-        fstat(&self.file).map(|s| s.st_ino).map_err(|_| OPERATING_SYSTEM)
+        fstat(self.file()?).map(|s| s.st_ino).map_err(|_| OPERATING_SYSTEM)
     }
 }
 impl Drop for Backing {
     fn drop(&mut self) {
+        if let Some(parked) = self.parked {
+            space::host_free(parked, self.bytes);
+        }
         if self.counted
             && let Ok(device) = device::of(self.device)
         {

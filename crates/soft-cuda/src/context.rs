@@ -3,7 +3,7 @@
 use crate::{
     code::{
         Answer, CONTEXT_DESTROYED, Code, INVALID_CONTEXT, INVALID_DEVICE, INVALID_VALUE,
-        PEER_ENABLED, PEER_NOT_ENABLED, PEER_UNSUPPORTED,
+        OUT_OF_MEMORY, PEER_ENABLED, PEER_NOT_ENABLED, PEER_UNSUPPORTED,
     },
     device, memory, module,
     raw::{put, put_maybe},
@@ -11,7 +11,7 @@ use crate::{
     stream::{self, Stream},
 };
 use std::{
-    cell::RefCell,
+    cell::Cell,
     collections::{HashMap, HashSet},
     sync::{
         Arc, LazyLock, Mutex, MutexGuard, PoisonError,
@@ -37,7 +37,10 @@ struct Contexts {
     primary: HashMap<i32, (u64, usize)>,
 }
 static CONTEXTS: LazyLock<Mutex<Contexts>> = LazyLock::new(Mutex::default);
-thread_local!(static STACK: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) });
+/// A thread's contexts, and how many there are. Nothing to drop: the driver is called after a thread's own
+/// variables have gone, too.
+type Stack = ([u64; 64], usize);
+thread_local!(static STACK: Cell<Stack> = const { Cell::new(([0; 64], 0)) });
 
 fn contexts() -> MutexGuard<'static, Contexts> {
     CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -62,7 +65,20 @@ impl Context {
 }
 /// The context on top of this thread's stack.
 fn top() -> Option<u64> {
-    STACK.with_borrow(|stack| stack.last().copied())
+    let (stack, count) = STACK.get();
+    count.checked_sub(1).map(|last| stack[last])
+}
+fn push(context: u64) -> Answer {
+    let (mut stack, count) = STACK.get();
+    *stack.get_mut(count).ok_or(OUT_OF_MEMORY)? = context;
+    STACK.set((stack, count + 1));
+    Ok(())
+}
+fn pop() -> Option<u64> {
+    let top = top()?;
+    let (stack, count) = STACK.get();
+    STACK.set((stack, count - 1));
+    Some(top)
 }
 /// A live context.
 pub fn of(id: u64) -> Answer<Arc<Context>> {
@@ -134,11 +150,10 @@ entries! {
     }
     fn cuCtxPushCurrent_v2(context: u64) {
         of(context)?;
-        STACK.with_borrow_mut(|stack| stack.push(context));
-        Ok(())
+        push(context)
     }
     fn cuCtxPopCurrent_v2(to: *mut u64) {
-        let popped = STACK.with_borrow_mut(Vec::pop).ok_or(INVALID_CONTEXT)?;
+        let popped = pop().ok_or(INVALID_CONTEXT)?;
         put_maybe(to, popped);
         Ok(())
     }
@@ -146,11 +161,8 @@ entries! {
         if context != 0 {
             of(context)?;
         }
-        STACK.with_borrow_mut(|stack| {
-            stack.pop();
-            stack.extend((context != 0).then_some(context));
-        });
-        Ok(())
+        pop();
+        if context == 0 { Ok(()) } else { push(context) }
     }
     fn cuCtxGetCurrent(to: *mut u64) {
         put(to, top().unwrap_or(0))

@@ -33,7 +33,7 @@ fn birth() -> u64 {
 }
 fn describe(range: &Range) -> Answer<Handle> {
     let backing = range.backing.as_ref().ok_or(INVALID_VALUE)?;
-    let (process, file) = (u64::from(std::process::id()), backing.file.as_raw_fd() as u64);
+    let (process, file) = (u64::from(std::process::id()), backing.file()?.as_raw_fd() as u64);
     let offset = range.base - range.extra;
     Ok(Handle([MAGIC, process, birth(), file, backing.inode()?, offset, range.bytes, 0]))
 }
@@ -51,7 +51,8 @@ fn map(handle: &Handle, device: i32) -> Answer<u64> {
         return Err(PEER_UNSUPPORTED);
     }
     let page = space::take(backing.bytes, space::GRANULE, 0)?;
-    space::map(page, backing.bytes, backing.file(), 0).inspect_err(|_| space::give(page))?;
+    let backing = backing.park()?;
+    backing.map(page).inspect_err(|_| space::give(page))?;
     let range = Range::new(What::Opened, page + offset, bytes, device);
     let context = context::primary(device);
     ranges::change().insert(Range {
@@ -65,8 +66,8 @@ fn map(handle: &Handle, device: i32) -> Answer<u64> {
 /// The range left the table.
 pub fn gone(range: &Range) {
     space::unmap(range.extra, range.backing.as_ref().map_or(0, |b| b.bytes));
-    space::give(range.extra);
     OPENS.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, (at, _)| *at != range.base);
+    space::give(range.extra);
 }
 
 entries! {
@@ -102,11 +103,14 @@ entries! {
         context::current()?;
         {
             let mut opens = OPENS.lock().unwrap_or_else(PoisonError::into_inner);
-            let (_, count) = opens.values_mut().find(|(base, _)| *base == at).ok_or(INVALID_VALUE)?;
+            let found = opens.iter_mut().find(|(_, (base, _))| *base == at).ok_or(INVALID_VALUE)?;
+            let (key, (_, count)) = (*found.0, found.1);
             *count -= 1;
             if *count != 0 {
                 return Ok(());
             }
+            // Who opens it from here on gets a mapping of its own.
+            opens.remove(&key);
         }
         memory::free(at, &[What::Opened])
     }

@@ -27,15 +27,16 @@ fn links() -> MutexGuard<'static, HashMap<u64, Link>> {
     LINKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 const HEAD: usize = 64;
+/// Where the head says how long the image is: in the place of the entry's address, which modules have not.
+const END: usize = 24;
 /// A head of ELF for machine 190, with no sections, and the text behind it.
 fn image(text: &str) -> Box<[u8]> {
     let mut image = vec![0_u8; HEAD];
     image[..8].copy_from_slice(b"\x7fELF\x02\x01\x01\x33");
     image[16..24].copy_from_slice(&[2, 0, 190, 0, 1, 0, 0, 0]);
     let end = (HEAD + text.len() + 1) as u64;
-    image[40..48].copy_from_slice(&end.to_le_bytes()); // where sections would begin
+    image[END..END + 8].copy_from_slice(&end.to_le_bytes());
     image[52] = HEAD as u8;
-    image[58] = 64; // a section's entry
     image.extend_from_slice(text.as_bytes());
     image.push(0);
     image.into()
@@ -43,16 +44,10 @@ fn image(text: &str) -> Box<[u8]> {
 /// The text behind such a head.
 pub fn source(from: *const c_void) -> Answer<String> {
     let head = list(from.cast::<u8>(), HEAD)?;
-    let end = u64::from_le_bytes(head[40..48].try_into().map_err(|_| INVALID_IMAGE)?) as usize;
-    if head
-        != image("")[..40]
-            .iter()
-            .chain(&head[40..48])
-            .chain(&image("")[48..HEAD])
-            .copied()
-            .collect::<Vec<_>>()
-        || !(HEAD + 1..1 << 30).contains(&end)
-    {
+    let (long, mut rest) = (&head[END..END + 8], head.clone());
+    let end = u64::from_le_bytes(long.try_into().map_err(|_| INVALID_IMAGE)?) as usize;
+    rest[END..END + 8].copy_from_slice(&image("")[END..END + 8]);
+    if rest != image("")[..HEAD] || !(HEAD + 1..1 << 30).contains(&end) {
         return Err(INVALID_IMAGE);
     }
     let bytes = list(from.cast::<u8>().wrapping_add(HEAD), end - HEAD - 1)?;
@@ -103,7 +98,9 @@ entries! {
             return Err(INVALID_VALUE);
         }
         let none = Options::of(0, std::ptr::null_mut(), std::ptr::null_mut())?;
-        compile(&link.text, link.options.as_ref().unwrap_or(&none))?;
+        if !compile(&link.text, link.options.as_ref().unwrap_or(&none))?.is_whole() {
+            return Err(INVALID_IMAGE); // something is called that nobody has
+        }
         let made = link.image.insert(image(&link.text));
         put(to, made.as_mut_ptr().cast())?;
         put_maybe(bytes, made.len());

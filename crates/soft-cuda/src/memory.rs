@@ -44,7 +44,7 @@ fn large(device: i32, bytes: u64) -> Answer<(u64, Arc<Backing>)> {
     let bytes = bytes.checked_next_multiple_of(GRANULE).ok_or(OUT_OF_MEMORY)?;
     let backing = Backing::new(Kind::Linear, device, bytes, true)?;
     let base = space::take(bytes, GRANULE, 0)?;
-    space::map(base, bytes, backing.file(), 0).inspect_err(|_| space::give(base))?;
+    backing.map(base).inspect_err(|_| space::give(base))?;
     Ok((base, Arc::new(backing)))
 }
 /// Memory of a device, for `what`.

@@ -142,7 +142,7 @@ fn load(context: &Context, text: Text) -> Answer<u64> {
         .filter(|v| !v.is_extern)
         .map(|v| (v.name.as_str(), v.bytes))
         .collect();
-    if text.variables.iter().any(|v| !defined.contains_key(v.name.as_str())) {
+    if !text.is_whole() || text.variables.iter().any(|v| !defined.contains_key(v.name.as_str())) {
         return Err(INVALID_IMAGE); // something is defined nowhere
     }
     let mut variables = HashMap::new();

@@ -23,7 +23,7 @@ fn word<T>(at: u64, device: i32, writes: bool, body: impl FnOnce(&AtomicU64) -> 
     Ok(body(unsafe { AtomicU64::from_ptr(here.cast()) }))
 }
 fn check(at: u64, device: i32, writes: bool) -> Answer {
-    if at == 0 || at % 8 != 0 {
+    if at == 0 || !at.is_multiple_of(8) {
         return Err(INVALID_VALUE);
     }
     ranges::table().check(at, 8, device, Who::Kernel, writes, false)

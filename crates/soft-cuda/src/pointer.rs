@@ -6,7 +6,10 @@ use crate::{
     ranges::{self, Range, What},
     raw::put,
 };
-use std::{ffi::c_void, sync::atomic::Ordering};
+use std::{
+    ffi::c_void,
+    sync::{Arc, atomic::Ordering},
+};
 
 fn tell(range: &Range, attribute: i32, at: u64, to: *mut c_void) -> Answer {
     let host = range.is_host();
@@ -41,15 +44,20 @@ fn tell(range: &Range, attribute: i32, at: u64, to: *mut c_void) -> Answer {
         _ => Err(INVALID_VALUE),
     }
 }
+/// The range there, unless someone has asked to free it: then the driver says nothing of it any more, though
+/// its stream may still use it.
+fn known(at: u64) -> Option<Arc<Range>> {
+    ranges::table().find(at).filter(|r| !r.leaving.load(Ordering::Acquire)).cloned()
+}
 entries! {
     fn cuPointerGetAttribute(to: *mut c_void, attribute: i32, at: u64) {
         context::current()?;
-        let range = ranges::table().find(at).cloned().ok_or(INVALID_VALUE)?;
+        let range = known(at).ok_or(INVALID_VALUE)?;
         tell(&range, attribute, at, to)
     }
     fn cuPointerGetAttributes(count: u32, attributes: *const i32, to: *const *mut c_void, at: u64) {
         context::current()?;
-        let range = ranges::table().find(at).cloned();
+        let range = known(at);
         for i in 0..count as usize {
             let attribute = crate::raw::get(attributes.wrapping_add(i))?;
             let to = crate::raw::get(to.wrapping_add(i))?;

@@ -66,7 +66,7 @@ fn of(id: u64) -> Answer<Arc<Pool>> {
 impl Pool {
     fn new(backing: Backing, handle_types: i32, limit: u64, imported: bool) -> Answer<Self> {
         let base = space::take(backing.bytes, GRANULE, 0)?;
-        space::map(base, backing.bytes, backing.file(), 0).inspect_err(|_| space::give(base))?;
+        backing.map(base).inspect_err(|_| space::give(base))?;
         let access = Arc::new(AtomicU32::new(bits(backing.device, 3)));
         let room = Mutex::new(Room { settings: [1, 1, 1, 0], ..Room::default() });
         Ok(Self { backing: Arc::new(backing), base, limit, handle_types, imported, access, room })
@@ -281,7 +281,7 @@ entries! {
         if kind != 1 || flags != 0 || pool.handle_types & kind == 0 || pool.imported || to.is_null() {
             return Err(INVALID_VALUE);
         }
-        let copy = fcntl_dupfd_cloexec(pool.backing.file(), 0).map_err(|_| OPERATING_SYSTEM)?;
+        let copy = fcntl_dupfd_cloexec(pool.backing.file()?, 0).map_err(|_| OPERATING_SYSTEM)?;
         put(to, copy.into_raw_fd())
     }
     fn cuMemPoolImportFromShareableHandle(to: *mut u64, handle: usize, kind: i32, flags: u64) {

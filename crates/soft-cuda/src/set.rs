@@ -12,7 +12,7 @@ fn set(at: u64, pitch: usize, word: &[u8], width: usize, height: usize, stream: 
     let (device, pitch) = (stream.device, pitch as u64);
     let bytes = width.checked_mul(word.len()).ok_or(INVALID_VALUE)? as u64;
     let word = word.to_vec();
-    if at % word.len() as u64 != 0
+    if !at.is_multiple_of(word.len() as u64)
         || (height > 1 && (pitch < bytes || pitch % word.len() as u64 != 0))
     {
         return Err(INVALID_VALUE);

@@ -2,7 +2,7 @@
 //! at a fixed distance, a second one through which the driver reaches what is mapped at the first.
 #![expect(unsafe_code, reason = "maps memory")]
 use crate::code::{Answer, OPERATING_SYSTEM, OUT_OF_MEMORY};
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap, mmap_anonymous, mremap_fixed, munmap};
 use std::{
     collections::BTreeMap,
     os::fd::BorrowedFd,
@@ -50,7 +50,7 @@ pub fn take(bytes: u64, align: u64, hint: u64) -> Answer<u64> {
         stop.is_some_and(|stop| map.range(..stop).next_back().is_none_or(|(b, n)| b + n <= at))
     };
     let (map, cursor) = &mut *taken;
-    let mut found = (hint % align == 0 && is_free(map, hint)).then_some(hint);
+    let mut found = (hint.is_multiple_of(align) && is_free(map, hint)).then_some(hint);
     for from in [*cursor, begin] {
         let mut at = from.next_multiple_of(align);
         while found.is_none() && at < end {
@@ -80,6 +80,20 @@ pub fn map(at: u64, bytes: u64, file: BorrowedFd<'_>, offset: u64) -> Answer {
     let protection = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: the second stretch belongs to this file of the driver; `at` was taken.
     let mapped = unsafe { mmap(reach(at).cast(), bytes as usize, protection, flags, file, offset) };
+    mapped.map(drop).map_err(|_| OPERATING_SYSTEM)
+}
+/// Maps a file somewhere, to map it again when it is closed.
+pub fn park(bytes: u64, file: BorrowedFd<'_>) -> Answer<u64> {
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let at = unsafe { mmap(null_mut(), bytes as usize, protection, MapFlags::SHARED, file, 0) };
+    at.map(|at| at.expose_provenance() as u64).map_err(|_| OPERATING_SYSTEM)
+}
+/// Maps what is parked for devices at `at`: moving nothing of a shared mapping copies it.
+pub fn again(parked: u64, at: u64, bytes: u64) -> Answer {
+    let (from, to) = (reach(parked).cast(), reach(at).cast());
+    // SAFETY: as for `map`; the parked mapping stays as it is.
+    let mapped = unsafe { mremap_fixed(from, 0, bytes as usize, MremapFlags::MAYMOVE, to) };
     mapped.map(drop).map_err(|_| OPERATING_SYSTEM)
 }
 /// Undoes [`map`].

@@ -53,7 +53,7 @@ fn properties(from: *const AllocationProp) -> Answer<(i32, i32)> {
     Ok((location(p.location)?, p.handle_types))
 }
 fn granular(at: u64, bytes: u64) -> Answer {
-    let right = at % GRANULE == 0 && bytes % GRANULE == 0 && bytes != 0;
+    let right = at.is_multiple_of(GRANULE) && bytes.is_multiple_of(GRANULE) && bytes != 0;
     if right { Ok(()) } else { Err(INVALID_VALUE) }
 }
 /// A copy of a descriptor of the caller's.
@@ -126,7 +126,7 @@ entries! {
         if table.within(at, bytes).next().is_some() {
             return Err(INVALID_VALUE);
         }
-        space::map(at, bytes, physical.backing.file(), 0)?;
+        physical.backing.map(at)?;
         let range = Range::new(What::Virtual, at, bytes, physical.backing.device);
         let (backing, access) = (Some(physical.backing.clone()), Arc::new(AtomicU32::new(0)));
         table.insert(Range { backing, access, extra: memory | (physical.handle_types as u64) << 63, ..range });
@@ -183,7 +183,8 @@ entries! {
         if kind != 1 || flags != 0 || physical.handle_types & kind == 0 || to.is_null() {
             return Err(INVALID_VALUE);
         }
-        let copy = fcntl_dupfd_cloexec(physical.backing.file(), 0).map_err(|_| crate::code::OPERATING_SYSTEM)?;
+        // What was imported is parked, and is not exported again: as real drivers have it.
+        let copy = fcntl_dupfd_cloexec(physical.backing.file()?, 0).map_err(|_| crate::code::OPERATING_SYSTEM)?;
         put(to, copy.into_raw_fd())
     }
     fn cuMemImportFromShareableHandle(to: *mut u64, handle: usize, kind: i32) {
@@ -191,7 +192,7 @@ entries! {
             return Err(INVALID_VALUE);
         }
         let file = duplicate(i32::try_from(handle).map_err(|_| INVALID_VALUE)?)?;
-        let backing = Arc::new(Backing::of(Kind::Physical, file)?);
+        let backing = Arc::new(Backing::of(Kind::Physical, file)?.park()?);
         let id = state::handle(0x0a);
         state().physical.insert(id, Physical { backing, handle_types: 1, count: 1 });
         put(to, id)

@@ -87,6 +87,7 @@ fn first<H: Copy>(
     if code == ur_result_t::ERROR_DEVICE_NOT_FOUND || code == ur_result_t::SUCCESS && count == 0 {
         return Ok(Vec::new());
     }
+    crate::same!(code, ur_result_t::SUCCESS, "counting what there is");
     let count_of = usize::try_from(count).expect("no more than memory holds");
     let mut all = vec![none; count_of];
     let code = get(count, all.as_mut_ptr(), null_mut())?;
@@ -214,6 +215,26 @@ impl Bench {
         first(ur_device_handle_t::NULL, |n, to, count| {
             Ok(ask!(self, device.get(platform, all, n, to, count)))
         })
+    }
+    /// Whether the adapter is of use in a forked child. Drivers that do not survive a fork are told apart from adapters
+    /// that do not: those say UNINITIALIZED to whoever asks for platforms or devices.
+    pub fn survives_fork(&self) -> Verdict {
+        let (adapter, mut count) = (self.handle()?, 0);
+        let settled = |entry: &str, code| match code {
+            ur_result_t::ERROR_UNINITIALIZED => Err(Stop::skipped(format!(
+                "the driver does not survive a fork: {entry} answers {code:?} in the child: {}",
+                self.sentence()
+            ))),
+            _ => Ok(()),
+        };
+        let code = ask!(self, platform.get(adapter, 0, null_mut(), &mut count));
+        settled("urPlatformGet", code)?;
+        for platform in self.platforms()? {
+            let all = ur_device_type_t::ALL;
+            let code = ask!(self, device.get(platform, all, 0, null_mut(), &mut count));
+            settled("urDeviceGet", code)?;
+        }
+        Ok(())
     }
     /// The platform of the chosen device, and the device.
     fn choose(&self) -> Verdict<(ur_platform_handle_t, ur_device_handle_t)> {

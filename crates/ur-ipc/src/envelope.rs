@@ -356,7 +356,9 @@ mod tests {
     }
     #[test]
     fn every_kind_transport_and_door_reads_back() {
-        for transport in [Transport::Bytes, Transport::Descriptor, Transport::Arena, Transport::Driver] {
+        for transport in
+            [Transport::Bytes, Transport::Descriptor, Transport::Arena, Transport::Driver]
+        {
             for door in [Door::Private, Door::Others] {
                 for kind in [Kind::Memory, Kind::PhysicalMemory, Kind::Event] {
                     let bytes = Envelope { transport, door, kind, ..sample() }.seal(&KEY);

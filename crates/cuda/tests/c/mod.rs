@@ -11,8 +11,28 @@ use ur_sys::{ur_exp_kernel_arg_type_t as T, ur_exp_kernel_arg_value_t as V, ur_r
 #[macro_export]
 macro_rules! call {
     ($table:ident . $slot:ident ( $($argument:expr),* $(,)? )) => {
-        unsafe { ($crate::c::CUDA_TABLE.$table.$slot.expect("no slot is empty"))($($argument),*) }
+        $crate::c::Call::call(
+            $crate::c::CUDA_TABLE.$table.$slot.expect("no slot is empty"),
+            ($($argument,)*),
+        )
     };
+}
+/// An entry with its arguments as one: what the macro calls without being unsafe in every place that it is used.
+pub trait Call<Arguments> {
+    fn call(self, arguments: Arguments) -> R;
+}
+macro_rules! entries { ($($($type:ident)*;)*) => { $(
+    impl<$($type),*> Call<($($type,)*)> for unsafe extern "C" fn($($type),*) -> R {
+        #[expect(non_snake_case, reason = "each is called like its type")]
+        fn call(self, ($($type,)*): ($($type,)*)) -> R {
+            unsafe { self($($type),*) }
+        }
+    }
+)* } }
+entries! {
+    A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G; A B C D E F G H;
+    A B C D E F G H I; A B C D E F G H I J; A B C D E F G H I J K; A B C D E F G H I J K L;
+    A B C D E F G H I J K L M; A B C D E F G H I J K L M N; A B C D E F G H I J K L M N O;
 }
 fn ok(code: R) -> Result<(), R> {
     if code == R::SUCCESS { Ok(()) } else { Err(code) }
@@ -76,20 +96,24 @@ pub struct Cuda {
 impl Cuda {
     /// `None`, with a word, where there is no device.
     pub fn new() -> Option<Self> {
+        let first = Self::of(0);
+        if first.is_none() {
+            assert!(std::env::var_os("CAUSEWAY_CUDA").is_none(), "there is no device of CUDA");
+            println!("skipped: there is no device of CUDA");
+        }
+        first
+    }
+    /// The device with this number, in a context of its own; `None` where there are not as many.
+    pub fn of(number: usize) -> Option<Self> {
         let (mut adapter, mut platform, mut n) =
             (ur_adapter_handle_t::NULL, ur_platform_handle_t::NULL, 0);
         assert_eq!(call!(adapter.get(1, &mut adapter, null_mut())), R::SUCCESS);
         assert_eq!(call!(platform.get(adapter, 1, &mut platform, &mut n)), R::SUCCESS);
-        let mut device = ur_device_handle_t::NULL;
+        let (mut devices, all) = ([ur_device_handle_t::NULL; 8], ur_device_type_t::ALL);
         if n > 0 {
-            let all = ur_device_type_t::ALL;
-            let _none = call!(device.get(platform, all, 1, &mut device, null_mut()));
+            let _none = call!(device.get(platform, all, 8, devices.as_mut_ptr(), null_mut()));
         }
-        if device.0.is_null() {
-            assert!(std::env::var_os("CAUSEWAY_CUDA").is_none(), "there is no device of CUDA");
-            println!("skipped: there is no device of CUDA");
-            return None;
-        }
+        let device = devices.get(number).copied().filter(|device| !device.0.is_null())?;
         let (mut context, mut queue) = (ur_context_handle_t::NULL, ur_queue_handle_t::NULL);
         assert_eq!(call!(context.create(1, &device, null(), &mut context)), R::SUCCESS);
         assert_eq!(call!(queue.create(context, device, null(), &mut queue)), R::SUCCESS);

@@ -1,7 +1,10 @@
 //! USM and virtual memory as a C program asks for them.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 use crate::{c::*, call};
-use std::{ffi::c_void, ptr::{null, null_mut}};
+use std::{
+    ffi::c_void,
+    ptr::{null, null_mut},
+};
 use ur_sys::{
     ur_physical_mem_flags_t, ur_physical_mem_handle_t, ur_physical_mem_properties_t,
     ur_result_t as R, ur_structure_type_t, ur_usm_alloc_info_t as Info, ur_usm_pool_handle_t,
@@ -65,4 +68,3 @@ pub fn unmap(cuda: &Cuda, Virtual { at, bytes }: Virtual) {
     assert_eq!(call!(virtual_mem.unmap(cuda.context, at, bytes)), R::SUCCESS);
     assert_eq!(call!(virtual_mem.free(cuda.context, at, bytes)), R::SUCCESS);
 }
-

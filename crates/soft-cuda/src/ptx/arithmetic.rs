@@ -5,7 +5,7 @@ use super::{Kind, Type};
 pub fn is_known(name: &str) -> bool {
     let memory =
         ["ld", "st", "atom", "red", "mov", "cvta", "membar", "fence", "prefetch", "isspacep"];
-    let flow = ["bra", "ret", "exit", "bar", "barrier", "trap"];
+    let flow = ["bra", "ret", "exit", "call", "bar", "barrier", "trap"];
     memory.contains(&name) || flow.contains(&name) || COMPUTING.contains(&name)
 }
 const COMPUTING: &[&str] = &[

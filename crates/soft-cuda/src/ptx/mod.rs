@@ -88,6 +88,10 @@ pub struct Parameter {
 pub struct Entry {
     pub name: String,
     pub parameters: Vec<Parameter>,
+    /// What a function gives back: its buffers, as parameters are.
+    pub results: Vec<Parameter>,
+    /// Parameters of calls, declared in the body: names and bytes.
+    pub buffers: Vec<(String, usize)>,
     /// `.maxntid` or `.reqntid`, as a product; 0: none.
     pub most_items: u64,
     pub required: Option<[u32; 3]>,
@@ -126,4 +130,13 @@ pub struct Text {
     pub shared_bytes: u64,
     pub dynamic: Vec<String>,
     pub entries: Vec<Entry>,
+    /// What kernels call, and the names of those that are somewhere else.
+    pub functions: Vec<Entry>,
+    pub declared: Vec<String>,
+}
+impl Text {
+    /// Whether all that is called is here.
+    pub fn is_whole(&self) -> bool {
+        self.declared.iter().all(|name| self.functions.iter().any(|f| f.name == *name))
+    }
 }

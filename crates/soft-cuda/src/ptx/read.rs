@@ -90,7 +90,14 @@ impl Reader {
                 }
                 ".visible" | ".weak" | ";" | ".common" => {}
                 ".extern" => self.external()?,
-                ".entry" => self.entry()?,
+                ".entry" => {
+                    let entry = self.code(&self.text.entries.clone())?;
+                    self.text.entries.extend(entry);
+                }
+                ".func" => {
+                    let function = self.code(&self.text.functions.clone())?;
+                    self.text.functions.extend(function);
+                }
                 ".global" | ".const" => self.variable(false)?,
                 ".shared" => self.shared(None)?,
                 ".file" | ".loc" => {
@@ -112,6 +119,7 @@ impl Reader {
                 Ok(())
             }
             ".global" | ".const" => self.variable(true),
+            ".func" => self.code(&[]).map(drop),
             word => Err(format!("extern `{word}` is not known")),
         }
     }
@@ -177,19 +185,31 @@ impl Reader {
         let align = align.max(of.bytes as u64);
         Ok(Declared { name, bytes: count * of.bytes as u64, align, value })
     }
-    fn entry(&mut self) -> Read<()> {
-        let mut entry = Entry { name: self.take(), ..Entry::default() };
-        if self.text.entries.iter().any(|e| e.name == entry.name) {
+    fn parameters(&mut self) -> Read<Vec<Parameter>> {
+        let mut found: Vec<Parameter> = Vec::new();
+        while !self.is(")") {
+            self.must(".param")?;
+            let Declared { name, bytes, align, .. } = self.declared()?;
+            let end = found.last().map_or(0, |p| p.offset + p.bytes);
+            let offset = end.next_multiple_of(align as usize);
+            found.push(Parameter { name, offset, bytes: bytes as usize });
+            self.is(",");
+        }
+        Ok(found)
+    }
+    /// A kernel or a function; `None`: only declared.
+    fn code(&mut self, others: &[Entry]) -> Read<Option<Entry>> {
+        let results = if self.is("(") { self.parameters()? } else { Vec::new() };
+        let mut entry = Entry { name: self.take(), results, ..Entry::default() };
+        if others.iter().any(|e| e.name == entry.name) {
             return Err(format!("`{}` is defined twice", entry.name));
         }
         if self.is("(") {
-            while !self.is(")") {
-                self.must(".param")?;
-                let Declared { name, bytes, align, .. } = self.declared()?;
-                let offset = entry.parameter_bytes().next_multiple_of(align as usize);
-                entry.parameters.push(Parameter { name, offset, bytes: bytes as usize });
-                self.is(",");
-            }
+            entry.parameters = self.parameters()?;
+        }
+        if self.is(";") {
+            self.text.declared.push(entry.name);
+            return Ok(None);
         }
         while !self.is("{") {
             let word = self.take();
@@ -227,8 +247,7 @@ impl Reader {
             self.next += 1;
         }
         entry.registers = registers.len();
-        self.text.entries.push(entry);
-        Ok(())
+        Ok(Some(entry))
     }
     fn statement(&mut self, entry: &mut Entry, registers: &mut HashMap<String, usize>) -> Read<()> {
         match self.take().as_str() {
@@ -254,6 +273,11 @@ impl Reader {
                 entry.local_bytes = entry.local_bytes.next_multiple_of(align);
                 entry.local.insert(name, entry.local_bytes);
                 entry.local_bytes += bytes;
+                self.must(";")
+            }
+            ".param" => {
+                let Declared { name, bytes, .. } = self.declared()?;
+                entry.buffers.push((name, bytes as usize));
                 self.must(";")
             }
             ".loc" => {
@@ -309,9 +333,8 @@ impl Reader {
         if self.is("[") {
             let base = self.operand(registers)?;
             let mut offset = 0;
-            if self.is("+") {
-                offset = self.number()? as i64;
-            } else if self.peek() == "-" {
+            // A minus sign is the number's own.
+            if self.is("+") || self.peek() == "-" {
                 offset = self.number()? as i64;
             }
             self.must("]")?;
@@ -323,6 +346,14 @@ impl Reader {
                 several.push(self.operand(registers)?);
             }
             self.must("}")?;
+            return Ok(Operand::Several(several));
+        }
+        if self.is("(") {
+            let mut several = Vec::new();
+            while !self.is(")") {
+                several.push(self.operand(registers)?);
+                self.is(",");
+            }
             return Ok(Operand::Several(several));
         }
         if self.peek() == "-" || number(self.peek()).is_some() {

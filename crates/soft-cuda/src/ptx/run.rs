@@ -32,7 +32,18 @@ struct Item {
     next: usize,
     registers: Vec<u64>,
     local: Vec<u8>,
+    /// Parameters of calls, and in a function its own.
+    buffers: HashMap<String, Vec<u8>>,
     is_over: bool,
+}
+impl Item {
+    /// At the beginning of a kernel or function.
+    fn new(entry: &Entry, place: [u32; 3], number: u32) -> Self {
+        let buffers =
+            entry.buffers.iter().map(|(name, bytes)| (name.clone(), vec![0; *bytes])).collect();
+        let (registers, local) = (vec![0; entry.registers], vec![0; entry.local_bytes as usize]);
+        Self { place, number, next: 0, registers, local, buffers, is_over: false }
+    }
 }
 /// What comes after an instruction.
 enum Step {
@@ -46,12 +57,9 @@ pub fn run_block(block: &mut Block<'_>) -> Answer {
     let [wide, high, deep] = block.items;
     let places =
         (0..deep).flat_map(|z| (0..high).flat_map(move |y| (0..wide).map(move |x| [x, y, z])));
-    let fresh = |(place, number): ([u32; 3], u32)| {
-        let (registers, local) =
-            (vec![0; block.entry.registers], vec![0; block.entry.local_bytes as usize]);
-        Item { place, number, next: 0, registers, local, is_over: false }
-    };
-    let mut items: Vec<Item> = places.zip(0..).map(fresh).collect();
+    let entry = block.entry;
+    let mut items: Vec<Item> =
+        places.zip(0..).map(|(place, number)| Item::new(entry, place, number)).collect();
     while items.iter().any(|i| !i.is_over) {
         for item in items.iter_mut().filter(|i| !i.is_over) {
             block.run_item(item)?;
@@ -99,6 +107,7 @@ impl Block<'_> {
                 }
                 _ => return Err(ILLEGAL_INSTRUCTION),
             },
+            "call" => self.call(item, i)?,
             "ld" => self.load(item, i, of?)?,
             "st" => self.store(item, i, of?)?,
             "atom" | "red" => self.atomic(item, i, of?)?,
@@ -174,7 +183,7 @@ impl Block<'_> {
         let space =
             |name: &str| parts.iter().any(|p| p == name || p.starts_with(&format!("{name}::")));
         let count = bytes.len() as u64;
-        if at % count != 0 {
+        if !at.is_multiple_of(count) {
             return Err(MISALIGNED);
         }
         let generic = !["param", "global", "shared", "local", "const"].iter().any(|s| space(s));
@@ -228,7 +237,63 @@ impl Block<'_> {
         let mut bytes = value.to_le_bytes();
         self.access(item, parts, at, &mut bytes[..of.bytes], true)
     }
+    /// Calls a function of the module, which may not wait for other items.
+    fn call(&mut self, item: &mut Item, i: &Instruction) -> Answer {
+        let (text, mut operands) = (self.text, i.operands.iter().peekable());
+        let names = |operand: &Operand| -> Answer<Vec<String>> {
+            let name = |o: &Operand| {
+                if let Operand::Symbol(n) = o { Ok(n.clone()) } else { Err(ILLEGAL_INSTRUCTION) }
+            };
+            each(operand).iter().map(name).collect()
+        };
+        let results =
+            operands.next_if(|o| matches!(o, Operand::Several(_))).map_or(Ok(Vec::new()), names)?;
+        let name = names(operands.next().ok_or(ILLEGAL_INSTRUCTION)?)?.remove(0);
+        let given = operands.next().map_or(Ok(Vec::new()), names)?;
+        let function = text.functions.iter().find(|f| f.name == name).ok_or(ILLEGAL_INSTRUCTION)?;
+        let mut callee = Item::new(function, item.place, item.number);
+        for (to, from) in function.parameters.iter().zip(&given) {
+            let value = item.buffers.get(from).ok_or(ILLEGAL_INSTRUCTION)?;
+            callee.buffers.insert(to.name.clone(), value.clone());
+        }
+        callee.buffers.extend(function.results.iter().map(|r| (r.name.clone(), vec![0; r.bytes])));
+        let caller = std::mem::replace(&mut self.entry, function);
+        let ran = self.run_item(&mut callee);
+        self.entry = caller;
+        ran?;
+        if !callee.is_over {
+            return Err(ILLEGAL_INSTRUCTION);
+        }
+        for (from, to) in function.results.iter().zip(results) {
+            let value = callee.buffers.remove(&from.name).ok_or(ILLEGAL_INSTRUCTION)?;
+            item.buffers.insert(to, value);
+        }
+        Ok(())
+    }
+    /// The part of a call's parameter that is meant, if one is.
+    fn buffer<'i>(
+        item: &'i mut Item,
+        i: &Instruction,
+        place: &Operand,
+        bytes: usize,
+    ) -> Option<&'i mut [u8]> {
+        let Operand::At(base, offset) = place else { return None };
+        let Operand::Symbol(name) = &**base else { return None };
+        let is_parameter = i.parts.iter().any(|p| p == "param" || p.starts_with("param::"));
+        let buffer = item.buffers.get_mut(name).filter(|_| is_parameter)?;
+        buffer.get_mut(*offset as usize..)?.get_mut(..bytes)
+    }
     fn load(&mut self, item: &mut Item, i: &Instruction, of: Type) -> Answer {
+        let several = each(&i.operands[0]);
+        if let Some(bytes) = Self::buffer(item, i, &i.operands[1], several.len() * of.bytes) {
+            let bytes = bytes.to_vec();
+            for (one, part) in several.iter().zip(bytes.chunks(of.bytes)) {
+                let mut word = [0; 8];
+                word[..of.bytes].copy_from_slice(part);
+                set(item, one, extend(u64::from_le_bytes(word), of))?;
+            }
+            return Ok(());
+        }
         let at = self.value(item, &i.operands[1])?;
         for (n, one) in each(&i.operands[0]).iter().enumerate() {
             let value = self.read(item, &i.parts, at + (n * of.bytes) as u64, of)?;
@@ -237,6 +302,15 @@ impl Block<'_> {
         Ok(())
     }
     fn store(&mut self, item: &mut Item, i: &Instruction, of: Type) -> Answer {
+        let several = each(&i.operands[1]);
+        let values: Vec<u64> =
+            several.iter().map(|o| self.value(item, o)).collect::<Answer<_>>()?;
+        if let Some(bytes) = Self::buffer(item, i, &i.operands[0], several.len() * of.bytes) {
+            for (part, value) in bytes.chunks_mut(of.bytes).zip(values) {
+                part.copy_from_slice(&value.to_le_bytes()[..of.bytes]);
+            }
+            return Ok(());
+        }
         let at = self.value(item, &i.operands[0])?;
         for (n, one) in each(&i.operands[1]).iter().enumerate() {
             let value = self.value(item, one)?;

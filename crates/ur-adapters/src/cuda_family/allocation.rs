@@ -11,7 +11,8 @@ use super::{
     },
     opened::Opened,
     queue,
-    usm_pool::{Chunks, Totals, UsmBlocks},
+    totals::Totals,
+    usm_pool::{Chunks, UsmBlocks},
 };
 use std::{
     collections::{BTreeMap, HashMap},

@@ -82,12 +82,13 @@ impl Image {
     pub(super) fn entries(&self) -> Option<&Entries> {
         self.entries.as_ref()
     }
-    /// What was linked of `parts`: text tells more of its kernels than machine code does.
+    /// What was linked of `parts`: their kernels are its kernels, and text tells more of them than machine
+    /// code does.
     pub(super) fn linked_of(mut self, parts: &[&Arc<Self>]) -> Self {
-        let all = parts.iter().filter_map(|part| part.entries.as_ref()).flatten();
-        let known: Entries = all.map(|(name, sizes)| (name.clone(), sizes.clone())).collect();
-        for (name, sizes) in self.entries.iter_mut().flatten() {
-            *sizes = known.get(name).cloned().flatten();
+        let all: Option<Vec<&Entries>> = parts.iter().map(|part| part.entries()).collect();
+        if let Some(all) = all {
+            let each = all.into_iter().flatten();
+            self.entries = Some(each.map(|(name, sizes)| (name.clone(), sizes.clone())).collect());
         }
         self
     }
@@ -123,7 +124,9 @@ fn cubin_entries(bytes: &[u8]) -> Option<Entries> {
         };
         symbol.kind() == SymbolKind::Text && symbol.is_definition() && launchable
     });
-    entries.map(|symbol| Some((CString::new(symbol.name_bytes().ok()?).ok()?, None))).collect()
+    let all: Option<Entries> =
+        entries.map(|symbol| Some((CString::new(symbol.name_bytes().ok()?).ok()?, None))).collect();
+    all.filter(|all| !all.is_empty()) // stripped: the driver may know
 }
 /// A header that says how long it and all pieces are, then the pieces, each with a header of its own.
 fn fatbin(bytes: &[u8]) -> Result<Form> {

@@ -147,6 +147,7 @@ macro_rules! driver_table {
                 ///
                 /// # Safety
                 /// The driver's own conditions on its arguments.
+                #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome {
                     // SAFETY: forwarded to the caller.
                     let status = self.$name.map(|f| unsafe { f($($arg),*) });

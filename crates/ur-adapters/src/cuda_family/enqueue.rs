@@ -2,15 +2,15 @@
 //! into a stream. Copies and fills of USM are checked and made here too; buffers, images, kernels and
 //! memory in queue order have files of their own.
 use super::{
-    Event, Family, Mem, Kernel, Program, Queue, UsmPool,
+    Event, Family, Kernel, Mem, Program, Queue, UsmPool,
     allocation::Usm,
     driver::Dialect,
     enqueue_image::{self, Pixels},
     enqueue_mem::{self, Place},
     enqueue_usm as usm,
     event::{Point, Times},
-    native::stream::Stream,
     launch::{self, Part},
+    native::stream::Stream,
     native_command, usm_async,
 };
 use std::ffi::CStr;
@@ -23,9 +23,11 @@ use ur_adapter::{
     shim::BarrierEvent,
 };
 use ur_sys::{
-    ur_command_t, ur_exp_async_usm_alloc_properties_t, ur_exp_enqueue_ext_properties_t, ur_exp_enqueue_native_command_function_t,
-    ur_exp_enqueue_native_command_properties_t, ur_exp_host_task_properties_t, ur_exp_kernel_arg_properties_t, ur_kernel_launch_ext_properties_t,
-    ur_map_flags_t, ur_rect_offset_t, ur_rect_region_t, ur_usm_advice_flags_t, ur_usm_migration_flags_t,
+    ur_command_t, ur_exp_async_usm_alloc_properties_t, ur_exp_enqueue_ext_properties_t,
+    ur_exp_enqueue_native_command_function_t, ur_exp_enqueue_native_command_properties_t,
+    ur_exp_host_task_properties_t, ur_exp_kernel_arg_properties_t,
+    ur_kernel_launch_ext_properties_t, ur_map_flags_t, ur_rect_offset_t, ur_rect_region_t,
+    ur_usm_advice_flags_t, ur_usm_migration_flags_t,
 };
 
 /// The event of a command, if C wanted one.

@@ -9,7 +9,7 @@ use super::{
         event::{NativeEvent, Pooled},
         stream::Stream,
     },
-    shared_event::{Owed, Shared, have_failed, lost_dependency},
+    shared_event::{Owed, Shared, await_all, have_failed, lost_dependency},
     watch,
 };
 use std::{
@@ -104,7 +104,7 @@ impl<D: Dialect> Point<D> {
             return Ok(());
         }
         // Others' work may take its time: a thread sleeps for that, where the driver would spin.
-        self.debts.iter().for_each(|debt| drop(debt.wait(None)));
+        await_all(&self.debts);
         let outcome = self.end.synchronize().map(|()| true);
         self.settle(&outcome);
         match self.status.load(Acquire) == FAILED && outcome.is_ok() {
@@ -304,7 +304,7 @@ impl<D: Dialect> EventApi for Family<D> {
         properties: Option<&ur_event_native_properties_t>,
     ) -> Result<Owned<Event<D>>> {
         let null = || Error::new(ErrorCode::InvalidNullHandle, "0 is no event of the driver");
-        let raw = RawEvent::from_addr(native as usize).ok_or_else(null)?;
+        let raw = RawEvent::from_addr(native).ok_or_else(null)?;
         let owned = properties.is_some_and(|p| p.isNativeHandleOwned);
         let state = State::Native(NativeEvent::adopted(raw, owned));
         Ok(Event::without_queue(context.own()?, state))

@@ -57,9 +57,15 @@ fn known<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Result<Option<Known>> 
     }
     let (on, at) = (context.devices()[0].enter()?, at.addr() as u64);
     let Some(mut known) = memory::known(&on, at)? else { return Ok(None) };
+    let pool = memory::pool_of(&on, at)?;
+    let ours = &D::statics().memory.get().pools;
+    let is_ours = |raw| ours.lock().unwrap_or_else(PoisonError::into_inner).contains(&raw);
+    if pool.is_some_and(is_ours) {
+        return Ok(None); // freed in a stream's order, and the stream has not come so far
+    }
     if known.is_device
         && !known.is_managed
-        && memory::pool_of(&on, at)?.is_none()
+        && pool.is_none()
         && !memory::is_legacy_shareable(&on, at)?
         && let Some((base, bytes)) = memory::mapping_of(&on, at)?
     {

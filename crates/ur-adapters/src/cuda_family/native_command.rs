@@ -8,11 +8,7 @@ use super::{
     enqueue::{Made, Order, Report, Submission},
     native::command,
 };
-use ur_adapter::{
-    error::ErrorCode,
-    memory::UsmPtr,
-    object::Borrowed,
-};
+use ur_adapter::{error::ErrorCode, memory::UsmPtr, object::Borrowed};
 use ur_sys::{ur_command_t, ur_exp_enqueue_native_command_function_t, ur_queue_handle_t};
 
 /// Runs `function` with the queue and `data` in the queue's order.
@@ -31,8 +27,7 @@ pub(super) fn run<D: Dialect>(
     }
     let queue = queue.own()?; // the function may do with C's references what it likes
     let (command, profiled) = (ur_command_t::ENQUEUE_NATIVE_EXP, queue.is_profiling());
-    let submission =
-        |report| Submission { command, order: Order::Both, report, profiled };
+    let submission = |report| Submission { command, order: Order::Both, report, profiled };
     // A barrier, so that the stream which C is told of is behind everything in an out-of-order queue.
     submission(Report::None).put(queue.borrow(), events, |_| Ok(()), |_| Ok(()))?;
     let on = queue.device().enter()?;

@@ -14,12 +14,9 @@
 use super::{
     Context, Device, Family,
     driver::{Dialect, RawStream},
-    native::{
-        context::Entered,
-        event::Pooled,
-        stream::Stream,
-    },
-    shared_event::{Counters, Debts, Owed},
+    lane::Lane,
+    native::{context::Entered, event::Pooled, stream::Stream},
+    shared_event::{Counters, Debts, Owed, await_all},
 };
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -50,86 +47,6 @@ pub struct Queue<D: Dialect> {
     device: Owned<Device<D>>,
     flags: ur_queue_flags_t,
     work: Arc<Work<D>>,
-}
-
-/// One stream of a queue.
-#[derive(Debug)]
-pub struct Lane<D: Dialect> {
-    stream: Stream<D>,
-    /// Commands that were begun to be put into it so far, and those that have been.
-    begun: AtomicU64,
-    put: AtomicU64,
-    /// How many are known to be done: as many as had been put before the stream was seen idle.
-    done: AtomicU64,
-    /// Whether others may put something into it that is not counted here.
-    is_lent: AtomicBool,
-    /// The number of the last barrier that it waits for.
-    fenced: AtomicU64,
-    /// For a stream of C's, which may destroy it when the queue is gone: where its commands end, from
-    /// then on. The stream is not touched again.
-    end: OnceLock<Option<Arc<Pooled<D>>>>,
-}
-impl<D: Dialect> Lane<D> {
-    fn new(stream: Stream<D>) -> Self {
-        let is_lent = AtomicBool::new(!stream.is_owned());
-        let [begun, put, done, fenced] = [const { AtomicU64::new(0) }; 4];
-        Self { stream, begun, put, done, is_lent, fenced, end: OnceLock::new() }
-    }
-    /// Its stream.
-    pub fn stream(&self) -> &Stream<D> {
-        &self.stream
-    }
-    /// One more command is about to be put into it, until what is returned is dropped.
-    pub(super) fn begin(&self) -> Putting<'_, D> {
-        self.begun.fetch_add(1, AcqRel); // read by tickets: a command they must not miss
-        Putting(self)
-    }
-    /// Others may put something into it from now on.
-    fn lend(&self) {
-        self.is_lent.store(true, Release);
-    }
-    /// Whether everything put into it is done. One that others put something into is always asked.
-    fn is_idle(&self) -> Result<bool> {
-        if let Some(end) = self.end.get() {
-            return end.as_ref().map_or(Ok(true), |end| end.is_complete());
-        }
-        // First what has been put: of commands that are being put now nothing can be told.
-        let put = self.put.load(Acquire);
-        if self.done.load(Acquire) == self.begun.load(Acquire) && !self.is_lent.load(Acquire) {
-            return Ok(true);
-        }
-        let idle = self.stream.is_idle()?;
-        if idle {
-            self.done.fetch_max(put, AcqRel);
-        }
-        Ok(idle)
-    }
-    fn synchronize(&self) -> Result<()> {
-        let put = self.put.load(Acquire);
-        self.stream.synchronize()?;
-        self.done.fetch_max(put, AcqRel);
-        Ok(())
-    }
-    /// Marks where its commands end, if it is not ours to keep.
-    fn leave(&self, device: &Device<D>) {
-        if self.stream.is_owned() || self.stream.raw().is_none() {
-            return;
-        }
-        let end = device.enter().and_then(|on| {
-            let end = device.events().take(&on, false)?;
-            end.record(&self.stream)?;
-            Ok(end)
-        });
-        // Without a driver there is nothing to wait for.
-        let _ = self.end.set(end.ok().map(Arc::new));
-    }
-}
-/// A command that is being put into a lane.
-pub(super) struct Putting<'lane, D: Dialect>(&'lane Lane<D>);
-impl<D: Dialect> Drop for Putting<'_, D> {
-    fn drop(&mut self) {
-        self.0.put.fetch_add(1, AcqRel);
-    }
 }
 
 /// A queue's streams. They outlive it for as long as they have something to do.
@@ -204,15 +121,7 @@ impl<D: Dialect> Work<D> {
     /// Puts `lane` behind the last barrier.
     pub(super) fn keep_behind_barrier(&self, lane: &Lane<D>) -> Result<()> {
         let number = self.fences.load(Acquire); // pairs with `set_fence`
-        if lane.fenced.load(Acquire) >= number {
-            return Ok(());
-        }
-        let fence = self.fence().clone();
-        if let Some(event) = fence {
-            lane.stream.wait_for(&event)?;
-        }
-        lane.fenced.fetch_max(number, AcqRel);
-        Ok(())
+        lane.fence(number, || self.fence().clone())
     }
     /// Puts the first lane, which C can ask for, behind the last barrier.
     pub(super) fn keep_first_behind_barrier(&self, on: &Entered<D>) -> Result<()> {
@@ -252,8 +161,8 @@ impl<D: Dialect> Work<D> {
         for other in self.used().filter(|other| !std::ptr::eq(*other, lane)) {
             if !other.is_idle()? {
                 let event = self.device.events().take(on, false)?;
-                event.record(&other.stream)?;
-                lane.stream.wait_for(&event)?;
+                event.record(other.stream())?;
+                lane.stream().wait_for(&event)?;
             }
         }
         Ok(())
@@ -264,7 +173,7 @@ impl<D: Dialect> Work<D> {
             return Ok(());
         }
         let event = self.device.events().take(on, false)?;
-        event.record(&lane.stream)?;
+        event.record(lane.stream())?;
         let old = self.fence().replace(Arc::new(event));
         self.fences.fetch_add(1, AcqRel); // after the fence is there
         drop(old);
@@ -276,7 +185,7 @@ impl<D: Dialect> Work<D> {
     fn finish(&self) -> Result<()> {
         let _on = self.device.enter()?;
         // Others' work may take its time: a thread sleeps for that, where the driver would spin.
-        self.open_debts().iter().for_each(|debt| drop(debt.wait(None)));
+        await_all(&self.open_debts());
         let done = self.used().try_for_each(Lane::synchronize);
         self.tell_failure(&done);
         done.and_then(|()| self.check())
@@ -295,18 +204,7 @@ impl<D: Dialect> Work<D> {
                 on = Some(self.device.enter()?);
             }
             let Some(on) = &on else { break };
-            if lane.is_idle()? {
-                continue;
-            }
-            into.push(match lane.end.get() {
-                Some(Some(end)) => Arc::clone(end),
-                Some(None) => continue,
-                None => {
-                    let event = self.device.events().take(on, false)?;
-                    event.record(&lane.stream)?;
-                    Arc::new(event)
-                }
-            });
+            into.extend(lane.mark(&self.device, on)?);
         }
         Ok(())
     }
@@ -366,7 +264,7 @@ pub(super) fn ticket<D: Dialect>(context: usize) -> Ticket<D> {
 pub(super) fn wait_for_device<D: Dialect>(device: &Device<D>) -> Result<()> {
     let on = device.enter()?;
     for work in D::statics().queues_now.of(|work| work.device.number() == device.number()) {
-        work.open_debts().iter().for_each(|debt| drop(debt.wait(None)));
+        await_all(&work.open_debts());
     }
     on.synchronize()
 }
@@ -399,7 +297,7 @@ impl<D: Dialect> Queue<D> {
         let on = self.device.enter()?;
         let lane = self.work.lane(&on, 0)?;
         lane.lend();
-        Ok(&lane.stream)
+        Ok(lane.stream())
     }
     fn make(
         context: Owned<Context<D>>,
@@ -518,7 +416,7 @@ impl<D: Dialect> QueueApi for Family<D> {
             None => context.devices()[0].clone(),
         };
         let owned = properties.is_some_and(|p| p.isNativeHandleOwned);
-        let stream = Stream::adopted(RawStream::from_addr(native as usize), owned);
+        let stream = Stream::adopted(RawStream::from_addr(native), owned);
         Queue::make(context.own()?, device, ur_queue_flags_t::default(), Some(stream))
     }
     fn queue_finish(queue: Owned<Queue<D>>) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Everything that a process knows of one dialect's memory, in one place: statics cannot be generic.
 use super::{
     allocation::Ranges,
-    driver::Dialect,
+    driver::{Dialect, RawPool},
     foreign,
     limbo::Limbo,
     opened::OpenedMemory,
@@ -10,7 +10,7 @@ use super::{
     usm_host, virtual_mem,
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     fmt,
     sync::{Mutex, OnceLock, PoisonError, RwLock},
 };
@@ -55,6 +55,8 @@ pub(super) struct Store<D: Dialect> {
     pub(super) takes_offsets: OnceLock<bool>,
     /// Addresses of ours, taken or not: first and how many. What is not in an allocation there is nobody's.
     pieces: RwLock<BTreeMap<usize, usize>>,
+    /// The driver's pools that are ours: what was freed of them in a stream's order is nobody's.
+    pub(super) pools: Mutex<HashSet<RawPool>>,
     /// By the driver's number of the device.
     pub(super) granules: Mutex<HashMap<i32, usize>>,
 }
@@ -70,6 +72,7 @@ impl<D: Dialect> Default for Store<D> {
             is_legacy_wished: OnceLock::new(),
             takes_offsets: OnceLock::new(),
             pieces: RwLock::default(),
+            pools: Mutex::default(),
             granules: Mutex::default(),
         }
     }

@@ -52,13 +52,15 @@ enum Origin {
     Opened { _loan: Remote<Slot> },
 }
 
+/// By arena and number.
+type Pieces<D> = BTreeMap<(u64, usize), Weak<Piece<D>>>;
 /// What a process has once of a dialect's shared events.
 pub struct Desk<D: Dialect> {
     importer: Importer<Slot>,
     /// Those that were offered, by their numbers.
     offered: PerProcess<Mutex<HashMap<u64, Slot>>>,
-    /// Pieces that are registered, by arena and number.
-    pieces: Mutex<BTreeMap<(u64, usize), Weak<Piece<D>>>>,
+    /// Pieces that are registered.
+    pieces: Mutex<Pieces<D>>,
 }
 impl<D: Dialect> Desk<D> {
     pub(super) const fn new() -> Self {
@@ -207,10 +209,12 @@ impl<D: Dialect> Shared<D> {
         Ok(())
     }
     /// Makes a signal by `queue` ready, whose context is current.
-    pub(super) fn prepare<'signal>(&'signal self, queue: &'signal Queue<D>) -> Result<Prepared<'signal, D>> {
+    pub(super) fn prepare<'signal>(
+        &'signal self,
+        queue: &'signal Queue<D>,
+    ) -> Result<Prepared<'signal, D>> {
         let arena = self.slot.arena();
-        let mut turn =
-            queue.work().counters().0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turn = queue.work().counters().0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = turn.get(&arena.id()).filter(|known| !known.counter.is_retired()).cloned();
         let counter = match known {
             Some(counter) => counter,
@@ -311,6 +315,12 @@ impl<D: Dialect> Debts<D> {
         if has_failed { Err(lost()) } else { Ok(!self.0.is_empty()) }
     }
 }
+/// Sleeps until each has come, or never will.
+pub(super) fn await_all(debts: &[Debt]) {
+    for debt in debts {
+        let _how = debt.wait(None); // asked for again by whom it concerns
+    }
+}
 /// Whether one of them will never come.
 pub(super) fn have_failed(debts: &[Debt]) -> bool {
     debts.iter().any(|debt| debt.progress() == Progress::Failed)
@@ -336,7 +346,8 @@ impl<D: Dialect> SharesEvents for Family<D> {
         }
     }
     fn offer_event(event: Borrowed<'_, Event<D>>) -> Result<Offer> {
-        let Some(Shared { slot, origin: Origin::Made { object, offered }, device }) = event.as_shared()
+        let Some(Shared { slot, origin: Origin::Made { object, offered }, device }) =
+            event.as_shared()
         else {
             return Err(Error::new(
                 ErrorCode::InvalidEvent,

@@ -3,8 +3,7 @@
 //! to do first, they go through a pinned piece, and a host function copies between that and C's
 //! memory, in the stream's order. Nothing here waits.
 use super::{
-    Device,
-    allocation,
+    Device, allocation,
     driver::{Dialect, layout::Copy3d},
     native::{
         memory::{Piece, Sort},
@@ -206,7 +205,8 @@ fn parts(what: &Copy3d, room: usize) -> impl Iterator<Item = Copy3d> {
     let rows = (room / across.max(1)).clamp(1, what.height.max(1));
     let xs = move || (0..what.width).step_by(across.max(1));
     let ys = move || (0..what.height).step_by(rows);
-    let starts = (0..what.depth).flat_map(move |z| ys().flat_map(move |y| xs().map(move |x| (x, y, z))));
+    let starts =
+        (0..what.depth).flat_map(move |z| ys().flat_map(move |y| xs().map(move |x| (x, y, z))));
     starts.map(move |(x, y, z)| {
         let mut part = what;
         (part.src_x, part.src_y, part.src_z) = (what.src_x + x, what.src_y + y, what.src_z + z);
@@ -253,6 +253,32 @@ fn download<D: Dialect>(stream: &Stream<D>, lent: &Arc<Lent<D>>, part: &Copy3d) 
     stream.copy_3d_now(&rest)?;
     stream.host_fn(move || copy_rows(to, (keep.at(), size.0), size))
 }
+/// Copies bytes that the caller does not keep. Whether it did.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn upload_copy_of<D: Dialect>(
+    device: &Device<D>,
+    stream: &Stream<D>,
+    to: u64,
+    bytes: &[u8],
+) -> Result<bool> {
+    let lent = match bytes.len() <= SIZES[1] {
+        true => Lent::take(device, bytes.len())?,
+        false => None,
+    };
+    let Some(lent) = lent else { return Ok(false) };
+    let (from, size) = (bytes.as_ptr().expose_provenance() as u64, (bytes.len(), 1));
+    copy_rows((lent.at(), size.0), (from, size.0), size);
+    let by = |address| End { address, pitch: size.0, rows: 1, x: 0, y: 0, z: 0 };
+    let what = Copy3d { width: size.0, height: 1, depth: 1, ..between(by(to), by(lent.at())) };
+    let last = Arc::clone(&lent);
+    let outcome = stream.copy_3d_now(&what).and_then(|()| stream.host_fn(move || drop(last)));
+    if outcome.is_err() {
+        mem::forget(lent); // what is in the stream may use it yet
+    }
+    outcome.map(|()| true)
+}
 /// From C's memory to C's memory.
 fn by_host<D: Dialect>(stream: &Stream<D>, what: &Copy3d) -> Result<()> {
     let parts: Vec<_> = parts(what, usize::MAX).collect();
@@ -284,7 +310,12 @@ mod tests {
     #[test]
     fn rows_begin_where_pitches_and_offsets_say() {
         let what = Copy3d {
-            src_device: 1000, src_pitch: 10, src_height: 3, src_x: 1, src_y: 2, src_z: 4,
+            src_device: 1000,
+            src_pitch: 10,
+            src_height: 3,
+            src_x: 1,
+            src_y: 2,
+            src_z: 4,
             ..Copy3d::default()
         };
         assert_eq!(source(&what), (1000 + 14 * 10 + 1, 10));

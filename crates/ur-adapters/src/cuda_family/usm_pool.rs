@@ -9,12 +9,13 @@ use super::{
     limbo::{self, Spent},
     native::{device as native, pool::DriverPool},
     queue::Ticket,
+    totals::{Gauge, Totals},
 };
 use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering::*},
+        atomic::{AtomicU64, Ordering::*},
     },
 };
 use ur_adapter::{
@@ -27,73 +28,6 @@ use ur_adapter::{
 use ur_sys::{
     ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t, ur_usm_pool_limits_desc_t,
 };
-
-/// How much of something there is, and the most there ever was; in bytes.
-#[derive(Debug, Default)]
-struct Gauge {
-    current: AtomicUsize,
-    high: AtomicUsize,
-}
-impl Gauge {
-    // Numbers, which nothing else is read by: none of the orderings matters.
-    fn add(&self, bytes: usize) {
-        let now = self.current.fetch_add(bytes, Relaxed) + bytes;
-        self.high.fetch_max(now, Relaxed);
-    }
-    fn subtract(&self, bytes: usize) {
-        self.current.fetch_sub(bytes, Relaxed);
-    }
-    fn reset(&self) {
-        self.high.store(self.current.load(Relaxed), Relaxed);
-    }
-}
-
-/// What all pools behind one handle have together, and the most that they may have.
-#[derive(Debug)]
-pub(super) struct Totals {
-    reserved: Gauge,
-    used: Gauge,
-    maximum: AtomicUsize,
-}
-impl Totals {
-    fn new() -> Arc<Self> {
-        let (reserved, used) = (Gauge::default(), Gauge::default());
-        Arc::new(Self { reserved, used, maximum: AtomicUsize::new(usize::MAX) })
-    }
-    /// A block of so many bytes was cut.
-    pub(super) fn take(&self, bytes: usize) {
-        self.used.add(bytes);
-    }
-    /// Such a block came back.
-    pub(super) fn put(&self, bytes: usize) {
-        self.used.subtract(bytes);
-    }
-    /// Sets so many bytes more aside.
-    ///
-    /// # Errors
-    /// `OUT_OF_RESOURCES` where that would exceed the maximum.
-    pub(super) fn claim(&self, bytes: usize) -> Result<()> {
-        let maximum = self.maximum.load(Relaxed);
-        let claimed = |now: usize| now.checked_add(bytes).filter(|&all| all <= maximum);
-        match self.reserved.current.fetch_update(Relaxed, Relaxed, claimed) {
-            Ok(before) => {
-                self.reserved.high.fetch_max(before + bytes, Relaxed);
-                Ok(())
-            }
-            Err(reserved) => Err(Error::new(
-                ErrorCode::OutOfResources,
-                format!(
-                    "the pool holds {reserved} of at most {maximum} bytes, and {bytes} more are \
-                     needed: free blocks of it, or raise its maximum"
-                ),
-            )),
-        }
-    }
-    /// Those went back.
-    pub(super) fn unclaim(&self, bytes: usize) {
-        self.reserved.subtract(bytes);
-    }
-}
 
 /// Where pools get their chunks: memory of one kind, which no other pool has.
 #[derive(Debug)]
@@ -151,7 +85,21 @@ pub struct UsmPool<D: Dialect> {
     parts: Vec<Part<D>>,
     totals: Arc<Totals>,
     /// The driver's pools that memory in a stream's order comes from, by the number of the device.
-    ordered: Mutex<HashMap<i32, Arc<DriverPool<D>>>>,
+    ordered: Mutex<HashMap<i32, Ordered<D>>>,
+}
+/// A pool of the driver's that is known as ours while this lives.
+#[derive(Debug)]
+struct Ordered<D: Dialect>(Arc<DriverPool<D>>);
+impl<D: Dialect> Ordered<D> {
+    fn new(pool: DriverPool<D>) -> Self {
+        locked(&D::statics().memory.get().pools).insert(pool.raw());
+        Self(Arc::new(pool))
+    }
+}
+impl<D: Dialect> Drop for Ordered<D> {
+    fn drop(&mut self) {
+        locked(&D::statics().memory.get().pools).remove(&self.0.raw());
+    }
 }
 #[derive(Debug)]
 struct Part<D: Dialect> {
@@ -282,19 +230,26 @@ impl<D: Dialect> UsmPool<D> {
         device: &Owned<Device<D>>,
         devices: &[Owned<Device<D>>],
     ) -> Result<Option<Arc<DriverPool<D>>>> {
-        let known = |pool: &Self| locked(&pool.ordered).get(&device.number()).cloned();
-        if let Some(pool) = known(self) {
-            return Ok(Some(pool));
+        if let Some(known) = locked(&self.ordered).get(&device.number()) {
+            return Ok(Some(Arc::clone(&known.0)));
         }
         if !DriverPool::is_supported(device)? {
             return Ok(None);
         }
         let fresh = DriverPool::create(device, OWN_DEVICE.keep as u64)?;
         fresh.admit(device, &super::backing::reaching(device, devices)?)?;
-        let fresh = Arc::new(fresh);
-        let chosen =
-            Arc::clone(locked(&self.ordered).entry(device.number()).or_insert(Arc::clone(&fresh)));
-        Ok(Some(chosen)) // another thread's, perhaps: then ours goes, not under the lock
+        let mut all = locked(&self.ordered);
+        let unused = match all.get(&device.number()) {
+            Some(_) => Some(fresh), // another thread was faster
+            None => {
+                all.insert(device.number(), Ordered::new(fresh));
+                None
+            }
+        };
+        let chosen = all.get(&device.number()).map(|one| Arc::clone(&one.0));
+        drop(all);
+        drop(unused); // not under the lock
+        Ok(chosen)
     }
     /// # Errors
     /// `INVALID_VALUE` for a pool of another context.

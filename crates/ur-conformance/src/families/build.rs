@@ -1,6 +1,6 @@
 //! Code that cannot be built or linked, lists with something that is no program, and specialization constants. The code
 //! is by backend: what a device takes no code of is skipped.
-use super::program::{new_program, of_binary, rivals};
+use super::program::{new_program, rivals};
 use crate::{
     ask,
     bench::{Bench, word},
@@ -55,12 +55,25 @@ fn backend(b: &Bench) -> Verdict<ur_backend_t> {
     let (_, platform) = (b.device()?, b.platform()?);
     Ok(ur_backend_t(info!(b, platform.get_info(platform, ur_platform_info_t::BACKEND), u32)))
 }
-/// Code that begins rightly and goes on wrongly, so that it is building that finds out.
-fn broken_program(b: &Bench) -> Verdict<ur_program_handle_t> {
-    let binary = |head: &[u8]| -> Verdict<ur_program_handle_t> {
+/// Code that begins rightly and goes on wrongly, so that it is building that finds out; or nothing, where the adapter
+/// looks into binaries so closely that it refuses to make a program of it.
+fn broken_program(b: &Bench) -> Verdict<Option<ur_program_handle_t>> {
+    let binary = |head: &[u8]| {
         let mut bytes = head.to_vec();
         bytes.resize(4096, 0);
-        of_binary(b, b.context()?, bytes.as_ptr(), bytes.len())
+        let (context, mut devices, mut lengths) = (b.context()?, [b.device()?], [bytes.len()]);
+        let (mut binaries, mut made) = ([bytes.as_ptr()], ur_program_handle_t::NULL);
+        let (devices, lengths, binaries) =
+            (devices.as_mut_ptr(), lengths.as_mut_ptr(), binaries.as_mut_ptr());
+        let to = &mut made;
+        let code =
+            ask!(b, program.create_with_binary(context, 1, devices, lengths, binaries, null(), to));
+        if code == ur_result_t::ERROR_INVALID_BINARY {
+            same!(made, ur_program_handle_t::NULL, "the program of a binary that is refused");
+            return Ok(None);
+        }
+        b.succeeded("urProgramCreateWithBinary", code)?;
+        Ok(Some(made))
     };
     match backend(b)? {
         ur_backend_t::NATIVE_CPU => binary(b"\x7fELF\x02\x01\x01 and then nothing that is code"),
@@ -68,7 +81,7 @@ fn broken_program(b: &Bench) -> Verdict<ur_program_handle_t> {
         ur_backend_t::LEVEL_ZERO | ur_backend_t::OPENCL => {
             let mut words = module();
             words.truncate(words.len() - 6); // in the middle of its function
-            of_il(b, &words)
+            of_il(b, &words).map(Some)
         }
         other => Err(Stop::skipped(format!("the suite has no broken code for {other:?}"))),
     }
@@ -84,7 +97,8 @@ fn of_il(b: &Bench, words: &[u32]) -> Verdict<ur_program_handle_t> {
     Ok(program)
 }
 fn broken(b: &Bench, builder: usize) -> Verdict {
-    let (context, mut device, program) = (b.context()?, b.device()?, broken_program(b)?);
+    let (context, mut device) = (b.context()?, b.device()?);
+    let Some(program) = broken_program(b)? else { return Ok(()) };
     let (devices, none) = (&raw mut device, ur_exp_program_flags_t::default());
     let code = match builder {
         0 => ask!(b, program.build(context, program, null())),

@@ -109,6 +109,22 @@ impl Drop for Place {
     }
 }
 
+/// Ticks of processor time, of 10 ms each, after which a call is taken to wait by turning on the spot.
+const SPINS: u64 = 20;
+/// What a thread is at.
+struct Thread {
+    sleeps: bool,
+    /// The processor time that it had, in its own code and the kernel's.
+    ticks: u64,
+}
+/// The end of a process that was killed.
+#[derive(Clone, Copy)]
+pub struct Death {
+    /// When the kernel told its parent, as it tells whoever else watches it.
+    pub told: Instant,
+    /// How long after the kill that was: milliseconds, or a second and more where a driver tears down what was its.
+    pub took: Duration,
+}
 /// A process that does what it is told.
 pub struct Peer {
     child: Child,
@@ -196,23 +212,34 @@ impl Peer {
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
-    /// Has it begin what will block, and waits until a thread of it sleeps in the kernel.
+    /// Has it begin what will block, and waits until its first thread sleeps in the kernel, or has turned on the spot
+    /// for longer than any call that does not block: some drivers wait like that.
     pub fn begin(&mut self, line: &str) -> Verdict {
         self.says(&format!("begin {line}"), "begun")?;
-        let tasks = format!("/proc/{}/task", self.child.id());
-        eventually("it sleeps", || {
-            let Ok(tasks) = fs::read_dir(&tasks) else { return false };
-            let mut states = tasks.flatten().filter_map(|task| {
-                let stat = fs::read_to_string(task.path().join("stat")).ok()?;
-                Some(stat.rsplit_once(") ")?.1.starts_with('S'))
-            });
-            states.next() == Some(true)
+        let first = self.first_thread()?;
+        eventually("it sleeps or turns on the spot", || {
+            let now = self.first_thread();
+            now.is_ok_and(|now| now.sleeps || now.ticks >= first.ticks + SPINS)
         })
     }
-    pub fn kill(&mut self) -> Verdict {
+    fn first_thread(&self) -> Verdict<Thread> {
+        let pid = self.child.id();
+        let stat = fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).map_err(io)?;
+        // Behind the name, which may have anything in it: the state, then numbers.
+        let fields: Vec<&str> =
+            stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ').collect();
+        let number = |at: usize| fields.get(at).and_then(|word| word.parse::<u64>().ok());
+        let (Some(user), Some(system)) = (number(11), number(12)) else {
+            return Err(Stop::failed(format!("/proc/{pid} has no times: {stat}")));
+        };
+        Ok(Thread { sleeps: fields.first() == Some(&"S"), ticks: user + system })
+    }
+    /// Kills it, and waits until the kernel tells of its death, which is after all that its drivers had to tidy up.
+    pub fn kill(&mut self) -> Verdict<Death> {
+        let killed = Instant::now();
         self.child.kill().map_err(io)?;
         self.child.wait().map_err(io)?;
-        Ok(())
+        Ok(Death { told: Instant::now(), took: killed.elapsed() })
     }
     /// Closes its input and waits until it has ended well.
     pub fn ends(&mut self) -> Verdict {

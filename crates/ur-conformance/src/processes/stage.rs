@@ -65,7 +65,12 @@ impl Stage {
         }
     }
     pub fn told(&mut self, words: &[&str]) -> String {
-        match self.act(words) {
+        let said = self.act(words);
+        Self::answer(said)
+    }
+    /// What was said as a line: refusals begin with `!`, what is not to be had with `?`, what is wrong with `#`.
+    pub fn answer(said: Said) -> String {
+        match said {
             Ok(answer) => answer,
             Err(Refusal::Code(code, sentence)) => format!("!{code:?} {sentence}"),
             Err(Refusal::Stop(Stop::Skipped(why))) => format!("?{why}"),
@@ -368,11 +373,13 @@ impl Stage {
             _ => Err(wrong(format!("no such line: {words:?}"))),
         }
     }
-    /// Everything anew, for a forked child: what it inherited is its parent's.
-    pub fn fresh(&mut self) {
+    /// Everything anew, for a forked child: what it inherited is its parent's. A driver may be of no use there.
+    pub fn fresh(&mut self) -> Said {
         let bench = Bench::new(self.bench.adapter, self.bench.subject.clone());
         std::mem::forget(std::mem::replace(&mut self.bench, bench));
         self.queues.clear();
+        self.bench.survives_fork()?;
+        ok()
     }
 }
 pub fn say(answer: &str) {

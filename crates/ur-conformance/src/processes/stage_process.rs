@@ -66,8 +66,10 @@ fn fork(stage: &mut Stage, then: &[&str]) -> Said {
     match unsafe { libc::fork() } {
         0 => {
             drop(from);
-            stage.fresh();
-            let said = stage.told(then);
+            let said = match stage.fresh() {
+                Ok(_) => stage.told(then),
+                refused => Stage::answer(refused),
+            };
             let failed = to.write_all(said.as_bytes()).is_err();
             // SAFETY: ends the child without running what is its parent's to run.
             unsafe { libc::_exit(i32::from(failed)) }
@@ -91,10 +93,7 @@ fn fork(stage: &mut Stage, then: &[&str]) -> Said {
 fn fork_on(stage: &mut Stage) -> Said {
     // SAFETY: no other thread of this program holds a lock that the child takes.
     match unsafe { libc::fork() } {
-        0 => {
-            stage.fresh();
-            ok()
-        }
+        0 => stage.fresh(),
         child if child > 0 => {
             let mut status = 0;
             // SAFETY: the child is ours and `status` is writable.

@@ -18,7 +18,7 @@ enum End {
 const ENDS: [(End, &str); 2] = [(End::Exit, "exits"), (End::Kill, "is killed")];
 impl End {
     fn of(self, peer: &mut Peer) -> Verdict {
-        if self == Self::Exit { peer.ends() } else { peer.kill() }
+        if self == Self::Exit { peer.ends() } else { peer.kill().map(drop) }
     }
 }
 /// What has been done when somebody ends; each comes after all before it.

@@ -33,7 +33,7 @@ pub fn retain_primary<D: Dialect>(device: i32) -> Result<RawContext> {
 pub struct Entered<D: Dialect> {
     pushed: bool,
     /// Not for another thread.
-    _thread: PhantomData<(*mut (), fn() -> D)>,
+    _thread: PhantomData<*mut D>,
 }
 impl<D: Dialect> Entered<D> {
     /// # Errors

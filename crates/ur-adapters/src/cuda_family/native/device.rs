@@ -112,16 +112,11 @@ pub enum PeerAttribute {
 ///
 /// # Errors
 /// The driver's own.
-pub fn peer_attribute<D: Dialect>(
-    attribute: PeerAttribute,
-    device: i32,
-    peer: i32,
-) -> Result<i32> {
+pub fn peer_attribute<D: Dialect>(attribute: PeerAttribute, device: i32, peer: i32) -> Result<i32> {
     let mut value = 0;
     // SAFETY: `value` is writable.
-    let outcome = unsafe {
-        D::driver().peer_attribute(&raw mut value, attribute as i32, device, peer)
-    };
+    let outcome =
+        unsafe { D::driver().peer_attribute(&raw mut value, attribute as i32, device, peer) };
     outcome.ok::<D>()?;
     Ok(value)
 }

@@ -82,6 +82,10 @@ impl<D: Dialect> DriverPool<D> {
         outcome.ok::<D>().map_err(foreign)?;
         Self::of(device, raw, true)
     }
+    /// What the driver calls it.
+    pub fn raw(&self) -> RawPool {
+        self.raw
+    }
     /// Lets the devices with these numbers reach its memory, beside its own.
     ///
     /// # Errors

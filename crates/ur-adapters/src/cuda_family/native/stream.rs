@@ -28,6 +28,9 @@ use ur_sys::ur_logger_level_t;
 /// `CU_STREAM_NON_BLOCKING`: not ordered with the default stream.
 const NON_BLOCKING: u32 = 1;
 
+/// Patterns of more units than this are not filled in by one call for each.
+const COLUMNS: usize = 16;
+
 /// A stream of the driver.
 #[derive(Debug)]
 pub struct Stream<D: Dialect> {
@@ -212,7 +215,12 @@ impl<D: Dialect> Stream<D> {
             return Ok(());
         }
         if let Some(device) = &self.patient
-            && staging::copy_2d(device, self, ((to, to_pitch), (from, from_pitch)), (width, height))?
+            && staging::copy_2d(
+                device,
+                self,
+                ((to, to_pitch), (from, from_pitch)),
+                (width, height),
+            )?
         {
             return Ok(());
         }
@@ -261,24 +269,50 @@ impl<D: Dialect> Stream<D> {
     /// Any pattern: each of its units is one column of a matrix whose rows are the pattern.
     fn fill_columns(&self, at: u64, pattern: &[u8], count: usize) -> Result<()> {
         let (pitch, unit) = (pattern.len(), unit(at, pattern.len()));
+        if pitch / unit > COLUMNS {
+            return self.fill_doubling(at, pattern, pitch * count);
+        }
         for (column, units) in pattern.chunks_exact(unit).enumerate() {
             self.fill_column(at + (column * unit) as u64, pitch, units, count)?;
         }
         Ok(())
     }
+    /// A long pattern: once from here, then what is there again and again, twice as much each time.
+    fn fill_doubling(&self, at: u64, pattern: &[u8], bytes: usize) -> Result<()> {
+        let is_up = match &self.patient {
+            Some(device) => staging::upload_copy_of(device, self, at, pattern)?,
+            None => false,
+        };
+        if !is_up {
+            let from = pattern.as_ptr().expose_provenance() as u64;
+            // SAFETY: as for `copy`; pageable bytes are taken before the driver returns.
+            unsafe { D::copy(at, from, pattern.len(), self.raw) }.ok::<D>()?;
+        }
+        let mut done = pattern.len();
+        while done < bytes {
+            let more = done.min(bytes - done);
+            // SAFETY: as for `copy`.
+            unsafe { D::copy(at + done as u64, at, more, self.raw) }.ok::<D>()?;
+            done += more;
+        }
+        Ok(())
+    }
     /// One unit of 1, 2 or 4 bytes in each of `rows` rows.
     fn fill_column(&self, at: u64, pitch: usize, unit: &[u8], rows: usize) -> Result<()> {
-        let driver = D::driver();
-        // SAFETY: as for `copy`, in each arm.
+        let (driver, stream) = (D::driver(), self.raw);
         let outcome = match *unit {
-            [a, b] => unsafe {
-                driver.set_2d_d16(at, pitch, u16::from_ne_bytes([a, b]), 1, rows, self.raw)
-            },
-            [a, b, c, d] => unsafe {
+            [a, b] => {
+                let value = u16::from_ne_bytes([a, b]);
+                // SAFETY: as for `copy`.
+                unsafe { driver.set_2d_d16(at, pitch, value, 1, rows, stream) }
+            }
+            [a, b, c, d] => {
                 let value = u32::from_ne_bytes([a, b, c, d]);
-                driver.set_2d_d32(at, pitch, value, 1, rows, self.raw)
-            },
-            _ => unsafe { driver.set_2d_d8(at, pitch, unit[0], 1, rows, self.raw) },
+                // SAFETY: as for `copy`.
+                unsafe { driver.set_2d_d32(at, pitch, value, 1, rows, stream) }
+            }
+            // SAFETY: as for `copy`.
+            _ => unsafe { driver.set_2d_d8(at, pitch, unit[0], 1, rows, stream) },
         };
         outcome.ok::<D>()
     }
@@ -320,7 +354,10 @@ impl<D: Dialect> Stream<D> {
 }
 /// The largest unit of 1, 2 or 4 bytes that divides address and length.
 fn unit(at: u64, length: usize) -> usize {
-    [4, 2].into_iter().find(|u| at.is_multiple_of(*u as u64) && length.is_multiple_of(*u)).unwrap_or(1)
+    [4, 2]
+        .into_iter()
+        .find(|u| at.is_multiple_of(*u as u64) && length.is_multiple_of(*u))
+        .unwrap_or(1)
 }
 impl<D: Dialect> Drop for Stream<D> {
     fn drop(&mut self) {
@@ -340,6 +377,9 @@ mod tests {
 
     #[test]
     fn units_of_a_pattern_are_as_large_as_address_and_length_allow() {
-        assert_eq!([unit(8, 12), unit(4, 6), unit(3, 64), unit(2, 8), unit(16, 3)], [4, 2, 1, 2, 1]);
+        assert_eq!(
+            [unit(8, 12), unit(4, 6), unit(3, 64), unit(2, 8), unit(16, 3)],
+            [4, 2, 1, 2, 1]
+        );
     }
 }

@@ -27,7 +27,12 @@ impl<D: Dialect> Words<D> {
     ///
     /// # Errors
     /// The driver's own: a piece that is registered already among them.
-    pub fn register(_on: &Entered<D>, context: RawContext, start: usize, bytes: usize) -> Result<Self> {
+    pub fn register(
+        _on: &Entered<D>,
+        context: RawContext,
+        start: usize,
+        bytes: usize,
+    ) -> Result<Self> {
         // SAFETY: the driver checks the range; pinning changes nothing for the host.
         unsafe { D::driver().host_register(pointer(start), bytes, FLAGS) }.ok::<D>()?;
         let mut words = Self { start, device: 0, context, _dialect: PhantomData };

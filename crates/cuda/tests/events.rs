@@ -1,0 +1,465 @@
+//! Events and order as a C program has them, and events that processes share: between two processes on CUDA, and
+//! between one on CUDA and one on the CPU. This very binary, run again, is the other process. On whatever driver of CUDA
+//! there is; without a device the tests say so and are skipped.
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
+mod c;
+
+use c::CUDA_TABLE;
+use std::{
+    ffi::c_void,
+    io::{BufRead, BufReader, Write},
+    process::{Child, Command, Stdio},
+    ptr::{null, null_mut},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering::*},
+    },
+    time::{Duration, Instant},
+};
+use ur_adapters::cpu::TABLE as CPU_TABLE;
+use ur_sys::{ur_event_status_t as Status, ur_result_t as R, *};
+
+/// An adapter with one context and one queue.
+struct Side {
+    table: &'static ur_dditable_t,
+    device: ur_device_handle_t,
+    context: ur_context_handle_t,
+    queue: ur_queue_handle_t,
+}
+macro_rules! of {
+    ($side:expr, $table:ident . $slot:ident ( $($argument:expr),* $(,)? )) => {
+        unsafe { ($side.table.$table.$slot.expect("no slot is empty"))($($argument),*) }
+    };
+}
+macro_rules! must {
+    ($($call:tt)*) => { assert_eq!(of!($($call)*), R::SUCCESS) };
+}
+const NONE: ur_event_handle_t = ur_event_handle_t::NULL;
+type Event = ur_event_handle_t;
+
+fn list(events: &[Event]) -> (u32, *const Event) {
+    (events.len() as u32, if events.is_empty() { null() } else { events.as_ptr() })
+}
+/// Waits until it is so; far longer than anything takes.
+fn eventually(what: &str, mut is: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(30);
+    while !is() {
+        assert!(Instant::now() < end, "never: {what}");
+        std::thread::yield_now();
+    }
+}
+/// Holds a queue up until it is opened.
+struct Gate(Arc<AtomicBool>);
+impl Gate {
+    fn open(&self) {
+        self.0.store(true, Release);
+    }
+}
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.open(); // a test that fails must not leave a driver's thread behind
+    }
+}
+unsafe extern "C" fn pass(data: *mut c_void) {
+    let gate = unsafe { Arc::from_raw(data.cast_const().cast::<AtomicBool>()) };
+    while !gate.load(Acquire) {
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+impl Side {
+    /// `None`, with a word, where there is no device.
+    fn new(table: &'static ur_dditable_t, flags: ur_queue_flags_t) -> Option<Self> {
+        let mut side = Self {
+            table,
+            device: ur_device_handle_t::NULL,
+            context: ur_context_handle_t::NULL,
+            queue: ur_queue_handle_t::NULL,
+        };
+        let (mut adapter, mut platform, mut n) =
+            (ur_adapter_handle_t::NULL, ur_platform_handle_t::NULL, 0);
+        must!(side, adapter.get(1, &mut adapter, null_mut()));
+        must!(side, platform.get(adapter, 1, &mut platform, &mut n));
+        let all = ur_device_type_t::ALL;
+        if n == 0
+            || of!(side, device.get(platform, all, 1, &mut side.device, null_mut())) != R::SUCCESS
+        {
+            assert!(std::env::var_os("CAUSEWAY_CUDA").is_none(), "there is no device of CUDA");
+            println!("skipped: there is no device of CUDA");
+            return None;
+        }
+        must!(side, context.create(1, &side.device, null(), &mut side.context));
+        side.queue = side.another_queue(flags);
+        Some(side)
+    }
+    fn cuda() -> Option<Self> {
+        Self::new(&CUDA_TABLE, ur_queue_flags_t::default())
+    }
+    fn another_queue(&self, flags: ur_queue_flags_t) -> ur_queue_handle_t {
+        let stype = ur_structure_type_t::QUEUE_PROPERTIES;
+        let properties = ur_queue_properties_t { stype, pNext: null_mut(), flags };
+        let mut queue = ur_queue_handle_t::NULL;
+        must!(self, queue.create(self.context, self.device, &properties, &mut queue));
+        queue
+    }
+    fn gate(&self, queue: ur_queue_handle_t) -> Gate {
+        let gate = Gate(Arc::default());
+        let data = Arc::into_raw(gate.0.clone()).cast_mut().cast();
+        must!(
+            self,
+            enqueue_exp.host_task_exp(queue, Some(pass), data, null(), 0, null(), null_mut())
+        );
+        gate
+    }
+    fn made(&self, flags: ur_exp_event_flags_t) -> Event {
+        let stype = ur_structure_type_t::EXP_EVENT_DESC;
+        let desc = ur_exp_event_desc_t { stype, pNext: null(), flags };
+        let mut event = NONE;
+        must!(self, event_exp.create_exp(self.context, self.device, &desc, &mut event));
+        event
+    }
+    /// A barrier in `queue` that signals `event`.
+    fn signal(&self, queue: ur_queue_handle_t, mut event: Event) {
+        must!(self, enqueue.events_wait_with_barrier_ext(queue, null(), 0, null(), &mut event));
+    }
+    /// A command of `queue` that waits for `event`.
+    fn follow(&self, queue: ur_queue_handle_t, event: Event) -> Event {
+        let ((count, first), mut made) = (list(&[event]), NONE);
+        must!(self, enqueue.events_wait(queue, count, first, &mut made));
+        made
+    }
+    fn wait(&self, event: Event) -> R {
+        of!(self, event.wait(1, &event))
+    }
+    fn status(&self, event: Event) -> Status {
+        let (name, mut status) = (ur_event_info_t::COMMAND_EXECUTION_STATUS, 0_u32);
+        must!(self, event.get_info(event, name, 4, (&raw mut status).cast(), null_mut()));
+        Status(status as _)
+    }
+    fn release(&self, event: Event) {
+        must!(self, event.release(event));
+    }
+    fn ticket(&self, event: Event) -> String {
+        let (mut data, mut bytes) = (null_mut(), 0);
+        must!(self, ipc_exp.get_event_handle_exp(event, &mut data, &mut bytes));
+        let ticket = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
+        ticket.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+    fn opened(&self, ticket: &str) -> Event {
+        let byte = |at| u8::from_str_radix(&ticket[at..at + 2], 16).unwrap();
+        let bytes: Vec<_> = (0..ticket.len()).step_by(2).map(byte).collect();
+        let (at, mut event) = (bytes.as_ptr().cast(), NONE);
+        must!(self, ipc_exp.open_event_handle_exp(self.context, at, bytes.len(), &mut event));
+        event
+    }
+}
+
+/// The other process, on the CPU or on CUDA.
+struct Other(Child, BufReader<std::process::ChildStdout>);
+impl Other {
+    fn new(backend: &str) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "role", "--nocapture"]).env("CAUSEWAY_ROLE", backend);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Self(child, out)
+    }
+    fn ask(&mut self, what: &str) -> String {
+        writeln!(self.0.stdin.as_mut().unwrap(), "{what}").unwrap();
+        let answer = |line: String| line.split_once("answer ").map(|(_, text)| text.to_owned());
+        let lines = (&mut self.1).lines().map(Result::unwrap);
+        lines.into_iter().find_map(answer).expect("the other process answers")
+    }
+    fn kill(mut self) {
+        self.0.kill().unwrap();
+    }
+}
+impl Drop for Other {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        self.0.wait().unwrap();
+    }
+}
+#[test]
+fn role() {
+    let Some(backend) = std::env::var_os("CAUSEWAY_ROLE") else {
+        return; // nobody's other process
+    };
+    let table = if backend == "cpu" { &CPU_TABLE } else { &CUDA_TABLE };
+    let side = Side::new(table, ur_queue_flags_t::default()).expect("the other process has one");
+    let (mut event, mut follower, mut gate) = (NONE, NONE, None);
+    for line in std::io::stdin().lines() {
+        let line = line.unwrap();
+        let words: Vec<_> = line.split(' ').collect();
+        match *words {
+            ["make"] => {
+                event = side.made(ur_exp_event_flags_t::IPC_EXP);
+                println!("answer {}", side.ticket(event));
+                continue;
+            }
+            ["open", ticket] => event = side.opened(ticket),
+            ["gated-signal"] => {
+                gate = Some(side.gate(side.queue));
+                side.signal(side.queue, event);
+            }
+            ["let-through"] => drop(gate.take()),
+            ["follow"] => follower = side.follow(side.queue, event),
+            ["status"] => {
+                println!("answer {:?}", side.status(follower));
+                continue;
+            }
+            ["finish"] => {
+                println!("answer {:?}", of!(side, queue.finish(side.queue)));
+                continue;
+            }
+            _ => panic!("{line:?} is nothing that is done here"),
+        }
+        println!("answer done");
+    }
+}
+
+/// Both have the event, `here` and the other process; whoever made it.
+fn both(here: &Side, backend: &str, made_here: bool) -> (Other, Event) {
+    let mut other = Other::new(backend);
+    if made_here {
+        let event = here.made(ur_exp_event_flags_t::IPC_EXP);
+        other.ask(&format!("open {}", here.ticket(event)));
+        return (other, event);
+    }
+    let event = here.opened(&other.ask("make"));
+    (other, event)
+}
+
+#[test]
+fn a_queue_waits_for_the_signal_of_another_process_and_the_other_way_round() {
+    let Some(here) = Side::cuda() else { return };
+    for (backend, made_here) in [("cuda", true), ("cuda", false), ("cpu", true), ("cpu", false)] {
+        let (mut other, event) = both(&here, backend, made_here);
+        assert_eq!(here.status(event), Status::COMPLETE, "never signalled");
+        // Theirs, here waited for, again and again.
+        for _ in 0..3 {
+            other.ask("gated-signal");
+            let follower = here.follow(here.queue, event);
+            assert_eq!(here.status(event), Status::SUBMITTED);
+            assert_eq!(here.status(follower), Status::SUBMITTED);
+            other.ask("let-through");
+            assert_eq!(here.wait(follower), R::SUCCESS);
+            assert_eq!(here.status(event), Status::COMPLETE);
+            here.release(follower);
+        }
+        // Ours, there waited for.
+        let gate = here.gate(here.queue);
+        here.signal(here.queue, event);
+        other.ask("follow");
+        assert_eq!(other.ask("status"), format!("{:?}", Status::SUBMITTED));
+        gate.open();
+        assert_eq!(other.ask("finish"), format!("{:?}", R::SUCCESS));
+        assert_eq!(other.ask("status"), format!("{:?}", Status::COMPLETE));
+        // A thread that waits, here.
+        other.ask("gated-signal");
+        std::thread::scope(|scope| {
+            let event = event.0.addr();
+            let waiter = scope.spawn(move || {
+                let event = ur_event_handle_t(std::ptr::with_exposed_provenance_mut(event));
+                // The side's handles are of this thread's table too.
+                unsafe { (CUDA_TABLE.event.wait.unwrap())(1, &event) }
+            });
+            other.ask("let-through");
+            assert_eq!(waiter.join().unwrap(), R::SUCCESS);
+        });
+        here.release(event);
+    }
+}
+#[test]
+fn a_queue_behind_a_dead_process_goes_on_and_says_what_was_lost() {
+    let Some(here) = Side::cuda() else { return };
+    for (backend, made_here) in [("cuda", true), ("cuda", false), ("cpu", true), ("cpu", false)] {
+        let (mut other, event) = both(&here, backend, made_here);
+        other.ask("gated-signal");
+        let first = here.follow(here.queue, event);
+        let second = here.follow(here.queue, first);
+        let elsewhere = here.another_queue(ur_queue_flags_t::default());
+        let third = here.follow(elsewhere, second);
+        let died = Instant::now();
+        other.kill();
+        let lost = R::ERROR_IN_EVENT_LIST_EXEC_STATUS;
+        assert_eq!(of!(here, queue.finish(here.queue)), lost, "{backend} {made_here}");
+        assert_eq!(of!(here, queue.finish(elsewhere)), lost);
+        for event in [event, first, second, third] {
+            assert_eq!(here.status(event), Status::ERROR);
+            assert_eq!(here.wait(event), lost);
+        }
+        println!("{backend} {made_here}: told {:?} after the kill", died.elapsed());
+        // Said once; the queue is as good as before.
+        assert_eq!(of!(here, queue.finish(here.queue)), R::SUCCESS);
+        [event, first, second, third].into_iter().for_each(|event| here.release(event));
+        must!(here, queue.release(elsewhere));
+    }
+}
+#[test]
+fn copies_of_memory_that_the_driver_does_not_know_never_have_the_caller_wait() {
+    let Some(here) = Side::cuda() else { return };
+    let (mut on_device, bytes) = (null_mut(), (9 << 20) + 3);
+    let pool = ur_usm_pool_handle_t::NULL;
+    must!(here, usm.device_alloc(here.context, here.device, null(), pool, bytes, &mut on_device));
+    let from: Vec<u8> = (0..bytes).map(|n| (n * 7 % 251) as u8).collect();
+    let (mut to, mut aside) = (vec![0_u8; bytes], vec![0_u8; bytes]);
+    let gate = here.gate(here.queue);
+    let (queue, up, down) = (here.queue, from.as_ptr().cast(), to.as_mut_ptr().cast());
+    must!(here, enqueue.usm_memcpy(queue, false, on_device, up, bytes, 0, null(), null_mut()));
+    must!(here, enqueue.usm_memcpy(queue, false, down, on_device, bytes, 0, null(), null_mut()));
+    // From there to there, which no device has to do with; and rows, of which every other byte is left out.
+    let beside = aside.as_mut_ptr().cast();
+    must!(
+        here,
+        enqueue.usm_memcpy(queue, false, beside, down.cast_const(), 4096, 0, null(), null_mut())
+    );
+    let (rows, at) = (bytes / 2000, aside[4096..].as_mut_ptr().cast());
+    let copied = of!(
+        here,
+        enqueue.usm_memcpy_2d(
+            queue,
+            false,
+            at,
+            1000,
+            on_device,
+            2000,
+            1000,
+            rows,
+            0,
+            null(),
+            null_mut()
+        )
+    );
+    assert_eq!(copied, R::SUCCESS);
+    assert!(to.iter().all(|byte| *byte == 0), "nothing is done before the gate is open");
+    gate.open();
+    must!(here, queue.finish(queue));
+    assert!(to == from);
+    assert!(aside[..4096] == from[..4096]);
+    for row in 0..rows {
+        assert!(aside[4096 + row * 1000..][..1000] == from[row * 2000..][..1000], "row {row}");
+    }
+    must!(here, usm.free(here.context, on_device));
+}
+#[test]
+fn memory_is_filled_with_patterns_of_any_length() {
+    let Some(here) = Side::cuda() else { return };
+    let (mut at, pool) = (null_mut(), ur_usm_pool_handle_t::NULL);
+    let room = 1 << 20;
+    must!(here, usm.device_alloc(here.context, here.device, null(), pool, room, &mut at));
+    for length in [1, 2, 3, 4, 5, 8, 12, 16, 63, 64, 65, 1000, 70_000] {
+        for offset in [0, 1, 2, 4] {
+            let pattern: Vec<u8> = (0..length).map(|n| (n * 5 + length) as u8).collect();
+            let (count, start) = (3.max(600 / length), at.wrapping_byte_add(offset));
+            let bytes = length * count;
+            let (queue, mut back) = (here.queue, vec![0_u8; bytes]);
+            let first = pattern.as_ptr().cast();
+            must!(
+                here,
+                enqueue.usm_fill(queue, start, length, first, bytes, 0, null(), null_mut())
+            );
+            let to = back.as_mut_ptr().cast();
+            must!(here, enqueue.usm_memcpy(queue, true, to, start, bytes, 0, null(), null_mut()));
+            assert!(back.chunks(length).all(|part| part == pattern), "{length} at {offset}");
+        }
+    }
+    must!(here, usm.free(here.context, at));
+}
+#[test]
+fn the_times_of_a_command_are_in_order_and_of_the_devices_clock() {
+    let Some(here) = Side::new(&CUDA_TABLE, ur_queue_flags_t::PROFILING_ENABLE) else { return };
+    let clock = || {
+        let mut now = 0_u64;
+        must!(here, device.get_global_timestamps(here.device, &mut now, null_mut()));
+        now
+    };
+    let before = clock();
+    let mut made = NONE;
+    must!(here, enqueue.events_wait(here.queue, 0, null(), &mut made));
+    assert_eq!(here.wait(made), R::SUCCESS);
+    let after = clock();
+    let time = |event, name| {
+        let (mut time, to) = (0_u64, null_mut());
+        let at = (&raw mut time).cast();
+        must!(here, event.get_profiling_info(event, name, 8, at, to));
+        time
+    };
+    use ur_profiling_info_t as P;
+    let times = [P::COMMAND_QUEUED, P::COMMAND_SUBMIT, P::COMMAND_START, P::COMMAND_END];
+    let times = times.map(|name| time(made, name));
+    assert!(times.is_sorted(), "{times:?}");
+    assert!(before <= times[2] && times[3] <= after, "{before} {times:?} {after}");
+    // A timed signal is one moment.
+    let moment = here.made(ur_exp_event_flags_t::ENABLE_PROFILING);
+    here.signal(here.queue, moment);
+    assert_eq!(here.wait(moment), R::SUCCESS);
+    let times = [P::COMMAND_SUBMIT, P::COMMAND_START, P::COMMAND_END].map(|n| time(moment, n));
+    assert!(times[0] == times[1] && times[1] == times[2], "{times:?}");
+    [made, moment].into_iter().for_each(|event| here.release(event));
+}
+unsafe extern "C" fn count(_event: Event, _status: ur_execution_info_t, data: *mut c_void) {
+    unsafe { &*data.cast::<AtomicU32>() }.fetch_add(1, AcqRel);
+}
+#[test]
+fn callbacks_come_once_each_when_the_event_is_over() {
+    let Some(here) = Side::cuda() else { return };
+    let (calls, gate) = (AtomicU32::new(0), here.gate(here.queue));
+    let mut made = NONE;
+    must!(here, enqueue.events_wait(here.queue, 0, null(), &mut made));
+    let data = || (&raw const calls).cast_mut().cast();
+    use ur_execution_info_t as E;
+    must!(here, event.set_callback(made, E::SUBMITTED, Some(count), data()));
+    eventually("it is submitted", || calls.load(Acquire) == 1);
+    must!(here, event.set_callback(made, E::COMPLETE, Some(count), data()));
+    must!(here, event.set_callback(made, E::RUNNING, Some(count), data()));
+    assert_eq!(here.status(made), Status::SUBMITTED);
+    assert_eq!(calls.load(Acquire), 1);
+    gate.open();
+    eventually("both are called", || calls.load(Acquire) == 3);
+    here.release(made);
+}
+#[test]
+fn barriers_order_all_lanes_of_a_queue_that_has_several() {
+    let flags = ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    let Some(here) = Side::new(&CUDA_TABLE, flags) else { return };
+    let queue = here.queue;
+    let gate = here.gate(queue);
+    let (mut before, mut barrier, mut free) = (NONE, NONE, NONE);
+    let (count, first) = list(&[]);
+    // A wait without a list is behind everything, the gate too; a barrier as well, and before what follows.
+    must!(here, enqueue.events_wait(queue, count, first, &mut before));
+    must!(here, enqueue.events_wait_with_barrier(queue, count, first, &mut barrier));
+    let behind = here.follow(queue, barrier);
+    must!(here, enqueue.events_wait_with_barrier(queue, count, first, &mut free));
+    for event in [before, barrier, behind, free] {
+        assert_eq!(here.status(event), Status::SUBMITTED);
+    }
+    gate.open();
+    must!(here, queue.finish(queue));
+    for event in [before, barrier, behind, free] {
+        assert_eq!(here.status(event), Status::COMPLETE);
+        here.release(event);
+    }
+}
+#[test]
+fn a_queue_over_a_stream_of_c_leaves_the_stream_to_c() {
+    let Some(here) = Side::cuda() else { return };
+    let (mut native, mut over) = (0 as ur_native_handle_t, ur_queue_handle_t::NULL);
+    must!(here, queue.get_native_handle(here.queue, null_mut(), &mut native));
+    for _ in 0..3 {
+        must!(
+            here,
+            queue.create_with_native_handle(native, here.context, here.device, null(), &mut over)
+        );
+        let gate = here.gate(over);
+        let mut made = NONE;
+        must!(here, enqueue.events_wait(over, 0, null(), &mut made));
+        assert_eq!(here.status(made), Status::SUBMITTED);
+        must!(here, queue.release(over));
+        gate.open();
+        assert_eq!(here.wait(made), R::SUCCESS);
+        here.release(made);
+        must!(here, queue.finish(here.queue));
+    }
+}

@@ -1,0 +1,75 @@
+//! The conformance suite and this folder's C programs, on the adapter over the software driver of `soft-cuda`, or
+//! over the machine's (`CAUSEWAY_CUDA=real`).
+mod common;
+use common::{World, cargo, is_real};
+use std::process::{Command, Output};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+/// Judges the adapter's cases that the arguments choose.
+fn judge(world: &World, environment: &[(&str, &str)], arguments: &[&str]) -> Option<Output> {
+    let mut suite = Command::new(world.suite()?);
+    suite.arg("--adapter").arg(world.adapter()).args(arguments);
+    suite.envs(environment.iter().copied());
+    Some(world.on_driver(&mut suite).output().unwrap())
+}
+/// Every case passed or was skipped or is known, and some passed.
+fn passed(out: &Output) -> usize {
+    let said = text(&out.stdout);
+    let failures = said.split("\nfailures:\n").nth(1).unwrap_or(&said);
+    assert!(out.status.success(), "{failures}\n{}", text(&out.stderr));
+    let all = said.lines().find_map(|l| l.strip_prefix("all "));
+    all.and_then(|l| l.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn the_adapter_passes_every_case_that_it_does_not_skip_for_a_reason() {
+    let Some(world) = World::new("all") else { return };
+    let Some(out) = judge(&world, &[], &[]) else { return };
+    assert!(passed(&out) > 1500, "{}", text(&out.stdout));
+}
+
+#[test]
+fn memory_is_shared_also_from_the_second_of_two_devices_and_by_the_drivers_old_handles() {
+    if is_real() {
+        return; // what the machine has is judged above
+    }
+    let Some(world) = World::new("ways") else { return };
+    let two = [("SOFT_CUDA_DEVICES", "2")];
+    let strangers = [("SOFT_CUDA_DEVICES", "2"), ("SOFT_CUDA_PEER", "0")];
+    let legacy = [("UR_CUDA_USM", "legacy")];
+    // By old handles not everything crosses: an exporter in another pid namespace, or one that may not be looked
+    // at, is out of reach.
+    let ways = [
+        (&two[..], "1", "ipc_memory"),
+        (&strangers, "1", "ipc_memory"),
+        (&legacy, "0", "urIPCCloseMemHandleExp"),
+    ];
+    for (environment, device, filter) in ways {
+        let arguments = ["--device", device, "--filter", filter];
+        let Some(out) = judge(&world, environment, &arguments) else { return };
+        assert!(passed(&out) > 5, "{environment:?}: {}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
+    if is_real() {
+        return; // they are run by themselves there
+    }
+    let Some(world) = World::new("programs") else { return };
+    for devices in ["1", "2"] {
+        let Some(mut tests) = cargo() else { return };
+        tests.args(["test", "--quiet", "--package", "cuda"]);
+        for name in ["buffers", "events", "kernels", "memory", "programs", "sharing"] {
+            tests.args(["--test", name]);
+        }
+        tests.args(["--", "--nocapture"]).env("SOFT_CUDA_DEVICES", devices);
+        let out = world.on_driver(&mut tests).output().unwrap();
+        let said = text(&out.stdout) + &text(&out.stderr);
+        assert!(out.status.success(), "{said}");
+        // With one device the tests that take two say so.
+        assert_eq!(said.contains("skipped: it takes 2 devices"), devices == "1", "{said}");
+    }
+}

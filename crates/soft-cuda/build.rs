@@ -1,0 +1,5 @@
+//! The shared object is the driver by its name, whatever its file is called.
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");
+}
