@@ -60,11 +60,13 @@ share() {
 sycl() {
     local failed=0 program
     export UR_ADAPTERS_SEARCH_PATH=$here/dist ONEAPI_DEVICE_SELECTOR="$backend:*"
+    # What is refused on purpose is said in the log, a line each: only the end of it is kept.
     for program in each usm virtual_memory queues buffers surface surface-20 garbage; do
         [ -x "$here/sycl/$program" ] || { echo "skipped: $program was not packed"; continue; }
         echo "== $program"
-        timeout 100 "$here/sycl/$program" || { echo "FAILED: $program ($?)"; failed=1; }
+        timeout 100 "$here/sycl/$program" 2>"$results/sycl.log" || { echo "FAILED: $program ($?)"; tail -5 "$results/sycl.log"; failed=1; }
     done
+    rm -f "$results/sycl.log"
     echo "== producer and consumer"
     local pipes; pipes=$(mktemp -d)
     mkfifo "$pipes/there" "$pipes/back"

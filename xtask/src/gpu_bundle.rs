@@ -133,9 +133,14 @@ fn sycl(folder: &Path) -> Result<()> {
         copy(&from.join("venv/lib").join(library), &folder.join("lib").join(library))?;
     }
     let builds = fs::read_dir(from.join("build")).map_err(|e| at(&from, &e))?;
+    // Half-made ones have an extension; those of other tests another name.
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
     let newest = builds
         .filter_map(|entry| entry.ok().map(|e| e.path()))
-        .filter(|path| path.extension().is_none())
+        .filter(is_ours)
         .max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok())
         .ok_or("no SYCL program was compiled: g++ and Python are needed")?;
     for program in fs::read_dir(&newest).map_err(|e| at(&newest, &e))? {
