@@ -1,10 +1,5 @@
 //! What a driver of a GPU would let pass, or end in a crash, is an error here: called through its C symbols.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 use libloading::Library;
 use std::sync::OnceLock;
 
@@ -50,8 +45,9 @@ fn memory(bytes: usize) -> u64 {
 fn gated() -> (u64, u64) {
     let (stream, gate) = (stream(), memory(8));
     let zero = call!("cuMemsetD8Async", gate => u64, 0 => u8, 8 => usize, stream => u64);
+    let settled = call!("cuStreamSynchronize", stream => u64);
     let wait = call!("cuStreamWaitValue64_v2", stream => u64, gate => u64, 1 => u64, 0 => u32);
-    assert_eq!((zero, wait), (0, 0));
+    assert_eq!((zero, settled, wait), (0, 0, 0));
     (stream, gate)
 }
 fn open(gate: u64) -> i32 {

@@ -194,3 +194,23 @@ fn times_are_noted_where_they_were_asked_for() {
     let asked = Submission { profiled: true, ..barrier() };
     assert!(in_order().send([], asked).unwrap().unwrap().times().is_some());
 }
+
+#[test]
+fn a_command_is_timed_from_when_it_begins() {
+    use crate::cpu::device::now;
+    for out_of_order in [false, true] {
+        let queue = Queue::new(CONTEXT, out_of_order, true);
+        let (tell, told) = mpsc::channel();
+        let works = queue.put(
+            &[],
+            call(move || {
+                let inside = now();
+                tell.send(inside).unwrap();
+                eventually("time goes by", || now() > inside);
+            }),
+        );
+        works.wait().unwrap();
+        let (inside, times) = (told.recv().unwrap(), works.times().unwrap());
+        assert!(times.started <= inside && inside < times.ended);
+    }
+}
