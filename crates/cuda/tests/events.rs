@@ -124,7 +124,8 @@ impl Side {
     }
     /// A command of `queue` that waits for `event`.
     fn follow(&self, queue: ur_queue_handle_t, event: Event) -> Event {
-        let ((count, first), mut made) = (list(&[event]), NONE);
+        let (events, mut made) = ([event], NONE);
+        let (count, first) = list(&events);
         must!(self, enqueue.events_wait(queue, count, first, &mut made));
         made
     }

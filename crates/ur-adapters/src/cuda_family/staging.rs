@@ -1,13 +1,14 @@
-//! Copies between a device and memory of C's that the driver does not know. The driver would have the
-//! calling thread wait until the stream gets to such a copy; so, where the stream has something else
+//! Copies between a device and memory of C's that the driver does not know, and from host memory to
+//! host memory. The driver would have the calling thread wait until the stream gets to such a copy; so, where the stream has something else
 //! to do first, they go through a pinned piece, and a host function copies between that and C's
 //! memory, in the stream's order. Nothing here waits.
 use super::{
-    Device, allocation,
+    Device,
+    allocation::{self, Usm},
     driver::{Dialect, layout::Copy3d},
     native::{
         memory::{Piece, Sort},
-        staging::{Rows, copy_rows, is_pageable},
+        staging::{Place, Rows, copy_rows, place_of},
         stream::Stream,
     },
 };
@@ -77,14 +78,15 @@ impl<D: Dialect> Drop for Lent<D> {
     }
 }
 
-/// Which ends of a copy the driver does not know.
+/// Which ends of a copy host functions have to see to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unknown {
     To,
     From,
     Both,
 }
-/// `None`: the driver can do it without waiting.
+/// `None`: the driver can do it without waiting. It waits for ends that it does not know, and for
+/// copies from host memory to host memory, known or not.
 ///
 /// # Errors
 /// The driver's own.
@@ -93,21 +95,22 @@ fn unknown<D: Dialect>(
     to: Option<u64>,
     from: Option<u64>,
 ) -> Result<Option<Unknown>> {
-    let is_ours = |at: u64| {
-        let place = UsmPtr::new(std::ptr::with_exposed_provenance(at as usize));
-        place.is_ok_and(|place| allocation::find::<D>(place).is_some())
-    };
-    let (to, from) = (to.filter(|&at| !is_ours(at)), from.filter(|&at| !is_ours(at)));
-    if to.is_none() && from.is_none() {
-        return Ok(None); // most copies: nobody was asked
-    }
-    let on = device.enter()?;
-    let is_unknown = |end: Option<u64>| end.is_some_and(|at| is_pageable(&on, at));
-    Ok(match (is_unknown(to), is_unknown(from)) {
-        (false, false) => None,
-        (true, false) => Some(Unknown::To),
-        (false, true) => Some(Unknown::From),
-        (true, true) => Some(Unknown::Both),
+    let (to, from) = (place(device, to)?, place(device, from)?);
+    Ok(match (to, from) {
+        (Place::Device, Place::Pageable) => Some(Unknown::From),
+        (Place::Pageable, Place::Device) => Some(Unknown::To),
+        (Place::Device, _) | (_, Place::Device) => None,
+        _ => Some(Unknown::Both),
+    })
+}
+/// What is at one end; `None` is an array. Of our own memory nobody is asked.
+fn place<D: Dialect>(device: &Device<D>, end: Option<u64>) -> Result<Place> {
+    let Some(at) = end else { return Ok(Place::Device) };
+    let ours = UsmPtr::from_addr(at as usize).and_then(allocation::find::<D>);
+    Ok(match ours.map(|found| found.usm()) {
+        Some(Usm::Host) => Place::Pinned,
+        Some(Usm::Device | Usm::Shared) => Place::Device,
+        None => place_of(&device.enter()?, at),
     })
 }
 

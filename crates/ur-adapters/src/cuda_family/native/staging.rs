@@ -16,11 +16,25 @@ pub fn copy_rows(to: Rows, from: Rows, (width, height): (usize, usize)) {
         unsafe { std::ptr::copy(from, to, width) };
     }
 }
-/// Whether the driver knows nothing of the memory at `at`, so that the host has to copy it.
-pub fn is_pageable<D: Dialect>(_on: &Entered<D>, at: u64) -> bool {
+/// What the memory at an address is to the driver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// A device's, or managed.
+    Device,
+    /// The host's, and the driver knows it.
+    Pinned,
+    /// The host's, and nobody told the driver.
+    Pageable,
+}
+/// What the driver says of an address.
+pub fn place_of<D: Dialect>(_on: &Entered<D>, at: u64) -> Place {
     let mut word = 0_u64;
     let to = (&raw mut word).cast();
     // SAFETY: attribute 2, the sort of memory, is a number of 32 bits.
     let outcome = unsafe { D::driver().pointer_attribute(to, 2, at) };
-    outcome.status() == Some(1) || word == 0
+    match (outcome.status(), word) {
+        (Some(1), _) | (_, 0) => Place::Pageable,
+        (_, 1) => Place::Pinned,
+        _ => Place::Device,
+    }
 }
