@@ -224,7 +224,11 @@ fn importer() -> Result<()> {
     let (mut open, mut close) = (vec![], vec![]);
     for _ in 0..BLOCKS {
         let mut opened = vec![];
-        open.push(timed(|| (0..MANY).try_for_each(|_| Ok(opened.push(ur.open(&handle)?))))? / MANY);
+        let once = |opened: &mut Vec<_>| -> Result<()> {
+            opened.push(ur.open(&handle)?);
+            Ok(())
+        };
+        open.push(timed(|| (0..MANY).try_for_each(|_| once(&mut opened)))? / MANY);
         close.push(timed(|| opened.drain(..).try_for_each(|at| ur.close(at)))? / MANY);
     }
     answer(&format!(

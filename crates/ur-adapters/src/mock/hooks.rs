@@ -57,7 +57,8 @@ pub struct Call<'call> {
 pub struct Hooked {
     slot: &'static Slot,
     place: Place,
-    hook: Hook,
+    /// `None`: it is left where it is.
+    hook: Option<Hook>,
 }
 
 /// Calls `hook` before each call of the entry. What is not `SUCCESS` ends the call with that code.
@@ -119,7 +120,7 @@ pub fn put(
 ) -> Result<Hooked> {
     let (slot, hook): (_, Hook) = (slot(entry)?, Arc::new(hook));
     slot.set(|hooks| hooks[place as usize] = Some(hook.clone()));
-    Ok(Hooked { slot, place, hook })
+    Ok(Hooked { slot, place, hook: Some(hook) })
 }
 /// Takes away the hook that is there, if any.
 ///
@@ -231,16 +232,16 @@ impl fmt::Debug for Call<'_> {
 
 impl Hooked {
     /// Leaves the hook where it is.
-    pub fn keep(self) {
-        std::mem::forget(self);
+    pub fn keep(mut self) {
+        self.hook = None;
     }
 }
 impl Drop for Hooked {
     /// One that was put in its place since stays there.
     fn drop(&mut self) {
-        let place = self.place as usize;
+        let (Some(hook), place) = (self.hook.take(), self.place as usize) else { return };
         self.slot.set(|hooks| {
-            if hooks[place].as_ref().is_some_and(|known| Arc::ptr_eq(known, &self.hook)) {
+            if hooks[place].as_ref().is_some_and(|known| Arc::ptr_eq(known, &hook)) {
                 hooks[place] = None;
             }
         });
