@@ -2261,6 +2261,17 @@ pub struct ze_rtas_builder_quads_geometry_info_exp_t {
     pub pQuadBuffer: *mut core::ffi::c_void,
     pub pVertexBuffer: *mut core::ffi::c_void,
 }
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct ze_rtas_geometry_aabbs_exp_cb_params_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *mut core::ffi::c_void,
+    pub primID: u32,
+    pub primIDCount: u32,
+    pub pGeomUserPtr: *mut core::ffi::c_void,
+    pub pBuildUserPtr: *mut core::ffi::c_void,
+    pub pBoundsOut: *mut ze_rtas_aabb_exp_t,
+}
 pub type ze_rtas_geometry_aabbs_cb_exp_t =
     Option<unsafe extern "C" fn(params: *mut ze_rtas_geometry_aabbs_exp_cb_params_t)>;
 #[repr(C)]
@@ -2814,6 +2825,17 @@ pub struct ze_rtas_builder_quads_geometry_info_ext_t {
     pub vertexStride: u32,
     pub pQuadBuffer: *mut core::ffi::c_void,
     pub pVertexBuffer: *mut core::ffi::c_void,
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct ze_rtas_geometry_aabbs_ext_cb_params_t {
+    pub stype: ze_structure_type_t,
+    pub pNext: *mut core::ffi::c_void,
+    pub primID: u32,
+    pub primIDCount: u32,
+    pub pGeomUserPtr: *mut core::ffi::c_void,
+    pub pBuildUserPtr: *mut core::ffi::c_void,
+    pub pBoundsOut: *mut ze_rtas_aabb_ext_t,
 }
 pub type ze_rtas_geometry_aabbs_cb_ext_t =
     Option<unsafe extern "C" fn(params: *mut ze_rtas_geometry_aabbs_ext_cb_params_t)>;
@@ -5272,6 +5294,7 @@ zeroed!(
     ze_rtas_device_exp_properties_t,
     ze_rtas_builder_triangles_geometry_info_exp_t,
     ze_rtas_builder_quads_geometry_info_exp_t,
+    ze_rtas_geometry_aabbs_exp_cb_params_t,
     ze_rtas_builder_procedural_geometry_info_exp_t,
     ze_rtas_builder_instance_geometry_info_exp_t,
     ze_rtas_builder_build_op_exp_desc_t,
@@ -5303,6 +5326,7 @@ zeroed!(
     ze_rtas_device_ext_properties_t,
     ze_rtas_builder_triangles_geometry_info_ext_t,
     ze_rtas_builder_quads_geometry_info_ext_t,
+    ze_rtas_geometry_aabbs_ext_cb_params_t,
     ze_rtas_builder_procedural_geometry_info_ext_t,
     ze_rtas_builder_instance_geometry_info_ext_t,
     ze_rtas_builder_build_op_ext_desc_t,
