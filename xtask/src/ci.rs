@@ -2,7 +2,10 @@
 //! at the end. A step whose tool is missing says so and counts as skipped, never as passed.
 use crate::root;
 use std::{
+    collections::VecDeque,
+    io::{BufRead as _, BufReader, Read},
     process::{Command, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -178,7 +181,8 @@ const STEPS: &[Step] = &[
 
 enum Outcome {
     Passed,
-    Failed,
+    /// With the lines that say what failed.
+    Failed(Vec<String>),
     Skipped(&'static str),
 }
 
@@ -193,8 +197,14 @@ pub fn run(quick: bool) -> Result<(), String> {
     }
     println!();
     rows.iter().for_each(|(name, outcome, took)| row(name, outcome, *took));
+    for (name, outcome, _) in &rows {
+        if let Outcome::Failed(said) = outcome {
+            println!("\n{name}:");
+            said.iter().for_each(|line| println!("  {line}"));
+        }
+    }
     let count = |f: fn(&Outcome) -> bool| rows.iter().filter(|r| f(&r.1)).count();
-    let failed = count(|o| matches!(o, Outcome::Failed));
+    let failed = count(|o| matches!(o, Outcome::Failed(_)));
     let passed = count(|o| matches!(o, Outcome::Passed));
     let skipped = count(|o| matches!(o, Outcome::Skipped(_)));
     println!("\nsteps: {passed} passed, {failed} failed, {skipped} skipped");
@@ -219,7 +229,7 @@ fn row(name: &str, outcome: &Outcome, took: Duration) {
     let seconds = took.as_secs_f32();
     match outcome {
         Outcome::Passed => println!("passed   {seconds:7.1} s  {name}"),
-        Outcome::Failed => println!("FAILED   {seconds:7.1} s  {name}"),
+        Outcome::Failed(_) => println!("FAILED   {seconds:7.1} s  {name}"),
         Outcome::Skipped(why) => println!("skipped              {name}: needs {why}"),
     }
 }
@@ -234,16 +244,51 @@ fn one(step: &Step) -> Outcome {
     {
         return Outcome::Skipped(remedy);
     }
-    let status = command(step.command).envs(step.env.iter().copied()).status();
-    match status {
+    let mut command = command(step.command);
+    command.envs(step.env.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return Outcome::Failed(vec![format!("{}: {error}", step.command[0])]),
+    };
+    let [said, complained] = [
+        child.stdout.take().map(|pipe| thread::spawn(|| pass_on(pipe, std::io::stdout()))),
+        child.stderr.take().map(|pipe| thread::spawn(|| pass_on(pipe, std::io::stderr()))),
+    ];
+    let ended = child.wait();
+    let lines = [said, complained].into_iter().flatten().flat_map(|reader| reader.join());
+    let telling: Vec<String> = lines.flatten().collect();
+    match ended {
         Ok(status) if status.success() => Outcome::Passed,
-        Ok(_) => Outcome::Failed,
-        Err(error) => {
-            eprintln!("{}: {error}", step.command[0]);
-            Outcome::Failed
-        }
+        Ok(_) => Outcome::Failed(telling),
+        Err(error) => Outcome::Failed(vec![error.to_string()]),
     }
 }
+
+/// Prints what a step says as it comes, and returns what tells of failures: a table at the end of a
+/// long log is read first, and its reader should not have to look for the reason.
+fn pass_on(pipe: impl Read, mut to: impl std::io::Write) -> Vec<String> {
+    const MOST: usize = 24;
+    let (mut telling, mut tail, mut after) = (Vec::new(), VecDeque::new(), 0);
+    for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
+        let _unheard = to.write_all(&line).and_then(|()| to.write_all(b"\n"));
+        let line: String = String::from_utf8_lossy(&line).chars().take(300).collect();
+        after = if tells(&line) { 3 } else { after - i32::from(after > 0) };
+        if after > 0 && telling.len() < MOST && !line.trim().is_empty() {
+            telling.push(line.clone());
+        }
+        tail.push_back(line);
+        if tail.len() > 4 {
+            tail.pop_front();
+        }
+    }
+    let _unheard = to.flush();
+    if telling.is_empty() { tail.into() } else { telling }
+}
+fn tells(line: &str) -> bool {
+    let marks = ["panicked at", "... FAILED", "error: ", "error[", "ERROR: ", "WARNING: ThreadSan"];
+    marks.iter().any(|mark| line.contains(mark)) || line.starts_with("error")
+}
+
 /// A command in the repository's root, with the toolchain that the step names and no other.
 fn command(words: &[&str]) -> Command {
     let mut command = Command::new(words[0]);
@@ -255,4 +300,26 @@ fn command(words: &[&str]) -> Command {
         command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
     }
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tells_of_a_failure_is_kept_and_everything_is_passed_on() {
+        let log = "test one ... ok\ntest two ... FAILED\n\n---- two stdout ----\n\
+                   thread 'two' panicked at src/two.rs:3:5:\nassertion failed: a == b\n  left: 1\n";
+        let mut heard = Vec::new();
+        let told = pass_on(log.as_bytes(), &mut heard);
+        assert_eq!(heard, log.as_bytes());
+        assert_eq!(told.first().unwrap(), "test two ... FAILED");
+        assert!(told.iter().any(|line| line.contains("assertion failed: a == b")), "{told:?}");
+        assert!(!told.iter().any(|line| line.contains("one")), "{told:?}");
+    }
+    #[test]
+    fn a_failure_that_says_nothing_known_is_told_by_its_last_lines() {
+        let told = pass_on(&b"1\n2\n3\n4\n5\n"[..], Vec::new());
+        assert_eq!(told, ["2", "3", "4", "5"]);
+    }
 }
