@@ -150,7 +150,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "what others may send (fuzzing)",
-        command: &["cargo", "xtask", "fuzz", "--seconds", "60"],
+        command: &["cargo", "xtask", "fuzz", "--seconds", "30"],
         env: &[],
         slow: true,
         needs: Some((

@@ -3,12 +3,12 @@
 use super::{
     Event, Mem, Queue,
     driver::Dialect,
-    enqueue::{Made, Report, submit},
     enqueue_mem::overlapping,
     enqueue_usm::check_range,
     image::{Image, OnHost, Part},
     native::{array::Array, stream::Stream},
     storage::Found,
+    submission::{Made, Report, submit},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},

@@ -3,10 +3,10 @@
 use super::{
     Event, Mem, Queue,
     driver::Dialect,
-    enqueue::{Made, Report, submit},
     enqueue_usm::{check_range, pattern_of},
     native::{array::End, stream::Stream},
     storage::Found,
+    submission::{Made, Report, submit},
 };
 use std::sync::Arc;
 use ur_adapter::{

@@ -4,7 +4,7 @@ use super::{
     Event, Queue,
     allocation::{self, Usm},
     driver::Dialect,
-    enqueue::{Made, Report, submit},
+    submission::{Made, Report, submit},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},

@@ -5,11 +5,11 @@ use super::{
     Event, Kernel, Program, Queue,
     attribute::Attribute,
     driver::Dialect,
-    enqueue::{Made, Report, submit},
     enqueue_usm::check_range,
     geometry::{Range, check_cluster},
     kernel::OnDevice,
     native::launch::{Arguments, Extras, Shape},
+    submission::{Made, Report, submit},
 };
 use std::ffi::CStr;
 use ur_adapter::{

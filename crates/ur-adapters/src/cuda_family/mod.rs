@@ -45,6 +45,7 @@ mod share;
 mod shared_event;
 mod staging;
 mod storage;
+mod submission;
 mod totals;
 mod unsupported;
 mod usm;

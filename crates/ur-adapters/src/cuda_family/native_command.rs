@@ -5,8 +5,8 @@
 use super::{
     Event, Queue,
     driver::Dialect,
-    enqueue::{Made, Order, Report, Submission},
     native::command,
+    submission::{Made, Order, Report, Submission},
 };
 use ur_adapter::{error::ErrorCode, memory::UsmPtr, object::Borrowed};
 use ur_sys::{ur_command_t, ur_exp_enqueue_native_command_function_t, ur_queue_handle_t};

@@ -7,9 +7,9 @@ use super::{
     allocation::{self, Freeing, Home, Ordered, Usm},
     device::check_fork,
     driver::Dialect,
-    enqueue::{Made, Report, submit},
     native::pool::{DriverPool, FromPool},
     queue,
+    submission::{Made, Report, submit},
     usm::{Wish, allocate},
     usm_pool::UsmPool,
 };
