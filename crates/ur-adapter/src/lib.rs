@@ -13,5 +13,6 @@ pub mod object;
 pub mod partition;
 pub mod per_process;
 pub mod pool;
+pub mod region;
 pub mod share;
 pub mod shim;

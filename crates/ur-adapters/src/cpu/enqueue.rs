@@ -7,8 +7,7 @@ use super::{
     command_buffer,
     engine::{Completion, Dependencies, Order, Pattern, Submission, Work, failed},
     enqueue_image::{self, Pixels},
-    enqueue_mem::{self, Place},
-    graph, launch,
+    enqueue_mem, graph, launch,
     native::Rows,
     native_command, usm_async,
 };
@@ -20,6 +19,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
+    region::Place,
     shim::BarrierEvent,
 };
 use ur_sys::{

@@ -11,8 +11,9 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::{HostBytes, UsmPtr},
     object::Borrowed,
+    region::{Place, Span, extent, share_bytes},
 };
-use ur_sys::{ur_map_flags_t, ur_rect_offset_t, ur_rect_region_t};
+use ur_sys::{ur_map_flags_t, ur_rect_region_t};
 
 /// `work`, with the bytes of `mem` where they are until it is done.
 pub(super) fn keeping(work: Work, mem: &Mem) -> Work {
@@ -93,85 +94,31 @@ pub(super) fn buffer_fill_work(
     Ok(keeping(Work::Fill { to, pattern, bytes: size }, &buffer))
 }
 
-/// A box of bytes within memory, as C describes it: 0 for a pitch means that nothing is between.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    /// Its first byte in a row, its first row, its first slice.
-    origin: ur_rect_offset_t,
-    /// Bytes from row to row.
-    row: usize,
-    /// Bytes from slice to slice.
-    slice: usize,
-}
-/// Where a box starts, and how many bytes there are from there to behind its last.
-struct Span {
-    planes: Planes,
-    start: usize,
-    bytes: usize,
-}
-impl Place {
-    pub(super) fn new(origin: ur_rect_offset_t, row: usize, slice: usize) -> Self {
-        Self { origin, row, slice }
-    }
-    /// # Errors
-    /// `INVALID_SIZE` for a region of nothing, for pitches that do not fit it and for what wraps
-    /// around.
-    fn span(self, base: UsmPtr, region: [usize; 3]) -> Result<Span> {
-        let refused = |why: String| Error::new(ErrorCode::InvalidSize, why);
-        let wraps = || refused("origin, region and pitches leave all memory there can be".into());
-        let [width, height, depth] = region;
-        if width == 0 || height == 0 || depth == 0 {
-            return Err(refused(format!("{width} x {height} x {depth} bytes are no region")));
-        }
-        let row = if self.row == 0 { width } else { self.row };
-        if row < width {
-            return Err(refused(format!("rows of {width} bytes do not fit a pitch of {row}")));
-        }
-        let rows = row.checked_mul(height).ok_or_else(wraps)?;
-        let slice = if self.slice == 0 { rows } else { self.slice };
-        if slice < rows || !slice.is_multiple_of(row) {
-            return Err(refused(format!(
-                "a slice pitch of {slice} is not a multiple of the row pitch {row} that holds \
-                 {height} rows"
-            )));
-        }
-        let at = |x: u64, y: u64, z: u64| -> Option<usize> {
-            let [x, y, z] = [x, y, z].map(usize::try_from);
-            let rows = y.ok()?.checked_mul(row)?;
-            z.ok()?.checked_mul(slice)?.checked_add(rows)?.checked_add(x.ok()?)
-        };
-        let start = at(self.origin.x, self.origin.y, self.origin.z).ok_or_else(wraps)?;
-        let last = at(width as u64, height as u64 - 1, depth as u64 - 1).ok_or_else(wraps)?;
-        start.checked_add(last).filter(|&end| end <= isize::MAX as usize).ok_or_else(wraps)?;
-        let planes = Planes { base: base.offset(start)?, pitch: row, slice };
-        Ok(Span { planes, start, bytes: last })
-    }
-    /// Within a buffer.
-    ///
-    /// # Errors
-    /// As for `span`, and `INVALID_SIZE` where the buffer ends before.
-    fn in_buffer(self, buffer: &Mem, region: [usize; 3]) -> Result<Planes> {
-        buffer.check_buffer()?;
-        let span = self.span(buffer.address(), region)?;
-        buffer.range(span.start, span.bytes)?;
-        Ok(span.planes)
-    }
-    /// In host memory, or USM.
-    ///
-    /// # Errors
-    /// As for `span`, and `INVALID_SIZE` where its allocation ends before.
-    fn on_host(self, base: UsmPtr, region: [usize; 3]) -> Result<Planes> {
-        let span = self.span(base, region)?;
-        check_range(base, span.start + span.bytes)?; // from where C says that the memory begins
-        Ok(span.planes)
-    }
-}
-
+/// The rows and slices of a box in memory that begins at `base`.
+///
 /// # Errors
-/// `INVALID_SIZE` for what no memory can hold.
-fn extent(region: ur_rect_region_t) -> Result<[usize; 3]> {
-    let number = |n: u64| usize::try_from(n).map_err(|_| ErrorCode::InvalidSize);
-    Ok([number(region.width)?, number(region.height)?, number(region.depth)?])
+/// `INVALID_SIZE` for what wraps around.
+fn planes(span: Span, base: UsmPtr) -> Result<Planes> {
+    Ok(Planes { base: base.offset(span.start)?, pitch: span.row, slice: span.slice })
+}
+/// A box within a buffer.
+///
+/// # Errors
+/// As for `Place::span`, and `INVALID_SIZE` where the buffer ends before.
+fn in_buffer(place: Place, buffer: &Mem, region: [usize; 3]) -> Result<Span> {
+    buffer.check_buffer()?;
+    let span = place.span(region)?;
+    buffer.range(span.start, span.bytes)?;
+    Ok(span)
+}
+/// A box in host memory, or USM.
+///
+/// # Errors
+/// As for `Place::span`, and `INVALID_SIZE` where its allocation ends before.
+fn on_host(place: Place, base: UsmPtr, region: [usize; 3]) -> Result<Planes> {
+    let span = place.span(region)?;
+    check_range(base, span.start + span.bytes)?; // from where C says that the memory begins
+    planes(span, base)
 }
 
 /// A copy of boxes; flat ones are copies of rows, which take no allocation.
@@ -199,7 +146,8 @@ pub(super) fn buffer_read_rect_work(
     to: UsmPtr,
 ) -> Result<Work> {
     let region = extent(region)?;
-    let (from, to) = (inside.in_buffer(&buffer, region)?, host.on_host(to, region)?);
+    let from = planes(in_buffer(inside, &buffer, region)?, buffer.address())?;
+    let to = on_host(host, to, region)?;
     Ok(keeping(box_work(to, from, region), &buffer))
 }
 /// Writes a box of a buffer.
@@ -214,7 +162,8 @@ pub(super) fn buffer_write_rect_work(
     from: UsmPtr,
 ) -> Result<Work> {
     let region = extent(region)?;
-    let (to, from) = (inside.in_buffer(&buffer, region)?, host.on_host(from, region)?);
+    let to = planes(in_buffer(inside, &buffer, region)?, buffer.address())?;
+    let from = on_host(host, from, region)?;
     Ok(keeping(box_work(to, from, region), &buffer))
 }
 /// Copies a box from buffer to buffer.
@@ -230,35 +179,15 @@ pub(super) fn buffer_copy_rect_work(
     region: ur_rect_region_t,
 ) -> Result<Work> {
     let region = extent(region)?;
-    let (out, into) = (source.in_buffer(&from, region)?, target.in_buffer(&to, region)?);
-    if Arc::ptr_eq(from.storage(), to.storage()) && share_bytes(out, into, region) {
+    let (out, into) = (in_buffer(source, &from, region)?, in_buffer(target, &to, region)?);
+    let within = |mem: &Mem, span: Span| Span { start: span.start + mem.address().addr(), ..span };
+    if Arc::ptr_eq(from.storage(), to.storage())
+        && share_bytes(within(&from, out), within(&to, into), region)
+    {
         return Err(overlapping());
     }
+    let (out, into) = (planes(out, from.address())?, planes(into, to.address())?);
     Ok(keeping(keeping(box_work(into, out, region), &from), &to))
-}
-
-/// Whether two boxes of one memory have a byte in common. Exact where their pitches agree; where
-/// they do not, what lies between the first byte and the last counts as the box's.
-fn share_bytes(one: Planes, other: Planes, [width, height, depth]: [usize; 3]) -> bool {
-    let (low, high) = if one.base <= other.base { (one, other) } else { (other, one) };
-    let span = (depth - 1) * low.slice + (height - 1) * low.pitch + width;
-    let apart = high.base.addr() - low.base.addr();
-    if apart >= span {
-        return false;
-    }
-    if one.pitch != other.pitch || one.slice != other.slice {
-        return true;
-    }
-    // A row of `high` begins k slices, i rows and some bytes behind one of `low`: they share bytes
-    // if those are fewer than a row's. i is negative where it begins further left.
-    let [apart, pitch, slice] = [apart, low.pitch, low.slice].map(|n| n as i128);
-    let [width, height, depth] = [width, height, depth].map(|n| n as i128);
-    let near = |n: i128, step: i128| [n.div_euclid(step), n.div_euclid(step) + 1];
-    near(apart, slice).into_iter().any(|k| {
-        let rest = apart - k * slice;
-        let row = |i: i128| i.abs() < height && (rest - i * pitch).abs() < width;
-        k < depth && near(rest, pitch).into_iter().any(row)
-    })
 }
 
 /// Where a mapping is: the buffer is where the host can reach it already, so that of mapping it

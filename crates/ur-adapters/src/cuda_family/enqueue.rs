@@ -6,8 +6,7 @@ use super::{
     allocation::Usm,
     driver::Dialect,
     enqueue_image::{self, Pixels},
-    enqueue_mem::{self, Place},
-    enqueue_usm as usm,
+    enqueue_mem, enqueue_usm as usm,
     event::{Point, Times},
     launch::{self, Part},
     native_command,
@@ -21,6 +20,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
+    region::Place,
     shim::BarrierEvent,
 };
 use ur_sys::{

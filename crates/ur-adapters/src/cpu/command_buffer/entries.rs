@@ -7,8 +7,7 @@ use crate::cpu::{
     Context, Cpu, Device, Event, Kernel, Mem,
     engine::Work,
     enqueue::{check_range, pattern_of},
-    enqueue_mem::{self, Place},
-    from_c, launch,
+    enqueue_mem, from_c, launch,
     native_code::Arguments,
     native_handle,
     recording::{Recording, Replay},
@@ -23,6 +22,7 @@ use ur_adapter::{
     info::Answer,
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
+    region::Place,
 };
 use ur_sys::{ur_exp_command_buffer_desc_t as Descriptor, *};
 
