@@ -1,0 +1,119 @@
+//! The table of all that is allocated, imported or opened, by address; how much each device has given.
+use crate::{
+    backing::{Backing, Mapping},
+    device::Device,
+    inject::Answer,
+    properties,
+};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use ze_sys::*;
+
+/// How an allocation came to be, which says how it ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// Allocated here: freed.
+    Allocated,
+    /// From an IPC handle: closed.
+    Opened,
+    /// The caller's own memory, made known: forgotten.
+    Caller,
+}
+/// One allocation.
+pub struct Allocation {
+    pub base: usize,
+    /// As asked for.
+    pub size: usize,
+    pub kind: ze_memory_type_t,
+    pub origin: Origin,
+    /// Where it lives; none for host memory.
+    pub device: Option<Arc<Device>>,
+    /// The handle of its context, as an address.
+    pub context: usize,
+    /// Differs from that of any other allocation of this process.
+    pub id: u64,
+    /// Which kinds of descriptors it may be exported as.
+    pub exports: ze_external_memory_type_flags_t,
+    pub backing: Option<Arc<Backing>>,
+    /// Dropped with the last who uses it.
+    pub mapping: Option<Mapping>,
+    /// What it took from its device.
+    pub taken: Option<Taken>,
+}
+/// A share of a device's memory, given back when dropped.
+pub struct Taken {
+    device: u32,
+    bytes: u64,
+}
+type Given = HashMap<u32, u64>;
+static GIVEN: RwLock<Option<Given>> = RwLock::new(None);
+
+impl Taken {
+    /// Takes from the device, if it has so much left.
+    pub fn new(device: &Device, bytes: usize) -> Answer<Self> {
+        let whole = properties::memory(device) * u64::from(device.share());
+        let mut given = GIVEN.write().unwrap_or_else(PoisonError::into_inner);
+        let given = given.get_or_insert_default().entry(device.index).or_default();
+        let bytes = bytes as u64;
+        if bytes > whole - (*given).min(whole) {
+            return Err(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY);
+        }
+        *given += bytes;
+        Ok(Self { device: device.index, bytes })
+    }
+}
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let mut given = GIVEN.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(given) = given.as_mut().and_then(|given| given.get_mut(&self.device)) {
+            *given -= self.bytes;
+        }
+    }
+}
+/// Bytes of the device, parts included, that nobody has.
+pub fn free(device: &Device) -> u64 {
+    let given = GIVEN.read().unwrap_or_else(PoisonError::into_inner);
+    let given = given.as_ref().and_then(|given| given.get(&device.index)).copied().unwrap_or(0);
+    properties::memory(device).saturating_sub(given)
+}
+
+static ALL: RwLock<BTreeMap<usize, Arc<Allocation>>> = RwLock::new(BTreeMap::new());
+
+/// A number that no other allocation of this process has.
+pub fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+/// Puts an allocation into the table.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` if it overlaps one that is there.
+pub fn add(allocation: Allocation) -> Answer {
+    let end = allocation.base + allocation.size.max(1);
+    let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
+    let before = all.range(..end).next_back();
+    if before.is_some_and(|(base, one)| base + one.size.max(1) > allocation.base) {
+        return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
+    }
+    all.insert(allocation.base, Arc::new(allocation));
+    Ok(())
+}
+/// The allocation that `address` lies in.
+pub fn find(address: usize) -> Option<Arc<Allocation>> {
+    let all = ALL.read().unwrap_or_else(PoisonError::into_inner);
+    let (base, one) = all.range(..=address).next_back()?;
+    (address < base + one.size.max(1)).then(|| Arc::clone(one))
+}
+/// Takes the allocation that begins at `base` out of the table, if it has one of these origins.
+pub fn remove(base: usize, origin: Origin) -> Option<Arc<Allocation>> {
+    let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
+    if all.get(&base)?.origin != origin {
+        return None;
+    }
+    all.remove(&base)
+}

@@ -1,0 +1,147 @@
+//! Memory that can be given to others: anonymous files and where they are mapped. A file stands for a
+//! dma-buf: its descriptor is what is exported and imported.
+#![expect(unsafe_code, reason = "maps files")]
+use crate::inject::Answer;
+use rustix::{
+    fs::{MemfdFlags, fstat, ftruncate, memfd_create},
+    io::{Errno, fcntl_dupfd_cloexec},
+    mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap},
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+};
+use std::{
+    ffi::c_void,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::{Arc, Once},
+};
+use ze_sys::*;
+
+/// What the host's pages have.
+pub const PAGE: usize = 4096;
+/// What a device's pages have.
+pub const DEVICE_PAGE: usize = 64 << 10;
+
+/// The bytes of an allocation or of a physical memory; kept by all that map it.
+pub struct Backing {
+    file: OwnedFd,
+    /// Bytes of the file that may be mapped.
+    pub size: usize,
+}
+fn failed(errno: Errno) -> ze_result_t {
+    match errno {
+        Errno::NOMEM | Errno::MFILE | Errno::NFILE => ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
+        _ => ZE_RESULT_ERROR_INVALID_ARGUMENT,
+    }
+}
+/// Each allocation has its descriptor: as many as the system lets this process have.
+fn raise_limit() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let limit = getrlimit(Resource::Nofile);
+        // A limit that cannot be raised is met when descriptors run out, with an error then.
+        let _raised =
+            setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    });
+}
+impl Backing {
+    /// New memory of `size` bytes, all zero, which takes the host's memory as it is touched.
+    pub fn new(size: usize) -> Answer<Arc<Self>> {
+        raise_limit();
+        let file = memfd_create("ze-software", MemfdFlags::CLOEXEC).map_err(failed)?;
+        ftruncate(&file, size as u64).map_err(failed)?;
+        Ok(Arc::new(Self { file, size }))
+    }
+    /// Memory that came as a descriptor, which stays the caller's.
+    pub fn of(descriptor: BorrowedFd<'_>) -> Answer<Arc<Self>> {
+        Self::owned(fcntl_dupfd_cloexec(descriptor, 0).map_err(failed)?)
+    }
+    /// Memory that came as a descriptor.
+    pub fn owned(file: OwnedFd) -> Answer<Arc<Self>> {
+        let size = usize::try_from(fstat(&file).map_err(failed)?.st_size);
+        match size {
+            Ok(size) if size > 0 => Ok(Arc::new(Self { file, size })),
+            _ => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
+        }
+    }
+    /// A descriptor of its own for somebody else.
+    pub fn export(&self) -> Answer<OwnedFd> {
+        fcntl_dupfd_cloexec(self.file.as_fd(), 0).map_err(failed)
+    }
+    /// The number of the file, the same in every process.
+    pub fn id(&self) -> Answer<u64> {
+        Ok(fstat(&self.file).map_err(failed)?.st_ino)
+    }
+}
+/// A descriptor of the caller's.
+pub fn borrow(raw: i32) -> Answer<BorrowedFd<'static>> {
+    if raw < 0 {
+        return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
+    }
+    // SAFETY: the descriptor is the caller's for the time of the call; it is duplicated before the
+    // call returns, and one that is not open only fails.
+    Ok(unsafe { BorrowedFd::borrow_raw(raw) })
+}
+/// A range of addresses that is this one's alone.
+pub struct Mapping {
+    pub base: usize,
+    pub size: usize,
+}
+impl Mapping {
+    /// Addresses without memory, at a multiple of `alignment` (a power of two).
+    pub fn reserve(size: usize, alignment: usize) -> Answer<Self> {
+        let more = size.checked_add(alignment).ok_or(ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a fresh range wherever the system likes.
+        let start =
+            unsafe { mmap_anonymous(std::ptr::null_mut(), more, ProtFlags::empty(), flags) };
+        let start = start.map_err(failed)?.expose_provenance();
+        let base = start.next_multiple_of(alignment);
+        unmap(start, base - start);
+        unmap(base + size, start + more - base - size);
+        Ok(Self { base, size })
+    }
+    /// The whole of `backing`, at a multiple of `alignment`.
+    pub fn of(backing: &Backing, size: usize, alignment: usize) -> Answer<Self> {
+        let mapping = Self::reserve(size, alignment)?;
+        map(mapping.base, size, backing, 0, ProtFlags::READ | ProtFlags::WRITE)?;
+        Ok(mapping)
+    }
+}
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        unmap(self.base, self.size);
+    }
+}
+fn at(address: usize) -> *mut c_void {
+    std::ptr::with_exposed_provenance_mut(address)
+}
+fn unmap(base: usize, size: usize) {
+    if size != 0 {
+        // SAFETY: the range was reserved by this driver, whose client said that it is done with it.
+        if let Err(errno) = unsafe { munmap(at(base), size) } {
+            eprintln!("ze-software: {size} bytes at {base:#x} stay mapped: {errno}");
+        }
+    }
+}
+/// Maps part of `backing` over reserved addresses.
+pub fn map(base: usize, size: usize, of: &Backing, offset: usize, access: ProtFlags) -> Answer {
+    if offset.checked_add(size).is_none_or(|end| end > of.size) {
+        return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
+    }
+    let flags = MapFlags::SHARED | MapFlags::FIXED;
+    // SAFETY: the addresses are reserved by this driver; the file is long enough.
+    let mapped = unsafe { mmap(at(base), size, access, flags, &of.file, offset as u64) };
+    mapped.map(drop).map_err(failed)
+}
+/// Takes the memory from reserved addresses.
+pub fn clear(base: usize, size: usize) -> Answer {
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+    // SAFETY: the addresses are reserved by this driver and stay so.
+    let cleared = unsafe { mmap_anonymous(at(base), size, ProtFlags::empty(), flags) };
+    cleared.map(drop).map_err(failed)
+}
+/// Changes how reserved addresses may be touched.
+pub fn protect(base: usize, size: usize, access: ProtFlags) -> Answer {
+    let flags = rustix::mm::MprotectFlags::from_bits_retain(access.bits());
+    // SAFETY: the addresses are reserved by this driver.
+    unsafe { mprotect(at(base), size, flags) }.map_err(failed)
+}

@@ -1,0 +1,36 @@
+//! The tables of functions that a loader asks for, one getter each: the rows name the very functions
+//! that are exported by their own names, so the compiler checks their types against the tables'.
+
+/// A getter of a table; rows that are not given stay as the loader had them.
+macro_rules! table {
+    ($getter:ident, $table:ty, { $($field:ident: $entry:path),* $(,)? }) => {
+        entries! {
+            fn $getter(version: ze_sys::ze_api_version_t, to: *mut $table) {
+                $crate::ddi::version(version)?;
+                $crate::raw::amend(to, |table| {
+                    $(if !$crate::inject::hidden($crate::ddi::base(stringify!($entry))) {
+                        table.$field = Some($entry);
+                    })*
+                    Ok(())
+                })
+            }
+        }
+    };
+}
+
+mod code;
+mod core;
+mod exec;
+
+use crate::inject::Answer;
+use ze_sys::*;
+
+/// Refuses loaders whose tables are not as long as ours.
+pub fn version(asked: ze_api_version_t) -> Answer {
+    let (major, minor) = (asked >> 16, asked & 0xffff);
+    if major == 1 && minor >= 17 { Ok(()) } else { Err(ZE_RESULT_ERROR_UNSUPPORTED_VERSION) }
+}
+/// The last segment of a path, as `stringify!` writes it.
+pub fn base(path: &str) -> &str {
+    path.rsplit(':').next().unwrap_or(path).trim()
+}

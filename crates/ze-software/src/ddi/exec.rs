@@ -1,0 +1,106 @@
+//! The tables of queues, command lists, events and fences.
+#![expect(unsafe_code, reason = "exports symbols of the driver")]
+use crate::{
+    append::*, copy::*, counter_event::*, event::*, event_pool::*, fence::*, image_copy::*,
+    launch::*, list::*, queue::*, timestamps::*,
+};
+use ze_sys::*;
+
+table!(zeGetCommandQueueProcAddrTable, ze_command_queue_dditable_t, {
+    pfnCreate: zeCommandQueueCreate,
+    pfnDestroy: zeCommandQueueDestroy,
+    pfnExecuteCommandLists: zeCommandQueueExecuteCommandLists,
+    pfnSynchronize: zeCommandQueueSynchronize,
+    pfnGetOrdinal: zeCommandQueueGetOrdinal,
+    pfnGetIndex: zeCommandQueueGetIndex,
+    pfnGetFlags: zeCommandQueueGetFlags,
+    pfnGetMode: zeCommandQueueGetMode,
+    pfnGetPriority: zeCommandQueueGetPriority,
+});
+table!(zeGetFenceProcAddrTable, ze_fence_dditable_t, {
+    pfnCreate: zeFenceCreate,
+    pfnDestroy: zeFenceDestroy,
+    pfnHostSynchronize: zeFenceHostSynchronize,
+    pfnQueryStatus: zeFenceQueryStatus,
+    pfnReset: zeFenceReset,
+});
+table!(zeGetEventPoolProcAddrTable, ze_event_pool_dditable_t, {
+    pfnCreate: zeEventPoolCreate,
+    pfnDestroy: zeEventPoolDestroy,
+    pfnGetIpcHandle: zeEventPoolGetIpcHandle,
+    pfnOpenIpcHandle: zeEventPoolOpenIpcHandle,
+    pfnCloseIpcHandle: zeEventPoolCloseIpcHandle,
+    pfnPutIpcHandle: zeEventPoolPutIpcHandle,
+    pfnGetContextHandle: zeEventPoolGetContextHandle,
+    pfnGetFlags: zeEventPoolGetFlags,
+});
+table!(zeGetEventProcAddrTable, ze_event_dditable_t, {
+    pfnCreate: zeEventCreate,
+    pfnDestroy: zeEventDestroy,
+    pfnHostSignal: zeEventHostSignal,
+    pfnHostSynchronize: zeEventHostSynchronize,
+    pfnQueryStatus: zeEventQueryStatus,
+    pfnHostReset: zeEventHostReset,
+    pfnQueryKernelTimestamp: zeEventQueryKernelTimestamp,
+    pfnQueryKernelTimestampsExt: zeEventQueryKernelTimestampsExt,
+    pfnGetEventPool: zeEventGetEventPool,
+    pfnGetSignalScope: zeEventGetSignalScope,
+    pfnGetWaitScope: zeEventGetWaitScope,
+    pfnCounterBasedCreate: zeEventCounterBasedCreate,
+    pfnCounterBasedGetIpcHandle: zeEventCounterBasedGetIpcHandle,
+    pfnCounterBasedOpenIpcHandle: zeEventCounterBasedOpenIpcHandle,
+    pfnCounterBasedCloseIpcHandle: zeEventCounterBasedCloseIpcHandle,
+    pfnCounterBasedGetDeviceAddress: zeEventCounterBasedGetDeviceAddress,
+    pfnGetCounterBasedFlags: zeEventGetCounterBasedFlags,
+});
+table!(zeGetEventExpProcAddrTable, ze_event_exp_dditable_t, {
+    pfnQueryTimestampsExp: zeEventQueryTimestampsExp,
+});
+table!(zeGetCommandListExpProcAddrTable, ze_command_list_exp_dditable_t, {
+    pfnImmediateAppendCommandListsExp: zeCommandListImmediateAppendCommandListsExp,
+});
+table!(zeGetCommandListProcAddrTable, ze_command_list_dditable_t, {
+    pfnCreate: zeCommandListCreate,
+    pfnCreateImmediate: zeCommandListCreateImmediate,
+    pfnDestroy: zeCommandListDestroy,
+    pfnClose: zeCommandListClose,
+    pfnReset: zeCommandListReset,
+    pfnHostSynchronize: zeCommandListHostSynchronize,
+    pfnGetDeviceHandle: zeCommandListGetDeviceHandle,
+    pfnGetContextHandle: zeCommandListGetContextHandle,
+    pfnGetOrdinal: zeCommandListGetOrdinal,
+    pfnImmediateGetIndex: zeCommandListImmediateGetIndex,
+    pfnIsImmediate: zeCommandListIsImmediate,
+    pfnGetFlags: zeCommandListGetFlags,
+    pfnImmediateGetFlags: zeCommandListImmediateGetFlags,
+    pfnImmediateGetMode: zeCommandListImmediateGetMode,
+    pfnImmediateGetPriority: zeCommandListImmediateGetPriority,
+    pfnAppendBarrier: zeCommandListAppendBarrier,
+    pfnAppendMemoryRangesBarrier: zeCommandListAppendMemoryRangesBarrier,
+    pfnAppendWaitOnEvents: zeCommandListAppendWaitOnEvents,
+    pfnAppendSignalEvent: zeCommandListAppendSignalEvent,
+    pfnAppendEventReset: zeCommandListAppendEventReset,
+    pfnAppendWriteGlobalTimestamp: zeCommandListAppendWriteGlobalTimestamp,
+    pfnAppendQueryKernelTimestamps: zeCommandListAppendQueryKernelTimestamps,
+    pfnAppendMemoryPrefetch: zeCommandListAppendMemoryPrefetch,
+    pfnAppendMemAdvise: zeCommandListAppendMemAdvise,
+    pfnAppendHostFunction: zeCommandListAppendHostFunction,
+    pfnAppendMemoryCopy: zeCommandListAppendMemoryCopy,
+    pfnAppendMemoryCopyFromContext: zeCommandListAppendMemoryCopyFromContext,
+    pfnAppendMemoryCopyWithParameters: zeCommandListAppendMemoryCopyWithParameters,
+    pfnAppendMemoryFill: zeCommandListAppendMemoryFill,
+    pfnAppendMemoryFillWithParameters: zeCommandListAppendMemoryFillWithParameters,
+    pfnAppendMemoryCopyRegion: zeCommandListAppendMemoryCopyRegion,
+    pfnAppendLaunchKernel: zeCommandListAppendLaunchKernel,
+    pfnAppendLaunchCooperativeKernel: zeCommandListAppendLaunchCooperativeKernel,
+    pfnAppendLaunchKernelWithParameters: zeCommandListAppendLaunchKernelWithParameters,
+    pfnAppendLaunchKernelWithArguments: zeCommandListAppendLaunchKernelWithArguments,
+    pfnAppendLaunchKernelIndirect: zeCommandListAppendLaunchKernelIndirect,
+    pfnAppendLaunchMultipleKernelsIndirect: zeCommandListAppendLaunchMultipleKernelsIndirect,
+    pfnAppendImageCopy: zeCommandListAppendImageCopy,
+    pfnAppendImageCopyRegion: zeCommandListAppendImageCopyRegion,
+    pfnAppendImageCopyToMemory: zeCommandListAppendImageCopyToMemory,
+    pfnAppendImageCopyFromMemory: zeCommandListAppendImageCopyFromMemory,
+    pfnAppendImageCopyToMemoryExt: zeCommandListAppendImageCopyToMemoryExt,
+    pfnAppendImageCopyFromMemoryExt: zeCommandListAppendImageCopyFromMemoryExt,
+});

@@ -1,0 +1,114 @@
+//! Memory from and for outside, as the chains of the descriptions say it: descriptors imported and
+//! exported, the caller's own memory made known.
+use crate::{
+    allocations::{self, Allocation, Origin},
+    backing::{self, Backing, PAGE},
+    inject::Answer,
+    raw, virtual_memory,
+};
+use std::{ffi::c_void, os::fd::IntoRawFd as _, sync::Arc};
+use ze_sys::*;
+
+/// The kinds of descriptors that there are: each is the memory's file.
+const KINDS: ze_external_memory_type_flags_t =
+    ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF | ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
+
+/// One kind, and one that this driver has.
+fn one_kind(flags: ze_external_memory_type_flags_t) -> Answer {
+    match flags.count_ones() {
+        1 if flags & KINDS != 0 => Ok(()),
+        1 => Err(ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION),
+        _ => Err(ZE_RESULT_ERROR_INVALID_ENUMERATION),
+    }
+}
+/// The memory behind a descriptor that the chain brings.
+pub fn imported(chain: *const c_void) -> Answer<Option<Arc<Backing>>> {
+    let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD;
+    let Some(at) = raw::find::<ze_external_memory_import_fd_t>(chain, stype) else {
+        return Ok(None);
+    };
+    let import = raw::get(at)?;
+    one_kind(import.flags)?;
+    Backing::of(backing::borrow(import.fd)?).map(Some)
+}
+/// What the chain asks to be exportable as.
+pub fn exports(chain: *const c_void) -> Answer<ze_external_memory_type_flags_t> {
+    let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC;
+    let Some(at) = raw::find::<ze_external_memory_export_desc_t>(chain, stype) else {
+        return Ok(0);
+    };
+    let flags = raw::get(at)?.flags;
+    if flags == 0 || flags & !KINDS != 0 {
+        return Err(ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION);
+    }
+    Ok(flags)
+}
+/// Writes a descriptor, the caller's to close, where the chain wants one.
+pub fn export(
+    backing: &Backing,
+    allowed: ze_external_memory_type_flags_t,
+    chain: *const c_void,
+) -> Answer {
+    let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD;
+    let Some(at) = raw::find::<ze_external_memory_export_fd_t>(chain, stype) else {
+        return Ok(());
+    };
+    raw::amend(at, |export| {
+        one_kind(export.flags)?;
+        if export.flags & allowed == 0 {
+            return Err(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE); // it was not made for that
+        }
+        export.fd = backing.export()?.into_raw_fd();
+        Ok(())
+    })
+}
+/// As [`export`], of the allocation that `address` lies in.
+pub fn export_from(address: usize, chain: *const c_void) -> Answer {
+    if let Some(one) = allocations::find(address)
+        && let Some(backing) = &one.backing
+    {
+        return export(backing, one.exports, chain);
+    }
+    virtual_memory::physical(address)
+        .map_or(Ok(()), |physical| export(&physical.backing, physical.exports, chain))
+}
+/// The caller's memory that the chain wants to be made known.
+pub fn system_memory(chain: *const c_void) -> Answer<Option<(usize, usize)>> {
+    let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMMAP_SYSMEM_EXT_DESC;
+    let Some(at) = raw::find::<ze_external_memmap_sysmem_ext_desc_t>(chain, stype) else {
+        return Ok(None);
+    };
+    let desc = raw::get(at)?;
+    let (base, size) = (desc.pSystemMemory.expose_provenance(), desc.size as usize);
+    if base == 0 {
+        return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
+    }
+    if !base.is_multiple_of(PAGE) {
+        return Err(ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT);
+    }
+    if size == 0 || !size.is_multiple_of(PAGE) {
+        return Err(ZE_RESULT_ERROR_UNSUPPORTED_SIZE);
+    }
+    Ok(Some((base, size)))
+}
+/// The caller's memory as an allocation.
+pub fn own_memory(base: usize, size: usize, context: usize) -> Allocation {
+    Allocation {
+        base,
+        size,
+        kind: ZE_MEMORY_TYPE_HOST_IMPORTED,
+        origin: Origin::Caller,
+        device: None,
+        context,
+        id: allocations::next_id(),
+        exports: 0,
+        backing: None,
+        mapping: None,
+        taken: None,
+    }
+}
+/// Makes the caller's memory an allocation at its own address.
+pub fn adopt((base, size): (usize, usize), context: usize, to: *mut *mut c_void) -> Answer {
+    raw::put(to, std::ptr::with_exposed_provenance_mut(base))?;
+    allocations::add(own_memory(base, size, context))
+}

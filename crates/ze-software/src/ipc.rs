@@ -1,0 +1,209 @@
+//! Memory for other processes. A handle is opaque (the process that gave it, its descriptor there, the
+//! file's number) unless the environment wants it to begin with the descriptor, as older drivers' do.
+#![expect(unsafe_code, reason = "exports symbols of the driver; the bytes of handles")]
+use crate::{
+    allocations::{self, Allocation, Origin},
+    backing::{Backing, DEVICE_PAGE, Mapping, borrow},
+    context, device,
+    inject::Answer,
+    raw,
+};
+use std::{
+    collections::HashMap,
+    ffi::c_void,
+    fs::File,
+    os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+};
+use ze_sys::*;
+
+const MAGIC: u64 = 0x3143_5049_5753_455a;
+/// The first word of a handle whose descriptor is not for anybody else to read.
+const OPAQUE: u64 = u64::MAX;
+
+/// What the 64 bytes of a handle hold.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Body {
+    /// The descriptor in its low half, in the process that opens it; or [`OPAQUE`].
+    word: u64,
+    magic: u64,
+    process: u32,
+    descriptor: i32,
+    file: u64,
+    size: u64,
+    kind: u32,
+    _rest: [u32; 5],
+}
+const _: () = assert!(size_of::<Body>() == size_of::<ze_ipc_mem_handle_t>());
+
+/// A descriptor that handles name, and how often a handle was asked for.
+struct Export {
+    descriptor: OwnedFd,
+    times: u32,
+}
+static EXPORTS: LazyLock<Mutex<HashMap<usize, Export>>> = LazyLock::new(Mutex::default);
+
+fn legacy() -> bool {
+    static LEGACY: LazyLock<bool> =
+        LazyLock::new(|| std::env::var("ZE_SOFTWARE_IPC").is_ok_and(|kind| kind == "fd"));
+    *LEGACY
+}
+fn pack(body: Body) -> ze_ipc_mem_handle_t {
+    // SAFETY: integers on both sides, of one size.
+    unsafe { std::mem::transmute(body) }
+}
+fn unpack(handle: ze_ipc_mem_handle_t) -> Answer<Body> {
+    // SAFETY: integers on both sides, of one size.
+    let body: Body = unsafe { std::mem::transmute(handle) };
+    if body.magic == MAGIC { Ok(body) } else { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) }
+}
+fn body(descriptor: i32, file: u64, size: usize, kind: ze_memory_type_t) -> Body {
+    let word = if legacy() { u64::from(descriptor.cast_unsigned()) } else { OPAQUE };
+    let process = std::process::id();
+    Body { word, magic: MAGIC, process, descriptor, file, size: size as u64, kind, _rest: [0; 5] }
+}
+/// A handle of the allocation at `at`; while it was not put back as often, its descriptor is open.
+fn give(at: *const c_void, to: *mut ze_ipc_mem_handle_t) -> Answer {
+    if at.is_null() {
+        return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
+    }
+    let one = allocations::find(at.expose_provenance()).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    let shareable = one.kind == ZE_MEMORY_TYPE_DEVICE || one.kind == ZE_MEMORY_TYPE_HOST;
+    let backing = one.backing.as_ref().filter(|_| shareable && one.origin == Origin::Allocated);
+    let backing = backing.ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    let (fresh, file) = (backing.export()?, backing.id()?);
+    let mut exports = EXPORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let export = exports.entry(one.base).or_insert(Export { descriptor: fresh, times: 0 });
+    export.times += 1;
+    raw::put(to, pack(body(export.descriptor.as_raw_fd(), file, one.size, one.kind)))
+}
+/// The end of an allocation ends its handles.
+pub fn forget(base: usize) {
+    let gone = EXPORTS.lock().unwrap_or_else(PoisonError::into_inner).remove(&base);
+    drop(gone);
+}
+/// The memory that a handle names, if it still is what it was.
+fn backing(body: &Body) -> Answer<Arc<Backing>> {
+    let own = body.process == std::process::id();
+    let backing = if body.word != OPAQUE {
+        Backing::of(borrow(body.word as u32 as i32)?)?
+    } else if own {
+        Backing::of(borrow(body.descriptor)?)?
+    } else {
+        let path = format!("/proc/{}/fd/{}", body.process, body.descriptor);
+        let file = File::options().read(true).write(true).open(&path).map_err(|error| {
+            eprintln!("ze-software: the memory of another process: {path}: {error}");
+            ZE_RESULT_ERROR_INVALID_ARGUMENT
+        })?;
+        Backing::of(file.as_fd())?
+    };
+    if backing.id()? == body.file { Ok(backing) } else { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) }
+}
+
+entries! {
+    fn zeMemGetIpcHandle(
+        context: ze_context_handle_t,
+        at: *const c_void,
+        to: *mut ze_ipc_mem_handle_t,
+    ) {
+        context::get(context)?;
+        give(at, to)
+    }
+    fn zeMemGetIpcHandleWithProperties(
+        context: ze_context_handle_t,
+        at: *const c_void,
+        chain: *mut c_void,
+        to: *mut ze_ipc_mem_handle_t,
+    ) {
+        context::get(context)?;
+        let stype = ZE_STRUCTURE_TYPE_IPC_MEM_HANDLE_TYPE_EXT_DESC;
+        if let Some(desc) = raw::find::<ze_ipc_mem_handle_type_ext_desc_t>(chain, stype)
+            && raw::get(desc)?.typeFlags & ZE_IPC_MEM_HANDLE_TYPE_FLAG_FABRIC_ACCESSIBLE != 0
+        {
+            return Err(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
+        }
+        give(at, to)
+    }
+    fn zeMemOpenIpcHandle(
+        context: ze_context_handle_t,
+        device: ze_device_handle_t,
+        handle: ze_ipc_mem_handle_t,
+        _flags: ze_ipc_memory_flags_t,
+        to: *mut *mut c_void,
+    ) {
+        let (within, device) = (context::get(context)?, device::get(device)?);
+        if to.is_null() {
+            return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
+        }
+        if !within.has(&device) {
+            return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
+        }
+        let body = unpack(handle)?;
+        let backing = backing(&body)?;
+        let mapping = Mapping::of(&backing, backing.size, DEVICE_PAGE)?;
+        let base = mapping.base;
+        let on_device = body.kind == ZE_MEMORY_TYPE_DEVICE;
+        allocations::add(Allocation {
+            base,
+            size: body.size as usize,
+            kind: body.kind,
+            origin: Origin::Opened,
+            device: on_device.then_some(device),
+            context: context.expose_provenance(),
+            id: allocations::next_id(),
+            exports: 0,
+            backing: Some(backing),
+            mapping: Some(mapping),
+            taken: None,
+        })?;
+        raw::put(to, std::ptr::with_exposed_provenance_mut(base))
+    }
+    fn zeMemCloseIpcHandle(context: ze_context_handle_t, at: *const c_void) {
+        context::get(context)?;
+        if at.is_null() {
+            return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
+        }
+        let one = allocations::remove(at.expose_provenance(), Origin::Opened);
+        one.map(drop).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)
+    }
+    fn zeMemPutIpcHandle(context: ze_context_handle_t, handle: ze_ipc_mem_handle_t) {
+        context::get(context)?;
+        let body = unpack(handle)?;
+        let mut exports = EXPORTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let named = |export: &Export| export.descriptor.as_raw_fd() == body.descriptor;
+        let base = exports.iter().find(|(_, export)| named(export)).map(|(base, _)| *base);
+        let base = base.filter(|_| body.process == std::process::id());
+        let base = base.ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        let export = exports.get_mut(&base).expect("found under this lock");
+        export.times -= 1;
+        if export.times == 0 {
+            exports.remove(&base);
+        }
+        Ok(())
+    }
+    fn zeMemGetFileDescriptorFromIpcHandleExp(
+        context: ze_context_handle_t,
+        handle: ze_ipc_mem_handle_t,
+        to: *mut u64,
+    ) {
+        context::get(context)?;
+        let body = unpack(handle)?;
+        if body.process != std::process::id() {
+            return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
+        }
+        backing(&body)?;
+        raw::put(to, u64::from(body.descriptor.cast_unsigned()))
+    }
+    fn zeMemGetIpcHandleFromFileDescriptorExp(
+        context: ze_context_handle_t,
+        descriptor: u64,
+        to: *mut ze_ipc_mem_handle_t,
+    ) {
+        context::get(context)?;
+        let descriptor = i32::try_from(descriptor).map_err(|_| ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+        let backing = Backing::of(borrow(descriptor)?)?;
+        let made = body(descriptor, backing.id()?, backing.size, ZE_MEMORY_TYPE_DEVICE);
+        raw::put(to, pack(made))
+    }
+}

@@ -1,0 +1,71 @@
+//! A Level Zero driver in software, for tests: what the specification says, on host memory, by
+//! threads. The built library is `libze_loader.so.1` itself, or a driver behind a real loader.
+//!
+//! | variable | what it says |
+//! |---|---|
+//! | `ZE_SOFTWARE_DEVICES` | how many devices there are (1) |
+//! | `ZE_SOFTWARE_SUBDEVICES` | how many sub-devices each has (0) |
+//! | `ZE_SOFTWARE_PEER` | 0: devices do not reach each other's memory |
+//! | `ZE_SOFTWARE_MEMORY` | MiB of each device (4096) |
+//! | `ZE_SOFTWARE_IPC` | `fd`: IPC handles begin with a descriptor, as older drivers' do; else they are opaque |
+//! | `ZE_SOFTWARE_COUNTER_EVENTS` | `none`: no counter-based events; `zex`: only by the older names; `core`: only by the new |
+//! | `ZE_SOFTWARE_HIDE` | names of functions, separated by commas, that the driver lacks (unsupported feature) |
+//! | `ZE_SOFTWARE_FAIL` | `name:nth=code`, separated by commas: that call of that function fails (nth 0: each) |
+//! | `ZE_SOFTWARE_TRACE` | 1: names each call and its result; `errors`: only those that failed |
+
+/// Functions of the driver: each is a C symbol that first asks whether it is to fail.
+///
+/// The body is an [`inject::Answer`]; a panic becomes `ZE_RESULT_ERROR_UNKNOWN`.
+macro_rules! entries {
+    ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => { $(
+        $(#[$meta])*
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name($($arg: $ty),*) -> ze_sys::ze_result_t {
+            static SITE: $crate::inject::Site = $crate::inject::Site::new(stringify!($name));
+            $crate::inject::enter(&SITE, move || -> $crate::inject::Answer { $body })
+        }
+    )* };
+}
+
+mod allocations;
+mod append;
+mod backing;
+mod build_log;
+mod cell;
+mod clock;
+mod code;
+mod command;
+mod context;
+mod copy;
+mod counter_event;
+mod ddi;
+mod device;
+mod driver;
+mod elf;
+mod event;
+mod event_pool;
+mod external;
+mod fence;
+mod handle;
+mod image;
+mod image_copy;
+mod inject;
+mod ipc;
+mod kernel;
+mod launch;
+mod line;
+mod list;
+mod loader_face;
+mod memory;
+mod module;
+mod physical_memory;
+mod picture;
+mod properties;
+mod property_lists;
+mod queue;
+mod raw;
+mod sampler;
+mod spirv;
+mod texel;
+mod timestamps;
+mod virtual_memory;

@@ -1,0 +1,161 @@
+//! A line of commands and the thread that runs them: what a queue of the hardware is. Commands whose
+//! order nobody asked for may overtake each other, so that an order that was forgotten is missed.
+use crate::{
+    clock,
+    event::{Promise, Wait},
+    inject::Answer,
+};
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    thread,
+    time::Instant,
+};
+use ze_sys::*;
+
+/// How many commands without an order are looked at for one that can run, and how often the first may
+/// be overtaken.
+const WINDOW: usize = 8;
+
+/// What a command does when its turn comes.
+pub type Work = Box<dyn FnOnce() -> Answer + Send>;
+/// A command that is submitted.
+pub struct Ready {
+    pub waits: Vec<Wait>,
+    /// `None`: waits and signals only.
+    pub work: Option<Work>,
+    pub promise: Option<Promise>,
+    /// It may overtake other free ones, and they it; else it comes after all before, before all after.
+    pub free: bool,
+}
+impl Ready {
+    fn run(self) -> Answer {
+        self.waits.iter().for_each(Wait::wait);
+        let start = clock::device_now();
+        let done = match self.work {
+            Some(work) => catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+                eprintln!("ze-software: a command panicked");
+                Err(ZE_RESULT_ERROR_UNKNOWN)
+            }),
+            None => Ok(()),
+        };
+        // A command that failed keeps its promise all the same: nobody is to wait for ever.
+        if let Some(promise) = self.promise {
+            promise.keep((start, clock::device_now()));
+        }
+        done
+    }
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<(u64, Ready)>,
+    submitted: u64,
+    running: Option<u64>,
+    overtaken: usize,
+    has_thread: bool,
+    closed: bool,
+    failure: Option<ze_result_t>,
+}
+impl State {
+    /// Everything up to this number has run.
+    fn done(&self) -> u64 {
+        let first = self.waiting.front().map(|(number, _)| *number);
+        let oldest = [first, self.running].into_iter().flatten().min();
+        oldest.map_or(self.submitted, |number| number - 1)
+    }
+    fn next(&mut self) -> Option<(u64, Ready)> {
+        let free = self.waiting.iter().take(WINDOW).take_while(|(_, ready)| ready.free).count();
+        let mut at = 0;
+        if free > 1 && self.overtaken < WINDOW && reorders() {
+            let can = |at: &usize| self.waiting[*at].1.waits.iter().all(Wait::is_over);
+            at = (0..free).rev().find(can).unwrap_or(0);
+        }
+        self.overtaken = if at == 0 { 0 } else { self.overtaken + 1 };
+        self.waiting.remove(at)
+    }
+}
+fn reorders() -> bool {
+    static WISH: OnceLock<bool> = OnceLock::new();
+    *WISH.get_or_init(|| std::env::var("ZE_SOFTWARE_REORDER").map_or(true, |wish| wish != "0"))
+}
+
+/// A line.
+#[derive(Default)]
+pub struct Line {
+    state: Mutex<State>,
+    arrived: Condvar,
+    advanced: Condvar,
+}
+impl Line {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Puts commands at the end, together.
+    pub fn submit(self: &Arc<Self>, commands: impl IntoIterator<Item = Ready>) {
+        let mut state = self.state();
+        for ready in commands {
+            state.submitted += 1;
+            let number = state.submitted;
+            state.waiting.push_back((number, ready));
+        }
+        if !state.has_thread {
+            state.has_thread = true;
+            let line = Arc::clone(self);
+            let named = thread::Builder::new().name("ze-software".into());
+            let _thread =
+                named.spawn(move || line.work()).expect("the system has a thread left for a queue");
+        }
+        drop(state);
+        self.arrived.notify_one();
+    }
+    fn work(&self) {
+        let mut state = self.state();
+        loop {
+            if let Some((number, ready)) = state.next() {
+                state.running = Some(number);
+                drop(state);
+                let done = ready.run();
+                state = self.state();
+                state.running = None;
+                if let Err(code) = done {
+                    eprintln!("ze-software: a command failed: {code:#x}");
+                    state.failure.get_or_insert(code);
+                }
+                self.advanced.notify_all();
+            } else if state.closed {
+                return;
+            } else {
+                state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+    /// Waits for all that was submitted before this call, or until `deadline`.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_NOT_READY` when time was up; what the first command that failed said.
+    pub fn synchronize(&self, deadline: Option<Instant>) -> Answer {
+        let mut state = self.state();
+        let number = state.submitted;
+        while state.done() < number {
+            state = match deadline {
+                None => self.advanced.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Err(ZE_RESULT_NOT_READY);
+                    }
+                    let waited = self.advanced.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+        state.failure.map_or(Ok(()), Err)
+    }
+    /// Its thread ends when all is done.
+    pub fn close(&self) {
+        self.state().closed = true;
+        self.arrived.notify_one();
+    }
+}

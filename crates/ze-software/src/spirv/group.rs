@@ -1,0 +1,241 @@
+//! A launch: all groups of it, each of whose items runs for a while in turn, so that items and groups that wait for
+//! each other in whatever way do come to an end.
+use super::{
+    atomics::{self, Fault},
+    collective::{Collective, Part},
+    item::{Item, Status},
+    program::{Kernel, Program},
+    step::Step,
+};
+use std::{collections::VecDeque, sync::Arc};
+
+/// What a kernel gets for a parameter.
+#[derive(Clone, Debug)]
+pub enum Argument {
+    /// The bytes of a value, an address or a handle.
+    Bytes(Vec<u8>),
+    /// So many bytes of the group's memory.
+    Local(u64),
+}
+/// Everything about a launch but how many groups there are.
+#[derive(Clone)]
+pub struct Launch {
+    /// The module.
+    pub program: Arc<Program>,
+    /// One of its kernels.
+    pub kernel: Arc<Kernel>,
+    /// One for each of its parameters.
+    pub arguments: Vec<Argument>,
+    /// Items of a group.
+    pub size: [u32; 3],
+    /// What is added to the numbers of all items.
+    pub offset: [u32; 3],
+}
+/// Items of a subgroup, unless the kernel asks for another number.
+pub const SUBGROUP: u32 = 16;
+/// Steps of an item before the next one has its turn.
+const SHARE: u32 = 10_000;
+/// Groups that have begun and not ended.
+const OPEN: usize = 256;
+/// Where the items of a group are, and how many there are.
+#[derive(Clone, Copy)]
+struct Grid {
+    groups: [u32; 3],
+    size: [u32; 3],
+    offset: [u32; 3],
+    subgroup: u32,
+}
+impl Grid {
+    fn items(&self) -> u32 {
+        self.size.iter().product()
+    }
+    fn local(&self, index: u32) -> [u64; 3] {
+        let [x, y, _] = self.size;
+        [index % x, index / x % y, index / (x * y)].map(u64::from)
+    }
+    /// A component of a builtin variable for an item of a group.
+    fn says(&self, group: [u32; 3], index: u32, which: u32, lane: u32) -> u64 {
+        let lane = lane.min(2) as usize;
+        let [groups, size, offset] = [self.groups, self.size, self.offset].map(|s| s.map(u64::from));
+        let (group, local) = (group.map(u64::from), self.local(index));
+        let (count, sub) = (self.items(), self.subgroup);
+        let global = |n: usize| group[n] * size[n] + local[n];
+        match which {
+            24 => groups[lane],
+            25 | 32 => size[lane],
+            26 => group[lane],
+            27 => local[lane],
+            28 => global(lane) + offset[lane],
+            29 => u64::from(index),
+            30 => 3,
+            31 => groups[lane] * size[lane],
+            33 => offset[lane],
+            34 => {
+                let [x, y] = [0, 1].map(|n| groups[n] * size[n]);
+                (global(2) * y + global(1)) * x + global(0)
+            }
+            36 => u64::from(sub.min(count - index / sub * sub)),
+            37 => u64::from(sub),
+            38 | 39 => u64::from(count.div_ceil(sub)),
+            40 => u64::from(index / sub),
+            41 => u64::from(index % sub),
+            4416..=4420 => mask(which, index % sub, sub, lane),
+            _ => 0,
+        }
+    }
+}
+/// The masks of the items at, from, after, up to and before an item.
+fn mask(which: u32, me: u32, size: u32, lane: usize) -> u64 {
+    let holds = |n: u32| match which {
+        4416 => n == me,
+        4417 => n >= me,
+        4418 => n > me,
+        4419 => n <= me,
+        _ => n < me,
+    };
+    (0..size.min(32)).filter(|n| lane == 0 && holds(*n)).fold(0, |mask, n| mask | 1 << n)
+}
+struct Group<'p> {
+    items: Vec<Item<'p>>,
+    grid: Grid,
+    /// Backs the variables of the group and of the items' arguments.
+    _memory: Vec<Vec<u128>>,
+}
+impl<'p> Group<'p> {
+    fn new(launch: &'p Launch, grid: Grid, at: [u32; 3]) -> Group<'p> {
+        let (program, kernel) = (&*launch.program, &*launch.kernel);
+        let mut room = program.group_bytes.next_multiple_of(128);
+        let mut locals = Vec::new();
+        for argument in &launch.arguments {
+            locals.push(room);
+            if let Argument::Local(bytes) = argument {
+                room = (room + bytes).next_multiple_of(128);
+            }
+        }
+        let mut memory = vec![vec![0_u128; room as usize / 16 + 8]];
+        let base = (memory[0].as_mut_ptr() as u64).next_multiple_of(128);
+        let mut items = Vec::new();
+        for index in 0..grid.items() {
+            let says = Box::new(move |which, lane| grid.says(at, index, which, lane));
+            let mut item = Item::new(program, kernel.function, base, says);
+            for (n, argument) in launch.arguments.iter().enumerate() {
+                match argument {
+                    Argument::Local(_) => item.give(n, &[base + locals[n]]),
+                    Argument::Bytes(bytes) if kernel.by_value(n) => {
+                        let mut own: Vec<u128> = vec![0; bytes.len().div_ceil(16).max(1)];
+                        let address = own.as_mut_ptr() as u64;
+                        // It is as large as what is copied, so this cannot fail.
+                        let done = atomics::copy(address, bytes.as_ptr() as u64, bytes.len() as u64);
+                        debug_assert!(done.is_ok());
+                        memory.push(own);
+                        item.give(n, &[address]);
+                    }
+                    Argument::Bytes(bytes) => item.give(n, &kernel.numbers(n, bytes)),
+                }
+            }
+            items.push(item);
+        }
+        Group { items, grid, _memory: memory }
+    }
+    /// Gives each item its share; true: the group has ended.
+    fn turn(&mut self) -> Result<bool, Fault> {
+        for item in &mut self.items {
+            item.run(SHARE)?;
+        }
+        if self.items.iter().any(|i| i.status == Status::Ready) {
+            return Ok(false);
+        }
+        if self.items.iter().all(|i| i.status == Status::Done) {
+            return Ok(true);
+        }
+        self.together()?;
+        Ok(false)
+    }
+    /// Lets those go on who wait for each other, when no one can by himself.
+    fn together(&mut self) -> Result<(), Fault> {
+        let mut moved = false;
+        let size = self.grid.subgroup as usize;
+        for first in (0..self.items.len()).step_by(size) {
+            let last = self.items.len().min(first + size);
+            moved |= self.meet(first..last, true)?;
+        }
+        if moved {
+            return Ok(());
+        }
+        let waits = self.items.iter().filter(|i| i.status != Status::Done);
+        if waits.clone().all(|i| i.status == Status::Barrier) {
+            self.items.iter_mut().filter(|i| i.status == Status::Barrier).for_each(Item::release);
+            return Ok(());
+        }
+        if waits.clone().any(|i| i.status == Status::Barrier) || !self.meet(0..self.items.len(), false)? {
+            return Err("items of a group wait for different things, and for ever".to_owned());
+        }
+        Ok(())
+    }
+    /// One step of those of these items that are at the same one.
+    fn meet(&mut self, range: std::ops::Range<usize>, subgroup: bool) -> Result<bool, Fault> {
+        let first = range.start;
+        let items = &mut self.items[range];
+        let waits = |i: &Item<'p>| -> Option<&'p Collective> {
+            match (i.status, i.step()) {
+                (Status::Together, Some(Step::Together(c))) if c.subgroup == subgroup => Some(c),
+                _ => None,
+            }
+        };
+        let Some((at, what)) = items.iter().find_map(|i| Some((i.at(), waits(i)?))) else {
+            return Ok(false);
+        };
+        let mut parts = Vec::new();
+        let mut who = Vec::new();
+        for (n, item) in items.iter().enumerate().filter(|(_, i)| i.at() == at) {
+            let row = |(place, lanes): &(_, u32)| -> Vec<u64> {
+                (0..*lanes).map(|l| item.get(super::step::Place::lane(*place, l))).collect()
+            };
+            let operands = what.operands.iter().map(row).collect();
+            let local = self.grid.local((first + n) as u32);
+            parts.push(Part { index: n as u32, local, operands });
+            who.push(n);
+        }
+        for (n, numbers) in who.into_iter().zip(what.results(&parts)) {
+            items[n].finish(what.to, &numbers);
+        }
+        Ok(true)
+    }
+}
+impl Launch {
+    /// Runs all groups.
+    ///
+    /// # Errors
+    /// A sentence that says why the kernel did not come to its end.
+    pub fn run(&self, groups: [u32; 3]) -> Result<(), Fault> {
+        let subgroup = self.kernel.subgroup.unwrap_or(SUBGROUP).max(1);
+        let grid = Grid { groups, size: self.size, offset: self.offset, subgroup };
+        if self.size.contains(&0) || groups.contains(&0) {
+            return Ok(());
+        }
+        let [x, y, z] = groups;
+        let places = (0..z).flat_map(|z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z])));
+        let mut open = VecDeque::new();
+        for at in places {
+            let mut group = Group::new(self, grid, at);
+            if !group.turn()? {
+                open.push_back(group);
+            }
+            while open.len() >= OPEN {
+                rotate(&mut open)?;
+            }
+        }
+        while !open.is_empty() {
+            rotate(&mut open)?;
+        }
+        Ok(())
+    }
+}
+fn rotate(open: &mut VecDeque<Group<'_>>) -> Result<(), Fault> {
+    if let Some(mut group) = open.pop_front()
+        && !group.turn()?
+    {
+        open.push_back(group);
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! One work-item: runs its steps until it ends, waits for others, or has had its share of time.
+use super::{
+    atomics::{self, Fault},
+    program::Program,
+    step::{Callee, Function, Place, Step},
+    types::Scalar,
+};
+
+/// Why an item does not go on by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    Ready,
+    /// Waits for the other items of the group.
+    Barrier,
+    /// Waits to do its present step with others.
+    Together,
+    Done,
+}
+pub(super) struct Frame<'p> {
+    pub program: &'p Program,
+    pub function: &'p Function,
+    /// The step to do next.
+    pub at: usize,
+    /// Its first register.
+    pub base: usize,
+    /// Backs its variables.
+    pub memory: Vec<u128>,
+    /// Where the caller wants the result.
+    to: usize,
+    group: u64,
+    item: u64,
+}
+impl Frame<'_> {
+    pub fn get(&self, registers: &[u64], place: Place) -> u64 {
+        let at = place.0 & !Place::KIND;
+        match place.0 & Place::KIND {
+            Place::FRAME => registers[self.base + at as usize],
+            Place::CONSTANT => self.program.constants[at as usize],
+            Place::GROUP => self.group + u64::from(at),
+            _ => self.item + u64::from(at),
+        }
+    }
+}
+/// More calls inside calls than this end the kernel.
+const DEEPEST: usize = 512;
+
+pub(super) struct Item<'p> {
+    pub(super) frames: Vec<Frame<'p>>,
+    pub(super) registers: Vec<u64>,
+    /// What the outermost function returned.
+    pub result: Vec<u64>,
+    /// What the item's builtin variables say, for functions of other modules.
+    pub says: Box<dyn Fn(u32, u32) -> u64 + 'p>,
+    /// Builtin variables of the modules whose functions run: the module and its memory.
+    variables: Vec<(*const Program, Vec<u128>)>,
+    pub status: Status,
+}
+impl<'p> Item<'p> {
+    /// An item at the beginning of a function. `group` is where its group's variables are; `says` answers for a builtin
+    /// variable by its number and the component.
+    pub fn new(
+        program: &'p Program,
+        function: usize,
+        group: u64,
+        says: Box<dyn Fn(u32, u32) -> u64 + 'p>,
+    ) -> Item<'p> {
+        let mut item = Item {
+            frames: Vec::new(),
+            registers: Vec::new(),
+            result: Vec::new(),
+            says,
+            variables: Vec::new(),
+            status: Status::Ready,
+        };
+        item.enter(program, &program.functions[function], 0, group);
+        item
+    }
+    /// Sets the registers of the outermost function's parameter.
+    pub fn give(&mut self, parameter: usize, numbers: &[u64]) {
+        let (to, lanes) = self.frames[0].function.parameters[parameter];
+        let registers = &mut self.registers[to as usize..(to + lanes) as usize];
+        registers.copy_from_slice(&numbers[..lanes as usize]);
+    }
+    /// The module and the function and the step that the item is at.
+    pub fn at(&self) -> Option<(*const Function, usize)> {
+        self.frames.last().map(|f| (std::ptr::from_ref(f.function), f.at))
+    }
+    /// The step that the item is at.
+    pub fn step(&self) -> Option<&'p Step> {
+        self.frames.last().map(|f| &f.function.steps[f.at])
+    }
+    pub fn get(&self, place: Place) -> u64 {
+        self.frames.last().map_or(0, |f| f.get(&self.registers, place))
+    }
+    /// Ends a step that was done together.
+    pub fn finish(&mut self, to: u32, numbers: &[u64]) {
+        if let Some(frame) = self.frames.last_mut() {
+            let to = frame.base + to as usize;
+            self.registers[to..to + numbers.len()].copy_from_slice(numbers);
+            frame.at += 1;
+        }
+        self.status = Status::Ready;
+    }
+    /// Goes on from a barrier.
+    pub fn release(&mut self) {
+        self.finish(0, &[]);
+    }
+    fn variables_of(&mut self, program: &'p Program) -> u64 {
+        let which = std::ptr::from_ref(program);
+        if let Some((_, memory)) = self.variables.iter().find(|(p, _)| *p == which) {
+            return memory.as_ptr() as u64;
+        }
+        let mut memory = vec![0_u128; program.item_bytes.div_ceil(16) as usize];
+        let address = memory.as_mut_ptr() as u64;
+        for builtin in &program.builtins {
+            for lane in 0..builtin.lanes {
+                let at = address + builtin.at + u64::from(lane) * builtin.bytes;
+                let scalar = Scalar::Int(8 * builtin.bytes as u8);
+                // The memory is the item's own and large enough, so this cannot fail.
+                let done = atomics::write(at, scalar, (self.says)(builtin.which, lane));
+                debug_assert!(done.is_ok());
+            }
+        }
+        self.variables.push((which, memory));
+        address
+    }
+    fn enter(&mut self, program: &'p Program, function: &'p Function, to: usize, group: u64) {
+        let base = self.registers.len();
+        self.registers.resize(base + function.registers as usize, 0);
+        let memory = vec![0; function.bytes.div_ceil(16) as usize];
+        let item = match program.builtins.is_empty() {
+            true => 0,
+            false => self.variables_of(program),
+        };
+        self.frames.push(Frame { program, function, at: 0, base, memory, to, group, item });
+    }
+    pub fn call(&mut self, callee: &Callee, arguments: &[(Place, u32)], to: u32) -> Result<(), Fault> {
+        if self.frames.len() >= DEEPEST {
+            return Err(format!("{DEEPEST} calls inside each other are too many"));
+        }
+        let frame = self.frames.last_mut().expect("a step is done in a frame");
+        let (mut program, mut group) = (frame.program, frame.group);
+        let mut n = match callee {
+            Callee::Known(n) => *n,
+            Callee::Address(place) => program.function_at(frame.get(&self.registers, *place))?,
+        };
+        if let Some(import) = program.imports.get(&n) {
+            let found = import.found.get();
+            let found = found.ok_or_else(|| format!("{} is called and not linked", import.name))?;
+            (program, n, group) = (&found.0, found.1, 0);
+        }
+        let function = &program.functions[n];
+        let count: u32 = function.parameters.iter().map(|(_, lanes)| lanes).sum();
+        let mut given = Vec::with_capacity(count as usize);
+        for (place, lanes) in arguments {
+            given.extend((0..*lanes).map(|l| frame.get(&self.registers, place.lane(l))));
+        }
+        if given.len() != count as usize {
+            return Err("a function is called with other arguments than its own".to_owned());
+        }
+        frame.at += 1;
+        let to = frame.base + to as usize;
+        self.enter(program, function, to, group);
+        let base = self.registers.len() - function.registers as usize;
+        let mut from = given.as_slice();
+        for (register, lanes) in &function.parameters {
+            let (now, later) = from.split_at(*lanes as usize);
+            let at = base + *register as usize;
+            self.registers[at..at + now.len()].copy_from_slice(now);
+            from = later;
+        }
+        Ok(())
+    }
+    pub fn leave(&mut self, from: Place, lanes: u32) {
+        let Some(frame) = self.frames.pop() else { return };
+        let numbers = (0..lanes).map(|l| frame.get(&self.registers, from.lane(l)));
+        let numbers: Vec<u64> = numbers.collect();
+        self.registers.truncate(frame.base);
+        if self.frames.is_empty() {
+            self.result = numbers;
+            self.status = Status::Done;
+        } else {
+            self.registers[frame.to..frame.to + numbers.len()].copy_from_slice(&numbers);
+        }
+    }
+}
+
+/// What the last function of the program returns, which has no parameters and needs nothing of an item: a constant.
+pub(super) fn evaluate(program: &Program) -> Result<Vec<u64>, Fault> {
+    let last = program.functions.len() - 1;
+    let mut item = Item::new(program, last, 0, Box::new(|_, _| 0));
+    item.frames[0].item = 0; // addresses of an item's variables stay relative
+    item.run(64)?;
+    Ok(item.result)
+}

@@ -1,0 +1,217 @@
+//! A module that is ready to run: its functions, its constants, its global variables, its kernels.
+use super::{
+    build::Builder,
+    notes::Entry,
+    read::{self, Read},
+    step::Function,
+    types::{Leaf, Shape},
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock, atomic::AtomicU64},
+};
+
+/// What a kernel's parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// A value of so many bytes.
+    Value(u64),
+    /// A value of so many bytes that the kernel gets the address of.
+    ByValue(u64),
+    /// An address in memory that all groups share.
+    Pointer,
+    /// Memory of a group, of a size that is told at the launch.
+    Local,
+    /// An image's handle.
+    Image,
+    /// A sampler's handle.
+    Sampler,
+}
+impl Parameter {
+    /// The bytes that an argument for it has.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Parameter::Value(bytes) | Parameter::ByValue(bytes) => bytes,
+            _ => 8,
+        }
+    }
+}
+/// A kernel of a module.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The name of its entry point.
+    pub name: String,
+    pub(super) function: usize,
+    /// One for each argument.
+    pub parameters: Vec<Parameter>,
+    /// The numbers in each argument.
+    pub(super) leaves: Vec<Vec<Leaf>>,
+    /// The only group size that it runs with, if it says one.
+    pub required: Option<[u32; 3]>,
+    /// The only subgroup size that it runs with, if it says one.
+    pub subgroup: Option<u32>,
+}
+/// A variable of a module that all groups share.
+#[derive(Clone, Debug)]
+pub struct Global {
+    /// Where it is.
+    pub address: u64,
+    /// Its size in bytes.
+    pub size: u64,
+}
+/// A specialization constant: its number and its size in bytes.
+pub type Special = (u32, usize);
+
+/// Where a builtin variable is among those of an item, which one, the bytes of one component, and how many there are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Builtin {
+    pub at: u64,
+    pub which: u32,
+    pub bytes: u64,
+    pub lanes: u32,
+}
+/// A function of another module.
+pub(super) struct Import {
+    pub name: String,
+    pub found: OnceLock<(Arc<Program>, usize)>,
+}
+/// A module that is ready to run.
+#[derive(Default)]
+pub struct Program {
+    pub(super) functions: Vec<Function>,
+    /// Functions of other modules, by the number of the function that stands for each here.
+    pub(super) imports: HashMap<usize, Import>,
+    pub(super) constants: Vec<u64>,
+    /// Backs the global variables.
+    pub(super) memory: Vec<Box<[AtomicU64]>>,
+    /// Gives each function an address that nothing else has.
+    pub(super) anchors: Box<[u8]>,
+    pub(super) builtins: Vec<Builtin>,
+    /// Bytes of the builtin variables of an item.
+    pub(super) item_bytes: u64,
+    /// Bytes of the variables of a group.
+    pub(super) group_bytes: u64,
+    kernels: Vec<Arc<Kernel>>,
+    globals: HashMap<String, Global>,
+    exports: HashMap<String, usize>,
+    specials: Vec<Special>,
+}
+impl Kernel {
+    /// Whether the kernel gets the address of this argument's value.
+    pub fn by_value(&self, parameter: usize) -> bool {
+        matches!(self.parameters.get(parameter), Some(Parameter::ByValue(_)))
+    }
+    /// The numbers in the bytes of an argument.
+    pub(super) fn numbers(&self, parameter: usize, bytes: &[u8]) -> Vec<u64> {
+        let number = |leaf: &Leaf| {
+            let mut word = [0; 8];
+            let from = bytes.get(leaf.at as usize..).unwrap_or(&[]);
+            let count = from.len().min(leaf.scalar.bytes() as usize);
+            word[..count].copy_from_slice(&from[..count]);
+            u64::from_le_bytes(word)
+        };
+        self.leaves[parameter].iter().map(number).collect()
+    }
+}
+impl Program {
+    /// Builds a module. `given` has the values of specialization constants by their numbers.
+    ///
+    /// # Errors
+    /// A sentence for the build log: what is wrong with the module, and where.
+    pub fn build(bytes: &[u8], given: &[(u32, Vec<u8>)]) -> Result<Program, String> {
+        // The reader checks what it reads; should it be wrong about something, a build fails and no process ends.
+        let caught = std::panic::catch_unwind(|| Program::read(bytes, given));
+        caught.unwrap_or_else(|_| Err("the module is not one that can be built".to_owned()))
+    }
+    fn read(bytes: &[u8], given: &[(u32, Vec<u8>)]) -> Read<Program> {
+        let words = read::words(bytes)?;
+        let mut b = Builder::module(&words, given)?;
+        let kernels = b.notes.entries.clone();
+        let kernels = kernels.iter().map(|e| kernel(&b, e).map(Arc::new)).collect::<Read<_>>()?;
+        for (n, declared) in b.declared.iter().enumerate() {
+            if let Some((name, false)) = b.notes.of(declared.id).linkage {
+                b.program.exports.insert(name, n);
+            }
+        }
+        for entry in &b.notes.entries {
+            b.program.exports.insert(entry.name.clone(), b.by_id[&entry.function]);
+        }
+        b.program.kernels = kernels;
+        b.program.specials = b.specials;
+        b.program.globals = b.globals;
+        Ok(b.program)
+    }
+    /// The kernels, in the order of their declarations.
+    pub fn kernels(&self) -> &[Arc<Kernel>] {
+        &self.kernels
+    }
+    /// The global variables by their names outside.
+    pub fn globals(&self) -> &HashMap<String, Global> {
+        &self.globals
+    }
+    /// The specialization constants.
+    pub fn specials(&self) -> &[Special] {
+        &self.specials
+    }
+    /// The bytes that the variables of a group take.
+    pub fn group_bytes(&self) -> u64 {
+        self.group_bytes
+    }
+    /// The address that stands for a function, for kernels that call it by address.
+    pub fn function(&self, name: &str) -> Option<u64> {
+        let n = self.exports.get(name)?;
+        Some(self.anchors.as_ptr() as u64 + *n as u64 * 16)
+    }
+    pub(super) fn function_at(&self, address: u64) -> Result<usize, String> {
+        let first = self.anchors.as_ptr() as u64;
+        let n = address.wrapping_sub(first) / 16;
+        match (n as usize) < self.anchors.len() / 16 {
+            true => Ok(n as usize),
+            false => Err(format!("a call to {address:#x}, where no function of the module is")),
+        }
+    }
+    /// The names of functions that are called and not found yet.
+    pub fn missing(&self) -> Vec<&str> {
+        let open = self.imports.values().filter(|i| i.found.get().is_none());
+        open.map(|i| i.name.as_str()).collect()
+    }
+    /// The names of functions that others may call.
+    pub fn exports(&self) -> impl Iterator<Item = &str> {
+        self.exports.keys().map(String::as_str)
+    }
+    /// Finds functions that are called in another module.
+    pub fn link(&self, other: &Arc<Program>) {
+        for import in self.imports.values() {
+            if let Some(n) = other.exports.get(&import.name)
+                && !other.imports.contains_key(n)
+            {
+                // One that was found already stays the one.
+                let _first = import.found.set((Arc::clone(other), *n));
+            }
+        }
+    }
+}
+/// A kernel, from what is said about its entry point.
+fn kernel(b: &Builder<'_>, entry: &Entry) -> Read<Kernel> {
+    let n = b.by_id.get(&entry.function).copied();
+    let n = n.ok_or_else(|| format!("the kernel {} has no function", entry.name))?;
+    let (mut parameters, mut leaves) = (Vec::new(), Vec::new());
+    for (id, kind) in &b.declared[n].parameters {
+        let by_value = b.notes.of(*id).by_value;
+        parameters.push(match b.types.get(*kind)?.shape {
+            Shape::Pointer(_, to) if by_value => Parameter::ByValue(b.types.get(to)?.size),
+            Shape::Pointer(4, _) => Parameter::Local,
+            Shape::Pointer(..) => Parameter::Pointer,
+            Shape::Image | Shape::SampledImage => Parameter::Image,
+            Shape::Sampler => Parameter::Sampler,
+            _ => Parameter::Value(b.types.get(*kind)?.size),
+        });
+        leaves.push(b.types.leaves(*kind)?);
+    }
+    let required = match entry.required_ids {
+        Some([x, y, z]) => Some([b.number(x)? as u32, b.number(y)? as u32, b.number(z)? as u32]),
+        None => entry.required,
+    };
+    let (name, subgroup) = (entry.name.clone(), entry.subgroup);
+    Ok(Kernel { name, function: n, parameters, leaves, required, subgroup })
+}

@@ -1,0 +1,223 @@
+//! Counter-based events: replaced by each append that signals them, captured by each wait, the same in
+//! all processes that have them.
+#![expect(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "plays the C caller"
+)]
+mod driver;
+use driver::{IN_ORDER, NONE, SHARED, World};
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    process::{Command, Stdio},
+    ptr::null_mut,
+};
+use ze_sys::*;
+
+const HOST: u32 = ZE_EVENT_POOL_FLAG_HOST_VISIBLE;
+
+#[test]
+fn an_event_that_nobody_signalled_yet_is_over() {
+    let w = World::new();
+    let event = w.counter(SHARED);
+    assert!(w.is_over(event));
+    let list = w.immediate(IN_ORDER);
+    w.barrier(list, NONE, &mut [event]);
+    w.finish(list);
+}
+#[test]
+fn a_wait_is_for_the_state_at_its_append() {
+    let w = World::new();
+    let pool = w.pool(HOST, 2);
+    let (first, second) = (w.event(pool, 0), w.event(pool, 1));
+    let event = w.counter(SHARED);
+    let (one, two, waiting) = (w.immediate(IN_ORDER), w.immediate(IN_ORDER), w.immediate(IN_ORDER));
+    w.barrier(one, event, &mut [first]);
+    // Captures the first state, then the event has a second.
+    w.barrier(waiting, NONE, &mut [event]);
+    w.barrier(two, event, &mut [second]);
+    ok!(w.ze, event.pfnHostSignal(first));
+    w.finish(waiting);
+    assert!(!w.is_over(event), "its state is the second one");
+    ok!(w.ze, event.pfnHostSignal(second));
+    w.wait(event);
+}
+#[test]
+fn a_later_signal_that_is_done_first_releases_no_earlier_wait() {
+    let w = World::new();
+    let pool = w.pool(HOST, 1);
+    let gate = w.event(pool, 0);
+    let event = w.counter(SHARED);
+    let (one, two, waiting) = (w.immediate(IN_ORDER), w.immediate(IN_ORDER), w.immediate(IN_ORDER));
+    w.barrier(one, event, &mut [gate]);
+    w.barrier(waiting, NONE, &mut [event]);
+    w.barrier(two, event, &mut []);
+    w.wait(event);
+    assert_eq!(ze!(w.ze, list.pfnHostSynchronize(waiting, 20_000_000)), ZE_RESULT_NOT_READY);
+    ok!(w.ze, event.pfnHostSignal(gate));
+    w.finish(waiting);
+}
+#[test]
+fn a_recorded_list_signals_anew_with_each_run() {
+    let w = World::new();
+    let pool = w.pool(HOST, 1);
+    let gate = w.event(pool, 0);
+    let event = w.counter(ZE_EVENT_COUNTER_BASED_FLAG_NON_IMMEDIATE | 4);
+    let (queue, list) = (w.queue(), w.recorded(ZE_COMMAND_LIST_FLAG_IN_ORDER));
+    w.barrier(list, event, &mut [gate]);
+    ok!(w.ze, list.pfnClose(list));
+    for _ in 0..3 {
+        ok!(w.ze, event.pfnHostReset(gate));
+        w.execute(queue, list);
+        assert!(!w.is_over(event));
+        ok!(w.ze, event.pfnHostSignal(gate));
+        w.wait(event);
+    }
+}
+#[test]
+fn what_a_counter_cannot_do_is_refused() {
+    let w = World::new();
+    let event = w.counter(SHARED);
+    let refused = ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    assert_eq!(ze!(w.ze, event.pfnHostSignal(event)), refused);
+    assert_eq!(ze!(w.ze, event.pfnHostReset(event)), refused);
+    assert_eq!(ze!(w.ze, event.pfnCounterBasedCloseIpcHandle(event)), refused);
+    let list = w.immediate(0);
+    assert_eq!(ze!(w.ze, list.pfnAppendBarrier(list, event, 0, null_mut())), refused);
+    let private = w.counter(ZE_EVENT_COUNTER_BASED_FLAG_IMMEDIATE);
+    let mut handle = ze_ipc_event_counter_based_handle_t::default();
+    assert_eq!(ze!(w.ze, event.pfnCounterBasedGetIpcHandle(private, &mut handle)), refused);
+    let mut opened = null_mut();
+    let junk = ze!(w.ze, event.pfnCounterBasedOpenIpcHandle(w.context, handle, &mut opened));
+    assert_eq!(junk, refused);
+    ok!(w.ze, event.pfnCounterBasedGetIpcHandle(event, &mut handle));
+    ok!(w.ze, event.pfnDestroy(event));
+    let late = ze!(w.ze, event.pfnCounterBasedOpenIpcHandle(w.context, handle, &mut opened));
+    assert_eq!(late, refused, "the event is gone");
+}
+
+fn hex(data: [std::ffi::c_char; 64]) -> String {
+    data.iter().map(|b| format!("{:02x}", b.cast_unsigned())).collect()
+}
+fn unhex(text: &str) -> [std::ffi::c_char; 64] {
+    let byte = |i: usize| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hex");
+    std::array::from_fn(|i| byte(i).cast_signed())
+}
+/// The other process: does what the lines of its input say, and answers each with a line.
+#[test]
+#[ignore = "the other process of the tests below"]
+fn other_process() {
+    let w = World::new();
+    let (mut event, mut pool) = (null_mut(), null_mut());
+    let list = w.immediate(IN_ORDER);
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        match line.split_once(' ').unwrap_or((&line, "")) {
+            ("open", text) => {
+                let handle = ze_ipc_event_counter_based_handle_t { data: unhex(text) };
+                ok!(w.ze, event.pfnCounterBasedOpenIpcHandle(w.context, handle, &mut event));
+            }
+            ("pool", text) => {
+                let handle = ze_ipc_event_pool_handle_t { data: unhex(text) };
+                ok!(w.ze, pool.pfnOpenIpcHandle(w.context, handle, &mut pool));
+                event = w.event(pool, 0);
+            }
+            ("capture", _) => w.barrier(list, NONE, &mut [event]),
+            ("finish", _) => w.finish(list),
+            ("wait", _) => w.wait(event),
+            ("signal", _) => w.barrier(list, event, &mut []),
+            ("raise", _) => ok!(w.ze, event.pfnHostSignal(event)),
+            ("over", wanted) => assert_eq!(w.is_over(event).to_string(), wanted),
+            ("close", _) => ok!(w.ze, event.pfnCounterBasedCloseIpcHandle(event)),
+            other => panic!("{other:?}"),
+        }
+        eprintln!("done");
+    }
+}
+struct Other(std::process::Child, BufReader<std::process::ChildStderr>);
+impl Other {
+    fn new() -> Self {
+        let mut child = Command::new(std::env::current_exe().expect("this test"))
+            .args(["--ignored", "--exact", "other_process", "--nocapture"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let answers = BufReader::new(child.stderr.take().expect("piped"));
+        Self(child, answers)
+    }
+    fn ask(&mut self, line: &str) {
+        writeln!(self.0.stdin.as_mut().expect("piped"), "{line}").expect("it reads");
+    }
+    fn tell(&mut self, line: &str) {
+        self.ask(line);
+        self.answer(line);
+    }
+    fn answer(&mut self, line: &str) {
+        let mut answer = String::new();
+        self.1.read_line(&mut answer).expect("it writes");
+        if answer != "done\n" {
+            self.1.read_to_string(&mut answer).expect("it writes");
+            panic!("{line}: {answer}");
+        }
+    }
+    fn end(mut self) {
+        drop(self.0.stdin.take());
+        assert!(self.0.wait().expect("it ends").success());
+    }
+}
+#[test]
+fn two_processes_share_the_state_both_ways() {
+    let w = World::new();
+    let pool = w.pool(HOST, 1);
+    let gate = w.event(pool, 0);
+    let event = w.counter(SHARED);
+    let mut handle = ze_ipc_event_counter_based_handle_t::default();
+    ok!(w.ze, event.pfnCounterBasedGetIpcHandle(event, &mut handle));
+    let mut other = Other::new();
+    // Shared before its first signal.
+    other.tell(&format!("open {}", hex(handle.data)));
+    other.tell("over true");
+    let list = w.immediate(IN_ORDER);
+    w.barrier(list, event, &mut [gate]);
+    other.tell("over false");
+    other.tell("capture");
+    other.ask("finish");
+    ok!(w.ze, event.pfnHostSignal(gate));
+    other.answer("finish");
+    other.tell("over true");
+    // And the other way round.
+    ok!(w.ze, event.pfnHostReset(gate));
+    w.barrier(list, event, &mut [gate]);
+    assert!(!w.is_over(event));
+    other.tell("signal");
+    w.wait(event);
+    ok!(w.ze, event.pfnHostSignal(gate));
+    w.finish(list);
+    // The maker may go first.
+    ok!(w.ze, event.pfnDestroy(event));
+    other.tell("wait");
+    other.tell("signal");
+    other.tell("wait");
+    other.tell("close");
+    other.end();
+}
+#[test]
+fn two_processes_share_a_pool() {
+    let w = World::new();
+    let pool = w.pool(HOST | ZE_EVENT_POOL_FLAG_IPC, 1);
+    let event = w.event(pool, 0);
+    let mut handle = ze_ipc_event_pool_handle_t::default();
+    ok!(w.ze, pool.pfnGetIpcHandle(pool, &mut handle));
+    let mut other = Other::new();
+    other.tell(&format!("pool {}", hex(handle.data)));
+    other.tell("over false");
+    let list = w.immediate(IN_ORDER);
+    w.barrier(list, NONE, &mut [event]);
+    other.tell("raise");
+    w.finish(list);
+    ok!(w.ze, event.pfnHostReset(event));
+    other.tell("over false");
+    other.end();
+}

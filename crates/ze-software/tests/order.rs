@@ -1,0 +1,156 @@
+//! In which order commands run, and what events and fences say of them.
+#![expect(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "plays the C caller"
+)]
+mod driver;
+use driver::{IN_ORDER, NONE, World};
+use std::ptr::{from_mut, from_ref, null, null_mut};
+use ze_sys::*;
+
+const HOST: u32 = ZE_EVENT_POOL_FLAG_HOST_VISIBLE;
+
+#[test]
+fn a_command_waits_for_an_event_that_the_host_signals() {
+    let w = World::new();
+    let pool = w.pool(HOST, 2);
+    let (gate, done) = (w.event(pool, 0), w.event(pool, 1));
+    let list = w.immediate(IN_ORDER);
+    let (mut to, from) = (0_u64, 7_u64);
+    w.copy(list, (&raw mut to, &raw const from), done, &mut [gate]);
+    assert!(!w.is_over(done), "nothing runs before its dependency");
+    assert_eq!(ze!(w.ze, event.pfnHostSynchronize(done, 1_000_000)), ZE_RESULT_NOT_READY);
+    assert_eq!(ze!(w.ze, list.pfnHostSynchronize(list, 1_000_000)), ZE_RESULT_NOT_READY);
+    ok!(w.ze, event.pfnHostSignal(gate));
+    w.wait(done);
+    assert_eq!(to, 7);
+    ok!(w.ze, event.pfnHostReset(done));
+    assert!(!w.is_over(done));
+}
+#[test]
+fn an_in_order_list_runs_what_depends_on_what_came_before() {
+    let w = World::new();
+    let list = w.immediate(IN_ORDER);
+    let mut cells = [0_u64; 65];
+    cells[0] = 11;
+    let at = cells.as_mut_ptr();
+    for i in 0..64 {
+        w.copy(list, (at.wrapping_add(i + 1), at.wrapping_add(i)), NONE, &mut []);
+    }
+    w.finish(list);
+    assert_eq!(cells, [11; 65]);
+}
+#[test]
+fn free_commands_overtake_each_other_but_no_barrier() {
+    let w = World::new();
+    let pool = w.pool(HOST, 1);
+    let gate = w.event(pool, 0);
+    let list = w.immediate(0);
+    let (mut to, one, two, three) = (0_u64, 1_u64, 2_u64, 3_u64);
+    let (mut before, mut after) = (0_u64, 0_u64);
+    // The gate holds all back until all are there.
+    w.barrier(list, NONE, &mut [gate]);
+    w.copy(list, (&raw mut to, &raw const one), NONE, &mut []);
+    w.copy(list, (&raw mut to, &raw const two), NONE, &mut []);
+    w.barrier(list, NONE, &mut []);
+    w.copy(list, (&raw mut before, &raw const to), NONE, &mut []);
+    w.barrier(list, NONE, &mut []);
+    w.copy(list, (&raw mut to, &raw const three), NONE, &mut []);
+    w.barrier(list, NONE, &mut []);
+    w.copy(list, (&raw mut after, &raw const to), NONE, &mut []);
+    ok!(w.ze, event.pfnHostSignal(gate));
+    w.finish(list);
+    assert_eq!(before, 1, "the later of two free commands ran first");
+    assert_eq!(after, 3, "barriers keep their order");
+}
+#[test]
+fn recorded_lists_run_again_and_fences_tell() {
+    let w = World::new();
+    let (queue, list) = (w.queue(), w.recorded(0));
+    let mut fence = null_mut();
+    let desc = ze_fence_desc_t { stype: ZE_STRUCTURE_TYPE_FENCE_DESC, pNext: null(), flags: 0 };
+    ok!(w.ze, fence.pfnCreate(queue, &desc, &mut fence));
+    let (mut to, mut from) = (0_u64, 5_u64);
+    let from = from_mut(&mut from);
+    w.copy(list, (&raw mut to, from), NONE, &mut []);
+    let mut lists = [list];
+    let early = ze!(w.ze, queue.pfnExecuteCommandLists(queue, 1, lists.as_mut_ptr(), fence));
+    assert_eq!(early, ZE_RESULT_ERROR_INVALID_ARGUMENT, "it is not closed");
+    ok!(w.ze, list.pfnClose(list));
+    for value in [5, 6] {
+        unsafe { from.write_volatile(value) };
+        assert_eq!(ze!(w.ze, fence.pfnQueryStatus(fence)), ZE_RESULT_NOT_READY);
+        ok!(w.ze, queue.pfnExecuteCommandLists(queue, 1, lists.as_mut_ptr(), fence));
+        ok!(w.ze, fence.pfnHostSynchronize(fence, 30_000_000_000));
+        assert_eq!(unsafe { from_ref(&to).read_volatile() }, value);
+        ok!(w.ze, fence.pfnReset(fence));
+    }
+    ok!(w.ze, list.pfnReset(list));
+    w.barrier(list, NONE, &mut []);
+}
+#[test]
+fn lists_appended_to_an_immediate_one_run_between_its_commands() {
+    let w = World::new();
+    let (inner, outer) = (w.recorded(ZE_COMMAND_LIST_FLAG_IN_ORDER), w.immediate(IN_ORDER));
+    let pool = w.pool(HOST, 1);
+    let done = w.event(pool, 0);
+    let (mut a, mut b, mut c, one) = (0_u64, 0_u64, 0_u64, 1_u64);
+    w.copy(inner, (&raw mut b, &raw const a), NONE, &mut []);
+    ok!(w.ze, list.pfnClose(inner));
+    w.copy(outer, (&raw mut a, &raw const one), NONE, &mut []);
+    let mut lists = [inner];
+    let lists = lists.as_mut_ptr();
+    let none = null_mut();
+    ok!(w.ze, list_exp.pfnImmediateAppendCommandListsExp(outer, 1, lists, done, 0, none));
+    w.copy(outer, (&raw mut c, &raw const b), NONE, &mut []);
+    w.finish(outer);
+    assert_eq!((a, b, c), (1, 1, 1));
+    assert!(w.is_over(done));
+}
+#[test]
+fn timestamps_follow_each_other_and_map_to_the_host() {
+    let w = World::new();
+    let pool = w.pool(HOST | ZE_EVENT_POOL_FLAG_KERNEL_MAPPED_TIMESTAMP, 2);
+    let (first, second) = (w.event(pool, 0), w.event(pool, 1));
+    let list = w.immediate(IN_ORDER);
+    let mut written = 0_u64;
+    w.barrier(list, first, &mut []);
+    ok!(w.ze, list.pfnAppendWriteGlobalTimestamp(list, &mut written, NONE, 0, null_mut()));
+    w.barrier(list, second, &mut []);
+    w.wait(second);
+    let stamps = |event| {
+        let mut times = ze_kernel_timestamp_result_t::default();
+        let mut mapped = ze_synchronized_timestamp_result_ext_t::default();
+        let mut both = ze_event_query_kernel_timestamps_results_ext_properties_t {
+            pKernelTimestampsBuffer: &raw mut times,
+            pSynchronizedTimestampsBuffer: &raw mut mapped,
+            ..Default::default()
+        };
+        let mut count = 1;
+        ok!(w.ze, event.pfnQueryKernelTimestampsExt(event, w.device, &mut count, &mut both));
+        assert_eq!(count, 1);
+        (times.global, mapped.global)
+    };
+    let ((a, host_a), (b, host_b)) = (stamps(first), stamps(second));
+    assert!(a.kernelStart <= a.kernelEnd && a.kernelEnd <= written && written <= b.kernelStart);
+    assert_eq!(host_b.kernelStart - host_a.kernelStart, b.kernelStart - a.kernelStart);
+}
+#[test]
+fn regions_are_copied_and_patterns_spread() {
+    let w = World::new();
+    let list = w.immediate(IN_ORDER);
+    let source: Vec<u8> = (0..64).collect();
+    let mut target = vec![0xff_u8; 64];
+    let region = |x, y| ze_copy_region_t { originX: x, originY: y, originZ: 0, width: 2, height: 2, depth: 1 };
+    let (to, from) = (target.as_mut_ptr().cast(), source.as_ptr().cast());
+    let (at, of) = (region(1, 0), region(2, 3));
+    ok!(w.ze, list.pfnAppendMemoryCopyRegion(list, to, &at, 8, 0, from, &of, 8, 0, NONE, 0, null_mut()));
+    let (pattern, rest) = ([1_u8, 2, 3], to.wrapping_byte_add(32));
+    let of = pattern.as_ptr().cast();
+    ok!(w.ze, list.pfnAppendMemoryFill(list, rest, of, 3, 8, NONE, 0, null_mut()));
+    w.finish(list);
+    assert_eq!(target[..16], [255, 26, 27, 255, 255, 255, 255, 255, 255, 34, 35, 255, 255, 255, 255, 255]);
+    assert_eq!(target[32..41], [1, 2, 3, 1, 2, 3, 1, 2, 255]);
+}
