@@ -1,8 +1,8 @@
 //! `cargo xtask dist`: what other programs load and include, in one folder. The shared objects
 //! are linked here and not by cargo, whose cdylibs bring a version script that lets no other in.
 use crate::{
-    leaf::{self, Leaf},
-    names, parse, root,
+    leaf::{self, Object},
+    parse, root,
 };
 use std::{
     collections::BTreeSet,
@@ -29,30 +29,28 @@ pub struct Request {
 
 /// Makes what is asked for; gives the shared objects in the order of the list of leaves.
 pub fn run(request: &Request) -> Result<Vec<PathBuf>> {
-    let leaves = leaf::chosen(&request.only)?;
+    let spec = parse::spec(&root().join("spec"))?;
+    let objects = leaf::chosen(&spec, &request.only)?;
     let out = request.out.clone().unwrap_or_else(|| target().join("dist"));
     fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
-    let spec = parse::spec(&root().join("spec"))?;
-    let getters: Vec<_> = spec.tables.iter().map(|t| names::getter(&t.member)).collect();
-    let folder = archives(&leaves, !request.debug)?;
-    let mut objects = Vec::new();
-    for leaf in leaves {
-        let object = out.join(leaf.soname());
-        let symbols = getters.iter().map(String::as_str).chain(leaf.also.iter().copied()).collect();
-        Linked { leaf, symbols, strip: !request.debug }.make(&folder, &object)?;
-        let made = |e: std::io::Error| format!("{}: {e}", object.display());
-        let development = out.join(leaf.soname().trim_end_matches(".0"));
+    let folder = archives(&objects, !request.debug)?;
+    let mut paths = Vec::new();
+    for object in objects {
+        let path = out.join(&object.soname);
+        Linked { object: &object, strip: !request.debug }.make(&folder, &path)?;
+        let made = |e: std::io::Error| format!("{}: {e}", path.display());
+        let development = out.join(object.soname.trim_end_matches(".0"));
         if development.symlink_metadata().is_ok() {
             fs::remove_file(&development).map_err(made)?;
         }
-        std::os::unix::fs::symlink(leaf.soname(), &development).map_err(made)?;
-        let size = fs::metadata(&object).map_err(made)?.len();
-        println!("{} {:.1} MiB", object.display(), size as f64 / f64::from(1 << 20));
-        objects.push(object);
+        std::os::unix::fs::symlink(&object.soname, &development).map_err(made)?;
+        let size = fs::metadata(&path).map_err(made)?.len();
+        println!("{} {:.1} MiB", path.display(), size as f64 / f64::from(1 << 20));
+        paths.push(path);
     }
     headers(&out.join("include"))?;
     println!("{}", out.join("include").display());
-    Ok(objects)
+    Ok(paths)
 }
 
 /// The folders of `include/`, into `to`.
@@ -84,35 +82,33 @@ pub fn cargo() -> Command {
 }
 
 /// Has cargo build the leaves; gives the folder of their static libraries.
-fn archives(leaves: &[&Leaf], optimised: bool) -> Result<PathBuf> {
+fn archives(objects: &[Object], optimised: bool) -> Result<PathBuf> {
     let (profile, folder) = if optimised { ("release", "release") } else { ("dev", "debug") };
     let mut build = cargo();
     build.args(["build", "--quiet", "--profile", profile]);
-    build.args(leaves.iter().flat_map(|l| ["--package", l.package]));
+    build.args(objects.iter().flat_map(|o| ["--package", o.package]));
     execute(&mut build)?;
     Ok(target().join(folder))
 }
 
 /// A shared object in the making.
 struct Linked<'a> {
-    leaf: &'a Leaf,
-    /// All that it exports.
-    symbols: BTreeSet<&'a str>,
+    object: &'a Object,
     strip: bool,
 }
 
 impl Linked<'_> {
     fn make(&self, archives: &Path, object: &Path) -> Result<()> {
         let script = object.with_extension("map");
-        let listed: Vec<_> = self.symbols.iter().copied().collect();
+        let listed: Vec<_> = self.object.symbols.iter().map(String::as_str).collect();
         let text =
-            format!("{} {{ global: {}; local: *; }};\n", self.leaf.node(), listed.join("; "));
+            format!("{} {{ global: {}; local: *; }};\n", self.object.node, listed.join("; "));
         fs::write(&script, text).map_err(|e| format!("{}: {e}", script.display()))?;
         // A program may have the old object mapped: a new file takes its place, it is not written over.
         let fresh = object.with_extension("new");
         let mut cc = Command::new("cc");
         cc.arg("-shared").arg("-o").arg(&fresh);
-        cc.arg(format!("-Wl,-soname,{}", self.leaf.soname()));
+        cc.arg(format!("-Wl,-soname,{}", self.object.soname));
         cc.arg(format!("-Wl,--version-script={}", script.display()));
         cc.args(["-Wl,--gc-sections", "-Wl,--build-id=sha1"]);
         if self.strip {
@@ -121,7 +117,7 @@ impl Linked<'_> {
         // Threads of ours may outlive a dlclose.
         cc.args(["-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-z,relro", "-Wl,-z,now"]);
         cc.args(listed.iter().map(|symbol| format!("-Wl,-u,{symbol}")));
-        cc.arg(archives.join(self.leaf.archive()));
+        cc.arg(archives.join(&self.object.archive));
         cc.args(["-Wl,--as-needed", "-lgcc_s", "-lpthread", "-ldl", "-lm"]);
         execute(&mut cc)?;
         self.inspect(&fresh)?;
@@ -133,12 +129,16 @@ impl Linked<'_> {
     /// place of the host program's), bears another name, or carries symbols that were to be stripped.
     fn inspect(&self, object: &Path) -> Result<()> {
         let wrong = |what: String| Err(format!("{}: {what}", object.display()));
-        let (node, soname) = (self.leaf.node(), self.leaf.soname());
+        let Object { node, soname, symbols, .. } = self.object;
         let listed = output("nm", &["-D", "--defined-only", "--format=just-symbols"], object)?;
-        let exported: BTreeSet<_> =
-            listed.lines().filter_map(|l| l.split('@').next()).filter(|s| *s != node).collect();
-        if exported != self.symbols {
-            let off: Vec<_> = exported.symmetric_difference(&self.symbols).collect();
+        let exported: BTreeSet<_> = listed
+            .lines()
+            .filter_map(|l| l.split('@').next())
+            .filter(|s| s != node)
+            .map(str::to_string)
+            .collect();
+        if exported != *symbols {
+            let off: Vec<_> = exported.symmetric_difference(symbols).collect();
             return wrong(format!("exports too much or too little: {off:?}"));
         }
         if !output("readelf", &["-dW"], object)?.contains(&format!("soname: [{soname}]")) {
@@ -172,7 +172,17 @@ pub fn execute(command: &mut Command) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::leaf::LEAVES;
+
+    /// What a shared object is to be.
+    fn wanted() -> Object {
+        Object {
+            package: "foo",
+            soname: "libfoo.so.0".to_string(),
+            node: "FOO_0".to_string(),
+            archive: "libfoo.a".to_string(),
+            symbols: ["urGetFoo".to_string()].into(),
+        }
+    }
 
     /// A shared object with the functions of `source`.
     fn object(name: &str, source: &str) -> PathBuf {
@@ -182,14 +192,13 @@ mod tests {
         fs::write(&c, source).unwrap();
         let mut cc = Command::new("cc");
         cc.args(["-shared", "-fPIC", "-fno-builtin", "-o"]).arg(&object).arg(&c);
-        execute(cc.arg(format!("-Wl,-soname,{}", LEAVES[0].soname()))).unwrap();
+        execute(cc.arg(format!("-Wl,-soname,{}", wanted().soname))).unwrap();
         object
     }
 
     #[test]
     fn an_object_that_brings_an_allocator_or_keeps_its_symbols_is_refused() {
-        let linked = |strip| Linked { leaf: &LEAVES[0], symbols: ["urGetFoo"].into(), strip };
-        let inspect = |object: &Path, strip| linked(strip).inspect(object);
+        let inspect = |path: &Path, strip| Linked { object: &wanted(), strip }.inspect(path);
         let right = object("right", "int urGetFoo(void) { return 0; }");
         assert_eq!(inspect(&right, false), Ok(()));
         assert!(inspect(&right, true).unwrap_err().contains("not stripped"));

@@ -3,6 +3,9 @@
 //! a new one: a line here, a folder with the manifest of another leaf and an empty `src/lib.rs`
 //! (without which cargo reads no manifest at all), then `cargo xtask generate`.
 
+use crate::{emit, model::Spec, names};
+use std::collections::BTreeSet;
+
 /// An adapter with a leaf crate.
 #[derive(Debug)]
 pub struct Leaf {
@@ -19,6 +22,8 @@ pub struct Leaf {
 pub const LEAVES: &[Leaf] = &[
     Leaf { package: "native-cpu", table: "ur_adapters::cpu::TABLE", also: &[] },
     Leaf { package: "cuda", table: "ur_adapters::cuda_family::CUDA_TABLE", also: &[] },
+    Leaf { package: "level-zero", table: "ur_adapters::level_zero::TABLE", also: &[] },
+    Leaf { package: "level-zero-v2", table: "ur_adapters::level_zero::TABLE_V2", also: &[] },
     Leaf { package: "null", table: "ur_adapters::null::TABLE", also: &[] },
     Leaf {
         package: "mock",
@@ -26,6 +31,49 @@ pub const LEAVES: &[Leaf] = &[
         also: &["cwMockReset", "cwMockSetAfter", "cwMockSetBefore", "cwMockSetReplace"],
     },
 ];
+
+/// What `--only` calls the loader, which is no adapter: its leaf is written by hand.
+pub const LOADER: &str = "loader";
+
+/// A shared object, as `dist` links it from the static library of a leaf.
+#[derive(Debug)]
+pub struct Object {
+    pub package: &'static str,
+    pub soname: String,
+    /// The version that the symbols carry.
+    pub node: String,
+    /// What cargo calls the static library.
+    pub archive: String,
+    /// All that it exports.
+    pub symbols: BTreeSet<String>,
+}
+
+impl Object {
+    fn adapter(leaf: &Leaf, spec: &Spec) -> Self {
+        let getters = spec.tables.iter().map(|t| names::getter(&t.member));
+        let also = leaf.also.iter().map(|name| (*name).to_string());
+        Self {
+            package: leaf.package,
+            soname: leaf.soname(),
+            node: leaf.node(),
+            archive: leaf.archive(),
+            symbols: getters.chain(also).collect(),
+        }
+    }
+    /// The loader: every entry, every getter and every function that prints.
+    pub fn loader(spec: &Spec) -> Self {
+        let getters = spec.tables.iter().map(|t| names::getter(&t.member));
+        let entries = spec.entries().map(|entry| entry.name.clone());
+        let printers = emit::print::exported(spec);
+        Self {
+            package: LOADER,
+            soname: "libur_loader.so.0".to_string(),
+            node: "LIBUR_LOADER_0.12".to_string(),
+            archive: "libloader.a".to_string(),
+            symbols: getters.chain(entries).chain(printers).collect(),
+        }
+    }
+}
 
 impl Leaf {
     /// What `--only` and file names call the adapter.
@@ -51,27 +99,33 @@ impl Leaf {
 }
 
 /// Those of the names given; all if none is.
-pub fn chosen(names: &[String]) -> Result<Vec<&'static Leaf>, String> {
-    if let Some(stranger) = names.iter().find(|n| !LEAVES.iter().any(|l| l.name() == **n)) {
-        let known: Vec<_> = LEAVES.iter().map(Leaf::name).collect();
+pub fn chosen(spec: &Spec, names: &[String]) -> Result<Vec<Object>, String> {
+    let adapters = LEAVES.iter().map(|leaf| (leaf.name(), Object::adapter(leaf, spec)));
+    let mut all: Vec<_> = adapters.collect();
+    all.push((LOADER.to_string(), Object::loader(spec)));
+    if let Some(stranger) = names.iter().find(|n| !all.iter().any(|(name, _)| name == *n)) {
+        let known: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
         return Err(format!("there is no adapter {stranger}; there are {}", known.join(", ")));
     }
-    Ok(LEAVES.iter().filter(|l| names.is_empty() || names.contains(&l.name())).collect())
+    let wanted = |name: &String| names.is_empty() || names.contains(name);
+    Ok(all.into_iter().filter(|(name, _)| wanted(name)).map(|(_, object)| object).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{parse, root};
 
     #[test]
     fn a_leaf_is_named_after_its_package_and_strangers_are_refused() {
-        let [cpu] = chosen(&["native_cpu".to_string()]).unwrap()[..] else {
+        let spec = parse::spec(&root().join("spec")).unwrap();
+        let [cpu] = &chosen(&spec, &["native_cpu".to_string()]).unwrap()[..] else {
             panic!("one is asked for")
         };
-        assert_eq!(cpu.soname(), "libur_adapter_native_cpu.so.0");
-        assert_eq!(cpu.node(), "LIBUR_ADAPTER_NATIVE_CPU_0.0");
-        assert_eq!(cpu.archive(), "libnative_cpu.a");
-        assert_eq!(chosen(&[]).unwrap().len(), LEAVES.len());
-        assert!(chosen(&["fpga".to_string()]).unwrap_err().contains("native_cpu"));
+        assert_eq!(cpu.soname, "libur_adapter_native_cpu.so.0");
+        assert_eq!(cpu.node, "LIBUR_ADAPTER_NATIVE_CPU_0.0");
+        assert_eq!(cpu.archive, "libnative_cpu.a");
+        assert_eq!(chosen(&spec, &[]).unwrap().len(), LEAVES.len() + 1);
+        assert!(chosen(&spec, &["fpga".to_string()]).unwrap_err().contains("native_cpu"));
     }
 }

@@ -82,6 +82,8 @@ pub struct Record {
 pub struct Field {
     pub name: String,
     pub ty: Type,
+    /// An array; the member that says how long it is.
+    pub list: Option<String>,
 }
 /// The type of a function that C gives us.
 #[derive(Debug)]
@@ -133,6 +135,8 @@ pub struct Param {
     pub direction: Direction,
     pub optional: bool,
     pub role: Role,
+    /// The part of the object that is touched: where it begins, and how long it is.
+    pub bounds: Option<(String, String)>,
 }
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub enum Direction {

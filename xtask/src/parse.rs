@@ -138,7 +138,10 @@ fn record(name: String, attrs: &[Attribute], union: bool, fields: Vec<Field>) ->
 }
 fn field(f: &syn::Field) -> Result<Field> {
     let name = f.ident.as_ref().ok_or("a field without a name")?.to_string();
-    Ok(Field { name: name.trim_start_matches("r#").into(), ty: ty(&f.ty)? })
+    let list = f.attrs.iter().find(|a| a.path().is_ident("list"));
+    let list = list.map(|a| a.parse_args::<syn::Ident>().map(|n| n.to_string())).transpose();
+    let list = list.map_err(|e| format!("{name}: {e}"))?;
+    Ok(Field { name: name.trim_start_matches("r#").into(), ty: ty(&f.ty)?, list })
 }
 fn enumeration(e: syn::ItemEnum) -> Result<Enum> {
     let name = e.ident.to_string();
@@ -190,7 +193,7 @@ fn callback(t: syn::ItemType) -> Result<Callback> {
     let syn::Type::BareFn(f) = &*t.ty else { return Err(format!("{name} is not a function")) };
     let params = f.inputs.iter().map(|p| {
         let (name, _) = p.name.as_ref().ok_or("a parameter without a name")?;
-        Ok(Field { name: name.to_string(), ty: ty(&p.ty)? })
+        Ok(Field { name: name.to_string(), ty: ty(&p.ty)?, list: None })
     });
     let returns = match &f.output {
         syn::ReturnType::Default => None,
@@ -263,8 +266,13 @@ fn param(arg: &syn::FnArg) -> Result<Param> {
             _ => Role::Plain,
         },
     };
+    let bounds = match words("bounds") {
+        Some(b) if b.len() == 2 => Some((b[0].clone(), b[1].clone())),
+        Some(_) => return Err(format!("{}: bounds are an offset and a size", ident.ident)),
+        None => None,
+    };
     let optional = has(&p.attrs, "optional");
-    Ok(Param { name: ident.ident.to_string(), ty: ty(&p.ty)?, direction, optional, role })
+    Ok(Param { name: ident.ident.to_string(), ty: ty(&p.ty)?, direction, optional, role, bounds })
 }
 fn ty(t: &syn::Type) -> Result<Type> {
     Ok(match t {

@@ -2,7 +2,7 @@
 //! here; each header has a file of its own.
 mod api;
 mod ddi;
-mod print;
+pub mod print;
 
 use super::{Output, c_name};
 use crate::model::{Entry, Field, Param, Spec, Type};
@@ -99,7 +99,7 @@ fn base(spec: &Spec, name: &str) -> String {
 
 /// The name of a parameter in C: its words, behind letters that say what it is (`h` a handle,
 /// `p` a pointer, `pfn` a function).
-fn parameter(spec: &Spec, entry: &str, param: &Param) -> String {
+pub fn parameter(spec: &Spec, entry: &str, param: &Param) -> String {
     if let Some((.., c)) =
         UNRULY.iter().find(|(e, p, _)| ["*", entry].contains(e) && *p == param.name)
     {
@@ -199,6 +199,6 @@ fn callback_parameters(spec: &Spec, params: &[Field]) -> String {
     params.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 /// The struct that holds a pointer to each parameter of an entry.
-fn params_struct(entry: &Entry) -> String {
+pub fn params_struct(entry: &Entry) -> String {
     format!("ur_{}_params_t", crate::names::function(&entry.name))
 }

@@ -38,7 +38,7 @@ fn function(s: &mut String, name: &str, value: &str) {
     );
 }
 /// `ur_usm_p2p_x_t` → `UsmP2pX`; a digit keeps the line in front of it: `Fill_2d`.
-fn camel(c: &str) -> String {
+pub fn camel(c: &str) -> String {
     let words = c.strip_prefix("ur_").unwrap_or(c).strip_suffix("_t").unwrap_or(c);
     let capital = |word: &str| {
         let mut rest = word.chars();

@@ -1,0 +1,176 @@
+//! Which adapters there could be and where each is looked for. Opening them is `library`'s.
+//!
+//! The order, which is that of the loader that oneAPI ships (see `docs/decisions/0010-the-loader.md`):
+//! `UR_ADAPTERS_FORCE_LOAD` names files, and then there are no others; else every adapter that is
+//! known by name and not ruled out by `ONEAPI_DEVICE_SELECTOR` (`UR_LOADER_PRELOAD_FILTER=0` turns that
+//! off) is looked for in the folders of `UR_ADAPTERS_SEARCH_PATH`, among those linked in, in the folder
+//! of the loader, and where the system has libraries. The first that opens is it.
+use crate::{log, paths, selected};
+use std::path::{Path, PathBuf};
+use ur_sys::{ur_backend_t as Backend, ur_dditable_t, ur_device_type_t as Kind};
+
+/// An adapter that may be there.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    /// What the log calls it: `cuda`, or the path that was asked for.
+    pub(crate) name: String,
+    /// Where it may be, best first.
+    pub(crate) places: Vec<Place>,
+}
+/// Where an adapter may be.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// This file.
+    File(PathBuf),
+    /// A library of this name, where the system looks for libraries.
+    System(String),
+    /// In this program.
+    Builtin(&'static ur_dditable_t),
+}
+
+/// An adapter that is known by name, and what can be said of its devices before it is asked.
+struct Known {
+    name: &'static str,
+    backend: Backend,
+    kinds: &'static [Kind],
+}
+/// In the order in which adapters are listed to programs.
+const KNOWN: [Known; 7] = [
+    Known { name: "cuda", backend: Backend::CUDA, kinds: &[Kind::GPU] },
+    Known { name: "hip", backend: Backend::HIP, kinds: &[Kind::GPU] },
+    Known { name: "level_zero", backend: Backend::LEVEL_ZERO, kinds: &[Kind::GPU, Kind::VPU] },
+    Known { name: "level_zero_v2", backend: Backend::LEVEL_ZERO, kinds: &[Kind::GPU, Kind::VPU] },
+    Known { name: "native_cpu", backend: Backend::NATIVE_CPU, kinds: &[Kind::CPU] },
+    Known { name: "offload", backend: Backend::OFFLOAD, kinds: &[Kind::GPU, Kind::CPU] },
+    Known {
+        name: "opencl",
+        backend: Backend::OPENCL,
+        kinds: &[Kind::CPU, Kind::GPU, Kind::FPGA, Kind::MCA],
+    },
+];
+
+const FORCE: &str = "UR_ADAPTERS_FORCE_LOAD";
+const SEARCH: &str = "UR_ADAPTERS_SEARCH_PATH";
+const FILTER: &str = "UR_LOADER_PRELOAD_FILTER";
+
+/// What the adapter called `name` is called as a file.
+fn file_name(name: &str) -> String {
+    format!("libur_adapter_{name}.so.0")
+}
+
+/// The adapters to look for; only the mock, if it is to stand for all others.
+pub(crate) fn candidates(mock: bool) -> Vec<Candidate> {
+    if mock {
+        return vec![named("mock", &search())];
+    }
+    if let Some(forced) = forced() {
+        return forced;
+    }
+    let search = search();
+    let wanted = wanted();
+    KNOWN.iter().filter(|known| wanted(known)).map(|known| named(known.name, &search)).collect()
+}
+
+/// The paths that a variable lists; none if it is unset, empty or malformed.
+fn listed(variable: &str) -> Option<Vec<PathBuf>> {
+    let value = std::env::var_os(variable).filter(|value| !value.is_empty())?;
+    match paths::list(&value) {
+        Ok(paths) if paths.is_empty() => {
+            log::warn(format_args!("{variable} names nothing and is ignored"));
+            None
+        }
+        Ok(paths) => Some(paths),
+        Err(wrong) => {
+            log::warn(format_args!(
+                "{variable} is ignored: {wrong}. Write PATH,PATH,... with quotation marks around a path that \
+                 has a comma"
+            ));
+            None
+        }
+    }
+}
+
+fn forced() -> Option<Vec<Candidate>> {
+    let fit = |path: &PathBuf| {
+        let name = path.display();
+        if path.extension().is_some_and(|e| e == "a") {
+            log::warn(format_args!("{FORCE}: {name} is a static library and is left out"));
+            return false;
+        }
+        let there = path.try_exists().unwrap_or(false);
+        if !there {
+            log::warn(format_args!("{FORCE}: there is no {name}{}", hint(path)));
+        }
+        there
+    };
+    let forced = listed(FORCE)?.into_iter().filter(fit);
+    Some(forced.map(|path| candidate(path.display().to_string(), path)).collect())
+}
+fn candidate(name: String, path: PathBuf) -> Candidate {
+    // A path without a slash would be looked for where the system has libraries.
+    let path = if path.is_absolute() { path } else { Path::new(".").join(path) };
+    Candidate { name, places: vec![Place::File(path)] }
+}
+/// What someone who writes lists as the shell does should hear.
+fn hint(path: &Path) -> &'static str {
+    match path.to_string_lossy().contains([':', ';']) {
+        true => "; paths are separated by commas",
+        false => "",
+    }
+}
+
+fn search() -> Vec<PathBuf> {
+    let there = |folder: &PathBuf| {
+        let there = folder.is_dir();
+        if !there {
+            let name = folder.display();
+            log::warn(format_args!("{SEARCH}: there is no folder {name}{}", hint(folder)));
+        }
+        there
+    };
+    listed(SEARCH).unwrap_or_default().into_iter().filter(there).collect()
+}
+
+/// Which known adapters could have devices that the selector leaves.
+fn wanted() -> impl Fn(&Known) -> bool {
+    let off = std::env::var_os(FILTER).is_some_and(|value| !paths::is_on(&value));
+    let selector = match selected::selector() {
+        Ok(selector) => selector.filter(|_| !off),
+        Err(wrong) => {
+            log::warn(format_args!(
+                "{} rules out no adapter: {wrong}. No device can be selected by it",
+                selected::VARIABLE
+            ));
+            None
+        }
+    };
+    move |known| {
+        let wanted = selector.as_ref().is_none_or(|s| s.may_use(known.backend, known.kinds));
+        if !wanted {
+            log::info(format_args!("{} is ruled out by {}", known.name, selected::VARIABLE));
+        }
+        wanted
+    }
+}
+
+/// Where an adapter that is known by name may be.
+fn named(name: &str, search: &[PathBuf]) -> Candidate {
+    let file = file_name(name);
+    let mut places: Vec<_> = search.iter().map(|folder| Place::File(folder.join(&file))).collect();
+    places.extend(builtin(name).map(Place::Builtin));
+    places.extend(crate::library::own_folder().map(|folder| Place::File(folder.join(&file))));
+    places.push(Place::System(file));
+    Candidate { name: name.to_string(), places }
+}
+
+#[cfg(feature = "builtin")]
+fn builtin(name: &str) -> Option<&'static ur_dditable_t> {
+    if name == "mock" {
+        return Some(&ur_adapters::mock::MOCK_TABLE);
+    }
+    ur_adapters::builtin().iter().find(|one| one.name == name).map(|one| one.table)
+}
+#[cfg(not(feature = "builtin"))]
+fn builtin(_name: &str) -> Option<&'static ur_dditable_t> {
+    None
+}

@@ -1,0 +1,121 @@
+//! What is wrong with a file that calls itself an adapter, said before it is opened: the dynamic
+//! linker says of one for another machine that it is not there, and crashes on one that was cut off.
+use std::{fs::File, io::Error, os::unix::fs::FileExt, path::Path};
+
+/// Where things are in the header of a 64-bit file.
+const MACHINE: usize = 18;
+const SEGMENTS_AT: usize = 32;
+const SEGMENT_SIZE: usize = 54;
+const SEGMENT_COUNT: usize = 56;
+const HEADER: usize = 64;
+/// And in what describes a segment.
+const KIND: usize = 0;
+const OFFSET: usize = 8;
+const FILE_SIZE: usize = 32;
+const SEGMENT: usize = 56;
+/// The kind of segment that is mapped.
+const LOAD: u64 = 1;
+
+/// What is wrong with the file, if it can be told without opening it as a library.
+pub(crate) fn diagnose(path: &Path) -> Option<String> {
+    if path.is_dir() {
+        return Some("it is a folder".to_string());
+    }
+    let read = |at: u64, bytes: &mut [u8]| -> Result<(), Error> {
+        File::open(path)?.read_exact_at(bytes, at)
+    };
+    let length = path.metadata().map_or(0, |file| file.len());
+    let mut header = [0; HEADER];
+    if let Err(error) = read(0, &mut header) {
+        return Some(match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => "it is too short to be a shared object".into(),
+            _ => format!("it cannot be read: {error}"),
+        });
+    }
+    if !header.starts_with(b"\x7fELF") {
+        return Some("it is not a shared object".to_string());
+    }
+    let (class, machine) = (header[4], number(&header, MACHINE, 2));
+    let ours = own_machine()?;
+    if ours != (class, machine) {
+        return Some(format!("it is for another machine (ELF class {class}, machine {machine})"));
+    }
+    let cut = || Some("it is cut off: its contents end before they should".to_string());
+    let size = number(&header, SEGMENT_SIZE, 2);
+    for segment in 0..number(&header, SEGMENT_COUNT, 2) {
+        let mut bytes = [0; SEGMENT];
+        let at = number(&header, SEGMENTS_AT, 8).checked_add(segment * size);
+        if at.is_none_or(|at| read(at, &mut bytes).is_err()) {
+            return cut();
+        }
+        let end = number(&bytes, OFFSET, 8).checked_add(number(&bytes, FILE_SIZE, 8));
+        if number(&bytes, KIND, 4) == LOAD && end.is_none_or(|end| end > length) {
+            return cut();
+        }
+    }
+    None
+}
+/// So many bytes from there on, least first, as on every machine of `own_machine`.
+fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
+    bytes[at..at + length].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+/// The ELF class and machine of this program, where they are known.
+fn own_machine() -> Option<(u8, u64)> {
+    match std::env::consts::ARCH {
+        "x86_64" => Some((2, 62)),
+        "aarch64" => Some((2, 183)),
+        "riscv64" => Some((2, 243)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shared object that is whole, as this test's own program is one.
+    fn whole() -> Vec<u8> {
+        std::fs::read(std::env::current_exe().unwrap()).unwrap()
+    }
+    fn said(name: &str, bytes: &[u8]) -> Option<String> {
+        let path = std::env::temp_dir().join(format!("ur-loader-{name}-{}", std::process::id()));
+        std::fs::write(&path, bytes).unwrap();
+        let said = diagnose(&path);
+        std::fs::remove_file(&path).unwrap();
+        said
+    }
+    #[test]
+    fn a_whole_file_of_this_machine_is_not_complained_of() {
+        assert_eq!(said("whole", &whole()), None);
+    }
+    #[test]
+    fn a_file_that_was_cut_off_anywhere_is_told_before_the_linker_reads_it() {
+        let whole = whole();
+        for length in [65, 100, 5000, whole.len() / 2] {
+            let cut = said("cut", &whole[..length]);
+            assert!(cut.is_some_and(|said| said.contains("cut off")), "at {length}");
+        }
+        assert!(said("short", &whole[..63]).unwrap().contains("too short"));
+        assert!(said("empty", &[]).unwrap().contains("too short"));
+    }
+    #[test]
+    fn a_file_of_another_machine_a_text_and_a_folder_are_each_told_apart() {
+        let mut other = whole();
+        other[MACHINE] ^= 0xff;
+        assert!(said("other", &other).unwrap().contains("another machine"));
+        let mut other = whole();
+        other[4] = 1;
+        assert!(said("narrow", &other).unwrap().contains("ELF class 1"));
+        assert!(said("text", &[b'a'; 200]).unwrap().contains("not a shared object"));
+        assert!(diagnose(&std::env::temp_dir()).unwrap().contains("folder"));
+    }
+    #[test]
+    fn headers_full_of_garbage_are_answered_and_nothing_else() {
+        let whole = whole();
+        for at in SEGMENTS_AT..HEADER {
+            let mut garbage = whole.clone();
+            garbage[at] = 0xff;
+            said("garbage", &garbage);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Adapters that are files: opening one, saying what is wrong with it if it does not open, and
+//! asking its getters for its tables. A file that was opened stays open: objects and threads of the
+//! adapter may outlive the loader's end, and the next start finds it again.
+#![expect(unsafe_code, reason = "opens shared objects and calls what they export")]
+use crate::{elf::diagnose, log, paths};
+use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use std::{
+    ffi::{CStr, OsStr, c_void},
+    mem::offset_of,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    ptr::{from_ref, null_mut},
+    sync::{Mutex, PoisonError},
+};
+use ur_sys::*;
+
+/// How an adapter is asked for one of its tables.
+type Getter = unsafe extern "C" fn(ur_api_version_t, *mut c_void) -> ur_result_t;
+
+macro_rules! getters {
+    ($($group:ident $getter:ident $table:ident {
+        $($slot:ident $c:ident $name:ident($($p:ident: $t:ty),* $(,)?) by $($how:ident)+;)*
+    })*) => {
+        /// The getters, each with where its table is in the table of tables; `urAdapterGet`'s first.
+        const GETTERS: &[(&str, usize)] =
+            &[$((concat!(stringify!($getter), "\0"), offset_of!(ur_dditable_t, $group)),)*];
+    };
+}
+crate::entry_points!(getters);
+
+/// A file that is open, and what was found of it.
+struct Kept {
+    /// Never closed; tells whether a file that is opened anew is this one.
+    library: usize,
+    verdict: Option<Verdict>,
+}
+/// What came of asking an adapter's getters in a process that may die of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// They come back.
+    Fine,
+    /// They do not, for this reason.
+    Deadly(String),
+}
+static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+
+/// An adapter's file, open for good.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    library: usize,
+    getters: Vec<(&'static str, usize, Getter)>,
+}
+
+/// Why a file did not open.
+#[derive(Debug)]
+pub(crate) enum Closed {
+    /// There is none.
+    Missing,
+    /// A library that it needs is missing, as where a driver is not installed.
+    Needs(String),
+    /// It is no adapter.
+    Wrong(String),
+}
+
+/// Opens a path, or a name that the system knows.
+pub(crate) fn open(name: &OsStr) -> Result<Opened, Closed> {
+    let path = Path::new(name);
+    let is_path = name.as_bytes().contains(&b'/');
+    if is_path && path.symlink_metadata().is_err() {
+        return Err(Closed::Missing);
+    }
+    if is_path && let Some(wrong) = diagnose(path) {
+        return Err(Closed::Wrong(wrong));
+    }
+    let deep = std::env::var_os("UR_ADAPTERS_DEEP_BIND").is_some_and(|value| paths::is_on(&value));
+    let deep = if deep { libc::RTLD_DEEPBIND } else { 0 };
+    // SAFETY: what the file does when it is opened is its maker's promise; there is no other way.
+    let opened = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL | deep) };
+    match opened {
+        Ok(library) => Ok(Opened::keep(library)),
+        Err(error) => {
+            let error = error.to_string();
+            let own = error.starts_with(&*name.to_string_lossy());
+            Err(match (own, error.contains("cannot open shared object file")) {
+                (true, true) if !is_path => Closed::Missing,
+                (false, true) => Closed::Needs(error),
+                _ => Closed::Wrong(error),
+            })
+        }
+    }
+}
+
+impl Opened {
+    /// Keeps the library open. One that was open before is counted once.
+    fn keep(library: Library) -> Self {
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut getters = Vec::new();
+        for (name, at) in GETTERS {
+            // SAFETY: functions of this name have this type, by the interface.
+            if let Ok(getter) = unsafe { library.get::<Getter>(name.as_bytes()) } {
+                getters.push((name.trim_end_matches('\0'), *at, *getter));
+            }
+        }
+        let raw = library.into_raw();
+        if kept.iter().any(|one| one.library == raw.addr()) {
+            // SAFETY: `raw` was just opened once more, and that is taken back.
+            drop(unsafe { Library::from_raw(raw) });
+        } else {
+            kept.push(Kept { library: raw.addr(), verdict: None });
+        }
+        Self { library: raw.addr(), getters }
+    }
+    /// What was found of it before.
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().find(|one| one.library == self.library)?.verdict.clone()
+    }
+    /// Remembers what was found.
+    pub(crate) fn judge(&self, verdict: Verdict) {
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(one) = kept.iter_mut().find(|one| one.library == self.library) {
+            one.verdict = Some(verdict);
+        }
+    }
+    /// Calls every getter into a table that nobody reads. Allocates nothing, locks nothing.
+    pub(crate) fn rehearse(&self) {
+        // SAFETY: tables are pointers, of which null is one.
+        let mut table: ur_dditable_t = unsafe { std::mem::zeroed() };
+        for (_, at, getter) in &self.getters {
+            // SAFETY: as in `ask`.
+            unsafe { ask(*getter, &mut table, *at) };
+        }
+    }
+    /// The adapter's table, whose first part is whole: that of the adapter itself.
+    ///
+    /// # Errors
+    /// Why it has none.
+    pub(crate) fn table(&self) -> Result<ur_dditable_t, String> {
+        // SAFETY: tables are pointers, of which null is one.
+        let mut table: ur_dditable_t = unsafe { std::mem::zeroed() };
+        let (first, _) = GETTERS[0];
+        let first = first.trim_end_matches('\0');
+        if !self.getters.iter().any(|(name, ..)| *name == first) {
+            return Err(format!("it exports no {first} and so is no adapter"));
+        }
+        for (name, at, getter) in &self.getters {
+            // SAFETY: as in `ask`.
+            let code = unsafe { ask(*getter, &mut table, *at) };
+            match code {
+                ur_result_t::SUCCESS => {}
+                ur_result_t::ERROR_UNSUPPORTED_VERSION if *name == first => {
+                    let ours = ur_api_version_t::CURRENT;
+                    return Err(format!("it is of another version than the loader's, {ours:?}"));
+                }
+                code if *name == first => return Err(format!("its {name} answers {code:?}")),
+                code => log::info(format_args!("an adapter's {name} answers {code:?}")),
+            }
+        }
+        if self.getters.len() < GETTERS.len() {
+            let lacks = GETTERS.len() - self.getters.len();
+            log::debug(format_args!("an adapter has no getter for {lacks} of its tables"));
+        }
+        Ok(table)
+    }
+}
+
+/// Has a getter fill its part of the table.
+///
+/// # Safety
+/// `getter` is the one of the table at `at`.
+unsafe fn ask(getter: Getter, table: &mut ur_dditable_t, at: usize) -> ur_result_t {
+    // SAFETY: `at` is the offset of a table in the table of tables.
+    let part = unsafe { (&raw mut *table).byte_add(at) };
+    // SAFETY: the table is writable and of the getter's type.
+    unsafe { getter(ur_api_version_t::CURRENT, part.cast()) }
+}
+
+/// The folder that the loader itself is in: of the shared object or of the program.
+pub(crate) fn own_folder() -> Option<PathBuf> {
+    static MARK: u8 = 0;
+    let mut info = libc::Dl_info {
+        dli_fname: null_mut(),
+        dli_fbase: null_mut(),
+        dli_sname: null_mut(),
+        dli_saddr: null_mut(),
+    };
+    // SAFETY: an address of ours, and a place for the answer.
+    let known = unsafe { libc::dladdr(from_ref(&MARK).cast(), &raw mut info) };
+    if known == 0 || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the linker's name of a file that stays open.
+    let file = unsafe { CStr::from_ptr(info.dli_fname) };
+    let file = Path::new(OsStr::from_bytes(file.to_bytes()));
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => std::env::current_exe().ok()?.parent()?.to_path_buf(),
+    };
+    std::path::absolute(folder).ok()
+}

@@ -1,0 +1,164 @@
+//! Values as text: the `urPrint*` functions, and the same for the tracing layer. What values are
+//! made of is in generated tables; `printer` reads memory by them.
+//!
+//! The text is the reference's, byte for byte, as far as a test that calls both can see.
+#![expect(unsafe_code, reason = "the C ABI of the exported functions")]
+#![expect(non_snake_case, reason = "C's names of the exported functions")]
+
+use std::{
+    borrow::Cow,
+    ffi::{c_char, c_void},
+};
+use ur_sys::*;
+
+/// Puts `text` and a NUL where the caller wants it, and its size in bytes likewise.
+///
+/// # Safety
+/// `buffer` is null or has room for `size` bytes; `out_size` is null or writable.
+unsafe fn give(text: &str, buffer: *mut c_char, size: usize, out_size: *mut usize) -> ur_result_t {
+    let needed = text.len() + 1;
+    if !out_size.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { out_size.write(needed) };
+    }
+    if buffer.is_null() {
+        return ur_result_t::SUCCESS;
+    }
+    if size < needed {
+        return ur_result_t::ERROR_INVALID_SIZE;
+    }
+    // SAFETY: there is room for the text and its NUL, says the caller.
+    unsafe { buffer.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len()) };
+    // SAFETY: likewise.
+    unsafe { buffer.add(text.len()).write(0) };
+    ur_result_t::SUCCESS
+}
+
+/// Functions that print a number by its name.
+macro_rules! values {
+    ($($how:ident $name:ident: $ty:ident;)*) => {$(
+        #[doc = concat!("Prints a `", stringify!($ty), "` into `buffer`, and its size with the NUL into `out_size`.")]
+        ///
+        /// # Safety
+        /// `buffer` is null or has room for `size` bytes; `out_size` is null or writable.
+        pub unsafe extern "C" fn $name(
+            value: $ty,
+            buffer: *mut std::ffi::c_char,
+            size: usize,
+            out_size: *mut usize,
+        ) -> ur_result_t {
+            let text = super::$how($ty::NAMES, value.0);
+            // SAFETY: the caller's promise.
+            unsafe { super::give(&text, buffer, size, out_size) }
+        }
+    )*};
+}
+/// Functions that print a struct.
+macro_rules! records {
+    ($($name:ident: $ty:ident = $record:ident;)*) => {$(
+        #[doc = concat!("Prints a `", stringify!($ty), "` into `buffer`, and its size with the NUL into `out_size`.")]
+        ///
+        /// # Safety
+        /// What the struct points at is there; `buffer` is null or has room for `size` bytes;
+        /// `out_size` is null or writable.
+        pub unsafe extern "C" fn $name(
+            value: $ty,
+            buffer: *mut std::ffi::c_char,
+            size: usize,
+            out_size: *mut usize,
+        ) -> ur_result_t {
+            let at = (&raw const value).cast();
+            let text = super::print(|out| {
+                // SAFETY: the struct is as its table says; the rest is the caller's promise.
+                unsafe { super::printer::record(out, &$record, at) }
+            });
+            // SAFETY: the caller's promise.
+            unsafe { super::give(&text, buffer, size, out_size) }
+        }
+    )*};
+}
+/// Functions that print the parameters of a call.
+macro_rules! calls {
+    ($($name:ident = $call:ident;)*) => {$(
+        #[doc = concat!("Prints parameters into `buffer`, and the text's size with the NUL into `out_size`.")]
+        ///
+        /// # Safety
+        /// `params` points to a pointer for each parameter; what they point at is there; `buffer`
+        /// is null or has room for `size` bytes; `out_size` is null or writable.
+        pub unsafe extern "C" fn $name(
+            params: *const c_void,
+            buffer: *mut c_char,
+            size: usize,
+            out_size: *mut usize,
+        ) -> ur_result_t {
+            // SAFETY: the caller's promise.
+            unsafe { super::parameters(&$call, params, buffer, size, out_size) }
+        }
+    )*};
+}
+pub mod calls;
+mod float;
+pub mod kind;
+pub mod printer;
+pub mod queries;
+pub mod records;
+mod symbols;
+pub mod values;
+
+fn value(names: &[(u32, &'static str)], value: u32) -> Cow<'static, str> {
+    printer::name_of(names, value).into()
+}
+/// One flag alone: that is what C's signature says, though its name is of a set.
+fn flag(names: &[(u32, &'static str)], flag: u32) -> Cow<'static, str> {
+    value(names, flag)
+}
+/// A version is two numbers, named or not.
+fn version(_: &[(u32, &'static str)], version: u32) -> Cow<'static, str> {
+    format!("{}.{}", version as i32 >> 16, version & 0xffff).into()
+}
+/// What a printer writes.
+fn print(write: impl FnOnce(&mut String)) -> String {
+    let mut text = String::new();
+    write(&mut text);
+    text
+}
+
+/// Prints the parameters of a call.
+///
+/// # Safety
+/// As of the exported functions.
+unsafe fn parameters(
+    call: &'static kind::Call,
+    params: *const c_void,
+    buffer: *mut c_char,
+    size: usize,
+    out_size: *mut usize,
+) -> ur_result_t {
+    let text = print(|out| {
+        // SAFETY: the caller's promise.
+        unsafe { printer::parameters(out, call, params.cast()) }
+    });
+    // SAFETY: likewise.
+    unsafe { give(&text, buffer, size, out_size) }
+}
+
+/// Prints the parameters of the call with this number.
+///
+/// # Safety
+/// As of the functions for each call.
+pub unsafe extern "C" fn urPrintFunctionParams(
+    function: ur_function_t,
+    params: *const c_void,
+    buffer: *mut c_char,
+    size: usize,
+    out_size: *mut usize,
+) -> ur_result_t {
+    if params.is_null() {
+        return ur_result_t::ERROR_INVALID_NULL_POINTER;
+    }
+    let Some(call) = calls::CALLS.iter().find(|c| c.function == function.0) else {
+        return ur_result_t::ERROR_INVALID_ENUMERATION;
+    };
+    // SAFETY: the caller's promise.
+    unsafe { parameters(call, params, buffer, size, out_size) }
+}

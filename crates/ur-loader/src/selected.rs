@@ -1,0 +1,213 @@
+//! `urDeviceGetSelected`: the devices of a platform that `ONEAPI_DEVICE_SELECTOR` leaves a program.
+//! The grammar is `selector`'s. The variable is read at each call, as it may have been set meanwhile.
+#![expect(unsafe_code, reason = "calls adapters")]
+use crate::{
+    entry,
+    failure::{Failure, Result, enter},
+    log,
+    selector::{DEPTH, Place, Selector},
+};
+use std::ptr::null_mut;
+use ur_adapter::error::ErrorCode;
+use ur_sys::*;
+
+/// The variable's name.
+pub(crate) const VARIABLE: &str = "ONEAPI_DEVICE_SELECTOR";
+
+/// What the variable says now; none if it is not set.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn selector() -> std::result::Result<Option<Selector>, String> {
+    let Some(value) = std::env::var_os(VARIABLE) else { return Ok(None) };
+    let value = value.to_str().ok_or("it is not UTF-8")?;
+    Selector::parse(value)
+}
+
+/// A device that was found; a part among them is ours until it is handed out.
+struct Found {
+    device: ur_device_handle_t,
+    place: Place,
+}
+impl Found {
+    fn is_part(&self) -> bool {
+        self.place.numbers.len() > 1
+    }
+}
+
+/// Lists the devices of `platform` that are of the kind and selected. Parts that are handed out carry a
+/// reference that the caller gives back.
+///
+/// # Safety
+/// `platform` is null or a platform; `devices` is null or has room for `num_entries`; `num_devices` is
+/// null or writable.
+pub unsafe extern "C" fn device_get_selected(
+    platform: ur_platform_handle_t,
+    device_type: ur_device_type_t,
+    num_entries: u32,
+    devices: *mut ur_device_handle_t,
+    num_devices: *mut u32,
+) -> ur_result_t {
+    enter("urDeviceGetSelected", || {
+        if platform.is_null() {
+            return Err(ErrorCode::InvalidNullHandle.into());
+        }
+        if !ur_device_type_t::VALUES.contains(&device_type) {
+            return Err(ErrorCode::InvalidEnumeration.into());
+        }
+        if devices.is_null() && num_entries != 0 {
+            return Err(ErrorCode::InvalidNullPointer.into());
+        }
+        if num_entries == 0 && num_devices.is_null() {
+            return Err(ErrorCode::InvalidSize.into());
+        }
+        let chosen = chosen(platform, device_type)?;
+        if !num_devices.is_null() {
+            let count = u32::try_from(chosen.len()).map_err(|_| ErrorCode::OutOfResources)?;
+            // SAFETY: not null, hence writable.
+            unsafe { num_devices.write(count) };
+        }
+        for (at, found) in chosen.iter().enumerate() {
+            if at < num_entries as usize {
+                // SAFETY: there is room for so many.
+                unsafe { devices.add(at).write(found.device) };
+            } else if found.is_part() {
+                give_back(found.device);
+            }
+        }
+        Ok(())
+    })
+}
+
+fn chosen(platform: ur_platform_handle_t, device_type: ur_device_type_t) -> Result<Vec<Found>> {
+    let selector = selector().map_err(|wrong| {
+        let sentence = format!("{VARIABLE} selects nothing: {wrong}");
+        log::error(&sentence);
+        Failure::new(ErrorCode::InvalidValue, sentence)
+    })?;
+    let backend = backend(platform)?;
+    let all = roots(platform)?;
+    let of_kind = |found: &Found| {
+        matches!(device_type, ur_device_type_t::ALL | ur_device_type_t::DEFAULT)
+            || found.place.kind == device_type
+    };
+    let Some(selector) = selector else {
+        return Ok(all.into_iter().filter(of_kind).collect());
+    };
+    let all = with_parts(all, &selector, backend);
+    let places: Vec<_> = all.iter().map(|found| found.place.clone()).collect();
+    let order = selector.choose(backend, &places);
+    let mut all: Vec<_> = all.into_iter().map(Some).collect();
+    let chosen = order.iter().filter_map(|at| all[*at].take_if(|found| of_kind(found))).collect();
+    all.into_iter().flatten().filter(Found::is_part).for_each(|found| give_back(found.device));
+    Ok(chosen)
+}
+
+fn give_back(part: ur_device_handle_t) {
+    // SAFETY: a part that was made here and is handed to nobody.
+    let code = unsafe { entry::device_release(part) };
+    if code != ur_result_t::SUCCESS {
+        log::warn(format_args!(
+            "a part of a device that was not selected is not released: {code:?}"
+        ));
+    }
+}
+
+/// One fixed-size answer about a platform or a device.
+fn ask<T: Default>(query: impl FnOnce(usize, *mut T) -> ur_result_t) -> Result<T> {
+    let mut answer = T::default();
+    Failure::of(query(size_of::<T>(), &raw mut answer))?;
+    Ok(answer)
+}
+fn backend(platform: ur_platform_handle_t) -> Result<ur_backend_t> {
+    let name = ur_platform_info_t::BACKEND;
+    // SAFETY: a platform, and room for the answer.
+    ask(|size, at: *mut ur_backend_t| unsafe {
+        entry::platform_get_info(platform, name, size, at.cast(), null_mut())
+    })
+}
+fn kind(device: ur_device_handle_t) -> Result<ur_device_type_t> {
+    let name = ur_device_info_t::TYPE;
+    // SAFETY: a device, and room for the answer.
+    ask(|size, at: *mut ur_device_type_t| unsafe {
+        entry::device_get_info(device, name, size, at.cast(), null_mut())
+    })
+}
+
+/// The platform's devices.
+fn roots(platform: ur_platform_handle_t) -> Result<Vec<Found>> {
+    let all = ur_device_type_t::ALL;
+    let mut count = 0;
+    // SAFETY: a platform, and a place for the count.
+    Failure::of(unsafe { entry::device_get(platform, all, 0, null_mut(), &raw mut count) })?;
+    let mut devices = vec![ur_device_handle_t::NULL; count as usize];
+    if count != 0 {
+        let room = devices.as_mut_ptr();
+        // SAFETY: room for as many as is said.
+        Failure::of(unsafe { entry::device_get(platform, all, count, room, null_mut()) })?;
+    }
+    let found = |(number, device): (u32, ur_device_handle_t)| {
+        Ok(Found { device, place: Place { kind: kind(device)?, numbers: vec![number] } })
+    };
+    (0..).zip(devices).map(found).collect()
+}
+
+/// The devices, and behind them the parts that the selector may name.
+fn with_parts(mut all: Vec<Found>, selector: &Selector, backend: ur_backend_t) -> Vec<Found> {
+    let mut layer = 0..all.len();
+    for _ in 1..DEPTH {
+        let end = all.len();
+        for at in layer {
+            let whole = &all[at];
+            if !selector.looks_into(backend, &whole.place.numbers) {
+                continue;
+            }
+            let (kind, numbers) = (whole.place.kind, whole.place.numbers.clone());
+            let part = |(number, device)| {
+                let numbers = [numbers.as_slice(), &[number]].concat();
+                Found { device, place: Place { kind, numbers } }
+            };
+            let parts: Vec<_> = (0..).zip(parts(whole.device)).map(part).collect();
+            all.extend(parts);
+        }
+        layer = end..all.len();
+    }
+    all
+}
+
+/// What a device can be split into: at its next boundary, or into its slices. Nothing if it
+/// cannot be split.
+fn parts(device: ur_device_handle_t) -> Vec<ur_device_handle_t> {
+    use ur_device_affinity_domain_flags_t as Domain;
+    let next = ur_device_partition_value_t { affinity_domain: Domain::NEXT_PARTITIONABLE };
+    let nothing = ur_device_partition_value_t { count: 0 };
+    let rules = [
+        (ur_device_partition_t::BY_AFFINITY_DOMAIN, next),
+        (ur_device_partition_t::BY_CSLICE, nothing),
+    ];
+    let split = |(r#type, value)| split(device, &ur_device_partition_property_t { r#type, value });
+    rules.into_iter().find_map(split).unwrap_or_default()
+}
+fn split(
+    device: ur_device_handle_t,
+    rule: &ur_device_partition_property_t,
+) -> Option<Vec<ur_device_handle_t>> {
+    let properties = ur_device_partition_properties_t {
+        stype: ur_structure_type_t::DEVICE_PARTITION_PROPERTIES,
+        pNext: null_mut(),
+        pProperties: rule,
+        PropCount: 1,
+    };
+    let mut count = 0;
+    // SAFETY: a device, whole properties, a place for the count.
+    let code =
+        unsafe { entry::device_partition(device, &properties, 0, null_mut(), &raw mut count) };
+    if code != ur_result_t::SUCCESS || count == 0 {
+        return None;
+    }
+    let mut parts = vec![ur_device_handle_t::NULL; count as usize];
+    let room = parts.as_mut_ptr();
+    // SAFETY: room for as many as is said.
+    let code = unsafe { entry::device_partition(device, &properties, count, room, null_mut()) };
+    (code == ur_result_t::SUCCESS).then_some(parts)
+}

@@ -1,0 +1,107 @@
+//! `crates/ur-loader/src/entry_points.rs`: every entry of the tables as one row of a macro, with
+//! the parameter whose first word says which adapter is meant. The loader's dispatch, its table
+//! getters and the symbols of its shared object are each a few lines over these rows.
+use super::{NOTICE, Output, rust_type, rustfmt, slot};
+use crate::{
+    model::{Entry, Role, Spec, Type, When},
+    names,
+};
+use std::fmt::Write;
+
+/// The entry that asks every adapter and so is sent to none.
+const ALL_ADAPTERS: &str = "urAdapterGet";
+
+/// The file.
+pub fn file(spec: &Spec) -> Result<Output, String> {
+    let mut s = format!(
+        "{NOTICE}//! The entries of the tables, as rows that a macro can make functions of.\n\n\
+         /// Hands every entry to the macro that is named, table by table: the table's member, its getter and\n\
+         /// its type; then the entries: slot, C's name, ours, parameters, and how the adapter is found: by a\n\
+         /// handle, by the first of so many handles (or the code for none), or by hand. The types are those of\n\
+         /// `ur_sys` and `c_char` and `c_void` of `std::ffi`, which the place of use has in scope.\n\
+         #[macro_export]\nmacro_rules! entry_points {{\n    ($($then:tt)*) => {{\n        $($then)*! {{\n"
+    );
+    for table in &spec.tables {
+        let _ = writeln!(
+            s,
+            "            {} {} {} {{",
+            names::member(&table.name),
+            names::getter(&table.member),
+            table.c
+        );
+        for entry in &table.entries {
+            s.push_str(&wrapped(&row(spec, entry, &table.member)?));
+        }
+        s.push_str("            }\n");
+    }
+    s.push_str("        }\n    };\n}\n");
+    Ok(Output { path: "crates/ur-loader/src/entry_points.rs".into(), text: rustfmt(&s)? })
+}
+
+/// `wait urEventWait event_wait(num_events: u32, …) by first event_wait_list num_events ERROR_INVALID_VALUE;`
+fn row(spec: &Spec, entry: &Entry, member: &str) -> Result<String, String> {
+    let params: Vec<_> = entry
+        .params
+        .iter()
+        .map(|p| format!("{}: {}", names::escape(&p.name), rust_type(spec, &p.ty)))
+        .collect();
+    Ok(format!(
+        "{} {} {}({}) by {};",
+        slot(&entry.name, member),
+        entry.name,
+        names::function(&entry.name),
+        params.join(", "),
+        owner(spec, entry)?,
+    ))
+}
+
+/// A row in lines of the house's width: rustfmt leaves the insides of macros as they are.
+fn wrapped(row: &str) -> String {
+    const INDENT: usize = 16;
+    const WIDTH: usize = 100;
+    let mut text = String::new();
+    let mut column = 0;
+    let parts = row.split_inclusive(", ").flat_map(|part| part.split_inclusive(") "));
+    for word in parts.flat_map(|part| part.split_inclusive('(')) {
+        if column + word.trim_end().len() > WIDTH || column == 0 {
+            let deeper = if text.is_empty() { 0 } else { 4 };
+            text = format!("{}\n{}", text.trim_end(), " ".repeat(INDENT + deeper));
+            column = INDENT + deeper;
+        }
+        text.push_str(word);
+        column += word.len();
+    }
+    format!("{}\n", text.trim_start_matches('\n'))
+}
+
+/// How the adapter that an entry is for is found.
+fn owner(spec: &Spec, entry: &Entry) -> Result<String, String> {
+    if entry.name == ALL_ADAPTERS {
+        return Ok("hand".into());
+    }
+    let handle = entry.params.iter().find(|p| matches!(&p.ty, Type::Name(n) if spec.is_handle(n)));
+    if let Some(handle) = handle {
+        return Ok(format!("handle {}", names::escape(&handle.name)));
+    }
+    let list = entry.params.iter().find_map(|p| match (&p.role, p.ty.pointee()) {
+        (Role::List(count), Some(Type::Name(n))) if spec.is_handle(n) => Some((p, count)),
+        _ => None,
+    });
+    let (list, count) = list.ok_or_else(|| {
+        format!("{}: no handle says which adapter is meant; teach emit/loader.rs", entry.name)
+    })?;
+    Ok(format!("first {} {count} {}", names::escape(&list.name), none(entry, count)))
+}
+
+/// The code that the specification has for a list of nothing.
+fn none(entry: &Entry, count: &str) -> String {
+    let is_none = |when: &When| {
+        let When::Expr(expr) = when else { return false };
+        let syn::Expr::Binary(binary) = &**expr else { return false };
+        let name = matches!(&*binary.left, syn::Expr::Path(path) if path.path.is_ident(count));
+        name && matches!(binary.op, syn::BinOp::Eq(_))
+    };
+    let code = entry.errors.iter().find(|fault| is_none(&fault.when));
+    let code = code.map_or("InvalidSize", |fault| &fault.code);
+    format!("ERROR_{}", names::snake(code).to_ascii_uppercase())
+}
