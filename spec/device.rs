@@ -317,7 +317,7 @@ struct DevicePartitionProperty {
 struct DevicePartitionProperties {
     stype: StructureType,
     #[optional] pNext: *mut c_void,
-    pProperties: *const DevicePartitionProperty,
+    #[list(PropCount)] pProperties: *const DevicePartitionProperty,
     PropCount: usize,
 }
 

@@ -31,7 +31,7 @@ struct ProgramProperties {
     stype: StructureType,
     #[optional] pNext: *mut c_void,
     count: u32,
-    #[optional] pMetadatas: *const ProgramMetadata,
+    #[optional] #[list(count)] pMetadatas: *const ProgramMetadata,
 }
 
 /// Lists what can be asked of a program.

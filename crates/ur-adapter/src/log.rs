@@ -47,9 +47,9 @@ unsafe impl Send for Logger {}
 unsafe impl Sync for Logger {}
 static LOGGER: RwLock<Option<Logger>> = RwLock::new(None);
 
-/// What the environment asked for.
+/// What the environment asked for: of the adapter, or of another part that has a variable of its own.
 #[derive(Debug)]
-struct Sink {
+pub struct Sink {
     adapter: &'static str,
     level: ur_logger_level_t,
     flush: ur_logger_level_t,
@@ -133,6 +133,26 @@ fn tell_callback(level: ur_logger_level_t, sentence: &dyn Display) {
 }
 
 impl Sink {
+    /// What `UR_LOG_<part>` asks for, and what is wrong with it if it is not used. Without the
+    /// variable, and with a wrong one, sentences of `otherwise` and above go to the standard error.
+    pub fn of_environment(
+        part: &'static str,
+        otherwise: ur_logger_level_t,
+    ) -> (Self, Option<String>) {
+        let name = format!("UR_LOG_{part}");
+        let value = std::env::var_os(&name).filter(|value| !value.is_empty());
+        let (mut sink, wrong) = Self::new(part, value.as_deref());
+        if value.is_none() || wrong.is_some() {
+            sink.level = otherwise;
+        }
+        (sink, wrong.map(|wrong| format!("{name} is ignored: {wrong}")))
+    }
+    /// Writes the sentence if it is serious enough.
+    pub fn hear(&self, level: ur_logger_level_t, sentence: &dyn Display) {
+        if self.level <= level {
+            self.write(level, sentence);
+        }
+    }
     /// What `value` asks for; what is wrong with it, if it is not used.
     fn new(adapter: &'static str, value: Option<&OsStr>) -> (Self, Option<String>) {
         let parsed = Options::parse(value.unwrap_or_default()).and_then(|options| {

@@ -3,6 +3,9 @@
 mod blank;
 pub mod cpu;
 pub mod cuda_family;
+mod kernels;
+pub mod level_zero;
+mod linger;
 pub mod mock;
 pub mod null;
 

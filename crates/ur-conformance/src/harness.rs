@@ -23,6 +23,8 @@ const START: Duration = Duration::from_secs(60);
 /// Workers that wait for their next case.
 pub struct Harness {
     subject: Subject,
+    /// No worker is used twice.
+    fresh: bool,
     idle: Mutex<Vec<Worker>>,
 }
 struct Worker {
@@ -40,8 +42,10 @@ pub fn again(subject: &Subject, role: &str) -> std::io::Result<Command> {
 }
 
 impl Harness {
-    pub fn new(subject: Subject) -> Self {
-        Self { subject, idle: Mutex::default() }
+    /// A harness without workers; `fresh`: each case has a process of its own, for adapters that are
+    /// of no use in a process that released them once.
+    pub fn new(subject: Subject, fresh: bool) -> Self {
+        Self { subject, fresh, idle: Mutex::default() }
     }
     /// Judges one case. A worker that failed is not used again: what it holds may be in any state.
     pub fn judge(&self, case: &Case) -> Outcome {
@@ -51,7 +55,7 @@ impl Harness {
             Err(e) => return Outcome::Failed(format!("no process to run it in: {e}")),
         };
         let (outcome, worker) = worker.judge(case);
-        if let Some(worker) = worker {
+        if let Some(worker) = worker.filter(|_| !self.fresh) {
             self.idle.lock().expect("nothing panics with the lock held").push(worker);
         }
         outcome

@@ -64,6 +64,9 @@ struct Cli {
     /// No case may take longer than this, whatever it is given.
     #[arg(long, value_name = "SECONDS")]
     deadline: Option<u64>,
+    /// Each case in a process of its own: for adapters that do not come back once they were released.
+    #[arg(long)]
+    fresh: bool,
     /// How many cases at once.
     #[arg(short, value_name = "N")]
     jobs: Option<usize>,
@@ -145,7 +148,7 @@ fn judge(cli: &Cli, subject: Subject) -> Result<bool, String> {
         return Err(format!("known failures name cases that are not there: {unknown:?}"));
     }
     let records: Arc<Mutex<Vec<Record>>> = Arc::default();
-    let harness = Arc::new(Harness::new(subject.clone()));
+    let harness = Arc::new(Harness::new(subject.clone(), cli.fresh));
     let trials = cases.into_iter().map(|case| {
         let (harness, expected) = (harness.clone(), expected.clone());
         let records = records.clone();

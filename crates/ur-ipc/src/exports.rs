@@ -339,9 +339,7 @@ fn check(offer: &Offer) -> Result<()> {
             "an event that was opened from a ticket cannot be shared again: share it where it was made",
         ),
         (Payload::Event(_), Kind::Event) => Ok(()),
-        (Payload::Event(_), _) | (_, Kind::Event) => {
-            unsupported("only events travel as slots, and only as slots")
-        }
+        (Payload::Event(_), _) => unsupported("only events travel as slots"),
         (Payload::Bytes(bytes) | Payload::Driver { bytes, .. }, _) if bytes.len() > PAYLOAD => {
             unsupported("the driver's handle is longer than 256 bytes")
         }

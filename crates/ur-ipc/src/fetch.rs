@@ -411,7 +411,8 @@ impl Host {
     fn give_back(&self, claim: Claim, answer: &Answer) {
         let Claim { kind, arena: ledger, participant, slot, generation } = claim;
         self.tell(Request::LeaseEnd { kind, object: answer.object });
-        if kind != Kind::Event {
+        // Events of a driver's own travel without an arena: nobody joined one.
+        if kind != Kind::Event || !answer.rights.arena && answer.participant == 0 {
             return;
         }
         if participant == 0 {

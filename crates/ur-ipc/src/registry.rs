@@ -173,7 +173,7 @@ impl<T: Send + Sync + 'static> Importer<T> {
             let why = format!("this ticket is {is}; {asked} was asked for");
             return Err(Error::new(ErrorKind::WrongKind, why));
         }
-        if (envelope.transport == Transport::Arena) != (envelope.kind == Kind::Event) {
+        if envelope.transport == Transport::Arena && envelope.kind != Kind::Event {
             return Err(Error::new(
                 ErrorKind::Damaged,
                 "this ticket contradicts itself: only events travel through arenas",

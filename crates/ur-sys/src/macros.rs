@@ -14,6 +14,8 @@ macro_rules! enumeration {
         impl $n {
             /// Every named value, in the specification's order.
             pub const VALUES: &[Self] = &[$(Self::$name),*];
+            /// Every named value and C's name of it, in the same order.
+            pub const NAMES: &[(u32, &'static str)] = &[$(($value, $c)),*];
             /// C's name of this value, if it has one.
             pub fn name(self) -> Option<&'static str> {
                 $(if self == Self::$name {
@@ -47,6 +49,8 @@ macro_rules! flags {
         impl $n {
             /// All bits that have a name.
             pub const VALID: Self = Self(0 $(| $value)*);
+            /// Every named flag and C's name of it, in the specification's order.
+            pub const NAMES: &[(u32, &'static str)] = &[$(($value, $c)),*];
             /// Whether every flag of `other` is set.
             pub const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0

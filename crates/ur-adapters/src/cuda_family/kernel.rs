@@ -8,12 +8,9 @@ use super::{
     code::{Code, TWIN},
     driver::Dialect,
     geometry::{Limits, Range},
-    launch,
+    given, launch,
     metadata::Wanted,
-    native::{
-        given,
-        module::{Fact, Function},
-    },
+    native::module::{Fact, Function},
     program::no_kernel,
 };
 use std::{

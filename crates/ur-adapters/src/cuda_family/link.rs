@@ -4,11 +4,9 @@ use super::{
     binary::{Form, Image},
     code,
     driver::Dialect,
+    given,
     metadata::Metadata,
-    native::{
-        given,
-        module::{self, Input, Options},
-    },
+    native::module::{self, Input, Options},
 };
 use std::{
     ffi::{CStr, CString},

@@ -10,13 +10,10 @@ use super::{
     binary::Image,
     code::{self, Build, Code},
     driver::{Dialect, RawModule},
-    linger,
+    given, linger,
     link::{join, link},
     metadata::Metadata,
-    native::{
-        given,
-        module::{Module, Options},
-    },
+    native::module::{Module, Options},
 };
 use std::{
     ffi::{CStr, CString},

@@ -12,18 +12,16 @@ use super::{
     module::Function,
     stream::Stream,
 };
+use crate::kernels::arguments::{LONGEST, check, check_index, check_kind, mem_of, sampler_of};
 use std::{ffi::c_void, ptr::null_mut};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::{Borrowed, Owned},
-    shim,
+    object::Owned,
 };
 use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T, ur_mem_flags_t};
 
 /// Arguments that need no memory of the heap.
 const INLINE: usize = 32;
-/// Bytes of one argument at most, as the driver has it.
-const LONGEST: usize = 32764;
 /// What an argument that C left out, where the driver does not tell how many there are, is read from.
 static NOTHING: [u64; LONGEST.div_ceil(8)] = [0; LONGEST.div_ceil(8)];
 /// Local memory of two arguments is not closer than this where each has as much.
@@ -84,7 +82,7 @@ impl<'call> Arguments<'call> {
         let mut local = reserved;
         for (position, one) in given.iter().enumerate() {
             check_index(given, position)?;
-            check::<D>(one, parameters.map(|all| all[one.index as usize]))?;
+            check::<Mem<D>, Sampler<D>>(one, parameters.map(|all| all[one.index as usize]))?;
             if one.r#type == T::LOCAL {
                 local = place(local, one.size).map(|(_, end)| end).ok_or_else(too_much)?;
             }
@@ -102,9 +100,9 @@ impl<'call> Arguments<'call> {
         stream: &Stream<D>,
     ) -> Result<u64> {
         if one.r#type == T::SAMPLER {
-            return sampler_of::<D>(one).map(|sampler| u64::from(sampler.word()));
+            return sampler_of::<Sampler<D>>(one).map(|sampler| u64::from(sampler.word()));
         }
-        let Some((mem, flags)) = mem_of::<D>(one)? else { return Ok(0) };
+        let Some((mem, flags)) = mem_of::<Mem<D>>(one)? else { return Ok(0) };
         let writes = !flags.contains(ur_mem_flags_t::READ_ONLY) && !mem.is_read_only();
         mem.device_address(device, stream, writes)
     }
@@ -121,83 +119,6 @@ fn place(taken: usize, bytes: usize) -> Option<(usize, usize)> {
     let start = taken.checked_next_multiple_of(alignment)?;
     Some((start, start.checked_add(bytes).filter(|&end| end <= i32::MAX as usize)?))
 }
-/// Indices are those from 0 on, each once.
-fn check_index(given: &[ur_exp_kernel_arg_properties_t], position: usize) -> Result<()> {
-    let index = given[position].index;
-    // In order, as nearly everybody gives them, there is nothing to search.
-    let is_new = || !given[..position].iter().any(|before| before.index == index);
-    let in_order = index as usize == position;
-    let later = |one: &ur_exp_kernel_arg_properties_t| one.index as usize == position;
-    if (index as usize) < given.len() && (in_order || given.iter().any(later)) && is_new() {
-        return Ok(());
-    }
-    Err(Error::new(
-        ErrorCode::InvalidKernelArgs,
-        format!("argument {index} is given twice, or leaves a gap before it"),
-    ))
-}
-fn check_kind(one: &ur_exp_kernel_arg_properties_t) -> Result<()> {
-    match one.r#type {
-        T::VALUE | T::POINTER | T::MEM_OBJ | T::LOCAL | T::SAMPLER => Ok(()),
-        other => {
-            let why = format!("{other:?} is no kind of argument");
-            Err(Error::new(ErrorCode::InvalidEnumeration, why))
-        }
-    }
-}
-fn check<D: Dialect>(one: &ur_exp_kernel_arg_properties_t, wanted: Option<u32>) -> Result<()> {
-    let wrong = |why: String| {
-        let why = format!("argument {}: {why}", one.index);
-        Err(Error::new(ErrorCode::InvalidKernelArgumentSize, why))
-    };
-    match one.r#type {
-        T::VALUE => {
-            // SAFETY: the member that the type names.
-            let at = unsafe { one.value.value };
-            if one.size == 0 || one.size > LONGEST || at.is_null() {
-                return wrong(format!("{} bytes at {at:?} are no value", one.size));
-            }
-            match wanted {
-                Some(bytes) if bytes as usize != one.size => {
-                    wrong(format!("{} bytes are given, and the kernel takes {bytes}", one.size))
-                }
-                _ => Ok(()),
-            }
-        }
-        _ => {
-            if one.r#type == T::SAMPLER {
-                sampler_of::<D>(one)?;
-            } else if one.r#type == T::MEM_OBJ {
-                mem_of::<D>(one)?;
-            }
-            // An offset or a sampler may have 4 bytes: the lower half of the word that is given.
-            let least = if matches!(one.r#type, T::LOCAL | T::SAMPLER) { 4 } else { 8 };
-            match wanted {
-                Some(bytes) if bytes != 8 && bytes != least => {
-                    wrong(format!("it is given as one word, and the kernel takes {bytes} bytes"))
-                }
-                _ => Ok(()),
-            }
-        }
-    }
-}
-fn sampler_of<'call, D: Dialect>(
-    one: &'call ur_exp_kernel_arg_properties_t,
-) -> Result<Borrowed<'call, Sampler<D>>> {
-    // SAFETY: the member that the type names.
-    let raw = unsafe { one.value.sampler };
-    // SAFETY: C's handle, judged before it is used.
-    unsafe { shim::handle(raw.0) }
-}
-type MemArgument<'call, D> = Option<(Borrowed<'call, Mem<D>>, ur_mem_flags_t)>;
-fn mem_of<D: Dialect>(one: &ur_exp_kernel_arg_properties_t) -> Result<MemArgument<'_, D>> {
-    // SAFETY: the member that the type names.
-    let tuple = unsafe { one.value.memObjTuple };
-    // SAFETY: C's handle, judged before it is used.
-    let mem = unsafe { shim::optional_handle(tuple.hMem.0) }?;
-    Ok(mem.map(|mem| (mem, tuple.flags)))
-}
-
 impl<D: Dialect> Stream<D> {
     /// Launches `function`, of a module that stays loaded until it is done, with `offset` as an argument
     /// behind the others if there is one. A context is current, and the stream is of it.

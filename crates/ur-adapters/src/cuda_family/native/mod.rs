@@ -6,7 +6,6 @@ pub mod command;
 pub mod context;
 pub mod device;
 pub mod event;
-pub mod given;
 pub mod ipc;
 pub mod launch;
 pub mod memory;

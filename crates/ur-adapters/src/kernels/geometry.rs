@@ -5,23 +5,23 @@ use ur_adapter::error::{Error, ErrorCode, Result};
 
 /// What a kernel can be launched with on its device.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// Items of a group.
-    pub(super) items: usize,
+    pub(crate) items: usize,
     /// Items of a group in each dimension.
-    pub(super) group: [usize; 3],
+    pub(crate) group: [usize; 3],
     /// Groups in each dimension.
-    pub(super) grid: [usize; 3],
+    pub(crate) grid: [usize; 3],
     /// Items that go in step.
-    pub(super) warp: usize,
+    pub(crate) warp: usize,
     /// What the kernel says itself.
-    pub(super) wanted: Wanted,
+    pub(crate) wanted: Wanted,
 }
 /// Which items there are to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Range {
-    pub(super) offset: [usize; 3],
-    pub(super) global: [usize; 3],
+pub(crate) struct Range {
+    pub(crate) offset: [usize; 3],
+    pub(crate) global: [usize; 3],
 }
 
 fn refused<T>(code: ErrorCode, why: String) -> Result<T> {
@@ -36,7 +36,7 @@ fn three(given: &[usize], rest: usize) -> [usize; 3] {
 impl Range {
     /// # Errors
     /// `INVALID_VALUE` for more items than can be counted, and for ids that do not fit.
-    pub(super) fn new(offset: Option<&[usize]>, global: &[usize]) -> Result<Self> {
+    pub(crate) fn new(offset: Option<&[usize]>, global: &[usize]) -> Result<Self> {
         let (offset, global) = (three(offset.unwrap_or_default(), 0), three(global, 1));
         let items = global.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
         match items.is_some() && (0..3).all(|d| offset[d].checked_add(global[d]).is_some()) {
@@ -48,14 +48,14 @@ impl Range {
         }
     }
     /// Whether there are none: SYCL allows that.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.global.contains(&0)
     }
     /// The offset as kernels take it; `None` for none.
     ///
     /// # Errors
     /// `INVALID_VALUE` for one that has more than 32 bits.
-    pub(super) fn offset_words(&self) -> Result<Option<[u32; 3]>> {
+    pub(crate) fn offset_words(&self) -> Result<Option<[u32; 3]>> {
         if self.offset == [0; 3] {
             return Ok(None);
         }
@@ -75,7 +75,7 @@ impl Limits {
     /// # Errors
     /// `INVALID_WORK_GROUP_SIZE` for such as do not divide the range, are larger than the device or the
     /// kernel allows, or others than the kernel was made for.
-    pub(super) fn local(&self, range: &Range, local: &[usize]) -> Result<[usize; 3]> {
+    pub(crate) fn local(&self, range: &Range, local: &[usize]) -> Result<[usize; 3]> {
         let (local, global) = (three(local, 1), range.global);
         let wrong = |why: String| refused(ErrorCode::InvalidWorkGroupSize, why);
         if local.contains(&0) || (0..3).any(|d| !global[d].is_multiple_of(local[d])) {
@@ -101,7 +101,7 @@ impl Limits {
     /// # Errors
     /// As for `local`, where the kernel was made for one size; where no groups are large enough for there
     /// not to be too many of them.
-    pub(super) fn suggest(&self, range: &Range, best: usize) -> Result<[usize; 3]> {
+    pub(crate) fn suggest(&self, range: &Range, best: usize) -> Result<[usize; 3]> {
         if let Some(size) = self.wanted.size {
             return self.local(range, &size);
         }
@@ -128,7 +128,7 @@ impl Limits {
     ///
     /// # Errors
     /// `INVALID_WORK_GROUP_SIZE` for more than the device takes.
-    pub(super) fn groups(&self, range: &Range, local: [usize; 3]) -> Result<[u32; 3]> {
+    pub(crate) fn groups(&self, range: &Range, local: [usize; 3]) -> Result<[u32; 3]> {
         let groups = [0, 1, 2].map(|d| range.global[d] / local[d]);
         match (0..3).all(|d| groups[d] <= self.grid[d]) {
             true => Ok(groups.map(|n| n as u32)),
@@ -165,7 +165,7 @@ fn fitting(n: usize, most: usize, step: usize) -> usize {
 ///
 /// # Errors
 /// `INVALID_VALUE` for clusters that do not divide the groups.
-pub(super) fn check_cluster(cluster: [u32; 3], groups: [u32; 3]) -> Result<()> {
+pub(crate) fn check_cluster(cluster: [u32; 3], groups: [u32; 3]) -> Result<()> {
     match cluster.contains(&0) || (0..3).any(|d| !groups[d].is_multiple_of(cluster[d])) {
         false => Ok(()),
         true => refused(

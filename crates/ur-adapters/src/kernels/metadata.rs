@@ -21,19 +21,19 @@ pub type Entry = (Vec<u8>, Value);
 
 /// What a kernel wants of its groups; an absent size is up to the launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// Groups of exactly this size.
-    pub(super) size: Option<[usize; 3]>,
+    pub(crate) size: Option<[usize; 3]>,
     /// At most so many items in each dimension.
-    pub(super) most: Option<[usize; 3]>,
+    pub(crate) most: Option<[usize; 3]>,
     /// At most so many items in all.
-    pub(super) most_in_all: Option<usize>,
+    pub(crate) most_in_all: Option<usize>,
     /// Items of a sub-group.
-    pub(super) sub_group: Option<u32>,
+    pub(crate) sub_group: Option<u32>,
 }
 /// What is said of a program.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Metadata {
+pub(crate) struct Metadata {
     kernels: BTreeMap<Vec<u8>, Wanted>,
     /// What device globals are called in the code, by the name that SYCL gives them.
     globals: BTreeMap<Vec<u8>, CString>,
@@ -41,7 +41,7 @@ pub(super) struct Metadata {
 impl Metadata {
     /// # Errors
     /// `INVALID_VALUE` for a value of another form than its tag has. Tags that mean nothing to us are left out.
-    pub(super) fn of(entries: Vec<Entry>) -> Result<Self> {
+    pub(crate) fn of(entries: Vec<Entry>) -> Result<Self> {
         let mut all = Self::default();
         for (name, value) in entries {
             let Some(at) = name.iter().rposition(|&byte| byte == b'@') else { continue };
@@ -75,15 +75,15 @@ impl Metadata {
         self.kernels.entry(name).or_default()
     }
     /// What the kernel of that name wants.
-    pub(super) fn wanted(&self, kernel: &[u8]) -> Wanted {
+    pub(crate) fn wanted(&self, kernel: &[u8]) -> Wanted {
         self.kernels.get(kernel).copied().unwrap_or_default()
     }
     /// What a device global is called in the code.
-    pub(super) fn global(&self, name: &[u8]) -> Option<&CString> {
+    pub(crate) fn global(&self, name: &[u8]) -> Option<&CString> {
         self.globals.get(name)
     }
     /// That of several programs that become one.
-    pub(super) fn join<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
+    pub(crate) fn join<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut joined = Self::default();
         for one in all {
             joined.kernels.extend(one.kernels.iter().map(|(name, wanted)| (name.clone(), *wanted)));

@@ -1,13 +1,16 @@
 //! What C points at when it makes programs: binaries, and what is said of them; and small values that it
 //! gives to kernels. All is copied before the call returns. What it means is `program.rs`'s and `kernel.rs`'s.
 #![expect(unsafe_code, reason = "reads what C points at")]
-use super::super::metadata::{Entry, Value};
+use super::metadata::{Entry, Value};
 use std::ffi::CStr;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
 };
-use ur_sys::{ur_device_binary_t, ur_program_metadata_type_t, ur_program_properties_t};
+use ur_sys::{
+    ur_device_binary_t, ur_program_metadata_type_t, ur_program_properties_t,
+    ur_specialization_constant_info_t,
+};
 
 /// Bytes of one metadata entry at most: names of device globals are the longest.
 const LONGEST: usize = 1 << 20;
@@ -16,7 +19,7 @@ const LONGEST: usize = 1 << 20;
 ///
 /// # Errors
 /// `INVALID_NULL_POINTER`; `INVALID_SIZE` for none, and for more than there can be.
-pub(in crate::cuda_family) fn bytes<'call>(at: *const u8, length: usize) -> Result<&'call [u8]> {
+pub(crate) fn bytes<'call>(at: *const u8, length: usize) -> Result<&'call [u8]> {
     if at.is_null() {
         return Err(ErrorCode::InvalidNullPointer.into());
     }
@@ -30,9 +33,7 @@ pub(in crate::cuda_family) fn bytes<'call>(at: *const u8, length: usize) -> Resu
 ///
 /// # Errors
 /// `INVALID_VALUE` for an entry without a name, and for one that is of no kind or longer than any is.
-pub(in crate::cuda_family) fn metadata(
-    properties: Option<&ur_program_properties_t>,
-) -> Result<Vec<Entry>> {
+pub(crate) fn metadata(properties: Option<&ur_program_properties_t>) -> Result<Vec<Entry>> {
     use ur_program_metadata_type_t as T;
     let Some(properties) = properties.filter(|p| p.count > 0 && !p.pMetadatas.is_null()) else {
         return Ok(vec![]);
@@ -68,14 +69,35 @@ pub(in crate::cuda_family) fn metadata(
     };
     all.iter().map(one).collect()
 }
+/// A specialization constant's number and bytes.
+///
+/// # Errors
+/// `INVALID_NULL_POINTER`; `INVALID_SIZE` for none, and for more than a constant has.
+pub(crate) fn constant(one: &ur_specialization_constant_info_t) -> Result<(u32, Vec<u8>)> {
+    if one.pValue.is_null() {
+        return Err(ErrorCode::InvalidNullPointer.into());
+    }
+    if !(1..=16).contains(&one.size) {
+        let why = format!("specialization constant {} has no {} bytes", one.id, one.size);
+        return Err(Error::new(ErrorCode::InvalidSize, why));
+    }
+    // SAFETY: C says that so many bytes can be read during the call.
+    let bytes = unsafe { std::slice::from_raw_parts(one.pValue.cast::<u8>(), one.size) };
+    Ok((one.id, bytes.to_vec()))
+}
 /// What kind of code a binary is of, as C names it.
-pub(in crate::cuda_family) fn target(binary: &ur_device_binary_t) -> Option<&CStr> {
+pub(crate) fn target(binary: &ur_device_binary_t) -> Option<&CStr> {
     let name = binary.pDeviceTargetSpec;
     // SAFETY: not null, hence a string.
     (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
 }
+/// A byte that C points at, where it has just said that one is there.
+pub(crate) fn byte(at: UsmPtr) -> u8 {
+    // SAFETY: C's byte.
+    unsafe { at.as_ptr().cast::<u8>().read() }
+}
 /// A number of 32 bits that C points at, where it has just said that 4 bytes are there.
-pub(in crate::cuda_family) fn word(at: UsmPtr) -> u32 {
+pub(crate) fn word(at: UsmPtr) -> u32 {
     // SAFETY: C's word; it need not be aligned.
     unsafe { at.as_ptr().cast::<u32>().read_unaligned() }
 }

@@ -1,0 +1,271 @@
+//! Command buffers as C knows them: regular, in-order command lists of the driver's, and beside each
+//! what it was made of, so that it can be made again when something in it changes. The entries are in
+//! `entries.rs`, the commands on buffers in `buffers.rs`, what changes afterwards in `update.rs`.
+//!
+//! All commands run one after another: a sync point says nothing more. Commands of a command buffer
+//! have no events of their own and wait for none: the device queries say so.
+mod buffers;
+mod entries;
+mod update;
+
+use super::{
+    Context, Device, Event, Queue, linger,
+    native::{
+        event::EventKind,
+        from_c,
+        list::{List, NativeList},
+    },
+    submission::{Made, Report, Submission},
+    work::Work,
+};
+use std::{
+    collections::HashMap,
+    fmt,
+    ptr::null,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+};
+use update::Launch;
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::{Borrowed, Owned},
+};
+use ur_sys::{ur_command_t, ur_exp_command_buffer_sync_point_t};
+
+/// What `ur_exp_command_buffer_handle_t` points at.
+#[derive(Debug)]
+pub struct CommandBuffer(Arc<Shared>);
+/// What `ur_exp_command_buffer_command_handle_t` points at. C has no way to release it: it goes with
+/// its command buffer.
+#[derive(Debug)]
+pub struct CommandBufferCommand {
+    of: Weak<Shared>,
+    place: usize,
+}
+use CommandBufferCommand as Command;
+
+/// What one command appends to a list, again and again.
+type Step = Arc<dyn Fn(&List<'_>) -> Result<()> + Send + Sync>;
+
+#[derive(Debug)]
+struct Shared {
+    context: Owned<Context>,
+    device: Owned<Device>,
+    is_updatable: bool,
+    is_in_order: bool,
+    is_profiled: bool,
+    state: Mutex<State>,
+}
+/// Locked while something is appended: the driver wants lists to be one thread's at a time.
+struct State {
+    list: Arc<NativeList>,
+    steps: Vec<Step>,
+    is_final: bool,
+    /// Whether the list is not what the steps say any more.
+    is_stale: bool,
+    /// Whether C appended to the list itself: nobody knows what.
+    has_natives: bool,
+    /// In the order in which they were handed out, which is that of their numbers.
+    points: Vec<ur_exp_command_buffer_sync_point_t>,
+    handles: Vec<Owned<Command>>,
+    /// What can be changed later, by the command's place.
+    launches: HashMap<usize, Arc<Launch>>,
+    /// The mark behind the last execution.
+    last: Option<(Arc<Work>, EventKind)>,
+}
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("steps", &self.steps.len()).finish_non_exhaustive()
+    }
+}
+impl Drop for CommandBuffer {
+    fn drop(&mut self) {
+        let handles = std::mem::take(&mut self.0.lock().handles);
+        for handle in handles {
+            let gone = from_c::withdraw(handle.borrow());
+            debug_assert!(gone.is_ok(), "C cannot release a command");
+        }
+    }
+}
+impl Drop for Shared {
+    /// The list may be under way.
+    fn drop(&mut self) {
+        let context = self.context.as_handle().addr();
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some((work, mark)) = state.last.take() {
+            work.cache().give(mark, false);
+            linger::leave(context, Arc::clone(&state.list));
+        }
+    }
+}
+
+/// What C asks of every command that it appends.
+#[derive(Clone, Copy)]
+struct Ask<'call> {
+    points: Option<&'call [ur_exp_command_buffer_sync_point_t]>,
+    events: &'call [Borrowed<'call, Event>],
+    event: bool,
+    command: bool,
+}
+/// What C gets for it.
+type Appended =
+    Result<(ur_exp_command_buffer_sync_point_t, Option<Owned<Event>>, Option<Owned<Command>>)>;
+
+const NO_EVENTS: &str = "commands in command buffers of this device have no events: ask \
+     COMMAND_BUFFER_EVENT_SUPPORT_EXP first, and use sync points";
+
+fn refused<T>(code: ErrorCode, why: &'static str) -> Result<T> {
+    Err(Error::new(code, why))
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn fresh_list(&self) -> Result<Arc<NativeList>> {
+        let ordinal = self.device.compute()?.ordinal;
+        let list =
+            NativeList::regular(self.context.native(), self.device.raw(), ordinal, null())?;
+        Ok(Arc::new(list))
+    }
+    fn turn(&self, list: &NativeList) -> Result<List<'static>> {
+        let engines = (self.device.raw(), self.device.compute()?.longest_pattern);
+        Ok(List::new(list.raw(), engines, &[], None))
+    }
+    /// Records one command.
+    ///
+    /// # Errors
+    /// `INVALID_OPERATION` once finalized, and for a handle that could change nothing;
+    /// `INVALID_COMMAND_BUFFER_SYNC_POINT_EXP`; `UNSUPPORTED_FEATURE` where events are involved; the
+    /// driver's own.
+    fn append(self: &Arc<Self>, step: Step, launch: Option<Arc<Launch>>, ask: Ask<'_>) -> Appended {
+        if ask.event || !ask.events.is_empty() {
+            return refused(
+                ErrorCode::UnsupportedFeature,
+                NO_EVENTS,
+            );
+        }
+        if ask.command && !self.is_updatable {
+            return refused(
+                ErrorCode::InvalidOperation,
+                "only commands of a command buffer made updatable have handles",
+            );
+        }
+        let mut state = self.lock();
+        state.check_points(ask.points)?;
+        step(&self.turn(&state.list)?)?;
+        let place = state.steps.len();
+        state.steps.push(step);
+        if let Some(launch) = launch {
+            state.launches.insert(place, launch);
+        }
+        let handle = ask.command.then(|| Owned::new(Command { of: Arc::downgrade(self), place }));
+        state.handles.extend(handle.clone());
+        Ok((state.point(), None, handle))
+    }
+    /// The list as the steps say it, closed.
+    fn current(&self, state: &mut State) -> Result<()> {
+        if !state.is_stale {
+            return Ok(());
+        }
+        let fresh = self.fresh_list()?;
+        let turn = self.turn(&fresh)?;
+        state.steps.iter().try_for_each(|step| step(&turn))?;
+        fresh.close()?;
+        let old = std::mem::replace(&mut state.list, fresh);
+        state.is_stale = false;
+        linger::leave(self.context.as_handle().addr(), old);
+        Ok(())
+    }
+}
+impl State {
+    fn new(list: NativeList) -> Self {
+        Self {
+            list: Arc::new(list),
+            steps: vec![],
+            is_final: false,
+            is_stale: false,
+            has_natives: false,
+            points: vec![],
+            handles: vec![],
+            launches: HashMap::new(),
+            last: None,
+        }
+    }
+    /// # Errors
+    /// `INVALID_OPERATION` once finalized; `INVALID_COMMAND_BUFFER_SYNC_POINT_EXP`.
+    fn check_points(&self, points: Option<&[ur_exp_command_buffer_sync_point_t]>) -> Result<()> {
+        if self.is_final {
+            return refused(
+                ErrorCode::InvalidOperation,
+                "the command buffer is finalized: it takes no more commands",
+            );
+        }
+        let is_strange = |point: &&u32| self.points.binary_search(point).is_err();
+        match points.unwrap_or_default().iter().find(is_strange) {
+            None => Ok(()),
+            Some(point) => Err(Error::new(
+                ErrorCode::InvalidCommandBufferSyncPointExp,
+                format!("{point} is no sync point of this command buffer"),
+            )),
+        }
+    }
+    /// A sync point after all so far. No two command buffers have the same.
+    fn point(&mut self) -> ur_exp_command_buffer_sync_point_t {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let number = NEXT.fetch_add(1, Relaxed);
+        self.points.push(number);
+        number
+    }
+}
+
+/// `urEnqueueCommandBufferExp`.
+///
+/// # Errors
+/// `INVALID_OPERATION` unless it is finalized; `INVALID_QUEUE` for a queue of another context or
+/// device.
+pub(super) fn enqueue(
+    queue: Borrowed<'_, Queue>,
+    buffer: Borrowed<'_, CommandBuffer>,
+    events: &[Borrowed<'_, Event>],
+    want_event: bool,
+) -> Made {
+    let shared = &buffer.0;
+    if !shared.context.same(queue.context()) || !shared.device.same(queue.device()) {
+        return refused(
+            ErrorCode::InvalidQueue,
+            "the command buffer was made for another context or device than the queue",
+        );
+    }
+    let mut state = shared.lock();
+    if !state.is_final {
+        return refused(ErrorCode::InvalidOperation, "finalize the command buffer first");
+    }
+    shared.current(&mut state)?;
+    let (work, mark) = (queue.work(), queue.work().cache().take(false)?);
+    let report = Report::event(want_event);
+    let plain = Submission::new(queue, ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP, report);
+    let submission = Submission { profiled: shared.is_profiled, at_once: true, ..plain };
+    let made = submission.put(queue, events, |list, kept| {
+        // Executions follow one another, on whatever queues.
+        if let Some((before, mark)) = &state.last {
+            list.wait_for(&[mark.raw()])?;
+            if !Arc::ptr_eq(before, work) {
+                before.debts().into_iter().for_each(|debt| work.owe(debt));
+            }
+            if let EventKind::Pooled(event) = mark {
+                kept.push(EventKind::Pooled(Arc::clone(event)));
+            }
+        }
+        list.execute(state.list.raw())?;
+        list.signal(mark.raw())
+    });
+    if made.is_ok()
+        && let Some((before, mark)) = state.last.replace((Arc::clone(work), mark))
+    {
+        before.cache().give(mark, false);
+    }
+    made
+}

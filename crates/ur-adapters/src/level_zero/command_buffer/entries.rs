@@ -1,0 +1,407 @@
+//! The entries of command buffers: what is recorded for each.
+use super::{
+    Appended, Ask, Command, CommandBuffer, Shared, State, NO_EVENTS, Step, buffers, refused,
+    update::{self, Launch},
+};
+use crate::level_zero::{
+    Context, Device, Event, Kernel, LevelZero, Mem,
+    enqueue_mem::Place,
+    enqueue_usm::{advise_step, check_range, pattern_of, prefetch_step},
+    native::{from_c, list::NativeList, queue::can_batch, recorded::Kept},
+};
+use std::{
+    mem::offset_of,
+    ptr::null,
+    sync::{Arc, Mutex},
+};
+use ur_adapter::{
+    api::CommandBufferExpApi,
+    error::{Error, ErrorCode, Result},
+    info::Answer,
+    memory::{HostBytes, UsmPtr},
+    object::{Borrowed, Owned},
+};
+use ur_sys::{ur_exp_command_buffer_desc_t as Descriptor, *};
+
+impl CommandBuffer {
+    fn append(&self, step: Step, ask: Ask<'_>) -> Appended {
+        self.0.append(step, None, ask)
+    }
+    #[expect(clippy::too_many_arguments, reason = "as many as C's")]
+    fn append_launch(
+        &self,
+        kernel: Borrowed<'_, Kernel>,
+        offset: Option<&[usize]>,
+        global: &[usize],
+        local: Option<&[usize]>,
+        arguments: &[ur_exp_kernel_arg_properties_t],
+        alternatives: &[Borrowed<'_, Kernel>],
+        ask: Ask<'_>,
+    ) -> Appended {
+        if alternatives.iter().any(|one| one.same(&kernel)) {
+            return refused(
+                ErrorCode::InvalidValue,
+                "the kernel is among its own alternatives: name it once",
+            );
+        }
+        for one in [kernel].iter().chain(alternatives) {
+            if !one.program().context().same(&self.0.context) {
+                return refused(
+                    ErrorCode::InvalidKernel,
+                    "the kernel and the command buffer are of different contexts",
+                );
+            }
+            one.on(&self.0.device)?;
+        }
+        let launch = Arc::new(Launch {
+            device: self.0.device.clone(),
+            kernel: kernel.own()?,
+            choices: alternatives.iter().map(|one| one.own()).collect::<Result<_>>()?,
+            arguments: Kept::new(arguments)?,
+            offset: offset.map(<[usize]>::to_vec),
+            global: global.to_vec(),
+            local: local.map(<[usize]>::to_vec),
+        });
+        self.0.append(launch.step(), Some(launch), ask)
+    }
+}
+
+impl CommandBufferExpApi for LevelZero {
+    fn command_buffer_create_exp(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        desc: &Descriptor,
+    ) -> Result<Owned<CommandBuffer>> {
+        context.check(device)?;
+        if !can_batch() {
+            return refused(
+                ErrorCode::UnsupportedFeature,
+                "this driver cannot execute command lists in queues: a newer one may",
+            );
+        }
+        let (context, device) = (context.own()?, device.own()?);
+        let ordinal = device.compute()?.ordinal;
+        let list = NativeList::regular(context.native(), device.raw(), ordinal, null())?;
+        Ok(Owned::new(CommandBuffer(Arc::new(Shared {
+            context,
+            device,
+            is_updatable: desc.isUpdatable != 0,
+            is_in_order: desc.isInOrder != 0,
+            is_profiled: desc.enableProfiling != 0,
+            state: Mutex::new(State::new(list)),
+        }))))
+    }
+    fn command_buffer_finalize_exp(buffer: Borrowed<'_, CommandBuffer>) -> Result<()> {
+        let mut state = buffer.0.lock();
+        if state.is_final {
+            return refused(ErrorCode::InvalidOperation, "the command buffer is finalized already");
+        }
+        state.list.close()?;
+        state.is_final = true;
+        Ok(())
+    }
+    fn command_buffer_append_kernel_launch_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        kernel: Borrowed<'_, Kernel>,
+        offset: Option<&[usize]>,
+        global: &[usize],
+        local: Option<&[usize]>,
+        alternatives: &[Borrowed<'_, Kernel>],
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended {
+        let ask = Ask { points, events, event, command };
+        buffer.append_launch(kernel, offset, global, local, &[], alternatives, ask)
+    }
+    fn command_buffer_append_kernel_launch_with_args_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        kernel: Borrowed<'_, Kernel>,
+        offset: Option<&[usize]>,
+        global: &[usize],
+        local: Option<&[usize]>,
+        args: Option<&[ur_exp_kernel_arg_properties_t]>,
+        alternatives: &[Borrowed<'_, Kernel>],
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended {
+        let ask = Ask { points, events, event, command };
+        let arguments = args.unwrap_or_default();
+        buffer.append_launch(kernel, offset, global, local, arguments, alternatives, ask)
+    }
+    fn command_buffer_append_usm_memcpy_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        to: UsmPtr,
+        from: UsmPtr,
+        bytes: usize,
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended {
+        let ask = Ask { points, events, event, command };
+        check_range(to, bytes)?;
+        check_range(from, bytes)?;
+        let (to, from) = (to.addr(), from.addr());
+        buffer.append(Arc::new(move |list| list.copy(to, from, bytes)), ask)
+    }
+    fn command_buffer_append_usm_fill_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        to: UsmPtr,
+        pattern: HostBytes<'_>,
+        bytes: usize,
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended {
+        let ask = Ask { points, events, event, command };
+        check_range(to, bytes)?;
+        let (to, pattern) = (to.addr(), pattern_of(pattern, bytes)?.to_vec());
+        buffer.append(Arc::new(move |list| list.fill(to, &pattern, bytes)), ask)
+    }
+    fn command_buffer_append_mem_buffer_copy_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        from: Borrowed<'_, Mem>,
+        to: Borrowed<'_, Mem>,
+        from_offset: usize,
+        to_offset: usize,
+        size: usize,
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended {
+        let ask = Ask { points, events, event, command };
+        let offsets = (from_offset, to_offset);
+        let step = buffers::copy(&buffer.0.device, (from, to), offsets, size)?;
+        buffer.append(step, ask)
+    }
+    fn command_buffer_append_mem_buffer_write_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        mem: Borrowed<'_, Mem>,
+        offset: usize,
+        size: usize,
+        from: UsmPtr,
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended {
+        let ask = Ask { points, events, event, command };
+        let step = buffers::transfer(&buffer.0.device, mem, (offset, size), from, true)?;
+        buffer.append(step, ask)
+    }
+    fn command_buffer_append_mem_buffer_read_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        mem: Borrowed<'_, Mem>,
+        offset: usize,
+        size: usize,
+        to: UsmPtr,
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended {
+        let ask = Ask { points, events, event, command };
+        let step = buffers::transfer(&buffer.0.device, mem, (offset, size), to, false)?;
+        buffer.append(step, ask)
+    }
+    fn command_buffer_append_mem_buffer_copy_rect_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        from: Borrowed<'_, Mem>,
+        to: Borrowed<'_, Mem>,
+        source: ur_rect_offset_t,
+        target: ur_rect_offset_t,
+        region: ur_rect_region_t,
+        source_row: usize,
+        source_slice: usize,
+        target_row: usize,
+        target_slice: usize,
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended {
+        let ask = Ask { points, events, event, command };
+        let source = Place::new(source, source_row, source_slice);
+        let target = Place::new(target, target_row, target_slice);
+        let (from, to) = ((from, source), (to, target));
+        let step = buffers::copy_rect(&buffer.0.device, from, to, region)?;
+        buffer.append(step, ask)
+    }
+    fn command_buffer_append_mem_buffer_write_rect_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        mem: Borrowed<'_, Mem>,
+        inside: ur_rect_offset_t,
+        host: ur_rect_offset_t,
+        region: ur_rect_region_t,
+        row: usize,
+        slice: usize,
+        host_row: usize,
+        host_slice: usize,
+        from: UsmPtr,
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended {
+        let ask = Ask { points, events, event, command };
+        let (inside, host) =
+            (Place::new(inside, row, slice), Place::new(host, host_row, host_slice));
+        let (mem, host) = ((mem, inside), (from, host));
+        let step = buffers::transfer_rect(&buffer.0.device, mem, host, region, true)?;
+        buffer.append(step, ask)
+    }
+    fn command_buffer_append_mem_buffer_read_rect_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        mem: Borrowed<'_, Mem>,
+        inside: ur_rect_offset_t,
+        host: ur_rect_offset_t,
+        region: ur_rect_region_t,
+        row: usize,
+        slice: usize,
+        host_row: usize,
+        host_slice: usize,
+        to: UsmPtr,
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended {
+        let ask = Ask { points, events, event, command };
+        let (inside, host) =
+            (Place::new(inside, row, slice), Place::new(host, host_row, host_slice));
+        let (mem, host) = ((mem, inside), (to, host));
+        let step = buffers::transfer_rect(&buffer.0.device, mem, host, region, false)?;
+        buffer.append(step, ask)
+    }
+    fn command_buffer_append_mem_buffer_fill_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        mem: Borrowed<'_, Mem>,
+        pattern: HostBytes<'_>,
+        offset: usize,
+        size: usize,
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended {
+        let ask = Ask { points, events, event, command };
+        let step = buffers::fill(&buffer.0.device, mem, pattern, (offset, size))?;
+        buffer.append(step, ask)
+    }
+    fn command_buffer_append_usm_prefetch_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        mem: UsmPtr,
+        bytes: usize,
+        flags: ur_usm_migration_flags_t,
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended {
+        let ask = Ask { points, events, event, command };
+        check_range(mem, bytes)?;
+        let step = prefetch_step(mem, bytes, flags);
+        buffer.append(step, ask)
+    }
+    fn command_buffer_append_usm_advise_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        mem: UsmPtr,
+        bytes: usize,
+        advice: ur_usm_advice_flags_t,
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended {
+        let ask = Ask { points, events, event, command };
+        check_range(mem, bytes)?;
+        let step = advise_step(mem, bytes, advice);
+        buffer.append(step, ask)
+    }
+    /// The function is called once, now. It appends to the command list that is the buffer's native
+    /// handle, or to `child`, what is in which then is recorded.
+    fn command_buffer_append_native_command_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        function: ur_exp_command_buffer_native_command_function_t,
+        data: Option<UsmPtr>,
+        child: Option<Borrowed<'_, CommandBuffer>>,
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+    ) -> Result<ur_exp_command_buffer_sync_point_t> {
+        let (buffer, child) = (buffer.own()?, child.map(|child| child.own()).transpose()?);
+        if let Some(child) = &child
+            && (!child.0.context.same(&buffer.0.context) || !child.0.device.same(&buffer.0.device))
+        {
+            return refused(
+                ErrorCode::InvalidCommandBufferExp,
+                "the child is a command buffer of another context or device",
+            );
+        }
+        buffer.0.lock().check_points(points)?; // before anything is called
+        from_c::function(function, data)?.call();
+        let steps = child.as_ref().map(|child| child.0.lock().steps.clone());
+        let mut state = buffer.0.lock();
+        state.check_points(points)?; // C may have finalized it
+        state.has_natives |= child.is_none();
+        let turn = buffer.0.turn(&state.list)?;
+        for step in steps.unwrap_or_default() {
+            step(&turn)?;
+            state.steps.push(step);
+        }
+        Ok(state.point())
+    }
+    fn command_buffer_update_kernel_launch_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        updates: &[ur_exp_command_buffer_update_kernel_launch_desc_t],
+    ) -> Result<()> {
+        update::launches(buffer, updates)
+    }
+    fn command_buffer_update_signal_event_exp(
+        _command: Borrowed<'_, Command>,
+    ) -> Result<Owned<Event>> {
+        refused(ErrorCode::UnsupportedFeature, NO_EVENTS)
+    }
+    fn command_buffer_update_wait_events_exp(
+        _command: Borrowed<'_, Command>,
+        _events: &[Borrowed<'_, Event>],
+    ) -> Result<()> {
+        refused(ErrorCode::UnsupportedFeature, NO_EVENTS)
+    }
+    fn command_buffer_get_info_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+        name: ur_exp_command_buffer_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        match name {
+            ur_exp_command_buffer_info_t::REFERENCE_COUNT => answer.value(&buffer.api_refs()),
+            ur_exp_command_buffer_info_t::DESCRIPTOR => answer.value(&buffer.0.descriptor()),
+            _ => Err(Error::new(
+                ErrorCode::UnsupportedEnumeration,
+                format!("a command buffer of Level Zero has no answer to {name:?}"),
+            )),
+        }
+    }
+    fn command_buffer_get_native_handle_exp(
+        buffer: Borrowed<'_, CommandBuffer>,
+    ) -> Result<ur_native_handle_t> {
+        Ok(buffer.0.lock().list.raw().addr() as ur_native_handle_t)
+    }
+}
+impl Shared {
+    /// What C made it of, as C lays that out; bytes between the members are 0, as is the chain.
+    fn descriptor(&self) -> [u8; size_of::<Descriptor>()] {
+        let mut bytes = [0; size_of::<Descriptor>()];
+        let stype = ur_structure_type_t::EXP_COMMAND_BUFFER_DESC.0.to_ne_bytes();
+        let at = offset_of!(Descriptor, stype);
+        bytes[at..at + stype.len()].copy_from_slice(&stype);
+        bytes[offset_of!(Descriptor, isUpdatable)] = self.is_updatable.into();
+        bytes[offset_of!(Descriptor, isInOrder)] = self.is_in_order.into();
+        bytes[offset_of!(Descriptor, enableProfiling)] = self.is_profiled.into();
+        bytes
+    }
+}

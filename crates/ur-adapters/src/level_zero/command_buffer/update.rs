@@ -1,0 +1,152 @@
+//! What changes in a finalized command buffer: kernels, arguments and ranges of launches. The list is
+//! made again before the next execution; those enqueued before take no notice.
+use super::{CommandBuffer, Shared, Step, refused};
+use crate::level_zero::{
+    Device, Kernel, launch,
+    native::{
+        from_c::{self, Update},
+        list::List,
+        recorded::Kept,
+    },
+};
+use std::sync::Arc;
+use ur_adapter::{
+    error::{ErrorCode, Result},
+    object::{Borrowed, Owned},
+};
+use ur_sys::ur_exp_command_buffer_update_kernel_launch_desc_t;
+
+/// A launch, as it was asked for.
+#[derive(Debug)]
+pub(super) struct Launch {
+    pub(super) device: Owned<Device>,
+    pub(super) kernel: Owned<Kernel>,
+    /// What it may be replaced by.
+    pub(super) choices: Vec<Owned<Kernel>>,
+    pub(super) arguments: Kept,
+    pub(super) offset: Option<Vec<usize>>,
+    pub(super) global: Vec<usize>,
+    pub(super) local: Option<Vec<usize>>,
+}
+impl Launch {
+    /// Judges it and puts it into a list.
+    ///
+    /// # Errors
+    /// As for every launch.
+    fn append(&self, list: &List<'_>) -> Result<()> {
+        match self.judged()? {
+            Some(launch) => launch.append(list),
+            None => list.barrier(),
+        }
+    }
+    fn judged(&self) -> Result<Option<launch::Launch<'_>>> {
+        let asked = launch::Asked {
+            offset: self.offset.as_deref(),
+            global: &self.global,
+            local: self.local.as_deref(),
+            arguments: self.arguments.given(),
+            properties: None,
+        };
+        launch::Launch::new(self.kernel.on(&self.device)?, asked)
+    }
+    pub(super) fn step(self: &Arc<Self>) -> Step {
+        let this = Arc::clone(self);
+        Arc::new(move |list| this.append(list))
+    }
+    /// # Errors
+    /// `INVALID_VALUE` for a kernel that was not named and for dimensions without sizes,
+    /// `INVALID_KERNEL_ARGUMENT_INDEX`, and what a launch is refused for.
+    fn changed(&self, update: &Update<'_>) -> Result<Self> {
+        if update.dimensions != self.global.len()
+            && (update.global.is_none() || update.offset.is_none())
+        {
+            return refused(
+                ErrorCode::InvalidValue,
+                "other dimensions need a new global size and a new offset",
+            );
+        }
+        let (mut kernel, mut choices) = (self.kernel.clone(), self.choices.clone());
+        if let Some(wanted) = update.kernel {
+            let all = choices.iter().chain([&self.kernel]);
+            let Some(named) = all.into_iter().find(|choice| choice.same(&wanted)) else {
+                return refused(
+                    ErrorCode::InvalidValue,
+                    "the new kernel is not among those named when the launch was appended",
+                );
+            };
+            kernel = named.clone();
+            if choices.iter().all(|choice| !choice.same(&self.kernel)) {
+                choices.push(self.kernel.clone());
+            }
+        }
+        // Groups of a new range are ours to choose if C does not.
+        let kept = self.local.clone().filter(|_| update.global.is_none());
+        let new = Self {
+            device: self.device.clone(),
+            kernel,
+            choices,
+            arguments: self.arguments.with(&update.arguments)?,
+            offset: update.offset.map(<[usize]>::to_vec).or_else(|| self.offset.clone()),
+            global: update.global.map_or_else(|| self.global.clone(), <[usize]>::to_vec),
+            local: update.local.map(<[usize]>::to_vec).or(kept),
+        };
+        new.judged()?;
+        Ok(new)
+    }
+}
+impl Shared {
+    /// # Errors
+    /// `INVALID_OPERATION` unless it is updatable and finalized; `UNSUPPORTED_FEATURE` where C itself
+    /// appended to the list.
+    fn check_update(&self) -> Result<()> {
+        if !self.is_updatable {
+            return refused(ErrorCode::InvalidOperation, "the command buffer is not updatable");
+        }
+        let state = self.lock();
+        if !state.is_final {
+            return refused(ErrorCode::InvalidOperation, "finalize the command buffer first");
+        }
+        match state.has_natives {
+            false => Ok(()),
+            true => refused(
+                ErrorCode::UnsupportedFeature,
+                "a command buffer with native commands cannot be changed: what they are is unknown",
+            ),
+        }
+    }
+}
+fn stranger<T>(why: &'static str) -> Result<T> {
+    refused(ErrorCode::InvalidCommandBufferCommandHandleExp, why)
+}
+
+/// Makes all changes or none.
+pub(super) fn launches(
+    buffer: Borrowed<'_, CommandBuffer>,
+    descriptions: &[ur_exp_command_buffer_update_kernel_launch_desc_t],
+) -> Result<()> {
+    let shared = &buffer.0;
+    shared.check_update()?;
+    let mut new: Vec<(usize, Launch)> = vec![];
+    let mut state = shared.lock();
+    for description in descriptions {
+        let update = from_c::update(description)?;
+        if update.command.of.as_ptr() != Arc::as_ptr(shared) {
+            return stranger("the command belongs to another command buffer");
+        }
+        let place = update.command.place;
+        let earlier = new.iter().rposition(|(one, _)| *one == place).map(|at| &new[at].1);
+        let recorded = state.launches.get(&place).map(Arc::as_ref);
+        let Some(launch) = earlier.or(recorded) else {
+            return stranger("the command launches no kernel");
+        };
+        let launch = launch.changed(&update)?;
+        new.push((place, launch));
+    }
+    for (place, launch) in new {
+        let launch = Arc::new(launch);
+        state.steps[place] = launch.step();
+        state.launches.insert(place, launch);
+        state.is_stale = true;
+    }
+    Ok(())
+}

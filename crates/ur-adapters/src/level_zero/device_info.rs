@@ -1,0 +1,325 @@
+//! What a device says of itself, answered from what the driver says of it, as Unified Runtime's own
+//! adapters for Level Zero do. What this one does not have is a plain no; sizes of memory and what
+//! concerns sharing are `device_info/memory.rs`'s.
+mod memory;
+mod optional;
+
+use super::{
+    Device,
+    native::{device as native, driver::text},
+    partition,
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    info::Answer,
+    object::Borrowed,
+};
+use ur_sys::{ur_device_info_t as I, *};
+use ze_sys::*;
+
+/// Answers some properties, and leaves others (`None`) to somebody else.
+type Answers = fn(&Device, I, &mut Answer<'_>) -> Option<Result<()>>;
+
+/// One property.
+///
+/// # Errors
+/// `UNSUPPORTED_ENUMERATION` for what neither driver nor adapter can tell; the driver's own.
+pub(super) fn answer(device: Borrowed<'_, Device>, name: I, answer: &mut Answer<'_>) -> Result<()> {
+    let asked: [Answers; 8] = [
+        identity,
+        shape,
+        numbers,
+        vectors,
+        memory::answer,
+        memory::usm,
+        memory::images,
+        optional::answer,
+    ];
+    if let Some(told) = relations(device, name, answer) {
+        return told;
+    }
+    asked
+        .into_iter()
+        .find_map(|ask| ask(&device, name, answer))
+        .unwrap_or_else(|| Err(untold(name)))
+}
+fn untold(name: I) -> Error {
+    Error::new(
+        ErrorCode::UnsupportedEnumeration,
+        format!("this device of Level Zero has no answer to {name:?}"),
+    )
+}
+
+/// What it belongs to, and what belongs to it.
+fn relations(device: Borrowed<'_, Device>, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    let null = std::ptr::null_mut::<u8>();
+    Some(match name {
+        I::REFERENCE_COUNT => answer.value(&device.api_refs()),
+        I::PLATFORM => answer.handle(device.platform()),
+        I::PARENT_DEVICE => match device.parent() {
+            Some(parent) => answer.handle(parent),
+            None => answer.value(&null),
+        },
+        // Cards that the driver takes apart are not put together again here.
+        I::COMPOSITE_DEVICE => answer.value(&null),
+        I::COMPONENT_DEVICES => answer.slice::<*mut u8>(&[]),
+        I::SUPPORTED_PARTITIONS => partition::supported(device).and_then(|all| answer.slice(&all)),
+        I::PARTITION_MAX_SUB_DEVICES => {
+            partition::count(device).and_then(|count| answer.value(&count))
+        }
+        I::PARTITION_AFFINITY_DOMAIN => {
+            partition::domains(device).and_then(|domains| answer.value(&domains.bits()))
+        }
+        I::PARTITION_TYPE => answer.slice(&partition::rule_of(&device)),
+        I::BUILD_ON_SUBDEVICE => answer.bool(false),
+        _ => return None,
+    })
+}
+
+/// What it is called, and whether it can be used.
+fn identity(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    let (properties, platform) = (device.properties(), device.platform());
+    let api = platform.api_version();
+    Some(match name {
+        I::TYPE => answer.value(&kind(properties.type_).0),
+        I::VENDOR_ID => answer.value(&properties.vendorId),
+        I::VENDOR => answer.str("Intel(R) Corporation"),
+        I::DEVICE_ID => answer.value(&properties.deviceId),
+        I::NAME => answer.str(&text(&properties.name)),
+        I::DRIVER_VERSION | I::BACKEND_RUNTIME_VERSION => answer.str(&version(platform.version())),
+        I::VERSION => answer.str(&format!("{}.{}", api >> 16, api & 0xffff)),
+        I::IL_VERSION => {
+            let spirv = device.code().spirvVersionSupported;
+            answer.str(&format!("SPIR-V_{}.{}", spirv >> 16, spirv & 0xffff))
+        }
+        I::IP_VERSION => match native::extended::<ze_device_ip_version_ext_t>(device.raw()) {
+            Ok(ip) if ip.ipVersion != 0 => answer.value(&ip.ipVersion),
+            Ok(_) => Err(untold(name)),
+            Err(error) => Err(error),
+        },
+        I::PROFILE => answer.str("FULL_PROFILE"),
+        I::BUILT_IN_KERNELS => answer.str(""),
+        I::EXTENSIONS => answer.str(&extensions(device)),
+        I::UUID => answer.slice(&device.uuid()),
+        I::PCI_ADDRESS => native::pci(device.raw()).and_then(|pci| {
+            let ze_pci_address_ext_t { domain, bus, device, function } = pci.address;
+            answer.str(&format!("{domain:04x}:{bus:02x}:{device:02x}.{function:x}"))
+        }),
+        I::LUID | I::NODE_MASK => luid(device, name, answer),
+        I::ENDIAN_LITTLE | I::AVAILABLE => answer.bool(true),
+        I::COMPILER_AVAILABLE | I::LINKER_AVAILABLE | I::GLOBAL_VARIABLE_SUPPORT => {
+            answer.bool(true)
+        }
+        I::IS_INTEGRATED_GPU => answer.bool(device.is_integrated()),
+        _ => return None,
+    })
+}
+fn kind(of: ze_device_type_t) -> ur_device_type_t {
+    match of {
+        ZE_DEVICE_TYPE_CPU => ur_device_type_t::CPU,
+        ZE_DEVICE_TYPE_FPGA => ur_device_type_t::FPGA,
+        ZE_DEVICE_TYPE_MCA => ur_device_type_t::MCA,
+        ZE_DEVICE_TYPE_VPU => ur_device_type_t::VPU,
+        _ => ur_device_type_t::GPU,
+    }
+}
+/// As Intel's driver counts: major, minor, and the build in the lower half.
+fn version(of: u32) -> String {
+    format!("{}.{}.{}", of >> 24, of >> 16 & 0xff, of & 0xffff)
+}
+fn extensions(device: &Device) -> String {
+    let flags = device.code().flags;
+    let mut all = String::from(
+        "cl_khr_il_program cl_khr_subgroups cl_intel_subgroups cl_intel_subgroups_short \
+         cl_intel_required_subgroup_size ",
+    );
+    for (flag, named) in [
+        (ZE_DEVICE_MODULE_FLAG_FP16, "cl_khr_fp16 "),
+        (ZE_DEVICE_MODULE_FLAG_FP64, "cl_khr_fp64 "),
+        (
+            ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS,
+            "cl_khr_int64_base_atomics cl_khr_int64_extended_atomics ",
+        ),
+    ] {
+        all += if flags & flag != 0 { named } else { "" };
+    }
+    if native::image(device.raw()).is_ok_and(|images| images.maxImageDims3D > 0) {
+        all += "cl_khr_3d_image_writes ";
+    }
+    all
+}
+fn luid(device: &Device, name: I, answer: &mut Answer<'_>) -> Result<()> {
+    if !device.platform().extensions().has("ZE_extension_device_luid") {
+        return Err(untold(name));
+    }
+    let told = native::extended::<ze_device_luid_ext_properties_t>(device.raw())?;
+    match name {
+        I::LUID => answer.slice(&told.luid.id),
+        _ => answer.value(&told.nodeMask),
+    }
+}
+
+/// How large what it computes may be, and of what it is made.
+fn shape(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    let (limits, properties) = (device.limits(), device.properties());
+    let groups = [limits.maxGroupCountX, limits.maxGroupCountY, limits.maxGroupCountZ];
+    let groups = groups.map(|n| n as usize);
+    let items = [limits.maxGroupSizeX, limits.maxGroupSizeY, limits.maxGroupSizeZ];
+    let sizes = sub_groups(device);
+    Some(match name {
+        I::MAX_COMPUTE_UNITS => units(device).and_then(|n| answer.value(&n)),
+        I::NUM_COMPUTE_UNITS => {
+            answer.value(&(properties.numSlices * properties.numSubslicesPerSlice))
+        }
+        I::MAX_WORK_ITEM_DIMENSIONS => answer.value(&3_u32),
+        I::MAX_WORK_ITEM_SIZES => answer.slice(&items.map(|n| n as usize)),
+        I::MAX_WORK_GROUP_SIZE => answer.value(&(limits.maxTotalGroupSize as usize)),
+        I::MAX_WORK_GROUPS_3D => answer.slice(&groups),
+        I::MAX_WORK_GROUPS => {
+            answer.value(&groups.into_iter().fold(1_usize, usize::saturating_mul))
+        }
+        I::MAX_NUM_SUB_GROUPS => {
+            let least = sizes.iter().copied().min().unwrap_or(1).max(1);
+            answer.value(&limits.maxTotalGroupSize.div_ceil(least))
+        }
+        I::SUB_GROUP_SIZES_INTEL => answer.slice(sizes),
+        I::MAX_PARAMETER_SIZE => answer.value(&(device.code().maxArgumentsSize as usize)),
+        I::GPU_EU_COUNT => eus(device).and_then(|n| answer.value(&n)),
+        I::GPU_EU_SIMD_WIDTH => answer.value(&properties.physicalEUSimdWidth),
+        I::GPU_EU_SLICES => answer.value(&properties.numSlices),
+        I::GPU_EU_COUNT_PER_SUBSLICE | I::EUS_PER_XE_CORE => {
+            answer.value(&properties.numEUsPerSubslice)
+        }
+        I::GPU_SUBSLICES_PER_SLICE | I::XE_CORES_PER_CLUSTER => {
+            answer.value(&properties.numSubslicesPerSlice)
+        }
+        I::GPU_HW_THREADS_PER_EU => answer.value(&properties.numThreadsPerEU),
+        I::KERNEL_LAUNCH_CAPABILITIES => {
+            answer.value(&ur_kernel_launch_properties_flags_t::COOPERATIVE.bits())
+        }
+        _ => return None,
+    })
+}
+/// The sizes of sub-groups that its kernels can have.
+pub(super) fn sub_groups(device: &Device) -> &[u32] {
+    let limits = device.limits();
+    let count = (limits.numSubGroupSizes as usize).min(limits.subGroupSizes.len());
+    &limits.subGroupSizes[..count]
+}
+/// Execution units: what the driver counts, or as many as the parts of the device come to.
+fn eus(device: &Device) -> Result<u32> {
+    let properties = device.properties();
+    let counted = match device.platform().extensions().has("ZE_extension_eu_count") {
+        true => native::extended::<ze_eu_count_ext_t>(device.raw())?.numTotalEUs,
+        false => 0,
+    };
+    let parts =
+        properties.numSlices * properties.numSubslicesPerSlice * properties.numEUsPerSubslice;
+    Ok(if counted == 0 { parts } else { counted })
+}
+/// A slice has its share of its parent's.
+fn units(device: &Device) -> Result<u32> {
+    let all = eus(device)?;
+    Ok(if device.engine().is_some() { all / device.compute()?.engines.max(1) } else { all })
+}
+
+/// What its numbers, clocks and atomic operations are like.
+fn numbers(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    let (code, properties) = (device.code(), device.properties());
+    Some(match name {
+        I::SINGLE_FP_CONFIG => answer.value(&floats(code.fp32flags).bits()),
+        I::DOUBLE_FP_CONFIG => answer.value(&floats(code.fp64flags).bits()),
+        I::HALF_FP_CONFIG => answer.value(&floats(code.fp16flags).bits()),
+        I::BFLOAT16 => answer.bool(false),
+        I::BFLOAT16_CONVERSIONS_NATIVE => {
+            let extensions = device.platform().extensions();
+            answer.bool(extensions.has("ZE_extension_bfloat16_conversions"))
+        }
+        I::ATOMIC_64 => answer.bool(code.flags & ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS != 0),
+        I::SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS | I::ASYNC_BARRIER => answer.bool(false),
+        I::ATOMIC_MEMORY_ORDER_CAPABILITIES | I::ATOMIC_FENCE_ORDER_CAPABILITIES => {
+            answer.value(&ur_memory_order_capability_flags_t::VALID.bits())
+        }
+        I::ATOMIC_MEMORY_SCOPE_CAPABILITIES | I::ATOMIC_FENCE_SCOPE_CAPABILITIES => {
+            answer.value(&ur_memory_scope_capability_flags_t::VALID.bits())
+        }
+        I::USE_NATIVE_ASSERT => answer.bool(false),
+        I::MAX_CLOCK_FREQUENCY => answer.value(&properties.coreClockRate),
+        I::ADDRESS_BITS => answer.value(&u64::BITS),
+        I::PROFILING_TIMER_RESOLUTION => answer.value(&(properties.timerResolution as usize)),
+        I::EXECUTION_CAPABILITIES => {
+            use ur_device_exec_capability_flags_t as F;
+            answer.value(&(F::KERNEL | F::NATIVE_KERNEL).bits())
+        }
+        I::QUEUE_PROPERTIES | I::QUEUE_ON_HOST_PROPERTIES => {
+            use ur_queue_flags_t as F;
+            answer.value(&(F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE).bits())
+        }
+        I::QUEUE_ON_DEVICE_PROPERTIES => answer.value(&0_u32),
+        I::MAX_COMPUTE_QUEUE_INDICES => {
+            let engines = if device.engine().is_some() { Ok(1) } else { engines(device) };
+            engines.and_then(|count| answer.value(&count))
+        }
+        I::PREFERRED_INTEROP_USER_SYNC => answer.bool(true),
+        I::PRINTF_BUFFER_SIZE => answer.value(&(code.printfBufferSize as usize)),
+        _ => return None,
+    })
+}
+fn engines(device: &Device) -> Result<u32> {
+    device.compute().map(|group| group.engines)
+}
+/// The driver's flags of floating point as the specification's.
+fn floats(flags: u32) -> ur_device_fp_capability_flags_t {
+    use ur_device_fp_capability_flags_t as F;
+    let pairs = [
+        (ZE_DEVICE_FP_FLAG_DENORM, F::DENORM),
+        (ZE_DEVICE_FP_FLAG_INF_NAN, F::INF_NAN),
+        (ZE_DEVICE_FP_FLAG_ROUND_TO_NEAREST, F::ROUND_TO_NEAREST),
+        (ZE_DEVICE_FP_FLAG_ROUND_TO_ZERO, F::ROUND_TO_ZERO),
+        (ZE_DEVICE_FP_FLAG_ROUND_TO_INF, F::ROUND_TO_INF),
+        (ZE_DEVICE_FP_FLAG_FMA, F::FMA),
+        (ZE_DEVICE_FP_FLAG_ROUNDED_DIVIDE_SQRT, F::CORRECTLY_ROUNDED_DIVIDE_SQRT),
+        (ZE_DEVICE_FP_FLAG_SOFT_FLOAT, F::SOFT_FLOAT),
+    ];
+    let set = pairs.into_iter().filter(|(flag, _)| flags & flag != 0);
+    set.fold(F::default(), |all, (_, flag)| all | flag)
+}
+/// How many numbers of a kind its vectors have: what the driver tells, or as many as its execution
+/// units take at once.
+fn vectors(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    let told = native::vectors(device.raw());
+    let told = told.first().map(|widths| **widths);
+    let by_bytes = |bytes: u32| device.properties().physicalEUSimdWidth / bytes;
+    let width = match name {
+        I::PREFERRED_VECTOR_WIDTH_CHAR => {
+            told.map_or(by_bytes(1), |t| t.preferred_vector_width_char)
+        }
+        I::PREFERRED_VECTOR_WIDTH_SHORT => {
+            told.map_or(by_bytes(2), |t| t.preferred_vector_width_short)
+        }
+        I::PREFERRED_VECTOR_WIDTH_INT => told.map_or(by_bytes(4), |t| t.preferred_vector_width_int),
+        I::PREFERRED_VECTOR_WIDTH_LONG | I::PREFERRED_VECTOR_WIDTH_LONG_LONG => {
+            told.map_or(by_bytes(8), |t| t.preferred_vector_width_long)
+        }
+        I::PREFERRED_VECTOR_WIDTH_FLOAT => {
+            told.map_or(by_bytes(4), |t| t.preferred_vector_width_float)
+        }
+        I::PREFERRED_VECTOR_WIDTH_DOUBLE => {
+            told.map_or(by_bytes(8), |t| t.preferred_vector_width_double)
+        }
+        I::PREFERRED_VECTOR_WIDTH_HALF => {
+            told.map_or(by_bytes(2), |t| t.preferred_vector_width_half)
+        }
+        I::NATIVE_VECTOR_WIDTH_CHAR => told.map_or(by_bytes(1), |t| t.native_vector_width_char),
+        I::NATIVE_VECTOR_WIDTH_SHORT => told.map_or(by_bytes(2), |t| t.native_vector_width_short),
+        I::NATIVE_VECTOR_WIDTH_INT => told.map_or(by_bytes(4), |t| t.native_vector_width_int),
+        I::NATIVE_VECTOR_WIDTH_LONG | I::NATIVE_VECTOR_WIDTH_LONG_LONG => {
+            told.map_or(by_bytes(8), |t| t.native_vector_width_long)
+        }
+        I::NATIVE_VECTOR_WIDTH_FLOAT => told.map_or(by_bytes(4), |t| t.native_vector_width_float),
+        I::NATIVE_VECTOR_WIDTH_DOUBLE => told.map_or(by_bytes(8), |t| t.native_vector_width_double),
+        I::NATIVE_VECTOR_WIDTH_HALF => told.map_or(by_bytes(2), |t| t.native_vector_width_half),
+        _ => return None,
+    };
+    Some(answer.value(&width))
+}

@@ -1,0 +1,143 @@
+//! What memory a device has, who reaches it, what of it other processes can be given, and how large
+//! images can be.
+use super::{
+    super::{
+        Device,
+        extensions::Extensions,
+        native::{device as native, driver},
+    },
+    untold,
+};
+use ur_adapter::{error::Result, info::Answer};
+use ur_sys::{ur_device_info_t as I, *};
+use ze_sys::*;
+
+/// Bytes of memory, and how fast it is.
+pub(super) fn answer(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    let (raw, properties) = (device.raw(), device.properties());
+    let most = |of: fn(&ze_device_memory_properties_t) -> u32| -> Result<u32> {
+        Ok(native::memories(raw)?.iter().map(|one| of(one)).max().unwrap_or(0))
+    };
+    Some(match name {
+        I::GLOBAL_MEM_SIZE => total(device).and_then(|bytes| answer.value(&bytes)),
+        I::GLOBAL_MEM_FREE => free(device, name).and_then(|bytes| answer.value(&bytes)),
+        I::MAX_MEM_ALLOC_SIZE | I::MAX_CONSTANT_BUFFER_SIZE => {
+            answer.value(&properties.maxMemAllocSize)
+        }
+        I::GLOBAL_MEM_CACHE_TYPE => answer.value(&ur_device_mem_cache_type_t::READ_WRITE_CACHE.0),
+        I::GLOBAL_MEM_CACHELINE_SIZE => answer.value(&64_u32),
+        I::GLOBAL_MEM_CACHE_SIZE => native::caches(raw).and_then(|all| {
+            answer.value(&all.iter().map(|one| one.cacheSize as u64).max().unwrap_or(0))
+        }),
+        I::MAX_CONSTANT_ARGS => answer.value(&64_u32),
+        I::LOCAL_MEM_TYPE => answer.value(&ur_device_local_mem_type_t::LOCAL.0),
+        I::LOCAL_MEM_SIZE => answer.value(&u64::from(device.limits().maxSharedLocalMemory)),
+        // In bits: memory begins at pages.
+        I::MEM_BASE_ADDR_ALIGN => answer.value(&(4096_u32 * 8)),
+        I::ERROR_CORRECTION_SUPPORT => {
+            answer.bool(properties.flags & ZE_DEVICE_PROPERTY_FLAG_ECC != 0)
+        }
+        I::HOST_UNIFIED_MEMORY => answer.bool(device.is_integrated()),
+        I::MEMORY_CLOCK_RATE => most(|one| one.maxClockRate).and_then(|mhz| answer.value(&mhz)),
+        I::MEMORY_BUS_WIDTH => most(|one| one.maxBusWidth).and_then(|bits| answer.value(&bits)),
+        I::MAX_MEMORY_BANDWIDTH => match native::bandwidth(raw) {
+            Ok(0) => Err(untold(name)),
+            Ok(rate) => answer.value(&rate),
+            Err(error) => Err(error),
+        },
+        _ => return None,
+    })
+}
+/// Bytes of all of its memories; integrated graphics have none of their own, and tell the host's.
+fn total(device: &Device) -> Result<u64> {
+    let all: u64 = native::memories(device.raw())?.iter().map(|one| one.totalSize).sum();
+    Ok(if all == 0 { device.properties().maxMemAllocSize } else { all })
+}
+fn free(device: &Device, name: I) -> Result<u64> {
+    if !device.platform().extensions().has("ZE_extension_device_usablemem_size_properties") {
+        return Err(untold(name));
+    }
+    native::extended::<ze_device_usablemem_size_ext_properties_t>(device.raw())
+        .map(|told| told.currUsableMemSize)
+}
+
+/// Who reaches which kind of USM, and what of it other processes can be given.
+pub(super) fn usm(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    type Of = fn(&ze_device_memory_access_properties_t) -> u32;
+    let of: Option<Of> = match name {
+        I::USM_HOST_SUPPORT => Some(|told| told.hostAllocCapabilities),
+        I::USM_DEVICE_SUPPORT => Some(|told| told.deviceAllocCapabilities),
+        I::USM_SINGLE_SHARED_SUPPORT => Some(|told| told.sharedSingleDeviceAllocCapabilities),
+        I::USM_CROSS_SHARED_SUPPORT => Some(|told| told.sharedCrossDeviceAllocCapabilities),
+        I::USM_SYSTEM_SHARED_SUPPORT => Some(|told| told.sharedSystemAllocCapabilities),
+        _ => None,
+    };
+    if let Some(of) = of {
+        // The driver's flags have the specification's numbers.
+        let known = ur_device_usm_access_capability_flags_t::VALID.bits();
+        return Some(
+            native::access(device.raw()).and_then(|told| answer.value(&(of(&told) & known))),
+        );
+    }
+    Some(match name {
+        I::IPC_MEMORY_SUPPORT_EXP => {
+            let ipc = driver::ipc(device.platform().raw());
+            ipc.and_then(|flags| answer.bool(flags & ZE_IPC_PROPERTY_FLAG_MEMORY != 0))
+        }
+        I::IPC_PHYSICAL_MEMORY_SUPPORT_EXP => {
+            exports(device).and_then(|(out, back)| answer.bool(out && back))
+        }
+        I::IPC_EVENT_SUPPORT_EXP => answer.bool(device.platform().extensions().shares_events()),
+        I::MEMORY_EXPORT_EXPORTABLE_DEVICE_MEM_EXP => {
+            exports(device).and_then(|(out, _)| answer.bool(out))
+        }
+        I::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP => {
+            answer.bool(device.platform().extensions().function(Extensions::IMPORT).is_some())
+        }
+        I::VIRTUAL_MEMORY_SUPPORT
+        | I::USM_POOL_SUPPORT
+        | I::USM_P2P_SUPPORT_EXP
+        | I::USM_CONTEXT_MEMCPY_SUPPORT_EXP
+        | I::ASYNC_USM_ALLOCATIONS_SUPPORT_EXP => answer.bool(true),
+        _ => return None,
+    })
+}
+/// Whether its memory has descriptors that other processes can be given, and whether it takes them.
+fn exports(device: &Device) -> Result<(bool, bool)> {
+    let told = native::external(device.raw())?;
+    let wanted = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF | ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
+    let (out, back) = (told.memoryAllocationExportTypes, told.memoryAllocationImportTypes);
+    Ok((out & wanted != 0, back & wanted != 0))
+}
+
+/// Images. Bindless ones there are none, as their limits say.
+pub(super) fn images(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    type Of = fn(&ze_device_image_properties_t) -> usize;
+    let of: Option<Of> = match name {
+        I::IMAGE2D_MAX_WIDTH | I::IMAGE2D_MAX_HEIGHT => Some(|told| told.maxImageDims2D as usize),
+        I::IMAGE3D_MAX_WIDTH | I::IMAGE3D_MAX_HEIGHT | I::IMAGE3D_MAX_DEPTH => {
+            Some(|told| told.maxImageDims3D as usize)
+        }
+        I::IMAGE_MAX_ARRAY_SIZE => Some(|told| told.maxImageArraySlices as usize),
+        I::IMAGE_MAX_BUFFER_SIZE => Some(|told| told.maxImageBufferSize as usize),
+        _ => None,
+    };
+    let told = || native::image(device.raw());
+    if let Some(of) = of {
+        return Some(told().and_then(|told| answer.value(&of(&told))));
+    }
+    Some(match name {
+        I::IMAGE_SUPPORT => told().and_then(|told| answer.bool(told.maxImageDims1D > 0)),
+        I::IMAGE_SRGB => answer.bool(false),
+        I::MAX_READ_IMAGE_ARGS => told().and_then(|told| answer.value(&told.maxReadImageArgs)),
+        I::MAX_WRITE_IMAGE_ARGS | I::MAX_READ_WRITE_IMAGE_ARGS => {
+            told().and_then(|told| answer.value(&told.maxWriteImageArgs))
+        }
+        I::MAX_SAMPLERS => told().and_then(|told| answer.value(&told.maxSamplers)),
+        I::MAX_IMAGE_LINEAR_WIDTH_EXP
+        | I::MAX_IMAGE_LINEAR_HEIGHT_EXP
+        | I::MAX_IMAGE_LINEAR_PITCH_EXP => answer.value(&0_usize),
+        I::IMAGE_PITCH_ALIGN_EXP | I::MIPMAP_MAX_ANISOTROPY_EXP => answer.value(&0_u32),
+        _ => return None,
+    })
+}

@@ -1,0 +1,481 @@
+//! What queues are asked to do: waits and barriers, host tasks, timestamps. How any command gets into
+//! a command list is `submission.rs`'s; copies and fills of USM are `enqueue_usm.rs`'s; buffers,
+//! images, kernels and memory in queue order have files of their own.
+use super::{
+    CommandBuffer, Event, Kernel, LevelZero, Mem, Program, Queue, UsmPool,
+    allocation::Usm, command_buffer,
+    enqueue_image::{self, Pixels},
+    enqueue_mem::{self, Place},
+    enqueue_usm as usm, host_task,
+    launch::{self, Part},
+    native_command,
+    submission::{Appends, Order, Submission, wait_order},
+    usm_async,
+};
+pub(super) use super::submission::{Made, Report, submit, submit_one};
+use std::{ffi::CStr, sync::Arc};
+use ur_adapter::{
+    api::{EnqueueApi, EnqueueExpApi},
+    callback::HostFunction,
+    error::{Error, ErrorCode, Result},
+    memory::{HostBytes, UsmPtr},
+    object::{Borrowed, Owned},
+    shim::BarrierEvent,
+};
+use ur_sys::{
+    ur_command_t, ur_exp_async_usm_alloc_properties_t, ur_exp_enqueue_ext_properties_t,
+    ur_exp_enqueue_native_command_function_t, ur_exp_enqueue_native_command_properties_t,
+    ur_exp_host_task_properties_t, ur_exp_kernel_arg_properties_t,
+    ur_kernel_launch_ext_properties_t, ur_map_flags_t, ur_rect_offset_t, ur_rect_region_t,
+    ur_usm_advice_flags_t, ur_usm_migration_flags_t,
+};
+
+/// Submits a command that does nothing but hold its place.
+fn place(
+    queue: Borrowed<'_, Queue>,
+    command: ur_command_t,
+    order: Order,
+    waits: &[Borrowed<'_, Event>],
+    report: Report,
+) -> Made {
+    let appends = Appends::One;
+    let submission = Submission { order, appends, ..Submission::new(queue, command, report) };
+    submission.put(queue, waits, |list, _| list.barrier())
+}
+/// A barrier that signals an event of C's.
+fn signal(
+    queue: Borrowed<'_, Queue>,
+    events: &[Borrowed<'_, Event>],
+    signalled: &Event,
+) -> Result<()> {
+    let profiled = signalled.check_signal()?;
+    let command = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
+    let (order, is_moment) = (Order::Both, true);
+    let plain = Submission::new(queue, command, Report::None);
+    let plain = Submission { order, profiled, is_moment, ..plain };
+    if let Some(shared) = signalled.as_shared() {
+        let raw = shared.core().event().raw();
+        let submission = Submission { at_once: true, profiled: false, ..plain };
+        submission.append(queue, events, |list, _| {
+            shared.core().sign(queue.work());
+            list.signal(raw)
+        })?;
+        return Ok(());
+    }
+    let submission = Submission { report: Report::Event, ..plain };
+    let point = submission.append(queue, events, |_, _| Ok(()))?;
+    if let Some(point) = point {
+        signalled.replace(Arc::new(point));
+    }
+    Ok(())
+}
+
+impl EnqueueApi for LevelZero {
+    fn enqueue_events_wait(
+        queue: Borrowed<'_, Queue>,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let report = Report::event(want_event);
+        place(queue, ur_command_t::EVENTS_WAIT, wait_order(events), events, report)
+    }
+    fn enqueue_events_wait_with_barrier(
+        queue: Borrowed<'_, Queue>,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let (command, report) = (ur_command_t::EVENTS_WAIT_WITH_BARRIER, Report::event(want_event));
+        place(queue, command, Order::Both, events, report)
+    }
+    fn enqueue_events_wait_with_barrier_ext(
+        queue: Borrowed<'_, Queue>,
+        _properties: Option<&ur_exp_enqueue_ext_properties_t>,
+        events: &[Borrowed<'_, Event>],
+        event: BarrierEvent<'_, Event>,
+    ) -> Made {
+        let signalled = match event {
+            BarrierEvent::None => {
+                return Self::enqueue_events_wait_with_barrier(queue, events, false);
+            }
+            BarrierEvent::Make => {
+                return Self::enqueue_events_wait_with_barrier(queue, events, true);
+            }
+            BarrierEvent::Signal(event) => event,
+        };
+        signalled.check_signal()?;
+        if events.iter().any(|one| one.same(&signalled)) {
+            return Err(Error::new(
+                ErrorCode::InvalidEventWaitList,
+                "a barrier cannot wait for the event that it signals: wait in a command of its own",
+            ));
+        }
+        signal(queue, events, &signalled)?;
+        Ok(None)
+    }
+    fn enqueue_mem_buffer_read(
+        queue: Borrowed<'_, Queue>,
+        buffer: Borrowed<'_, Mem>,
+        blocking: bool,
+        offset: usize,
+        size: usize,
+        to: UsmPtr,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let report = Report::of(blocking, want_event);
+        enqueue_mem::mem_buffer_read(queue, buffer, (offset, size), to, events, report)
+    }
+    fn enqueue_mem_buffer_write(
+        queue: Borrowed<'_, Queue>,
+        buffer: Borrowed<'_, Mem>,
+        blocking: bool,
+        offset: usize,
+        size: usize,
+        from: UsmPtr,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let report = Report::of(blocking, want_event);
+        enqueue_mem::mem_buffer_write(queue, buffer, (offset, size), from, events, report)
+    }
+    fn enqueue_mem_buffer_read_rect(
+        queue: Borrowed<'_, Queue>,
+        buffer: Borrowed<'_, Mem>,
+        blocking: bool,
+        buffer_origin: ur_rect_offset_t,
+        host_origin: ur_rect_offset_t,
+        region: ur_rect_region_t,
+        buffer_row_pitch: usize,
+        buffer_slice_pitch: usize,
+        host_row_pitch: usize,
+        host_slice_pitch: usize,
+        to: UsmPtr,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let inside = (buffer, Place::new(buffer_origin, buffer_row_pitch, buffer_slice_pitch));
+        let host = (to, Place::new(host_origin, host_row_pitch, host_slice_pitch));
+        let report = Report::of(blocking, want_event);
+        enqueue_mem::mem_buffer_read_rect(queue, inside, host, region, events, report)
+    }
+    fn enqueue_mem_buffer_write_rect(
+        queue: Borrowed<'_, Queue>,
+        buffer: Borrowed<'_, Mem>,
+        blocking: bool,
+        buffer_origin: ur_rect_offset_t,
+        host_origin: ur_rect_offset_t,
+        region: ur_rect_region_t,
+        buffer_row_pitch: usize,
+        buffer_slice_pitch: usize,
+        host_row_pitch: usize,
+        host_slice_pitch: usize,
+        from: UsmPtr,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let inside = (buffer, Place::new(buffer_origin, buffer_row_pitch, buffer_slice_pitch));
+        let host = (from, Place::new(host_origin, host_row_pitch, host_slice_pitch));
+        let report = Report::of(blocking, want_event);
+        enqueue_mem::mem_buffer_write_rect(queue, inside, host, region, events, report)
+    }
+    fn enqueue_mem_buffer_copy(
+        queue: Borrowed<'_, Queue>,
+        from: Borrowed<'_, Mem>,
+        to: Borrowed<'_, Mem>,
+        from_offset: usize,
+        to_offset: usize,
+        size: usize,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let (mems, offsets) = ((from, to), (from_offset, to_offset));
+        enqueue_mem::mem_buffer_copy(queue, mems, offsets, size, events, want_event)
+    }
+    fn enqueue_mem_buffer_copy_rect(
+        queue: Borrowed<'_, Queue>,
+        from: Borrowed<'_, Mem>,
+        to: Borrowed<'_, Mem>,
+        from_origin: ur_rect_offset_t,
+        to_origin: ur_rect_offset_t,
+        region: ur_rect_region_t,
+        from_row_pitch: usize,
+        from_slice_pitch: usize,
+        to_row_pitch: usize,
+        to_slice_pitch: usize,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let source = (from, Place::new(from_origin, from_row_pitch, from_slice_pitch));
+        let target = (to, Place::new(to_origin, to_row_pitch, to_slice_pitch));
+        enqueue_mem::mem_buffer_copy_rect(queue, source, target, region, events, want_event)
+    }
+    fn enqueue_mem_buffer_fill(
+        queue: Borrowed<'_, Queue>,
+        buffer: Borrowed<'_, Mem>,
+        pattern: HostBytes<'_>,
+        offset: usize,
+        size: usize,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        enqueue_mem::mem_buffer_fill(queue, buffer, pattern, (offset, size), events, want_event)
+    }
+    fn enqueue_mem_buffer_map(
+        queue: Borrowed<'_, Queue>,
+        buffer: Borrowed<'_, Mem>,
+        blocking: bool,
+        flags: ur_map_flags_t,
+        offset: usize,
+        size: usize,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Result<(Option<Owned<Event>>, UsmPtr)> {
+        let report = Report::of(blocking, want_event);
+        enqueue_mem::mem_buffer_map(queue, buffer, flags, (offset, size), events, report)
+    }
+    fn enqueue_mem_unmap(
+        queue: Borrowed<'_, Queue>,
+        mem: Borrowed<'_, Mem>,
+        at: UsmPtr,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        enqueue_mem::mem_unmap(queue, mem, at, events, want_event)
+    }
+    fn enqueue_mem_image_read(
+        queue: Borrowed<'_, Queue>,
+        image: Borrowed<'_, Mem>,
+        blocking: bool,
+        origin: ur_rect_offset_t,
+        region: ur_rect_region_t,
+        row_pitch: usize,
+        slice_pitch: usize,
+        host: UsmPtr,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let pixels = Pixels { image, origin, region, row_pitch, slice_pitch, host };
+        enqueue_image::mem_image_read(queue, blocking, &pixels, events, want_event)
+    }
+    fn enqueue_mem_image_write(
+        queue: Borrowed<'_, Queue>,
+        image: Borrowed<'_, Mem>,
+        blocking: bool,
+        origin: ur_rect_offset_t,
+        region: ur_rect_region_t,
+        row_pitch: usize,
+        slice_pitch: usize,
+        host: UsmPtr,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let pixels = Pixels { image, origin, region, row_pitch, slice_pitch, host };
+        enqueue_image::mem_image_write(queue, blocking, &pixels, events, want_event)
+    }
+    fn enqueue_mem_image_copy(
+        queue: Borrowed<'_, Queue>,
+        from: Borrowed<'_, Mem>,
+        to: Borrowed<'_, Mem>,
+        from_origin: ur_rect_offset_t,
+        to_origin: ur_rect_offset_t,
+        region: ur_rect_region_t,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let (images, origins) = ((from, to), (from_origin, to_origin));
+        enqueue_image::mem_image_copy(queue, images, origins, region, events, want_event)
+    }
+    fn enqueue_device_global_variable_write(
+        queue: Borrowed<'_, Queue>,
+        program: Borrowed<'_, Program>,
+        name: &CStr,
+        blocking: bool,
+        count: usize,
+        offset: usize,
+        host: UsmPtr,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let part = Part { name, blocking, count, offset, host };
+        launch::device_global_variable(queue, program, &part, true, events, want_event)
+    }
+    fn enqueue_device_global_variable_read(
+        queue: Borrowed<'_, Queue>,
+        program: Borrowed<'_, Program>,
+        name: &CStr,
+        blocking: bool,
+        count: usize,
+        offset: usize,
+        host: UsmPtr,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let part = Part { name, blocking, count, offset, host };
+        launch::device_global_variable(queue, program, &part, false, events, want_event)
+    }
+    fn enqueue_usm_fill(
+        queue: Borrowed<'_, Queue>,
+        mem: UsmPtr,
+        pattern: HostBytes<'_>,
+        bytes: usize,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        usm::fill(queue, mem, pattern, bytes, events, want_event)
+    }
+    fn enqueue_usm_memcpy(
+        queue: Borrowed<'_, Queue>,
+        blocking: bool,
+        to: UsmPtr,
+        from: UsmPtr,
+        bytes: usize,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        usm::memcpy(queue, blocking, to, from, bytes, events, want_event)
+    }
+    fn enqueue_usm_prefetch(
+        queue: Borrowed<'_, Queue>,
+        mem: UsmPtr,
+        bytes: usize,
+        flags: ur_usm_migration_flags_t,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        usm::prefetch(queue, mem, bytes, flags, events, want_event)
+    }
+    fn enqueue_usm_advise(
+        queue: Borrowed<'_, Queue>,
+        mem: UsmPtr,
+        bytes: usize,
+        advice: ur_usm_advice_flags_t,
+        want_event: bool,
+    ) -> Made {
+        usm::advise(queue, mem, bytes, advice, want_event)
+    }
+    fn enqueue_usm_fill_2d(
+        queue: Borrowed<'_, Queue>,
+        mem: UsmPtr,
+        pitch: usize,
+        pattern: HostBytes<'_>,
+        width: usize,
+        height: usize,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        usm::fill_2d(queue, (mem, pitch), pattern, (width, height), events, want_event)
+    }
+    fn enqueue_usm_memcpy_2d(
+        queue: Borrowed<'_, Queue>,
+        blocking: bool,
+        to: UsmPtr,
+        to_pitch: usize,
+        from: UsmPtr,
+        from_pitch: usize,
+        width: usize,
+        height: usize,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        let report = Report::of(blocking, want_event);
+        usm::memcpy_2d(queue, (to, to_pitch), (from, from_pitch), (width, height), events, report)
+    }
+}
+
+impl EnqueueExpApi for LevelZero {
+    fn enqueue_usm_device_alloc_exp(
+        queue: Borrowed<'_, Queue>,
+        pool: Option<Borrowed<'_, UsmPool>>,
+        size: usize,
+        _properties: Option<&ur_exp_async_usm_alloc_properties_t>,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Result<(UsmPtr, Option<Owned<Event>>)> {
+        usm_async::alloc(Usm::Device, queue, pool, size, events, want_event)
+    }
+    fn enqueue_usm_shared_alloc_exp(
+        queue: Borrowed<'_, Queue>,
+        pool: Option<Borrowed<'_, UsmPool>>,
+        size: usize,
+        _properties: Option<&ur_exp_async_usm_alloc_properties_t>,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Result<(UsmPtr, Option<Owned<Event>>)> {
+        usm_async::alloc(Usm::Shared, queue, pool, size, events, want_event)
+    }
+    fn enqueue_usm_host_alloc_exp(
+        queue: Borrowed<'_, Queue>,
+        pool: Option<Borrowed<'_, UsmPool>>,
+        size: usize,
+        _properties: Option<&ur_exp_async_usm_alloc_properties_t>,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Result<(UsmPtr, Option<Owned<Event>>)> {
+        usm_async::alloc(Usm::Host, queue, pool, size, events, want_event)
+    }
+    fn enqueue_usm_free_exp(
+        queue: Borrowed<'_, Queue>,
+        pool: Option<Borrowed<'_, UsmPool>>,
+        mem: UsmPtr,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        usm_async::free(queue, pool, mem, events, want_event)
+    }
+    fn enqueue_timestamp_recording_exp(
+        queue: Borrowed<'_, Queue>,
+        blocking: bool,
+        events: &[Borrowed<'_, Event>],
+    ) -> Result<Owned<Event>> {
+        let command = ur_command_t::TIMESTAMP_RECORDING_EXP;
+        let (order, report) = (wait_order(events), Report::of(blocking, true));
+        let (profiled, is_moment) = (true, true);
+        let plain = Submission::new(queue, command, report);
+        let submission = Submission { order, profiled, is_moment, ..plain };
+        let made = submission.put(queue, events, |_, _| Ok(()))?;
+        Ok(made.expect("`put` makes the event that it is asked for"))
+    }
+    fn enqueue_kernel_launch_with_args_exp(
+        queue: Borrowed<'_, Queue>,
+        kernel: Borrowed<'_, Kernel>,
+        offset: Option<&[usize]>,
+        global: &[usize],
+        local: Option<&[usize]>,
+        arguments: Option<&[ur_exp_kernel_arg_properties_t]>,
+        properties: Option<&ur_kernel_launch_ext_properties_t>,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        launch::kernel_launch_with_args_exp(
+            queue, kernel, offset, global, local, arguments, properties, events, want_event,
+        )
+    }
+    fn enqueue_native_command_exp(
+        queue: Borrowed<'_, Queue>,
+        native_enqueue: ur_exp_enqueue_native_command_function_t,
+        data: Option<UsmPtr>,
+        _mem_list: &[Borrowed<'_, Mem>],
+        _properties: Option<&ur_exp_enqueue_native_command_properties_t>,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        native_command::run(queue, native_enqueue, data, events, want_event)
+    }
+    fn enqueue_host_task_exp(
+        queue: Borrowed<'_, Queue>,
+        host_task: HostFunction,
+        _properties: Option<&ur_exp_host_task_properties_t>,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        host_task::run(queue, host_task, events, Report::event(want_event))
+    }
+    fn enqueue_command_buffer_exp(
+        queue: Borrowed<'_, Queue>,
+        buffer: Borrowed<'_, CommandBuffer>,
+        events: &[Borrowed<'_, Event>],
+        want_event: bool,
+    ) -> Made {
+        command_buffer::enqueue(queue, buffer, events, want_event)
+    }
+}

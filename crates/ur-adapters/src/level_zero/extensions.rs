@@ -1,0 +1,53 @@
+//! What a driver offers beyond the functions that its loader exports by name: looked up once a
+//! platform, and remembered with the answer whether it is there.
+use super::{
+    driver::{self, RawDriver},
+    native::driver as native,
+};
+use std::{
+    collections::HashMap,
+    ffi::{CStr, c_void},
+    ptr::NonNull,
+    sync::{Mutex, OnceLock, PoisonError},
+};
+
+/// The extensions of one driver.
+#[derive(Debug)]
+pub struct Extensions {
+    raw: RawDriver,
+    listed: OnceLock<Vec<(String, u32)>>,
+    looked_up: Mutex<HashMap<&'static CStr, Option<usize>>>,
+}
+impl Extensions {
+    /// Makes host memory known to the driver.
+    pub const IMPORT: &'static CStr = c"zexDriverImportExternalPointer";
+    /// Whether events can be given to other processes: the core functions, or the older ones.
+    pub fn shares_events(&self) -> bool {
+        driver::driver().has("event_counter_based_get_ipc_handle")
+            || self.function(c"zexCounterBasedEventGetIpcHandle").is_some()
+    }
+    pub(super) fn new(raw: RawDriver) -> Self {
+        Self { raw, listed: OnceLock::new(), looked_up: Mutex::default() }
+    }
+    /// The version of an extension, by the specification's name for it; `None` where there is none.
+    pub fn version(&self, name: &str) -> Option<u32> {
+        // A driver that cannot list its extensions has none that we could rely on.
+        let listed = self.listed.get_or_init(|| native::extensions(self.raw).unwrap_or_default());
+        listed.iter().find(|(one, _)| one == name).map(|(_, version)| *version)
+    }
+    /// Whether there is such an extension.
+    pub fn has(&self, name: &str) -> bool {
+        self.version(name).is_some()
+    }
+    /// The address of a function that the driver has under that name; `None` where it has none.
+    pub fn function(&self, name: &'static CStr) -> Option<NonNull<c_void>> {
+        let lock = || self.looked_up.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock().get(name).copied();
+        let found = known.unwrap_or_else(|| {
+            let at = driver::extension(self.raw, name).map(|at| at.as_ptr().expose_provenance());
+            lock().insert(name, at);
+            at
+        });
+        found.and_then(|at| NonNull::new(std::ptr::with_exposed_provenance_mut(at)))
+    }
+}

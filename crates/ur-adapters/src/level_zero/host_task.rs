@@ -1,0 +1,70 @@
+//! Host tasks: functions of C's in a queue's order. The driver calls them where it can; where it
+//! cannot, a thread of ours does, between two events.
+use super::{
+    Event, Queue,
+    native::{
+        event::{EventKind, PooledEvent},
+        list::List,
+    },
+    signal::EVER,
+    submission::{Made, Report, Submission},
+};
+use std::{sync::Arc, thread};
+use ur_adapter::{
+    callback::HostFunction,
+    error::{Error, ErrorCode, Result},
+    log,
+    object::Borrowed,
+};
+use ur_sys::{ur_command_t, ur_logger_level_t};
+
+/// Calls `task` when the queue has come there.
+///
+/// # Errors
+/// As every submission; `OUT_OF_RESOURCES` if a thread is needed and cannot be started.
+pub(super) fn run(
+    queue: Borrowed<'_, Queue>,
+    task: HostFunction,
+    events: &[Borrowed<'_, Event>],
+    report: Report,
+) -> Made {
+    let submission = Submission::new(queue, ur_command_t::HOST_TASK_EXP, report);
+    // C waits for what the task does, perhaps without asking the queue: it is sent at once.
+    let submission = Submission { at_once: true, ..submission };
+    let maker = queue.work().cache().maker();
+    submission.put(queue, events, |list, kept| {
+        if List::has_host_fn() {
+            let called = list.host_fn(move || task.call());
+            match called {
+                Err(error) if error.code() == ErrorCode::UnsupportedFeature => {}
+                called => return called,
+            }
+        }
+        let (reached, done) = (Arc::new(maker.pooled(false)?), Arc::new(maker.pooled(false)?));
+        kept.extend([&reached, &done].map(|event| EventKind::Pooled(Arc::clone(event))));
+        by_thread(list, task, reached, done)
+    })
+}
+fn by_thread(
+    list: &List<'_>,
+    task: HostFunction,
+    reached: Arc<PooledEvent>,
+    done: Arc<PooledEvent>,
+) -> Result<()> {
+    let waits = [done.raw()];
+    let is_reached = EventKind::Pooled(Arc::clone(&reached));
+    let work = move || {
+        // A queue that failed never comes there; then nothing is called, and nothing waits.
+        let outcome = is_reached.wait(EVER).map(|_| task.call());
+        if let Err(error) = outcome.and_then(|()| done.signal()) {
+            log::say(ur_logger_level_t::ERROR, &error);
+        }
+    };
+    list.signal(reached.raw())?;
+    let started = thread::Builder::new().name("causeway-host-task".into()).spawn(work);
+    started.map_err(|error| {
+        let why = format!("no thread could be started for a host task: {error}");
+        Error::new(ErrorCode::OutOfResources, why)
+    })?;
+    list.wait_for(&waits)
+}

@@ -1,0 +1,159 @@
+//! Level Zero: one adapter for the two names under which Unified Runtime has one. Queues are
+//! immediate command lists, or lists that are submitted in batches; events are counters where the
+//! driver has such, and pooled otherwise; memory goes to other processes by the driver's own handles.
+//!
+//! Environment variables of Unified Runtime's adapters that choose between ways which this one has
+//! are listed in `options.rs`; all others change nothing here.
+mod adapter;
+mod allocation;
+mod backing;
+mod foreign;
+mod image;
+mod limbo;
+mod mem;
+mod memory_export;
+mod opened;
+mod physical_mem;
+mod registry;
+mod share;
+mod storage;
+mod totals;
+mod usm;
+mod usm_async;
+mod usm_host;
+mod usm_pool;
+mod virtual_mem;
+mod clock;
+mod code;
+mod command_buffer;
+mod context;
+mod device;
+mod device_info;
+mod enqueue;
+mod enqueue_image;
+mod enqueue_mem;
+mod enqueue_usm;
+pub mod driver;
+mod error;
+mod event;
+mod extensions;
+mod face;
+mod host_task;
+mod kernel;
+mod lane;
+mod launch;
+mod lookout;
+mod linger;
+mod link;
+pub mod native;
+mod native_command;
+mod options;
+mod p2p;
+mod partition;
+mod platform;
+mod program;
+mod queue;
+mod sampler;
+mod shared_event;
+mod signal;
+mod signaller;
+mod submission;
+mod unsupported;
+mod watch;
+mod work;
+
+pub use adapter::Adapter;
+pub use context::Context;
+pub use device::{Device, Group};
+pub use extensions::Extensions;
+pub use kernel::Kernel;
+use options::options;
+pub use platform::Platform;
+pub use program::Program;
+pub use sampler::Sampler;
+pub use mem::Mem;
+pub use physical_mem::PhysicalMem;
+pub use usm_pool::UsmPool;
+pub use event::Event;
+pub use queue::Queue;
+pub use command_buffer::{CommandBuffer, CommandBufferCommand};
+use ur_adapter::{
+    api::*,
+    entry,
+    error::ErrorCode,
+    object::{Backend, Body, Kind, Never, Slab, Tag},
+};
+use ur_sys::{ur_adapter_dditable_t, ur_dditable_t};
+
+/// The adapter.
+#[derive(Debug)]
+pub struct LevelZero;
+
+/// The adapter under its first name, as C sees it.
+pub static TABLE: ur_dditable_t = entry::table::<LevelZero>();
+/// The adapter under its second name: the same, but that it knows its name.
+pub static TABLE_V2: ur_dditable_t = {
+    let table = entry::table::<LevelZero>();
+    let adapter = ur_adapter_dditable_t { get: Some(face::adapter_get_v2), ..table.adapter };
+    ur_dditable_t { adapter, ..table }
+};
+
+macro_rules! bodies { ($($t:ident, $code:ident;)*) => { $(
+    impl Body for $t {
+        const TAG: Tag = Tag::new(Backend::LevelZero, Kind::$t);
+        const INVALID: ErrorCode = ErrorCode::$code;
+        fn slab() -> &'static Slab<Self> {
+            static SLAB: Slab<$t> = Slab::new(&TABLE);
+            &SLAB
+        }
+    }
+)* } }
+bodies! {
+    Adapter, InvalidValue;
+    Platform, InvalidPlatform;
+    Context, InvalidContext;
+    Queue, InvalidQueue;
+    Program, InvalidProgram;
+    Kernel, InvalidKernel;
+    Event, InvalidEvent;
+    PhysicalMem, InvalidMemObject;
+    Mem, InvalidMemObject;
+    Sampler, InvalidSampler;
+    UsmPool, InvalidValue;
+    CommandBuffer, InvalidCommandBufferExp;
+    CommandBufferCommand, InvalidCommandBufferCommandHandleExp;
+}
+
+impl Body for Device {
+    const TAG: Tag = Tag::new(Backend::LevelZero, Kind::Device);
+    const INVALID: ErrorCode = ErrorCode::InvalidDevice;
+    fn slab() -> &'static Slab<Self> {
+        static SLAB: Slab<Device> = Slab::new(&TABLE);
+        &SLAB
+    }
+    /// Root devices are there for as long as the process is.
+    fn is_counted(&self) -> bool {
+        self.parent().is_some()
+    }
+}
+
+impl Objects for LevelZero {
+    type Adapter = Adapter;
+    type Platform = Platform;
+    type Device = Device;
+    type Context = Context;
+    type Event = Event;
+    type Queue = Queue;
+    type PhysicalMem = PhysicalMem;
+    type UsmPool = UsmPool;
+    type Program = Program;
+    type Kernel = Kernel;
+    type Sampler = Sampler;
+    type Mem = Mem;
+    type ExpExternalMem = Never<{ Kind::ExternalMem as u16 }>;
+    type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
+    type ExpCommandBuffer = CommandBuffer;
+    type ExpCommandBufferCommand = CommandBufferCommand;
+    type ExpGraph = Never<{ Kind::Graph as u16 }>;
+    type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
+}

@@ -1,0 +1,86 @@
+//! The arguments of a launch: what C describes is judged, and given to the driver, which copies it.
+#![expect(unsafe_code, reason = "reads what C points at")]
+use super::{
+    super::{Device, Mem, Sampler},
+    kernel::Turn,
+};
+use crate::kernels::arguments::{check, check_index, check_kind, mem_of, sampler_of};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::Owned,
+};
+use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T, ur_mem_flags_t};
+
+/// The arguments of a launch, judged. They are where C has them, and there only until its call
+/// returns.
+#[derive(Debug)]
+pub struct Arguments<'call> {
+    given: &'call [ur_exp_kernel_arg_properties_t],
+    /// What memory objects and samplers among them are on the device, in their order.
+    words: Vec<usize>,
+}
+impl<'call> Arguments<'call> {
+    /// Judges what C describes for a kernel that takes `count` arguments.
+    ///
+    /// # Errors
+    /// `INVALID_KERNEL_ARGS` unless there is one for each index; `INVALID_KERNEL_ARGUMENT_SIZE`,
+    /// `INVALID_ENUMERATION`, `INVALID_MEM_OBJECT`, `INVALID_SAMPLER`.
+    pub fn new(given: &'call [ur_exp_kernel_arg_properties_t], count: u32) -> Result<Self> {
+        // What an argument is comes first: the rest depends on it.
+        given.iter().try_for_each(check_kind)?;
+        if given.len() != count as usize {
+            let got = given.len();
+            return Err(Error::new(
+                ErrorCode::InvalidKernelArgs,
+                format!("the kernel takes {count} arguments, and {got} are given"),
+            ));
+        }
+        for (position, one) in given.iter().enumerate() {
+            check_index(given, position)?;
+            check::<Mem, Sampler>(one, None)?;
+        }
+        Ok(Self { given, words: vec![] })
+    }
+    /// Finds what memory objects and samplers are on a device. Memory may move there.
+    ///
+    /// # Errors
+    /// What they answer.
+    pub fn resolve(&mut self, device: &Owned<Device>) -> Result<()> {
+        for one in self.given {
+            self.words.push(match one.r#type {
+                T::SAMPLER => sampler_of::<Sampler>(one)?.raw(device)?.addr(),
+                T::MEM_OBJ => match mem_of::<Mem>(one)? {
+                    Some((mem, flags)) => {
+                        mem.kernel_argument(device, !flags.contains(ur_mem_flags_t::READ_ONLY))?
+                    }
+                    None => 0,
+                },
+                _ => continue,
+            });
+        }
+        Ok(())
+    }
+    /// Gives them to the driver. They have been resolved.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn set(&self, turn: &mut Turn<'_>) -> Result<()> {
+        let mut words = self.words.iter();
+        for one in self.given {
+            match one.r#type {
+                T::VALUE => {
+                    // SAFETY: the member that the type names.
+                    let at = unsafe { one.value.value }.cast::<u8>();
+                    // SAFETY: not null, as was judged; C says that so many bytes are there.
+                    let bytes = unsafe { std::slice::from_raw_parts(at, one.size) };
+                    turn.value(one.index, bytes)?;
+                }
+                // SAFETY: the member that the type names.
+                T::POINTER => turn.word(one.index, unsafe { one.value.pointer }.addr())?,
+                T::LOCAL => turn.local(one.index, one.size)?,
+                _ => turn.word(one.index, words.next().copied().unwrap_or_default())?,
+            }
+        }
+        Ok(())
+    }
+}

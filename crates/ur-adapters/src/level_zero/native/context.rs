@@ -1,0 +1,52 @@
+//! Contexts of the driver's.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::super::driver::{RawContext, RawDevice, RawDriver, driver};
+use std::ptr::null;
+use ur_adapter::error::Result;
+use ze_sys::*;
+
+/// A context: destroyed on drop if it is ours.
+#[derive(Debug)]
+pub struct NativeContext {
+    raw: RawContext,
+    owned: bool,
+}
+impl NativeContext {
+    /// One for these devices, or for all of the driver's where the driver cannot choose.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn create(on: RawDriver, devices: &[RawDevice]) -> Result<Self> {
+        let desc =
+            ze_context_desc_t { stype: ZE_STRUCTURE_TYPE_CONTEXT_DESC, pNext: null(), flags: 0 };
+        let mut raw = None;
+        let count = devices.len() as u32;
+        // SAFETY: the devices are the driver's, `desc` says what it is and `raw` is writable.
+        let made = unsafe {
+            driver().context_create_ex(on, &raw const desc, count, devices.as_ptr(), &raw mut raw)
+        };
+        if made.status().is_none() {
+            // SAFETY: as above.
+            unsafe { driver().context_create(on, &raw const desc, &raw mut raw) }.ok()?;
+        } else {
+            made.ok()?;
+        }
+        Ok(Self { raw: RawContext::given(raw, "zeContextCreateEx")?, owned: true })
+    }
+    /// One that C brought; `owned`: it is destroyed here.
+    pub fn adopt(raw: RawContext, owned: bool) -> Self {
+        Self { raw, owned }
+    }
+    /// The driver's handle.
+    pub fn raw(&self) -> RawContext {
+        self.raw
+    }
+}
+impl Drop for NativeContext {
+    fn drop(&mut self) {
+        if self.owned {
+            // SAFETY: ours, destroyed once; what was made in it is gone by now.
+            unsafe { driver().context_destroy(self.raw) }.let_go();
+        }
+    }
+}

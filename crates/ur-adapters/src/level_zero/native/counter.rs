@@ -1,0 +1,213 @@
+//! Counter-based events of a driver's: which names its functions go by, and whether it has them. The
+//! core entries of newer specifications come first, the older `zex` ones second. Found out once for
+//! each driver, when somebody first asks.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::{
+    super::driver::{RawContext, RawDevice, RawDriver, RawEvent, driver, extension},
+    context::NativeContext,
+    event::CounterEvent,
+};
+use std::{
+    ffi::{CStr, c_void},
+    mem::transmute,
+    ptr::{NonNull, null},
+    sync::{Arc, Mutex, PoisonError},
+};
+use ur_adapter::error::Result;
+use ze_sys::*;
+
+pub(super) type Create = unsafe extern "C" fn(
+    RawContext,
+    RawDevice,
+    *const ze_event_counter_based_desc_t,
+    *mut Option<RawEvent>,
+) -> ze_result_t;
+pub(super) type Get =
+    unsafe extern "C" fn(RawEvent, *mut ze_ipc_event_counter_based_handle_t) -> ze_result_t;
+pub(super) type Open = unsafe extern "C" fn(
+    RawContext,
+    ze_ipc_event_counter_based_handle_t,
+    *mut Option<RawEvent>,
+) -> ze_result_t;
+pub(super) type Close = unsafe extern "C" fn(RawEvent) -> ze_result_t;
+
+/// What the older entry's descriptor says that it is: fields and flags are the same.
+const ZEX_DESC: ze_structure_type_t = 0x0003_001c;
+
+/// How events are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Maker {
+    pub(super) call: &'static str,
+    pub(super) create: Create,
+    pub(super) stype: ze_structure_type_t,
+}
+/// How they are shared between processes.
+#[derive(Clone, Copy, Debug)]
+pub struct Sharing {
+    pub(super) get: Get,
+    pub(super) open: Open,
+    pub(super) close: Close,
+}
+/// What a driver offers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    /// `None`: it has no such events.
+    pub maker: Option<Maker>,
+    /// `None`: they stay in the process.
+    pub sharing: Option<Sharing>,
+}
+
+unsafe extern "C" fn core_create(
+    context: RawContext,
+    device: RawDevice,
+    desc: *const ze_event_counter_based_desc_t,
+    event: *mut Option<RawEvent>,
+) -> ze_result_t {
+    // SAFETY: forwarded to the caller.
+    let told = unsafe { driver().event_counter_based_create(context, device, desc, event) };
+    told.status().unwrap_or(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
+}
+unsafe extern "C" fn core_get(
+    event: RawEvent,
+    ipc: *mut ze_ipc_event_counter_based_handle_t,
+) -> ze_result_t {
+    // SAFETY: forwarded to the caller.
+    let told = unsafe { driver().event_counter_based_get_ipc_handle(event, ipc) };
+    told.status().unwrap_or(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
+}
+unsafe extern "C" fn core_open(
+    context: RawContext,
+    ipc: ze_ipc_event_counter_based_handle_t,
+    event: *mut Option<RawEvent>,
+) -> ze_result_t {
+    // SAFETY: forwarded to the caller.
+    let told = unsafe { driver().event_counter_based_open_ipc_handle(context, ipc, event) };
+    told.status().unwrap_or(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
+}
+unsafe extern "C" fn core_close(event: RawEvent) -> ze_result_t {
+    // SAFETY: forwarded to the caller.
+    let told = unsafe { driver().event_counter_based_close_ipc_handle(event) };
+    told.status().unwrap_or(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
+}
+
+impl Counters {
+    /// What the driver that `device` belongs to offers.
+    pub fn of(driver: RawDriver, device: RawDevice) -> Self {
+        static KNOWN: Mutex<Vec<(RawDriver, Counters)>> = Mutex::new(Vec::new());
+        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |one: &&(RawDriver, Self)| one.0 == driver;
+        if let Some((_, counters)) = known().iter().find(same) {
+            return *counters;
+        }
+        let found = Self::find(driver, device).unwrap_or_default();
+        known().push((driver, found));
+        found
+    }
+    /// A new event for any number of signals; `shared`: processes can share it. `None` if the driver
+    /// has none such.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn reusable(
+        &self,
+        context: &Arc<NativeContext>,
+        device: RawDevice,
+        shared: bool,
+    ) -> Result<Option<CounterEvent>> {
+        let make = |maker| CounterEvent::create(maker, context, device, (false, shared));
+        self.maker.as_ref().map(make).transpose()
+    }
+    /// Asks the driver, by making an event and a handle of it: a loader exports its entries also for
+    /// drivers that do not have them.
+    fn find(raw: RawDriver, device: RawDevice) -> Result<Self> {
+        let context = NativeContext::create(raw, &[device])?;
+        let core = Maker {
+            call: "zeEventCounterBasedCreate",
+            create: core_create,
+            stype: ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC,
+        };
+        let core_sharing = Sharing { get: core_get, open: core_open, close: core_close };
+        if let Some(counters) = Self::try_out(&context, device, core, Some(core_sharing))
+            && counters.sharing.is_some()
+        {
+            return Ok(counters);
+        }
+        let zex = older(raw).and_then(|(maker, sharing)| {
+            Self::try_out(&context, device, maker, sharing)
+        });
+        Ok(match (Self::try_out(&context, device, core, None), zex) {
+            (_, Some(zex)) if zex.sharing.is_some() => zex,
+            (Some(core), _) => core,
+            (None, zex) => zex.unwrap_or_default(),
+        })
+    }
+    fn try_out(
+        context: &NativeContext,
+        device: RawDevice,
+        maker: Maker,
+        sharing: Option<Sharing>,
+    ) -> Option<Self> {
+        let shares = ZE_EVENT_COUNTER_BASED_FLAG_HOST_VISIBLE | ZE_EVENT_COUNTER_BASED_FLAG_IPC;
+        let make = |flags| {
+            let made = maker.make(context.raw(), device, flags);
+            made.0.filter(|_| made.1 == ZE_RESULT_SUCCESS)
+        };
+        let plain = make(ZE_EVENT_COUNTER_BASED_FLAG_HOST_VISIBLE)?;
+        // SAFETY: just made, and ours.
+        unsafe { driver().event_destroy(plain) }.let_go();
+        let sharing = sharing.filter(|sharing| {
+            let Some(event) = make(shares) else { return false };
+            let mut ipc = ze_ipc_event_counter_based_handle_t::default();
+            // SAFETY: an event of ours with the flag; `ipc` is writable.
+            let told = unsafe { (sharing.get)(event, &raw mut ipc) };
+            // SAFETY: just made, and ours.
+            unsafe { driver().event_destroy(event) }.let_go();
+            told == ZE_RESULT_SUCCESS
+        });
+        Some(Self { maker: Some(maker), sharing })
+    }
+}
+impl Maker {
+    /// The event, if it was made, and what the driver said.
+    pub(super) fn make(
+        &self,
+        context: RawContext,
+        device: RawDevice,
+        flags: ze_event_counter_based_flags_t,
+    ) -> (Option<RawEvent>, ze_result_t) {
+        let scope = ZE_EVENT_SCOPE_FLAG_HOST;
+        let desc = ze_event_counter_based_desc_t {
+            stype: self.stype,
+            pNext: null(),
+            flags,
+            signal: scope,
+            wait: scope,
+        };
+        let mut raw = None;
+        // SAFETY: both handles are live; `desc` says what it is; `raw` is writable.
+        let told = unsafe { (self.create)(context, device, &raw const desc, &raw mut raw) };
+        (raw, told)
+    }
+}
+/// The functions by their older names.
+fn older(raw: RawDriver) -> Option<(Maker, Option<Sharing>)> {
+    let find = |name: &CStr| extension(raw, name);
+    let create = find(c"zexCounterBasedEventCreate2")?;
+    // SAFETY: the function of that name has this prototype.
+    let create = unsafe { transmute::<NonNull<c_void>, Create>(create) };
+    let maker = Maker { call: "zexCounterBasedEventCreate2", create, stype: ZEX_DESC };
+    let sharing = (|| {
+        let get = find(c"zexCounterBasedEventGetIpcHandle")?;
+        let open = find(c"zexCounterBasedEventOpenIpcHandle")?;
+        let close = find(c"zexCounterBasedEventCloseIpcHandle")?;
+        Some(Sharing {
+            // SAFETY: the function of that name has this prototype.
+            get: unsafe { transmute::<NonNull<c_void>, Get>(get) },
+            // SAFETY: as above.
+            open: unsafe { transmute::<NonNull<c_void>, Open>(open) },
+            // SAFETY: as above.
+            close: unsafe { transmute::<NonNull<c_void>, Close>(close) },
+        })
+    })();
+    Some((maker, sharing))
+}

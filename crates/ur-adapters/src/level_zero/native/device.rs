@@ -1,0 +1,304 @@
+//! What the driver says of a device.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::super::driver::{Outcome, RawDevice, RawDriver, driver};
+use std::{
+    ops::Deref,
+    ptr::{from_mut, null_mut},
+};
+use ur_adapter::error::Result;
+use ze_sys::*;
+
+/// A structure that the driver filled in, on its own: it points at nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<T>(T);
+// SAFETY: made by `chained` and `told` alone, which leave no pointer in it.
+unsafe impl<T> Send for Told<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Told<T> {}
+impl<T> Deref for Told<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// The driver's devices, in its order.
+///
+/// # Errors
+/// The driver's own.
+pub fn all(of: RawDriver) -> Result<Vec<RawDevice>> {
+    // SAFETY: `listed` passes room for as many as it says.
+    listed(|count, to| unsafe { driver().device_get(of, count, to) })
+}
+/// The parts that a device comes apart into; none for most.
+///
+/// # Errors
+/// The driver's own.
+pub fn parts(of: RawDevice) -> Result<Vec<RawDevice>> {
+    // SAFETY: `listed` passes room for as many as it says.
+    listed(|count, to| unsafe { driver().device_get_sub_devices(of, count, to) })
+}
+fn listed(ask: impl Fn(*mut u32, *mut Option<RawDevice>) -> Outcome) -> Result<Vec<RawDevice>> {
+    let mut count = 0;
+    ask(&raw mut count, null_mut()).ok()?;
+    let mut found = vec![None; count as usize];
+    if count != 0 {
+        ask(&raw mut count, found.as_mut_ptr()).ok()?;
+    }
+    Ok(found.into_iter().take(count as usize).flatten().collect())
+}
+
+/// A structure of one kind with its link: what of it the specification fixes.
+///
+/// # Safety
+/// The first two fields are the type's number and the link, as in every structure of Level Zero.
+pub unsafe trait Linked: Default {
+    /// Which `ZE_STRUCTURE_TYPE_*` it is.
+    const STYPE: ze_structure_type_t;
+}
+#[repr(C)]
+struct Head {
+    stype: ze_structure_type_t,
+    next: *mut std::ffi::c_void,
+}
+fn head<T: Linked>(of: &mut T) -> &mut Head {
+    // SAFETY: the trait's promise: it begins with these two.
+    unsafe { &mut *from_mut(of).cast::<Head>() }
+}
+fn fresh<T: Linked>() -> T {
+    let mut made = T::default();
+    head(&mut made).stype = T::STYPE;
+    made
+}
+fn told<T: Linked>(ask: impl FnOnce(*mut T) -> Outcome) -> Result<Told<T>> {
+    let mut made = fresh::<T>();
+    ask(&raw mut made).ok()?;
+    head(&mut made).next = null_mut();
+    Ok(Told(made))
+}
+/// `E` as the driver answers it at the end of a question for `T`; one it does not know stays zeros.
+fn chained<T: Linked, E: Linked>(ask: impl FnOnce(*mut T) -> Outcome) -> Result<Told<E>> {
+    let (mut first, mut second) = (fresh::<T>(), fresh::<E>());
+    head(&mut first).next = from_mut(&mut second).cast();
+    ask(&raw mut first).ok()?;
+    head(&mut second).next = null_mut();
+    Ok(Told(second))
+}
+macro_rules! linked { ($($t:ty = $stype:ident;)*) => { $(
+    // SAFETY: laid out so by the specification.
+    unsafe impl Linked for $t { const STYPE: ze_structure_type_t = $stype; }
+)* } }
+linked! {
+    ze_device_memory_ext_properties_t = ZE_STRUCTURE_TYPE_DEVICE_MEMORY_EXT_PROPERTIES;
+    ze_device_vector_width_properties_ext_t = ZE_STRUCTURE_TYPE_DEVICE_VECTOR_WIDTH_PROPERTIES_EXT;
+    ze_mutable_command_list_exp_properties_t = ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES;
+    ze_command_queue_group_properties_t = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES;
+    ze_device_memory_properties_t = ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES;
+    ze_device_cache_properties_t = ZE_STRUCTURE_TYPE_DEVICE_CACHE_PROPERTIES;
+    ze_device_properties_t = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES;
+    ze_device_compute_properties_t = ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES;
+    ze_device_module_properties_t = ZE_STRUCTURE_TYPE_DEVICE_MODULE_PROPERTIES;
+    ze_device_memory_access_properties_t = ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES;
+    ze_device_image_properties_t = ZE_STRUCTURE_TYPE_DEVICE_IMAGE_PROPERTIES;
+    ze_device_external_memory_properties_t = ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES;
+    ze_device_p2p_properties_t = ZE_STRUCTURE_TYPE_DEVICE_P2P_PROPERTIES;
+    ze_pci_ext_properties_t = ZE_STRUCTURE_TYPE_PCI_EXT_PROPERTIES;
+    ze_eu_count_ext_t = ZE_STRUCTURE_TYPE_EU_COUNT_EXT;
+    ze_device_ip_version_ext_t = ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT;
+    ze_float_atomic_ext_properties_t = ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES;
+    ze_device_luid_ext_properties_t = ZE_STRUCTURE_TYPE_DEVICE_LUID_EXT_PROPERTIES;
+    ze_device_usablemem_size_ext_properties_t = ZE_STRUCTURE_TYPE_DEVICE_USABLEMEM_SIZE_EXT_PROPERTIES;
+}
+
+/// What blocks of two-dimensional arrays it loads and stores at once: an extension of Intel's.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BlockArrays {
+    stype: ze_structure_type_t,
+    next: *mut std::ffi::c_void,
+    /// Bit 0: loads; bit 1: stores.
+    pub flags: u32,
+}
+impl Default for BlockArrays {
+    fn default() -> Self {
+        Self { stype: 0, next: null_mut(), flags: 0 }
+    }
+}
+// SAFETY: laid out so by the extension.
+unsafe impl Linked for BlockArrays {
+    const STYPE: ze_structure_type_t = 0x0003_0007;
+}
+
+/// What the driver says of a device under one heading.
+///
+/// # Errors
+/// The driver's own.
+pub fn properties(of: RawDevice) -> Result<Told<ze_device_properties_t>> {
+    // SAFETY: a structure that says what it is.
+    told(|to| unsafe { driver().device_get_properties(of, to) })
+}
+/// How large its groups can be.
+///
+/// # Errors
+/// The driver's own.
+pub fn compute(of: RawDevice) -> Result<Told<ze_device_compute_properties_t>> {
+    // SAFETY: as above.
+    told(|to| unsafe { driver().device_get_compute_properties(of, to) })
+}
+/// What programs it takes, and what they can do there.
+///
+/// # Errors
+/// The driver's own.
+pub fn module(of: RawDevice) -> Result<Told<ze_device_module_properties_t>> {
+    // SAFETY: as above.
+    told(|to| unsafe { driver().device_get_module_properties(of, to) })
+}
+/// What kinds of memory it reaches, and how.
+///
+/// # Errors
+/// The driver's own.
+pub fn access(of: RawDevice) -> Result<Told<ze_device_memory_access_properties_t>> {
+    // SAFETY: as above.
+    told(|to| unsafe { driver().device_get_memory_access_properties(of, to) })
+}
+/// How large its images can be; zeros where it has none.
+///
+/// # Errors
+/// The driver's own.
+pub fn image(of: RawDevice) -> Result<Told<ze_device_image_properties_t>> {
+    // SAFETY: as above.
+    told(|to| unsafe { driver().device_get_image_properties(of, to) })
+}
+/// What descriptors its memory can be exported to and imported from.
+///
+/// # Errors
+/// The driver's own.
+pub fn external(of: RawDevice) -> Result<Told<ze_device_external_memory_properties_t>> {
+    // SAFETY: as above.
+    told(|to| unsafe { driver().device_get_external_memory_properties(of, to) })
+}
+/// Where on the bus it sits.
+///
+/// # Errors
+/// The driver's own.
+pub fn pci(of: RawDevice) -> Result<Told<ze_pci_ext_properties_t>> {
+    // SAFETY: as above.
+    told(|to| unsafe { driver().device_pci_get_properties_ext(of, to) })
+}
+/// The way from one device to another.
+///
+/// # Errors
+/// The driver's own.
+pub fn peer(of: RawDevice, peer: RawDevice) -> Result<Told<ze_device_p2p_properties_t>> {
+    // SAFETY: as above.
+    told(|to| unsafe { driver().device_get_p2p_properties(of, peer, to) })
+}
+/// Whether `of` reaches the memory of `peer`.
+///
+/// # Errors
+/// The driver's own.
+pub fn can_access(of: RawDevice, peer: RawDevice) -> Result<bool> {
+    let mut can = 0;
+    // SAFETY: `can` is writable.
+    unsafe { driver().device_can_access_peer(of, peer, &raw mut can) }.ok()?;
+    Ok(can != 0)
+}
+/// An extension's part of the device's properties; zeros from a driver that does not know it.
+///
+/// # Errors
+/// The driver's own.
+pub fn extended<E: Linked>(of: RawDevice) -> Result<Told<E>> {
+    // SAFETY: structures that say what they are, linked.
+    chained(|to: *mut ze_device_properties_t| unsafe { driver().device_get_properties(of, to) })
+}
+/// An extension's part of what programs can do there; zeros from a driver that does not know it.
+///
+/// # Errors
+/// The driver's own.
+pub fn extended_module<E: Linked>(of: RawDevice) -> Result<Told<E>> {
+    chained(|to: *mut ze_device_module_properties_t| {
+        // SAFETY: structures that say what they are, linked.
+        unsafe { driver().device_get_module_properties(of, to) }
+    })
+}
+fn several<T: Linked + Copy>(ask: impl Fn(*mut u32, *mut T) -> Outcome) -> Result<Vec<Told<T>>> {
+    let mut count = 0;
+    ask(&raw mut count, null_mut()).ok()?;
+    let mut all = vec![fresh::<T>(); count as usize];
+    if count != 0 {
+        ask(&raw mut count, all.as_mut_ptr()).ok()?;
+    }
+    all.truncate(count as usize);
+    all.iter_mut().for_each(|one| head(one).next = null_mut());
+    Ok(all.into_iter().map(Told).collect())
+}
+/// Its groups of engines; a group's place in the list is its ordinal.
+///
+/// # Errors
+/// The driver's own.
+pub fn groups(of: RawDevice) -> Result<Vec<Told<ze_command_queue_group_properties_t>>> {
+    // SAFETY: `several` passes room for as many as it says.
+    several(|n, to| unsafe { driver().device_get_command_queue_group_properties(of, n, to) })
+}
+/// Its memories.
+///
+/// # Errors
+/// The driver's own.
+pub fn memories(of: RawDevice) -> Result<Vec<Told<ze_device_memory_properties_t>>> {
+    // SAFETY: `several` passes room for as many as it says.
+    several(|n, to| unsafe { driver().device_get_memory_properties(of, n, to) })
+}
+/// Bytes a second that its memory gives at most, added up; 0 from a driver that does not tell.
+///
+/// # Errors
+/// The driver's own.
+pub fn bandwidth(of: RawDevice) -> Result<u64> {
+    let mut count = 0;
+    // SAFETY: `count` is writable, and no room is promised.
+    unsafe { driver().device_get_memory_properties(of, &raw mut count, null_mut()) }.ok()?;
+    let mut all = vec![fresh::<ze_device_memory_properties_t>(); count as usize];
+    let mut more = vec![fresh::<ze_device_memory_ext_properties_t>(); count as usize];
+    for (one, ext) in all.iter_mut().zip(&mut more) {
+        one.pNext = from_mut(ext).cast();
+    }
+    // SAFETY: there is room for as many as are promised, each linked to its extension.
+    unsafe { driver().device_get_memory_properties(of, &raw mut count, all.as_mut_ptr()) }.ok()?;
+    let rate = |one: &ze_device_memory_ext_properties_t| match one.bandwidthUnit {
+        ZE_BANDWIDTH_UNIT_BYTES_PER_NANOSEC => u64::from(one.readBandwidth) * 1_000_000_000,
+        _ => 0, // a rate for a clock that nobody tells
+    };
+    Ok(more.iter().map(rate).sum())
+}
+/// The widths of vectors that it prefers, and those that it computes on; none from a driver that
+/// does not tell.
+pub fn vectors(of: RawDevice) -> Vec<Told<ze_device_vector_width_properties_ext_t>> {
+    // SAFETY: `several` passes room for as many as it says.
+    several(|n, to| unsafe { driver().device_get_vector_width_properties_ext(of, n, to) })
+        .unwrap_or_default()
+}
+/// Its caches.
+///
+/// # Errors
+/// The driver's own.
+pub fn caches(of: RawDevice) -> Result<Vec<Told<ze_device_cache_properties_t>>> {
+    // SAFETY: `several` passes room for as many as it says.
+    several(|n, to| unsafe { driver().device_get_cache_properties(of, n, to) })
+}
+/// The host's clock in nanoseconds and the device's in ticks, read together.
+///
+/// # Errors
+/// The driver's own.
+pub fn timestamps(of: RawDevice) -> Result<(u64, u64)> {
+    let (mut host, mut device) = (0, 0);
+    // SAFETY: both are writable.
+    unsafe { driver().device_get_global_timestamps(of, &raw mut host, &raw mut device) }.ok()?;
+    Ok((host, device))
+}
+/// Waits for everything that was submitted to the device by this process.
+///
+/// # Errors
+/// The driver's own; `UNSUPPORTED_FEATURE` where it has no such call.
+pub fn synchronize(of: RawDevice) -> Result<()> {
+    // SAFETY: a live device; any thread may wait.
+    unsafe { driver().device_synchronize(of) }.ok()
+}

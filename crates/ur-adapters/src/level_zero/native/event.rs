@@ -1,0 +1,357 @@
+//! Events of the driver's: made one by one (counter-based), taken from a pool, imported from another
+//! process, or brought by C. Each kind is a type of its own, with its own way to go.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::{
+    super::{
+        driver::{Outcome, RawDevice, RawEvent, RawEventPool, driver},
+        error::failure,
+    },
+    context::NativeContext,
+    counter::{Close, Counters, Maker, Sharing},
+};
+use std::{
+    ptr::null,
+    sync::{Arc, Mutex, PoisonError},
+};
+use ur_adapter::error::{Error, ErrorCode, Result};
+use ze_sys::*;
+
+/// 64 bytes that the driver of another process understands.
+pub type IpcBytes = [u8; ZE_MAX_IPC_HANDLE_SIZE as usize];
+
+fn given(told: ze_result_t, raw: Option<RawEvent>, call: &'static str) -> Result<RawEvent> {
+    match told {
+        ZE_RESULT_SUCCESS => RawEvent::given(raw, call),
+        told => Err(failure(call, told)),
+    }
+}
+
+/// A counter-based event made here. A signal replaces its state; a wait is for the state when it was
+/// submitted. Destroyed on drop, whatever waits for it.
+#[derive(Debug)]
+pub struct CounterEvent {
+    raw: RawEvent,
+    _context: Arc<NativeContext>,
+}
+impl CounterEvent {
+    /// A new one, complete. `timed`: it notes when what signals it began and ended; `shared`: it can
+    /// be given to other processes.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn create(
+        maker: &Maker,
+        context: &Arc<NativeContext>,
+        device: RawDevice,
+        (timed, shared): (bool, bool),
+    ) -> Result<Self> {
+        let times = if timed { ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP } else { 0 };
+        let ipc = if shared { ZE_EVENT_COUNTER_BASED_FLAG_IPC } else { 0 };
+        let flags = ZE_EVENT_COUNTER_BASED_FLAG_HOST_VISIBLE
+            | ZE_EVENT_COUNTER_BASED_FLAG_IMMEDIATE
+            | times
+            | ipc;
+        let (raw, told) = maker.make(context.raw(), device, flags);
+        Ok(Self { raw: given(told, raw, maker.call)?, _context: Arc::clone(context) })
+    }
+    /// The driver's handle.
+    pub fn raw(&self) -> RawEvent {
+        self.raw
+    }
+    /// What another process opens it by.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn ipc_bytes(&self, sharing: &Sharing) -> Result<IpcBytes> {
+        let mut ipc = ze_ipc_event_counter_based_handle_t::default();
+        // SAFETY: an event of ours; `ipc` is writable.
+        match unsafe { (sharing.get)(self.raw, &raw mut ipc) } {
+            ZE_RESULT_SUCCESS => Ok(ipc.data.map(|byte| byte as u8)),
+            told => Err(failure("zeEventCounterBasedGetIpcHandle", told)),
+        }
+    }
+}
+impl Drop for CounterEvent {
+    fn drop(&mut self) {
+        // SAFETY: ours, destroyed once.
+        unsafe { driver().event_destroy(self.raw) }.let_go();
+    }
+}
+
+/// A counter-based event of another process, or one more handle of this one's. Closed on drop.
+#[derive(Debug)]
+pub struct ImportedEvent {
+    raw: RawEvent,
+    close: Close,
+    _context: Arc<NativeContext>,
+}
+impl ImportedEvent {
+    /// # Errors
+    /// The driver's own; it judges the bytes.
+    pub fn open(
+        sharing: &Sharing,
+        context: &Arc<NativeContext>,
+        bytes: &IpcBytes,
+    ) -> Result<Self> {
+        let ipc = ze_ipc_event_counter_based_handle_t { data: bytes.map(|byte| byte as _) };
+        let mut raw = None;
+        // SAFETY: the context is live; `raw` is writable; what the bytes are is the driver's to judge.
+        let told = unsafe { (sharing.open)(context.raw(), ipc, &raw mut raw) };
+        let raw = given(told, raw, "zeEventCounterBasedOpenIpcHandle")?;
+        Ok(Self { raw, close: sharing.close, _context: Arc::clone(context) })
+    }
+    /// The driver's handle.
+    pub fn raw(&self) -> RawEvent {
+        self.raw
+    }
+}
+impl Drop for ImportedEvent {
+    fn drop(&mut self) {
+        // SAFETY: opened here, closed once.
+        let told = unsafe { (self.close)(self.raw) };
+        Outcome::new("zeEventCounterBasedCloseIpcHandle", Some(told)).let_go();
+    }
+}
+
+/// A pool of the driver's, and the places in it that are free.
+#[derive(Debug)]
+pub struct EventPool {
+    raw: RawEventPool,
+    free: Mutex<Vec<u32>>,
+    _context: Arc<NativeContext>,
+}
+impl EventPool {
+    /// One with `count` places for events that one device signals; `timed` as for counter-based ones.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn create(
+        context: &Arc<NativeContext>,
+        device: RawDevice,
+        count: u32,
+        timed: bool,
+    ) -> Result<Arc<Self>> {
+        let times = if timed { ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP } else { 0 };
+        let desc = ze_event_pool_desc_t {
+            stype: ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
+            pNext: null(),
+            flags: ZE_EVENT_POOL_FLAG_HOST_VISIBLE | times,
+            count,
+        };
+        let mut raw = None;
+        // SAFETY: both handles are live, `desc` says what it is and `raw` is writable.
+        unsafe {
+            let devices = &raw const device;
+            driver().event_pool_create(context.raw(), &raw const desc, 1, devices, &raw mut raw)
+        }
+        .ok()?;
+        let raw = RawEventPool::given(raw, "zeEventPoolCreate")?;
+        let free = Mutex::new((0..count).rev().collect());
+        Ok(Arc::new(Self { raw, free, _context: Arc::clone(context) }))
+    }
+    /// An event at one of the free places; `None` if there is none.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn take(self: &Arc<Self>) -> Result<Option<PooledEvent>> {
+        let place = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let Some(index) = place else { return Ok(None) };
+        let desc = ze_event_desc_t {
+            stype: ZE_STRUCTURE_TYPE_EVENT_DESC,
+            pNext: null(),
+            index,
+            signal: ZE_EVENT_SCOPE_FLAG_HOST,
+            wait: ZE_EVENT_SCOPE_FLAG_HOST,
+        };
+        let mut raw = None;
+        // SAFETY: the place is free; `desc` says what it is and `raw` is writable.
+        let made = unsafe { driver().event_create(self.raw, &raw const desc, &raw mut raw) };
+        match made.ok().and_then(|()| RawEvent::given(raw, "zeEventCreate")) {
+            Ok(raw) => Ok(Some(PooledEvent { raw, index, pool: Arc::clone(self) })),
+            Err(error) => {
+                self.give_back(index);
+                Err(error)
+            }
+        }
+    }
+    fn give_back(&self, index: u32) {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(index);
+    }
+}
+impl Drop for EventPool {
+    fn drop(&mut self) {
+        // SAFETY: ours, destroyed once; its events keep it, so there are none.
+        unsafe { driver().event_pool_destroy(self.raw) }.let_go();
+    }
+}
+
+/// An event from a pool: signalled once, then reset by the host. It has to live until everything
+/// that signals it or waits for it is done.
+#[derive(Debug)]
+pub struct PooledEvent {
+    raw: RawEvent,
+    index: u32,
+    pool: Arc<EventPool>,
+}
+impl PooledEvent {
+    /// The driver's handle.
+    pub fn raw(&self) -> RawEvent {
+        self.raw
+    }
+    /// Makes it unsignalled. Nothing signals it or waits for it any more.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn reset(&self) -> Result<()> {
+        // SAFETY: ours and live.
+        unsafe { driver().event_host_reset(self.raw) }.ok()
+    }
+    /// Signals it from the host.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn signal(&self) -> Result<()> {
+        // SAFETY: ours and live.
+        unsafe { driver().event_host_signal(self.raw) }.ok()
+    }
+}
+impl Drop for PooledEvent {
+    fn drop(&mut self) {
+        // SAFETY: ours, destroyed once.
+        unsafe { driver().event_destroy(self.raw) }.let_go();
+        self.pool.give_back(self.index);
+    }
+}
+
+/// An event that C brought.
+#[derive(Debug)]
+pub struct AdoptedEvent {
+    raw: RawEvent,
+    owned: bool,
+}
+impl AdoptedEvent {
+    /// `owned`: it is destroyed here.
+    pub fn new(raw: RawEvent, owned: bool) -> Self {
+        Self { raw, owned }
+    }
+    /// The driver's handle.
+    pub fn raw(&self) -> RawEvent {
+        self.raw
+    }
+}
+impl Drop for AdoptedEvent {
+    fn drop(&mut self) {
+        if self.owned {
+            // SAFETY: C gave it away; destroyed once.
+            unsafe { driver().event_destroy(self.raw) }.let_go();
+        }
+    }
+}
+
+/// What an event is to the driver.
+#[derive(Debug)]
+pub enum EventKind {
+    /// Counter-based, made here. Counted: one may be known by several handles.
+    Counter(Arc<CounterEvent>),
+    /// From a pool. Counted: commands that wait for it keep it.
+    Pooled(Arc<PooledEvent>),
+    /// Counter-based, of another process.
+    Imported(ImportedEvent),
+    /// C's.
+    Adopted(AdoptedEvent),
+}
+impl EventKind {
+    /// The driver's handle.
+    pub fn raw(&self) -> RawEvent {
+        match self {
+            Self::Counter(event) => event.raw(),
+            Self::Pooled(event) => event.raw(),
+            Self::Imported(event) => event.raw(),
+            Self::Adopted(event) => event.raw(),
+        }
+    }
+    /// Whether it is signalled.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn is_complete(&self) -> Result<bool> {
+        // SAFETY: live as long as this.
+        unsafe { driver().event_query_status(self.raw()) }.ready()
+    }
+    /// Waits until it is signalled; `false` if that took more than `nanoseconds` (`u64::MAX`: any
+    /// time).
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn wait(&self, nanoseconds: u64) -> Result<bool> {
+        // SAFETY: live as long as this.
+        unsafe { driver().event_host_synchronize(self.raw(), nanoseconds) }.ready()
+    }
+    /// When what signalled it began and ended, in ticks of the device. It is complete.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn ticks(&self) -> Result<(u64, u64)> {
+        let mut times = ze_kernel_timestamp_result_t::default();
+        // SAFETY: live as long as this; `times` is writable.
+        unsafe { driver().event_query_kernel_timestamp(self.raw(), &raw mut times) }.ok()?;
+        Ok((times.global.kernelStart, times.global.kernelEnd))
+    }
+}
+/// Makes events for one device in one context.
+#[derive(Debug)]
+pub struct EventMaker {
+    context: Arc<NativeContext>,
+    device: RawDevice,
+    counters: Counters,
+    /// How many places a pool has.
+    places: u32,
+    /// Without times, and with.
+    pools: [Mutex<Vec<Arc<EventPool>>>; 2],
+}
+impl EventMaker {
+    /// `counters`: what of the driver's offer is to be used; `places` that a pool of events has.
+    pub fn new(
+        context: Arc<NativeContext>,
+        device: RawDevice,
+        counters: Counters,
+        places: u32,
+    ) -> Self {
+        Self { context, device, counters, places, pools: [Mutex::default(), Mutex::default()] }
+    }
+    /// What of the driver's offer it uses.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+    /// A new event for one signal.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn make(&self, timed: bool) -> Result<EventKind> {
+        match &self.counters.maker {
+            Some(maker) => {
+                let kind = (timed, false);
+                CounterEvent::create(maker, &self.context, self.device, kind)
+                    .map(|event| EventKind::Counter(Arc::new(event)))
+            }
+            None => self.pooled(timed).map(Arc::new).map(EventKind::Pooled),
+        }
+    }
+    /// A new event from a pool.
+    ///
+    /// # Errors
+    /// The driver's own; `OUT_OF_RESOURCES` if a fresh pool has no place.
+    pub fn pooled(&self, timed: bool) -> Result<PooledEvent> {
+        let pools = || self.pools[usize::from(timed)].lock().unwrap_or_else(PoisonError::into_inner);
+        let known: Vec<_> = pools().iter().rev().cloned().collect();
+        for pool in known {
+            if let Some(event) = pool.take()? {
+                return Ok(event);
+            }
+        }
+        let fresh = EventPool::create(&self.context, self.device, self.places, timed)?;
+        let event = fresh.take()?;
+        pools().push(fresh);
+        event.ok_or_else(|| Error::new(ErrorCode::OutOfResources, "an event pool without places"))
+    }
+}

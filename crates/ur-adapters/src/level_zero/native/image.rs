@@ -1,0 +1,170 @@
+//! Images of the driver's, and copies of boxes of pixels.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::{
+    super::{
+        device::Device,
+        driver::{RawImage, driver},
+    },
+    context::NativeContext,
+    list::List,
+    memory::{pointer, release},
+};
+use std::{ptr, sync::Arc};
+use ur_adapter::error::Result;
+use ze_sys::*;
+
+/// What an image is to be like.
+#[derive(Clone, Copy, Debug)]
+pub struct Wished {
+    /// `ZE_IMAGE_TYPE_*`
+    pub kind: ze_image_type_t,
+    /// What its pixels are.
+    pub format: ze_image_format_t,
+    /// Pixels along each side; 1 for sides that there are not.
+    pub sides: [u32; 3],
+    /// Of an array; else 0.
+    pub layers: u32,
+    /// Whether kernels write it.
+    pub is_written: bool,
+}
+
+/// An image: destroyed on drop if it is ours.
+#[derive(Debug)]
+pub struct NativeImage {
+    raw: RawImage,
+    owned: bool,
+    _context: Arc<NativeContext>,
+}
+impl NativeImage {
+    /// A new one.
+    ///
+    /// # Errors
+    /// The driver's own: sizes and formats that the device does not have among them.
+    pub fn create(context: &Arc<NativeContext>, device: &Device, wished: &Wished) -> Result<Self> {
+        let [width, height, depth] = wished.sides;
+        let desc = ze_image_desc_t {
+            stype: ZE_STRUCTURE_TYPE_IMAGE_DESC,
+            pNext: ptr::null(),
+            flags: if wished.is_written { ZE_IMAGE_FLAG_KERNEL_WRITE } else { 0 },
+            type_: wished.kind,
+            format: wished.format,
+            width: u64::from(width),
+            height,
+            depth,
+            arraylevels: wished.layers,
+            miplevels: 0,
+        };
+        let (here, mut raw) = (context.raw(), None);
+        let to = &raw mut raw;
+        // SAFETY: the descriptor lives until it returns; `raw` is writable.
+        unsafe { driver().image_create(here, device.raw(), &desc, to) }.ok()?;
+        let raw = RawImage::given(raw, "zeImageCreate")?;
+        Ok(Self::adopted(context, raw, true))
+    }
+    /// One that C brought; `owned`: it is destroyed here.
+    pub fn adopted(context: &Arc<NativeContext>, raw: RawImage, owned: bool) -> Self {
+        Self { raw, owned, _context: Arc::clone(context) }
+    }
+    /// The driver's handle.
+    pub fn raw(&self) -> RawImage {
+        self.raw
+    }
+    /// Copies pixels to memory, whose rows and slices begin `pitches` bytes apart; 0: nothing is
+    /// between them.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn read(
+        &self,
+        list: &List<'_>,
+        region: ze_image_region_t,
+        to: usize,
+        [row, slice]: [u32; 2],
+    ) -> Result<()> {
+        let (on, to, ends, region) =
+            (list.raw(), pointer(to as u64), list.ends(), &raw const region);
+        let (signal, count, waits) = (ends.signal, ends.count(), ends.waits());
+        match (row, slice) {
+            // SAFETY: C promises that the memory is there until the copy is done; the region and the
+            // events are read in the call.
+            (0, 0) => unsafe {
+                driver().command_list_append_image_copy_to_memory(
+                    on, to, self.raw, region, signal, count, waits,
+                )
+            },
+            // SAFETY: as above.
+            _ => unsafe {
+                driver().command_list_append_image_copy_to_memory_ext(
+                    on, to, self.raw, region, row, slice, signal, count, waits,
+                )
+            },
+        }
+        .ok()
+    }
+    /// Copies pixels from memory: see `read`.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn write(
+        &self,
+        list: &List<'_>,
+        region: ze_image_region_t,
+        from: usize,
+        [row, slice]: [u32; 2],
+    ) -> Result<()> {
+        let (on, from, ends, region) =
+            (list.raw(), pointer(from as u64), list.ends(), &raw const region);
+        let (signal, count, waits) = (ends.signal, ends.count(), ends.waits());
+        match (row, slice) {
+            // SAFETY: as above.
+            (0, 0) => unsafe {
+                driver().command_list_append_image_copy_from_memory(
+                    on, self.raw, from, region, signal, count, waits,
+                )
+            },
+            // SAFETY: as above.
+            _ => unsafe {
+                driver().command_list_append_image_copy_from_memory_ext(
+                    on, self.raw, from, region, row, slice, signal, count, waits,
+                )
+            },
+        }
+        .ok()
+    }
+    /// Copies pixels of another image.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn copy(
+        &self,
+        list: &List<'_>,
+        into: ze_image_region_t,
+        from: &Self,
+        out: ze_image_region_t,
+    ) -> Result<()> {
+        let (on, ends) = (list.raw(), list.ends());
+        let (signal, count, waits) = (ends.signal, ends.count(), ends.waits());
+        let (into, out) = (&raw const into, &raw const out);
+        // SAFETY: both images are there until the copy is done: they wait for it; the regions and
+        // the events are read in the call.
+        unsafe {
+            driver().command_list_append_image_copy_region(
+                on, self.raw, from.raw, into, out, signal, count, waits,
+            )
+        }
+        .ok()
+    }
+}
+/// Whether pitches can be told to the driver.
+pub fn has_pitches() -> bool {
+    driver().has("command_list_append_image_copy_to_memory_ext")
+        && driver().has("command_list_append_image_copy_from_memory_ext")
+}
+impl Drop for NativeImage {
+    fn drop(&mut self) {
+        if self.owned {
+            // SAFETY: ours, destroyed once; what used it is done: the owner's promise.
+            release(|| unsafe { driver().image_destroy(self.raw) });
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Memory that the driver gives in one piece with its address: a device's, the host's, and such as
+//! moves between them; host memory of C's that it is told of; and what it says of any address.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::{
+    super::{
+        device::Device,
+        driver::{self, Outcome, RawContext, RawDevice, RawDriver, driver},
+        options,
+        platform::check_fork,
+    },
+    context::NativeContext,
+};
+use std::{ffi::c_void, ptr, sync::Arc};
+use ur_adapter::error::{Error, ErrorCode, Result};
+use ze_sys::*;
+
+/// What kind of memory a [`Piece`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sort {
+    /// A device's.
+    Device,
+    /// A device's, that other APIs are given a descriptor of: `ZE_EXTERNAL_MEMORY_TYPE_FLAG_*`.
+    Exportable(u32),
+    /// The host's.
+    Host,
+    /// Memory that moves between the two.
+    Shared,
+}
+
+/// Memory of one sort, given back on drop.
+#[derive(Debug)]
+pub struct Piece {
+    at: u64,
+    sort: Sort,
+    context: Arc<NativeContext>,
+}
+impl Piece {
+    /// `bytes` of memory for `device` at a multiple of `align`, or of less if the driver does not
+    /// go as far.
+    ///
+    /// # Errors
+    /// The driver's own, out of memory most of all.
+    pub fn new(
+        context: &Arc<NativeContext>,
+        device: &Device,
+        sort: Sort,
+        bytes: usize,
+        align: usize,
+    ) -> Result<Self> {
+        let limits = relaxed(device, bytes);
+        let past = limits.as_ref().map_or(ptr::null(), |l| ptr::from_ref(l).cast::<c_void>());
+        let export = ze_external_memory_export_desc_t {
+            stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC,
+            pNext: past,
+            flags: if let Sort::Exportable(flags) = sort { flags } else { 0 },
+        };
+        let next = match sort {
+            Sort::Exportable(_) => ptr::from_ref(&export).cast(),
+            _ => past,
+        };
+        let on_device = ze_device_mem_alloc_desc_t {
+            stype: ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
+            pNext: next,
+            ..Default::default()
+        };
+        let on_host = ze_host_mem_alloc_desc_t {
+            stype: ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC,
+            pNext: if sort == Sort::Host { past } else { ptr::null() },
+            ..Default::default()
+        };
+        let (raw, mut at) = (context.raw(), ptr::null_mut());
+        let (to, here) = (&raw mut at, device.raw());
+        let outcome = match sort {
+            Sort::Device | Sort::Exportable(_) => {
+                // SAFETY: the descriptors and what they are chained to live until it returns.
+                unsafe { driver().mem_alloc_device(raw, &on_device, bytes, align, here, to) }
+            }
+            Sort::Host => {
+                // SAFETY: as above.
+                unsafe { driver().mem_alloc_host(raw, &on_host, bytes, align, to) }
+            }
+            Sort::Shared => {
+                let device = Some(here);
+                // SAFETY: as above.
+                unsafe {
+                    driver().mem_alloc_shared(raw, &on_device, &on_host, bytes, align, device, to)
+                }
+            }
+        };
+        outcome.ok().map_err(|error| match (error.code(), sort) {
+            (ErrorCode::OutOfDeviceMemory, Sort::Host) => {
+                error.with_code(ErrorCode::OutOfHostMemory)
+            }
+            _ => error,
+        })?;
+        Ok(Self { at: at.expose_provenance() as u64, sort, context: Arc::clone(context) })
+    }
+    /// Memory that C made in the context and gives away: freed on drop like our own.
+    pub fn adopted(context: &Arc<NativeContext>, at: u64) -> Self {
+        Self { at, sort: Sort::Device, context: Arc::clone(context) }
+    }
+    /// Its first byte.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+    /// What it is.
+    pub fn sort(&self) -> Sort {
+        self.sort
+    }
+    /// Where it was allocated.
+    pub fn context(&self) -> &Arc<NativeContext> {
+        &self.context
+    }
+}
+impl Drop for Piece {
+    fn drop(&mut self) {
+        // SAFETY: it is ours, and nothing uses it any more: that is the owner's promise.
+        release(|| unsafe { driver().mem_free(self.context.raw(), pointer(self.at)) });
+    }
+}
+
+/// The pointer that the driver takes for an address.
+pub(super) fn pointer(at: u64) -> *mut c_void {
+    ptr::with_exposed_provenance_mut(at as usize)
+}
+/// Runs what gives something back to the driver. A forked child gives nothing back: what it has is its
+/// parent's. What fails is said, for there is nobody to return it to.
+pub(super) fn release(work: impl FnOnce() -> Outcome) {
+    if check_fork().is_ok() {
+        work().let_go();
+    }
+}
+/// What lets an allocation exceed the device's ordinary limit, where the program wants that
+/// (`UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS`) and it does.
+fn relaxed(device: &Device, bytes: usize) -> Option<ze_relaxed_allocation_limits_ext_desc_t> {
+    let exceeds = bytes as u64 > device.properties().maxMemAllocSize;
+    (exceeds && options().relaxed_limits).then_some(ze_relaxed_allocation_limits_ext_desc_t {
+        stype: ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXT_DESC,
+        pNext: ptr::null(),
+        flags: ZE_RELAXED_ALLOCATION_LIMITS_EXT_FLAG_MAX_SIZE,
+    })
+}
+/// Has a device hold `bytes` at `at` ready, which it may reach from elsewhere. A hint: a driver
+/// without the call does that by itself.
+pub fn make_resident(
+    context: &NativeContext,
+    device: &Device,
+    at: u64,
+    bytes: usize,
+) -> Result<()> {
+    let (raw, here) = (context.raw(), device.raw());
+    // SAFETY: the memory is allocated.
+    let outcome = unsafe { driver().context_make_memory_resident(raw, here, pointer(at), bytes) };
+    if outcome.is_unsupported() { Ok(()) } else { outcome.ok() }
+}
+
+/// What the driver knows of an address.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// What kind it is: `ZE_MEMORY_TYPE_*`.
+    pub kind: ze_memory_type_t,
+    /// Whose it is, if a device's.
+    pub device: Option<RawDevice>,
+    /// Where its allocation begins.
+    pub base: u64,
+    /// How long that is.
+    pub bytes: usize,
+    /// The driver's number of the allocation.
+    pub id: u64,
+}
+/// What the driver knows of `at`; `None` if nothing.
+///
+/// # Errors
+/// The driver's own.
+pub fn known(context: &NativeContext, at: u64) -> Result<Option<Known>> {
+    let (raw, mut device) = (context.raw(), None);
+    let mut properties = ze_memory_allocation_properties_t {
+        stype: ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
+        ..Default::default()
+    };
+    let to = &raw mut properties;
+    // SAFETY: both are writable; any address may be asked for.
+    unsafe { driver().mem_get_alloc_properties(raw, pointer(at), to, &raw mut device) }.ok()?;
+    if properties.type_ == ZE_MEMORY_TYPE_UNKNOWN {
+        return Ok(None);
+    }
+    let (mut base, mut bytes) = (ptr::null_mut(), 0);
+    let (first, length) = (&raw mut base, &raw mut bytes);
+    // SAFETY: as above.
+    unsafe { driver().mem_get_address_range(raw, pointer(at), first, length) }.ok()?;
+    let base = base.expose_provenance() as u64;
+    Ok(Some(Known { kind: properties.type_, device, base, bytes, id: properties.id }))
+}
+/// The descriptor of memory that was allocated as exportable, the driver's to keep.
+///
+/// # Errors
+/// The driver's own; `UNSUPPORTED_FEATURE` from a driver that gives none.
+pub(super) fn exported(context: RawContext, at: u64, flags: u32) -> Result<i32> {
+    let mut export = ze_external_memory_export_fd_t {
+        stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD,
+        pNext: ptr::null(),
+        flags,
+        fd: -1,
+    };
+    let mut properties = ze_memory_allocation_properties_t {
+        stype: ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
+        pNext: (&raw mut export).cast(),
+        ..Default::default()
+    };
+    let (to, mut device) = (&raw mut properties, None);
+    // SAFETY: all are writable, and so is what the chain has.
+    unsafe { driver().mem_get_alloc_properties(context, pointer(at), to, &raw mut device) }.ok()?;
+    Ok(export.fd)
+}
+
+/// Host memory of C's that the driver was told of, until this is dropped.
+#[derive(Debug)]
+pub struct Imported {
+    at: u64,
+    way: Way,
+}
+/// How the driver was told.
+#[derive(Debug)]
+enum Way {
+    /// Intel's extension, for any range.
+    External(RawDriver, unsafe extern "C" fn(RawDriver, *mut c_void) -> ze_result_t),
+    /// As an allocation over pages that are there.
+    Mapped(Arc<NativeContext>),
+}
+impl Imported {
+    /// Tells the driver of `bytes` at `at`, so that devices copy from there directly.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_FEATURE` where the driver takes none; the driver's own.
+    pub fn new(
+        platform: RawDriver,
+        context: &Arc<NativeContext>,
+        at: u64,
+        bytes: usize,
+    ) -> Result<Self> {
+        type Import = unsafe extern "C" fn(RawDriver, *mut c_void, usize) -> ze_result_t;
+        type Release = unsafe extern "C" fn(RawDriver, *mut c_void) -> ze_result_t;
+        let import = driver::extension(platform, c"zexDriverImportExternalPointer");
+        let release = driver::extension(platform, c"zexDriverReleaseImportedPointer");
+        let (Some(import), Some(release)) = (import, release) else {
+            return Self::mapped(context, at, bytes);
+        };
+        // SAFETY: this is the prototype of the function with that name.
+        let import: Import = unsafe { std::mem::transmute(import.as_ptr()) };
+        // SAFETY: as above.
+        let release: Release = unsafe { std::mem::transmute(release.as_ptr()) };
+        // SAFETY: the range is C's, and stays while it is told of: that is C's promise.
+        let status = unsafe { import(platform, pointer(at), bytes) };
+        Outcome::new("zexDriverImportExternalPointer", Some(status)).ok()?;
+        Ok(Self { at, way: Way::External(platform, release) })
+    }
+    fn mapped(context: &Arc<NativeContext>, at: u64, bytes: usize) -> Result<Self> {
+        let memory = ze_external_memmap_sysmem_ext_desc_t {
+            stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMMAP_SYSMEM_EXT_DESC,
+            pNext: ptr::null(),
+            pSystemMemory: pointer(at),
+            size: bytes as u64,
+        };
+        let desc = ze_host_mem_alloc_desc_t {
+            stype: ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC,
+            pNext: ptr::from_ref(&memory).cast(),
+            ..Default::default()
+        };
+        let (mut there, raw) = (ptr::null_mut(), context.raw());
+        let to = &raw mut there;
+        // SAFETY: the range is C's, and stays while it is told of: that is C's promise.
+        unsafe { driver().mem_alloc_host(raw, &desc, bytes, 0, to) }.ok()?;
+        let made = Self { at: there.addr() as u64, way: Way::Mapped(Arc::clone(context)) };
+        match made.at == at {
+            true => Ok(made),
+            false => Err(Error::new(
+                ErrorCode::UnsupportedFeature,
+                "this driver takes no host memory of others where it is: allocate it with \
+                 urUSMHostAlloc",
+            )),
+        }
+    }
+}
+impl Drop for Imported {
+    fn drop(&mut self) {
+        release(|| match &self.way {
+            Way::External(platform, release) => {
+                // SAFETY: it was imported, and nothing uses it any more: the owner's promise.
+                let status = unsafe { release(*platform, pointer(self.at)) };
+                Outcome::new("zexDriverReleaseImportedPointer", Some(status))
+            }
+            // SAFETY: as above; the pages stay C's.
+            Way::Mapped(context) => unsafe { driver().mem_free(context.raw(), pointer(self.at)) },
+        });
+    }
+}
+
+/// A `size_t` of C's.
+pub(in super::super) fn peek(from: usize) -> usize {
+    // SAFETY: C's promise: the entry says how large the property is.
+    unsafe { ptr::with_exposed_provenance::<usize>(from).read_unaligned() }
+}
+/// Writes what C asked for.
+pub(in super::super) fn poke<T: Copy>(to: usize, value: T) {
+    // SAFETY: C's promise: the entry says how large the property is.
+    unsafe { ptr::with_exposed_provenance_mut::<T>(to).write_unaligned(value) }
+}

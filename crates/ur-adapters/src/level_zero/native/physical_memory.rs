@@ -1,0 +1,165 @@
+//! Physical memory of a device: made, exported by descriptor, imported.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::{
+    super::{
+        device::Device,
+        driver::{RawPhysical, driver},
+    },
+    context::NativeContext,
+    ipc::{duplicate, foreign},
+    memory::release,
+};
+use std::{
+    ffi::c_void,
+    os::fd::{AsRawFd, BorrowedFd, OwnedFd},
+    ptr,
+    sync::{Arc, OnceLock},
+};
+use ur_adapter::error::{Error, ErrorCode, Result};
+use ze_sys::*;
+
+/// What descriptors of physical memory are of: a dma-buf.
+const DMA_BUF: u32 = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
+
+/// Whether descriptors of the device's memory can be had, and used.
+///
+/// # Errors
+/// The driver's own.
+pub fn has_descriptors(device: &Device) -> Result<bool> {
+    let properties = super::device::external(device.raw())?;
+    let both = properties.memoryAllocationExportTypes & properties.memoryAllocationImportTypes;
+    Ok(both & DMA_BUF != 0 && driver().has("physical_mem_get_properties"))
+}
+
+/// Memory of a device without an address, destroyed on drop; mappings keep it.
+#[derive(Debug)]
+pub struct Physical {
+    raw: RawPhysical,
+    bytes: usize,
+    context: Arc<NativeContext>,
+    /// Exported at most once.
+    exported: OnceLock<Arc<OwnedFd>>,
+}
+impl Physical {
+    /// `bytes` of it, a multiple of the granularity; exportable only where that is wished.
+    ///
+    /// # Errors
+    /// The driver's own, out of memory most of all.
+    pub fn create(
+        context: &Arc<NativeContext>,
+        device: &Device,
+        bytes: usize,
+        exportable: bool,
+    ) -> Result<Self> {
+        let export = ze_external_memory_export_desc_t {
+            stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC,
+            pNext: ptr::null(),
+            flags: DMA_BUF,
+        };
+        let next = if exportable { ptr::from_ref(&export).cast() } else { ptr::null() };
+        Self::new(context, device, bytes, next)
+    }
+    /// What a descriptor of another process's is of, said to be `bytes` long.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a descriptor that is none of the driver's, or of less.
+    pub fn import(
+        context: &Arc<NativeContext>,
+        device: &Device,
+        fd: BorrowedFd<'_>,
+        bytes: usize,
+    ) -> Result<Self> {
+        let import = ze_external_memory_import_fd_t {
+            stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD,
+            pNext: ptr::null(),
+            flags: DMA_BUF,
+            fd: fd.as_raw_fd(),
+        };
+        Self::new(context, device, bytes, ptr::from_ref(&import).cast()).map_err(foreign)
+    }
+    fn new(
+        context: &Arc<NativeContext>,
+        device: &Device,
+        bytes: usize,
+        next: *const c_void,
+    ) -> Result<Self> {
+        let mut desc = ze_physical_mem_desc_t {
+            stype: ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
+            pNext: next,
+            flags: ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_DEVICE,
+            size: bytes,
+        };
+        let (here, mut raw) = (context.raw(), None);
+        let (desc, to) = (&raw mut desc, &raw mut raw);
+        // SAFETY: the descriptor and its chain live until it returns; `raw` is writable.
+        unsafe { driver().physical_mem_create(here, device.raw(), desc, to) }.ok()?;
+        let raw = RawPhysical::given(raw, "zePhysicalMemCreate")?;
+        Ok(Self { raw, bytes, context: Arc::clone(context), exported: OnceLock::new() })
+    }
+    /// Keeps the descriptor that it was imported by, to be passed on.
+    #[must_use]
+    pub fn passing_on(mut self, fd: OwnedFd) -> Self {
+        self.exported = OnceLock::from(Arc::new(fd));
+        self
+    }
+    /// How long it is.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+    /// The driver's handle.
+    pub fn raw(&self) -> RawPhysical {
+        self.raw
+    }
+    /// Where it was made.
+    pub fn context(&self) -> &Arc<NativeContext> {
+        &self.context
+    }
+    /// The descriptor that other processes can be given.
+    ///
+    /// # Errors
+    /// The driver's own; `OUT_OF_RESOURCES` without descriptors.
+    pub fn export(&self) -> Result<Arc<OwnedFd>> {
+        if let Some(fd) = self.exported.get() {
+            return Ok(Arc::clone(fd));
+        }
+        let mut export = ze_external_memory_export_fd_t {
+            stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD,
+            pNext: ptr::null(),
+            flags: DMA_BUF,
+            fd: -1,
+        };
+        let mut properties = ze_physical_mem_properties_t {
+            stype: ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES,
+            pNext: (&raw mut export).cast(),
+            ..Default::default()
+        };
+        let (here, to) = (self.context.raw(), &raw mut properties);
+        // SAFETY: the properties and their chain are writable.
+        unsafe { driver().physical_mem_get_properties(here, self.raw, to) }.ok()?;
+        let none = || {
+            let why = "the driver exported no descriptor of this physical memory: a newer one may";
+            Error::new(ErrorCode::UnsupportedFeature, why)
+        };
+        let fd = duplicate(export.fd)?.ok_or_else(none)?;
+        put_back(&self.context, export.fd);
+        Ok(Arc::clone(self.exported.get_or_init(|| Arc::new(fd))))
+    }
+}
+/// Gives the driver its descriptor back, of which we have another, where it takes such; else it keeps
+/// it until the memory is gone.
+pub(super) fn put_back(context: &NativeContext, number: i32) {
+    let (mut handle, raw) = (ze_ipc_mem_handle_t::default(), context.raw());
+    let (number, to) = (u64::from(number.cast_unsigned()), &raw mut handle);
+    // SAFETY: the driver judges the number; the handle is writable.
+    let known = unsafe { driver().mem_get_ipc_handle_from_file_descriptor_exp(raw, number, to) };
+    if known.status() == Some(ZE_RESULT_SUCCESS) {
+        // SAFETY: the handle is the driver's own, and given back once.
+        unsafe { driver().mem_put_ipc_handle(raw, handle) }.let_go();
+    }
+}
+impl Drop for Physical {
+    fn drop(&mut self) {
+        // SAFETY: it is destroyed once, and mapped nowhere any more: mappings keep it.
+        release(|| unsafe { driver().physical_mem_destroy(self.context.raw(), self.raw) });
+    }
+}

@@ -1,0 +1,81 @@
+//! Arguments of launches that are kept, since they are launched again: values are copied, objects are
+//! owned.
+#![expect(unsafe_code, reason = "reads what C points at")]
+use super::super::{Mem, Sampler};
+use crate::kernels::arguments::{check, check_kind, mem_of, sampler_of};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::Owned,
+};
+use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T};
+
+/// Arguments as C describes them, with all that they point at.
+#[derive(Debug)]
+pub struct Kept {
+    given: Vec<ur_exp_kernel_arg_properties_t>,
+    _values: Vec<Box<[u8]>>,
+    _mems: Vec<Owned<Mem>>,
+    _samplers: Vec<Owned<Sampler>>,
+}
+// SAFETY: what the descriptions point at is owned beside them, or C's memory, which is only named.
+unsafe impl Send for Kept {}
+// SAFETY: as above.
+unsafe impl Sync for Kept {}
+impl Kept {
+    /// Copies what C describes.
+    ///
+    /// # Errors
+    /// As for a launch with them, as far as single arguments go.
+    pub fn new(given: &[ur_exp_kernel_arg_properties_t]) -> Result<Self> {
+        let mut kept = Self {
+            given: given.to_vec(),
+            _values: vec![],
+            _mems: vec![],
+            _samplers: vec![],
+        };
+        for one in &mut kept.given {
+            one.pNext = std::ptr::null_mut();
+            check_kind(one)?;
+            check::<Mem, Sampler>(one, None)?;
+            match one.r#type {
+                T::VALUE => {
+                    // SAFETY: the member that the type names.
+                    let at = unsafe { one.value.value }.cast::<u8>();
+                    // SAFETY: not null, as was judged; C says that so many bytes are there.
+                    let bytes: Box<[u8]> = unsafe { std::slice::from_raw_parts(at, one.size) }.into();
+                    one.value.value = bytes.as_ptr().cast();
+                    kept._values.push(bytes);
+                }
+                T::MEM_OBJ => {
+                    if let Some((mem, _)) = mem_of::<Mem>(one)? {
+                        kept._mems.push(mem.own()?);
+                    }
+                }
+                T::SAMPLER => kept._samplers.push(sampler_of::<Sampler>(one)?.own()?),
+                _ => {}
+            }
+        }
+        Ok(kept)
+    }
+    /// With other arguments in the places of those with the same numbers.
+    ///
+    /// # Errors
+    /// `INVALID_KERNEL_ARGUMENT_INDEX` for a number that there is not; as for [`Kept::new`].
+    pub fn with(&self, changes: &[ur_exp_kernel_arg_properties_t]) -> Result<Self> {
+        let mut given = self.given.clone();
+        for change in changes {
+            let Some(place) = given.iter_mut().find(|one| one.index == change.index) else {
+                return Err(Error::new(
+                    ErrorCode::InvalidKernelArgumentIndex,
+                    format!("the launch was recorded without an argument {}", change.index),
+                ));
+            };
+            *place = *change;
+        }
+        Self::new(&given) // copies again what is the same: nothing is shared
+    }
+    /// As a launch takes them.
+    pub fn given(&self) -> &[ur_exp_kernel_arg_properties_t] {
+        &self.given
+    }
+}

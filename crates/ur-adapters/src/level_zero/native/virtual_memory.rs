@@ -1,0 +1,109 @@
+//! Reserved addresses, and mappings of physical memory at them.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::{
+    super::{device::Device, driver::driver},
+    context::NativeContext,
+    memory::{pointer, release},
+    physical_memory::Physical,
+};
+use std::{ptr, sync::Arc};
+use ur_adapter::error::Result;
+use ze_sys::*;
+
+/// What commands may do with a mapping.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Rights {
+    /// Nothing.
+    None = ZE_MEMORY_ACCESS_ATTRIBUTE_NONE,
+    /// Read and write.
+    ReadWrite = ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE,
+    /// Read.
+    ReadOnly = ZE_MEMORY_ACCESS_ATTRIBUTE_READONLY,
+}
+
+/// What lengths and addresses of `bytes` of virtual memory have to be multiples of.
+///
+/// # Errors
+/// The driver's own.
+pub fn page_size(context: &NativeContext, device: &Device, bytes: usize) -> Result<usize> {
+    let (raw, mut page) = (context.raw(), 0);
+    let to = &raw mut page;
+    // SAFETY: `page` is writable.
+    unsafe { driver().virtual_mem_query_page_size(raw, device.raw(), bytes, to) }.ok()?;
+    Ok(page.max(1))
+}
+
+/// Reserved addresses, given back on drop.
+#[derive(Debug)]
+pub struct Range {
+    at: u64,
+    bytes: usize,
+    context: Arc<NativeContext>,
+}
+impl Range {
+    /// `bytes` addresses, at `wished` if that is not 0 and free.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn reserve(context: &Arc<NativeContext>, wished: u64, bytes: usize) -> Result<Self> {
+        let (raw, mut at) = (context.raw(), ptr::null_mut());
+        let (start, to) = (pointer(wished), &raw mut at);
+        // SAFETY: `at` is writable; nothing is mapped by it.
+        unsafe { driver().virtual_mem_reserve(raw, start, bytes, to) }.ok()?;
+        Ok(Self { at: at.expose_provenance() as u64, bytes, context: Arc::clone(context) })
+    }
+    /// Its first address.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+    /// How many there are.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+    /// Where it was reserved.
+    pub fn context(&self) -> &Arc<NativeContext> {
+        &self.context
+    }
+}
+impl Drop for Range {
+    fn drop(&mut self) {
+        let (raw, at) = (self.context.raw(), pointer(self.at));
+        // SAFETY: nothing is mapped there any more.
+        release(|| unsafe { driver().virtual_mem_free(raw, at, self.bytes) });
+    }
+}
+
+/// Maps `bytes` of `memory` from `offset` on at `at`.
+///
+/// # Errors
+/// The driver's own.
+pub fn map(
+    context: &NativeContext,
+    at: u64,
+    bytes: usize,
+    memory: &Physical,
+    offset: usize,
+    rights: Rights,
+) -> Result<()> {
+    let (raw, to, of) = (context.raw(), pointer(at), memory.raw());
+    // SAFETY: the range is reserved and unmapped, which the driver checks too.
+    unsafe { driver().virtual_mem_map(raw, to, bytes, of, offset, rights as u32) }.ok()
+}
+/// Ends whole mappings; nothing uses them any more.
+///
+/// # Errors
+/// The driver's own.
+pub fn unmap(context: &NativeContext, at: u64, bytes: usize) -> Result<()> {
+    // SAFETY: the commands before have ended: the caller's promise.
+    unsafe { driver().virtual_mem_unmap(context.raw(), pointer(at), bytes) }.ok()
+}
+/// Changes what commands may do with what is mapped.
+///
+/// # Errors
+/// The driver's own.
+pub fn set_access(context: &NativeContext, at: u64, bytes: usize, rights: Rights) -> Result<()> {
+    let (raw, at) = (context.raw(), pointer(at));
+    // SAFETY: the range is mapped, which the driver checks.
+    unsafe { driver().virtual_mem_set_access_attribute(raw, at, bytes, rights as u32) }.ok()
+}

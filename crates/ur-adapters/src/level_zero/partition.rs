@@ -1,0 +1,117 @@
+//! Sub-devices: the tiles of a device, which the driver names, and the engines of a tile's compute
+//! group, which share its handle. The same part is always the same object.
+use super::{Device, device::Part, native::device as native};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::{Borrowed, Owned},
+    partition::Rule,
+};
+use ur_sys::{ur_device_affinity_domain_flags_t as Domain, ur_device_partition_t};
+
+/// The tiles of a device; none for most.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn parts(of: Borrowed<'_, Device>) -> Result<Vec<Owned<Device>>> {
+    if let Some(known) = of.parts().get() {
+        return Ok(known.clone());
+    }
+    let mut made = vec![];
+    if of.engine().is_none() {
+        for raw in native::parts(of.raw())? {
+            let part = Part { parent: of.own()?, engine: None };
+            made.push(Device::new(raw, of.platform().clone(), Some(part))?);
+        }
+    }
+    Ok(of.parts().get_or_init(|| made).clone())
+}
+/// The engines of a device's compute group, each as a device: none where there is one engine, and
+/// none for a device that comes apart into tiles.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn slices(of: Borrowed<'_, Device>) -> Result<Vec<Owned<Device>>> {
+    if let Some(known) = of.slices().get() {
+        return Ok(known.clone());
+    }
+    let engines = of.compute()?.engines;
+    let mut made = vec![];
+    if of.engine().is_none() && engines > 1 && parts(of)?.is_empty() {
+        for engine in 0..engines {
+            let part = Part { parent: of.own()?, engine: Some(engine) };
+            made.push(Device::new(of.raw(), of.platform().clone(), Some(part))?);
+        }
+    }
+    Ok(of.slices().get_or_init(|| made).clone())
+}
+/// The rules that apply to a device.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn supported(device: Borrowed<'_, Device>) -> Result<Vec<u32>> {
+    if !parts(device)?.is_empty() {
+        return Ok(vec![ur_device_partition_t::BY_AFFINITY_DOMAIN.0]);
+    }
+    Ok(match slices(device)?.is_empty() {
+        true => vec![],
+        false => vec![ur_device_partition_t::BY_CSLICE.0],
+    })
+}
+/// How many parts a device has; 0 if it cannot be partitioned.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn count(device: Borrowed<'_, Device>) -> Result<u32> {
+    let tiles = parts(device)?.len();
+    Ok(if tiles != 0 { tiles } else { slices(device)?.len() } as u32)
+}
+/// The domains by which a device comes apart.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn domains(device: Borrowed<'_, Device>) -> Result<Domain> {
+    Ok(match parts(device)?.is_empty() {
+        true => Domain::default(),
+        false => Domain::NUMA | Domain::NEXT_PARTITIONABLE,
+    })
+}
+/// The rule that made a device, as C writes one; none for a root device.
+pub(super) fn rule_of(device: &Device) -> Vec<[u32; 2]> {
+    match (device.parent(), device.engine()) {
+        (None, _) => vec![],
+        (_, Some(_)) => vec![[ur_device_partition_t::BY_CSLICE.0, 0]],
+        (_, None) => {
+            let by = ur_device_partition_t::BY_AFFINITY_DOMAIN.0;
+            vec![[by, Domain::NEXT_PARTITIONABLE.bits()]]
+        }
+    }
+}
+/// The parts of `device` by `rule`.
+///
+/// # Errors
+/// `DEVICE_PARTITION_FAILED` where it does not come apart so, `INVALID_VALUE` for rules and domains
+/// that no device of Level Zero comes apart by.
+pub(super) fn partition(device: Borrowed<'_, Device>, rule: &Rule) -> Result<Vec<Owned<Device>>> {
+    let parts = match rule {
+        Rule::ByAffinityDomain(domain)
+            if *domain == Domain::NUMA || *domain == Domain::NEXT_PARTITIONABLE =>
+        {
+            parts(device)?
+        }
+        Rule::ByCslice => slices(device)?,
+        _ => {
+            return Err(Error::new(
+                ErrorCode::InvalidValue,
+                "devices of Level Zero come apart by the domains NUMA and NEXT_PARTITIONABLE and by \
+                 slices alone: ask SUPPORTED_PARTITIONS",
+            ));
+        }
+    };
+    match parts.is_empty() {
+        true => Err(Error::new(
+            ErrorCode::DevicePartitionFailed,
+            "this device has no such parts: ask SUPPORTED_PARTITIONS",
+        )),
+        false => Ok(parts),
+    }
+}

@@ -1,0 +1,325 @@
+//! Sharing device memory with other processes: what an address or an object offers, and what is made of
+//! what arrives. Who may have it, and the entries themselves, are `ur_ipc`'s and `ur_adapter::share`'s;
+//! memory that others of this process allocated is `foreign.rs`'s; events share themselves in `event.rs`.
+use super::{
+    Context, Device, LevelZero,
+    allocation::{self, Hold, Usm},
+    device, foreign,
+    limbo::{self, Spent},
+    native::{
+        context::NativeContext,
+        ipc::{Handle, IpcBytes, OpenedHandle},
+        memory,
+        physical_memory::{self, Physical},
+    },
+    opened::OpenedMemory,
+    p2p, partition,
+    physical_mem::PhysicalMem,
+    platform::check_fork,
+    queue,
+    registry::registry,
+    virtual_mem::granule,
+};
+use std::{os::fd::AsFd, sync::Arc};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Backend, Borrowed, Owned},
+    share::{Located, Refusal, SharesMemory, SharesPhysicalMemory},
+};
+use ur_ipc::{Access, Arrived, ArrivedPayload, ENVELOPE_LEN, Kind, Offer, Opened, Payload, Remote};
+
+/// One open of device memory.
+#[derive(Debug)]
+#[expect(dead_code, reason = "held to be dropped")]
+pub enum Open {
+    /// Of this process's own.
+    Local(Hold),
+    /// Of what somebody else in this process allocated; its owner keeps it.
+    Foreign(u64),
+    /// Of another process's.
+    Remote(Remote<OpenedMemory>),
+}
+/// Another process's physical memory.
+#[derive(Debug)]
+pub struct OpenedPhysical(pub Arc<Physical>);
+
+/// What the descriptor or the bytes of an offer are: the first byte that comes along.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Form {
+    /// A descriptor of physical memory.
+    Physical = 1,
+    /// The driver's handle, and the descriptor that it names.
+    Descriptor = 2,
+    /// The driver's handle, opaque, and where in what it opens the memory lies.
+    Opaque = 3,
+}
+/// The bytes of an offer: its form, and what the driver said.
+pub(super) fn bytes_of(form: Form, said: &[u8]) -> Arc<[u8]> {
+    [&[form as u8], said].concat().into()
+}
+/// What the driver said, if the bytes are of that form.
+fn said(form: Form, bytes: &[u8]) -> Result<IpcBytes> {
+    match bytes.split_first() {
+        Some((&first, rest)) if first == form as u8 => {
+            rest.try_into().map_err(|_| contradiction("its bytes have another length"))
+        }
+        _ => Err(contradiction("its bytes are of another form")),
+    }
+}
+
+fn contradiction(what: &str) -> Error {
+    Error::new(ErrorCode::InvalidValue, format!("the ticket contradicts its exporter: {what}"))
+}
+fn too_large<E>(_: E) -> Error {
+    contradiction("it is larger than this process's addresses")
+}
+
+/// What an offer says beside what it consists of.
+pub(super) fn offer(
+    kind: Kind,
+    object: u64,
+    device: [u8; 16],
+    range: (usize, usize),
+    size: usize,
+    payload: Payload,
+) -> Offer {
+    Offer {
+        kind,
+        backend: Backend::LevelZero as u16,
+        device,
+        object,
+        offset: range.0 as u64,
+        length: range.1 as u64,
+        size: size as u64,
+        payload,
+        access: Access::SameUser,
+    }
+}
+/// How memory is opened by others that begins `base` bytes behind where `handle` does, of `exposes`.
+pub(super) fn payload_of(handle: &Handle, base: usize, exposes: usize) -> Payload {
+    let (base, exposes) = (base as u64, exposes as u64);
+    match &handle.fd {
+        Some(fd) => {
+            let bytes = bytes_of(Form::Descriptor, &handle.bytes);
+            Payload::Driver { fd: Arc::clone(fd), base, exposes, bytes }
+        }
+        None => {
+            let said = [&handle.bytes[..], &base.to_le_bytes()].concat();
+            Payload::Bytes(bytes_of(Form::Opaque, &said))
+        }
+    }
+}
+
+/// The device that a ticket's memory lies on, if this process sees it.
+fn home_of(ticket: &[u8; ENVELOPE_LEN]) -> Option<Owned<Device>> {
+    let uuid = ur_ipc::device_of(ticket);
+    device::all().find_map(|root| {
+        if root.uuid() == uuid {
+            return Some(root.clone());
+        }
+        // A device that cannot tell its parts has none that memory could lie on.
+        let parts = partition::parts(root.borrow()).unwrap_or_default();
+        parts.into_iter().find(|part| part.uuid() == uuid)
+    })
+}
+/// See [`home`].
+type Home = (Owned<Device>, Option<[u8; 16]>);
+/// The device to import for: the memory's own. The second is what the ticket has to be made for, where
+/// that is not seen here, so that the ticket itself is judged first.
+fn home(device: Borrowed<'_, Device>, ticket: &[u8; ENVELOPE_LEN]) -> Result<Home> {
+    let Some(home) = home_of(ticket) else { return Ok((device.own()?, Some(device.uuid()))) };
+    if !p2p::can_access(&device, &home)? {
+        return Err(Error::new(
+            ErrorCode::InvalidValue,
+            "the memory lies on another device, and there is no peer access from this one to it: open \
+             it for the exporter's device, and copy",
+        ));
+    }
+    Ok((home, None))
+}
+
+impl SharesMemory for LevelZero {
+    fn shares_memory(_context: &Context) -> bool {
+        true
+    }
+    fn locate(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Located<Offer>> {
+        check_fork()?;
+        let Some(found) = allocation::find(at) else { return foreign::locate(context, at) };
+        match found.usm() {
+            _ if found.is_opened() => return Ok(Located::Opened),
+            _ if found.is_freed() => return Ok(Located::Freed),
+            _ if !found.is_of(context.as_handle().addr()) => return Ok(Located::OtherContext),
+            Usm::Host => return Ok(Located::Host),
+            Usm::Shared => return Ok(Located::Shared),
+            Usm::Device => {}
+        }
+        let exposed = found.expose()?;
+        let payload = payload_of(&exposed.behind, exposed.base, exposed.exposes);
+        let device = exposed.device;
+        let length = found.bytes_from(at);
+        let range = (found.bytes() - length, length);
+        let (kind, object, size) = (Kind::Memory, found.object(), found.bytes());
+        Ok(Located::Device(offer(kind, object, device, range, size, payload)))
+    }
+    fn is_allocated(object: u64) -> bool {
+        allocation::is_live(object) || foreign::is_live(object)
+    }
+    fn open_memory(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        ticket: &[u8; ENVELOPE_LEN],
+    ) -> Result<UsmPtr> {
+        check_fork()?;
+        context.check(device)?;
+        let (home, uuid) = home(device, ticket)?;
+        let import = |arrived| map(arrived, context.native(), &home);
+        let registry = &registry();
+        let (open, base, bytes, offset) = match registry.memory.open(ticket, uuid, import)? {
+            Opened::Local { object, offset, .. } => match Hold::of(object) {
+                Some(hold) => {
+                    let (base, bytes) = (hold.allocation().base(), hold.allocation().bytes());
+                    (Open::Local(hold), base, bytes, offset)
+                }
+                None => {
+                    let (base, bytes) = foreign::find(object)?;
+                    (Open::Foreign(object), base, bytes, offset)
+                }
+            },
+            Opened::Remote(remote) => {
+                let (base, bytes) = (remote.allocation().base(), remote.allocation().bytes());
+                let offset = remote.offset();
+                (Open::Remote(remote), base, bytes, offset)
+            }
+        };
+        let inside = usize::try_from(offset).ok().filter(|&offset| offset < bytes);
+        let at =
+            base.offset(inside.ok_or_else(|| contradiction("the range leaves its object"))?)?;
+        registry.opens.add(at, open);
+        Ok(at)
+    }
+    fn close_memory(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<()> {
+        let open = registry().opens.take(at)?;
+        let before = queue::ticket(context.as_handle().addr());
+        limbo::after(vec![before], Spent::Open(open));
+        Ok(())
+    }
+}
+
+/// What arrived, as memory of `home`.
+fn map(
+    arrived: Arrived,
+    context: &Arc<NativeContext>,
+    home: &Owned<Device>,
+) -> Result<OpenedMemory> {
+    limbo::sweep();
+    let bytes = usize::try_from(arrived.size).map_err(too_large)?;
+    let (opened, base) = match arrived.payload {
+        ArrivedPayload::Driver { fd, base, bytes: form, .. } => {
+            let handle = said(Form::Descriptor, &form)?;
+            (OpenedHandle::open(context, home, handle, Some(&fd))?, base)
+        }
+        ArrivedPayload::Bytes(form) => {
+            let (named, base) = form.split_last_chunk::<8>().unwrap_or((&[], &[0; 8]));
+            let handle = said(Form::Opaque, named)?;
+            (OpenedHandle::open(context, home, handle, None)?, u64::from_le_bytes(*base))
+        }
+        _ => return Err(contradiction("what arrived is nothing of the driver's")),
+    };
+    let base = usize::try_from(base).map_err(too_large)?;
+    // How much there is the driver says: the exporter's word is not enough.
+    let there = memory::known(context, opened.at())?;
+    let unknown = || contradiction("the driver does not know what it opened");
+    let there = there.filter(|there| there.base == opened.at()).ok_or_else(unknown)?;
+    if base.checked_add(bytes).is_none_or(|end| end > there.bytes) {
+        return Err(contradiction("it is larger than what the driver opened"));
+    }
+    let null = || contradiction("it is at no address");
+    let at = UsmPtr::from_addr(opened.at() as usize + base).ok_or_else(null)?;
+    Ok(OpenedMemory::new(at, bytes, home.as_handle().addr(), opened, there.bytes))
+}
+/// Physical memory of `home` behind a descriptor; the size is the exporter's word, which the driver
+/// judges.
+fn physical(
+    context: Borrowed<'_, Context>,
+    home: &Device,
+    fd: std::os::fd::BorrowedFd<'_>,
+    bytes: u64,
+) -> Result<Physical> {
+    let bytes = usize::try_from(bytes).map_err(too_large)?;
+    let granule = granule(context, home, bytes)?;
+    if bytes == 0 || !bytes.is_multiple_of(granule) || isize::try_from(bytes).is_err() {
+        return Err(contradiction("it has a length that no memory of the device has"));
+    }
+    Physical::import(context.native(), home, fd, bytes)
+}
+
+impl SharesPhysicalMemory for LevelZero {
+    fn shares_physical_memory(context: &Context) -> bool {
+        let shares = |device: &Owned<Device>| physical_memory::has_descriptors(device);
+        context.devices().iter().all(|device| shares(device).unwrap_or(false))
+    }
+    fn is_shareable(memory: &PhysicalMem) -> bool {
+        memory.is_shareable()
+    }
+    fn is_opened(memory: &PhysicalMem) -> bool {
+        memory.is_opened()
+    }
+    fn offer_physical_memory(memory: Borrowed<'_, PhysicalMem>) -> Result<Offer> {
+        memory.check_fork()?;
+        let (fd, bytes) = (memory.expose()?, bytes_of(Form::Physical, &[]));
+        let (object, size) = (memory.object(), memory.bytes());
+        let payload = Payload::Driver { fd, base: 0, exposes: size as u64, bytes };
+        let device = memory.device().uuid();
+        Ok(offer(Kind::PhysicalMemory, object, device, (0, size), size, payload))
+    }
+    fn open_physical_memory(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        ticket: &[u8; ENVELOPE_LEN],
+    ) -> Result<Owned<PhysicalMem>, Refusal> {
+        check_fork()?;
+        context.check(device)?;
+        let (home, uuid) = home(device, ticket)?;
+        let import = |arrived: Arrived| -> Result<OpenedPhysical, Refusal> {
+            let ArrivedPayload::Driver { fd, base: 0, exposes, bytes } = arrived.payload else {
+                return Err(contradiction("what arrived is no physical memory").into());
+            };
+            if bytes.first() != Some(&(Form::Physical as u8)) || exposes != arrived.size {
+                return Err(contradiction("physical memory is a whole of its own").into());
+            }
+            Ok(OpenedPhysical(Arc::new(
+                physical(context, &home, fd.as_fd(), exposes)?.passing_on(fd),
+            )))
+        };
+        let opened = match registry().physical.open(ticket, uuid, import)? {
+            Opened::Local { object, .. } => PhysicalMem::again(context, home.borrow(), object)?,
+            Opened::Remote(remote) => PhysicalMem::opened(context, home.borrow(), remote)?,
+        };
+        Ok(Owned::new(opened))
+    }
+}
+
+ur_adapter::share_entries!(LevelZero);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_driver_said_reads_back_in_its_own_form_only() {
+        let bytes = bytes_of(Form::Descriptor, &[7; 64]);
+        assert_eq!(said(Form::Descriptor, &bytes).unwrap(), [7; 64]);
+        for (form, bytes) in [
+            (Form::Opaque, &bytes[..]),
+            (Form::Descriptor, &bytes[..64]),
+            (Form::Descriptor, &[]),
+            (Form::Descriptor, &[2]),
+        ] {
+            let error = said(form, bytes).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::InvalidValue);
+            assert!(error.to_string().contains("contradicts"), "{error}");
+        }
+    }
+}

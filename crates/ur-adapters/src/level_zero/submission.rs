@@ -1,0 +1,293 @@
+//! How a command gets into a command list: behind what it waits for, with what marks its beginning and
+//! its end, at once or in a batch. What commands there are is `enqueue.rs`'s.
+use super::{
+    Event, Queue, clock,
+    driver::{RawDevice, RawEvent, RawList},
+    native::{event::EventKind, list::List},
+    shared_event::{Debt, Owed, lost, needs_mark},
+    signal::{Signal, Times},
+};
+use std::sync::Arc;
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::{Borrowed, Owned},
+};
+use ur_sys::ur_command_t;
+
+/// The event of a command, if C wanted one.
+pub(super) type Made = Result<Option<Owned<Event>>>;
+
+/// What C wants to know of a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Report {
+    /// Nothing.
+    None,
+    /// An event.
+    Event,
+    /// That it is done, before the call returns; and an event if so.
+    Done { event: bool },
+}
+impl Report {
+    pub(super) fn event(want: bool) -> Self {
+        if want { Self::Event } else { Self::None }
+    }
+    pub(super) fn of(blocking: bool, want: bool) -> Self {
+        if blocking { Self::Done { event: want } } else { Self::event(want) }
+    }
+}
+/// Where a command stands among the others of an out-of-order queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    /// Behind what it names, and behind barriers.
+    Free,
+    /// Behind everything before it.
+    AfterAll,
+    /// The same, and before everything after it.
+    Both,
+}
+/// How a command comes to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Appends {
+    /// By one append, which takes what is to be waited for and signalled with it.
+    One,
+    /// By any number.
+    Any,
+}
+
+/// Submits a command: `body` appends what it consists of to the list that it is given.
+///
+/// # Errors
+/// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed; `body`'s, and the driver's own.
+pub(super) fn submit(
+    queue: Borrowed<'_, Queue>,
+    command: ur_command_t,
+    waits: &[Borrowed<'_, Event>],
+    report: Report,
+    body: impl FnOnce(&List<'_>) -> Result<()>,
+) -> Made {
+    Submission::new(queue, command, report).put(queue, waits, |list, _| body(list))
+}
+/// Submits a command for which `body` appends exactly one of the driver's: that takes what is waited
+/// for and what is signalled with it.
+///
+/// # Errors
+/// As for [`submit`].
+pub(super) fn submit_one(
+    queue: Borrowed<'_, Queue>,
+    command: ur_command_t,
+    waits: &[Borrowed<'_, Event>],
+    report: Report,
+    body: impl FnOnce(&List<'_>) -> Result<()>,
+) -> Made {
+    let submission = Submission::new(queue, command, report);
+    Submission { appends: Appends::One, ..submission }.put(queue, waits, |list, _| body(list))
+}
+
+/// What a command waits for: no allocation for a few events.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    few: Option<[RawEvent; 8]>,
+    count: usize,
+    many: Vec<RawEvent>,
+    /// What may never come.
+    owed: Vec<Owed>,
+}
+impl Extend<RawEvent> for Waits {
+    fn extend<T: IntoIterator<Item = RawEvent>>(&mut self, events: T) {
+        for event in events {
+            match self.few.get_or_insert([event; 8]).get_mut(self.count) {
+                Some(place) => {
+                    *place = event;
+                    self.count += 1;
+                }
+                None => self.many.push(event),
+            }
+        }
+    }
+}
+impl Waits {
+    pub(super) fn owe(&mut self, owed: Owed) {
+        self.owed.push(owed);
+    }
+    /// All of them.
+    fn list(&mut self) -> &[RawEvent] {
+        let few = self.few.as_ref().map_or(&[][..], |few| &few[..self.count]);
+        if self.many.is_empty() {
+            return few;
+        }
+        self.many.extend(few);
+        &self.many
+    }
+}
+
+/// What is known of a command beside what it does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Submission {
+    pub(super) command: ur_command_t,
+    pub(super) order: Order,
+    pub(super) report: Report,
+    pub(super) appends: Appends,
+    /// Whether its times are wanted.
+    pub(super) profiled: bool,
+    /// Whether it is one moment, not a while.
+    pub(super) is_moment: bool,
+    /// Whether it is submitted at once, whatever the queue's way is.
+    pub(super) at_once: bool,
+}
+impl Submission {
+    pub(super) fn new(queue: Borrowed<'_, Queue>, command: ur_command_t, report: Report) -> Self {
+        let profiled = queue.is_profiling();
+        let (order, appends, is_moment, at_once) = (Order::Free, Appends::Any, false, false);
+        Self { command, order, report, appends, profiled, is_moment, at_once }
+    }
+    fn wants_event(&self) -> bool {
+        matches!(self.report, Report::Event | Report::Done { event: true })
+    }
+    /// Submits it. `body` has, beside the list, the events that have to be kept until it has passed.
+    pub(super) fn put(
+        self,
+        queue: Borrowed<'_, Queue>,
+        waits: &[Borrowed<'_, Event>],
+        body: impl FnOnce(&List<'_>, &mut Vec<EventKind>) -> Result<()>,
+    ) -> Made {
+        let signal = self.append(queue, waits, body)?;
+        let Some(signal) = signal else { return Ok(None) };
+        if let Report::Done { .. } = self.report {
+            signal.wait()?;
+        }
+        self.wants_event().then(|| Ok(Event::of(queue.own()?, self.command, signal))).transpose()
+    }
+    /// Puts it into a list; what marks its end, if that is wanted.
+    pub(super) fn append(
+        self,
+        queue: Borrowed<'_, Queue>,
+        waits: &[Borrowed<'_, Event>],
+        body: impl FnOnce(&List<'_>, &mut Vec<EventKind>) -> Result<()>,
+    ) -> Result<Option<Signal>> {
+        let work = queue.work();
+        work.check()?;
+        for event in waits {
+            event.send_for(&queue)?; // before the turn is taken: it may take another queue's
+        }
+        let times = match self.profiled && self.wants_event() {
+            true => Some(clock::now(queue.device())?),
+            false => None,
+        };
+        let mut turn = work.turn();
+        let number = work.next(&mut turn)?;
+        let mut known = Waits::default();
+        for event in waits {
+            event.order(&queue, &mut known, |kept| turn.keep(number, kept)).map_err(in_wait_list)?;
+        }
+        turn.fence_before(number, &mut known);
+        if self.order != Order::Free {
+            work.gather(&mut turn, number, &mut known)?;
+        }
+        let at_once = self.at_once || !known.owed.is_empty();
+        let (raw, batch) = work.list_for(&mut turn, number, at_once)?;
+        let engines = turn.lane(number).engines();
+        let owed = std::mem::take(&mut known.owed);
+        let mut list = known.list();
+        if !owed.is_empty() {
+            incur(&queue, &List::new(raw, engines, &[], None), list, owed)?;
+            list = &[];
+        }
+        let put = Put { queue: &queue, list: (raw, engines), batch };
+        let mut kept = vec![];
+        let signal = put.body(&self, list, times, |list| body(list, &mut kept));
+        kept.iter().for_each(|event| turn.keep(number, event));
+        let signal = signal?;
+        if self.order == Order::Both {
+            work.set_fence(&mut turn, number)?;
+        }
+        work.tidy(&mut turn, number)?;
+        Ok(signal)
+    }
+}
+/// One command on its way into a list.
+struct Put<'put> {
+    queue: &'put Queue,
+    list: (RawList, (RawDevice, usize)),
+    batch: u64,
+}
+impl Put<'_> {
+    fn turn<'list>(&self, waits: &'list [RawEvent], signal: Option<RawEvent>) -> List<'list> {
+        List::new(self.list.0, self.list.1, waits, signal)
+    }
+    fn body(
+        &self,
+        what: &Submission,
+        waits: &[RawEvent],
+        submitted: Option<u64>,
+        body: impl FnOnce(&List<'_>) -> Result<()>,
+    ) -> Result<Option<Signal>> {
+        let work = self.queue.work();
+        let end = match what.report {
+            Report::None => None,
+            _ => Some(work.cache().take(submitted.is_some())?),
+        };
+        let raw = end.as_ref().map(EventKind::raw);
+        let mut start = None;
+        match what.appends {
+            Appends::One => body(&self.turn(waits, raw))?,
+            Appends::Any => {
+                self.turn(waits, None).wait_for(waits)?;
+                if submitted.is_some() && !what.is_moment {
+                    let begun = work.cache().take(true)?;
+                    self.turn(&[], None).mark(begun.raw())?;
+                    start = Some(begun);
+                }
+                body(&self.turn(&[], None))?;
+                let turn = self.turn(&[], None);
+                match (raw, submitted) {
+                    (Some(raw), Some(_)) => turn.mark(raw)?,
+                    (Some(raw), None) => turn.signal(raw)?,
+                    (None, _) => {}
+                }
+            }
+        }
+        let is_moment = what.is_moment;
+        let times = submitted.map(|submitted| Times { submitted, start, is_moment });
+        Ok(end.map(|end| Signal::new(Arc::clone(work), end, times, self.batch)))
+    }
+}
+/// Waits in a list for what may never come, with a mark behind it that tells whether it did.
+fn incur(
+    queue: &Queue,
+    list: &List<'_>,
+    waits: &[RawEvent],
+    owed: Vec<Owed>,
+) -> Result<()> {
+    list.wait_for(waits)?;
+    for owed in owed {
+        let passed = queue.work().cache().take(false)?;
+        list.wait_for(&[owed.event().raw()])?;
+        list.signal(passed.raw())?;
+        queue.work().owe(Arc::new(Debt::new(owed, passed)));
+    }
+    Ok(())
+}
+/// Adds what is owed for a reusable event to what a command of `queue` waits for.
+///
+/// # Errors
+/// `IN_EVENT_LIST_EXEC_STATUS` for what never comes.
+pub(super) fn wait_for_owed(queue: &Queue, owed: Owed, waits: &mut Waits) -> Result<()> {
+    if owed.is_lost() {
+        return Err(lost());
+    }
+    match needs_mark(queue, &owed) {
+        true => waits.owe(owed),
+        false => waits.extend([owed.event().raw()]),
+    }
+    Ok(())
+}
+fn in_wait_list(error: Error) -> Error {
+    match error.code() {
+        ErrorCode::InvalidEvent => error.with_code(ErrorCode::InvalidEventWaitList),
+        _ => error,
+    }
+}
+/// Where a wait stands: behind everything, unless it names what it is for.
+pub(super) fn wait_order<T>(events: &[T]) -> Order {
+    if events.is_empty() { Order::AfterAll } else { Order::Free }
+}

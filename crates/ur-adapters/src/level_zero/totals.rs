@@ -1,0 +1,103 @@
+//! What the pools behind one handle of C's hold together, and the most that they may.
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::*},
+};
+use ur_adapter::error::{Error, ErrorCode, Result};
+
+/// How much of something there is, and the most there ever was; in bytes.
+#[derive(Debug, Default)]
+pub(super) struct Gauge {
+    pub(super) current: AtomicUsize,
+    pub(super) high: AtomicUsize,
+}
+impl Gauge {
+    // Numbers, which nothing else is read by: none of the orderings matters.
+    pub(super) fn add(&self, bytes: usize) {
+        let now = self.current.fetch_add(bytes, Relaxed) + bytes;
+        self.high.fetch_max(now, Relaxed);
+    }
+    fn subtract(&self, bytes: usize) {
+        self.current.fetch_sub(bytes, Relaxed);
+    }
+    pub(super) fn reset(&self) {
+        self.high.store(self.current.load(Relaxed), Relaxed);
+    }
+}
+
+/// What all pools behind one handle have together, and the most that they may have.
+#[derive(Debug)]
+pub(super) struct Totals {
+    pub(super) reserved: Gauge,
+    pub(super) used: Gauge,
+    pub(super) maximum: AtomicUsize,
+}
+impl Totals {
+    pub(super) fn new() -> Arc<Self> {
+        let (reserved, used) = (Gauge::default(), Gauge::default());
+        Arc::new(Self { reserved, used, maximum: AtomicUsize::new(usize::MAX) })
+    }
+    /// A block of so many bytes was cut.
+    pub(super) fn take(&self, bytes: usize) {
+        self.used.add(bytes);
+    }
+    /// Such a block came back.
+    pub(super) fn put(&self, bytes: usize) {
+        self.used.subtract(bytes);
+    }
+    /// Sets so many bytes more aside.
+    ///
+    /// # Errors
+    /// `OUT_OF_RESOURCES` where that would exceed the maximum.
+    pub(super) fn claim(&self, bytes: usize) -> Result<()> {
+        let maximum = self.maximum.load(Relaxed);
+        let claimed = |now: usize| now.checked_add(bytes).filter(|&all| all <= maximum);
+        match self.reserved.current.fetch_update(Relaxed, Relaxed, claimed) {
+            Ok(before) => {
+                self.reserved.high.fetch_max(before + bytes, Relaxed);
+                Ok(())
+            }
+            Err(reserved) => Err(Error::new(
+                ErrorCode::OutOfResources,
+                format!(
+                    "the pool holds {reserved} of at most {maximum} bytes, and {bytes} more are \
+                     needed: free blocks of it, or raise its maximum"
+                ),
+            )),
+        }
+    }
+    /// Those went back.
+    pub(super) fn unclaim(&self, bytes: usize) {
+        self.reserved.subtract(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_exceed_the_maximum_is_refused_and_not_counted() {
+        let totals = Totals::new();
+        totals.maximum.store(100, Relaxed);
+        totals.claim(60).unwrap();
+        let error = totals.claim(41).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::OutOfResources);
+        assert!(error.to_string().contains("60 of at most 100"), "{error}");
+        totals.claim(40).unwrap();
+        totals.unclaim(100);
+        assert_eq!(totals.reserved.current.load(Relaxed), 0);
+        assert_eq!(totals.reserved.high.load(Relaxed), 100);
+        assert!(totals.claim(usize::MAX).is_err(), "it does not wrap around");
+    }
+    #[test]
+    fn a_high_mark_stays_until_it_is_reset() {
+        let totals = Totals::new();
+        totals.take(5);
+        totals.take(7);
+        totals.put(5);
+        assert_eq!((totals.used.current.load(Relaxed), totals.used.high.load(Relaxed)), (7, 12));
+        totals.used.reset();
+        assert_eq!(totals.used.high.load(Relaxed), 7);
+    }
+}

@@ -1,0 +1,352 @@
+//! The `urUSM*` entries: what C asks for is checked here; memory itself is `allocation.rs`'s, its
+//! pools are `usm_pool.rs`'s.
+use super::{
+    Context, Device, LevelZero,
+    allocation::{self, Home, Usm},
+    backing::ALIGNMENT,
+    foreign,
+    native::memory,
+    options,
+    platform::check_fork,
+    queue, usm_host,
+    usm_pool::UsmPool,
+};
+use std::ffi::c_void;
+use ur_adapter::{
+    api::{UsmApi, UsmExpApi},
+    chain,
+    error::{Error, ErrorCode, Result},
+    info::Answer,
+    memory::UsmPtr,
+    object::{Borrowed, Object, Owned},
+};
+use ur_sys::{
+    ur_exp_usm_host_alloc_register_properties_t, ur_usm_alloc_info_t, ur_usm_desc_t,
+    ur_usm_device_desc_t, ur_usm_host_desc_t, ur_usm_pool_desc_t, ur_usm_pool_info_t,
+    ur_usm_type_t,
+};
+
+/// The alignment of what C does not align: enough for any type that kernels have, and a cache line.
+const NATURAL: usize = 128;
+/// What rows of pitched memory start at multiples of.
+const ROW: usize = 512;
+
+fn handle<T>(object: &Object<T>) -> usize {
+    object.as_handle().addr()
+}
+
+/// What a descriptor hangs on its chain: flags for one kind of memory. All of them are hints, but
+/// none may be unknown. Where memory lies (`ur_usm_alloc_location_desc_t`) is a hint too: there is
+/// one memory.
+fn check_hints(desc: &ur_usm_desc_t) -> Result<()> {
+    let unknown = desc.hints.unknown_bits()
+        | chain::extension::<ur_usm_host_desc_t>(desc)?.map_or(0, |d| d.flags.unknown_bits())
+        | chain::extension::<ur_usm_device_desc_t>(desc)?.map_or(0, |d| d.flags.unknown_bits());
+    match unknown {
+        0 => Ok(()),
+        bits => Err(Error::new(
+            ErrorCode::InvalidEnumeration,
+            format!("a descriptor of USM has flags that there are not: {bits:#x}"),
+        )),
+    }
+}
+/// The alignment that memory gets if C asks for `align`, 0 for none.
+fn alignment(align: usize) -> Result<usize> {
+    match align {
+        0 => Ok(NATURAL),
+        align if align.is_power_of_two() && align <= ALIGNMENT => Ok(align),
+        align => {
+            let why = format!("an alignment of {align} is no power of two up to {ALIGNMENT}");
+            Err(Error::new(ErrorCode::InvalidValue, why))
+        }
+    }
+}
+/// # Errors
+/// `INVALID_USM_SIZE` for no bytes, and for more than `device` has in one piece.
+pub(super) fn check_size(device: &Device, size: usize) -> Result<()> {
+    let most = match options().relaxed_limits {
+        true => isize::MAX as u64, // the driver judges
+        false => device.properties().maxMemAllocSize,
+    };
+    match size > 0 && size as u64 <= most {
+        true => Ok(()),
+        false => Err(Error::new(
+            ErrorCode::InvalidUsmSize,
+            format!(
+                "{size} bytes are none, or more than the {most} that one allocation may have \
+                 (UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 lifts that limit)"
+            ),
+        )),
+    }
+}
+/// What C says of memory beside its size.
+pub(super) struct Wish<'call> {
+    /// The device it is for; the context's first where C names none.
+    pub(super) device: Option<Borrowed<'call, Device>>,
+    /// Its alignment and hints.
+    pub(super) desc: Option<&'call ur_usm_desc_t>,
+    /// The pool to take it from.
+    pub(super) pool: Option<Borrowed<'call, UsmPool>>,
+}
+/// Allocates what C asks for.
+pub(super) fn allocate(
+    usm: Usm,
+    context: Borrowed<'_, Context>,
+    Wish { device, desc, pool }: Wish<'_>,
+    size: usize,
+) -> Result<UsmPtr> {
+    check_fork()?; // or a child would be given what its parent has
+    device.map_or(Ok(()), |device| context.check(device))?;
+    let chosen = device.map_or_else(|| Ok(context.devices()[0].clone()), Borrowed::own)?;
+    let chosen = &chosen;
+    check_size(chosen, size)?;
+    desc.map_or(Ok(()), check_hints)?;
+    let align = alignment(desc.map_or(0, |desc| desc.align as usize))?;
+    pool.map_or(Ok(()), |pool| match device {
+        Some(device) => pool.check(context, device),
+        None => pool.check_context(context),
+    })?;
+    let home = Home {
+        context: handle(&context),
+        device: handle(chosen),
+        // A pool that C has no handle of, as a device's first may be, is none to C.
+        pool: pool.filter(|pool| pool.api_refs() > 0).map_or(0, |pool| handle(&pool)),
+    };
+    match pool {
+        None => context.pools().own(context).allocate(usm, chosen, home, size, align),
+        Some(pool) => pool.allocate(usm, chosen, home, size, align),
+    }
+}
+
+impl UsmApi for LevelZero {
+    fn usm_host_alloc(
+        context: Borrowed<'_, Context>,
+        desc: Option<&ur_usm_desc_t>,
+        pool: Option<Borrowed<'_, UsmPool>>,
+        size: usize,
+    ) -> Result<UsmPtr> {
+        allocate(Usm::Host, context, Wish { device: None, desc, pool }, size)
+    }
+    fn usm_device_alloc(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        desc: Option<&ur_usm_desc_t>,
+        pool: Option<Borrowed<'_, UsmPool>>,
+        size: usize,
+    ) -> Result<UsmPtr> {
+        allocate(Usm::Device, context, Wish { device: Some(device), desc, pool }, size)
+    }
+    fn usm_shared_alloc(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        desc: Option<&ur_usm_desc_t>,
+        pool: Option<Borrowed<'_, UsmPool>>,
+        size: usize,
+    ) -> Result<UsmPtr> {
+        allocate(Usm::Shared, context, Wish { device: Some(device), desc, pool }, size)
+    }
+    fn usm_free(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
+        check_fork()?;
+        allocation::free(handle(&context), mem)
+    }
+    fn usm_get_mem_alloc_info(
+        context: Borrowed<'_, Context>,
+        mem: UsmPtr,
+        name: ur_usm_alloc_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        let found = allocation::find(mem).filter(|found| found.is_of(handle(&context)));
+        let Some(found) = found else {
+            if let Some(answered) = usm_host::info(context, mem, name, answer) {
+                return answered;
+            }
+            if let Some(answered) = foreign::info(context, mem, name, answer)? {
+                return answered;
+            }
+            return match name {
+                ur_usm_alloc_info_t::TYPE => answer.value(&ur_usm_type_t::UNKNOWN.0),
+                _ => Err(Error::new(
+                    ErrorCode::InvalidMemObject,
+                    format!("{mem:?} is in no USM allocation of this context"),
+                )),
+            };
+        };
+        match name {
+            ur_usm_alloc_info_t::TYPE => answer.value(&found.usm().for_c().0),
+            ur_usm_alloc_info_t::BASE_PTR => answer.value(&found.base().addr()),
+            ur_usm_alloc_info_t::SIZE => answer.value(&found.bytes()),
+            ur_usm_alloc_info_t::DEVICE => answer.value(&found.home().device),
+            ur_usm_alloc_info_t::POOL => answer.value(&found.home().pool),
+            _ => Err(ErrorCode::UnsupportedEnumeration.into()),
+        }
+    }
+    fn usm_pool_create(
+        context: Borrowed<'_, Context>,
+        desc: &ur_usm_pool_desc_t,
+    ) -> Result<Owned<UsmPool>> {
+        UsmPool::create(context, None, desc)
+    }
+    fn usm_pool_get_info(
+        pool: Borrowed<'_, UsmPool>,
+        name: ur_usm_pool_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        match name {
+            ur_usm_pool_info_t::REFERENCE_COUNT => answer.value(&pool.api_refs()),
+            ur_usm_pool_info_t::CONTEXT => answer.value(&pool.context()),
+            name => match pool.size(name)? {
+                Some(size) => answer.value(&size),
+                None => Err(ErrorCode::UnsupportedEnumeration.into()),
+            },
+        }
+    }
+}
+
+impl UsmExpApi for LevelZero {
+    fn usm_pool_create_exp(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        desc: &ur_usm_pool_desc_t,
+    ) -> Result<Owned<UsmPool>> {
+        UsmPool::create(context, Some(device), desc)
+    }
+    fn usm_pool_get_info_exp(
+        pool: Borrowed<'_, UsmPool>,
+        name: ur_usm_pool_info_t,
+        value: *mut c_void,
+    ) -> Result<usize> {
+        let to = UsmPtr::new(value).ok().map(UsmPtr::addr);
+        if name == ur_usm_pool_info_t::REFERENCE_COUNT {
+            to.into_iter().for_each(|to| memory::poke(to, pool.api_refs()));
+            return Ok(size_of::<u32>());
+        }
+        let number = match name {
+            ur_usm_pool_info_t::CONTEXT => Some(pool.context()),
+            name => pool.size(name)?,
+        };
+        let number = number.ok_or(ErrorCode::UnsupportedEnumeration)?;
+        to.into_iter().for_each(|to| memory::poke(to, number));
+        Ok(size_of::<usize>())
+    }
+    fn usm_pool_set_info_exp(
+        pool: Borrowed<'_, UsmPool>,
+        name: ur_usm_pool_info_t,
+        value: UsmPtr,
+        size: usize,
+    ) -> Result<()> {
+        if size != size_of::<usize>() {
+            let why = format!("the property is a size_t, and {size} bytes were given");
+            return Err(Error::new(ErrorCode::InvalidSize, why));
+        }
+        pool.set(name, memory::peek(value.addr()))
+    }
+    fn usm_pool_get_default_device_pool_exp(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+    ) -> Result<Owned<UsmPool>> {
+        context.check(device)?;
+        context.pools().default_of(context, device)
+    }
+    fn usm_pool_get_device_pool_exp(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+    ) -> Result<Owned<UsmPool>> {
+        context.check(device)?;
+        context.pools().current_of(context, device)
+    }
+    fn usm_pool_set_device_pool_exp(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        pool: Borrowed<'_, UsmPool>,
+    ) -> Result<()> {
+        pool.check(context, device)?;
+        context.pools().choose(context, device, pool)
+    }
+    fn usm_pool_destroy_exp(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        pool: Borrowed<'_, UsmPool>,
+    ) -> Result<()> {
+        pool.check(context, device)?; // and the shim takes C's reference back
+        match pool.is_default() {
+            false => Ok(()),
+            true => Err(Error::new(
+                ErrorCode::InvalidValue,
+                "the pool that a device starts out with cannot be destroyed: release it",
+            )),
+        }
+    }
+    fn usm_pool_trim_to_exp(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        pool: Borrowed<'_, UsmPool>,
+        min_bytes_to_keep: usize,
+    ) -> Result<()> {
+        pool.check(context, device)?;
+        pool.trim_to(min_bytes_to_keep);
+        Ok(())
+    }
+    fn usm_pitched_alloc_exp(
+        context: Borrowed<'_, Context>,
+        device: Borrowed<'_, Device>,
+        desc: Option<&ur_usm_desc_t>,
+        pool: Option<Borrowed<'_, UsmPool>>,
+        width_in_bytes: usize,
+        height: usize,
+        element_size_bytes: usize,
+    ) -> Result<(UsmPtr, usize)> {
+        // Rows start where any type can, and the pitch is a whole number of elements.
+        let unit = lcm(ROW, element_size_bytes.max(1));
+        let pitch = unit.and_then(|unit| width_in_bytes.checked_next_multiple_of(unit));
+        let size = pitch.and_then(|pitch| pitch.checked_mul(height));
+        let (Some(pitch), Some(size)) = (pitch, size) else {
+            return Err(Error::new(ErrorCode::InvalidUsmSize, "no memory has as many rows"));
+        };
+        let wish = Wish { device: Some(device), desc, pool };
+        Ok((allocate(Usm::Device, context, wish, size)?, pitch))
+    }
+    fn usm_context_memcpy_exp(
+        context: Borrowed<'_, Context>,
+        dst: UsmPtr,
+        src: UsmPtr,
+        size: usize,
+    ) -> Result<()> {
+        let short = |at: UsmPtr| allocation::room(at, size).is_err();
+        if size == 0 || short(dst) || short(src) {
+            let why = format!("{size} bytes are none, or more than an allocation has from there");
+            return Err(Error::new(ErrorCode::InvalidSize, why));
+        }
+        queue::ticket(handle(&context)).wait();
+        let asides = context.pools().asides(context);
+        asides.with(&context.devices()[0], |list| list.copy(dst.addr(), src.addr(), size))
+    }
+    fn usm_host_alloc_register_exp(
+        context: Borrowed<'_, Context>,
+        host_mem: UsmPtr,
+        size: usize,
+        _properties: Option<&ur_exp_usm_host_alloc_register_properties_t>,
+    ) -> Result<()> {
+        usm_host::register(context, host_mem, size)
+    }
+    fn usm_host_alloc_unregister_exp(
+        context: Borrowed<'_, Context>,
+        host_mem: UsmPtr,
+    ) -> Result<()> {
+        usm_host::unregister(handle(&context), host_mem)
+    }
+    fn usm_import_exp(context: Borrowed<'_, Context>, mem: UsmPtr, size: usize) -> Result<()> {
+        usm_host::import(context, mem, size)
+    }
+    fn usm_release_exp(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
+        usm_host::release(handle(&context), mem);
+        Ok(())
+    }
+}
+/// The least common multiple, if there is one.
+fn lcm(one: usize, other: usize) -> Option<usize> {
+    let (mut gcd, mut rest) = (one, other);
+    while rest != 0 {
+        (gcd, rest) = (rest, gcd % rest);
+    }
+    (one / gcd).checked_mul(other)
+}
