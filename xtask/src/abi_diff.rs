@@ -1,9 +1,11 @@
 //! `cargo xtask abi-diff`: proof that our headers, and `ur-sys`, are the ABI of the Unified Runtime
-//! that is shipped: a C compiler is asked about both sets of headers, and no answer may differ.
+//! that is shipped: a C compiler is asked about both sets of headers, and no answer may differ; and the
+//! two loaders must export the same names.
 mod facts;
 mod scan;
+mod symbols;
 
-use crate::{emit, model::Spec, parse, root, wheel::RUNTIME};
+use crate::{emit, leaf::Object, model::Spec, parse, root, wheel::RUNTIME};
 use facts::{Facts, Headers, run as run_program};
 use std::{
     fs,
@@ -17,17 +19,22 @@ const HEADERS: [&str; 3] = ["ur_api.h", "ur_ddi.h", "ur_print.h"];
 /// Compares; `reference` is a folder that holds `unified-runtime/ur_api.h` and its siblings.
 pub fn run(reference: Option<PathBuf>) -> Result<()> {
     let work = root().join("target/abi");
+    let spec = parse::spec(&root().join("spec"))?;
+    let exports = symbols::differences(&spec, &work)?;
     let reference = match reference {
         Some(given) => given,
         None => fetched(&work)?,
     };
-    let spec = parse::spec(&root().join("spec"))?;
     let report = compare(&root().join("include"), &reference, &work)?;
     let rust = rust_differences(&spec, &report.ours, &work)?;
-    let differences: Vec<_> = report.differences.into_iter().chain(rust).collect();
+    let differences: Vec<_> = report.differences.into_iter().chain(rust).chain(exports).collect();
     match differences.as_slice() {
         [] => {
             println!("{} facts of the ABI, no difference", report.ours.len());
+            println!(
+                "{} symbols of the loader, no difference",
+                Object::loader(&spec).symbols.len()
+            );
             Ok(())
         }
         some => Err(format!("{} differences from the reference:\n{}", some.len(), some.join("\n"))),

@@ -22,7 +22,7 @@ pub struct Leaf {
 pub const LEAVES: &[Leaf] = &[
     Leaf { package: "native-cpu", table: "ur_adapters::cpu::TABLE", also: &[] },
     Leaf { package: "cuda", table: "ur_adapters::cuda_family::CUDA_TABLE", also: &[] },
-    Leaf { package: "level-zero", table: "ur_adapters::level_zero::TABLE", also: &[] },
+    Leaf { package: "level-zero", table: "ur_adapters::level_zero::TABLE_V1", also: &[] },
     Leaf { package: "level-zero-v2", table: "ur_adapters::level_zero::TABLE_V2", also: &[] },
     Leaf { package: "null", table: "ur_adapters::null::TABLE", also: &[] },
     Leaf {

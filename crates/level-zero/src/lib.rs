@@ -2,7 +2,7 @@
 //! The C symbols of `libur_adapter_level_zero.so.0`, and nothing else: `cargo xtask dist` links it.
 #![expect(unsafe_code, reason = "the symbols that a loader asks for")]
 use ur_adapter::entry::fill;
-use ur_adapters::level_zero::TABLE;
+use ur_adapters::level_zero::TABLE_V1;
 use ur_sys::*;
 
 /// What logs call this adapter, and the environment variable that asks for them.
@@ -18,7 +18,7 @@ pub unsafe extern "C" fn urGetAdapterProcAddrTable(
     table: *mut ur_adapter_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.adapter) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.adapter) }
 }
 
 /// Fills the table of `Platform`.
@@ -31,7 +31,7 @@ pub unsafe extern "C" fn urGetPlatformProcAddrTable(
     table: *mut ur_platform_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.platform) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.platform) }
 }
 
 /// Fills the table of `Context`.
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn urGetContextProcAddrTable(
     table: *mut ur_context_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.context) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.context) }
 }
 
 /// Fills the table of `Event`.
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn urGetEventProcAddrTable(
     table: *mut ur_event_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.event) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.event) }
 }
 
 /// Fills the table of `EventExp`.
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn urGetEventExpProcAddrTable(
     table: *mut ur_event_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.event_exp) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.event_exp) }
 }
 
 /// Fills the table of `Program`.
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn urGetProgramProcAddrTable(
     table: *mut ur_program_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.program) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.program) }
 }
 
 /// Fills the table of `ProgramExp`.
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn urGetProgramExpProcAddrTable(
     table: *mut ur_program_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.program_exp) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.program_exp) }
 }
 
 /// Fills the table of `Kernel`.
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn urGetKernelProcAddrTable(
     table: *mut ur_kernel_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.kernel) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.kernel) }
 }
 
 /// Fills the table of `Queue`.
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn urGetQueueProcAddrTable(
     table: *mut ur_queue_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.queue) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.queue) }
 }
 
 /// Fills the table of `QueueExp`.
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn urGetQueueExpProcAddrTable(
     table: *mut ur_queue_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.queue_exp) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.queue_exp) }
 }
 
 /// Fills the table of `Sampler`.
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn urGetSamplerProcAddrTable(
     table: *mut ur_sampler_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.sampler) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.sampler) }
 }
 
 /// Fills the table of `Mem`.
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn urGetMemProcAddrTable(
     table: *mut ur_mem_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.mem) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.mem) }
 }
 
 /// Fills the table of `PhysicalMem`.
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn urGetPhysicalMemProcAddrTable(
     table: *mut ur_physical_mem_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.physical_mem) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.physical_mem) }
 }
 
 /// Fills the table of `Enqueue`.
@@ -187,7 +187,7 @@ pub unsafe extern "C" fn urGetEnqueueProcAddrTable(
     table: *mut ur_enqueue_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.enqueue) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.enqueue) }
 }
 
 /// Fills the table of `EnqueueExp`.
@@ -200,7 +200,7 @@ pub unsafe extern "C" fn urGetEnqueueExpProcAddrTable(
     table: *mut ur_enqueue_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.enqueue_exp) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.enqueue_exp) }
 }
 
 /// Fills the table of `USM`.
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn urGetUSMProcAddrTable(
     table: *mut ur_usm_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.usm) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.usm) }
 }
 
 /// Fills the table of `USMExp`.
@@ -226,7 +226,7 @@ pub unsafe extern "C" fn urGetUSMExpProcAddrTable(
     table: *mut ur_usm_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.usm_exp) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.usm_exp) }
 }
 
 /// Fills the table of `BindlessImagesExp`.
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn urGetBindlessImagesExpProcAddrTable(
     table: *mut ur_bindless_images_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.bindless_images_exp) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.bindless_images_exp) }
 }
 
 /// Fills the table of `CommandBufferExp`.
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn urGetCommandBufferExpProcAddrTable(
     table: *mut ur_command_buffer_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.command_buffer_exp) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.command_buffer_exp) }
 }
 
 /// Fills the table of `GraphExp`.
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn urGetGraphExpProcAddrTable(
     table: *mut ur_graph_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.graph_exp) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.graph_exp) }
 }
 
 /// Fills the table of `IPCExp`.
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn urGetIPCExpProcAddrTable(
     table: *mut ur_ipc_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.ipc_exp) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.ipc_exp) }
 }
 
 /// Fills the table of `MemoryExportExp`.
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn urGetMemoryExportExpProcAddrTable(
     table: *mut ur_memory_export_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.memory_export_exp) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.memory_export_exp) }
 }
 
 /// Fills the table of `UsmP2PExp`.
@@ -304,7 +304,7 @@ pub unsafe extern "C" fn urGetUsmP2PExpProcAddrTable(
     table: *mut ur_usm_p2p_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.usm_p2p_exp) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.usm_p2p_exp) }
 }
 
 /// Fills the table of `VirtualMem`.
@@ -317,7 +317,7 @@ pub unsafe extern "C" fn urGetVirtualMemProcAddrTable(
     table: *mut ur_virtual_mem_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.virtual_mem) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.virtual_mem) }
 }
 
 /// Fills the table of `Device`.
@@ -330,7 +330,7 @@ pub unsafe extern "C" fn urGetDeviceProcAddrTable(
     table: *mut ur_device_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.device) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.device) }
 }
 
 /// Fills the table of `DeviceExp`.
@@ -343,5 +343,5 @@ pub unsafe extern "C" fn urGetDeviceExpProcAddrTable(
     table: *mut ur_device_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &TABLE.device_exp) }
+    unsafe { fill(NAME, version, table, &TABLE_V1.device_exp) }
 }

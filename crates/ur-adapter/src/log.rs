@@ -153,6 +153,19 @@ impl Sink {
             self.write(level, sentence);
         }
     }
+    /// Whether a sentence so serious is written.
+    pub fn hears(&self, level: ur_logger_level_t) -> bool {
+        self.level <= level
+    }
+    /// Writes the lines as they are, in one piece, whatever the level.
+    pub fn lines(&self, lines: &str) {
+        // A failure to write a log has nowhere left to be told.
+        let _ = match &self.to {
+            To::Stderr => std::io::stderr().lock().write_all(lines.as_bytes()),
+            To::Stdout => std::io::stdout().lock().write_all(lines.as_bytes()),
+            To::File(file) => (&*file).write_all(lines.as_bytes()),
+        };
+    }
     /// What `value` asks for; what is wrong with it, if it is not used.
     fn new(adapter: &'static str, value: Option<&OsStr>) -> (Self, Option<String>) {
         let parsed = Options::parse(value.unwrap_or_default()).and_then(|options| {

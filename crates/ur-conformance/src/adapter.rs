@@ -1,6 +1,7 @@
 //! An adapter's shared object: its tables, filled through what it exports. Nothing else of it is used.
 #![expect(unsafe_code, reason = "loads a shared object of somebody else's and calls its getters")]
 use crate::{
+    door::Door,
     raw::{self, Word},
     spec::Spec,
 };
@@ -33,7 +34,8 @@ fn fill<T>(
 
 macro_rules! tables {
     ($($member:literal $field:ident $table:ident;)*) => {
-        fn fill_all(library: &libloading::Library, tables: &mut ur_dditable_t)
+        /// Fills every table that there is a getter for; what each answered.
+        pub fn fill_all(library: &libloading::Library, tables: &mut ur_dditable_t)
             -> Vec<(&'static str, Option<ur_result_t>)> {
             vec![$(($member, fill(library, $member, ur_sys::VERSION, &raw mut tables.$field))),*]
         }
@@ -88,12 +90,28 @@ tables! {
     "DeviceExp" device_exp ur_device_exp_dditable_t;
 }
 
+/// Has every function that the adapter has replaced by the one of a loader.
+fn through(own: &mut ur_dditable_t, outer: &ur_dditable_t) {
+    const SLOTS: usize = size_of::<ur_dditable_t>() / size_of::<Option<raw::Entry>>();
+    type Slots = [Option<raw::Entry>; SLOTS];
+    // SAFETY: a table of tables is slots and nothing else, each null or a function.
+    let outer = unsafe { &*std::ptr::from_ref(outer).cast::<Slots>() };
+    // SAFETY: as above; nothing else looks at it meanwhile.
+    let own = unsafe { &mut *std::ptr::from_mut(own).cast::<Slots>() };
+    for (own, outer) in own.iter_mut().zip(outer) {
+        if own.is_some() {
+            *own = *outer;
+        }
+    }
+}
+
 impl Adapter {
-    /// Loads a shared object and fills every table that it has a getter for.
+    /// Loads a shared object and fills every table that it has a getter for. Calls go through
+    /// `door`, but for those of entries that the adapter leaves out.
     ///
     /// # Errors
     /// A sentence: it cannot be loaded, or it is no adapter (it has none of the getters).
-    pub fn load(path: &Path) -> Result<Self, String> {
+    pub fn load(path: &Path, door: &Door) -> Result<Self, String> {
         // SAFETY: loading runs the object's constructors, which is what the user asked for.
         let library = unsafe { libloading::Library::new(path) }
             .map_err(|e| format!("{} cannot be loaded: {e}", path.display()))?;
@@ -105,6 +123,9 @@ impl Adapter {
                 "{} exports no urGet…ProcAddrTable: it is no adapter",
                 path.display()
             ));
+        }
+        if let Some(outer) = door.tables(path)? {
+            through(&mut tables, &outer);
         }
         Ok(Self { tables, getters, library })
     }

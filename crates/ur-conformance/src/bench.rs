@@ -8,6 +8,7 @@ use crate::{
     adapter::Adapter,
     ask,
     case::{Stop, Verdict},
+    door::Door,
     raw::Word,
 };
 use std::{
@@ -24,6 +25,8 @@ use ur_sys::*;
 pub struct Subject {
     pub adapter: PathBuf,
     pub device: usize,
+    /// What it is called through.
+    pub door: Door,
 }
 
 /// Kinds of USM.

@@ -15,6 +15,7 @@ mod queue;
 pub mod recorded_kernels;
 mod reusable_events;
 mod sampler;
+mod spirv;
 mod threads;
 mod threads_queue;
 mod usm;

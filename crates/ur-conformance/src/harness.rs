@@ -37,6 +37,7 @@ struct Worker {
 pub fn again(subject: &Subject, role: &str) -> std::io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--adapter").arg(&subject.adapter);
+    command.arg("--through").arg(subject.door.to_string());
     command.arg("--device").arg(subject.device.to_string()).args(["--role", role]);
     Ok(command)
 }
@@ -55,8 +56,12 @@ impl Harness {
             Err(e) => return Outcome::Failed(format!("no process to run it in: {e}")),
         };
         let (outcome, worker) = worker.judge(case);
-        if let Some(worker) = worker.filter(|_| !self.fresh) {
-            self.idle.lock().expect("nothing panics with the lock held").push(worker);
+        match worker {
+            Some(worker) if self.fresh => drop(worker.kill()),
+            Some(worker) => {
+                self.idle.lock().expect("nothing panics with the lock held").push(worker);
+            }
+            None => {}
         }
         outcome
     }

@@ -3,6 +3,7 @@ mod adapter;
 mod bench;
 mod call;
 mod case;
+mod door;
 mod expected;
 mod families;
 mod harness;
@@ -16,6 +17,7 @@ mod worker;
 use bench::Subject;
 use case::{Case, Outcome};
 use clap::{Parser, ValueEnum};
+use door::Door;
 use expected::Expected;
 use harness::Harness;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -34,6 +36,9 @@ struct Cli {
     /// The adapter's shared object.
     #[arg(long, value_name = "FILE", required_unless_present_any = ["list", "uncovered"])]
     adapter: Option<PathBuf>,
+    /// What it is called through: our loader (ours), its own tables (direct), or a loader's shared object.
+    #[arg(long, value_name = "DOOR", default_value = "ours")]
+    through: Door,
     /// Which of its devices, counted over all its platforms.
     #[arg(long, value_name = "N", default_value_t = 0)]
     device: usize,
@@ -104,7 +109,7 @@ fn run(cli: Cli) -> Result<bool, String> {
     }
     let adapter = cli.adapter.clone().ok_or("--adapter FILE says what to judge")?;
     let adapter = adapter.canonicalize().map_err(|e| format!("{}: {e}", adapter.display()))?;
-    let subject = Subject { adapter, device: cli.device };
+    let subject = Subject { adapter, device: cli.device, door: cli.through.clone() };
     match cli.role {
         Some(Role::Worker) => worker::run(&subject).map(|()| true),
         Some(Role::Peer) => processes::peer(&subject).map(|()| true),
@@ -137,7 +142,7 @@ fn list(cases: &[Case]) -> Result<(), String> {
 /// Judges every case that is wanted; whether nothing failed that is not known to.
 fn judge(cli: &Cli, subject: Subject) -> Result<bool, String> {
     // What cannot be loaded at all is one error, and not one for each case.
-    adapter::Adapter::load(&subject.adapter)?;
+    adapter::Adapter::load(&subject.adapter, &subject.door)?;
     let expected = Arc::new(match &cli.expected {
         Some(file) => Expected::read(file)?,
         None => Expected::of(&subject.adapter)?,

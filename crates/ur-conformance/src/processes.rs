@@ -103,7 +103,8 @@ pub fn peer(subject: &Subject) -> Result<(), String> {
     // It does not outlive whoever started it.
     let signal = Some(rustix::process::Signal::KILL);
     rustix::process::set_parent_process_death_signal(signal).map_err(|e| e.to_string())?;
-    let adapter: &'static Adapter = Box::leak(Box::new(Adapter::load(&subject.adapter)?));
+    let adapter: &'static Adapter =
+        Box::leak(Box::new(Adapter::load(&subject.adapter, &subject.door)?));
     stage::Stage::new(adapter, subject.clone()).play();
     Ok(())
 }

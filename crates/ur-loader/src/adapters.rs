@@ -5,7 +5,7 @@
 use crate::{
     discover::{Candidate, Place},
     failure::enter,
-    library::{self, Closed, Opened, Verdict},
+    library::{self, Closed, Opened},
     log, probe,
 };
 use std::{
@@ -37,29 +37,31 @@ fn once(tell: impl Fn(&str), sentence: String) {
 
 /// What a candidate has come to.
 enum Found {
-    File(usize),
+    File(Arc<Opened>),
     Table(&'static ur_dditable_t),
 }
 
 /// Opens what can be opened of the candidates; these are the adapters from now on.
 pub(crate) fn start(candidates: &[Candidate]) {
-    let mut files = Vec::new();
-    let found: Vec<_> = candidates
-        .iter()
-        .filter_map(|candidate| Some((candidate, find(candidate, &mut files)?)))
-        .collect();
-    probe::examine(&files);
+    let found = |candidate| Some((candidate, find(candidate)?));
+    let found: Vec<(&Candidate, Found)> = candidates.iter().filter_map(found).collect();
+    let files = found.iter().filter_map(|(_, found)| match found {
+        Found::File(opened) => Some(&**opened),
+        Found::Table(_) => None,
+    });
+    probe::examine(files);
     let mut adapters = Vec::new();
-    for (candidate, found) in found {
-        match table(&found, &files) {
+    for (Candidate { name, .. }, found) in &found {
+        let get = match found {
+            Found::File(opened) => opened.get(),
+            Found::Table(table) => library::usable(table),
+        };
+        match get {
             Ok(get) => {
-                log::info(format_args!("adapter {} is loaded", candidate.name));
-                adapters.push(Adapter { name: candidate.name.clone(), get });
+                log::info(format_args!("adapter {name} is loaded"));
+                adapters.push(Adapter { name: name.clone(), get });
             }
-            Err(wrong) => {
-                let name = &candidate.name;
-                once(|s| log::error(s), format!("adapter {name} is left out: {wrong}"));
-            }
+            Err(wrong) => once(|s| log::error(s), format!("adapter {name} is left out: {wrong}")),
         }
     }
     *UP.write().unwrap_or_else(PoisonError::into_inner) = Some(adapters.into());
@@ -70,7 +72,7 @@ pub(crate) fn stop() {
 }
 
 /// The first place where the candidate is.
-fn find(candidate: &Candidate, files: &mut Vec<Opened>) -> Option<Found> {
+fn find(candidate: &Candidate) -> Option<Found> {
     let name = &candidate.name;
     for place in &candidate.places {
         let file: &OsStr = match place {
@@ -82,8 +84,7 @@ fn find(candidate: &Candidate, files: &mut Vec<Opened>) -> Option<Found> {
         match library::open(file) {
             Ok(opened) => {
                 log::info(format_args!("adapter {name} is {shown}"));
-                files.push(opened);
-                return Some(Found::File(files.len() - 1));
+                return Some(Found::File(opened));
             }
             Err(Closed::Missing) => log::info(format_args!("adapter {name}: there is no {shown}")),
             Err(Closed::Needs(what)) => {
@@ -97,22 +98,6 @@ fn find(candidate: &Candidate, files: &mut Vec<Opened>) -> Option<Found> {
     }
     None
 }
-fn table(found: &Found, files: &[Opened]) -> std::result::Result<ur_pfnAdapterGet_t, String> {
-    let table = match found {
-        Found::Table(table) => **table,
-        Found::File(at) => match files[*at].verdict() {
-            Some(Verdict::Deadly(end)) => {
-                return Err(format!(
-                    "it was asked for its tables in a child process, and {end}; ask who made it for \
-                     another build"
-                ));
-            }
-            _ => files[*at].table()?,
-        },
-    };
-    table.adapter.get.ok_or_else(|| "it has no urAdapterGet".to_string())
-}
-
 /// Lists the adapters: as many as there is room for, and how many there are.
 ///
 /// # Safety

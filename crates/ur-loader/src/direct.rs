@@ -14,8 +14,10 @@ unsafe fn table<'a>(handle: *mut c_void) -> Option<&'a ur_dditable_t> {
     if handle.is_null() {
         return None;
     }
-    // SAFETY: an object's first word is its table's address, and tables outlive objects.
-    unsafe { handle.cast::<*const ur_dditable_t>().read().as_ref() }
+    // SAFETY: an object's first word is its table's address.
+    let table = unsafe { handle.cast::<*const ur_dditable_t>().read() };
+    // SAFETY: tables outlive objects.
+    unsafe { table.as_ref() }
 }
 
 /// What stands for an entry that an adapter leaves out.

@@ -1,6 +1,6 @@
 //! What is wrong with a file that calls itself an adapter, said before it is opened: the dynamic
 //! linker says of one for another machine that it is not there, and crashes on one that was cut off.
-use std::{fs::File, io::Error, os::unix::fs::FileExt, path::Path};
+use std::{fs::File, io::ErrorKind, os::unix::fs::FileExt, path::Path};
 
 /// Where things are in the header of a 64-bit file.
 const MACHINE: usize = 18;
@@ -18,42 +18,52 @@ const LOAD: u64 = 1;
 
 /// What is wrong with the file, if it can be told without opening it as a library.
 pub(crate) fn diagnose(path: &Path) -> Option<String> {
-    if path.is_dir() {
-        return Some("it is a folder".to_string());
+    match judge(path) {
+        Ok(wrong) => wrong,
+        Err(error) if error.kind() == ErrorKind::IsADirectory => Some("it is a folder".into()),
+        Err(error) => Some(format!("it cannot be read: {error}")),
     }
-    let read = |at: u64, bytes: &mut [u8]| -> Result<(), Error> {
-        File::open(path)?.read_exact_at(bytes, at)
-    };
-    let length = path.metadata().map_or(0, |file| file.len());
+}
+fn judge(path: &Path) -> std::io::Result<Option<String>> {
+    let file = File::open(path)?;
     let mut header = [0; HEADER];
-    if let Err(error) = read(0, &mut header) {
-        return Some(match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => "it is too short to be a shared object".into(),
-            _ => format!("it cannot be read: {error}"),
-        });
+    if !whole(file.read_exact_at(&mut header, 0))? {
+        return Ok(Some("it is too short to be a shared object".to_string()));
     }
     if !header.starts_with(b"\x7fELF") {
-        return Some("it is not a shared object".to_string());
+        return Ok(Some("it is not a shared object".to_string()));
     }
     let (class, machine) = (header[4], number(&header, MACHINE, 2));
-    let ours = own_machine()?;
+    let Some(ours) = own_machine() else { return Ok(None) };
     if ours != (class, machine) {
-        return Some(format!("it is for another machine (ELF class {class}, machine {machine})"));
+        let other = format!("it is for another machine (ELF class {class}, machine {machine})");
+        return Ok(Some(other));
     }
-    let cut = || Some("it is cut off: its contents end before they should".to_string());
-    let size = number(&header, SEGMENT_SIZE, 2);
-    for segment in 0..number(&header, SEGMENT_COUNT, 2) {
-        let mut bytes = [0; SEGMENT];
-        let at = number(&header, SEGMENTS_AT, 8).checked_add(segment * size);
-        if at.is_none_or(|at| read(at, &mut bytes).is_err()) {
-            return cut();
-        }
-        let end = number(&bytes, OFFSET, 8).checked_add(number(&bytes, FILE_SIZE, 8));
-        if number(&bytes, KIND, 4) == LOAD && end.is_none_or(|end| end > length) {
-            return cut();
-        }
+    let length = file.metadata()?.len();
+    let segments = number(&header, SEGMENT_COUNT, 2) as usize;
+    let mut table = vec![0; segments * number(&header, SEGMENT_SIZE, 2) as usize];
+    let there = whole(file.read_exact_at(&mut table, number(&header, SEGMENTS_AT, 8)))?;
+    let fits = |segment: &[u8]| {
+        let end = number(segment, OFFSET, 8).checked_add(number(segment, FILE_SIZE, 8));
+        number(segment, KIND, 4) != LOAD || end.is_some_and(|end| end <= length)
+    };
+    // Segments of another size are another format's, of which the linker says so.
+    let size = (table.len() / segments.max(1)).max(SEGMENT);
+    if there && table.chunks_exact(size).all(fits) {
+        return Ok(None);
     }
-    None
+    Ok(Some("it is cut off: its contents end before they should".to_string()))
+}
+/// Whether as much could be read as was to be.
+fn whole(read: std::io::Result<()>) -> std::io::Result<bool> {
+    match read {
+        Ok(()) => Ok(true),
+        // An offset that no file has is past the end of this one.
+        Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidInput) => {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
 }
 /// So many bytes from there on, least first, as on every machine of `own_machine`.
 fn number(bytes: &[u8], at: usize, length: usize) -> u64 {

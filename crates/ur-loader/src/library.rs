@@ -7,10 +7,10 @@ use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use std::{
     ffi::{CStr, OsStr, c_void},
     mem::offset_of,
-    os::unix::ffi::OsStrExt,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
     ptr::{from_ref, null_mut},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 use ur_sys::*;
 
@@ -28,28 +28,46 @@ macro_rules! getters {
 }
 crate::entry_points!(getters);
 
-/// A file that is open, and what was found of it.
-struct Kept {
-    /// Never closed; tells whether a file that is opened anew is this one.
-    library: usize,
-    verdict: Option<Verdict>,
-}
 /// What came of asking an adapter's getters in a process that may die of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Verdict {
     /// They come back.
     Fine,
     /// They do not, for this reason.
     Deadly(String),
 }
-static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
-/// An adapter's file, open for good.
+/// An adapter's file, open for good, and what was found of it.
 #[derive(Debug)]
 pub(crate) struct Opened {
+    /// The dynamic linker's handle, by which it tells files apart.
     library: usize,
     getters: Vec<(&'static str, usize, Getter)>,
+    verdict: OnceLock<Verdict>,
+    get: OnceLock<Result<ur_pfnAdapterGet_t, String>>,
 }
+
+/// Which file it was, and how it was then: another one may come to have its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    number: u64,
+    length: u64,
+    changed: (i64, i64),
+}
+impl Identity {
+    fn of(path: &Path) -> Option<Self> {
+        let file = path.metadata().ok()?;
+        Some(Self {
+            device: file.dev(),
+            number: file.ino(),
+            length: file.len(),
+            changed: (file.mtime(), file.mtime_nsec()),
+        })
+    }
+}
+/// Every file that is open; those that have a path, under it.
+static OPEN: Mutex<Vec<(Option<Identity>, Arc<Opened>)>> = Mutex::new(Vec::new());
 
 /// Why a file did not open.
 #[derive(Debug)]
@@ -63,11 +81,15 @@ pub(crate) enum Closed {
 }
 
 /// Opens a path, or a name that the system knows.
-pub(crate) fn open(name: &OsStr) -> Result<Opened, Closed> {
+pub(crate) fn open(name: &OsStr) -> Result<Arc<Opened>, Closed> {
     let path = Path::new(name);
     let is_path = name.as_bytes().contains(&b'/');
-    if is_path && path.symlink_metadata().is_err() {
+    let identity = if is_path { Identity::of(path) } else { None };
+    if is_path && identity.is_none() {
         return Err(Closed::Missing);
+    }
+    if let Some(opened) = known(identity) {
+        return Ok(opened);
     }
     if is_path && let Some(wrong) = diagnose(path) {
         return Err(Closed::Wrong(wrong));
@@ -76,51 +98,70 @@ pub(crate) fn open(name: &OsStr) -> Result<Opened, Closed> {
     let deep = if deep { libc::RTLD_DEEPBIND } else { 0 };
     // SAFETY: what the file does when it is opened is its maker's promise; there is no other way.
     let opened = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL | deep) };
-    match opened {
-        Ok(library) => Ok(Opened::keep(library)),
-        Err(error) => {
-            let error = error.to_string();
-            let own = error.starts_with(&*name.to_string_lossy());
-            Err(match (own, error.contains("cannot open shared object file")) {
-                (true, true) if !is_path => Closed::Missing,
-                (false, true) => Closed::Needs(error),
-                _ => Closed::Wrong(error),
-            })
+    let error = match opened {
+        Ok(library) => return Ok(keep(library, identity)),
+        Err(error) => error.to_string(),
+    };
+    let own = error.starts_with(&*name.to_string_lossy());
+    Err(match (own, error.contains("cannot open shared object file")) {
+        (true, true) if !is_path => Closed::Missing,
+        (false, true) => Closed::Needs(error),
+        _ => Closed::Wrong(error),
+    })
+}
+/// The file if it is open.
+fn known(identity: Option<Identity>) -> Option<Arc<Opened>> {
+    identity?;
+    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    open.iter().find(|(of, _)| *of == identity).map(|(_, opened)| opened.clone())
+}
+/// Keeps a library open. One that was open before, perhaps under another name, is counted once.
+fn keep(library: Library, identity: Option<Identity>) -> Arc<Opened> {
+    let mut getters = Vec::new();
+    for (name, at) in GETTERS {
+        // SAFETY: functions of this name have this type, by the interface.
+        if let Ok(getter) = unsafe { library.get::<Getter>(name.as_bytes()) } {
+            getters.push((name.trim_end_matches('\0'), *at, *getter));
         }
     }
+    let raw = library.into_raw();
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, opened)) = open.iter().find(|(_, one)| one.library == raw.addr()) {
+        // SAFETY: `raw` was just opened once more, and that is taken back.
+        drop(unsafe { Library::from_raw(raw) });
+        return opened.clone();
+    }
+    let opened = Arc::new(Opened {
+        library: raw.addr(),
+        getters,
+        verdict: OnceLock::new(),
+        get: OnceLock::new(),
+    });
+    open.push((identity, opened.clone()));
+    opened
 }
 
 impl Opened {
-    /// Keeps the library open. One that was open before is counted once.
-    fn keep(library: Library) -> Self {
-        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut getters = Vec::new();
-        for (name, at) in GETTERS {
-            // SAFETY: functions of this name have this type, by the interface.
-            if let Ok(getter) = unsafe { library.get::<Getter>(name.as_bytes()) } {
-                getters.push((name.trim_end_matches('\0'), *at, *getter));
-            }
-        }
-        let raw = library.into_raw();
-        if kept.iter().any(|one| one.library == raw.addr()) {
-            // SAFETY: `raw` was just opened once more, and that is taken back.
-            drop(unsafe { Library::from_raw(raw) });
-        } else {
-            kept.push(Kept { library: raw.addr(), verdict: None });
-        }
-        Self { library: raw.addr(), getters }
+    /// What was found of it in a child process, if anything.
+    pub(crate) fn verdict(&self) -> Option<&Verdict> {
+        self.verdict.get()
     }
-    /// What was found of it before.
-    pub(crate) fn verdict(&self) -> Option<Verdict> {
-        let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.iter().find(|one| one.library == self.library)?.verdict.clone()
-    }
-    /// Remembers what was found.
+    /// Remembers what was found first.
     pub(crate) fn judge(&self, verdict: Verdict) {
-        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(one) = kept.iter_mut().find(|one| one.library == self.library) {
-            one.verdict = Some(verdict);
+        self.verdict.get_or_init(|| verdict);
+    }
+    /// How it lists its adapters. Its getters are called once in a process.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub(crate) fn get(&self) -> Result<ur_pfnAdapterGet_t, String> {
+        if let Some(Verdict::Deadly(end)) = self.verdict() {
+            return Err(format!(
+                "it was asked for its tables in a child process, and {end}; ask who made it for another \
+                 build"
+            ));
         }
+        self.get.get_or_init(|| self.table().and_then(|table| usable(&table))).clone()
     }
     /// Calls every getter into a table that nobody reads. Allocates nothing, locks nothing.
     pub(crate) fn rehearse(&self) {
@@ -132,10 +173,7 @@ impl Opened {
         }
     }
     /// The adapter's table, whose first part is whole: that of the adapter itself.
-    ///
-    /// # Errors
-    /// Why it has none.
-    pub(crate) fn table(&self) -> Result<ur_dditable_t, String> {
+    fn table(&self) -> Result<ur_dditable_t, String> {
         // SAFETY: tables are pointers, of which null is one.
         let mut table: ur_dditable_t = unsafe { std::mem::zeroed() };
         let (first, _) = GETTERS[0];
@@ -162,6 +200,14 @@ impl Opened {
         }
         Ok(table)
     }
+}
+
+/// How the adapter of this table lists its adapters.
+///
+/// # Errors
+/// It does not.
+pub(crate) fn usable(table: &ur_dditable_t) -> Result<ur_pfnAdapterGet_t, String> {
+    table.adapter.get.ok_or_else(|| "it has no urAdapterGet".to_string())
 }
 
 /// Has a getter fill its part of the table.

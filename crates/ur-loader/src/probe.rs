@@ -23,11 +23,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const VARIABLE: &str = "UR_LOADER_PROBE";
 
 /// Finds out about those of which nothing is known yet.
-pub(crate) fn examine(all: &[Opened]) {
-    if std::env::var_os(VARIABLE).is_some_and(|value| !paths::is_on(&value)) {
+pub(crate) fn examine<'a>(all: impl Iterator<Item = &'a Opened>) {
+    let mut rest: Vec<&Opened> = all.filter(|one| one.verdict().is_none()).collect();
+    if rest.is_empty() || std::env::var_os(VARIABLE).is_some_and(|value| !paths::is_on(&value)) {
         return;
     }
-    let mut rest: Vec<&Opened> = all.iter().filter(|one| one.verdict().is_none()).collect();
     while !rest.is_empty() {
         let Some((lived, end)) = child(&rest) else {
             log::info("no child process could be had to try adapters in; they are taken untried");

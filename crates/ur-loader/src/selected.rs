@@ -70,7 +70,9 @@ pub unsafe extern "C" fn device_get_selected(
         for (at, found) in chosen.iter().enumerate() {
             if at < num_entries as usize {
                 // SAFETY: there is room for so many.
-                unsafe { devices.add(at).write(found.device) };
+                let to = unsafe { devices.add(at) };
+                // SAFETY: as above.
+                unsafe { to.write(found.device) };
             } else if found.is_part() {
                 give_back(found.device);
             }

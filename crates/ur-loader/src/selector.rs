@@ -98,7 +98,9 @@ impl Selector {
             self.accepted.is_empty() || self.accepted.iter().any(|t| t.may_name(backend, *kind))
         };
         let discarded = |kind: &Kind| self.discarded.iter().any(|t| t.names_all(backend, *kind));
-        kinds.iter().any(|kind| accepted(kind) && !discarded(kind))
+        // Parts are there though their devices are discarded.
+        let parts = self.accepted.iter().any(|t| t.names_parts(backend));
+        kinds.iter().any(|kind| accepted(kind) && (parts || !discarded(kind)))
     }
     /// Which of a platform's devices and parts are selected, in the order in which they are named.
     pub(crate) fn choose(&self, backend: Backend, all: &[Place]) -> Vec<usize> {
@@ -163,6 +165,10 @@ impl Term {
             Device::Every => true,
         };
         self.is_for(backend) && self.devices.iter().any(all)
+    }
+    fn names_parts(&self, backend: Backend) -> bool {
+        let part = |device: &Device| matches!(device, Device::At(steps) if steps.len() > 1);
+        self.is_for(backend) && self.devices.iter().any(part)
     }
     fn looks_into(&self, backend: Backend, place: &[u32]) -> bool {
         let deeper = |device: &Device| match device {

@@ -40,10 +40,10 @@ pub struct Allocation {
     /// Which kinds of descriptors it may be exported as.
     pub exports: ze_external_memory_type_flags_t,
     pub backing: Option<Arc<Backing>>,
-    /// Dropped with the last who uses it.
-    pub mapping: Option<Mapping>,
-    /// What it took from its device.
-    pub taken: Option<Taken>,
+    /// Unmapped when dropped, with the last who uses it.
+    pub _mapping: Option<Mapping>,
+    /// What it took from its device, until then.
+    pub _taken: Option<Taken>,
 }
 /// A share of a device's memory, given back when dropped.
 pub struct Taken {

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "maps files")]
 use crate::inject::Answer;
 use rustix::{
-    fs::{MemfdFlags, fstat, ftruncate, memfd_create},
+    fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create},
     io::{Errno, fcntl_dupfd_cloexec},
     mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap},
     process::{Resource, Rlimit, getrlimit, setrlimit},
@@ -46,8 +46,12 @@ impl Backing {
     /// New memory of `size` bytes, all zero, which takes the host's memory as it is touched.
     pub fn new(size: usize) -> Answer<Arc<Self>> {
         raise_limit();
-        let file = memfd_create("ze-software", MemfdFlags::CLOEXEC).map_err(failed)?;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = memfd_create("ze-software", flags).map_err(failed)?;
         ftruncate(&file, size as u64).map_err(failed)?;
+        // Whoever gets the descriptor cannot take the bytes from under others, as with a dma-buf.
+        let seals = SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+        fcntl_add_seals(&file, seals).map_err(failed)?;
         Ok(Arc::new(Self { file, size }))
     }
     /// Memory that came as a descriptor, which stays the caller's.

@@ -3,15 +3,14 @@
 #![expect(unsafe_code, reason = "words in shared memory")]
 use crate::inject::Answer;
 use rustix::{
-    fd::{AsRawFd, OwnedFd},
-    fs::{Mode, OFlags},
+    fd::OwnedFd,
+    fs::{MemfdFlags, SealFlags},
     io::Errno,
     mm::{MapFlags, ProtFlags},
     thread::futex,
     time::Timespec,
 };
 use std::{
-    ffi::c_char,
     ops::Deref,
     ptr::NonNull,
     sync::{
@@ -151,12 +150,19 @@ impl Page {
     /// # Errors
     /// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY` when the system has none.
     pub fn new(count: u32) -> Answer<Arc<Self>> {
-        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = rustix::fs::memfd_create("ze-software-events", flags).map_err(short)?;
         rustix::fs::ftruncate(&file, u64::from(count) * 256).map_err(short)?;
+        // Nobody who opens it can take the ground from under the others.
+        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+        rustix::fs::fcntl_add_seals(&file, seals).map_err(short)?;
         Self::map(file, count)
     }
-    fn map(file: OwnedFd, count: u32) -> Answer<Arc<Self>> {
+    /// The `count` cells in `file`.
+    ///
+    /// # Errors
+    /// As [`Page::new`].
+    pub fn map(file: OwnedFd, count: u32) -> Answer<Arc<Self>> {
         let (bytes, access) = (count as usize * 256, ProtFlags::READ | ProtFlags::WRITE);
         let null = std::ptr::null_mut();
         // SAFETY: a new mapping at an address of the system's choice.
@@ -164,10 +170,9 @@ impl Page {
         let cells = NonNull::new(at.map_err(short)?.cast()).ok_or(ZE_RESULT_ERROR_UNKNOWN)?;
         Ok(Arc::new(Self { cells, count, file }))
     }
-    /// Where other processes find this memory: the process, its descriptor and the file's number.
-    fn whereabouts(&self) -> Answer<(u32, u32, u64)> {
-        let file = rustix::fs::fstat(&self.file).map_err(short)?;
-        Ok((std::process::id(), self.file.as_raw_fd().unsigned_abs(), file.st_ino))
+    /// The memory itself, and how many cells it has.
+    pub const fn file(&self) -> (&OwnedFd, u32) {
+        (&self.file, self.count)
     }
 }
 impl Drop for Page {
@@ -177,7 +182,8 @@ impl Drop for Page {
             unsafe { rustix::mm::munmap(self.cells.as_ptr().cast(), self.count as usize * 256) };
     }
 }
-fn short(error: Errno) -> ze_result_t {
+/// What the driver says when the system refuses.
+pub fn short(error: Errno) -> ze_result_t {
     match error {
         Errno::NOMEM | Errno::MFILE | Errno::NFILE => ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
         _ => ZE_RESULT_ERROR_UNKNOWN,
@@ -195,22 +201,29 @@ impl Seat {
     pub fn of(page: &Arc<Page>, index: u32) -> Option<Self> {
         (index < page.count).then(|| Self { page: page.clone(), index })
     }
+    /// Its page and its place there.
+    pub const fn place(&self) -> (&Arc<Page>, u32) {
+        (&self.page, self.index)
+    }
 }
 impl Deref for Seat {
     type Target = Cell;
     fn deref(&self) -> &Cell {
-        // SAFETY: inside the mapping (`of`), which lives as long as the page.
-        unsafe { self.page.cells.add(self.index as usize).as_ref() }
+        // SAFETY: inside the mapping (`of`).
+        let cell = unsafe { self.page.cells.add(self.index as usize) };
+        // SAFETY: the mapping lives as long as the page, and is made of atomics.
+        unsafe { cell.as_ref() }
     }
 }
 
-/// Seats of the process's own pages that no event sits on: the oldest first.
-static FREE: Mutex<Vec<Seat>> = Mutex::new(Vec::new());
+/// Seats of the process's own pages that no event sits on, and the process.
+static FREE: Mutex<(u32, Vec<Seat>)> = Mutex::new((0, Vec::new()));
 /// Tells the lives of a seat apart.
 static SERIAL: AtomicU64 = AtomicU64::new(1);
 
-/// A seat of the process's own pages, held by whoever may still signal it or wait for it here.
-pub struct Own(Seat);
+/// A seat of the process's own pages, held by whoever may still signal it or wait for it here; and the
+/// process, whose forked children have no part in it.
+pub struct Own(Seat, u32);
 impl Own {
     /// A seat with a new life.
     ///
@@ -218,6 +231,12 @@ impl Own {
     /// As [`Page::new`].
     pub fn new() -> Answer<Arc<Self>> {
         let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = std::process::id();
+        if std::mem::replace(&mut free.0, process) != process {
+            // What a parent has in store is the parent's.
+            free.1.clear();
+        }
+        let free = &mut free.1;
         // Processes that still have the event open keep its seat out of use.
         let unused = free.iter().position(|seat| seat.users.load(Acquire) == 0);
         let seat = if let Some(at) = unused {
@@ -228,20 +247,33 @@ impl Own {
             free.extend((1..PAGE).map(seat));
             seat(0)
         };
-        drop(free);
         seat.renew();
         seat.serial.store(SERIAL.fetch_add(1, Relaxed), SeqCst);
-        Ok(Arc::new(Self(seat)))
+        Ok(Arc::new(Self(seat, process)))
+    }
+    /// The seat and the number of its life.
+    pub fn seat(&self) -> (&Seat, u64) {
+        (&self.0, self.0.serial.load(SeqCst))
     }
 }
 impl Drop for Own {
     fn drop(&mut self) {
-        self.0.serial.store(0, SeqCst);
-        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(self.0.clone());
+        if self.1 == std::process::id() {
+            self.0.serial.store(0, SeqCst);
+            FREE.lock().unwrap_or_else(PoisonError::into_inner).1.push(self.0.clone());
+        }
     }
 }
 /// A seat of another process's (or of this one's) that was opened by its handle.
 pub struct Opened(Seat);
+impl Opened {
+    /// Keeps `seat` in use, if it still has the life `serial`.
+    pub fn new(seat: Seat, serial: u64) -> Option<Arc<Self>> {
+        seat.users.fetch_add(1, SeqCst);
+        let opened = Arc::new(Self(seat));
+        (serial != 0 && opened.0.serial.load(SeqCst) == serial).then_some(opened)
+    }
+}
 impl Drop for Opened {
     fn drop(&mut self) {
         self.0.users.fetch_sub(1, SeqCst);
@@ -263,90 +295,4 @@ impl Deref for Hold {
             Self::Pooled(seat) => seat,
         }
     }
-}
-
-/// The bytes of a handle for other processes.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Ticket {
-    magic: [u8; 8],
-    process: u32,
-    descriptor: u32,
-    file: u64,
-    serial: u64,
-    index: u32,
-    count: u32,
-    flags: u32,
-    rest: [u32; 5],
-}
-const _: () = assert!(size_of::<Ticket>() == ZE_MAX_IPC_HANDLE_SIZE as usize);
-const EVENT: [u8; 8] = *b"zesoft-e";
-const POOL: [u8; 8] = *b"zesoft-p";
-
-fn ticket(magic: [u8; 8], page: &Page, seat: (u32, u64), flags: u32) -> Answer<Ticket> {
-    let ((process, descriptor, file), (index, serial)) = (page.whereabouts()?, seat);
-    let count = page.count;
-    Ok(Ticket { magic, process, descriptor, file, serial, index, count, flags, rest: [0; 5] })
-}
-fn bytes(ticket: Ticket) -> [c_char; 64] {
-    // SAFETY: 64 bytes of plain integers without padding.
-    unsafe { std::mem::transmute(ticket) }
-}
-/// Reads a handle and maps the memory that it names.
-fn page(magic: [u8; 8], data: [c_char; 64]) -> Answer<(Ticket, Arc<Page>)> {
-    // SAFETY: any 64 bytes are such a value.
-    let ticket: Ticket = unsafe { std::mem::transmute(data) };
-    if ticket.magic != magic || ticket.count == 0 || ticket.index >= ticket.count {
-        return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
-    }
-    let path = format!("/proc/{}/fd/{}", ticket.process, ticket.descriptor);
-    let file = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
-    let file = file.map_err(|_| ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-    let stat = rustix::fs::fstat(&file).map_err(short)?;
-    // The descriptor may be another file's by now.
-    if stat.st_ino != ticket.file || stat.st_size.unsigned_abs() < u64::from(ticket.count) * 256 {
-        return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
-    }
-    Ok((ticket, Page::map(file, ticket.count)?))
-}
-impl Own {
-    /// The handle by which other processes open this cell; `flags` travel with it.
-    ///
-    /// # Errors
-    /// `ZE_RESULT_ERROR_UNKNOWN` when the system does not answer.
-    pub fn handle(&self, flags: u32) -> Answer<[c_char; 64]> {
-        let serial = self.0.serial.load(SeqCst);
-        ticket(EVENT, &self.0.page, (self.0.index, serial), flags).map(bytes)
-    }
-}
-impl Opened {
-    /// Opens a cell by its handle; the flags that came with it.
-    ///
-    /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for bytes that are no such handle, or of an event or a
-    /// process that is gone.
-    pub fn open(data: [c_char; 64]) -> Answer<(Arc<Self>, u32)> {
-        let (ticket, page) = page(EVENT, data)?;
-        let seat = Seat { page, index: ticket.index };
-        seat.users.fetch_add(1, SeqCst);
-        let opened = Arc::new(Self(seat));
-        if opened.0.serial.load(SeqCst) != ticket.serial {
-            return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
-        }
-        Ok((opened, ticket.flags))
-    }
-}
-/// The handle by which other processes open all cells of `of`; `flags` travel with it.
-///
-/// # Errors
-/// `ZE_RESULT_ERROR_UNKNOWN` when the system does not answer.
-pub fn pool_handle(of: &Page, flags: u32) -> Answer<[c_char; 64]> {
-    ticket(POOL, of, (0, 0), flags).map(bytes)
-}
-/// Opens what [`pool_handle`] gave.
-///
-/// # Errors
-/// As [`Opened::open`].
-pub fn open_pool(data: [c_char; 64]) -> Answer<(Arc<Page>, u32)> {
-    page(POOL, data).map(|(ticket, page)| (page, ticket.flags))
 }

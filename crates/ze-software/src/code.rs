@@ -1,8 +1,5 @@
 //! What a module was built of, and what came of it: SPIR-V that is interpreted, or functions of an ELF file.
-use crate::{
-    elf::Library,
-    spirv::Program,
-};
+use crate::{elf::Library, spirv::Program};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The code of a module.
@@ -50,8 +47,8 @@ pub fn join(parts: &[Source]) -> Result<(), String> {
 pub fn join_all(parts: &[&Source]) -> Result<(), String> {
     let mut names = BTreeMap::new();
     for (n, part) in parts.iter().enumerate() {
-        for name in part.program.exports() {
-            if names.insert(name, n).is_some_and(|other| other != n) {
+        for (name, shared) in part.program.exports() {
+            if !shared && names.insert(name, n).is_some_and(|other| other != n) {
                 return Err(format!("two modules have a function of the name {name}"));
             }
         }
@@ -131,7 +128,8 @@ impl Code {
     pub fn exports(&self) -> Vec<String> {
         match self {
             Code::Portable(parts) => {
-                parts.iter().flat_map(|p| p.program.exports()).map(str::to_owned).collect()
+                let all = parts.iter().flat_map(|p| p.program.exports());
+                all.map(|(name, _)| name.to_owned()).collect()
             }
             Code::Native(library) => library.names().to_vec(),
         }

@@ -5,7 +5,7 @@ use crate::{
     context,
     inject::Answer,
     list::{self, Events},
-    raw,
+    memory, raw,
 };
 use std::ffi::c_void;
 use ze_sys::*;
@@ -17,6 +17,16 @@ fn present<T>(pointer: *const T) -> Answer<Spot> {
         Ok(Spot::new(pointer))
     }
 }
+/// Refuses a range that begins in an allocation and does not end in it: a device would be lost there.
+fn within(at: *mut u8, size: usize) -> Answer {
+    match memory::find(at.addr()) {
+        Some(found) if found.size - (at.addr() - found.base) < size => {
+            eprintln!("ze-software: {size} bytes at {at:p} run past their allocation");
+            Err(ZE_RESULT_ERROR_DEVICE_LOST)
+        }
+        _ => Ok(()),
+    }
+}
 fn copy(
     list: ze_command_list_handle_t,
     (to, from): (*mut c_void, *const c_void),
@@ -25,6 +35,8 @@ fn copy(
 ) -> Answer {
     let (to, from) = (present(to)?, present(from)?);
     let work = Work::call(move || {
+        within(to.bytes(), size)?;
+        within(from.bytes(), size)?;
         raw::copy(to.bytes(), from.bytes(), size);
         Ok(())
     });
@@ -59,6 +71,7 @@ fn fill(
     }
     let pattern = raw::bytes(present(pattern)?.bytes(), length)?;
     let work = Work::call(move || {
+        within(to.bytes(), size)?;
         spread(to, &pattern, size);
         Ok(())
     });
@@ -180,6 +193,8 @@ entries! {
         let work = Work::call(move || {
             let [width, height, depth] = extent;
             for (z, y) in (0..depth).flat_map(|z| (0..height).map(move |y| (z, y))) {
+                within(to.line(y, z), width)?;
+                within(from.line(y, z), width)?;
                 raw::copy(to.line(y, z), from.line(y, z), width);
             }
             Ok(())

@@ -2,12 +2,12 @@
 //! handles of 64 bytes. The specification's names and the older ones of Intel's driver.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
-    cell::{Hold, Opened, Own},
+    cell::{Hold, Own},
     context, device,
     event::{self, Event, Kind, Times},
     handle::{self, raw},
     inject::{self, Answer},
-    raw,
+    raw, ticket,
 };
 use std::{
     ffi::{c_char, c_void},
@@ -74,18 +74,14 @@ fn share(event: ze_event_handle_t) -> Answer<[c_char; 64]> {
         (Hold::Own(own), Kind::Counter { flags, .. })
             if flags & ZE_EVENT_COUNTER_BASED_FLAG_IPC != 0 =>
         {
-            own.handle(flags)
+            ticket::event(own, flags)
         }
         _ => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
     }
 }
-fn open(
-    context: ze_context_handle_t,
-    data: [c_char; 64],
-    to: *mut ze_event_handle_t,
-) -> Answer {
+fn open(context: ze_context_handle_t, data: [c_char; 64], to: *mut ze_event_handle_t) -> Answer {
     context::get(context)?;
-    let (opened, flags) = Opened::open(data)?;
+    let (opened, flags) = ticket::open(data)?;
     let scopes = [ZE_EVENT_SCOPE_FLAG_HOST; 2];
     raw::put(to, handle::make(made(Hold::Opened(opened), flags, true, scopes)).cast())
 }

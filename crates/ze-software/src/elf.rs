@@ -52,7 +52,12 @@ struct Symbol {
     size: u64,
 }
 unsafe extern "C" {
-    fn dladdr1(at: *const c_void, info: *mut libc::Dl_info, extra: *mut *mut c_void, what: c_int) -> c_int;
+    fn dladdr1(
+        at: *const c_void,
+        info: *mut libc::Dl_info,
+        extra: *mut *mut c_void,
+        what: c_int,
+    ) -> c_int;
 }
 const SYMBOL: c_int = 1;
 
@@ -63,7 +68,8 @@ impl Library {
     /// A sentence for the build log: the linker's, or that there are no kernels.
     pub fn load(bytes: Vec<u8>) -> Result<Library, String> {
         let flags = rustix::fs::MemfdFlags::CLOEXEC;
-        let file = rustix::fs::memfd_create("ze-software-module", flags).map_err(|e| e.to_string())?;
+        let file =
+            rustix::fs::memfd_create("ze-software-module", flags).map_err(|e| e.to_string())?;
         let mut file = std::fs::File::from(file);
         file.write_all(&bytes).map_err(|e| e.to_string())?;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -132,11 +138,7 @@ impl Library {
     }
 }
 /// Calls a kernel for every item of a launch, one after another.
-pub fn run(
-    function: Function,
-    arguments: &[Vec<u8>],
-    [groups, size, offset]: [[u32; 3]; 3],
-) {
+pub fn run(function: Function, arguments: &[Vec<u8>], [groups, size, offset]: [[u32; 3]; 3]) {
     let addresses: Vec<*const c_void> = arguments.iter().map(|a| a.as_ptr().cast()).collect();
     let [count, local_size, offset] = [groups, size, offset].map(|s| s.map(|n| n as usize));
     let global_size = std::array::from_fn(|n| count[n] * local_size[n]);

@@ -2,12 +2,12 @@
 //! them), also opened by other processes.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
-    cell::{self, Hold, Page, Seat},
+    cell::{Hold, Page, Seat},
     context, device,
     event::{Event, Kind, Times},
     handle::{self, Object, raw},
     inject::{self, Answer},
-    raw,
+    raw, ticket,
 };
 use std::sync::{Arc, Mutex};
 use ze_sys::*;
@@ -91,7 +91,7 @@ entries! {
         if pool.opened || pool.flags & ZE_EVENT_POOL_FLAG_IPC == 0 {
             return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
         }
-        raw::put(to, ze_ipc_event_pool_handle_t { data: cell::pool_handle(&pool.page, pool.flags)? })
+        raw::put(to, ze_ipc_event_pool_handle_t { data: ticket::pool(&pool.page, pool.flags)? })
     }
     fn zeEventPoolPutIpcHandle(context: ze_context_handle_t, _ipc: ze_ipc_event_pool_handle_t) {
         context::get(context).map(drop)
@@ -102,7 +102,7 @@ entries! {
         to: *mut ze_event_pool_handle_t,
     ) {
         context::get(context)?;
-        let (page, flags) = cell::open_pool(ipc.data)?;
+        let (page, flags) = ticket::open_pool(ipc.data)?;
         let context = context.expose_provenance();
         let pool = Pool { page, flags, counter: None, opened: true, context };
         raw::put(to, handle::make(pool).cast())

@@ -103,8 +103,8 @@ pub fn own_memory(base: usize, size: usize, context: usize) -> Allocation {
         id: allocations::next_id(),
         exports: 0,
         backing: None,
-        mapping: None,
-        taken: None,
+        _mapping: None,
+        _taken: None,
     }
 }
 /// Makes the caller's memory an allocation at its own address.

@@ -1,8 +1,7 @@
 //! Images: rows of texels in memory of this process. Copies take boxes of texels; kernels read and write single ones.
 #![expect(unsafe_code, reason = "exports symbols of the driver; texels that several threads share")]
 use crate::{
-    context,
-    device,
+    context, device,
     handle::{self, Object, raw},
     inject::Answer,
     raw,
@@ -76,7 +75,8 @@ fn create(desc: *const ze_image_desc_t) -> Answer<Image> {
     let (d, format, size) = checked(desc)?;
     let stype = ZE_STRUCTURE_TYPE_PITCHED_IMAGE_EXP_DESC;
     let pitched = raw::find::<ze_image_pitched_exp_desc_t>(d.pNext, stype);
-    let given = pitched.map(|p| raw::get(p.cast_const())).transpose()?.map(|p| p.ptr.expose_provenance());
+    let given =
+        pitched.map(|p| raw::get(p.cast_const())).transpose()?.map(|p| p.ptr.expose_provenance());
     let (mut row, id) = (size[0] as usize * format.bytes(), next_id());
     let texels = match given {
         Some(0) => return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER),

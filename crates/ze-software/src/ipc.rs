@@ -1,5 +1,6 @@
-//! Memory for other processes. A handle is opaque (the process that gave it, its descriptor there, the
-//! file's number) unless the environment wants it to begin with the descriptor, as older drivers' do.
+//! Memory for other processes. A handle begins with a descriptor, says whose that is and the number of
+//! its file: it opens by the descriptor where somebody passed it on and wrote its new number in, else by
+//! the process that gave it. The environment may leave only one of the two ways.
 #![expect(unsafe_code, reason = "exports symbols of the driver; the bytes of handles")]
 use crate::{
     allocations::{self, Allocation, Origin},
@@ -44,10 +45,24 @@ struct Export {
 }
 static EXPORTS: LazyLock<Mutex<HashMap<usize, Export>>> = LazyLock::new(Mutex::default);
 
-fn legacy() -> bool {
-    static LEGACY: LazyLock<bool> =
-        LazyLock::new(|| std::env::var("ZE_SOFTWARE_IPC").is_ok_and(|kind| kind == "fd"));
-    *LEGACY
+/// Which ways of opening there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// As the newest drivers: by what was passed on, else by the process.
+    Both,
+    /// As older drivers: only a descriptor of the process that opens.
+    Descriptor,
+    /// Only by the process; there is no descriptor to be read in the handle.
+    Process,
+}
+fn way() -> Way {
+    static WAY: LazyLock<Way> =
+        LazyLock::new(|| match std::env::var("ZE_SOFTWARE_IPC").as_deref() {
+            Ok("fd") => Way::Descriptor,
+            Ok("opaque") => Way::Process,
+            _ => Way::Both,
+        });
+    *WAY
 }
 fn pack(body: Body) -> ze_ipc_mem_handle_t {
     // SAFETY: integers on both sides, of one size.
@@ -59,7 +74,8 @@ fn unpack(handle: ze_ipc_mem_handle_t) -> Answer<Body> {
     if body.magic == MAGIC { Ok(body) } else { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) }
 }
 fn body(descriptor: i32, file: u64, size: usize, kind: ze_memory_type_t) -> Body {
-    let word = if legacy() { u64::from(descriptor.cast_unsigned()) } else { OPAQUE };
+    let shown = u64::from(descriptor.cast_unsigned());
+    let word = if way() == Way::Process { OPAQUE } else { shown };
     let process = std::process::id();
     Body { word, magic: MAGIC, process, descriptor, file, size: size as u64, kind, _rest: [0; 5] }
 }
@@ -83,22 +99,30 @@ pub fn forget(base: usize) {
     let gone = EXPORTS.lock().unwrap_or_else(PoisonError::into_inner).remove(&base);
     drop(gone);
 }
+/// The memory behind a descriptor of this process, if it is the file that the handle means.
+fn here(body: &Body, descriptor: i32) -> Option<Arc<Backing>> {
+    let backing = Backing::of(borrow(descriptor).ok()?).ok()?;
+    backing.id().is_ok_and(|id| id == body.file).then_some(backing)
+}
+/// The memory behind the descriptor of the process that gave the handle.
+fn there(body: &Body) -> Option<Arc<Backing>> {
+    if body.process == std::process::id() {
+        return here(body, body.descriptor);
+    }
+    let path = format!("/proc/{}/fd/{}", body.process, body.descriptor);
+    let file = File::options().read(true).write(true).open(path).ok()?;
+    let backing = Backing::of(file.as_fd()).ok()?;
+    backing.id().is_ok_and(|id| id == body.file).then_some(backing)
+}
 /// The memory that a handle names, if it still is what it was.
 fn backing(body: &Body) -> Answer<Arc<Backing>> {
-    let own = body.process == std::process::id();
-    let backing = if body.word != OPAQUE {
-        Backing::of(borrow(body.word as u32 as i32)?)?
-    } else if own {
-        Backing::of(borrow(body.descriptor)?)?
-    } else {
-        let path = format!("/proc/{}/fd/{}", body.process, body.descriptor);
-        let file = File::options().read(true).write(true).open(&path).map_err(|error| {
-            eprintln!("ze-software: the memory of another process: {path}: {error}");
-            ZE_RESULT_ERROR_INVALID_ARGUMENT
-        })?;
-        Backing::of(file.as_fd())?
-    };
-    if backing.id()? == body.file { Ok(backing) } else { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) }
+    let shown = || here(body, body.word as u32 as i32);
+    match way() {
+        Way::Both => shown().or_else(|| there(body)),
+        Way::Descriptor => shown(),
+        Way::Process => there(body),
+    }
+    .ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }
 
 entries! {
@@ -153,9 +177,9 @@ entries! {
             context: context.expose_provenance(),
             id: allocations::next_id(),
             exports: 0,
-            backing: Some(backing),
-            mapping: Some(mapping),
-            taken: None,
+            backing: None, // what is mapped needs no descriptor
+            _mapping: Some(mapping),
+            _taken: None,
         })?;
         raw::put(to, std::ptr::with_exposed_provenance_mut(base))
     }

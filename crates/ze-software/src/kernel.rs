@@ -145,10 +145,10 @@ fn given(parameter: Option<Parameter>, size: usize, value: *const c_void) -> Ans
             (_, false) => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
         },
         Some(parameter) if parameter.bytes() != size as u64 => Err(SIZE),
-        Some(Parameter::Image) if !value.is_null() => Ok(Given::Image(image::get(handle()?.cast())?)),
-        Some(Parameter::Sampler) if !value.is_null() => {
-            Ok(Given::Sampler(handle::get(handle()?)?))
+        Some(Parameter::Image) if !value.is_null() => {
+            Ok(Given::Image(image::get(handle()?.cast())?))
         }
+        Some(Parameter::Sampler) if !value.is_null() => Ok(Given::Sampler(handle::get(handle()?)?)),
         // No value stands for a null pointer, or zeros.
         _ if value.is_null() => Ok(Given::Bytes(vec![0; size])),
         _ => Ok(Given::Bytes(raw::bytes(value.cast(), size)?)),
@@ -201,7 +201,8 @@ impl Launchable {
         let (program, kernel) = match &self.entry {
             Entry::Portable(program, kernel) => (program, kernel),
             Entry::Native(function) => {
-                let all: Vec<_> = arguments.map(|(given, parameter)| bytes(given, parameter)).collect();
+                let all: Vec<_> =
+                    arguments.map(|(given, parameter)| bytes(given, parameter)).collect();
                 elf::run(*function, &all, [groups, self.state.size, self.state.offset]);
                 return Ok(());
             }

@@ -7,7 +7,7 @@
 //! | `ZE_SOFTWARE_SUBDEVICES` | how many sub-devices each has (0) |
 //! | `ZE_SOFTWARE_PEER` | 0: devices do not reach each other's memory |
 //! | `ZE_SOFTWARE_MEMORY` | MiB of each device (4096) |
-//! | `ZE_SOFTWARE_IPC` | `fd`: IPC handles begin with a descriptor, as older drivers' do; else they are opaque |
+//! | `ZE_SOFTWARE_IPC` | `fd`: IPC handles open only by a descriptor of the process that opens, as older drivers' do; `opaque`: only by the process that gave them; else by either |
 //! | `ZE_SOFTWARE_COUNTER_EVENTS` | `none`: no counter-based events; `zex`: only by the older names; `core`: only by the new |
 //! | `ZE_SOFTWARE_HIDE` | names of functions, separated by commas, that the driver lacks (unsupported feature) |
 //! | `ZE_SOFTWARE_FAIL` | `name:nth=code`, separated by commas: that call of that function fails (nth 0: each) |
@@ -58,6 +58,8 @@ mod list;
 mod loader_face;
 mod memory;
 mod module;
+mod mutable;
+mod pass;
 mod physical_memory;
 mod picture;
 mod properties;
@@ -67,5 +69,6 @@ mod raw;
 mod sampler;
 mod spirv;
 mod texel;
+mod ticket;
 mod timestamps;
 mod virtual_memory;

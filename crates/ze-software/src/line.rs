@@ -8,7 +8,7 @@ use crate::{
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
     thread,
     time::Instant,
 };
@@ -42,7 +42,9 @@ impl Ready {
         };
         // A command that failed keeps its promise all the same: nobody is to wait for ever.
         if let Some(promise) = self.promise {
-            promise.keep((start, clock::device_now()));
+            // Every command takes a tick: those who read the times take an end that is not after the
+            // start for a counter that wrapped.
+            promise.keep((start, clock::device_now().max(start + 1)));
         }
         done
     }
@@ -76,6 +78,29 @@ impl State {
         self.waiting.remove(at)
     }
 }
+/// The lines of this process that ever had something to do.
+static LINES: Mutex<Vec<Weak<Line>>> = Mutex::new(Vec::new());
+/// Keeps `what` until all that is submitted by now has run, on every line.
+pub fn keep<T: Send + Sync + 'static>(what: &Arc<T>) {
+    let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+    lines.retain(|line| line.strong_count() > 0);
+    let lines: Vec<_> = lines.iter().filter_map(Weak::upgrade).collect();
+    for line in lines {
+        let what = Arc::clone(what);
+        let work: Work = Box::new(move || {
+            drop(what);
+            Ok(())
+        });
+        let last = Ready { waits: Vec::new(), work: Some(work), promise: None, free: false };
+        let busy = {
+            let state = line.state();
+            state.done() < state.submitted
+        };
+        if busy {
+            line.submit([last]);
+        }
+    }
+}
 fn reorders() -> bool {
     static WISH: OnceLock<bool> = OnceLock::new();
     *WISH.get_or_init(|| std::env::var("ZE_SOFTWARE_REORDER").map_or(true, |wish| wish != "0"))
@@ -102,6 +127,7 @@ impl Line {
         }
         if !state.has_thread {
             state.has_thread = true;
+            LINES.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(self));
             let line = Arc::clone(self);
             let named = thread::Builder::new().name("ze-software".into());
             let _thread =

@@ -22,7 +22,9 @@ pub struct Recorded {
     pub closed: bool,
     /// It was executed since it was recorded.
     pub ran: bool,
-    /// The number that the next command gets.
+    /// How many numbers were given to commands that may be changed.
+    pub ids: u64,
+    /// The number that the next command gets; 0: none.
     pub next_id: u64,
 }
 /// How a list comes to run.
@@ -58,7 +60,8 @@ pub struct Events {
 }
 impl Events {
     /// None at all.
-    pub const NONE: Self = Self { signal: std::ptr::null_mut(), count: 0, waits: std::ptr::null_mut() };
+    pub const NONE: Self =
+        Self { signal: std::ptr::null_mut(), count: 0, waits: std::ptr::null_mut() };
     /// The events that are waited for.
     ///
     /// # Errors
@@ -216,6 +219,25 @@ fn of(context: ze_context_handle_t, device: ze_device_handle_t) -> Answer<Arc<De
     let (context, device) = (context::get(context)?, device::get(device)?);
     if context.has(&device) { Ok(device) } else { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) }
 }
+/// Runs recorded lists as one command of an immediate one.
+fn nested(
+    list: ze_command_list_handle_t,
+    (lists, count): (*mut ze_command_list_handle_t, u32),
+    events: Events,
+) -> Answer {
+    let list = get(list)?;
+    list.immediate()?;
+    if lists.is_null() || count == 0 {
+        return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
+    }
+    let (first, last) = points(&list, events)?;
+    let mut all = vec![first];
+    for one in raw::list(lists, count as usize)? {
+        get(one)?.run(&mut all)?;
+    }
+    all.push(last);
+    list.submit(all)
+}
 impl Drop for List {
     fn drop(&mut self) {
         if let Way::Immediate(line, _) = &self.way {
@@ -299,18 +321,18 @@ entries! {
         waiting: u32,
         waits: *mut ze_event_handle_t,
     ) {
-        let list = get(list)?;
-        list.immediate()?;
-        if lists.is_null() || count == 0 {
-            return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
-        }
-        let (first, last) = points(&list, Events { signal, count: waiting, waits })?;
-        let mut all = vec![first];
-        for one in raw::list(lists, count as usize)? {
-            get(one)?.run(&mut all)?;
-        }
-        all.push(last);
-        list.submit(all)
+        nested(list, (lists, count), Events { signal, count: waiting, waits })
+    }
+    fn zeCommandListImmediateAppendCommandListsWithParameters(
+        list: ze_command_list_handle_t,
+        count: u32,
+        lists: *mut ze_command_list_handle_t,
+        _next: *const std::ffi::c_void,
+        signal: ze_event_handle_t,
+        waiting: u32,
+        waits: *mut ze_event_handle_t,
+    ) {
+        nested(list, (lists, count), Events { signal, count: waiting, waits })
     }
     fn zeCommandListGetDeviceHandle(list: ze_command_list_handle_t, to: *mut ze_device_handle_t) {
         raw::put(to, get(list)?.device.raw())

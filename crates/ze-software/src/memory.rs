@@ -7,7 +7,7 @@ use crate::{
     device::{self, Device},
     driver, external,
     inject::Answer,
-    properties, raw,
+    line, properties, raw,
 };
 use std::{ffi::c_void, sync::Arc};
 use ze_sys::*;
@@ -91,13 +91,13 @@ fn allocate(asked: Asked, to: *mut *mut c_void) -> Answer {
         id: allocations::next_id(),
         exports: external::exports(asked.chain)?,
         backing: Some(backing),
-        mapping: Some(mapping),
-        taken,
+        _mapping: Some(mapping),
+        _taken: taken,
     })?;
     raw::put(to, std::ptr::with_exposed_provenance_mut(base))
 }
-/// Frees what begins at `at`; the addresses go with the last command that holds them.
-fn free(context: ze_context_handle_t, at: *mut c_void) -> Answer {
+/// Takes what begins at `at` out of the table; its addresses go when it is dropped.
+fn free(context: ze_context_handle_t, at: *mut c_void) -> Answer<Arc<Allocation>> {
     context::get(context)?;
     if at.is_null() {
         return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
@@ -111,7 +111,7 @@ fn free(context: ze_context_handle_t, at: *mut c_void) -> Answer {
     }
     let origin = if one.origin == Origin::Caller { Origin::Caller } else { Origin::Allocated };
     crate::ipc::forget(base);
-    allocations::remove(base, origin).map(drop).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)
+    allocations::remove(base, origin).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }
 
 entries! {
@@ -158,7 +158,9 @@ entries! {
         let kind = ZE_MEMORY_TYPE_SHARED;
         allocate(Asked { context, kind, device, chain, size, alignment }, to)
     }
-    fn zeMemFree(context: ze_context_handle_t, at: *mut c_void) { free(context, at) }
+    fn zeMemFree(context: ze_context_handle_t, at: *mut c_void) {
+        free(context, at).map(drop)
+    }
     fn zeMemFreeExt(
         context: ze_context_handle_t,
         desc: *const ze_memory_free_ext_desc_t,
@@ -170,7 +172,12 @@ entries! {
         {
             return Err(ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION);
         }
-        free(context, at)
+        // With either policy the memory stays until what is submitted has run, and nobody is kept waiting.
+        let gone = free(context, at)?;
+        if policy != 0 {
+            line::keep(&gone);
+        }
+        Ok(())
     }
     fn zeMemGetAllocProperties(
         context: ze_context_handle_t,

@@ -3,8 +3,7 @@
 use crate::{
     build_log,
     code::{self, Code, Source},
-    context,
-    device,
+    context, device,
     elf::{self, Library},
     handle::{self, Object, raw},
     inject::Answer,
@@ -113,7 +112,8 @@ fn constants(
     pairs.map(value).collect()
 }
 fn portable(bytes: Vec<u8>, given: *const ze_module_constants_t) -> Result<Source, Refused> {
-    let plain = |code: ze_result_t| (code, "the specialization constants cannot be read".to_owned());
+    let plain =
+        |code: ze_result_t| (code, "the specialization constants cannot be read".to_owned());
     if given.is_null() {
         return Source::build(bytes, Vec::new()).map_err(failed);
     }
@@ -176,7 +176,8 @@ fn native(bytes: Vec<u8>) -> Result<Code, Refused> {
 /// Options that mean something to no compiler here are named in the log, and change nothing.
 fn remark(options: *const c_char) -> String {
     let known = |word: &&str| !word.starts_with('-');
-    let options = if options.is_null() { String::new() } else { raw::text(options).unwrap_or_default() };
+    let options =
+        if options.is_null() { String::new() } else { raw::text(options).unwrap_or_default() };
     let strange: Vec<&str> = options.split_whitespace().filter(known).collect();
     if strange.is_empty() { String::new() } else { format!("ignored: {}", strange.join(" ")) }
 }

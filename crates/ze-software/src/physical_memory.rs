@@ -33,11 +33,8 @@ fn create(device: &Arc<Device>, desc: &ze_physical_mem_desc_t) -> Answer<Physica
     if desc.flags & !both != 0 || desc.flags == both {
         return Err(ZE_RESULT_ERROR_INVALID_ENUMERATION);
     }
-    if desc.size == 0 {
+    if desc.size == 0 || !desc.size.is_multiple_of(DEVICE_PAGE) {
         return Err(ZE_RESULT_ERROR_UNSUPPORTED_SIZE);
-    }
-    if !desc.size.is_multiple_of(DEVICE_PAGE) {
-        return Err(ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT);
     }
     let host = desc.flags == ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_HOST;
     let (backing, taken) = match external::imported(desc.pNext)? {

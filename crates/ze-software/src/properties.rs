@@ -20,7 +20,7 @@ pub const LOCAL_MEMORY: u32 = 64 << 10;
 /// Widths of a subgroup.
 pub const SUBGROUPS: [u32; 3] = [8, 16, 32];
 const VENDOR: u32 = 0x8086;
-const DEVICE: u32 = 0x0bd5;
+const DEVICE: u32 = 0xe20b;
 const IP_VERSION: u32 = 0x0500_4000;
 
 /// Bytes of a device's memory.

@@ -1,8 +1,7 @@
 //! Samplers: how a place between texels, or outside of an image, becomes texels.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
-    context,
-    device,
+    context, device,
     handle::{self, Object, raw},
     image::Image,
     raw,

@@ -69,7 +69,9 @@ impl Format {
         let (most, half) = (f64::from(mask), f64::from(mask >> 1));
         match self.kind {
             ZE_IMAGE_FORMAT_TYPE_UINT => number.clamp(0.0, most) as u32,
-            ZE_IMAGE_FORMAT_TYPE_SINT => (number.clamp(-half - 1.0, half) as i32).cast_unsigned() & mask,
+            ZE_IMAGE_FORMAT_TYPE_SINT => {
+                (number.clamp(-half - 1.0, half) as i32).cast_unsigned() & mask
+            }
             ZE_IMAGE_FORMAT_TYPE_UNORM => (number.clamp(0.0, 1.0) * most).round_ties_even() as u32,
             ZE_IMAGE_FORMAT_TYPE_SNORM => {
                 let whole = (number.clamp(-1.0, 1.0) * half).round_ties_even() as i32;
@@ -130,7 +132,14 @@ mod tests {
     }
     #[test]
     fn formats_of_video_are_none() {
-        let video = ze_image_format_t { layout: ZE_IMAGE_FORMAT_LAYOUT_NV12, type_: 0, x: 0, y: 1, z: 2, w: 3 };
+        let video = ze_image_format_t {
+            layout: ZE_IMAGE_FORMAT_LAYOUT_NV12,
+            type_: 0,
+            x: 0,
+            y: 1,
+            z: 2,
+            w: 3,
+        };
         assert!(Format::new(&video).is_none());
     }
 }

@@ -1,11 +1,6 @@
 //! Counter-based events: replaced by each append that signals them, captured by each wait, the same in
 //! all processes that have them.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod driver;
 use driver::{IN_ORDER, NONE, SHARED, World};
 use std::{

@@ -1,10 +1,5 @@
 //! In which order commands run, and what events and fences say of them.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod driver;
 use driver::{IN_ORDER, NONE, World};
 use std::ptr::{from_mut, from_ref, null, null_mut};
@@ -143,14 +138,27 @@ fn regions_are_copied_and_patterns_spread() {
     let list = w.immediate(IN_ORDER);
     let source: Vec<u8> = (0..64).collect();
     let mut target = vec![0xff_u8; 64];
-    let region = |x, y| ze_copy_region_t { originX: x, originY: y, originZ: 0, width: 2, height: 2, depth: 1 };
+    let region = |x, y| ze_copy_region_t {
+        originX: x,
+        originY: y,
+        originZ: 0,
+        width: 2,
+        height: 2,
+        depth: 1,
+    };
     let (to, from) = (target.as_mut_ptr().cast(), source.as_ptr().cast());
     let (at, of) = (region(1, 0), region(2, 3));
-    ok!(w.ze, list.pfnAppendMemoryCopyRegion(list, to, &at, 8, 0, from, &of, 8, 0, NONE, 0, null_mut()));
+    ok!(
+        w.ze,
+        list.pfnAppendMemoryCopyRegion(list, to, &at, 8, 0, from, &of, 8, 0, NONE, 0, null_mut())
+    );
     let (pattern, rest) = ([1_u8, 2, 3], to.wrapping_byte_add(32));
     let of = pattern.as_ptr().cast();
     ok!(w.ze, list.pfnAppendMemoryFill(list, rest, of, 3, 8, NONE, 0, null_mut()));
     w.finish(list);
-    assert_eq!(target[..16], [255, 26, 27, 255, 255, 255, 255, 255, 255, 34, 35, 255, 255, 255, 255, 255]);
+    assert_eq!(
+        target[..16],
+        [255, 26, 27, 255, 255, 255, 255, 255, 255, 34, 35, 255, 255, 255, 255, 255]
+    );
     assert_eq!(target[32..41], [1, 2, 3, 1, 2, 3, 1, 2, 255]);
 }

@@ -5,6 +5,7 @@ mod check;
 pub mod codes;
 pub mod entry;
 pub mod header;
+pub mod layers;
 pub mod layout;
 pub mod leaf;
 pub mod loader;

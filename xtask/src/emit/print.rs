@@ -100,6 +100,8 @@ fn kind(spec: &Spec, ty: &Type, list: Option<&str>) -> Result<String, String> {
             format!("Kind::Array(&{}, {length})", kind(spec, of, None)?)
         }
         Type::Pointer { to, .. } => match &**to {
+            // Of a byte that is pointed at the reference says whether it is one.
+            Type::Name(n) if n == "u8" => "Kind::Pointer(&Kind::Truth)".into(),
             Type::Name(n) if n == "c_void" => "Kind::Address".into(),
             Type::Name(n) if n == "c_char" => "Kind::Text".into(),
             to => match list {
@@ -110,8 +112,10 @@ fn kind(spec: &Spec, ty: &Type, list: Option<&str>) -> Result<String, String> {
     })
 }
 fn named(spec: &Spec, name: &str) -> Result<String, String> {
-    if name == "Bool" {
-        return Ok("Kind::Truth".into());
+    match name {
+        "Bool" => return Ok("Kind::Truth".into()),
+        "ApiVersion" => return Ok("Kind::Version".into()),
+        _ => {}
     }
     if let Some(alias) = spec.aliases.iter().find(|a| a.name == name) {
         return kind(spec, &alias.of, None);
@@ -257,10 +261,16 @@ fn queries(spec: &Spec) -> String {
             }) else {
                 continue;
             };
-            let Ok(kind) = kind(spec, ty, None) else { continue };
+            let Ok(mut kind) = kind(spec, ty, None) else { continue };
+            if ty.pointee().is_some_and(|t| t.base() == "c_void") {
+                kind = "Kind::Bare".into();
+            }
+            let many = many && v.name != "Binaries";
             let size = match ty {
                 Type::Name(n) if n == "c_char" => "1".into(),
                 Type::Name(n) if n == "c_void" => continue,
+                // Whose size the reference does not look at.
+                _ if v.name == "Binaries" => "0".into(),
                 _ => format!("size_of::<{}>()", rust_type(spec, ty)),
             };
             let _ = writeln!(
@@ -320,15 +330,36 @@ fn number(spec: &Spec, e: &Entry) -> Result<String, String> {
         None => Err(format!("no {c}")),
     }
 }
+/// Pointers that the reference prints without looking whether they are null.
+const BARE: &[(&str, &str)] = &[
+    ("urBindlessImagesFreeMappedLinearMemoryExp", "mem"),
+    ("urIPCCloseMemHandleExp", "mem"),
+    ("urIPCGetMemHandleExp", "mem"),
+    ("urIPCOpenEventHandleExp", "ipc_event_handle_data"),
+    ("urIPCOpenMemHandleExp", "ipc_mem_handle_data"),
+    ("urIPCOpenMemHandleExp", "mem"),
+    ("urIPCOpenPhysMemHandleExp", "ipc_phys_mem_handle_data"),
+    ("urMemoryExportAllocExportableMemoryExp", "mem"),
+    ("urMemoryExportExportMemoryHandleExp", "mem"),
+    ("urMemoryExportExportMemoryHandleExp", "mem_handle_ret"),
+    ("urMemoryExportFreeExportableMemoryExp", "mem"),
+];
 /// Whether the reference prints all elements of a list of these, and not the first alone.
-fn is_listed(spec: &Spec, ty: &Type) -> bool {
-    spec.is_handle(ty.base())
-        || ["SpecializationConstantInfo", "ExpKernelArgProperties"].contains(&ty.base())
+fn is_listed(spec: &Spec, entry: &Entry, ty: &Type) -> bool {
+    let record = spec.record(ty.base()).is_some() && ty.base() != "DeviceBinary";
+    match entry.name.as_str() {
+        "urKernelSetSpecializationConstants" => false,
+        "urProgramCreateWithBinary" => true,
+        _ => spec.is_handle(ty.base()) || record,
+    }
 }
 fn parameter(spec: &Spec, entry: &Entry, p: &Param) -> Result<String, String> {
+    if BARE.contains(&(entry.name.as_str(), p.name.as_str())) {
+        return Ok("Kind::Bare".into());
+    }
     let at = |name: &str| entry.params.iter().position(|p| p.name == name);
     match &p.role {
-        Role::List(n) | Role::WaitList(n) if is_listed(spec, &p.ty) => {
+        Role::List(n) | Role::WaitList(n) if is_listed(spec, entry, &p.ty) => {
             let names = entry.params.iter().map(|p| p.name.as_str());
             let count = count(names, n).map_err(|e| format!("{}: {e}", entry.name))?;
             kind(spec, &p.ty, Some(&count))

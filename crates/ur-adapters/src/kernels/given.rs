@@ -1,7 +1,10 @@
 //! What C points at when it makes programs: binaries, and what is said of them; and small values that it
 //! gives to kernels. All is copied before the call returns. What it means is `program.rs`'s and `kernel.rs`'s.
 #![expect(unsafe_code, reason = "reads what C points at")]
-use super::metadata::{Entry, Value};
+use super::{
+    metadata::{Entry, Value},
+    spirv::Constants,
+};
 use std::ffi::CStr;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -69,21 +72,30 @@ pub(crate) fn metadata(properties: Option<&ur_program_properties_t>) -> Result<V
     };
     all.iter().map(one).collect()
 }
-/// A specialization constant's number and bytes.
+/// A specialization constant's number and bytes; `known` are those that there are.
 ///
 /// # Errors
-/// `INVALID_NULL_POINTER`; `INVALID_SIZE` for none, and for more than a constant has.
-pub(crate) fn constant(one: &ur_specialization_constant_info_t) -> Result<(u32, Vec<u8>)> {
-    if one.pValue.is_null() {
-        return Err(ErrorCode::InvalidNullPointer.into());
-    }
-    if !(1..=16).contains(&one.size) {
-        let why = format!("specialization constant {} has no {} bytes", one.id, one.size);
-        return Err(Error::new(ErrorCode::InvalidSize, why));
+/// `INVALID_SPEC_ID` for a number that is none; `INVALID_VALUE` without a value, and for one of
+/// another size than the constant has.
+pub(crate) fn constant(
+    one: &ur_specialization_constant_info_t,
+    known: &Constants,
+) -> Result<(u32, Vec<u8>)> {
+    let refused = |code, why: String| Err(Error::new(code, why));
+    let Some(&bytes) = known.get(&one.id) else {
+        let why = format!("the program has no specialization constant {}", one.id);
+        return refused(ErrorCode::InvalidSpecId, why);
+    };
+    if one.pValue.is_null() || one.size == 0 || (bytes != 0 && one.size != bytes) {
+        let why = format!(
+            "specialization constant {} has {bytes} bytes, and {} at {:p} are given",
+            one.id, one.size, one.pValue
+        );
+        return refused(ErrorCode::InvalidValue, why);
     }
     // SAFETY: C says that so many bytes can be read during the call.
-    let bytes = unsafe { std::slice::from_raw_parts(one.pValue.cast::<u8>(), one.size) };
-    Ok((one.id, bytes.to_vec()))
+    let value = unsafe { std::slice::from_raw_parts(one.pValue.cast::<u8>(), one.size) };
+    Ok((one.id, value.to_vec()))
 }
 /// What kind of code a binary is of, as C names it.
 pub(crate) fn target(binary: &ur_device_binary_t) -> Option<&CStr> {

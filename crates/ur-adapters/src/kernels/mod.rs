@@ -4,3 +4,4 @@ pub(crate) mod arguments;
 pub(crate) mod geometry;
 pub(crate) mod given;
 pub(crate) mod metadata;
+pub(crate) mod spirv;

@@ -23,7 +23,7 @@ pub(super) fn the_adapter() -> Owned<Adapter> {
 impl AdapterApi for LevelZero {
     fn adapter_get() -> Result<Vec<Owned<Adapter>>> {
         log::open(if face::is_v2() { "LEVEL_ZERO_V2" } else { "LEVEL_ZERO" });
-        Ok(vec![the_adapter()])
+        Ok(if face::is_chosen() { vec![the_adapter()] } else { vec![] })
     }
     fn adapter_get_info(
         adapter: Borrowed<'_, Adapter>,

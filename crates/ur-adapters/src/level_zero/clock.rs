@@ -19,7 +19,8 @@ fn mask(bits: u32) -> u64 {
 fn near(properties: &ze_device_properties_t, submitted: u64, ticks: u64) -> u64 {
     let round = mask(properties.kernelTimestampValidBits);
     let later = ticks.wrapping_sub(submitted) & round;
-    let is_before = round != u64::MAX && later > round / 2 || round == u64::MAX && ticks < submitted;
+    let is_before =
+        round != u64::MAX && later > round / 2 || round == u64::MAX && ticks < submitted;
     match is_before {
         true => submitted.saturating_sub(submitted.wrapping_sub(ticks) & round),
         false => submitted.saturating_add(later),

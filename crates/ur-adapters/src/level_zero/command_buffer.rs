@@ -2,19 +2,20 @@
 //! what it was made of, so that it can be made again when something in it changes. The entries are in
 //! `entries.rs`, the commands on buffers in `buffers.rs`, what changes afterwards in `update.rs`.
 //!
-//! All commands run one after another: a sync point says nothing more. Commands of a command buffer
-//! have no events of their own and wait for none: the device queries say so.
+//! All commands run one after another: a sync point says nothing more. What one of them waits for, the
+//! whole execution waits for; and the events of its commands are signalled when it is done.
 mod buffers;
 mod entries;
 mod update;
 
 use super::{
-    Context, Device, Event, Queue, linger,
+    Context, Device, Event, Queue, clock, linger,
     native::{
         event::EventKind,
         from_c,
         list::{List, NativeList},
     },
+    signal::{Signal, Times},
     submission::{Made, Report, Submission},
     work::Work,
 };
@@ -48,6 +49,17 @@ use CommandBufferCommand as Command;
 
 /// What one command appends to a list, again and again.
 type Step = Arc<dyn Fn(&List<'_>) -> Result<()> + Send + Sync>;
+/// One command.
+struct Node {
+    step: Step,
+    command: ur_command_t,
+    /// What each execution waits for: as signalled when it is enqueued.
+    waits: Vec<Owned<Event>>,
+    /// How many events C said that it waits for, its own buffer's among them.
+    waited: usize,
+    /// What each execution signals.
+    signal: Option<Owned<Event>>,
+}
 
 #[derive(Debug)]
 struct Shared {
@@ -61,9 +73,9 @@ struct Shared {
 /// Locked while something is appended: the driver wants lists to be one thread's at a time.
 struct State {
     list: Arc<NativeList>,
-    steps: Vec<Step>,
+    nodes: Vec<Node>,
     is_final: bool,
-    /// Whether the list is not what the steps say any more.
+    /// Whether the list is not what the commands say any more.
     is_stale: bool,
     /// Whether C appended to the list itself: nobody knows what.
     has_natives: bool,
@@ -77,7 +89,7 @@ struct State {
 }
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State").field("steps", &self.steps.len()).finish_non_exhaustive()
+        f.debug_struct("State").field("nodes", &self.nodes.len()).finish_non_exhaustive()
     }
 }
 impl Drop for CommandBuffer {
@@ -113,9 +125,6 @@ struct Ask<'call> {
 type Appended =
     Result<(ur_exp_command_buffer_sync_point_t, Option<Owned<Event>>, Option<Owned<Command>>)>;
 
-const NO_EVENTS: &str = "commands in command buffers of this device have no events: ask \
-     COMMAND_BUFFER_EVENT_SUPPORT_EXP first, and use sync points";
-
 fn refused<T>(code: ErrorCode, why: &'static str) -> Result<T> {
     Err(Error::new(code, why))
 }
@@ -126,8 +135,7 @@ impl Shared {
     }
     fn fresh_list(&self) -> Result<Arc<NativeList>> {
         let ordinal = self.device.compute()?.ordinal;
-        let list =
-            NativeList::regular(self.context.native(), self.device.raw(), ordinal, null())?;
+        let list = NativeList::regular(self.context.native(), self.device.raw(), ordinal, null())?;
         Ok(Arc::new(list))
     }
     fn turn(&self, list: &NativeList) -> Result<List<'static>> {
@@ -138,15 +146,14 @@ impl Shared {
     ///
     /// # Errors
     /// `INVALID_OPERATION` once finalized, and for a handle that could change nothing;
-    /// `INVALID_COMMAND_BUFFER_SYNC_POINT_EXP`; `UNSUPPORTED_FEATURE` where events are involved; the
-    /// driver's own.
-    fn append(self: &Arc<Self>, step: Step, launch: Option<Arc<Launch>>, ask: Ask<'_>) -> Appended {
-        if ask.event || !ask.events.is_empty() {
-            return refused(
-                ErrorCode::UnsupportedFeature,
-                NO_EVENTS,
-            );
-        }
+    /// `INVALID_COMMAND_BUFFER_SYNC_POINT_EXP`; `INVALID_EVENT_WAIT_LIST`; the driver's own.
+    fn append(
+        self: &Arc<Self>,
+        command: ur_command_t,
+        step: Step,
+        launch: Option<Arc<Launch>>,
+        ask: Ask<'_>,
+    ) -> Appended {
         if ask.command && !self.is_updatable {
             return refused(
                 ErrorCode::InvalidOperation,
@@ -155,24 +162,30 @@ impl Shared {
         }
         let mut state = self.lock();
         state.check_points(ask.points)?;
+        let place = state.nodes.len();
+        let (waits, waited) = (state.others(ask.events, place)?, ask.events.len());
         step(&self.turn(&state.list)?)?;
-        let place = state.steps.len();
-        state.steps.push(step);
+        let signal = ask.event.then(|| self.event(command));
+        state.nodes.push(Node { step, command, waits, waited, signal: signal.clone() });
         if let Some(launch) = launch {
             state.launches.insert(place, launch);
         }
         let handle = ask.command.then(|| Owned::new(Command { of: Arc::downgrade(self), place }));
         state.handles.extend(handle.clone());
-        Ok((state.point(), None, handle))
+        Ok((state.point(), signal, handle))
     }
-    /// The list as the steps say it, closed.
+    fn event(&self, command: ur_command_t) -> Owned<Event> {
+        let (context, device) = (self.context.clone(), self.device.clone());
+        Event::of_recorded(context, device, command, self.is_profiled)
+    }
+    /// The list as the commands say it, closed.
     fn current(&self, state: &mut State) -> Result<()> {
         if !state.is_stale {
             return Ok(());
         }
         let fresh = self.fresh_list()?;
         let turn = self.turn(&fresh)?;
-        state.steps.iter().try_for_each(|step| step(&turn))?;
+        state.nodes.iter().try_for_each(|node| (node.step)(&turn))?;
         fresh.close()?;
         let old = std::mem::replace(&mut state.list, fresh);
         state.is_stale = false;
@@ -184,7 +197,7 @@ impl State {
     fn new(list: NativeList) -> Self {
         Self {
             list: Arc::new(list),
-            steps: vec![],
+            nodes: vec![],
             is_final: false,
             is_stale: false,
             has_natives: false,
@@ -211,6 +224,27 @@ impl State {
                 format!("{point} is no sync point of this command buffer"),
             )),
         }
+    }
+    /// Those of the events that are not of commands before `place`: those are waited for anyway.
+    ///
+    /// # Errors
+    /// `INVALID_EVENT_WAIT_LIST` for an event of the command itself or of a later one.
+    fn others(&self, events: &[Borrowed<'_, Event>], place: usize) -> Result<Vec<Owned<Event>>> {
+        let mut others = vec![];
+        for event in events {
+            let is_its = |node: &Node| node.signal.as_ref().is_some_and(|one| one.same(event));
+            match self.nodes.iter().position(is_its) {
+                Some(earlier) if earlier < place => {}
+                Some(_) => {
+                    return refused(
+                        ErrorCode::InvalidEventWaitList,
+                        "a command cannot wait for its own event or that of one appended after it",
+                    );
+                }
+                None => others.push(event.own()?),
+            }
+        }
+        Ok(others)
     }
     /// A sync point after all so far. No two command buffers have the same.
     fn point(&mut self) -> ur_exp_command_buffer_sync_point_t {
@@ -244,11 +278,14 @@ pub(super) fn enqueue(
         return refused(ErrorCode::InvalidOperation, "finalize the command buffer first");
     }
     shared.current(&mut state)?;
+    let waits: Vec<_> = state.nodes.iter().flat_map(|node| &node.waits).cloned().collect();
+    let waits: Vec<_> = events.iter().copied().chain(waits.iter().map(Owned::borrow)).collect();
     let (work, mark) = (queue.work(), queue.work().cache().take(false)?);
+    let signals = state.signals(&queue, shared.is_profiled)?;
     let report = Report::event(want_event);
     let plain = Submission::new(queue, ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP, report);
     let submission = Submission { profiled: shared.is_profiled, at_once: true, ..plain };
-    let made = submission.put(queue, events, |list, kept| {
+    let made = submission.put(queue, &waits, |list, kept| {
         // Executions follow one another, on whatever queues.
         if let Some((before, mark)) = &state.last {
             list.wait_for(&[mark.raw()])?;
@@ -260,12 +297,34 @@ pub(super) fn enqueue(
             }
         }
         list.execute(state.list.raw())?;
+        signals.iter().try_for_each(|(_, signal)| list.mark(signal.raw()))?;
         list.signal(mark.raw())
     });
-    if made.is_ok()
-        && let Some((before, mark)) = state.last.replace((Arc::clone(work), mark))
-    {
-        before.cache().give(mark, false);
+    if made.is_ok() {
+        // Commands submitted from here on wait for this execution.
+        signals.into_iter().for_each(|(event, signal)| event.replace(Arc::new(signal)));
+        if let Some((before, mark)) = state.last.replace((Arc::clone(work), mark)) {
+            before.cache().give(mark, false);
+        }
     }
     made
+}
+impl State {
+    /// What one execution signals.
+    fn signals(&self, queue: &Queue, profiled: bool) -> Result<Vec<(Owned<Event>, Signal)>> {
+        let events = self.nodes.iter().filter_map(|node| node.signal.clone());
+        let work = queue.work();
+        let signal = |event| {
+            let times = match profiled {
+                true => {
+                    let (submitted, is_moment) = (clock::now(queue.device())?, true);
+                    Some(Times { submitted, start: None, is_moment })
+                }
+                false => None,
+            };
+            let end = work.cache().take(profiled)?;
+            Ok((event, Signal::new(Arc::clone(work), end, times, 0)))
+        };
+        events.map(signal).collect()
+    }
 }

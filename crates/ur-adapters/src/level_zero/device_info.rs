@@ -79,7 +79,6 @@ fn relations(device: Borrowed<'_, Device>, name: I, answer: &mut Answer<'_>) -> 
 /// What it is called, and whether it can be used.
 fn identity(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     let (properties, platform) = (device.properties(), device.platform());
-    let api = platform.api_version();
     Some(match name {
         I::TYPE => answer.value(&kind(properties.type_).0),
         I::VENDOR_ID => answer.value(&properties.vendorId),
@@ -87,14 +86,18 @@ fn identity(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<
         I::DEVICE_ID => answer.value(&properties.deviceId),
         I::NAME => answer.str(&text(&properties.name)),
         I::DRIVER_VERSION | I::BACKEND_RUNTIME_VERSION => answer.str(&version(platform.version())),
-        I::VERSION => answer.str(&format!("{}.{}", api >> 16, api & 0xffff)),
+        // The SYCL runtime takes this for the architecture: 12.60.7 is one.
+        I::VERSION => ip_version(device).and_then(|ip| {
+            let (architecture, release, revision) = (ip >> 22, ip >> 14 & 0xff, ip & 0x3f);
+            answer.str(&format!("{architecture}.{release}.{revision}"))
+        }),
         I::IL_VERSION => {
             let spirv = device.code().spirvVersionSupported;
             answer.str(&format!("SPIR-V_{}.{}", spirv >> 16, spirv & 0xffff))
         }
-        I::IP_VERSION => match native::extended::<ze_device_ip_version_ext_t>(device.raw()) {
-            Ok(ip) if ip.ipVersion != 0 => answer.value(&ip.ipVersion),
-            Ok(_) => Err(untold(name)),
+        I::IP_VERSION => match ip_version(device) {
+            Ok(0) => Err(untold(name)),
+            Ok(ip) => answer.value(&ip),
             Err(error) => Err(error),
         },
         I::PROFILE => answer.str("FULL_PROFILE"),
@@ -113,6 +116,11 @@ fn identity(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<
         I::IS_INTEGRATED_GPU => answer.bool(device.is_integrated()),
         _ => return None,
     })
+}
+/// Which hardware it is: architecture in the upper ten bits, then release, and revision in the lowest
+/// six; 0 from a driver that does not tell.
+pub(super) fn ip_version(device: &Device) -> Result<u32> {
+    native::extended::<ze_device_ip_version_ext_t>(device.raw()).map(|told| told.ipVersion)
 }
 fn kind(of: ze_device_type_t) -> ur_device_type_t {
     match of {
@@ -146,7 +154,15 @@ fn extensions(device: &Device) -> String {
     if native::image(device.raw()).is_ok_and(|images| images.maxImageDims3D > 0) {
         all += "cl_khr_3d_image_writes ";
     }
+    if converts_bfloat16(device) {
+        all += "cl_intel_bfloat16_conversions ";
+    }
     all
+}
+/// What drivers list as an extension, and hardware has since Xe HPC.
+fn converts_bfloat16(device: &Device) -> bool {
+    let listed = device.platform().extensions().has("ZE_extension_bfloat16_conversions");
+    listed || ip_version(device).is_ok_and(|ip| ip >= 12 << 22 | 60 << 14)
 }
 fn luid(device: &Device, name: I, answer: &mut Answer<'_>) -> Result<()> {
     if !device.platform().extensions().has("ZE_extension_device_luid") {
@@ -231,10 +247,7 @@ fn numbers(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<(
         I::DOUBLE_FP_CONFIG => answer.value(&floats(code.fp64flags).bits()),
         I::HALF_FP_CONFIG => answer.value(&floats(code.fp16flags).bits()),
         I::BFLOAT16 => answer.bool(false),
-        I::BFLOAT16_CONVERSIONS_NATIVE => {
-            let extensions = device.platform().extensions();
-            answer.bool(extensions.has("ZE_extension_bfloat16_conversions"))
-        }
+        I::BFLOAT16_CONVERSIONS_NATIVE => answer.bool(converts_bfloat16(device)),
         I::ATOMIC_64 => answer.bool(code.flags & ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS != 0),
         I::SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS | I::ASYNC_BARRIER => answer.bool(false),
         I::ATOMIC_MEMORY_ORDER_CAPABILITIES | I::ATOMIC_FENCE_ORDER_CAPABILITIES => {
@@ -243,13 +256,12 @@ fn numbers(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<(
         I::ATOMIC_MEMORY_SCOPE_CAPABILITIES | I::ATOMIC_FENCE_SCOPE_CAPABILITIES => {
             answer.value(&ur_memory_scope_capability_flags_t::VALID.bits())
         }
-        I::USE_NATIVE_ASSERT => answer.bool(false),
+        I::USE_NATIVE_ASSERT => answer.bool(true), // the driver's compiler has it
         I::MAX_CLOCK_FREQUENCY => answer.value(&properties.coreClockRate),
         I::ADDRESS_BITS => answer.value(&u64::BITS),
         I::PROFILING_TIMER_RESOLUTION => answer.value(&(properties.timerResolution as usize)),
         I::EXECUTION_CAPABILITIES => {
-            use ur_device_exec_capability_flags_t as F;
-            answer.value(&(F::KERNEL | F::NATIVE_KERNEL).bits())
+            answer.value(&ur_device_exec_capability_flags_t::KERNEL.bits())
         }
         I::QUEUE_PROPERTIES | I::QUEUE_ON_HOST_PROPERTIES => {
             use ur_queue_flags_t as F;

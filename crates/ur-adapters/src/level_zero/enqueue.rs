@@ -1,9 +1,11 @@
 //! What queues are asked to do: waits and barriers, host tasks, timestamps. How any command gets into
 //! a command list is `submission.rs`'s; copies and fills of USM are `enqueue_usm.rs`'s; buffers,
 //! images, kernels and memory in queue order have files of their own.
+pub(super) use super::submission::{Made, Report, submit, submit_one};
 use super::{
     CommandBuffer, Event, Kernel, LevelZero, Mem, Program, Queue, UsmPool,
-    allocation::Usm, command_buffer,
+    allocation::Usm,
+    command_buffer,
     enqueue_image::{self, Pixels},
     enqueue_mem::{self, Place},
     enqueue_usm as usm, host_task,
@@ -12,7 +14,6 @@ use super::{
     submission::{Appends, Order, Submission, wait_order},
     usm_async,
 };
-pub(super) use super::submission::{Made, Report, submit, submit_one};
 use std::{ffi::CStr, sync::Arc};
 use ur_adapter::{
     api::{EnqueueApi, EnqueueExpApi},

@@ -1,5 +1,6 @@
 //! Events as C knows them: of one command, C's own of the driver's, or signalled again and again.
 //! What marks the end of a command is `signal.rs`'s; what processes share is `shared_event.rs`'s.
+pub(super) use super::signal::ContextEvents;
 use super::{
     Context, Device, LevelZero, Queue, clock,
     driver::RawEvent,
@@ -9,7 +10,6 @@ use super::{
     submission::{Waits, wait_for_owed},
     watch,
 };
-pub(super) use super::signal::ContextEvents;
 use std::{
     ptr,
     sync::{Arc, Mutex, PoisonError},
@@ -43,7 +43,13 @@ enum State {
     Native(EventKind),
     /// Signalled again and again, with the times of each signal, or where the driver has no
     /// counter-based events: the latest signal.
-    Latest { signal: Mutex<Option<Arc<Signal>>>, device: Owned<Device>, profiled: bool },
+    Latest {
+        signal: Mutex<Option<Arc<Signal>>>,
+        device: Owned<Device>,
+        profiled: bool,
+        /// Whether a recorded command signals it, and nobody else may.
+        is_recorded: bool,
+    },
     /// Signalled again and again, perhaps in any process that has it.
     Shared(Shared),
 }
@@ -53,6 +59,16 @@ impl Event {
     pub(super) fn of(queue: Owned<Queue>, command: ur_command_t, signal: Signal) -> Owned<Self> {
         let context = queue.context().clone();
         Owned::new(Self { context, queue: Some(queue), command, state: State::Command(signal) })
+    }
+    /// Of a command that is recorded; each execution signals it.
+    pub(super) fn of_recorded(
+        context: Owned<Context>,
+        device: Owned<Device>,
+        command: ur_command_t,
+        profiled: bool,
+    ) -> Owned<Self> {
+        let state = State::Latest { signal: Mutex::default(), device, profiled, is_recorded: true };
+        Owned::new(Self { context, queue: None, command, state })
     }
     fn without_queue(context: Owned<Context>, state: State) -> Owned<Self> {
         let command = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
@@ -71,7 +87,7 @@ impl Event {
     }
     /// Whether it notes the times of its signals, being reusable.
     pub(super) fn is_profiled_reusable(&self) -> bool {
-        matches!(self.state, State::Latest { profiled: true, .. })
+        matches!(self.state, State::Latest { profiled: true, is_recorded: false, .. })
     }
     /// The context it was made in.
     pub(super) fn context(&self) -> &Owned<Context> {
@@ -122,7 +138,9 @@ impl Event {
             State::Shared(shared) => {
                 shared.core().owed()?.map_or(Ok(()), |owed| wait_for_owed(queue, owed, waits))
             }
-            _ => self.with_signal(|signal| order_behind(signal, queue, waits, keep)).unwrap_or(Ok(())),
+            _ => self
+                .with_signal(|signal| order_behind(signal, queue, waits, keep))
+                .unwrap_or(Ok(())),
         }
     }
     /// Whether a barrier of C's may signal it, and whether it wants its times.
@@ -131,11 +149,13 @@ impl Event {
     /// `INVALID_EVENT` for an event that belongs to one command.
     pub(super) fn check_signal(&self) -> Result<bool> {
         match &self.state {
-            State::Command(_) | State::Native(_) => Err(Error::new(
-                ErrorCode::InvalidEvent,
-                "the event belongs to one command and cannot be signalled again: make one with \
+            State::Command(_) | State::Native(_) | State::Latest { is_recorded: true, .. } => {
+                Err(Error::new(
+                    ErrorCode::InvalidEvent,
+                    "the event belongs to one command and cannot be signalled again: make one with \
                  urEventCreateExp",
-            )),
+                ))
+            }
             State::Latest { profiled, .. } => Ok(*profiled),
             State::Shared(_) => Ok(false),
         }
@@ -312,7 +332,8 @@ fn time_of(device: &Device, signal: &Signal, name: ur_profiling_info_t) -> Resul
         return Err(no_times());
     }
     let (began, ended) = signal.kind().ticks()?;
-    let began = times.start.as_ref().map_or(Ok(began), |start| start.ticks().map(|ticks| ticks.1))?;
+    let began =
+        times.start.as_ref().map_or(Ok(began), |start| start.ticks().map(|ticks| ticks.1))?;
     let at = |ticks| clock::moment(device, times.submitted, ticks);
     let began = if times.is_moment { at(ended) } else { at(began) };
     match name {
@@ -345,12 +366,11 @@ impl EventExpApi for LevelZero {
         }
         let (ipc, profiled) =
             (desc.flags.contains(F::IPC_EXP), desc.flags.contains(F::ENABLE_PROFILING));
-        if !profiled
-            && let Some(shared) = Shared::make(&context, device.own()?, ipc)?
-        {
+        if !profiled && let Some(shared) = Shared::make(&context, device.own()?, ipc)? {
             return Ok(Event::shared(context.own()?, shared));
         }
-        let state = State::Latest { signal: Mutex::default(), device: device.own()?, profiled };
+        let (signal, device, is_recorded) = (Mutex::default(), device.own()?, false);
+        let state = State::Latest { signal, device, profiled, is_recorded };
         Ok(Event::without_queue(context.own()?, state))
     }
 }

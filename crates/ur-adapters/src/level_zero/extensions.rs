@@ -21,11 +21,6 @@ pub struct Extensions {
 impl Extensions {
     /// Makes host memory known to the driver.
     pub const IMPORT: &'static CStr = c"zexDriverImportExternalPointer";
-    /// Whether events can be given to other processes: the core functions, or the older ones.
-    pub fn shares_events(&self) -> bool {
-        driver::driver().has("event_counter_based_get_ipc_handle")
-            || self.function(c"zexCounterBasedEventGetIpcHandle").is_some()
-    }
     pub(super) fn new(raw: RawDriver) -> Self {
         Self { raw, listed: OnceLock::new(), looked_up: Mutex::default() }
     }

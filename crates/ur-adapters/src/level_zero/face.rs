@@ -1,24 +1,60 @@
-//! The two names under which this adapter is loaded, and which devices each lists when a loader has
+//! The two names under which this adapter is loaded, and which of them has devices when a loader has
 //! both: the same choice as Unified Runtime's own pair makes, so that no device is listed twice.
-#![expect(unsafe_code, reason = "an entry of the C ABI")]
-use std::sync::atomic::{AtomicBool, Ordering::*};
+//!
+//! | | |
+//! | --- | --- |
+//! | `UR_ADAPTERS_FORCE_LOAD` names adapters | whoever is named lists its devices |
+//! | `UR_LOADER_USE_LEVEL_ZERO_V2`, `SYCL_UR_USE_LEVEL_ZERO_V2` | 1: `_v2` has them; 0: the other one |
+//! | neither | `_v2` has them if one is as new as Xe2 (IP version 20.1) |
+#![expect(unsafe_code, reason = "entries of the C ABI")]
+use super::{device, device_info, options::number};
+use std::sync::atomic::{AtomicU8, Ordering::*};
 use ur_sys::{ur_adapter_handle_t, ur_result_t};
 
-/// Whether the shared object in which this code lives is the one with `_v2` in its name.
-static IS_V2: AtomicBool = AtomicBool::new(false);
+/// Linked into a program, and by itself there.
+const ALONE: u8 = 0;
+const V1: u8 = 1;
+const V2: u8 = 2;
+/// Under what name the shared object in which this code lives was loaded.
+static FACE: AtomicU8 = AtomicU8::new(ALONE);
+/// The first hardware for which `_v2` is the one.
+const XE2: u32 = 20 << 22 | 1 << 14;
 
-/// `urAdapterGet` of the second name.
-pub(super) unsafe extern "C" fn adapter_get_v2(
-    count: u32,
-    adapters: *mut ur_adapter_handle_t,
-    total: *mut u32,
-) -> ur_result_t {
-    IS_V2.store(true, Relaxed);
-    let get = super::TABLE.adapter.get.expect("no slot of a table is null");
-    // SAFETY: forwarded from the C caller's own contract.
-    unsafe { get(count, adapters, total) }
+macro_rules! entries { ($($(#[$doc:meta])* $name:ident = $face:ident;)*) => { $(
+    $(#[$doc])*
+    pub(super) unsafe extern "C" fn $name(
+        count: u32,
+        adapters: *mut ur_adapter_handle_t,
+        total: *mut u32,
+    ) -> ur_result_t {
+        FACE.store($face, Relaxed);
+        let get = super::TABLE.adapter.get.expect("no slot of a table is null");
+        // SAFETY: forwarded from the C caller's own contract.
+        unsafe { get(count, adapters, total) }
+    }
+)* } }
+entries! {
+    /// `urAdapterGet` of the first name.
+    adapter_get_v1 = V1;
+    /// `urAdapterGet` of the second name.
+    adapter_get_v2 = V2;
 }
-/// Whether this is the second name.
+
+/// Whether this answers as the second of Unified Runtime's adapters does.
 pub(super) fn is_v2() -> bool {
-    IS_V2.load(Relaxed)
+    FACE.load(Relaxed) != V1
+}
+/// Whether it is this one that has the devices. May start the driver.
+pub(super) fn is_chosen() -> bool {
+    let face = FACE.load(Relaxed);
+    if face == ALONE || std::env::var_os("UR_ADAPTERS_FORCE_LOAD").is_some() {
+        return true;
+    }
+    let wished = number(&["UR_LOADER_USE_LEVEL_ZERO_V2", "SYCL_UR_USE_LEVEL_ZERO_V2"]);
+    let v2 = match wished {
+        Some(number) => number != 0,
+        None if device::all().next().is_none() => return true, // then nothing is listed twice
+        None => device::all().any(|one| device_info::ip_version(one).is_ok_and(|ip| ip >= XE2)),
+    };
+    v2 == (face == V2)
 }

@@ -8,11 +8,7 @@ use super::{
     },
     signal::Cache,
 };
-use std::{
-    collections::VecDeque,
-    ptr::null,
-    sync::Arc,
-};
+use std::{collections::VecDeque, ptr::null, sync::Arc};
 use ur_adapter::error::Result;
 
 /// So many waited-for events are kept before a mark is set behind them.

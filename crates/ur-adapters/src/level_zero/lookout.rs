@@ -28,7 +28,8 @@ impl ContextLists {
         drop(idle);
         let ordinal = device.copier().map_or_else(|| device.compute(), Ok)?.ordinal;
         let (index, offloads) = (0, false);
-        let engine = Engine { ordinal, index, offloads, priority: ZE_COMMAND_QUEUE_PRIORITY_NORMAL };
+        let engine =
+            Engine { ordinal, index, offloads, priority: ZE_COMMAND_QUEUE_PRIORITY_NORMAL };
         NativeList::immediate(context.native(), device.raw(), engine)
     }
 }
@@ -57,8 +58,7 @@ impl Lookout {
         let came = cache.take(false)?;
         let home = Arc::clone(&context.lists().0);
         let key = device.raw().addr();
-        let mut this =
-            Self { owed, list: Some(list), came: Some(came), key, cache, home };
+        let mut this = Self { owed, list: Some(list), came: Some(came), key, cache, home };
         let begun = this.begin(device);
         if begun.is_err() {
             this.came = None; // its list is as it was

@@ -7,96 +7,101 @@
 mod adapter;
 mod allocation;
 mod backing;
-mod foreign;
-mod image;
-mod limbo;
-mod mem;
-mod memory_export;
-mod opened;
-mod physical_mem;
-mod registry;
-mod share;
-mod storage;
-mod totals;
-mod usm;
-mod usm_async;
-mod usm_host;
-mod usm_pool;
-mod virtual_mem;
 mod clock;
 mod code;
 mod command_buffer;
 mod context;
 mod device;
 mod device_info;
+pub mod driver;
 mod enqueue;
 mod enqueue_image;
 mod enqueue_mem;
 mod enqueue_usm;
-pub mod driver;
 mod error;
 mod event;
 mod extensions;
 mod face;
+mod foreign;
 mod host_task;
+mod image;
 mod kernel;
 mod lane;
 mod launch;
-mod lookout;
+mod limbo;
 mod linger;
 mod link;
+mod lookout;
+mod mem;
+mod memory_export;
 pub mod native;
 mod native_command;
+mod opened;
 mod options;
 mod p2p;
 mod partition;
+mod physical_mem;
 mod platform;
 mod program;
 mod queue;
+mod registry;
 mod sampler;
+mod share;
 mod shared_event;
 mod signal;
 mod signaller;
+mod storage;
 mod submission;
+mod totals;
 mod unsupported;
+mod usm;
+mod usm_async;
+mod usm_host;
+mod usm_pool;
+mod virtual_mem;
 mod watch;
 mod work;
 
 pub use adapter::Adapter;
+pub use command_buffer::{CommandBuffer, CommandBufferCommand};
 pub use context::Context;
 pub use device::{Device, Group};
+pub use event::Event;
 pub use extensions::Extensions;
 pub use kernel::Kernel;
+pub use mem::Mem;
 use options::options;
+pub use physical_mem::PhysicalMem;
 pub use platform::Platform;
 pub use program::Program;
-pub use sampler::Sampler;
-pub use mem::Mem;
-pub use physical_mem::PhysicalMem;
-pub use usm_pool::UsmPool;
-pub use event::Event;
 pub use queue::Queue;
-pub use command_buffer::{CommandBuffer, CommandBufferCommand};
+pub use sampler::Sampler;
 use ur_adapter::{
     api::*,
     entry,
     error::ErrorCode,
     object::{Backend, Body, Kind, Never, Slab, Tag},
 };
-use ur_sys::{ur_adapter_dditable_t, ur_dditable_t};
+use ur_sys::{ur_adapter_dditable_t, ur_adapter_handle_t, ur_dditable_t, ur_result_t};
+pub use usm_pool::UsmPool;
 
 /// The adapter.
 #[derive(Debug)]
 pub struct LevelZero;
 
-/// The adapter under its first name, as C sees it.
+/// The adapter as C sees it.
 pub static TABLE: ur_dditable_t = entry::table::<LevelZero>();
-/// The adapter under its second name: the same, but that it knows its name.
-pub static TABLE_V2: ur_dditable_t = {
+/// The adapter under its first name: the same, but that it knows its name.
+pub static TABLE_V1: ur_dditable_t = under(face::adapter_get_v1);
+/// The adapter under its second name.
+pub static TABLE_V2: ur_dditable_t = under(face::adapter_get_v2);
+const fn under(
+    get: unsafe extern "C" fn(u32, *mut ur_adapter_handle_t, *mut u32) -> ur_result_t,
+) -> ur_dditable_t {
     let table = entry::table::<LevelZero>();
-    let adapter = ur_adapter_dditable_t { get: Some(face::adapter_get_v2), ..table.adapter };
+    let adapter = ur_adapter_dditable_t { get: Some(get), ..table.adapter };
     ur_dditable_t { adapter, ..table }
-};
+}
 
 macro_rules! bodies { ($($t:ident, $code:ident;)*) => { $(
     impl Body for $t {

@@ -25,8 +25,7 @@ pub(super) fn parts(of: Borrowed<'_, Device>) -> Result<Vec<Owned<Device>>> {
     }
     Ok(of.parts().get_or_init(|| made).clone())
 }
-/// The engines of a device's compute group, each as a device: none where there is one engine, and
-/// none for a device that comes apart into tiles.
+/// The engines of a tile's compute group, each as a device: none where there is one engine.
 ///
 /// # Errors
 /// The driver's own.
@@ -36,7 +35,7 @@ pub(super) fn slices(of: Borrowed<'_, Device>) -> Result<Vec<Owned<Device>>> {
     }
     let engines = of.compute()?.engines;
     let mut made = vec![];
-    if of.engine().is_none() && engines > 1 && parts(of)?.is_empty() {
+    if of.parent().is_some() && of.engine().is_none() && engines > 1 {
         for engine in 0..engines {
             let part = Part { parent: of.own()?, engine: Some(engine) };
             made.push(Device::new(of.raw(), of.platform().clone(), Some(part))?);
@@ -82,7 +81,7 @@ pub(super) fn rule_of(device: &Device) -> Vec<[u32; 2]> {
         (_, Some(_)) => vec![[ur_device_partition_t::BY_CSLICE.0, 0]],
         (_, None) => {
             let by = ur_device_partition_t::BY_AFFINITY_DOMAIN.0;
-            vec![[by, Domain::NEXT_PARTITIONABLE.bits()]]
+            vec![[by, Domain::NUMA.bits()]]
         }
     }
 }

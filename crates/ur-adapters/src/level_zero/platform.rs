@@ -5,6 +5,7 @@ use super::{
     device,
     driver::{RawDriver, driver},
     extensions::Extensions,
+    face,
     native::driver as native,
 };
 use std::{ffi::CStr, sync::OnceLock};
@@ -111,6 +112,15 @@ pub fn check_fork() -> Result<()> {
     }
 }
 
+/// What programs that choose a platform by its name look for.
+const NAMES: [&str; 2] = [
+    "Intel(R) oneAPI Unified Runtime over Level-Zero",
+    "Intel(R) oneAPI Unified Runtime over Level-Zero V2",
+];
+/// What every device of a platform has, in OpenCL's words.
+const EXTENSIONS: &str = "cl_khr_il_program cl_khr_subgroups cl_intel_subgroups \
+                          cl_intel_subgroups_short cl_intel_required_subgroup_size ";
+
 impl PlatformApi for LevelZero {
     fn platform_get(_adapter: Borrowed<'_, Adapter>) -> Result<Vec<Owned<Platform>>> {
         check_fork()?;
@@ -131,7 +141,7 @@ impl PlatformApi for LevelZero {
                 let api = platform.api_version;
                 answer.str(&format!("{}.{}", api >> 16, api & 0xffff))
             }
-            ur_platform_info_t::EXTENSIONS => answer.str(""),
+            ur_platform_info_t::EXTENSIONS => answer.str(EXTENSIONS),
             ur_platform_info_t::PROFILE => answer.str("FULL_PROFILE"),
             ur_platform_info_t::BACKEND => answer.value(&ur_backend_t::LEVEL_ZERO.0),
             ur_platform_info_t::ADAPTER => answer.handle(&the_adapter()),

@@ -9,9 +9,9 @@ use super::{
     link::link,
     native::module::{Constant, NativeModule, Piece},
 };
-use crate::kernels::given;
+use crate::kernels::{given, spirv};
 use std::{
-    ffi::CStr,
+    ffi::{CStr, CString},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use ur_adapter::{
@@ -114,6 +114,16 @@ impl Program {
         let at = self.place(device)?;
         self.builds()[at].module.clone().ok_or_else(not_built)
     }
+    /// The same, of a program that may be compiled only: what it uses of others stays open.
+    fn loaded(&self, device: &Device) -> Result<Arc<NativeModule>> {
+        let at = self.place(device)?;
+        let build = self.builds()[at].clone();
+        if build.status == ur_program_build_status_t::SUCCESS {
+            let options = CString::new(build.options).unwrap_or_default(); // it was one before
+            self.build(&[at], Some(&options), true)?;
+        }
+        self.module(device)
+    }
     /// Where a variable is on a device, and how many bytes it has.
     ///
     /// # Errors
@@ -157,19 +167,26 @@ impl Program {
         }
         Ok(())
     }
-    /// Keeps options until it is linked.
+    /// Keeps options until it is linked; code that is not whole is found now.
     ///
     /// # Errors
-    /// `INVALID_OPERATION` for a program that is a binary.
+    /// `INVALID_OPERATION` for a program that is a binary; `PROGRAM_BUILD_FAILURE`.
     fn compile(&self, places: &[usize], options: Option<&CStr>) -> Result<()> {
-        if !matches!(self.source, Source::Il(_)) {
+        let Source::Il(code) = &self.source else {
             let why = "only SPIR-V is compiled: binaries are built";
             return Err(Error::new(ErrorCode::InvalidOperation, why));
-        }
+        };
         let said = options.map_or(String::new(), |o| o.to_string_lossy().into_owned());
         code::options(&said)?;
+        let log = spirv::constants(code).err().unwrap_or_default();
         let mut builds = self.builds();
-        places.iter().try_for_each(|&at| builds[at].note(&said, String::new(), Ok(None)))
+        places.iter().try_for_each(|&at| {
+            let made = match log.as_str() {
+                "" => Ok(None),
+                why => Err(Error::new(ErrorCode::ProgramBuildFailure, why.to_owned())),
+            };
+            builds[at].note(&said, log.clone(), made)
+        })
     }
     fn all(&self) -> Vec<usize> {
         (0..self.devices.len()).collect()
@@ -377,7 +394,14 @@ impl ProgramApi for LevelZero {
         program: Borrowed<'_, Program>,
         constants: &[ur_specialization_constant_info_t],
     ) -> Result<()> {
-        let given = constants.iter().map(given::constant).collect::<Result<Vec<_>>>()?;
+        let Source::Il(code) = &program.source else {
+            let why = "only SPIR-V has specialization constants: they are fixed in a binary";
+            return Err(Error::new(ErrorCode::UnsupportedFeature, why));
+        };
+        let known =
+            spirv::constants(code).map_err(|why| Error::new(ErrorCode::InvalidProgram, why))?;
+        let given = |one| given::constant(one, &known);
+        let given = constants.iter().map(given).collect::<Result<Vec<_>>>()?;
         let mut known = program.constants();
         for (number, bytes) in given {
             known.retain(|(one, _)| *one != number);
@@ -416,13 +440,10 @@ impl ProgramExpApi for LevelZero {
         programs: &[Borrowed<'_, Program>],
     ) -> Result<()> {
         programs.iter().try_for_each(|program| program.check_context(context))?;
-        let all: Vec<_> = programs.iter().map(|program| program.built()).collect::<Result<_>>()?;
         for device in context.devices() {
-            let on = |built: &Vec<Built>| {
-                let found = built.iter().find(|(one, _)| one.is(device));
-                found.map(|(_, module)| Arc::clone(module))
-            };
-            let modules: Vec<_> = all.iter().filter_map(on).collect();
+            let has = |program: &&Borrowed<'_, Program>| program.place(device).is_ok();
+            let on = programs.iter().filter(has).map(|program| program.loaded(device));
+            let modules: Vec<_> = on.collect::<Result<_>>()?;
             if modules.is_empty() {
                 continue;
             }

@@ -11,6 +11,8 @@
 //! | `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE` | as documented; what the environment says goes first |
 //! | `DISCARD_EVENTS`, `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints; nothing changes |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
+pub(super) use super::lookout::ContextLists;
+pub(super) use super::work::{Submission, Ticket, Work, ticket, wait_for_device};
 use super::{
     Context, Device, LevelZero,
     driver::RawList,
@@ -20,8 +22,6 @@ use super::{
     },
     options,
 };
-pub(super) use super::lookout::ContextLists;
-pub(super) use super::work::{Submission, Ticket, Work, ticket, wait_for_device};
 use std::sync::Arc;
 use ur_adapter::{
     api::{QueueApi, QueueExpApi},
@@ -114,14 +114,6 @@ fn submission(flags: ur_queue_flags_t) -> Submission {
         false => Submission::Immediate,
     }
 }
-/// The flags that queues take.
-pub(super) fn flags() -> ur_queue_flags_t {
-    use ur_queue_flags_t as F;
-    let order = F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE | F::DISCARD_EVENTS;
-    let hints =
-        F::PRIORITY_LOW | F::PRIORITY_HIGH | F::SUBMISSION_BATCHED | F::SUBMISSION_IMMEDIATE;
-    order | hints | F::USE_DEFAULT_STREAM | F::SYNC_WITH_DEFAULT_STREAM
-}
 /// The engine that C asks for.
 ///
 /// # Errors
@@ -190,7 +182,8 @@ impl QueueApi for LevelZero {
         properties: Option<&ur_queue_native_properties_t>,
     ) -> Result<Owned<Queue>> {
         device.map_or(Ok(()), |device| context.check(device))?;
-        let null = || Error::new(ErrorCode::InvalidNullHandle, "0 is no command list of the driver");
+        let null =
+            || Error::new(ErrorCode::InvalidNullHandle, "0 is no command list of the driver");
         let raw = RawList::from_addr(handle as usize).ok_or_else(null)?;
         if let Some(properties) = properties
             && let Some(desc) = chain::extension::<ur_queue_native_desc_t>(properties)?

@@ -2,7 +2,10 @@
 use super::{
     Context, Device, LevelZero, driver::RawSampler, linger, native::sampler::NativeSampler,
 };
-use std::sync::{Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 use ur_adapter::{
     api::SamplerApi,
     error::{Error, ErrorCode, Result},
@@ -15,11 +18,17 @@ use ur_sys::{
 };
 use ze_sys::*;
 
+/// What the samplers do that were made here, by the driver's handles: the driver does not tell.
+static MADE: Mutex<BTreeMap<usize, Desc>> = Mutex::new(BTreeMap::new());
+fn made() -> MutexGuard<'static, BTreeMap<usize, Desc>> {
+    MADE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What `ur_sampler_handle_t` points at.
 #[derive(Debug)]
 pub struct Sampler {
     context: Owned<Context>,
-    /// What it does; unknown of one that C brought.
+    /// What it does; unknown of one that somebody else made.
     desc: Option<Desc>,
     /// The driver's, for each device on which it was used.
     on: Mutex<Vec<(Owned<Device>, NativeSampler)>>,
@@ -66,15 +75,17 @@ impl Sampler {
             return Ok(raw);
         }
         let Some(desc) = self.desc else {
-            let why = "a sampler that was made of a native handle is for the context's first device";
+            let why =
+                "a sampler that was made of a native handle is for the context's first device";
             return Err(Error::new(ErrorCode::InvalidDevice, why));
         };
-        let made = desc.make(&self.context, device)?;
+        let sampler = desc.make(&self.context, device)?;
         let mut all = lock();
         // Another thread may have been faster.
-        let raw = known(&all).unwrap_or(made.raw());
-        if raw == made.raw() {
-            all.push((device.clone(), made));
+        let raw = known(&all).unwrap_or(sampler.raw());
+        if raw == sampler.raw() {
+            made().insert(raw.addr(), desc);
+            all.push((device.clone(), sampler));
         }
         Ok(raw)
     }
@@ -83,6 +94,8 @@ impl Drop for Sampler {
     /// Kernels that use it may be under way.
     fn drop(&mut self) {
         let all = std::mem::take(self.on.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let ours = all.iter().filter(|(_, sampler)| sampler.is_owned());
+        ours.for_each(|(_, sampler)| drop(made().remove(&sampler.raw().addr())));
         linger::leave(self.context.as_handle().addr(), all);
     }
 }
@@ -139,8 +152,9 @@ impl SamplerApi for LevelZero {
             return Err(Error::new(ErrorCode::InvalidNullHandle, "the native sampler is null"));
         };
         let owned = properties.is_some_and(|one| one.isNativeHandleOwned);
-        let made = NativeSampler::adopted(raw, owned, context.native());
-        let on = Mutex::new(vec![(context.devices()[0].clone(), made)]);
-        Ok(Owned::new(Sampler { context: context.own()?, desc: None, on }))
+        let desc = made().get(&raw.addr()).copied();
+        let sampler = NativeSampler::adopted(raw, owned, context.native());
+        let on = Mutex::new(vec![(context.devices()[0].clone(), sampler)]);
+        Ok(Owned::new(Sampler { context: context.own()?, desc, on }))
     }
 }

@@ -50,10 +50,12 @@ pub struct OpenedPhysical(pub Arc<Physical>);
 pub(super) enum Form {
     /// A descriptor of physical memory.
     Physical = 1,
-    /// The driver's handle, and the descriptor that it names.
-    Descriptor = 2,
+    /// The driver's handle, and the descriptor that it begins with the number of.
+    Number = 2,
+    /// The driver's handle, opaque, and a descriptor of the same memory.
+    Told = 3,
     /// The driver's handle, opaque, and where in what it opens the memory lies.
-    Opaque = 3,
+    Opaque = 4,
 }
 /// The bytes of an offer: its form, and what the driver said.
 pub(super) fn bytes_of(form: Form, said: &[u8]) -> Arc<[u8]> {
@@ -102,7 +104,8 @@ pub(super) fn payload_of(handle: &Handle, base: usize, exposes: usize) -> Payloa
     let (base, exposes) = (base as u64, exposes as u64);
     match &handle.fd {
         Some(fd) => {
-            let bytes = bytes_of(Form::Descriptor, &handle.bytes);
+            let form = if handle.is_number { Form::Number } else { Form::Told };
+            let bytes = bytes_of(form, &handle.bytes);
             Payload::Driver { fd: Arc::clone(fd), base, exposes, bytes }
         }
         None => {
@@ -217,13 +220,18 @@ fn map(
     let bytes = usize::try_from(arrived.size).map_err(too_large)?;
     let (opened, base) = match arrived.payload {
         ArrivedPayload::Driver { fd, base, bytes: form, .. } => {
-            let handle = said(Form::Descriptor, &form)?;
-            (OpenedHandle::open(context, home, handle, Some(&fd))?, base)
+            let opened = match form.first() {
+                Some(&first) if first == Form::Number as u8 => {
+                    OpenedHandle::by_number(context, home, said(Form::Number, &form)?, &fd)?
+                }
+                _ => OpenedHandle::opaque(context, home, said(Form::Told, &form)?, Some(&fd))?,
+            };
+            (opened, base)
         }
         ArrivedPayload::Bytes(form) => {
             let (named, base) = form.split_last_chunk::<8>().unwrap_or((&[], &[0; 8]));
             let handle = said(Form::Opaque, named)?;
-            (OpenedHandle::open(context, home, handle, None)?, u64::from_le_bytes(*base))
+            (OpenedHandle::opaque(context, home, handle, None)?, u64::from_le_bytes(*base))
         }
         _ => return Err(contradiction("what arrived is nothing of the driver's")),
     };
@@ -309,13 +317,13 @@ mod tests {
 
     #[test]
     fn what_the_driver_said_reads_back_in_its_own_form_only() {
-        let bytes = bytes_of(Form::Descriptor, &[7; 64]);
-        assert_eq!(said(Form::Descriptor, &bytes).unwrap(), [7; 64]);
+        let bytes = bytes_of(Form::Number, &[7; 64]);
+        assert_eq!(said(Form::Number, &bytes).unwrap(), [7; 64]);
         for (form, bytes) in [
             (Form::Opaque, &bytes[..]),
-            (Form::Descriptor, &bytes[..64]),
-            (Form::Descriptor, &[]),
-            (Form::Descriptor, &[2]),
+            (Form::Number, &bytes[..64]),
+            (Form::Number, &[]),
+            (Form::Number, &[2]),
         ] {
             let error = said(form, bytes).unwrap_err();
             assert_eq!(error.code(), ErrorCode::InvalidValue);

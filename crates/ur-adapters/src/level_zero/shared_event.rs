@@ -85,9 +85,7 @@ impl Core {
         }
         let (by, count) = match self.board.get().and_then(Board::last) {
             Some((process, count)) if process != Process::this() => (Debtor::Other(process), count),
-            last => {
-                (Debtor::Own(self.signaller().clone()), last.map_or(0, |(_, count)| count))
-            }
+            last => (Debtor::Own(self.signaller().clone()), last.map_or(0, |(_, count)| count)),
         };
         Ok(Some(Owed { core: Arc::clone(self), by, count }))
     }
@@ -121,9 +119,7 @@ impl Owed {
             Debtor::Own(work) => work.upgrade().is_some_and(|work| work.is_lost()),
         };
         // What was done before the death stays done.
-        let is_latest = || {
-            self.core.board.get().is_none_or(|board| board.count() == self.count)
-        };
+        let is_latest = || self.core.board.get().is_none_or(|board| board.count() == self.count);
         is_gone && !(is_latest() && self.core.event.is_complete().unwrap_or(false))
     }
     /// The driver's event.
@@ -223,7 +219,11 @@ impl Shared {
     ///
     /// # Errors
     /// `UNSUPPORTED_FEATURE` for one to be shared where the driver cannot; the driver's own.
-    pub(super) fn make(context: &Context, device: Owned<Device>, ipc: bool) -> Result<Option<Self>> {
+    pub(super) fn make(
+        context: &Context,
+        device: Owned<Device>,
+        ipc: bool,
+    ) -> Result<Option<Self>> {
         if ipc {
             sharing(&device)?;
         }

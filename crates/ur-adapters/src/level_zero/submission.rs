@@ -177,7 +177,9 @@ impl Submission {
         let number = work.next(&mut turn)?;
         let mut known = Waits::default();
         for event in waits {
-            event.order(&queue, &mut known, |kept| turn.keep(number, kept)).map_err(in_wait_list)?;
+            event
+                .order(&queue, &mut known, |kept| turn.keep(number, kept))
+                .map_err(in_wait_list)?;
         }
         turn.fence_before(number, &mut known);
         if self.order != Order::Free {
@@ -252,12 +254,7 @@ impl Put<'_> {
     }
 }
 /// Waits in a list for what may never come, with a mark behind it that tells whether it did.
-fn incur(
-    queue: &Queue,
-    list: &List<'_>,
-    waits: &[RawEvent],
-    owed: Vec<Owed>,
-) -> Result<()> {
+fn incur(queue: &Queue, list: &List<'_>, waits: &[RawEvent], owed: Vec<Owed>) -> Result<()> {
     list.wait_for(waits)?;
     for owed in owed {
         let passed = queue.work().cache().take(false)?;

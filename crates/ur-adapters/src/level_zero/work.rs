@@ -198,9 +198,8 @@ impl Work {
             self.send(turn)?;
             return Ok((turn.lane(number).list().raw(), 0));
         }
-        let make = |next| {
-            NativeList::regular(&self.native, self.device.raw(), self.engine.ordinal, next)
-        };
+        let make =
+            |next| NativeList::regular(&self.native, self.device.raw(), self.engine.ordinal, next);
         let list = turn.lane_mut(number).batch(&self.cache, make)?;
         Ok((list, batch))
     }
@@ -349,10 +348,14 @@ impl Work {
 }
 impl Turn {
     pub(super) fn lane(&self, number: usize) -> &Lane {
-        self.lanes[number].as_ref().expect("`next` made the lanes that it names; the first is always there")
+        self.lanes[number]
+            .as_ref()
+            .expect("`next` made the lanes that it names; the first is always there")
     }
     pub(super) fn lane_mut(&mut self, number: usize) -> &mut Lane {
-        self.lanes[number].as_mut().expect("`next` made the lanes that it names; the first is always there")
+        self.lanes[number]
+            .as_mut()
+            .expect("`next` made the lanes that it names; the first is always there")
     }
     /// The lane waits for this event until it has passed it.
     pub(super) fn keep(&mut self, number: usize, event: &EventKind) {

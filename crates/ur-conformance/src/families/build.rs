@@ -1,6 +1,9 @@
 //! Code that cannot be built or linked, lists with something that is no program, and specialization constants. The code
 //! is by backend: what a device takes no code of is skipped.
-use super::program::{new_program, rivals};
+use super::{
+    program::{new_program, of_il, rivals},
+    spirv,
+};
 use crate::{
     ask,
     bench::{Bench, word},
@@ -79,22 +82,12 @@ fn broken_program(b: &Bench) -> Verdict<Option<ur_program_handle_t>> {
         ur_backend_t::NATIVE_CPU => binary(b"\x7fELF\x02\x01\x01 and then nothing that is code"),
         ur_backend_t::CUDA => binary(b".version 7.0\n.target sm_50\n.address_size 64\nno code\n"),
         ur_backend_t::LEVEL_ZERO | ur_backend_t::OPENCL => {
-            let mut words = module();
+            let mut words = spirv::special();
             words.truncate(words.len() - 6); // in the middle of its function
-            of_il(b, &words).map(Some)
+            of_il(b, b.context()?, &words).map(Some)
         }
         other => Err(Stop::skipped(format!("the suite has no broken code for {other:?}"))),
     }
-}
-fn of_il(b: &Bench, words: &[u32]) -> Verdict<ur_program_handle_t> {
-    let (context, mut program) = (b.context()?, ur_program_handle_t::NULL);
-    let (il, bytes) = (words.as_ptr().cast(), size_of_val(words));
-    let code = ask!(b, program.create_with_il(context, il, bytes, null(), &mut program));
-    if code == ur_result_t::ERROR_COMPILER_NOT_AVAILABLE {
-        return Err(Stop::skipped("the device compiles no intermediate code"));
-    }
-    b.succeeded("urProgramCreateWithIL", code)?;
-    Ok(program)
 }
 fn broken(b: &Bench, builder: usize) -> Verdict {
     let (context, mut device) = (b.context()?, b.device()?);
@@ -212,37 +205,6 @@ fn function(b: &Bench) -> Verdict {
     release(b, program)
 }
 
-/// A SPIR-V module: a kernel `k` that stores a constant, which can be specialized as number 7.
-fn module() -> Vec<u32> {
-    const KERNEL: u32 = 6;
-    let op = |code: u32, operands: &[u32]| -> Vec<u32> {
-        let first = ((operands.len() as u32 + 1) << 16) | code;
-        [first].into_iter().chain(operands.iter().copied()).collect()
-    };
-    let (void, int, pointer, function_type, constant, function, to, label) =
-        (1, 2, 3, 4, 5, 6, 7, 8);
-    let parts = [
-        vec![0x0723_0203, 0x0001_0000, 0, 9, 0], // magic number, version, maker, ids in use
-        op(17, &[4]),                            // capabilities: addresses,
-        op(17, &[5]),                            // linkage
-        op(17, &[KERNEL]),                       // and kernels
-        op(14, &[2, 2]),                         // 64-bit addresses, OpenCL's memory model
-        op(15, &[KERNEL, function, u32::from(b'k')]),
-        op(71, &[constant, 1, 7]), // the number of the constant
-        op(19, &[void]),
-        op(21, &[int, 32, 0]),
-        op(32, &[pointer, 5, int]),
-        op(33, &[function_type, void, pointer]),
-        op(50, &[int, constant, 1]),
-        op(54, &[void, function, 0, function_type]),
-        op(55, &[pointer, to]),
-        op(248, &[label]),
-        op(62, &[to, constant, 2, 4]), // store, aligned to four bytes
-        op(253, &[]),
-        op(56, &[]),
-    ];
-    parts.concat()
-}
 type Spoil = fn(&mut ur_specialization_constant_info_t) -> ur_result_t;
 /// The rule, the case, and how it is spoilt.
 const CONSTANTS: [(&str, &str, Spoil); 3] = [
@@ -280,7 +242,7 @@ fn constant(b: &Bench, entry: &str, is_kernel: bool, spoil: Spoil) -> Verdict {
     if info!(b, device.get_info(device, query), u8) == 0 {
         return Err(Stop::skipped(format!("the device answers no to {query:?}")));
     }
-    let (value, program) = (5_u64, of_il(b, &module())?);
+    let (value, program) = (5_u64, of_il(b, b.context()?, &spirv::special())?);
     let at = (&raw const value).cast();
     let mut info = ur_specialization_constant_info_t { id: 7, size: 4, pValue: at };
     let expected = spoil(&mut info);

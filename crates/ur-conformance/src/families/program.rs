@@ -1,6 +1,8 @@
 //! Programs. What a device can run depends on its backend: for native CPU devices the suite has a table of functions of
-//! its own, which is a binary by that backend's convention; for CUDA devices it has PTX; others have their cases skipped.
+//! its own, which is a binary by that backend's convention; for CUDA devices it has PTX, for those of Level Zero and
+//! OpenCL SPIR-V; others have their cases skipped.
 #![expect(unsafe_code, reason = "kernels are functions that are called as C code")]
+use super::spirv;
 use crate::{
     ask,
     bench::{Bench, word},
@@ -59,28 +61,59 @@ extern "C" fn nothing(_: *const *mut c_void, _: *const [usize; 3]) {}
 const PTX: &str = concat!(include_str!("kernels.ptx"), "\0");
 const RIVAL: &str = concat!(include_str!("rival.ptx"), "\0");
 
-/// The suite's code for the device, and a rival of it that has another `x`: where each is, and its bytes.
-fn codes(b: &Bench) -> Verdict<[(*const u8, usize); 2]> {
+/// Code for a device: a binary, by where it is and its bytes, or SPIR-V.
+enum Code {
+    Binary(*const u8, usize),
+    Il(Vec<u32>),
+}
+/// The suite's code for the device, and a rival of it that has another `x`.
+fn codes(b: &Bench) -> Verdict<[Code; 2]> {
     let (device, platform) = (b.device()?, b.platform()?);
     let backend = info!(b, platform.get_info(platform, ur_platform_info_t::BACKEND), u32);
     let kind = info!(b, device.get_info(device, ur_device_info_t::TYPE), u32);
     match (ur_backend_t(backend), ur_device_type_t(kind)) {
         (ur_backend_t::NATIVE_CPU, ur_device_type_t::CPU) => Ok([
-            (TABLE.as_ptr().cast(), size_of_val(&TABLE)),
-            (OTHER.as_ptr().cast(), size_of_val(&OTHER)),
+            Code::Binary(TABLE.as_ptr().cast(), size_of_val(&TABLE)),
+            Code::Binary(OTHER.as_ptr().cast(), size_of_val(&OTHER)),
         ]),
-        (ur_backend_t::CUDA, _) => Ok([PTX, RIVAL].map(|text| (text.as_ptr(), text.len()))),
+        (ur_backend_t::CUDA, _) => {
+            Ok([PTX, RIVAL].map(|text| Code::Binary(text.as_ptr(), text.len())))
+        }
+        (ur_backend_t::LEVEL_ZERO | ur_backend_t::OPENCL, _) => {
+            Ok([spirv::kernels(), spirv::rival()].map(Code::Il))
+        }
         _ => Err(Stop::skipped("the suite has no program for a device of this backend")),
     }
 }
 fn create(b: &Bench, context: ur_context_handle_t) -> Verdict<ur_program_handle_t> {
-    let [(code, bytes), _] = codes(b)?;
-    of_binary(b, context, code, bytes)
+    let [code, _] = codes(b)?;
+    of_code(b, context, &code)
 }
 /// Two programs, not built, that have a kernel of one name and are not to be linked.
 pub fn rivals(b: &Bench) -> Verdict<[ur_program_handle_t; 2]> {
-    let [_, (rival, bytes)] = codes(b)?;
-    Ok([create(b, b.context()?)?, of_binary(b, b.context()?, rival, bytes)?])
+    let [_, rival] = codes(b)?;
+    Ok([create(b, b.context()?)?, of_code(b, b.context()?, &rival)?])
+}
+fn of_code(b: &Bench, context: ur_context_handle_t, code: &Code) -> Verdict<ur_program_handle_t> {
+    match code {
+        Code::Binary(at, bytes) => of_binary(b, context, *at, *bytes),
+        Code::Il(words) => of_il(b, context, words),
+    }
+}
+/// A program of SPIR-V, not built.
+pub fn of_il(
+    b: &Bench,
+    context: ur_context_handle_t,
+    words: &[u32],
+) -> Verdict<ur_program_handle_t> {
+    let mut program = ur_program_handle_t::NULL;
+    let (il, bytes) = (words.as_ptr().cast(), size_of_val(words));
+    let code = ask!(b, program.create_with_il(context, il, bytes, null(), &mut program));
+    if code == ur_result_t::ERROR_COMPILER_NOT_AVAILABLE {
+        return Err(Stop::skipped("the device compiles no intermediate code"));
+    }
+    b.succeeded("urProgramCreateWithIL", code)?;
+    Ok(program)
 }
 pub fn of_binary(
     b: &Bench,

@@ -1,42 +1,116 @@
-//! Layers between a call and its adapter.
+//! Layers between a call and its adapter: `check` (parameters), `lifetime` (handles and leaks),
+//! `bounds` (memory), `trace` (records). What an entry does to its objects is in generated `rows`.
+//! Whether calls come here at all is the loader's state: when no layer is on, none does.
+//!
+//! A child of a fork has no layers: what they know is the parent's, and so may be their locks.
 #![expect(unsafe_code, reason = "passes calls on")]
 
-pub mod calls {
-    //! The entries as they are called when layers are on.
-    use crate::direct;
-    use std::ffi::{c_char, c_void};
-    use ur_sys::*;
-    macro_rules! functions {
-        ($($group:ident $getter:ident $table:ident {
-            $($slot:ident $c:ident $name:ident($($p:ident: $t:ty),* $(,)?) by $($how:ident)+;)*
-        })*) => { $($(
-            #[doc = concat!("`", stringify!($c), "` through the layers that are on.")]
-            ///
-            /// # Safety
-            /// As the entry says.
-            #[allow(clippy::too_many_arguments, reason = "as many as C's")]
-            pub unsafe fn $name($($p: $t),*) -> ur_result_t {
-                // SAFETY: the caller's promise.
-                unsafe { direct::$name($($p),*) }
-            }
-        )*)* };
+mod bounds;
+pub mod calls;
+mod check;
+pub mod effect;
+mod lifetime;
+mod names;
+mod operands;
+mod rows;
+mod sink;
+mod trace;
+
+use crate::{config::CodeLocation, log};
+pub use names::{available, known};
+use std::{
+    fmt::Display,
+    sync::{
+        Once, OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+use ur_adapter::log::Sink;
+use ur_sys::*;
+
+/// What a check says: nothing, or the code for the caller and what is wrong.
+type Verdict = Result<(), (ur_result_t, &'static str)>;
+
+/// The layers that are on. Relaxed: a call that races with the loader's start or end may or may not
+/// be seen by a layer.
+static ON: AtomicU32 = AtomicU32::new(0);
+
+/// Turns on what the environment and `enabled` ask for; says whether anything is on.
+pub fn start(enabled: &[String], location: Option<CodeLocation>) -> bool {
+    let value = std::env::var_os("UR_ENABLE_LAYERS").unwrap_or_default();
+    let mut asked = names::asked(&value.to_string_lossy(), enabled);
+    for warning in asked.warnings.drain(..) {
+        log::warn(warning);
     }
-    crate::entry_points!(functions);
+    if asked.on & names::TRACING != 0 && !trace::start(location) {
+        // Nobody would see what is recorded.
+        log::info(
+            "UR_LAYER_TRACING is on and nothing listens: set UR_LOG_TRACING=level:info;output:stderr or CAUSEWAY_TRACE=chrome:FILE",
+        );
+        asked.on &= !names::TRACING;
+    }
+    if asked.on != 0 {
+        notice_forks();
+        validation();
+    }
+    ON.store(asked.on, Ordering::Relaxed);
+    asked.on != 0
+}
+/// Turns all off: tells of what was never released, and finishes the traces.
+pub fn stop() {
+    let on = ON.swap(0, Ordering::Relaxed);
+    lifetime::end(on & names::LEAKS != 0);
+    trace::stop();
 }
 
-/// The names that `UR_ENABLE_LAYERS` may have.
-pub const NAMES: &[&str] = &[];
-/// The layers there are, as a program is told them.
-pub fn available() -> String {
-    NAMES.join(";")
+/// Has a child of a fork begin without layers.
+fn notice_forks() {
+    static NOTICED: Once = Once::new();
+    extern "C" fn child() {
+        ON.store(0, Ordering::Relaxed);
+        lifetime::leave();
+        trace::leave();
+    }
+    NOTICED.call_once(|| {
+        // SAFETY: what is called in the child stores to atomics alone.
+        let refused = unsafe { libc::pthread_atfork(None, None, Some(child)) };
+        if refused != 0 {
+            log::warn("layers: no memory to be told of forks; children may report falsely");
+        }
+    });
 }
-/// Whether there is a layer of that name.
-pub fn known(name: &str) -> bool {
-    NAMES.contains(&name)
+
+/// Where the reports of the validation layers go: `UR_LOG_VALIDATION`, or the standard error.
+fn validation() -> &'static Sink {
+    static SINK: OnceLock<Sink> = OnceLock::new();
+    SINK.get_or_init(|| {
+        let (sink, wrong) = Sink::of_environment("VALIDATION", ur_logger_level_t::WARN);
+        if let Some(wrong) = wrong {
+            log::warn(wrong);
+        }
+        sink
+    })
 }
-/// Turns on what the environment and `enabled` ask for; says whether anything is on.
-pub fn start(_enabled: &[String], _codeloc: Option<crate::config::CodeLocation>) -> bool {
-    false
+/// Tells of a fault of the program's.
+fn report(sentence: impl Display) {
+    validation().hear(ur_logger_level_t::ERROR, &sentence);
 }
-/// Turns all off.
-pub fn stop() {}
+/// Tells of a call that is refused.
+#[cold]
+fn refused(entry: &str, code: ur_result_t, why: &str) -> ur_result_t {
+    report(format_args!("{entry} is refused with {code:?}: {why}"));
+    code
+}
+
+/// Whether a list of events holds a null.
+///
+/// # Safety
+/// There are as many events as said, or the list is null.
+#[inline]
+unsafe fn wait_list(events: *const ur_event_handle_t, count: u32) -> bool {
+    let null = |i| {
+        // SAFETY: the caller's promise.
+        unsafe { events.wrapping_add(i).read() }.is_null()
+    };
+    !events.is_null() && (0..count as usize).any(null)
+}

@@ -135,7 +135,7 @@ pub static PLATFORM_GET_API_VERSION: Call = Call {
     function: 74,
     params: &[
         Parameter { name: "hPlatform", kind: Kind::Address },
-        Parameter { name: "pVersion", kind: Kind::Pointer(&Kind::Enum(ur_api_version_t::NAMES)) },
+        Parameter { name: "pVersion", kind: Kind::Pointer(&Kind::Version) },
     ],
 };
 
@@ -347,8 +347,11 @@ pub static PROGRAM_CREATE_WITH_BINARY: Call = Call {
         Parameter { name: "hContext", kind: Kind::Address },
         Parameter { name: "numDevices", kind: Kind::U32 },
         Parameter { name: "phDevices", kind: Kind::List(&Kind::Address, Count::Sibling(1)) },
-        Parameter { name: "pLengths", kind: Kind::Pointer(&Kind::Usize) },
-        Parameter { name: "ppBinaries", kind: Kind::Pointer(&Kind::Pointer(&Kind::U8)) },
+        Parameter { name: "pLengths", kind: Kind::List(&Kind::Usize, Count::Sibling(1)) },
+        Parameter {
+            name: "ppBinaries",
+            kind: Kind::List(&Kind::Pointer(&Kind::Truth), Count::Sibling(1)),
+        },
         Parameter { name: "pProperties", kind: Kind::Pointer(&Kind::Record(&PROGRAM_PROPERTIES)) },
         Parameter { name: "phProgram", kind: Kind::Pointer(&Kind::Address) },
     ],
@@ -697,7 +700,7 @@ pub static KERNEL_SET_SPECIALIZATION_CONSTANTS: Call = Call {
         Parameter { name: "count", kind: Kind::U32 },
         Parameter {
             name: "pSpecConstants",
-            kind: Kind::List(&Kind::Record(&SPECIALIZATION_CONSTANT_INFO), Count::Sibling(1)),
+            kind: Kind::Pointer(&Kind::Record(&SPECIALIZATION_CONSTANT_INFO)),
         },
     ],
 };
@@ -2187,7 +2190,7 @@ pub static BINDLESS_IMAGES_FREE_MAPPED_LINEAR_MEMORY_EXP: Call = Call {
     params: &[
         Parameter { name: "hContext", kind: Kind::Address },
         Parameter { name: "hDevice", kind: Kind::Address },
-        Parameter { name: "pMem", kind: Kind::Address },
+        Parameter { name: "pMem", kind: Kind::Bare },
     ],
 };
 
@@ -2613,7 +2616,10 @@ pub static COMMAND_BUFFER_UPDATE_KERNEL_LAUNCH_EXP: Call = Call {
         Parameter { name: "numKernelUpdates", kind: Kind::U32 },
         Parameter {
             name: "pUpdateKernelLaunch",
-            kind: Kind::Pointer(&Kind::Record(&EXP_COMMAND_BUFFER_UPDATE_KERNEL_LAUNCH_DESC)),
+            kind: Kind::List(
+                &Kind::Record(&EXP_COMMAND_BUFFER_UPDATE_KERNEL_LAUNCH_DESC),
+                Count::Sibling(1),
+            ),
         },
     ],
 };
@@ -2763,7 +2769,7 @@ pub static IPC_GET_MEM_HANDLE_EXP: Call = Call {
     function: 289,
     params: &[
         Parameter { name: "hContext", kind: Kind::Address },
-        Parameter { name: "pMem", kind: Kind::Address },
+        Parameter { name: "pMem", kind: Kind::Bare },
         Parameter { name: "ppIPCMemHandleData", kind: Kind::Pointer(&Kind::Address) },
         Parameter { name: "pIPCMemHandleDataSizeRet", kind: Kind::Pointer(&Kind::Usize) },
     ],
@@ -2786,9 +2792,9 @@ pub static IPC_OPEN_MEM_HANDLE_EXP: Call = Call {
     params: &[
         Parameter { name: "hContext", kind: Kind::Address },
         Parameter { name: "hDevice", kind: Kind::Address },
-        Parameter { name: "pIPCMemHandleData", kind: Kind::Address },
+        Parameter { name: "pIPCMemHandleData", kind: Kind::Bare },
         Parameter { name: "ipcMemHandleDataSize", kind: Kind::Usize },
-        Parameter { name: "ppMem", kind: Kind::Pointer(&Kind::Address) },
+        Parameter { name: "ppMem", kind: Kind::Bare },
     ],
 };
 
@@ -2798,7 +2804,7 @@ pub static IPC_CLOSE_MEM_HANDLE_EXP: Call = Call {
     function: 292,
     params: &[
         Parameter { name: "hContext", kind: Kind::Address },
-        Parameter { name: "pMem", kind: Kind::Address },
+        Parameter { name: "pMem", kind: Kind::Bare },
     ],
 };
 
@@ -2831,7 +2837,7 @@ pub static IPC_OPEN_PHYS_MEM_HANDLE_EXP: Call = Call {
     params: &[
         Parameter { name: "hContext", kind: Kind::Address },
         Parameter { name: "hDevice", kind: Kind::Address },
-        Parameter { name: "pIPCPhysMemHandleData", kind: Kind::Address },
+        Parameter { name: "pIPCPhysMemHandleData", kind: Kind::Bare },
         Parameter { name: "ipcPhysMemHandleDataSize", kind: Kind::Usize },
         Parameter { name: "phPhysMem", kind: Kind::Pointer(&Kind::Address) },
     ],
@@ -2874,7 +2880,7 @@ pub static IPC_OPEN_EVENT_HANDLE_EXP: Call = Call {
     function: 325,
     params: &[
         Parameter { name: "hContext", kind: Kind::Address },
-        Parameter { name: "pIPCEventHandleData", kind: Kind::Address },
+        Parameter { name: "pIPCEventHandleData", kind: Kind::Bare },
         Parameter { name: "ipcEventHandleDataSize", kind: Kind::Usize },
         Parameter { name: "phEvent", kind: Kind::Pointer(&Kind::Address) },
     ],
@@ -2893,7 +2899,7 @@ pub static MEMORY_EXPORT_ALLOC_EXPORTABLE_MEMORY_EXP: Call = Call {
             name: "handleTypeToExport",
             kind: Kind::Enum(ur_exp_external_mem_type_t::NAMES),
         },
-        Parameter { name: "ppMem", kind: Kind::Pointer(&Kind::Address) },
+        Parameter { name: "ppMem", kind: Kind::Bare },
     ],
 };
 
@@ -2904,7 +2910,7 @@ pub static MEMORY_EXPORT_FREE_EXPORTABLE_MEMORY_EXP: Call = Call {
     params: &[
         Parameter { name: "hContext", kind: Kind::Address },
         Parameter { name: "hDevice", kind: Kind::Address },
-        Parameter { name: "pMem", kind: Kind::Address },
+        Parameter { name: "pMem", kind: Kind::Bare },
     ],
 };
 
@@ -2919,8 +2925,8 @@ pub static MEMORY_EXPORT_EXPORT_MEMORY_HANDLE_EXP: Call = Call {
             name: "handleTypeToExport",
             kind: Kind::Enum(ur_exp_external_mem_type_t::NAMES),
         },
-        Parameter { name: "pMem", kind: Kind::Address },
-        Parameter { name: "pMemHandleRet", kind: Kind::Address },
+        Parameter { name: "pMem", kind: Kind::Bare },
+        Parameter { name: "pMemHandleRet", kind: Kind::Bare },
     ],
 };
 

@@ -26,6 +26,8 @@ pub enum Kind {
     Truth,
     /// One of these values.
     Enum(&'static [(u32, &'static str)]),
+    /// Two numbers in one.
+    Version,
     /// Any of these bits.
     Flags(&'static [(u32, &'static str)]),
     /// A handle, a function, or a pointer to bytes that nothing is known of.

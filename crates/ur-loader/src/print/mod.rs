@@ -30,7 +30,7 @@ unsafe fn give(text: &str, buffer: *mut c_char, size: usize, out_size: *mut usiz
     // SAFETY: there is room for the text and its NUL, says the caller.
     unsafe { buffer.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len()) };
     // SAFETY: likewise.
-    unsafe { buffer.add(text.len()).write(0) };
+    unsafe { buffer.wrapping_add(text.len()).write(0) };
     ur_result_t::SUCCESS
 }
 
@@ -114,7 +114,7 @@ fn flag(names: &[(u32, &'static str)], flag: u32) -> Cow<'static, str> {
 }
 /// A version is two numbers, named or not.
 fn version(_: &[(u32, &'static str)], version: u32) -> Cow<'static, str> {
-    format!("{}.{}", version as i32 >> 16, version & 0xffff).into()
+    printer::version(version).into()
 }
 /// What a printer writes.
 fn print(write: impl FnOnce(&mut String)) -> String {

@@ -41,6 +41,11 @@ impl At {
     }
 }
 
+/// A version is two numbers, named or not.
+pub fn version(version: u32) -> String {
+    format!("{}.{}", version as i32 >> 16, version & 0xffff)
+}
+
 /// Values that stand beside each other: members of a struct, or parameters of a call.
 #[derive(Clone, Copy)]
 enum Siblings {
@@ -138,6 +143,7 @@ fn value(out: &mut String, kind: Kind, at: At, siblings: Siblings) {
         Kind::Bool => write!(out, "{}", u8::from(at.read::<u8>() != 0)),
         Kind::Truth => write!(out, "{}", at.read::<u8>() != 0),
         Kind::Enum(names) => write!(out, "{}", name_of(names, at.read())),
+        Kind::Version => write!(out, "{}", version(at.read())),
         Kind::Flags(names) => return flags(out, names, at.read()),
         Kind::Record(of) => return structure(out, of, at),
         Kind::Union(name, tag, members) => {
@@ -147,7 +153,7 @@ fn value(out: &mut String, kind: Kind, at: At, siblings: Siblings) {
         Kind::Address => return address(out, at.read()),
         Kind::Bare if at.follow().is_none() => write!(out, "0"),
         Kind::Bare => return address(out, at.read()),
-        Kind::Text => return pointed(out, at, |out, to| text(out, to)),
+        Kind::Text => return pointed(out, at, text),
         Kind::Next => return next(out, at),
         Kind::Pointer(to) => return pointed(out, at, |out, at| pointee(out, to, at)),
         Kind::List(of, count) => {
@@ -237,7 +243,7 @@ fn elements(out: &mut String, of: &Kind, count: usize, at: At) {
 fn size(kind: &Kind) -> usize {
     match kind {
         Kind::U8 | Kind::Char | Kind::Bool | Kind::Truth => 1,
-        Kind::U32 | Kind::I32 | Kind::F32 | Kind::Enum(_) | Kind::Flags(_) => 4,
+        Kind::U32 | Kind::I32 | Kind::F32 | Kind::Enum(_) | Kind::Flags(_) | Kind::Version => 4,
         Kind::Record(record) => record.size,
         Kind::Array(of, count) => size(of) * count,
         _ => 8,
@@ -257,6 +263,7 @@ fn answer(out: &mut String, query: &Query, name: u32, size: usize, at: At) {
         _ if size < answer.size => {
             let _ = write!(out, "invalid size (is: {size}, expected: >={})", answer.size);
         }
+        Kind::Array(of, count) => elements(out, of, count, to),
         kind => pointed(out, at, |out, at| pointee(out, &kind, at)),
     }
 }

@@ -1675,7 +1675,7 @@ pub static KERNEL_EXEC_INFO: Query = Query {
             name: "UR_KERNEL_EXEC_INFO_USM_PTRS",
             many: true,
             size: size_of::<*mut c_void>(),
-            kind: Kind::Address,
+            kind: Kind::Bare,
         },
         Answer {
             of: 2,
@@ -1889,9 +1889,9 @@ pub static PROGRAM_INFO: Query = Query {
         Answer {
             of: 6,
             name: "UR_PROGRAM_INFO_BINARIES",
-            many: true,
-            size: size_of::<*mut u8>(),
-            kind: Kind::Pointer(&Kind::U8),
+            many: false,
+            size: 0,
+            kind: Kind::Pointer(&Kind::Truth),
         },
         Answer {
             of: 7,
@@ -2049,7 +2049,7 @@ pub static USM_ALLOC_INFO: Query = Query {
             name: "UR_USM_ALLOC_INFO_BASE_PTR",
             many: false,
             size: size_of::<*mut c_void>(),
-            kind: Kind::Address,
+            kind: Kind::Bare,
         },
         Answer {
             of: 2,

@@ -1,11 +1,5 @@
 //! Values of every type, made by the printer's own tables: anything that the type allows, and some
 //! numbers that name nothing.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
 use ur_loader::print::kind::{Call, Count, Kind, Record};
 
 /// Memory that samples lie in, and the numbers that they are made of.
@@ -111,7 +105,7 @@ impl Maker {
             match kind {
                 Kind::U8 | Kind::Char => at.write(number as u8),
                 Kind::Bool | Kind::Truth => at.write((number & 1) as u8),
-                Kind::U32 => at.cast::<u32>().write(number as u32),
+                Kind::U32 | Kind::Version => at.cast::<u32>().write(number as u32),
                 Kind::I32 => at.cast::<i32>().write(number as i32),
                 Kind::U64 | Kind::Usize => at.cast::<u64>().write(number),
                 Kind::F32 => at.cast::<f32>().write(number as f32 / 7.0),
@@ -205,7 +199,8 @@ impl Maker {
         let is_text = one.many && matches!(one.kind, Kind::Char);
         let size_of_it = if is_text { 8 } else { many * one.size };
         let (size_at, size_kind) = siblings(bytes).unwrap();
-        let said = if self.below(8) == 0 && !one.many { one.size - 1 } else { size_of_it };
+        let said =
+            if self.below(8) == 0 && !one.many { one.size.saturating_sub(1) } else { size_of_it };
         self.store(size_kind, size_at, said as u64, 0);
         if null {
             return std::ptr::null_mut();
@@ -229,7 +224,7 @@ fn is_late(kind: Kind) -> bool {
 fn size(kind: &Kind) -> usize {
     match kind {
         Kind::U8 | Kind::Char | Kind::Bool | Kind::Truth => 1,
-        Kind::U32 | Kind::I32 | Kind::F32 | Kind::Enum(_) | Kind::Flags(_) => 4,
+        Kind::U32 | Kind::I32 | Kind::F32 | Kind::Enum(_) | Kind::Flags(_) | Kind::Version => 4,
         Kind::Record(record) => record.size,
         Kind::Array(of, count) => size(of) * count,
         _ => 8,

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     append::*, copy::*, counter_event::*, event::*, event_pool::*, fence::*, image_copy::*,
-    launch::*, list::*, queue::*, timestamps::*,
+    launch::*, list::*, mutable::*, queue::*, timestamps::*,
 };
 use ze_sys::*;
 
@@ -58,6 +58,13 @@ table!(zeGetEventExpProcAddrTable, ze_event_exp_dditable_t, {
 });
 table!(zeGetCommandListExpProcAddrTable, ze_command_list_exp_dditable_t, {
     pfnImmediateAppendCommandListsExp: zeCommandListImmediateAppendCommandListsExp,
+    pfnGetNextCommandIdExp: zeCommandListGetNextCommandIdExp,
+    pfnGetNextCommandIdWithKernelsExp: zeCommandListGetNextCommandIdWithKernelsExp,
+    pfnUpdateMutableCommandsExp: zeCommandListUpdateMutableCommandsExp,
+    pfnUpdateMutableCommandSignalEventExp: zeCommandListUpdateMutableCommandSignalEventExp,
+    pfnUpdateMutableCommandWaitEventsExp: zeCommandListUpdateMutableCommandWaitEventsExp,
+    pfnUpdateMutableCommandKernelsExp: zeCommandListUpdateMutableCommandKernelsExp,
+    pfnIsMutableExp: zeCommandListIsMutableExp,
 });
 table!(zeGetCommandListProcAddrTable, ze_command_list_dditable_t, {
     pfnCreate: zeCommandListCreate,
@@ -68,6 +75,8 @@ table!(zeGetCommandListProcAddrTable, ze_command_list_dditable_t, {
     pfnHostSynchronize: zeCommandListHostSynchronize,
     pfnGetDeviceHandle: zeCommandListGetDeviceHandle,
     pfnGetContextHandle: zeCommandListGetContextHandle,
+    pfnImmediateAppendCommandListsWithParameters:
+        zeCommandListImmediateAppendCommandListsWithParameters,
     pfnGetOrdinal: zeCommandListGetOrdinal,
     pfnImmediateGetIndex: zeCommandListImmediateGetIndex,
     pfnIsImmediate: zeCommandListIsImmediate,

@@ -135,9 +135,21 @@ fn whole(op: Binary, scalar: Scalar, a: u64, b: u64) -> u64 {
         177 => u64::from(x < y),
         178 => u64::from(a <= b),
         179 => u64::from(x <= y),
-        194 => if b < width { a >> b } else { 0 },
+        194 => {
+            if b < width {
+                a >> b
+            } else {
+                0
+            }
+        }
         195 => (x >> b.min(width - 1)).cast_unsigned(),
-        196 => if b < width { a << b } else { 0 },
+        196 => {
+            if b < width {
+                a << b
+            } else {
+                0
+            }
+        }
         _ => a ^ b,
     };
     if compares(op) { result } else { result & scalar.mask() }

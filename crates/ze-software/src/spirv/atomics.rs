@@ -23,7 +23,9 @@ pub(super) type Fault = String;
 fn checked(at: u64, bytes: u64) -> Result<(), Fault> {
     match at {
         0..4096 => Err(format!("the kernel goes to address {at:#x}, where nothing is")),
-        _ if at.checked_add(bytes).is_none() => Err(format!("address {at:#x} has no {bytes} bytes after it")),
+        _ if at.checked_add(bytes).is_none() => {
+            Err(format!("address {at:#x} has no {bytes} bytes after it"))
+        }
         _ => Ok(()),
     }
 }
@@ -31,28 +33,17 @@ fn checked(at: u64, bytes: u64) -> Result<(), Fault> {
 pub(super) fn read(at: u64, scalar: Scalar) -> Result<u64, Fault> {
     let bytes = scalar.bytes();
     checked(at, bytes)?;
+    let mut word = [0; 8];
     // SAFETY: the kernel's author answers for the address, as on a processor; any alignment will do.
-    Ok(unsafe {
-        match bytes {
-            1 => u64::from(std::ptr::read_volatile(at as *const u8)),
-            2 => u64::from((at as *const u16).read_unaligned()),
-            4 => u64::from((at as *const u32).read_unaligned()),
-            _ => (at as *const u64).read_unaligned(),
-        }
-    })
+    unsafe { std::ptr::copy_nonoverlapping(at as *const u8, word.as_mut_ptr(), bytes as usize) };
+    Ok(u64::from_le_bytes(word))
 }
 pub(super) fn write(at: u64, scalar: Scalar, value: u64) -> Result<(), Fault> {
     let bytes = scalar.bytes();
     checked(at, bytes)?;
+    let word = value.to_le_bytes();
     // SAFETY: as above.
-    unsafe {
-        match bytes {
-            1 => (at as *mut u8).write(value as u8),
-            2 => (at as *mut u16).write_unaligned(value as u16),
-            4 => (at as *mut u32).write_unaligned(value as u32),
-            _ => (at as *mut u64).write_unaligned(value),
-        }
-    }
+    unsafe { std::ptr::copy_nonoverlapping(word.as_ptr(), at as *mut u8, bytes as usize) };
     Ok(())
 }
 /// Copies bytes from one place to another.
@@ -73,9 +64,21 @@ fn new(op: u16, scalar: Scalar, old: u64, value: u64) -> u64 {
         233 => old.wrapping_sub(1) & scalar.mask(),
         234 => binary(128, scalar, old, value),
         235 => binary(130, scalar, old, value),
-        236 => if x <= y { old } else { value },
+        236 => {
+            if x <= y {
+                old
+            } else {
+                value
+            }
+        }
         237 => old.min(value),
-        238 => if x >= y { old } else { value },
+        238 => {
+            if x >= y {
+                old
+            } else {
+                value
+            }
+        }
         239 => old.max(value),
         240 => old & value,
         241 => old | value,

@@ -95,10 +95,8 @@ impl<'b, 'a> Body<'b, 'a> {
     pub fn operand_of(&self, i: &Instruction<'_>, index: usize, lanes: u32) -> Read<Place> {
         let has = self.b.types.lanes(self.b.value_type(i.word(index)?)?)?;
         if has != lanes {
-            return i.refuse(format!(
-                "%{} has {has} numbers where {lanes} are needed",
-                i.words[index]
-            ));
+            return i
+                .refuse(format!("%{} has {has} numbers where {lanes} are needed", i.words[index]));
         }
         self.operand(i, index)
     }
@@ -217,8 +215,8 @@ impl Body<'_, '_> {
             let kind = self.b.value_type(i.word(index)?)?;
             arguments.push((self.operand(i, index)?, self.b.types.lanes(kind)?));
         }
-        let (to, lanes) = self.made(i)?;
-        self.push(Step::Call { callee, arguments, to, lanes })
+        let (to, _) = self.made(i)?;
+        self.push(Step::Call { callee, arguments, to })
     }
     /// Lets every edge lead to a step, and move what the block there asks for.
     fn connect(&mut self) -> Read<()> {
@@ -245,7 +243,8 @@ impl Body<'_, '_> {
     fn lead(&self, edge: &mut Edge, from: u32) -> Read<()> {
         let label = edge.to as u32;
         let to = self.labels.get(&label).copied();
-        edge.to = to.ok_or_else(|| format!("block %{from} leads to %{label}, which is no block"))?;
+        edge.to =
+            to.ok_or_else(|| format!("block %{from} leads to %{label}, which is no block"))?;
         for phi in self.phis.get(&label).into_iter().flatten() {
             let value = phi.from.iter().find(|(parent, _)| *parent == from).map(|(_, v)| *v);
             let value = value.ok_or_else(|| {

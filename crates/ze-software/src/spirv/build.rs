@@ -7,7 +7,10 @@ use super::{
     step::{Function, Place},
     types::Types,
 };
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 /// A function that is declared: its identifier, its types, where it is in the module.
 #[derive(Clone, Debug)]
@@ -133,7 +136,7 @@ impl<'a> Builder<'a> {
     /// Puts numbers among the constants.
     pub fn constant(&mut self, numbers: impl IntoIterator<Item = u64>) -> Read<Place> {
         let at = self.program.constants.len();
-        self.program.constants.extend(numbers);
+        self.program.constants.extend(numbers.into_iter().map(AtomicU64::new));
         if self.program.constants.len() > MOST_NUMBERS {
             return Err("the module has more constants than are taken".to_owned());
         }
@@ -144,7 +147,10 @@ impl<'a> Builder<'a> {
         let (place, lanes) = (self.place(id)?, self.types.lanes(self.value_type(id)?)?);
         let at = (place.0 & !Place::KIND) as usize;
         match place.0 & Place::KIND {
-            Place::CONSTANT => Ok(self.program.constants[at..at + lanes as usize].to_vec()),
+            Place::CONSTANT => {
+                let numbers = &self.program.constants[at..at + lanes as usize];
+                Ok(numbers.iter().map(|n| n.load(Relaxed)).collect())
+            }
             _ => Err(format!("%{id} is not the same for all items, where a constant is needed")),
         }
     }

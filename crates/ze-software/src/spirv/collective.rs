@@ -138,8 +138,20 @@ fn joined(how: u16, scalar: Scalar, a: u64, b: u64) -> u64 {
     match how {
         28 => bits(scalar, float(scalar, a).min(float(scalar, b))),
         27 => bits(scalar, float(scalar, a).max(float(scalar, b))),
-        236 => if x <= y { a } else { b },
-        238 => if x >= y { a } else { b },
+        236 => {
+            if x <= y {
+                a
+            } else {
+                b
+            }
+        }
+        238 => {
+            if x >= y {
+                a
+            } else {
+                b
+            }
+        }
         237 => a.min(b),
         239 => a.max(b),
         _ => binary(how, scalar, a, b),
@@ -181,7 +193,7 @@ impl Collective {
             343 => parts.iter().map(|p| vec![set(&p.operands[0]).next().unwrap_or(0)]).collect(),
             344 => parts.iter().map(|p| vec![set(&p.operands[0]).last().unwrap_or(0)]).collect(),
             263 | 337 | 345..=348 | 5571..=5574 => {
-                parts.iter().map(|p| self.from_another(p, parts)).collect()
+                parts.iter().map(|p| self.another(p, parts)).collect()
             }
             _ => parts.iter().map(|p| self.reduced(p, parts)).collect(),
         }
@@ -207,7 +219,7 @@ impl Collective {
         (0..self.lanes as usize).map(lane).collect()
     }
     /// The operand of another item: of the one that is named, or that is so far away.
-    fn from_another(&self, me: &Part, parts: &[Part]) -> Vec<u64> {
+    fn another(&self, me: &Part, parts: &[Part]) -> Vec<u64> {
         let at = |index: u64| parts.iter().find(|p| u64::from(p.index) == index);
         let own = u64::from(me.index);
         let by = me.operands[1][0];
@@ -215,7 +227,8 @@ impl Collective {
             263 => {
                 let wanted = &me.operands[1];
                 let here = |p: &&Part| p.local.iter().zip(wanted).all(|(a, b)| a == b);
-                let linear = self.subgroup || wanted.len() == 1 && parts.iter().all(|p| p.local[1] + p.local[2] == 0);
+                let linear = self.subgroup
+                    || wanted.len() == 1 && parts.iter().all(|p| p.local[1] + p.local[2] == 0);
                 if linear { at(wanted[0]) } else { parts.iter().find(here) }
             }
             346 | 5574 => at(own ^ by),

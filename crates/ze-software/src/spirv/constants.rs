@@ -55,7 +55,9 @@ impl Builder<'_> {
             }
             12 if self.notes.sets.get(&i.word(2)?) == Some(&false) => Ok(()),
             code if says_nothing(code) => Ok(()),
-            _ => i.refuse("instructions of this kind are not known here, or not outside of functions"),
+            _ => i.refuse(
+                "instructions of this kind are not known here, or not outside of functions",
+            ),
         }
     }
 }
@@ -140,6 +142,11 @@ impl Builder<'_> {
             self.program.builtins.push(Builtin { at, which, bytes, lanes });
             self.program.item_bytes = at + self.types.get(to)?.size;
             return self.define(id, kind, Place(Place::ITEM | at as u32));
+        }
+        if let Some((name, 1)) = &note.linkage {
+            let place = self.constant([0])?;
+            self.program.wanted.push((name.clone(), (place.0 & !Place::KIND) as usize));
+            return self.define(id, kind, place);
         }
         let (size, align) = (self.types.get(to)?.size, self.types.get(to)?.align.max(16));
         if class == 4 {

@@ -45,7 +45,9 @@ impl Conversion {
             112 => rounded_whole(into, i128::from(value)),
             114 => from.signed(value).cast_unsigned() & into.mask(),
             115 => self.narrowed(float(from, value)),
-            116 => bits(into, float(Scalar::Float(16), bits(Scalar::Float(16), float(from, value)))),
+            116 => {
+                bits(into, float(Scalar::Float(16), bits(Scalar::Float(16), float(from, value))))
+            }
             118 => (from.signed(value).max(0).cast_unsigned()).min(into.mask()),
             119 => value.min(into.mask() >> 1),
             _ => value & into.mask(), // to another width without a sign, and addresses

@@ -56,7 +56,8 @@ impl Grid {
     /// A component of a builtin variable for an item of a group.
     fn says(&self, group: [u32; 3], index: u32, which: u32, lane: u32) -> u64 {
         let lane = lane.min(2) as usize;
-        let [groups, size, offset] = [self.groups, self.size, self.offset].map(|s| s.map(u64::from));
+        let [groups, size, offset] =
+            [self.groups, self.size, self.offset].map(|s| s.map(u64::from));
         let (group, local) = (group.map(u64::from), self.local(index));
         let (count, sub) = (self.items(), self.subgroup);
         let global = |n: usize| group[n] * size[n] + local[n];
@@ -125,7 +126,8 @@ impl<'p> Group<'p> {
                         let mut own: Vec<u128> = vec![0; bytes.len().div_ceil(16).max(1)];
                         let address = own.as_mut_ptr() as u64;
                         // It is as large as what is copied, so this cannot fail.
-                        let done = atomics::copy(address, bytes.as_ptr() as u64, bytes.len() as u64);
+                        let done =
+                            atomics::copy(address, bytes.as_ptr() as u64, bytes.len() as u64);
                         debug_assert!(done.is_ok());
                         memory.push(own);
                         item.give(n, &[address]);
@@ -167,7 +169,9 @@ impl<'p> Group<'p> {
             self.items.iter_mut().filter(|i| i.status == Status::Barrier).for_each(Item::release);
             return Ok(());
         }
-        if waits.clone().any(|i| i.status == Status::Barrier) || !self.meet(0..self.items.len(), false)? {
+        if waits.clone().any(|i| i.status == Status::Barrier)
+            || !self.meet(0..self.items.len(), false)?
+        {
             return Err("items of a group wait for different things, and for ever".to_owned());
         }
         Ok(())

@@ -22,7 +22,7 @@ pub(super) fn each(op: u32, scalar: Scalar, a: u64, b: u64, c: u64) -> u64 {
         150 => u.max(v).min(w),
         151 => i128::from(a.leading_zeros() - (64 - width)),
         152 => i128::from(a.trailing_zeros().min(width)),
-        153 => (x * y >> width) + z,
+        153 => ((x * y) >> width) + z,
         154 => {
             let sum = u128::from(a) * u128::from(b) + u128::from(c);
             return sum.min(u128::from(scalar.mask())) as u64;
@@ -32,11 +32,11 @@ pub(super) fn each(op: u32, scalar: Scalar, a: u64, b: u64, c: u64) -> u64 {
         157 => u.max(v),
         158 => x.min(y),
         159 => u.min(v),
-        160 => x * y >> width,
+        160 => (x * y) >> width,
         161 => return rotated(scalar, a, b),
         162 => signed(x - y),
         163 => unsigned(u - v),
-        164 | 165 => return a << width | b, // two halves as one number twice as wide
+        164 | 165 => return (a << width) | b, // two halves as one number twice as wide
         166 => i128::from(a.count_ones()),
         167 => low(x) * low(y) + z,
         168 => (u & 0xff_ffff) * (v & 0xff_ffff) + w,
@@ -59,7 +59,7 @@ fn low(value: i128) -> i128 {
     (value << 104) >> 104
 }
 fn high(a: u64, b: u64, width: u32) -> i128 {
-    (u128::from(a) * u128::from(b) >> width).cast_signed()
+    ((u128::from(a) * u128::from(b)) >> width).cast_signed()
 }
 fn rotated(scalar: Scalar, value: u64, by: u64) -> u64 {
     let width = scalar.bits();
@@ -67,5 +67,5 @@ fn rotated(scalar: Scalar, value: u64, by: u64) -> u64 {
     if by == 0 {
         return value;
     }
-    (value << by | value >> (width - by)) & scalar.mask()
+    ((value << by) | (value >> (width - by))) & scalar.mask()
 }

@@ -5,6 +5,7 @@ use super::{
     step::{Callee, Function, Place, Step},
     types::Scalar,
 };
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Why an item does not go on by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Frame<'_> {
         let at = place.0 & !Place::KIND;
         match place.0 & Place::KIND {
             Place::FRAME => registers[self.base + at as usize],
-            Place::CONSTANT => self.program.constants[at as usize],
+            Place::CONSTANT => self.program.constants[at as usize].load(Relaxed),
             Place::GROUP => self.group + u64::from(at),
             _ => self.item + u64::from(at),
         }
@@ -134,7 +135,12 @@ impl<'p> Item<'p> {
         };
         self.frames.push(Frame { program, function, at: 0, base, memory, to, group, item });
     }
-    pub fn call(&mut self, callee: &Callee, arguments: &[(Place, u32)], to: u32) -> Result<(), Fault> {
+    pub fn call(
+        &mut self,
+        callee: &Callee,
+        arguments: &[(Place, u32)],
+        to: u32,
+    ) -> Result<(), Fault> {
         if self.frames.len() >= DEEPEST {
             return Err(format!("{DEEPEST} calls inside each other are too many"));
         }

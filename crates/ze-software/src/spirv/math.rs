@@ -24,11 +24,11 @@ pub(super) fn class(op: u32) -> Option<Class> {
         7 | 10 | 13 | 24 | 27..=29 | 32 | 34 | 43 | 44 | 47..=50 | 52 | 54 | 68 | 75 | 82 | 89 => {
             Class::Each(2)
         }
-        97 | 98 | 101 | 142..=148 | 156..=165 | 169 | 170 | 202 | 203 => {
-            Class::Each(2)
+        97 | 98 | 101 | 142..=148 | 156..=165 | 169 | 170 | 202 | 203 => Class::Each(2),
+        26 | 42 | 95 | 99 | 102 | 149 | 150 | 153..=155 | 167 | 168 | 186 | 187 | 204 => {
+            Class::Each(3)
         }
-        26 | 42 | 95 | 99 | 102 | 149 | 150 | 153..=155 | 167 | 168 | 186 | 187 | 204 => Class::Each(3),
-        104..=110 | 171..=174 | 175..=183 => Class::Wide,
+        104..=110 | 171..=174 | 175..=183 | 185 => Class::Wide,
         0..=81 | 83..=94 | 96 | 100 | 103 | 141 | 151 | 152 | 166 | 201 => Class::Each(1),
         _ => return None,
     })
@@ -106,7 +106,8 @@ fn exponent(x: f64) -> f64 {
     if x == 0.0 || !x.is_finite() {
         return if x == 0.0 { f64::NEG_INFINITY } else { x.abs() };
     }
-    let (scale, by) = if x.abs() < f64::MIN_POSITIVE { (2.0_f64.powi(60), 60.0) } else { (1.0, 0.0) };
+    let (scale, by) =
+        if x.abs() < f64::MIN_POSITIVE { (2.0_f64.powi(60), 60.0) } else { (1.0, 0.0) };
     let field = (x * scale).to_bits() >> 52 & 0x7ff;
     field as f64 - 1023.0 - by
 }
@@ -131,13 +132,31 @@ fn of_two(op: u32, x: f64, y: f64) -> f64 {
         28 | 98 => x.min(y),
         29 => x % y,
         32 => x.hypot(y),
-        43 if x.abs() != y.abs() => if x.abs() > y.abs() { x } else { y },
+        43 if x.abs() != y.abs() => {
+            if x.abs() > y.abs() {
+                x
+            } else {
+                y
+            }
+        }
         43 => x.max(y),
-        44 if x.abs() != y.abs() => if x.abs() < y.abs() { x } else { y },
+        44 if x.abs() != y.abs() => {
+            if x.abs() < y.abs() {
+                x
+            } else {
+                y
+            }
+        }
         44 => x.min(y),
         52 => remainder(x, y),
         68 | 82 => x / y,
-        101 => if y < x { 0.0 } else { 1.0 },
+        101 => {
+            if y < x {
+                0.0
+            } else {
+                1.0
+            }
+        }
         _ => x.powf(y),
     }
 }
@@ -187,7 +206,13 @@ fn of_one(op: u32, x: f64) -> f64 {
         100 => x.to_radians(),
         103 if x > 0.0 => 1.0,
         103 if x < 0.0 => -1.0,
-        103 => if x.is_nan() { 0.0 } else { x },
+        103 => {
+            if x.is_nan() {
+                0.0
+            } else {
+                x
+            }
+        }
         _ => x,
     }
 }

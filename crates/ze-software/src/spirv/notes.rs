@@ -13,8 +13,8 @@ pub(super) struct Note {
     pub saturates: bool,
     pub rounding: Option<u32>,
     pub align: u64,
-    /// The name outside, and whether it is imported.
-    pub linkage: Option<(String, bool)>,
+    /// The name outside, and the kind: 0 exported, 1 imported, 2 one of several that are the same.
+    pub linkage: Option<(String, u32)>,
 }
 /// A kernel as its entry point declares it.
 #[derive(Clone, Debug)]
@@ -112,9 +112,9 @@ impl Notes {
     }
     fn decorate(&mut self, i: &Instruction<'_>) -> Read<()> {
         let (what, extra) = (i.word(1)?, i.word(2));
-        let linkage = || -> Read<(String, bool)> {
+        let linkage = || -> Read<(String, u32)> {
             let (name, next) = i.text(2)?;
-            Ok((name, i.word(next)? == 1))
+            Ok((name, i.word(next)?))
         };
         let note = self.note(i)?;
         match what {

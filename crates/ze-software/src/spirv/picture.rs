@@ -84,16 +84,20 @@ pub(super) fn access(
     let image = image_at(operands[0].0[0])?;
     if matches!(op, 103 | 104) {
         let (size, _) = image.extent();
-        return Ok((0..lanes as usize).map(|n| u64::from(size.get(n).copied().unwrap_or(0))).collect());
+        return Ok((0..lanes as usize)
+            .map(|n| u64::from(size.get(n).copied().unwrap_or(0)))
+            .collect());
     }
     let (row, kind) = &operands[1];
-    let place: [f64; 3] = std::array::from_fn(|n| row.get(n).map_or(0.0, |v| real(*kind, true, *v)));
+    let place: [f64; 3] =
+        std::array::from_fn(|n| row.get(n).map_or(0.0, |v| real(*kind, true, *v)));
     let whole = place.map(|c| c.floor() as i64);
     let texel = match op {
         99 => {
             let (row, kind) = &operands[2];
             let signed = image.is_signed();
-            let texel = std::array::from_fn(|n| row.get(n).map_or(0.0, |v| real(*kind, signed, *v)));
+            let texel =
+                std::array::from_fn(|n| row.get(n).map_or(0.0, |v| real(*kind, signed, *v)));
             image.store(whole, texel);
             return Ok(Vec::new());
         }

@@ -54,11 +54,23 @@ impl Body<'_, '_> {
             }
             65 | 66 => self.address(i, 3, None)?,
             67 | 70 => self.address(i, 4, Some(3))?,
+            259 => self.spread(i)?,
             225 => {} // every access is in order already
             227..=242 | 318 | 319 | 5614 | 5615 | 6035 => self.atomic(i)?,
             _ => return Ok(false),
         }
         Ok(true)
+    }
+    /// A copy that all items of a group ask for together. Each does all of it, which nobody can tell from what is asked
+    /// for: until all have waited for it, nobody may look at what is copied.
+    fn spread(&mut self, i: &Instruction<'_>) -> Read<()> {
+        let (class, element) = self.b.types.pointee(self.b.value_type(i.word(3)?)?)?;
+        let bytes = self.b.types.get(element)?.size;
+        let (to, from) = (self.operand_of(i, 3, 1)?, self.operand_of(i, 4, 1)?);
+        let (count, stride) = (self.operand_of(i, 5, 1)?, self.operand_of(i, 6, 1)?);
+        self.push(Step::Spread { to, from, count, stride, bytes, strided_to: class != 4 })?;
+        let event = self.b.constant([0])?;
+        self.b.define(i.word(1)?, i.word(0)?, event)
     }
     fn local(&mut self, i: &Instruction<'_>) -> Read<()> {
         let kind = i.word(0)?;

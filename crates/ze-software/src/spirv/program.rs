@@ -8,7 +8,10 @@ use super::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, OnceLock, atomic::AtomicU64},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 /// What a kernel's parameter takes.
@@ -81,7 +84,9 @@ pub struct Program {
     pub(super) functions: Vec<Function>,
     /// Functions of other modules, by the number of the function that stands for each here.
     pub(super) imports: HashMap<usize, Import>,
-    pub(super) constants: Vec<u64>,
+    pub(super) constants: Vec<AtomicU64>,
+    /// Variables of other modules: their names, and the constants that are to be their addresses.
+    pub(super) wanted: Vec<(String, usize)>,
     /// Backs the global variables.
     pub(super) memory: Vec<Box<[AtomicU64]>>,
     /// Gives each function an address that nothing else has.
@@ -93,7 +98,8 @@ pub struct Program {
     pub(super) group_bytes: u64,
     kernels: Vec<Arc<Kernel>>,
     globals: HashMap<String, Global>,
-    exports: HashMap<String, usize>,
+    /// Functions that others may call, and whether others may have one of the same name and code.
+    exports: HashMap<String, (usize, bool)>,
     specials: Vec<Special>,
 }
 impl Kernel {
@@ -129,12 +135,12 @@ impl Program {
         let kernels = b.notes.entries.clone();
         let kernels = kernels.iter().map(|e| kernel(&b, e).map(Arc::new)).collect::<Read<_>>()?;
         for (n, declared) in b.declared.iter().enumerate() {
-            if let Some((name, false)) = b.notes.of(declared.id).linkage {
-                b.program.exports.insert(name, n);
+            if let Some((name, kind @ (0 | 2))) = b.notes.of(declared.id).linkage {
+                b.program.exports.insert(name, (n, kind == 2));
             }
         }
         for entry in &b.notes.entries {
-            b.program.exports.insert(entry.name.clone(), b.by_id[&entry.function]);
+            b.program.exports.insert(entry.name.clone(), (b.by_id[&entry.function], false));
         }
         b.program.kernels = kernels;
         b.program.specials = b.specials;
@@ -159,7 +165,7 @@ impl Program {
     }
     /// The address that stands for a function, for kernels that call it by address.
     pub fn function(&self, name: &str) -> Option<u64> {
-        let n = self.exports.get(name)?;
+        let (n, _) = self.exports.get(name)?;
         Some(self.anchors.as_ptr() as u64 + *n as u64 * 16)
     }
     pub(super) fn function_at(&self, address: u64) -> Result<usize, String> {
@@ -170,19 +176,26 @@ impl Program {
             false => Err(format!("a call to {address:#x}, where no function of the module is")),
         }
     }
-    /// The names of functions that are called and not found yet.
+    /// The names of functions and variables that are used and not found yet.
     pub fn missing(&self) -> Vec<&str> {
         let open = self.imports.values().filter(|i| i.found.get().is_none());
-        open.map(|i| i.name.as_str()).collect()
+        let absent = |(_, at): &&(String, usize)| self.constants[*at].load(Relaxed) == 0;
+        let variables = self.wanted.iter().filter(absent).map(|(name, _)| name.as_str());
+        open.map(|i| i.name.as_str()).chain(variables).collect()
     }
-    /// The names of functions that others may call.
-    pub fn exports(&self) -> impl Iterator<Item = &str> {
-        self.exports.keys().map(String::as_str)
+    /// The names of functions that others may call, and whether others may have such functions too.
+    pub fn exports(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.exports.iter().map(|(name, (_, shared))| (name.as_str(), *shared))
     }
-    /// Finds functions that are called in another module.
+    /// Finds functions and variables that are used in another module.
     pub fn link(&self, other: &Arc<Program>) {
+        for (name, at) in &self.wanted {
+            if let Some(found) = other.globals.get(name) {
+                self.constants[*at].store(found.address, Relaxed);
+            }
+        }
         for import in self.imports.values() {
-            if let Some(n) = other.exports.get(&import.name)
+            if let Some((n, _)) = other.exports.get(&import.name)
                 && !other.imports.contains_key(n)
             {
                 // One that was found already stays the one.

@@ -51,14 +51,20 @@ const MOST_IDS: u32 = 0x003f_ffff;
 pub(super) fn words(bytes: &[u8]) -> Read<Vec<u32>> {
     let (words, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() || words.len() < 5 {
-        return Err(format!("{} bytes are no SPIR-V module: too few, or no whole words", bytes.len()));
+        return Err(format!(
+            "{} bytes are no SPIR-V module: too few, or no whole words",
+            bytes.len()
+        ));
     }
     let mut words: Vec<u32> = words.iter().map(|w| u32::from_le_bytes(*w)).collect();
     if words[0] == MAGIC.swap_bytes() {
         words.iter_mut().for_each(|w| *w = w.swap_bytes());
     }
     if words[0] != MAGIC {
-        return Err(format!("the module begins with {:#010x} and not with {MAGIC:#010x}", words[0]));
+        return Err(format!(
+            "the module begins with {:#010x} and not with {MAGIC:#010x}",
+            words[0]
+        ));
     }
     let (major, minor) = (words[1] >> 16, words[1] >> 8 & 0xff);
     if major != 1 || minor > 6 {

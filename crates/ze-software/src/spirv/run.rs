@@ -116,7 +116,8 @@ fn compute(frame: &Frame<'_>, r: &mut [u64], step: &Step) -> Result<(), Fault> {
         Step::Load { to, from, ref leaves } => {
             let at = get!(from);
             for (lane, leaf) in leaves.iter().enumerate() {
-                r[base + to as usize + lane] = atomics::read(at.wrapping_add(leaf.at), leaf.scalar)?;
+                r[base + to as usize + lane] =
+                    atomics::read(at.wrapping_add(leaf.at), leaf.scalar)?;
             }
         }
         Step::Store { to, from, ref leaves } => {
@@ -145,7 +146,8 @@ fn seldom(frame: &Frame<'_>, r: &mut [u64], step: &Step) -> Result<(), Fault> {
         Step::Reinterpret { from: (from, lanes), into: (into, made), to, a } => {
             let (each, new) = (from.bytes() as usize, into.bytes() as usize);
             let numbers = row(r, a, lanes).into_iter();
-            let mut bytes: Vec<u8> = numbers.flat_map(|n| n.to_le_bytes()[..each].to_vec()).collect();
+            let mut bytes: Vec<u8> =
+                numbers.flat_map(|n| n.to_le_bytes()[..each].to_vec()).collect();
             bytes.resize(made as usize * new, 0);
             for (lane, part) in bytes.chunks_exact(new).enumerate() {
                 let mut word = [0; 8];
@@ -180,6 +182,14 @@ fn seldom(frame: &Frame<'_>, r: &mut [u64], step: &Step) -> Result<(), Fault> {
         Step::Math { op, scalar, to, ref arguments, lanes, leaf } => {
             return special(frame, r, (op, scalar, leaf), to, arguments, lanes);
         }
+        Step::Spread { to, from, count, stride, bytes, strided_to } => {
+            let [to, from, count, stride] = [to, from, count, stride].map(|p| frame.get(r, p));
+            let (there, here) = if strided_to { (stride, 1) } else { (1, stride) };
+            for n in 0..count {
+                let at = |base: u64, step: u64| base.wrapping_add(n.wrapping_mul(step) * bytes);
+                atomics::copy(at(to, there), at(from, here), bytes)?;
+            }
+        }
         Step::Wide { op, scalar, to, ref arguments, lanes } => {
             let rows: Vec<Vec<u64>> = arguments.iter().map(|a| row(r, *a, lanes)).collect();
             let second = rows.get(1).map_or(&[][..], Vec::as_slice);
@@ -205,7 +215,8 @@ fn special(
     arguments: &[Place],
     lanes: u32,
 ) -> Result<(), Fault> {
-    let at = |r: &[u64], n: usize, lane: u32| arguments.get(n).map_or(0, |p| frame.get(r, p.lane(lane)));
+    let at =
+        |r: &[u64], n: usize, lane: u32| arguments.get(n).map_or(0, |p| frame.get(r, p.lane(lane)));
     for lane in 0..lanes {
         let (a, b) = (at(r, 0, lane), at(r, 1, lane));
         let made = match math::class(op) {

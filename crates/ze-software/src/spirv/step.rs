@@ -49,45 +49,188 @@ pub(super) enum Callee {
 /// One thing to do. `to` is the first register of the result.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    Unary { op: Unary, scalar: Scalar, to: u32, a: Place, lanes: u32 },
+    Unary {
+        op: Unary,
+        scalar: Scalar,
+        to: u32,
+        a: Place,
+        lanes: u32,
+    },
     /// `each` says whether the second operand has a number for each lane.
-    Binary { op: Binary, scalar: Scalar, to: u32, a: Place, b: Place, lanes: u32, each: bool },
+    Binary {
+        op: Binary,
+        scalar: Scalar,
+        to: u32,
+        a: Place,
+        b: Place,
+        lanes: u32,
+        each: bool,
+    },
     /// From one kind of number to another.
-    Convert { how: super::convert::Conversion, to: u32, a: Place, lanes: u32 },
+    Convert {
+        how: super::convert::Conversion,
+        to: u32,
+        a: Place,
+        lanes: u32,
+    },
     /// The same bits, as numbers of another width.
-    Reinterpret { from: (Scalar, u32), into: (Scalar, u32), to: u32, a: Place },
-    Select { to: u32, which: Place, each: bool, a: Place, b: Place, lanes: u32 },
-    Move { to: u32, from: Place, lanes: u32 },
+    Reinterpret {
+        from: (Scalar, u32),
+        into: (Scalar, u32),
+        to: u32,
+        a: Place,
+    },
+    Select {
+        to: u32,
+        which: Place,
+        each: bool,
+        a: Place,
+        b: Place,
+        lanes: u32,
+    },
+    Move {
+        to: u32,
+        from: Place,
+        lanes: u32,
+    },
     /// One register from each place.
-    Gather { to: u32, from: Vec<Place> },
-    Extract { to: u32, from: Place, lanes: u32, index: Place },
-    Insert { to: u32, from: Place, lanes: u32, index: Place, value: Place },
+    Gather {
+        to: u32,
+        from: Vec<Place>,
+    },
+    Extract {
+        to: u32,
+        from: Place,
+        lanes: u32,
+        index: Place,
+    },
+    Insert {
+        to: u32,
+        from: Place,
+        lanes: u32,
+        index: Place,
+        value: Place,
+    },
     /// Any or all of the lanes.
-    Fold { all: bool, to: u32, a: Place, lanes: u32 },
-    Dot { scalar: Scalar, to: u32, a: Place, b: Place, lanes: u32 },
+    Fold {
+        all: bool,
+        to: u32,
+        a: Place,
+        lanes: u32,
+    },
+    Dot {
+        scalar: Scalar,
+        to: u32,
+        a: Place,
+        b: Place,
+        lanes: u32,
+    },
     /// Sum or product with what does not fit, low part first.
-    Extended { op: u16, scalar: Scalar, to: u32, a: Place, b: Place, lanes: u32 },
-    Address { to: u32, base: Place, bytes: u64, strides: Vec<Stride> },
+    Extended {
+        op: u16,
+        scalar: Scalar,
+        to: u32,
+        a: Place,
+        b: Place,
+        lanes: u32,
+    },
+    Address {
+        to: u32,
+        base: Place,
+        bytes: u64,
+        strides: Vec<Stride>,
+    },
     /// The difference of two addresses in elements.
-    Distance { to: u32, a: Place, b: Place, bytes: u64, scalar: Scalar },
-    Load { to: u32, from: Place, leaves: Arc<[Leaf]> },
-    Store { to: Place, from: Place, leaves: Arc<[Leaf]> },
-    Copy { to: Place, from: Place, bytes: Place },
+    Distance {
+        to: u32,
+        a: Place,
+        b: Place,
+        bytes: u64,
+        scalar: Scalar,
+    },
+    Load {
+        to: u32,
+        from: Place,
+        leaves: Arc<[Leaf]>,
+    },
+    Store {
+        to: Place,
+        from: Place,
+        leaves: Arc<[Leaf]>,
+    },
+    Copy {
+        to: Place,
+        from: Place,
+        bytes: Place,
+    },
+    /// So many elements of so many bytes, one after the other on one side and with a stride on the other.
+    Spread {
+        to: Place,
+        from: Place,
+        count: Place,
+        stride: Place,
+        bytes: u64,
+        strided_to: bool,
+    },
     /// The address of a variable of the function.
-    Variable { to: u32, at: u64 },
-    Call { callee: Callee, arguments: Vec<(Place, u32)>, to: u32, lanes: u32 },
-    Math { op: u32, scalar: Scalar, to: u32, arguments: Vec<Place>, lanes: u32, leaf: Scalar },
-    Wide { op: u32, scalar: Scalar, to: u32, arguments: Vec<Place>, lanes: u32 },
-    Atomic { op: Atomic, scalar: Scalar, to: u32, at: Place, value: Place, expected: Place },
+    Variable {
+        to: u32,
+        at: u64,
+    },
+    Call {
+        callee: Callee,
+        arguments: Vec<(Place, u32)>,
+        to: u32,
+    },
+    Math {
+        op: u32,
+        scalar: Scalar,
+        to: u32,
+        arguments: Vec<Place>,
+        lanes: u32,
+        leaf: Scalar,
+    },
+    Wide {
+        op: u32,
+        scalar: Scalar,
+        to: u32,
+        arguments: Vec<Place>,
+        lanes: u32,
+    },
+    Atomic {
+        op: Atomic,
+        scalar: Scalar,
+        to: u32,
+        at: Place,
+        value: Place,
+        expected: Place,
+    },
     /// All items of the group come here before one goes on.
     Barrier,
     /// All items of the group or of the subgroup do this together.
     Together(Box<Collective>),
-    Image { op: u16, to: u32, lanes: u32, scalar: Scalar, arguments: Vec<(Place, u32, Scalar)> },
+    Image {
+        op: u16,
+        to: u32,
+        lanes: u32,
+        scalar: Scalar,
+        arguments: Vec<(Place, u32, Scalar)>,
+    },
     Jump(Edge),
-    Branch { which: Place, yes: Edge, no: Edge },
-    Switch { on: Place, cases: Vec<(u64, Edge)>, other: Edge },
-    Return { from: Place, lanes: u32 },
+    Branch {
+        which: Place,
+        yes: Edge,
+        no: Edge,
+    },
+    Switch {
+        on: Place,
+        cases: Vec<(u64, Edge)>,
+        other: Edge,
+    },
+    Return {
+        from: Place,
+        lanes: u32,
+    },
     Unreachable,
 }
 /// A function: its steps, its registers, the bytes of its variables, where its parameters go.

@@ -31,7 +31,7 @@ impl Body<'_, '_> {
             83 | 400 | 5631 => self.same(i)?,
             5630 => {}
             117 | 120 => self.convert(i)?,
-            121 | 122 | 123 => self.same(i)?,
+            121..=123 => self.same(i)?,
             124 => self.reinterpret(i)?,
             code if converts(code) => self.convert(i)?,
             142 => self.arithmetic(i, 133, false)?,
@@ -275,7 +275,7 @@ impl Body<'_, '_> {
         }
         let own = self.b.types.scalar(kind)?;
         let is_whole = |s: Scalar| !matches!(s, Scalar::Float(_));
-        if math::whole(op) != is_whole(own) && !matches!(op, 33 | 186) {
+        if math::whole(op) != is_whole(own) && !matches!(op, 33 | 186 | 187) {
             return i.refuse("an extended instruction on the wrong kind of numbers");
         }
         let mut leaf = match op {

@@ -18,6 +18,7 @@ impl Body<'_, '_> {
     /// Takes the instruction.
     pub fn wide(&mut self, i: &Instruction<'_>, op: u32) -> Read<()> {
         match op {
+            185 => self.made(i).map(drop), // what is fetched early is fetched all the same
             104..=110 => self.geometry(i, op),
             182 | 183 => self.shuffled(i, op),
             171 | 173 | 174 | 179 => self.vector_from(i, op),
@@ -46,7 +47,8 @@ impl Body<'_, '_> {
         let each = self.lanes_of(i, 4)?;
         let both = op == 183;
         let which = self.operand_of(i, if both { 6 } else { 5 }, lanes)?;
-        let mut from: Vec<Place> = (0..each).map(|n| Ok(self.operand(i, 4)?.lane(n))).collect::<Read<_>>()?;
+        let mut from: Vec<Place> =
+            (0..each).map(|n| Ok(self.operand(i, 4)?.lane(n))).collect::<Read<_>>()?;
         if both {
             let second = self.operand_of(i, 5, each)?;
             from.extend((0..each).map(|n| second.lane(n)));
@@ -57,7 +59,12 @@ impl Body<'_, '_> {
         let (to, lanes) = self.made(i)?;
         for lane in 0..lanes {
             let from = Place(Place::FRAME | row);
-            self.push(Step::Extract { to: to + lane, from, lanes: count, index: which.lane(lane) })?;
+            self.push(Step::Extract {
+                to: to + lane,
+                from,
+                lanes: count,
+                index: which.lane(lane),
+            })?;
         }
         Ok(())
     }

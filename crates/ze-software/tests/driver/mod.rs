@@ -1,8 +1,8 @@
 //! The driver as a C caller sees it: its tables, and what every test makes first.
 #![allow(dead_code, reason = "each test uses its part")]
 use std::ptr::{null, null_mut};
-use ze_sys::*;
 use ze_software as _;
+use ze_sys::*;
 
 macro_rules! tables {
     ($($field:ident: $table:ty = $getter:ident),* $(,)?) => {
@@ -31,12 +31,27 @@ tables! {
     event: ze_event_dditable_t = zeGetEventProcAddrTable,
     pool: ze_event_pool_dditable_t = zeGetEventPoolProcAddrTable,
     fence: ze_fence_dditable_t = zeGetFenceProcAddrTable,
+    module: ze_module_dditable_t = zeGetModuleProcAddrTable,
+    log: ze_module_build_log_dditable_t = zeGetModuleBuildLogProcAddrTable,
+    kernel: ze_kernel_dditable_t = zeGetKernelProcAddrTable,
+    kernel_exp: ze_kernel_exp_dditable_t = zeGetKernelExpProcAddrTable,
+    image: ze_image_dditable_t = zeGetImageProcAddrTable,
+    image_exp: ze_image_exp_dditable_t = zeGetImageExpProcAddrTable,
+    sampler: ze_sampler_dditable_t = zeGetSamplerProcAddrTable,
+    mem: ze_mem_dditable_t = zeGetMemProcAddrTable,
+    mem_exp: ze_mem_exp_dditable_t = zeGetMemExpProcAddrTable,
+    physical: ze_physical_mem_dditable_t = zeGetPhysicalMemProcAddrTable,
+    space: ze_virtual_mem_dditable_t = zeGetVirtualMemProcAddrTable,
 }
 /// Calls a row of a table.
 #[macro_export]
 macro_rules! ze {
     ($ze:expr, $table:ident.$row:ident($($arg:expr),* $(,)?)) => {
-        unsafe { ($ze.$table.$row.expect(stringify!($row)))($($arg),*) }
+        {
+            let row = $ze.$table.$row.expect(stringify!($row));
+            #[allow(clippy::macro_metavars_in_unsafe, reason = "the tests are the C caller")]
+            unsafe { row($($arg),*) }
+        }
     };
 }
 /// Calls a row, which must succeed.
@@ -60,7 +75,8 @@ impl World {
         ok!(ze, global.pfnInit(0));
         ok!(ze, driver.pfnGet(&mut 1, &mut driver));
         ok!(ze, device.pfnGet(driver, &mut 1, &mut device));
-        let desc = ze_context_desc_t { stype: ZE_STRUCTURE_TYPE_CONTEXT_DESC, ..Default::default() };
+        let desc =
+            ze_context_desc_t { stype: ZE_STRUCTURE_TYPE_CONTEXT_DESC, ..Default::default() };
         ok!(ze, context.pfnCreate(driver, &desc, &mut context));
         Self { ze, driver, device, context }
     }
@@ -80,7 +96,8 @@ impl World {
     }
     pub fn counter(&self, flags: u32) -> ze_event_handle_t {
         let stype = ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC;
-        let desc = ze_event_counter_based_desc_t { stype, pNext: null(), flags, signal: 4, wait: 4 };
+        let desc =
+            ze_event_counter_based_desc_t { stype, pNext: null(), flags, signal: 4, wait: 4 };
         let mut event = null_mut();
         ok!(self.ze, event.pfnCounterBasedCreate(self.context, self.device, &desc, &mut event));
         event

@@ -1,6 +1,6 @@
 //! The entries of command buffers: what is recorded for each.
 use super::{
-    Appended, Ask, Command, CommandBuffer, Shared, State, NO_EVENTS, Step, buffers, refused,
+    Appended, Ask, Command, CommandBuffer, Node, Shared, State, Step, buffers, refused,
     update::{self, Launch},
 };
 use crate::level_zero::{
@@ -24,8 +24,8 @@ use ur_adapter::{
 use ur_sys::{ur_exp_command_buffer_desc_t as Descriptor, *};
 
 impl CommandBuffer {
-    fn append(&self, step: Step, ask: Ask<'_>) -> Appended {
-        self.0.append(step, None, ask)
+    fn append(&self, command: ur_command_t, step: Step, ask: Ask<'_>) -> Appended {
+        self.0.append(command, step, None, ask)
     }
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
     fn append_launch(
@@ -62,7 +62,7 @@ impl CommandBuffer {
             global: global.to_vec(),
             local: local.map(<[usize]>::to_vec),
         });
-        self.0.append(launch.step(), Some(launch), ask)
+        self.0.append(ur_command_t::KERNEL_LAUNCH, launch.step(), Some(launch), ask)
     }
 }
 
@@ -146,7 +146,11 @@ impl CommandBufferExpApi for LevelZero {
         check_range(to, bytes)?;
         check_range(from, bytes)?;
         let (to, from) = (to.addr(), from.addr());
-        buffer.append(Arc::new(move |list| list.copy(to, from, bytes)), ask)
+        buffer.append(
+            ur_command_t::USM_MEMCPY,
+            Arc::new(move |list| list.copy(to, from, bytes)),
+            ask,
+        )
     }
     fn command_buffer_append_usm_fill_exp(
         buffer: Borrowed<'_, CommandBuffer>,
@@ -161,7 +165,11 @@ impl CommandBufferExpApi for LevelZero {
         let ask = Ask { points, events, event, command };
         check_range(to, bytes)?;
         let (to, pattern) = (to.addr(), pattern_of(pattern, bytes)?.to_vec());
-        buffer.append(Arc::new(move |list| list.fill(to, &pattern, bytes)), ask)
+        buffer.append(
+            ur_command_t::USM_FILL,
+            Arc::new(move |list| list.fill(to, &pattern, bytes)),
+            ask,
+        )
     }
     fn command_buffer_append_mem_buffer_copy_exp(
         buffer: Borrowed<'_, CommandBuffer>,
@@ -178,7 +186,7 @@ impl CommandBufferExpApi for LevelZero {
         let ask = Ask { points, events, event, command };
         let offsets = (from_offset, to_offset);
         let step = buffers::copy(&buffer.0.device, (from, to), offsets, size)?;
-        buffer.append(step, ask)
+        buffer.append(ur_command_t::MEM_BUFFER_COPY, step, ask)
     }
     fn command_buffer_append_mem_buffer_write_exp(
         buffer: Borrowed<'_, CommandBuffer>,
@@ -193,7 +201,7 @@ impl CommandBufferExpApi for LevelZero {
     ) -> Appended {
         let ask = Ask { points, events, event, command };
         let step = buffers::transfer(&buffer.0.device, mem, (offset, size), from, true)?;
-        buffer.append(step, ask)
+        buffer.append(ur_command_t::MEM_BUFFER_WRITE, step, ask)
     }
     fn command_buffer_append_mem_buffer_read_exp(
         buffer: Borrowed<'_, CommandBuffer>,
@@ -208,7 +216,7 @@ impl CommandBufferExpApi for LevelZero {
     ) -> Appended {
         let ask = Ask { points, events, event, command };
         let step = buffers::transfer(&buffer.0.device, mem, (offset, size), to, false)?;
-        buffer.append(step, ask)
+        buffer.append(ur_command_t::MEM_BUFFER_READ, step, ask)
     }
     fn command_buffer_append_mem_buffer_copy_rect_exp(
         buffer: Borrowed<'_, CommandBuffer>,
@@ -231,7 +239,7 @@ impl CommandBufferExpApi for LevelZero {
         let target = Place::new(target, target_row, target_slice);
         let (from, to) = ((from, source), (to, target));
         let step = buffers::copy_rect(&buffer.0.device, from, to, region)?;
-        buffer.append(step, ask)
+        buffer.append(ur_command_t::MEM_BUFFER_COPY_RECT, step, ask)
     }
     fn command_buffer_append_mem_buffer_write_rect_exp(
         buffer: Borrowed<'_, CommandBuffer>,
@@ -254,7 +262,7 @@ impl CommandBufferExpApi for LevelZero {
             (Place::new(inside, row, slice), Place::new(host, host_row, host_slice));
         let (mem, host) = ((mem, inside), (from, host));
         let step = buffers::transfer_rect(&buffer.0.device, mem, host, region, true)?;
-        buffer.append(step, ask)
+        buffer.append(ur_command_t::MEM_BUFFER_WRITE_RECT, step, ask)
     }
     fn command_buffer_append_mem_buffer_read_rect_exp(
         buffer: Borrowed<'_, CommandBuffer>,
@@ -277,7 +285,7 @@ impl CommandBufferExpApi for LevelZero {
             (Place::new(inside, row, slice), Place::new(host, host_row, host_slice));
         let (mem, host) = ((mem, inside), (to, host));
         let step = buffers::transfer_rect(&buffer.0.device, mem, host, region, false)?;
-        buffer.append(step, ask)
+        buffer.append(ur_command_t::MEM_BUFFER_READ_RECT, step, ask)
     }
     fn command_buffer_append_mem_buffer_fill_exp(
         buffer: Borrowed<'_, CommandBuffer>,
@@ -292,7 +300,7 @@ impl CommandBufferExpApi for LevelZero {
     ) -> Appended {
         let ask = Ask { points, events, event, command };
         let step = buffers::fill(&buffer.0.device, mem, pattern, (offset, size))?;
-        buffer.append(step, ask)
+        buffer.append(ur_command_t::MEM_BUFFER_FILL, step, ask)
     }
     fn command_buffer_append_usm_prefetch_exp(
         buffer: Borrowed<'_, CommandBuffer>,
@@ -307,7 +315,7 @@ impl CommandBufferExpApi for LevelZero {
         let ask = Ask { points, events, event, command };
         check_range(mem, bytes)?;
         let step = prefetch_step(mem, bytes, flags);
-        buffer.append(step, ask)
+        buffer.append(ur_command_t::USM_PREFETCH, step, ask)
     }
     fn command_buffer_append_usm_advise_exp(
         buffer: Borrowed<'_, CommandBuffer>,
@@ -322,7 +330,7 @@ impl CommandBufferExpApi for LevelZero {
         let ask = Ask { points, events, event, command };
         check_range(mem, bytes)?;
         let step = advise_step(mem, bytes, advice);
-        buffer.append(step, ask)
+        buffer.append(ur_command_t::USM_ADVISE, step, ask)
     }
     /// The function is called once, now. It appends to the command list that is the buffer's native
     /// handle, or to `child`, what is in which then is recorded.
@@ -344,14 +352,20 @@ impl CommandBufferExpApi for LevelZero {
         }
         buffer.0.lock().check_points(points)?; // before anything is called
         from_c::function(function, data)?.call();
-        let steps = child.as_ref().map(|child| child.0.lock().steps.clone());
+        let copy = |node: &Node| {
+            (node.command, Arc::clone(&node.step), node.waits.clone(), node.signal.clone())
+        };
+        let recorded = child
+            .as_ref()
+            .map(|child| -> Vec<_> { child.0.lock().nodes.iter().map(copy).collect() });
         let mut state = buffer.0.lock();
         state.check_points(points)?; // C may have finalized it
         state.has_natives |= child.is_none();
         let turn = buffer.0.turn(&state.list)?;
-        for step in steps.unwrap_or_default() {
+        for (command, step, waits, signal) in recorded.unwrap_or_default() {
             step(&turn)?;
-            state.steps.push(step);
+            let waited = waits.len();
+            state.nodes.push(Node { step, command, waits, waited, signal });
         }
         Ok(state.point())
     }
@@ -362,15 +376,15 @@ impl CommandBufferExpApi for LevelZero {
         update::launches(buffer, updates)
     }
     fn command_buffer_update_signal_event_exp(
-        _command: Borrowed<'_, Command>,
+        command: Borrowed<'_, Command>,
     ) -> Result<Owned<Event>> {
-        refused(ErrorCode::UnsupportedFeature, NO_EVENTS)
+        update::signal(command)
     }
     fn command_buffer_update_wait_events_exp(
-        _command: Borrowed<'_, Command>,
-        _events: &[Borrowed<'_, Event>],
+        command: Borrowed<'_, Command>,
+        events: &[Borrowed<'_, Event>],
     ) -> Result<()> {
-        refused(ErrorCode::UnsupportedFeature, NO_EVENTS)
+        update::waits(command, events)
     }
     fn command_buffer_get_info_exp(
         buffer: Borrowed<'_, CommandBuffer>,

@@ -1,8 +1,8 @@
 //! What changes in a finalized command buffer: kernels, arguments and ranges of launches. The list is
 //! made again before the next execution; those enqueued before take no notice.
-use super::{CommandBuffer, Shared, Step, refused};
+use super::{Command, CommandBuffer, Shared, Step, refused};
 use crate::level_zero::{
-    Device, Kernel, launch,
+    Device, Event, Kernel, launch,
     native::{
         from_c::{self, Update},
         list::List,
@@ -11,7 +11,7 @@ use crate::level_zero::{
 };
 use std::sync::Arc;
 use ur_adapter::{
-    error::{ErrorCode, Result},
+    error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
 use ur_sys::ur_exp_command_buffer_update_kernel_launch_desc_t;
@@ -144,9 +144,53 @@ pub(super) fn launches(
     }
     for (place, launch) in new {
         let launch = Arc::new(launch);
-        state.steps[place] = launch.step();
+        state.nodes[place].step = launch.step();
         state.launches.insert(place, launch);
         state.is_stale = true;
     }
+    Ok(())
+}
+
+fn buffer_of(command: &Command) -> Result<Arc<Shared>> {
+    let shared = command.of.upgrade().ok_or_else(|| {
+        Error::new(
+            ErrorCode::InvalidCommandBufferCommandHandleExp,
+            "the command buffer has been released, and its commands with it",
+        )
+    })?;
+    shared.check_update()?;
+    Ok(shared)
+}
+/// A fresh event in the place of the command's.
+pub(super) fn signal(command: Borrowed<'_, Command>) -> Result<Owned<Event>> {
+    let shared = buffer_of(&command)?;
+    let mut state = shared.lock();
+    let node = &mut state.nodes[command.place];
+    if node.signal.is_none() {
+        return refused(
+            ErrorCode::InvalidOperation,
+            "the command was appended without an event to replace",
+        );
+    }
+    let fresh = shared.event(node.command);
+    let old = node.signal.replace(fresh.clone());
+    drop(state);
+    drop(old); // its last owner may be this
+    Ok(fresh)
+}
+/// Other events to wait for, as many as before.
+pub(super) fn waits(command: Borrowed<'_, Command>, events: &[Borrowed<'_, Event>]) -> Result<()> {
+    let shared = buffer_of(&command)?;
+    let mut state = shared.lock();
+    if state.nodes[command.place].waited != events.len() {
+        return refused(
+            ErrorCode::InvalidEventWaitList,
+            "a command waits for as many events as when it was appended",
+        );
+    }
+    let fresh = state.others(events, command.place)?;
+    let old = std::mem::replace(&mut state.nodes[command.place].waits, fresh);
+    drop(state);
+    drop(old);
     Ok(())
 }

@@ -5,6 +5,7 @@ use super::{
         Device,
         extensions::Extensions,
         native::{device as native, driver},
+        shared_event,
     },
     untold,
 };
@@ -21,8 +22,10 @@ pub(super) fn answer(device: &Device, name: I, answer: &mut Answer<'_>) -> Optio
     Some(match name {
         I::GLOBAL_MEM_SIZE => total(device).and_then(|bytes| answer.value(&bytes)),
         I::GLOBAL_MEM_FREE => free(device, name).and_then(|bytes| answer.value(&bytes)),
-        I::MAX_MEM_ALLOC_SIZE | I::MAX_CONSTANT_BUFFER_SIZE => {
-            answer.value(&properties.maxMemAllocSize)
+        I::MAX_MEM_ALLOC_SIZE => answer.value(&properties.maxMemAllocSize),
+        // Constants are read as images of one dimension are.
+        I::MAX_CONSTANT_BUFFER_SIZE => {
+            native::image(raw).and_then(|told| answer.value(&told.maxImageBufferSize))
         }
         I::GLOBAL_MEM_CACHE_TYPE => answer.value(&ur_device_mem_cache_type_t::READ_WRITE_CACHE.0),
         I::GLOBAL_MEM_CACHELINE_SIZE => answer.value(&64_u32),
@@ -32,8 +35,8 @@ pub(super) fn answer(device: &Device, name: I, answer: &mut Answer<'_>) -> Optio
         I::MAX_CONSTANT_ARGS => answer.value(&64_u32),
         I::LOCAL_MEM_TYPE => answer.value(&ur_device_local_mem_type_t::LOCAL.0),
         I::LOCAL_MEM_SIZE => answer.value(&u64::from(device.limits().maxSharedLocalMemory)),
-        // In bits: memory begins at pages.
-        I::MEM_BASE_ADDR_ALIGN => answer.value(&(4096_u32 * 8)),
+        // In bits: a part of a buffer may begin anywhere.
+        I::MEM_BASE_ADDR_ALIGN => answer.value(&8_u32),
         I::ERROR_CORRECTION_SUPPORT => {
             answer.bool(properties.flags & ZE_DEVICE_PROPERTY_FLAG_ECC != 0)
         }
@@ -87,7 +90,7 @@ pub(super) fn usm(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<R
         I::IPC_PHYSICAL_MEMORY_SUPPORT_EXP => {
             exports(device).and_then(|(out, back)| answer.bool(out && back))
         }
-        I::IPC_EVENT_SUPPORT_EXP => answer.bool(device.platform().extensions().shares_events()),
+        I::IPC_EVENT_SUPPORT_EXP => answer.bool(shared_event::has_sharing(device)),
         I::MEMORY_EXPORT_EXPORTABLE_DEVICE_MEM_EXP => {
             exports(device).and_then(|(out, _)| answer.bool(out))
         }
@@ -130,9 +133,8 @@ pub(super) fn images(device: &Device, name: I, answer: &mut Answer<'_>) -> Optio
         I::IMAGE_SUPPORT => told().and_then(|told| answer.bool(told.maxImageDims1D > 0)),
         I::IMAGE_SRGB => answer.bool(false),
         I::MAX_READ_IMAGE_ARGS => told().and_then(|told| answer.value(&told.maxReadImageArgs)),
-        I::MAX_WRITE_IMAGE_ARGS | I::MAX_READ_WRITE_IMAGE_ARGS => {
-            told().and_then(|told| answer.value(&told.maxWriteImageArgs))
-        }
+        I::MAX_WRITE_IMAGE_ARGS => told().and_then(|told| answer.value(&told.maxWriteImageArgs)),
+        I::MAX_READ_WRITE_IMAGE_ARGS => answer.value(&0_u32), // the driver has no images for both
         I::MAX_SAMPLERS => told().and_then(|told| answer.value(&told.maxSamplers)),
         I::MAX_IMAGE_LINEAR_WIDTH_EXP
         | I::MAX_IMAGE_LINEAR_HEIGHT_EXP

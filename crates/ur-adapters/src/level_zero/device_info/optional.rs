@@ -1,9 +1,11 @@
 //! What this adapter has beside the core of the specification, and what it has not: a plain no, of
 //! the type the ABI gives.
-use super::super::{Device, driver::driver, native::device as native};
+use super::super::{
+    Device,
+    native::{device as native, queue::can_batch},
+};
 use ur_adapter::{error::Result, info::Answer};
 use ur_sys::{ur_device_info_t as I, *};
-use ze_sys::*;
 
 pub(super) fn answer(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     Some(match name {
@@ -12,8 +14,9 @@ pub(super) fn answer(device: &Device, name: I, answer: &mut Answer<'_>) -> Optio
             let known = ur_exp_device_2d_block_array_capability_flags_t::VALID.bits();
             told.and_then(|told| answer.value(&(told.flags & known)))
         }
-        I::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP => {
-            updates(device).and_then(|flags| answer.value(&flags.bits()))
+        I::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP => answer.value(&updates().bits()),
+        I::COMMAND_BUFFER_SUPPORT_EXP | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP => {
+            answer.bool(can_batch())
         }
         I::PROGRAM_SET_SPECIALIZATION_CONSTANTS
         | I::ESIMD_SUPPORT
@@ -23,28 +26,18 @@ pub(super) fn answer(device: &Device, name: I, answer: &mut Answer<'_>) -> Optio
         | I::DEVICE_WAIT_SUPPORT_EXP
         | I::ENQUEUE_HOST_TASK_SUPPORT_EXP
         | I::ENQUEUE_NATIVE_COMMAND_SUPPORT_EXP
-        | I::COMMAND_BUFFER_SUPPORT_EXP
-        | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP
         | I::MULTI_DEVICE_COMPILE_SUPPORT_EXP
         | I::DYNAMIC_LINK_SUPPORT_EXP => answer.bool(true),
         _ => return missing(name).then(|| answer.bool(false)),
     })
 }
-/// What of a recorded launch can be changed: what the driver's lists let be changed.
-fn updates(device: &Device) -> Result<ur_device_command_buffer_update_capability_flags_t> {
+/// What of a recorded launch can be changed: all, since lists are made again from what was recorded.
+fn updates() -> ur_device_command_buffer_update_capability_flags_t {
     use ur_device_command_buffer_update_capability_flags_t as F;
-    if !driver().has("command_list_update_mutable_commands_exp") {
-        return Ok(F::default());
+    match can_batch() {
+        true => F::VALID,
+        false => F::default(),
     }
-    let told = native::extended::<ze_mutable_command_list_exp_properties_t>(device.raw())?;
-    let pairs = [
-        (ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_ARGUMENTS, F::KERNEL_ARGUMENTS),
-        (ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_SIZE, F::LOCAL_WORK_SIZE),
-        (ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_COUNT, F::GLOBAL_WORK_SIZE),
-        (ZE_MUTABLE_COMMAND_EXP_FLAG_GLOBAL_OFFSET, F::GLOBAL_WORK_OFFSET),
-    ];
-    let set = pairs.into_iter().filter(|(flag, _)| told.mutableCommandFlags & flag != 0);
-    Ok(set.fold(F::default(), |all, (_, flag)| all | flag))
 }
 fn missing(name: I) -> bool {
     matches!(

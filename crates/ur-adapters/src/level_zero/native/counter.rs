@@ -132,9 +132,8 @@ impl Counters {
         {
             return Ok(counters);
         }
-        let zex = older(raw).and_then(|(maker, sharing)| {
-            Self::try_out(&context, device, maker, sharing)
-        });
+        let zex =
+            older(raw).and_then(|(maker, sharing)| Self::try_out(&context, device, maker, sharing));
         Ok(match (Self::try_out(&context, device, core, None), zex) {
             (_, Some(zex)) if zex.sharing.is_some() => zex,
             (Some(core), _) => core,

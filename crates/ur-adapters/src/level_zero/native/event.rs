@@ -88,11 +88,7 @@ pub struct ImportedEvent {
 impl ImportedEvent {
     /// # Errors
     /// The driver's own; it judges the bytes.
-    pub fn open(
-        sharing: &Sharing,
-        context: &Arc<NativeContext>,
-        bytes: &IpcBytes,
-    ) -> Result<Self> {
+    pub fn open(sharing: &Sharing, context: &Arc<NativeContext>, bytes: &IpcBytes) -> Result<Self> {
         let ipc = ze_ipc_event_counter_based_handle_t { data: bytes.map(|byte| byte as _) };
         let mut raw = None;
         // SAFETY: the context is live; `raw` is writable; what the bytes are is the driver's to judge.
@@ -342,7 +338,8 @@ impl EventMaker {
     /// # Errors
     /// The driver's own; `OUT_OF_RESOURCES` if a fresh pool has no place.
     pub fn pooled(&self, timed: bool) -> Result<PooledEvent> {
-        let pools = || self.pools[usize::from(timed)].lock().unwrap_or_else(PoisonError::into_inner);
+        let pools =
+            || self.pools[usize::from(timed)].lock().unwrap_or_else(PoisonError::into_inner);
         let known: Vec<_> = pools().iter().rev().cloned().collect();
         for pool in known {
             if let Some(event) = pool.take()? {

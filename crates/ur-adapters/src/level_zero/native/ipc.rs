@@ -1,6 +1,9 @@
 //! The driver's handles of memory for other processes. There are two kinds, and which one a driver
 //! gives shows in the bytes: the number of a descriptor (a dma-buf) that the receiver has to have a
-//! descriptor of its own for, or something opaque that the driver itself knows what to do with.
+//! descriptor of its own for, or something opaque that the driver itself knows what to do with. An
+//! opaque handle names its process by number, which says nothing in another pid namespace: where the
+//! driver tells a descriptor of the memory, and makes handles of such, that goes to the other process,
+//! and the handle as it is only serves drivers that do not.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -8,7 +11,7 @@ use super::{
         driver::{RawContext, driver},
     },
     context::NativeContext,
-    memory::{self, Piece, pointer, release},
+    memory::{self, Known, Piece, pointer, release},
     physical_memory::put_back,
 };
 use rustix::io::fcntl_dupfd_cloexec;
@@ -26,10 +29,12 @@ pub type IpcBytes = [u8; 64];
 /// How another process opens memory.
 #[derive(Debug)]
 pub struct Handle {
-    /// What the driver said, with whatever number of a descriptor is in it.
+    /// What the driver said.
     pub bytes: IpcBytes,
-    /// What that number is here; `None` for an opaque handle.
+    /// A descriptor of the memory, if the driver tells one.
     pub fd: Option<Arc<OwnedFd>>,
+    /// Whether the bytes begin with the number of such a descriptor.
+    pub is_number: bool,
     /// An opaque handle is good as long as it is not given back.
     _lent: Option<Lent>,
 }
@@ -56,21 +61,23 @@ fn as_ze(bytes: IpcBytes) -> ze_ipc_mem_handle_t {
 fn bytes_of(handle: &ze_ipc_mem_handle_t) -> IpcBytes {
     handle.data.map(i8::cast_unsigned)
 }
-/// The descriptor that a handle begins with, if that is what it is. Older drivers cannot be asked, and
-/// have no other handles: there the number must be a descriptor of ours.
-fn number_in(context: RawContext, bytes: &IpcBytes) -> Option<i32> {
+/// The descriptor behind a handle, if the driver tells it, and whether the bytes begin with its number.
+/// Older drivers cannot be asked, and have no other handles.
+fn number_of(context: RawContext, bytes: &IpcBytes) -> (Option<i32>, bool) {
     let first = i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     let (mut said, handle) = (0_u64, as_ze(*bytes));
     // SAFETY: the handle is one of the driver's, `said` is writable.
     let outcome = unsafe {
         driver().mem_get_file_descriptor_from_ipc_handle_exp(context, handle, &raw mut said)
     };
-    let is_it = match outcome.status() {
-        Some(ZE_RESULT_SUCCESS) => u64::try_from(first) == Ok(said),
-        None => true,
-        Some(_) => false,
-    };
-    (is_it && first >= 0).then_some(first)
+    match outcome.status() {
+        Some(ZE_RESULT_SUCCESS) => {
+            let number = i32::try_from(said).ok();
+            (number, number == Some(first))
+        }
+        None => (Some(first).filter(|&number| number >= 0), true),
+        Some(_) => (None, false),
+    }
 }
 /// Another descriptor of what the driver's is of; 0 to 2 are never used, they mean something to others.
 ///
@@ -100,14 +107,32 @@ impl Handle {
         unsafe { driver().mem_get_ipc_handle(raw, pointer(at), &raw mut handle) }.ok()?;
         let bytes = bytes_of(&handle);
         let lent = Lent { context: Arc::clone(context), bytes };
-        let fd = match number_in(raw, &bytes) {
+        let (number, is_number) = number_of(raw, &bytes);
+        let fd = match number {
             Some(number) => duplicate(number)?.map(Arc::new),
             None => None,
         };
+        let is_number = is_number && fd.is_some();
+        // Of an opaque handle the descriptor says where only if it is of this memory alone: a driver may
+        // have cut it from more, and the handle may say where.
+        let fd = match fd {
+            Some(fd) if is_number || is_all(&fd, memory::known(context, at)?) => Some(fd),
+            _ => None,
+        };
         // A descriptor of ours keeps what the driver's is of, which can go back then.
-        let _lent = fd.is_none().then_some(lent);
-        Ok(Self { bytes, fd, _lent })
+        let _lent = (!is_number).then_some(lent);
+        Ok(Self { bytes, fd, is_number, _lent })
     }
+}
+
+/// Whether a descriptor is of an allocation and of nothing else, but for what pages round up.
+fn is_all(fd: &OwnedFd, known: Option<Known>) -> bool {
+    let (small, large) = (64 << 10, 2 << 20);
+    let Some(bytes) = known.map(|known| known.bytes as u64) else { return false };
+    let page = if bytes < large { small } else { large };
+    rustix::fs::seek(fd, rustix::fs::SeekFrom::End(0)).is_ok_and(|end| {
+        bytes.checked_next_multiple_of(page).is_some_and(|most| (bytes..=most).contains(&end))
+    })
 }
 
 /// Another descriptor of memory that was allocated to be exported so: `ZE_EXTERNAL_MEMORY_TYPE_FLAG_*`.
@@ -129,21 +154,51 @@ pub struct OpenedHandle {
     context: Arc<NativeContext>,
 }
 impl OpenedHandle {
-    /// Opens it for `device`; `fd` is this process's for the descriptor that the exporter had.
+    /// Opens it for `device`, by a handle that begins with the number of a descriptor.
     ///
     /// # Errors
     /// `INVALID_VALUE` for what the driver refuses; its own where memory runs out.
-    pub fn open(
+    pub fn by_number(
         context: &Arc<NativeContext>,
         device: &Device,
         mut bytes: IpcBytes,
+        fd: &OwnedFd,
+    ) -> Result<Self> {
+        bytes[..4].copy_from_slice(&fd.as_raw_fd().to_le_bytes());
+        Self::open(context, device, as_ze(bytes))
+    }
+    /// The same by an opaque one: of the descriptor that came with it, if the driver makes handles of
+    /// such; else as it is.
+    ///
+    /// # Errors
+    /// As for `by_number`.
+    pub fn opaque(
+        context: &Arc<NativeContext>,
+        device: &Device,
+        bytes: IpcBytes,
         fd: Option<&OwnedFd>,
     ) -> Result<Self> {
         if let Some(fd) = fd {
-            bytes[..4].copy_from_slice(&fd.as_raw_fd().to_le_bytes());
+            let (mut handle, raw) = (ze_ipc_mem_handle_t::default(), context.raw());
+            let (number, to) = (fd.as_raw_fd() as u64, &raw mut handle); // which is not negative
+            // SAFETY: the driver judges the descriptor; the handle is writable.
+            let made =
+                unsafe { driver().mem_get_ipc_handle_from_file_descriptor_exp(raw, number, to) };
+            if made.status() == Some(ZE_RESULT_SUCCESS)
+                && let Ok(opened) = Self::open(context, device, handle)
+            {
+                return Ok(opened);
+            }
         }
+        Self::open(context, device, as_ze(bytes))
+    }
+    fn open(
+        context: &Arc<NativeContext>,
+        device: &Device,
+        handle: ze_ipc_mem_handle_t,
+    ) -> Result<Self> {
         let (raw, mut at) = (context.raw(), ptr::null_mut());
-        let (handle, to) = (as_ze(bytes), &raw mut at);
+        let to = &raw mut at;
         // SAFETY: the driver judges the handle; `to` is writable.
         unsafe { driver().mem_open_ipc_handle(raw, device.raw(), handle, 0, to) }
             .ok()

@@ -296,7 +296,13 @@ impl<'turn> List<'turn> {
             let (data, signal) = (data.cast(), ends.signal);
             let next = null();
             driver().command_list_append_host_function(
-                self.raw, Some(run), data, next, signal, count, waits,
+                self.raw,
+                Some(run),
+                data,
+                next,
+                signal,
+                count,
+                waits,
             )
         };
         if outcome.ok().is_err() {
@@ -347,8 +353,15 @@ impl<'turn> List<'turn> {
         // SAFETY: C promises that both ranges are there until the copy is done.
         unsafe {
             let (count, waits) = (ends.count(), ends.waits());
-            driver()
-                .command_list_append_memory_copy(self.raw, to, from, bytes, ends.signal, count, waits)
+            driver().command_list_append_memory_copy(
+                self.raw,
+                to,
+                from,
+                bytes,
+                ends.signal,
+                count,
+                waits,
+            )
         }
         .ok()
     }
@@ -375,7 +388,8 @@ impl<'turn> List<'turn> {
             return Ok(());
         };
         let ends = self.ends();
-        let (region, [to_row, to_slice, from_row, from_slice]) = (&raw const call.region, call.pitches);
+        let (region, [to_row, to_slice, from_row, from_slice]) =
+            (&raw const call.region, call.pitches);
         // SAFETY: C promises that both boxes are there until the copy is done.
         unsafe {
             let (count, waits) = (ends.count(), ends.waits());

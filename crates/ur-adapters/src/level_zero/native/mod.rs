@@ -1,23 +1,23 @@
 //! Safe methods over the driver's functions: types that own what the driver gave and give it back
 //! once, on drop. One file for each kind of thing; together with `driver.rs` the only ones with
 //! unsafe code. What C asks for, and when, is the families' files' business.
+pub mod arguments;
+pub mod aside;
 pub mod command;
 pub mod context;
 pub mod counter;
 pub mod device;
 pub mod driver;
 pub mod event;
-pub mod list;
-pub mod kernel;
-pub mod module;
-pub mod queue;
-pub mod arguments;
-pub mod sampler;
-pub mod aside;
+pub mod from_c;
 pub mod image;
 pub mod ipc;
+pub mod kernel;
+pub mod list;
 pub mod memory;
+pub mod module;
 pub mod physical_memory;
-pub mod virtual_memory;
-pub mod from_c;
+pub mod queue;
 pub mod recorded;
+pub mod sampler;
+pub mod virtual_memory;

@@ -27,12 +27,8 @@ impl Kept {
     /// # Errors
     /// As for a launch with them, as far as single arguments go.
     pub fn new(given: &[ur_exp_kernel_arg_properties_t]) -> Result<Self> {
-        let mut kept = Self {
-            given: given.to_vec(),
-            _values: vec![],
-            _mems: vec![],
-            _samplers: vec![],
-        };
+        let mut kept =
+            Self { given: given.to_vec(), _values: vec![], _mems: vec![], _samplers: vec![] };
         for one in &mut kept.given {
             one.pNext = std::ptr::null_mut();
             check_kind(one)?;
@@ -42,7 +38,8 @@ impl Kept {
                     // SAFETY: the member that the type names.
                     let at = unsafe { one.value.value }.cast::<u8>();
                     // SAFETY: not null, as was judged; C says that so many bytes are there.
-                    let bytes: Box<[u8]> = unsafe { std::slice::from_raw_parts(at, one.size) }.into();
+                    let bytes: Box<[u8]> =
+                        unsafe { std::slice::from_raw_parts(at, one.size) }.into();
                     one.value.value = bytes.as_ptr().cast();
                     kept._values.push(bytes);
                 }

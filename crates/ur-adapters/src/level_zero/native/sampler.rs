@@ -45,6 +45,10 @@ impl NativeSampler {
     pub fn adopted(raw: RawSampler, owned: bool, context: &Arc<NativeContext>) -> Self {
         Self { raw, owned, _context: Arc::clone(context) }
     }
+    /// Whether it is destroyed here.
+    pub fn is_owned(&self) -> bool {
+        self.owned
+    }
     /// The driver's handle.
     pub fn raw(&self) -> RawSampler {
         self.raw

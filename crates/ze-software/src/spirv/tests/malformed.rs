@@ -1,5 +1,8 @@
 //! Modules that are no modules: each is a sentence, and none a panic, a hang or an end of the process.
-use super::{assembler::{module, named, op}, words::stores};
+use super::{
+    assembler::{module, named, op},
+    words::stores,
+};
 use crate::spirv::Program;
 
 /// Why a module is refused.
@@ -57,7 +60,8 @@ fn words_of_chance_end_in_an_answer() {
 }
 #[test]
 fn an_instruction_that_is_not_known_is_named() {
-    let parts = [op(19, &[1]), op(33, &[2, 1]), op(54, &[1, 3, 0, 2]), op(248, &[4]), op(4000, &[])];
+    let parts =
+        [op(19, &[1]), op(33, &[2, 1]), op(54, &[1, 3, 0, 2]), op(248, &[4]), op(4000, &[])];
     let why = refusal(&module(5, &[parts.concat(), op(253, &[]), op(56, &[])]));
     assert!(why.contains("instruction 4000"), "{why}");
 }

@@ -1,8 +1,11 @@
 //! Kernels that run: some made here word by word, some from OpenCL C, if a compiler is installed.
 #![expect(clippy::cast_possible_truncation, reason = "numbers of tests are small")]
+#[path = "../../../tests/assembler/mod.rs"]
 mod assembler;
 mod malformed;
 mod opencl;
+#[path = "../../../tests/opencl/mod.rs"]
+mod sources;
 mod words;
 
 use super::{Argument, Launch, Program};

@@ -1,47 +1,12 @@
-//! OpenCL C by way of clang and llvm-spirv, wherever they are installed.
-use super::{at, built, launch, number};
+//! Kernels that a compiler made of OpenCL C.
+use super::{at, built, launch, number, sources};
 use crate::spirv::{Argument, Program};
-use std::{
-    path::PathBuf,
-    process::Command,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-};
+use std::sync::Arc;
 
-/// A tool under its name or one with a version.
-fn tool(name: &str) -> Option<PathBuf> {
-    let folders = std::env::var_os("PATH")?;
-    let names = [String::new()].into_iter().chain((14..=20).rev().map(|v| format!("-{v}")));
-    let names: Vec<String> = names.map(|v| format!("{name}{v}")).collect();
-    std::env::split_paths(&folders).find_map(|folder| {
-        names.iter().map(|name| folder.join(name)).find(|path| path.is_file())
-    })
-}
 /// The module of a source; nothing where no compiler is.
 fn compiled(source: &str) -> Option<Arc<Program>> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let (Some(clang), Some(translator)) = (tool("clang"), tool("llvm-spirv")) else {
-        eprintln!("skipped: clang or llvm-spirv is not installed");
-        return None;
-    };
-    let n = COUNT.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("ze-software-{}-{n}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let [text, code, module] = ["k.cl", "k.bc", "k.spv"].map(|name| folder.join(name));
-    std::fs::write(&text, source).unwrap();
-    let options = "-target spir64 -cl-std=CL2.0 -O1 -Xclang -finclude-default-header -emit-llvm -c";
-    let mut clang = Command::new(clang);
-    clang.args(options.split(' ')).arg(&text).arg("-o").arg(&code);
-    assert!(clang.status().unwrap().success(), "clang refuses the source");
-    let done = Command::new(translator).arg(&code).arg("-o").arg(&module).status().unwrap();
-    assert!(done.success(), "llvm-spirv refuses the code");
-    let bytes = std::fs::read(&module).unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
-    Some(built(&bytes))
+    sources::compiled(source).map(|bytes| built(&bytes))
 }
-
 #[test]
 fn every_item_adds_at_its_own_place() {
     let Some(program) = compiled(

@@ -1,0 +1,89 @@
+//! The adapter and a driver for it, for tests that start programs. Without a word the driver is the software one;
+//! `CAUSEWAY_LEVEL_ZERO=real` takes the machine's.
+use std::{
+    env,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// The adapter's two names.
+#[allow(dead_code, reason = "one test of this folder needs it")]
+pub const NAMES: [&str; 2] = ["level_zero", "level_zero_v2"];
+
+/// A folder with what was built, gone when the test ends.
+pub struct World {
+    dir: PathBuf,
+}
+impl World {
+    /// The adapter under these names, and the software driver unless the real one is asked for; `None`, and said
+    /// why, where there is no way to build them.
+    pub fn new(test: &str, names: &[&str]) -> Option<Self> {
+        let dir = env::temp_dir().join(format!("causeway-ze-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let world = Self { dir };
+        for name in names {
+            let mut dist = cargo()?;
+            dist.args(["run", "--quiet", "--package", "xtask", "--", "dist", "--debug"]);
+            built(dist.args(["--only", name, "--out"]).arg(&world.dir));
+        }
+        if !is_real() {
+            let mut driver = cargo()?;
+            driver.args(["build", "--package", "ze-software", "--message-format", "json"]);
+            let told = built(&mut driver);
+            let file = told.split('"').find(|w| w.ends_with("/libze_software.so"));
+            std::fs::create_dir(world.drivers()).unwrap();
+            let driver = world.drivers().join("libze_loader.so.1");
+            std::fs::copy(file.unwrap(), driver).unwrap();
+        }
+        Some(world)
+    }
+    /// The adapter's file under one of its names.
+    #[allow(dead_code, reason = "one test of this folder needs it")]
+    pub fn adapter(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("libur_adapter_{name}.so.0"))
+    }
+    fn drivers(&self) -> PathBuf {
+        self.dir.join("driver")
+    }
+    /// The command on the driver that is asked for.
+    pub fn on_driver<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        if is_real() { command } else { command.env("LD_LIBRARY_PATH", self.drivers()) }
+    }
+    /// The conformance suite.
+    #[allow(dead_code, reason = "one test of this folder needs it")]
+    pub fn suite(&self) -> Option<PathBuf> {
+        let mut suite = cargo()?;
+        suite.args(["build", "--package", "ur-conformance", "--message-format", "json"]);
+        let told = built(&mut suite);
+        // Cargo names the file of each thing it builds; the program comes last.
+        let (_, last) = told.rsplit_once("\"executable\":\"").expect("the package has a program");
+        last.split('"').next().map(PathBuf::from)
+    }
+}
+impl Drop for World {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+/// Whether the machine's own driver is to be used.
+pub fn is_real() -> bool {
+    env::var("CAUSEWAY_LEVEL_ZERO").is_ok_and(|v| v == "real")
+}
+/// Cargo in the source tree; `None`, and said so, where there is none.
+pub fn cargo() -> Option<Command> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    if !root.join("Cargo.toml").exists() || Command::new(&cargo).arg("-V").output().is_err() {
+        let _ = writeln!(std::io::stderr(), "skipped: there is no source tree to build from here");
+        return None;
+    }
+    let mut cargo = Command::new(cargo);
+    cargo.current_dir(root);
+    Some(cargo)
+}
+fn built(command: &mut Command) -> String {
+    let out = command.output().unwrap();
+    assert!(out.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}

@@ -1,0 +1,77 @@
+//! Through what the suite calls an adapter: a loader, as programs do, or its own tables. The outcomes
+//! must be the same.
+#![expect(unsafe_code, reason = "starts a loader")]
+use crate::adapter::fill_all;
+use std::{convert::Infallible, fmt, path::Path, path::PathBuf, str::FromStr};
+use ur_sys::*;
+
+/// What is between the suite and the adapter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// Our loader, which is part of this program.
+    Ours,
+    /// Nothing.
+    Direct,
+    /// A loader's shared object.
+    Loader(PathBuf),
+}
+impl FromStr for Door {
+    type Err = Infallible;
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "ours" => Self::Ours,
+            "direct" => Self::Direct,
+            path => Self::Loader(path.into()),
+        })
+    }
+}
+impl fmt::Display for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ours => f.write_str("ours"),
+            Self::Direct => f.write_str("direct"),
+            Self::Loader(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl Door {
+    /// The functions by which `adapter` is called, where they are not its own.
+    ///
+    /// # Errors
+    /// A sentence: the loader cannot be loaded or does not start.
+    pub fn tables(&self, adapter: &Path) -> Result<Option<ur_dditable_t>, String> {
+        if *self == Self::Direct {
+            return Ok(None);
+        }
+        // SAFETY: the process has only this thread yet.
+        unsafe { std::env::set_var("UR_ADAPTERS_FORCE_LOAD", adapter) };
+        let flags = ur_device_init_flags_t(0);
+        let none = ur_loader_config_handle_t::NULL;
+        let (code, tables) = match self {
+            Self::Loader(path) => {
+                let library = open(path)?;
+                let init = b"urLoaderInit\0";
+                // SAFETY: the symbol of that name has this type, by the interface.
+                let init = unsafe { library.get::<ur_pfnLoaderInit_t>(init) };
+                let init = init.map_err(|e| format!("{}: {e}", path.display()))?;
+                // SAFETY: no flag and no configuration.
+                let code = unsafe { init(flags, none) };
+                let mut tables = ur_dditable_t::EMPTY;
+                fill_all(library, &mut tables);
+                (code, tables)
+            }
+            _ => (ur_loader::life::loader_init(flags, none), ur_loader::entry::TABLE),
+        };
+        match code {
+            ur_result_t::SUCCESS => Ok(Some(tables)),
+            code => Err(format!("the loader does not start: {code:?}")),
+        }
+    }
+}
+fn open(path: &Path) -> Result<&'static libloading::Library, String> {
+    // SAFETY: loading runs the object's constructors, which is what the user asked for.
+    let library = unsafe { libloading::Library::new(path) };
+    let library = library.map_err(|e| format!("{} cannot be loaded: {e}", path.display()))?;
+    Ok(Box::leak(Box::new(library)))
+}

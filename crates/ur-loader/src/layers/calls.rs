@@ -1,0 +1,86 @@
+//! The entries as they are called when layers are on: the checks, the call, and what is noted of it.
+#![expect(unsafe_code, reason = "passes calls on")]
+use super::{
+    ON, bounds, check, effect::Row, lifetime, names, operands::Operands, refused, rows, trace,
+};
+use crate::direct;
+use std::{
+    ffi::{c_char, c_void},
+    sync::atomic::Ordering,
+};
+use ur_sys::*;
+
+macro_rules! functions {
+    ($($group:ident $getter:ident $table:ident {
+        $($slot:ident $c:ident $name:ident($($p:ident: $t:ty),* $(,)?) by $($how:ident)+;)*
+    })*) => { $($(
+        #[doc = concat!("`", stringify!($c), "` through the layers that are on.")]
+        ///
+        /// # Safety
+        /// As the entry says.
+        #[allow(clippy::too_many_arguments, reason = "as many as C's")]
+        pub unsafe fn $name($($p: $t),*) -> ur_result_t {
+            let on = ON.load(Ordering::Relaxed);
+            if on == names::PARAMETERS {
+                // SAFETY: the caller's promise.
+                return match unsafe { check::$name($($p),*) } {
+                    // SAFETY: likewise.
+                    Ok(()) => unsafe { direct::$name($($p),*) },
+                    Err((code, why)) => refused(stringify!($c), code, why),
+                };
+            }
+            let params = [$((&raw const $p).cast::<u8>()),*];
+            // SAFETY: these are the entry's parameters.
+            let operands = unsafe { Operands::new(&params) };
+            around(on, &rows::$name, operands, || {
+                if on & names::PARAMETERS != 0 {
+                    // SAFETY: the caller's promise.
+                    if let Err((code, why)) = unsafe { check::$name($($p),*) } {
+                        return Err(refused(stringify!($c), code, why));
+                    }
+                }
+                Ok(())
+            }, || {
+                // SAFETY: likewise.
+                unsafe { direct::$name($($p),*) }
+            })
+        }
+    )*)* };
+}
+crate::entry_points!(functions);
+
+/// A call between what the layers do before it and after it.
+#[inline(never)]
+fn around(
+    on: u32,
+    row: &'static Row,
+    operands: Operands<'_>,
+    check: impl FnOnce() -> Result<(), ur_result_t>,
+    call: impl FnOnce() -> ur_result_t,
+) -> ur_result_t {
+    let begun = (on & names::TRACING != 0).then(|| trace::begin(row.call));
+    let result = check().err().unwrap_or_else(|| validated(on, row, operands, call));
+    if let Some(begun) = begun {
+        trace::end(begun, row.call, operands, result);
+    }
+    result
+}
+fn validated(
+    on: u32,
+    row: &'static Row,
+    operands: Operands<'_>,
+    call: impl FnOnce() -> ur_result_t,
+) -> ur_result_t {
+    if on & names::BOUNDS != 0
+        && let Err(why) = bounds::check(row, operands)
+    {
+        return refused(row.call.name, ur_result_t::ERROR_INVALID_SIZE, &why);
+    }
+    if on & (names::LIFETIME | names::LEAKS) == 0 {
+        return call();
+    }
+    let noted = lifetime::before(row, operands, on & names::LIFETIME != 0);
+    let result = call();
+    lifetime::after(row, operands, noted, result);
+    result
+}

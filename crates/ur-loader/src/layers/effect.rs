@@ -1,0 +1,105 @@
+//! The words that the rows of the entries are written in: what a call does to the objects and the
+//! memory that it is given. What follows of it is `lifetime`'s and `bounds`'.
+use crate::print::kind::Call;
+
+/// What is known of an entry.
+pub struct Row {
+    /// Its name and its parameters.
+    pub call: &'static Call,
+    /// What it does to objects.
+    pub effects: &'static [Effect],
+    /// The memory that it touches.
+    pub spans: &'static [Span],
+}
+/// What an entry does to the objects of a parameter.
+pub struct Effect {
+    /// Which parameter.
+    pub param: usize,
+    /// What kind of object it is.
+    pub kind: Kind,
+    /// What is done.
+    pub act: Act,
+}
+/// What is done to an object. A number is the parameter that says how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// It has to be there.
+    Use,
+    /// Those of a list have to be there.
+    UseList(usize),
+    /// It has to be there, and gets one reference more.
+    Retain,
+    /// It has to be there, and loses a reference.
+    Release,
+    /// The caller gets a reference to one.
+    Make,
+    /// The caller gets a reference to each of a list.
+    MakeList(usize),
+    /// One goes in and is signalled, or one is made.
+    MakeOrSignal,
+    /// The caller learns of one, without a reference.
+    Note,
+    /// The caller learns of those in a list.
+    NoteList(usize),
+    /// The caller learns of what the answer to a query names: the parameters that say the question
+    /// and the size of the answer.
+    Answer(usize, usize),
+}
+/// What an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is the handle of that name")]
+pub enum Kind {
+    Adapter,
+    /// The answer to a query: it may be of any kind.
+    Any,
+    CommandBuffer,
+    CommandBufferCommand,
+    Context,
+    Device,
+    Event,
+    ExecutableGraph,
+    ExternalMem,
+    ExternalSemaphore,
+    Graph,
+    Kernel,
+    Mem,
+    PhysicalMem,
+    Platform,
+    Program,
+    Queue,
+    Sampler,
+    UsmPool,
+}
+impl Kind {
+    /// Whether the runtime holds one whether or not the program does.
+    pub fn is_shared(self) -> bool {
+        matches!(self, Self::Device | Self::Platform)
+    }
+}
+
+/// A part of memory that a call touches.
+pub enum Span {
+    /// From where the parameter points.
+    Usm {
+        /// The parameter.
+        param: usize,
+        /// How long it is.
+        size: Size,
+    },
+    /// Of a buffer.
+    Buffer {
+        /// The buffer's parameter.
+        param: usize,
+        /// The parameter that says where in it.
+        from: usize,
+        /// How long it is.
+        size: Size,
+    },
+}
+/// How many bytes, by the parameters that say it.
+pub enum Size {
+    /// So many.
+    Bytes(usize),
+    /// The two multiplied.
+    Product(usize, usize),
+}

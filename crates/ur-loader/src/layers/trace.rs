@@ -1,0 +1,181 @@
+//! Records of calls: what was called with what, by which thread, how long it took and what came of
+//! it. How a record is written is `sink`'s.
+//!
+//! `UR_LOG_TRACING` gives lines for people as the reference does; `CAUSEWAY_TRACE` gives any form to
+//! a file of its own. Both may be set. Without either nothing is recorded.
+#![expect(unsafe_code, reason = "prints arguments, and asks the program where it is")]
+use super::{operands::Operands, sink};
+use crate::{config::CodeLocation, log, print::kind::Call, print::printer};
+use std::{
+    ffi::{CStr, c_char},
+    sync::{
+        Arc, LazyLock, PoisonError, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
+use ur_adapter::log::Sink as Log;
+use ur_sys::*;
+
+/// A call that is over.
+pub struct Record {
+    /// C's name of the entry.
+    pub call: &'static str,
+    /// The kernel's number of the thread.
+    pub thread: u64,
+    /// Since the first record was possible.
+    pub begin_ns: u64,
+    /// How long it took, layers included.
+    pub duration_ns: u64,
+    /// What it answered.
+    pub result: ur_result_t,
+    /// The arguments, by name, after the call.
+    pub arguments: Vec<(&'static str, String)>,
+    /// Where the program says it is.
+    pub place: Option<String>,
+}
+impl Record {
+    /// A line for people.
+    pub fn text(&self) -> String {
+        let arguments: Vec<_> =
+            self.arguments.iter().map(|(name, text)| format!(".{name} = {text}")).collect();
+        let place = self.place.as_ref().map(|p| format!(" at {p}")).unwrap_or_default();
+        format!(
+            "   <--- {}({}) -> {:?}; {} ns, thread {}{place}\n",
+            self.call,
+            arguments.join(", "),
+            self.result,
+            self.duration_ns,
+            self.thread
+        )
+    }
+}
+
+struct Trace {
+    lines: Option<Log>,
+    sink: Option<sink::Sink>,
+    location: Option<CodeLocation>,
+}
+static TRACE: RwLock<Option<Arc<Trace>>> = RwLock::new(None);
+/// In a child of a fork, whose locks may be held by threads that it does not have.
+static LEFT: AtomicBool = AtomicBool::new(false);
+/// The beginning of time.
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+fn current() -> Option<Arc<Trace>> {
+    TRACE.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Opens the outputs that the environment names; says whether there is one.
+pub fn start(location: Option<CodeLocation>) -> bool {
+    LazyLock::force(&EPOCH);
+    let (lines, wrong) = Log::of_environment("TRACING", ur_logger_level_t::QUIET);
+    if let Some(wrong) = wrong {
+        log::warn(wrong);
+    }
+    let lines = lines.hears(ur_logger_level_t::INFO).then_some(lines);
+    let sink = match std::env::var("CAUSEWAY_TRACE") {
+        Ok(value) if !value.is_empty() => open(&value),
+        _ => None,
+    };
+    let any = lines.is_some() || sink.is_some();
+    let trace = any.then(|| Arc::new(Trace { lines, sink, location }));
+    *TRACE.write().unwrap_or_else(PoisonError::into_inner) = trace;
+    any
+}
+fn open(value: &str) -> Option<sink::Sink> {
+    let opened = sink::parse(value).and_then(|(form, path)| {
+        sink::Sink::open(form, path.as_deref()).map_err(|e| {
+            let path = path.unwrap_or_default();
+            format!("{} cannot be written: {e}", path.display())
+        })
+    });
+    opened.map_err(|why| log::warn(format_args!("CAUSEWAY_TRACE is ignored: {why}"))).ok()
+}
+/// Finishes the outputs.
+pub fn stop() {
+    if LEFT.load(Ordering::Relaxed) {
+        return;
+    }
+    let trace = TRACE.write().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(sink) = trace.as_ref().and_then(|t| t.sink.as_ref()) {
+        sink.finish();
+    }
+}
+/// In the child of a fork: the outputs are the parent's.
+pub fn leave() {
+    LEFT.store(true, Ordering::Relaxed);
+}
+
+/// A call that has begun.
+pub struct Begun {
+    trace: Option<Arc<Trace>>,
+    at: Instant,
+}
+/// Notes that a call begins.
+pub fn begin(call: &Call) -> Begun {
+    let trace = current();
+    if let Some(lines) = trace.as_ref().and_then(|t| t.lines.as_ref()) {
+        lines.lines(&format!("   ---> {}\n", call.name));
+    }
+    Begun { trace, at: Instant::now() }
+}
+/// Writes the record of a call.
+pub fn end(begun: Begun, call: &'static Call, operands: Operands<'_>, result: ur_result_t) {
+    let duration = begun.at.elapsed();
+    let Some(trace) = begun.trace else { return };
+    let mut arguments = Vec::with_capacity(call.params.len());
+    // SAFETY: these are the arguments of this call.
+    unsafe {
+        printer::each_parameter(call, operands.as_ptr(), |name, text| {
+            arguments.push((name, text.to_string()));
+        });
+    }
+    let ns = |d: std::time::Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+    let record = Record {
+        call: call.name,
+        thread: thread(),
+        begin_ns: ns(begun.at.saturating_duration_since(*EPOCH)),
+        duration_ns: ns(duration),
+        result,
+        arguments,
+        place: trace.location.as_ref().and_then(place),
+    };
+    if let Some(lines) = &trace.lines {
+        lines.lines(&record.text());
+    }
+    if let Some(sink) = &trace.sink {
+        sink.write(&record);
+    }
+}
+/// The kernel's number of this thread.
+fn thread() -> u64 {
+    thread_local! {
+        // SAFETY: asks for a number.
+        static NUMBER: u64 = unsafe { libc::gettid() }.unsigned_abs().into();
+    }
+    NUMBER.with(|n| *n)
+}
+/// Where the program says that it is.
+fn place(location: &CodeLocation) -> Option<String> {
+    let ask = location.callback?;
+    // SAFETY: the program promised that it can be called so.
+    let at = unsafe { ask(location.user_data.as_ptr()) };
+    let text = |text: *const c_char| {
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: texts end with a NUL, and last as long as the call.
+        Some(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+    };
+    let (file, function) = (text(at.sourceFile), text(at.functionName));
+    (file.is_some() || function.is_some()).then(|| {
+        format!(
+            "{}:{}:{} {}",
+            file.unwrap_or_default(),
+            at.lineNumber,
+            at.columnNumber,
+            function.unwrap_or_default()
+        )
+    })
+}

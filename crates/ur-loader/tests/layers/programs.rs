@@ -1,0 +1,364 @@
+//! Programs that call the loader: one without faults, and one for each fault.
+#![expect(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    clippy::multiple_unsafe_ops_per_block,
+    reason = "plays the C caller"
+)]
+use std::{
+    ffi::c_void,
+    ptr::{null, null_mut},
+};
+use ur_loader::{
+    entry::*,
+    life::{loader_init, loader_tear_down},
+};
+use ur_sys::*;
+
+/// How often each of many threads makes and ends its objects.
+pub const ROUNDS: usize = 20;
+const SIZE: usize = 64;
+
+#[track_caller]
+fn ok(result: ur_result_t) {
+    assert_eq!(result, ur_result_t::SUCCESS);
+}
+/// What a call makes.
+#[track_caller]
+fn made<T>(nothing: T, call: impl FnOnce(*mut T) -> ur_result_t) -> T {
+    let mut it = nothing;
+    ok(call(&mut it));
+    it
+}
+
+/// Runs the program of this name, from the loader's start to its end.
+pub fn run(name: &str) {
+    ok(loader_init(ur_device_init_flags_t(0), ur_loader_config_handle_t::NULL));
+    let world = World::new();
+    match name {
+        "well" => well(&world),
+        "suspects" => suspects(&world),
+        "parameters" => parameters(&world),
+        "released" => released(&world),
+        "parents" => parents(&world),
+        "foreign" => foreign(&world),
+        "leak" => leak(&world),
+        "bounds" => bounds(&world),
+        "threads" => threads(&world),
+        "fork" => fork(&world),
+        name => panic!("no program is called {name}"),
+    }
+    ok(unsafe { adapter_release(world.adapter) });
+    ok(loader_tear_down());
+}
+
+/// An adapter and a device of it.
+#[derive(Clone, Copy)]
+struct World {
+    adapter: ur_adapter_handle_t,
+    platform: ur_platform_handle_t,
+    device: ur_device_handle_t,
+}
+unsafe impl Sync for World {}
+impl World {
+    fn new() -> Self {
+        unsafe {
+            let none = null_mut();
+            let adapter = made(ur_adapter_handle_t::NULL, |to| adapter_get(1, to, none));
+            let platform =
+                made(ur_platform_handle_t::NULL, |to| platform_get(adapter, 1, to, none));
+            let all = ur_device_type_t::ALL;
+            let device =
+                made(ur_device_handle_t::NULL, |to| device_get(platform, all, 1, to, null_mut()));
+            Self { adapter, platform, device }
+        }
+    }
+    fn context(&self) -> ur_context_handle_t {
+        let none = ur_context_handle_t::NULL;
+        made(none, |to| unsafe { context_create(1, &self.device, null(), to) })
+    }
+    fn queue(&self, context: ur_context_handle_t) -> ur_queue_handle_t {
+        let none = ur_queue_handle_t::NULL;
+        made(none, |to| unsafe { queue_create(context, self.device, null(), to) })
+    }
+}
+fn memory(context: ur_context_handle_t) -> *mut c_void {
+    let pool = ur_usm_pool_handle_t::NULL;
+    made(null_mut(), |to| unsafe { usm_host_alloc(context, null(), pool, SIZE, to) })
+}
+fn buffer(context: ur_context_handle_t) -> ur_mem_handle_t {
+    let flags = ur_mem_flags_t::READ_WRITE;
+    let none = ur_mem_handle_t::NULL;
+    made(none, |to| unsafe { mem_buffer_create(context, flags, SIZE, null(), to) })
+}
+
+fn well(world: &World) {
+    unsafe {
+        let context = world.context();
+        let queue = world.queue(context);
+        let at = memory(context);
+        let none = ur_event_handle_t::NULL;
+        let filled = made(none, |to| {
+            enqueue_usm_fill(queue, at, 1, c"7".as_ptr().cast(), SIZE, 0, null(), to)
+        });
+        ok(event_wait(1, &filled));
+        // The queue's context is known, and the program has no reference of the answer's.
+        let size = size_of::<usize>();
+        let same = made(ur_context_handle_t::NULL, |to| {
+            queue_get_info(queue, ur_queue_info_t::CONTEXT, size, to.cast(), null_mut())
+        });
+        assert_eq!(same, context);
+        ok(context_retain(same));
+        ok(context_release(same));
+        ok(event_release(filled));
+        ok(usm_free(context, at));
+        ok(queue_release(queue));
+        ok(context_release(context));
+        ok(device_retain(world.device));
+        ok(device_release(world.device));
+    }
+}
+
+/// What is right, and looks wrong to who counts only what is made and released.
+fn suspects(world: &World) {
+    unsafe {
+        let context = world.context();
+        let queue = world.queue(context);
+        reusable_events(world, context, queue);
+        physical_memory(world, context);
+        // A part of a buffer is an object of its own.
+        let whole = buffer(context);
+        let flags = ur_mem_flags_t::READ_WRITE;
+        let region = ur_buffer_region_t {
+            stype: ur_structure_type_t::BUFFER_REGION,
+            pNext: null_mut(),
+            origin: 0,
+            size: SIZE,
+        };
+        let kind = ur_buffer_create_type_t::REGION;
+        let region = (&raw const region).cast();
+        let part =
+            made(ur_mem_handle_t::NULL, |to| mem_buffer_partition(whole, flags, kind, region, to));
+        let one = c"1".as_ptr().cast();
+        let none = null_mut();
+        ok(enqueue_mem_buffer_fill(queue, part, one, 1, 0, SIZE, 0, null(), none));
+        ok(queue_finish(queue));
+        ok(mem_release(part));
+        ok(mem_release(whole));
+        // Memory from no pool.
+        ok(usm_free(context, memory(context)));
+        ok(queue_release(queue));
+        ok(context_release(context));
+    }
+}
+fn reusable_events(world: &World, context: ur_context_handle_t, queue: ur_queue_handle_t) {
+    unsafe {
+        let desc = ur_exp_event_desc_t {
+            stype: ur_structure_type_t::EXP_EVENT_DESC,
+            pNext: null_mut(),
+            flags: ur_exp_event_flags_t::IPC_EXP,
+        };
+        let none = ur_event_handle_t::NULL;
+        let mut event = made(none, |to| event_create_exp(context, world.device, &desc, to));
+        let (mut ticket, mut size) = (null_mut(), 0);
+        ok(ipc_get_event_handle_exp(event, &mut ticket, &mut size));
+        let mut opened = made(none, |to| ipc_open_event_handle_exp(context, ticket, size, to));
+        for _ in 0..3 {
+            for event in [&mut event, &mut opened] {
+                ok(enqueue_events_wait_with_barrier_ext(queue, null(), 0, null(), event));
+                ok(event_wait(1, event));
+            }
+        }
+        ok(ipc_put_event_handle_exp(context, ticket));
+        ok(event_release(opened));
+        ok(event_release(event));
+    }
+}
+fn physical_memory(world: &World, context: ur_context_handle_t) {
+    unsafe {
+        let device = world.device;
+        let ask = ur_virtual_mem_granularity_info_t::RECOMMENDED;
+        let size = made(0usize, |to| {
+            let room = size_of::<usize>();
+            let to = to.cast();
+            virtual_mem_granularity_get_info(context, device, 1, ask, room, to, null_mut())
+        });
+        let properties = ur_physical_mem_properties_t {
+            stype: ur_structure_type_t::PHYSICAL_MEM_PROPERTIES,
+            pNext: null_mut(),
+            flags: ur_physical_mem_flags_t::ENABLE_IPC,
+        };
+        let none = ur_physical_mem_handle_t::NULL;
+        let here = made(none, |to| physical_mem_create(context, device, size, &properties, to));
+        let (mut ticket, mut length) = (null_mut(), 0);
+        ok(ipc_get_phys_mem_handle_exp(context, here, &mut ticket, &mut length));
+        let opened =
+            made(none, |to| ipc_open_phys_mem_handle_exp(context, device, ticket, length, to));
+        let at = made(null_mut(), |to| virtual_mem_reserve(context, null(), size, to));
+        let access = ur_virtual_mem_access_flags_t::READ_WRITE;
+        ok(virtual_mem_map(context, at, size, opened, 0, access));
+        ok(virtual_mem_unmap(context, at, size));
+        ok(virtual_mem_free(context, at, size));
+        ok(ipc_close_phys_mem_handle_exp(context, opened));
+        ok(ipc_put_phys_mem_handle_exp(context, ticket));
+        ok(physical_mem_release(here));
+    }
+}
+
+fn parameters(world: &World) {
+    unsafe {
+        let is = |result, code| assert_eq!(result, code);
+        is(queue_finish(ur_queue_handle_t::NULL), ur_result_t::ERROR_INVALID_NULL_HANDLE);
+        is(
+            context_create(1, &world.device, null(), null_mut()),
+            ur_result_t::ERROR_INVALID_NULL_POINTER,
+        );
+        let wrong = ur_device_type_t(0x7777);
+        let mut count = 0;
+        is(
+            device_get(world.platform, wrong, 0, null_mut(), &mut count),
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+        );
+        let properties = ur_context_properties_t {
+            stype: ur_structure_type_t::CONTEXT_PROPERTIES,
+            pNext: null_mut(),
+            flags: ur_context_flags_t(1 << 30),
+        };
+        let mut context = ur_context_handle_t::NULL;
+        is(
+            context_create(1, &world.device, &properties, &mut context),
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+        );
+        let context = world.context();
+        let queue = world.queue(context);
+        let (pool, mut at) = (ur_usm_pool_handle_t::NULL, null_mut());
+        is(usm_host_alloc(context, null(), pool, 0, &mut at), ur_result_t::ERROR_INVALID_USM_SIZE);
+        let event = ur_event_handle_t::NULL;
+        is(event_wait(0, &event), ur_result_t::ERROR_INVALID_VALUE);
+        is(
+            enqueue_events_wait(queue, 1, &event, null_mut()),
+            ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
+        );
+        ok(queue_release(queue));
+        ok(context_release(context));
+    }
+}
+
+fn released(world: &World) {
+    unsafe {
+        let context = world.context();
+        ok(context_release(context));
+        let (mut count, size) = (0u32, size_of::<u32>());
+        let ask = ur_context_info_t::NUM_DEVICES;
+        let to = (&raw mut count).cast();
+        assert_ne!(context_get_info(context, ask, size, to, null_mut()), ur_result_t::SUCCESS);
+        assert_ne!(context_release(context), ur_result_t::SUCCESS);
+    }
+}
+fn parents(world: &World) {
+    unsafe {
+        let (here, there) = (world.context(), world.context());
+        let (queue, mem) = (world.queue(here), buffer(there));
+        let zero = c"".as_ptr().cast();
+        // What the adapter answers is its own affair.
+        let none = null_mut();
+        let _ = enqueue_mem_buffer_fill(queue, mem, zero, 1, 0, SIZE, 0, null(), none);
+        ok(queue_finish(queue));
+        ok(mem_release(mem));
+        ok(queue_release(queue));
+        ok(context_release(here));
+        ok(context_release(there));
+    }
+}
+fn foreign(world: &World) {
+    unsafe {
+        let context = world.context();
+        assert_ne!(queue_finish(ur_queue_handle_t(context.0)), ur_result_t::SUCCESS);
+        ok(context_release(context));
+    }
+}
+/// Keeps two references to a context, one of them the queue's maker's, and a queue.
+#[inline(never)]
+fn leak(world: &World) {
+    let context = world.context();
+    ok(unsafe { context_retain(context) });
+    world.queue(context);
+}
+
+fn bounds(world: &World) {
+    unsafe {
+        let context = world.context();
+        let queue = world.queue(context);
+        let (one, other) = (memory(context), memory(context));
+        let mem = buffer(context);
+        let size = ur_result_t::ERROR_INVALID_SIZE;
+        let none = null_mut();
+        let copy =
+            |to, from, bytes| enqueue_usm_memcpy(queue, true, to, from, bytes, 0, null(), none);
+        ok(copy(one, other, SIZE));
+        assert_eq!(copy(one, other, SIZE + 1), size);
+        assert_eq!(copy(one, other.byte_add(40), 32), size);
+        // Memory of the host's own is nobody's to judge.
+        let mut host = [0u8; SIZE];
+        ok(copy(host.as_mut_ptr().cast(), one, SIZE));
+        let zero = c"".as_ptr().cast();
+        let past = one.byte_add(1);
+        assert_eq!(enqueue_usm_fill(queue, past, 1, zero, SIZE, 0, null(), none), size);
+        assert_eq!(
+            enqueue_usm_memcpy_2d(queue, true, one, 32, other, 16, 16, 3, 0, null(), none),
+            size
+        );
+        ok(enqueue_mem_buffer_fill(queue, mem, zero, 1, 56, 8, 0, null(), none));
+        assert_eq!(enqueue_mem_buffer_fill(queue, mem, zero, 1, 60, 8, 0, null(), none), size);
+        ok(queue_finish(queue));
+        ok(usm_free(context, one));
+        ok(usm_free(context, other));
+        ok(mem_release(mem));
+        ok(queue_release(queue));
+        ok(context_release(context));
+    }
+}
+
+fn threads(world: &World) {
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| (0..ROUNDS).for_each(|_| well(world)));
+        }
+    });
+}
+
+/// A child that calls while other threads of the parent do, and ends the loader.
+fn fork(world: &World) {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let over = AtomicBool::new(false);
+    let context = world.context();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    well(world);
+                }
+            });
+        }
+        for _ in 0..20 {
+            let child = unsafe { libc::fork() };
+            assert!(child >= 0);
+            if child == 0 {
+                unsafe {
+                    let mut count = 0u32;
+                    let to = (&raw mut count).cast();
+                    let ask = ur_context_info_t::NUM_DEVICES;
+                    let _ = context_get_info(context, ask, 4, to, null_mut());
+                    let _ = context_release(context);
+                    ur_loader::layers::stop();
+                    libc::_exit(0);
+                }
+            }
+            let mut status = 0;
+            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+            assert_eq!(status, 0, "the child did not end well");
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    ok(unsafe { context_release(context) });
+}

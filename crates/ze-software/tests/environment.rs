@@ -1,0 +1,102 @@
+//! What the environment says of the driver, each time in a process of its own: this program again.
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
+mod driver;
+
+use driver::World;
+use std::{
+    process::Command,
+    ptr::{null, null_mut},
+};
+use ze_sys::*;
+
+const INSIDE: &str = "ZE_SOFTWARE_TEST_INSIDE";
+
+/// Runs the test named `name` of this program with these variables; `None` inside it.
+fn outside(name: &str, variables: &[(&str, &str)]) -> bool {
+    if std::env::var_os(INSIDE).is_some() {
+        return false;
+    }
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", name]).env(INSIDE, "1").envs(variables.iter().copied());
+    let out = again.output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stdout));
+    true
+}
+
+#[test]
+fn there_are_as_many_devices_and_parts_as_it_says() {
+    let variables = [("ZE_SOFTWARE_DEVICES", "2"), ("ZE_SOFTWARE_SUBDEVICES", "3")];
+    if outside("there_are_as_many_devices_and_parts_as_it_says", &variables) {
+        return;
+    }
+    let world = World::new();
+    let (mut count, mut parts, mut root) = (0, [null_mut(); 3], null_mut());
+    ok!(world.ze, device.pfnGet(world.driver, &mut count, null_mut()));
+    assert_eq!(count, 2);
+    let mut count = 3;
+    ok!(world.ze, device.pfnGetSubDevices(world.device, &mut count, parts.as_mut_ptr()));
+    ok!(world.ze, device.pfnGetRootDevice(parts[2], &mut root));
+    assert_eq!((count, root), (3, world.device));
+    let told = |device| {
+        let stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES;
+        let mut told = ze_device_properties_t { stype, ..Default::default() };
+        ok!(world.ze, device.pfnGetProperties(device, &mut told));
+        told
+    };
+    let (whole, part) = (told(world.device), told(parts[1]));
+    assert_eq!((part.flags & ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE, part.subdeviceId), (2, 1));
+    assert_ne!(whole.uuid.id, part.uuid.id);
+    assert!(part.numSubslicesPerSlice < whole.numSubslicesPerSlice);
+}
+
+#[test]
+fn the_call_that_it_names_fails_and_no_other() {
+    let variables = [("ZE_SOFTWARE_FAIL", "zeMemAllocDevice:2=0x70000003,zeContextCreate:2=1")];
+    if outside("the_call_that_it_names_fails_and_no_other", &variables) {
+        return;
+    }
+    let world = World::new();
+    let stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC;
+    let desc = ze_device_mem_alloc_desc_t { stype, ..Default::default() };
+    let codes = [1, 2, 3].map(|_| {
+        let mut at = null_mut();
+        ze!(world.ze, mem.pfnAllocDevice(world.context, &desc, 64, 0, world.device, &mut at))
+    });
+    assert_eq!(codes, [0, ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, 0]);
+}
+
+#[test]
+fn what_it_hides_is_neither_in_the_tables_nor_found_by_name() {
+    let variables = [("ZE_SOFTWARE_HIDE", "zeMemFreeExt"), ("ZE_SOFTWARE_COUNTER_EVENTS", "none")];
+    if outside("what_it_hides_is_neither_in_the_tables_nor_found_by_name", &variables) {
+        return;
+    }
+    let world = World::new();
+    assert!(world.ze.mem.pfnFreeExt.is_none());
+    assert!(world.ze.event.pfnCounterBasedCreate.is_none());
+    assert!(world.ze.mem.pfnFree.is_some());
+    let mut at = null_mut();
+    let name = c"zexCounterBasedEventCreate2".as_ptr();
+    let found = ze!(world.ze, driver.pfnGetExtensionFunctionAddress(world.driver, name, &mut at));
+    assert_eq!((found, at), (ZE_RESULT_ERROR_INVALID_ARGUMENT, null_mut()));
+}
+
+#[test]
+fn a_handle_that_only_its_process_opens_shows_no_descriptor() {
+    if outside(
+        "a_handle_that_only_its_process_opens_shows_no_descriptor",
+        &[("ZE_SOFTWARE_IPC", "opaque")],
+    ) {
+        return;
+    }
+    let world = World::new();
+    let stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC;
+    let desc = ze_device_mem_alloc_desc_t { stype, pNext: null(), ..Default::default() };
+    let (mut at, mut there) = (null_mut(), null_mut());
+    ok!(world.ze, mem.pfnAllocDevice(world.context, &desc, 64, 0, world.device, &mut at));
+    let mut handle = ze_ipc_mem_handle_t::default();
+    ok!(world.ze, mem.pfnGetIpcHandle(world.context, at, &mut handle));
+    assert_eq!(handle.data[..8], [-1; 8]);
+    ok!(world.ze, mem.pfnOpenIpcHandle(world.context, world.device, handle, 0, &mut there));
+    ok!(world.ze, mem.pfnCloseIpcHandle(world.context, there));
+}
