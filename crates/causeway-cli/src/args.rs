@@ -14,6 +14,8 @@ pub struct Args {
 pub enum Command {
     /// List the devices and what they can share
     Devices(Devices),
+    /// Show everything that platforms and devices say of themselves
+    Info(Info),
     /// Load a file into device memory and print a ticket that opens it
     Share(Share),
     /// Open a ticket of `causeway share` and write or hash what it opens
@@ -30,6 +32,16 @@ pub struct Devices {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct Info {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Only the device with this number, as `causeway devices` lists it
+    #[arg(long, value_name = "N")]
+    pub device: Option<usize>,
 }
 
 /// Which device.

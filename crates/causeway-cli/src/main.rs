@@ -6,6 +6,7 @@ mod card;
 mod demo;
 mod devices;
 mod failure;
+mod info;
 mod open;
 mod output;
 mod share;
@@ -21,6 +22,7 @@ use std::{io::Write, process::ExitCode};
 fn main() -> ExitCode {
     let result = match Args::parse().command {
         Command::Devices(args) => devices::run(&args),
+        Command::Info(args) => info::run(&args),
         Command::Share(args) => share::run(&args),
         Command::Open(args) => open::run(&args),
         Command::Demo(args) => demo::run(&args),

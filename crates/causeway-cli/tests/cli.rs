@@ -272,3 +272,35 @@ fn a_reader_that_leaves_is_no_failure() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(output.stderr.is_empty(), "{}", stderr(&output));
 }
+
+#[test]
+fn info_shows_every_property_of_every_platform_and_device_for_people_and_programs() {
+    let json = run(&["info", "--json"]);
+    assert!(json.status.success(), "{}", stderr(&json));
+    let platforms: Vec<serde_json::Value> = serde_json::from_str(&stdout(&json)).unwrap();
+    let devices: Vec<_> = platforms.iter().flat_map(|p| p["devices"].as_array().unwrap()).collect();
+    let all = Device::all().unwrap();
+    assert_eq!(devices.len(), all.len());
+    for (device, found) in devices.iter().zip(&all) {
+        let properties = device["properties"].as_object().unwrap();
+        assert!(properties.len() > 100, "{} properties", properties.len());
+        assert_eq!(properties["max_compute_units"], found.compute_units().unwrap());
+        assert_eq!(properties["global_mem_size"], found.global_memory().unwrap());
+        assert!(properties["uuid"].as_str().unwrap().len() == 32);
+        assert_eq!(device["sharing"]["memory"], found.shares_memory().unwrap());
+    }
+    let people = run(&["info"]);
+    assert!(people.status.success(), "{}", stderr(&people));
+    let text = stdout(&people);
+    for words in ["Platform 0: ", "Device 0: ", "max_compute_units", "Memory: shared with other"] {
+        assert!(text.contains(words), "{words} is missing:\n{text}");
+    }
+}
+#[test]
+fn info_of_one_device_is_of_that_device_alone() {
+    let one = run(&["info", "--json", "--device", "0"]);
+    let platforms: Vec<serde_json::Value> = serde_json::from_str(&stdout(&one)).unwrap();
+    assert_eq!(platforms.len(), 1);
+    assert_eq!(platforms[0]["devices"].as_array().unwrap().len(), 1);
+    assert_says(&run(&["info", "--device", "4711"]), "there is no device 4711");
+}

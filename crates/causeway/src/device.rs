@@ -16,7 +16,7 @@ use ur_sys::{ur_backend_t, ur_device_info_t as info, ur_device_type_t, ur_platfo
 /// ```
 #[derive(Clone, Copy)]
 pub struct Platform {
-    raw: &'static ffi::Platform,
+    pub(crate) raw: &'static ffi::Platform,
 }
 
 /// The interface through which a platform is driven.

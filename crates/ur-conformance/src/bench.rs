@@ -17,6 +17,7 @@ use std::{
     ffi::{CStr, c_void},
     path::PathBuf,
     ptr::{null, null_mut},
+    sync::atomic::{AtomicBool, Ordering},
 };
 use ur_sys::*;
 
@@ -27,6 +28,8 @@ pub struct Subject {
     pub device: usize,
     /// What it is called through.
     pub door: Door,
+    /// One reference to the adapter is never given back.
+    pub keep: bool,
 }
 
 /// Kinds of USM.
@@ -199,9 +202,16 @@ impl Bench {
                 let why = format!("urAdapterGet answers {code:?}: the adapter is of no use here");
                 return Err(Stop::skipped(why));
             }
-            let all = first(ur_adapter_handle_t::NULL, |n, to, count| {
-                Ok(ask!(self, adapter.get(n, to, count)))
-            })?;
+            let list = || {
+                first(ur_adapter_handle_t::NULL, |n, to, count| {
+                    Ok(ask!(self, adapter.get(n, to, count)))
+                })
+            };
+            static KEPT: AtomicBool = AtomicBool::new(false);
+            if self.subject.keep && !KEPT.swap(true, Ordering::Relaxed) {
+                list()?;
+            }
+            let all = list()?;
             let one = all.first().ok_or_else(|| Stop::skipped("urAdapterGet lists no adapter"))?;
             Ok(one.0)
         })?;

@@ -23,8 +23,6 @@ const START: Duration = Duration::from_secs(60);
 /// Workers that wait for their next case.
 pub struct Harness {
     subject: Subject,
-    /// No worker is used twice.
-    fresh: bool,
     idle: Mutex<Vec<Worker>>,
 }
 struct Worker {
@@ -39,14 +37,13 @@ pub fn again(subject: &Subject, role: &str) -> std::io::Result<Command> {
     command.arg("--adapter").arg(&subject.adapter);
     command.arg("--through").arg(subject.door.to_string());
     command.arg("--device").arg(subject.device.to_string()).args(["--role", role]);
+    command.args(subject.keep.then_some("--keep"));
     Ok(command)
 }
 
 impl Harness {
-    /// A harness without workers; `fresh`: each case has a process of its own, for adapters that are
-    /// of no use in a process that released them once.
-    pub fn new(subject: Subject, fresh: bool) -> Self {
-        Self { subject, fresh, idle: Mutex::default() }
+    pub fn new(subject: Subject) -> Self {
+        Self { subject, idle: Mutex::default() }
     }
     /// Judges one case. A worker that failed is not used again: what it holds may be in any state.
     pub fn judge(&self, case: &Case) -> Outcome {
@@ -56,12 +53,8 @@ impl Harness {
             Err(e) => return Outcome::Failed(format!("no process to run it in: {e}")),
         };
         let (outcome, worker) = worker.judge(case);
-        match worker {
-            Some(worker) if self.fresh => drop(worker.kill()),
-            Some(worker) => {
-                self.idle.lock().expect("nothing panics with the lock held").push(worker);
-            }
-            None => {}
+        if let Some(worker) = worker {
+            self.idle.lock().expect("nothing panics with the lock held").push(worker);
         }
         outcome
     }

@@ -69,9 +69,9 @@ struct Cli {
     /// No case may take longer than this, whatever it is given.
     #[arg(long, value_name = "SECONDS")]
     deadline: Option<u64>,
-    /// Each case in a process of its own: for adapters that do not come back once they were released.
+    /// Never gives the adapter back for good: for those that are of no use in a process that did.
     #[arg(long)]
-    fresh: bool,
+    keep: bool,
     /// How many cases at once.
     #[arg(short, value_name = "N")]
     jobs: Option<usize>,
@@ -109,7 +109,8 @@ fn run(cli: Cli) -> Result<bool, String> {
     }
     let adapter = cli.adapter.clone().ok_or("--adapter FILE says what to judge")?;
     let adapter = adapter.canonicalize().map_err(|e| format!("{}: {e}", adapter.display()))?;
-    let subject = Subject { adapter, device: cli.device, door: cli.through.clone() };
+    let (device, door, keep) = (cli.device, cli.through.clone(), cli.keep);
+    let subject = Subject { adapter, device, door, keep };
     match cli.role {
         Some(Role::Worker) => worker::run(&subject).map(|()| true),
         Some(Role::Peer) => processes::peer(&subject).map(|()| true),
@@ -153,7 +154,7 @@ fn judge(cli: &Cli, subject: Subject) -> Result<bool, String> {
         return Err(format!("known failures name cases that are not there: {unknown:?}"));
     }
     let records: Arc<Mutex<Vec<Record>>> = Arc::default();
-    let harness = Arc::new(Harness::new(subject.clone(), cli.fresh));
+    let harness = Arc::new(Harness::new(subject.clone()));
     let trials = cases.into_iter().map(|case| {
         let (harness, expected) = (harness.clone(), expected.clone());
         let records = records.clone();

@@ -6,6 +6,7 @@ use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
     io::Write,
     os::fd::AsRawFd,
+    sync::Arc,
 };
 
 /// Which item of a launch a native kernel is called for.
@@ -138,7 +139,7 @@ impl Library {
     }
 }
 /// Calls a kernel for every item of a launch, one after another.
-pub fn run(function: Function, arguments: &[Vec<u8>], [groups, size, offset]: [[u32; 3]; 3]) {
+pub fn run(function: Function, arguments: &[Arc<[u8]>], [groups, size, offset]: [[u32; 3]; 3]) {
     let addresses: Vec<*const c_void> = arguments.iter().map(|a| a.as_ptr().cast()).collect();
     let [count, local_size, offset] = [groups, size, offset].map(|s| s.map(|n| n as usize));
     let global_size = std::array::from_fn(|n| count[n] * local_size[n]);

@@ -26,7 +26,7 @@ const COOPERATIVE: u32 = 64;
 /// What was given for a parameter.
 #[derive(Clone)]
 enum Given {
-    Bytes(Vec<u8>),
+    Bytes(Arc<[u8]>),
     Local(u64),
     Image(Arc<Image>),
     Sampler(Arc<Sampler>),
@@ -150,8 +150,8 @@ fn given(parameter: Option<Parameter>, size: usize, value: *const c_void) -> Ans
         }
         Some(Parameter::Sampler) if !value.is_null() => Ok(Given::Sampler(handle::get(handle()?)?)),
         // No value stands for a null pointer, or zeros.
-        _ if value.is_null() => Ok(Given::Bytes(vec![0; size])),
-        _ => Ok(Given::Bytes(raw::bytes(value.cast(), size)?)),
+        _ if value.is_null() => Ok(Given::Bytes(vec![0; size].into())),
+        _ => Ok(Given::Bytes(raw::bytes(value.cast(), size)?.into())),
     }
 }
 impl Launchable {
@@ -191,11 +191,11 @@ impl Launchable {
     /// `DEVICE_LOST` when the kernel does not come to its end; why is said on the error stream.
     pub fn run(&self, groups: [u32; 3]) -> Answer {
         let bytes = |given: &Option<Given>, parameter: &Option<Parameter>| match given {
-            Some(Given::Bytes(bytes)) => bytes.clone(),
+            Some(Given::Bytes(bytes)) => Arc::clone(bytes),
             Some(Given::Image(image)) => address(Arc::as_ptr(image)),
             Some(Given::Sampler(sampler)) => address(Arc::as_ptr(sampler)),
-            Some(Given::Local(_)) => Vec::new(),
-            None => vec![0; parameter.map_or(8, Parameter::bytes) as usize],
+            Some(Given::Local(_)) => [].into(),
+            None => vec![0; parameter.map_or(8, Parameter::bytes) as usize].into(),
         };
         let arguments = self.state.arguments.iter().zip(self.parameters.iter());
         let (program, kernel) = match &self.entry {
@@ -225,8 +225,8 @@ impl Launchable {
     }
 }
 /// An address as a kernel gets it.
-fn address<T>(of: *const T) -> Vec<u8> {
-    (of.expose_provenance() as u64).to_le_bytes().to_vec()
+fn address<T>(of: *const T) -> Arc<[u8]> {
+    (of.expose_provenance() as u64).to_le_bytes().into()
 }
 /// Group sizes, if a kernel takes them.
 fn sized(required: Option<[u32; 3]>, size: [u32; 3]) -> Answer<[u32; 3]> {

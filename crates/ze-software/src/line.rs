@@ -55,6 +55,9 @@ struct State {
     waiting: VecDeque<(u64, Ready)>,
     submitted: u64,
     running: Option<u64>,
+    /// How many wait for it to advance, and whether its thread waits for commands.
+    waiters: usize,
+    asleep: bool,
     overtaken: usize,
     has_thread: bool,
     closed: bool,
@@ -68,6 +71,10 @@ impl State {
         oldest.map_or(self.submitted, |number| number - 1)
     }
     fn next(&mut self) -> Option<(u64, Ready)> {
+        // One at a time: the last may still be running in the thread that submitted it.
+        if self.running.is_some() {
+            return None;
+        }
         let free = self.waiting.iter().take(WINDOW).take_while(|(_, ready)| ready.free).count();
         let mut at = 0;
         if free > 1 && self.overtaken < WINDOW && reorders() {
@@ -101,6 +108,10 @@ pub fn keep<T: Send + Sync + 'static>(what: &Arc<T>) {
         }
     }
 }
+fn runs_at_once() -> bool {
+    static WISH: OnceLock<bool> = OnceLock::new();
+    *WISH.get_or_init(|| std::env::var("ZE_SOFTWARE_INLINE").is_ok_and(|wish| wish == "1"))
+}
 fn reorders() -> bool {
     static WISH: OnceLock<bool> = OnceLock::new();
     *WISH.get_or_init(|| std::env::var("ZE_SOFTWARE_REORDER").map_or(true, |wish| wish != "0"))
@@ -123,7 +134,15 @@ impl Line {
         for ready in commands {
             state.submitted += 1;
             let number = state.submitted;
-            state.waiting.push_back((number, ready));
+            let its_turn = state.waiting.is_empty() && state.running.is_none();
+            if runs_at_once() && its_turn && ready.waits.iter().all(Wait::is_over) {
+                state = self.run(state, number, ready);
+            } else {
+                state.waiting.push_back((number, ready));
+            }
+        }
+        if state.waiting.is_empty() || (state.has_thread && !state.asleep) {
+            return;
         }
         if !state.has_thread {
             state.has_thread = true;
@@ -136,24 +155,40 @@ impl Line {
         drop(state);
         self.arrived.notify_one();
     }
+    fn run<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        number: u64,
+        ready: Ready,
+    ) -> MutexGuard<'a, State> {
+        state.running = Some(number);
+        drop(state);
+        let done = ready.run();
+        let mut state = self.state();
+        state.running = None;
+        if let Err(code) = done {
+            eprintln!("ze-software: a command failed: {code:#x}");
+            state.failure.get_or_insert(code);
+        }
+        if state.waiters != 0 {
+            self.advanced.notify_all();
+        }
+        if state.asleep {
+            self.arrived.notify_one();
+        }
+        state
+    }
     fn work(&self) {
         let mut state = self.state();
         loop {
             if let Some((number, ready)) = state.next() {
-                state.running = Some(number);
-                drop(state);
-                let done = ready.run();
-                state = self.state();
-                state.running = None;
-                if let Err(code) = done {
-                    eprintln!("ze-software: a command failed: {code:#x}");
-                    state.failure.get_or_insert(code);
-                }
-                self.advanced.notify_all();
-            } else if state.closed {
+                state = self.run(state, number, ready);
+            } else if state.closed && state.waiting.is_empty() {
                 return;
             } else {
+                state.asleep = true;
                 state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.asleep = false;
             }
         }
     }
@@ -165,17 +200,19 @@ impl Line {
         let mut state = self.state();
         let number = state.submitted;
         while state.done() < number {
-            state = match deadline {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(ZE_RESULT_NOT_READY);
+            }
+            state.waiters += 1;
+            state = match left {
                 None => self.advanced.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return Err(ZE_RESULT_NOT_READY);
-                    }
+                Some(left) => {
                     let waited = self.advanced.wait_timeout(state, left);
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
             };
+            state.waiters -= 1;
         }
         state.failure.map_or(Ok(()), Err)
     }

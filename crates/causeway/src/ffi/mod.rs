@@ -1,8 +1,9 @@
-//! The one place of this crate that calls C: every call goes through a slot of an adapter's `ur_dditable_t`, as a
+//! The one place of this crate that calls C: every call goes through a slot of the loader's `ur_dditable_t`, as a
 //! program in C would make it. What comes out is owned and bounded; names, types and deadlines for users are left
 //! to the modules above.
 #![expect(unsafe_code, reason = "calls the C ABI")]
 
+mod ask;
 mod command;
 mod event;
 mod flight;
@@ -23,10 +24,11 @@ use std::{
     ffi::{CStr, c_void},
     sync::OnceLock,
 };
+use ur_loader::entry;
 use ur_sys::*;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// One adapter of this process: its table, and the handle under which it keeps its last error.
+/// One adapter of this process: the table by which it is called, and the handle under which it keeps its last error.
 pub(crate) struct Api {
     table: &'static ur_dditable_t,
     adapter: ur_adapter_handle_t,
@@ -72,28 +74,42 @@ fn slot<F>(function: Option<F>, entry: &'static str) -> Result<F> {
     })
 }
 
-/// The adapters built into this program, each initialised once.
+/// The adapters that the loader finds, those built into this program among them. The loader is started once
+/// and never ended: what this crate made may live as long as the program.
 ///
 /// # Errors
-/// What the first failing adapter said; a later call tries again.
+/// What the loader said; a later call tries again.
 pub(crate) fn apis() -> Result<&'static [Api]> {
     static APIS: OnceLock<Vec<Api>> = OnceLock::new();
     if let Some(apis) = APIS.get() {
         return Ok(apis);
     }
-    let mut found = Vec::new();
-    for builtin in ur_adapters::builtin() {
-        let mut api = Api { table: builtin.table, adapter: ur_adapter_handle_t::NULL };
-        let get = slot(api.table.adapter.get, "urAdapterGet")?;
-        let mut count = 0;
-        // SAFETY: room for one handle, and a place for the count.
-        let code = unsafe { get(1, &mut api.adapter, &mut count) };
-        api.check("urAdapterGet", code)?;
-        if count > 0 && !api.adapter.is_null() {
-            found.push(api);
-        }
+    // A second thread that comes here meanwhile starts it a second time, which only counts.
+    let flags = ur_device_init_flags_t(0);
+    let code = ur_loader::life::loader_init(flags, ur_loader_config_handle_t::NULL);
+    well("urLoaderInit", code)?;
+    let mut count = 0;
+    // SAFETY: asks for the count only.
+    let code = unsafe { entry::adapter_get(0, std::ptr::null_mut(), &mut count) };
+    well("urAdapterGet", code)?;
+    let mut adapters = vec![ur_adapter_handle_t::NULL; count as usize];
+    if count > 0 {
+        let place = adapters.as_mut_ptr();
+        // SAFETY: `adapters` has room for `count` handles.
+        let code = unsafe { entry::adapter_get(count, place, &mut count) };
+        well("urAdapterGet", code)?;
+        adapters.truncate(count as usize);
     }
+    let api = |adapter: &ur_adapter_handle_t| Api { table: &entry::TABLE, adapter: *adapter };
+    let found = adapters.iter().filter(|adapter| !adapter.is_null()).map(api).collect();
     Ok(APIS.get_or_init(|| found)) // two threads at once cost one reference more, held for good either way
+}
+/// A code of the loader's own, which keeps no sentence but writes it to its log.
+fn well(entry: &'static str, code: ur_result_t) -> Result<()> {
+    if code == ur_result_t::SUCCESS {
+        return Ok(());
+    }
+    Err(Error::runtime(entry, code, "UR_LOG_LOADER=level:info makes the loader say why", 0))
 }
 
 /// A platform; it lives as long as the program.

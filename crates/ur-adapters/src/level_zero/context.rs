@@ -136,7 +136,7 @@ impl ContextApi for LevelZero {
         properties: Option<&ur_context_native_properties_t>,
     ) -> Result<Owned<Context>> {
         platform::check_fork()?;
-        let Some(raw) = RawContext::from_addr(native as usize) else {
+        let Some(raw) = RawContext::from_addr(native) else {
             return Err(Error::new(ErrorCode::InvalidNullHandle, "the native context is null"));
         };
         let mut all: Vec<_> = devices.iter().map(|d| d.own()).collect::<Result<_>>()?;

@@ -300,7 +300,9 @@ fn floats(flags: u32) -> ur_device_fp_capability_flags_t {
 /// units take at once.
 fn vectors(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     let told = native::vectors(device.raw());
-    let told = told.first().map(|widths| **widths);
+    let wished = super::options().vector_bytes;
+    let wished = told.iter().find(|widths| Some(widths.vector_width_size) == wished);
+    let told = wished.or(told.first()).map(|widths| **widths);
     let by_bytes = |bytes: u32| device.properties().physicalEUSimdWidth / bytes;
     let width = match name {
         I::PREFERRED_VECTOR_WIDTH_CHAR => {

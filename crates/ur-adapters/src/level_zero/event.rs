@@ -202,7 +202,7 @@ fn order_behind(
         return known;
     }
     let is_own = ptr::eq(signal.work().as_ref(), queue.work().as_ref());
-    if is_own && queue.work().is_serial() {
+    if is_own && queue.work().is_in_order() {
         return Ok(());
     }
     waits.extend([signal.raw()]);

@@ -232,7 +232,7 @@ impl KernelApi for LevelZero {
         properties: Option<&ur_kernel_native_properties_t>,
     ) -> Result<Owned<Kernel>> {
         let refused = |code, why: &'static str| Err(Error::new(code, why));
-        let Some(raw) = RawKernel::from_addr(native as usize) else {
+        let Some(raw) = RawKernel::from_addr(native) else {
             return refused(ErrorCode::InvalidNullHandle, "the native kernel is null");
         };
         let Some(program) = program else {

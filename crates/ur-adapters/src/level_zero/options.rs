@@ -16,6 +16,8 @@
 //! | `UR_L0_USM_RESIDENT` (`SYCL_PI_LEVEL_ZERO_USM_RESIDENT`) | `0xHSD`: for whom host, shared and device memory is made resident: 0 nobody, 1 its device, 2 all that reach it |
 //! | `UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS` | 1: allocations may exceed the device's ordinary limit |
 //! | `UR_L0_DISABLE_USM_ALLOCATOR` (`SYCL_PI_LEVEL_ZERO_DISABLE_USM_ALLOCATOR`) | 1: the driver allocates all that C names no pool for |
+//! | `UR_L0_VECTOR_WIDTH_SIZE` | bytes of the vectors whose widths devices tell, where the driver tells several |
+//! | `UR_L0_EXPOSE_CSLICE_IN_AFFINITY_PARTITIONING` (`SYCL_PI_LEVEL_ZERO_EXPOSE_CSLICE_IN_AFFINITY_PARTITIONING`) | 1: tiles come apart into their engines by affinity domains too |
 use std::{env, sync::OnceLock};
 
 /// What was asked for.
@@ -31,6 +33,8 @@ pub(super) struct Options {
     pub(super) resident: u32,
     pub(super) relaxed_limits: bool,
     pub(super) pools: bool,
+    pub(super) vector_bytes: Option<u32>,
+    pub(super) slices_by_domain: bool,
 }
 /// A number in base 16, as the environment gives it.
 fn hex(text: &str) -> Option<u32> {
@@ -50,6 +54,8 @@ pub(super) fn options() -> &'static Options {
         };
         let same = |name| named(name, name);
         Options {
+            vector_bytes: number(&["UR_L0_VECTOR_WIDTH_SIZE"]).and_then(|n| u32::try_from(n).ok()),
+            slices_by_domain: same("EXPOSE_CSLICE_IN_AFFINITY_PARTITIONING") == Some(1),
             every_kind: same("INIT_ALL_DRIVERS") == Some(1),
             immediate: match number(&["UR_L0_V2_FORCE_BATCHED"]) {
                 Some(1) => Some(false),

@@ -43,12 +43,17 @@ pub(super) fn slices(of: Borrowed<'_, Device>) -> Result<Vec<Owned<Device>>> {
     }
     Ok(of.slices().get_or_init(|| made).clone())
 }
+/// What a device comes apart into by affinity domains.
+fn by_domain(of: Borrowed<'_, Device>) -> Result<Vec<Owned<Device>>> {
+    let tiles = parts(of)?;
+    if tiles.is_empty() && super::options().slices_by_domain { slices(of) } else { Ok(tiles) }
+}
 /// The rules that apply to a device.
 ///
 /// # Errors
 /// The driver's own.
 pub(super) fn supported(device: Borrowed<'_, Device>) -> Result<Vec<u32>> {
-    if !parts(device)?.is_empty() {
+    if !by_domain(device)?.is_empty() {
         return Ok(vec![ur_device_partition_t::BY_AFFINITY_DOMAIN.0]);
     }
     Ok(match slices(device)?.is_empty() {
@@ -69,7 +74,7 @@ pub(super) fn count(device: Borrowed<'_, Device>) -> Result<u32> {
 /// # Errors
 /// The driver's own.
 pub(super) fn domains(device: Borrowed<'_, Device>) -> Result<Domain> {
-    Ok(match parts(device)?.is_empty() {
+    Ok(match by_domain(device)?.is_empty() {
         true => Domain::default(),
         false => Domain::NUMA | Domain::NEXT_PARTITIONABLE,
     })
@@ -95,7 +100,7 @@ pub(super) fn partition(device: Borrowed<'_, Device>, rule: &Rule) -> Result<Vec
         Rule::ByAffinityDomain(domain)
             if *domain == Domain::NUMA || *domain == Domain::NEXT_PARTITIONABLE =>
         {
-            parts(device)?
+            by_domain(device)?
         }
         Rule::ByCslice => slices(device)?,
         _ => {

@@ -133,9 +133,7 @@ impl PlatformApi for LevelZero {
     ) -> Result<()> {
         let version = platform.version;
         match name {
-            ur_platform_info_t::NAME => {
-                answer.str("Intel(R) oneAPI Unified Runtime over Level-Zero")
-            }
+            ur_platform_info_t::NAME => answer.str(NAMES[usize::from(face::is_v2())]),
             ur_platform_info_t::VENDOR_NAME => answer.str("Intel(R) Corporation"),
             ur_platform_info_t::VERSION => {
                 let api = platform.api_version;

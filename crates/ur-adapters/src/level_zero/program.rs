@@ -419,7 +419,7 @@ impl ProgramApi for LevelZero {
         context: Borrowed<'_, Context>,
         properties: Option<&ur_program_native_properties_t>,
     ) -> Result<Owned<Program>> {
-        let Some(raw) = RawModule::from_addr(native as usize) else {
+        let Some(raw) = RawModule::from_addr(native) else {
             return Err(Error::new(ErrorCode::InvalidNullHandle, "the native program is null"));
         };
         let owned = properties.is_some_and(|one| one.isNativeHandleOwned);

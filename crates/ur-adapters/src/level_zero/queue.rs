@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `OUT_OF_ORDER_EXEC_MODE_ENABLE`, `PROFILING_ENABLE` | as documented |
 //! | `PRIORITY_LOW`, `PRIORITY_HIGH` | the driver's priorities |
-//! | `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE` | as documented; what the environment says goes first |
+//! | `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE` | as documented for in-order queues; what the environment says goes first |
 //! | `DISCARD_EVENTS`, `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints; nothing changes |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 pub(super) use super::lookout::ContextLists;
@@ -91,7 +91,11 @@ impl Queue {
             priority,
         };
         let in_order = !flags.contains(F::OUT_OF_ORDER_EXEC_MODE_ENABLE) || list.is_some();
-        let submission = if list.is_some() { Submission::Immediate } else { submission(flags) };
+        // What may overtake must not lie behind in a batch.
+        let submission = match list {
+            None if in_order => submission(flags),
+            _ => Submission::Immediate,
+        };
         let work = Work::new(&context, &device, engine, (submission, in_order), list)?;
         Ok(Owned::new(Self { context, device, flags, work }))
     }

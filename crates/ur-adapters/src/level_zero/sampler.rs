@@ -94,8 +94,9 @@ impl Drop for Sampler {
     /// Kernels that use it may be under way.
     fn drop(&mut self) {
         let all = std::mem::take(self.on.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let ours = all.iter().filter(|(_, sampler)| sampler.is_owned());
-        ours.for_each(|(_, sampler)| drop(made().remove(&sampler.raw().addr())));
+        for (_, sampler) in all.iter().filter(|(_, sampler)| sampler.is_owned()) {
+            made().remove(&sampler.raw().addr());
+        }
         linger::leave(self.context.as_handle().addr(), all);
     }
 }
@@ -148,7 +149,7 @@ impl SamplerApi for LevelZero {
         context: Borrowed<'_, Context>,
         properties: Option<&ur_sampler_native_properties_t>,
     ) -> Result<Owned<Sampler>> {
-        let Some(raw) = RawSampler::from_addr(native as usize) else {
+        let Some(raw) = RawSampler::from_addr(native) else {
             return Err(Error::new(ErrorCode::InvalidNullHandle, "the native sampler is null"));
         };
         let owned = properties.is_some_and(|one| one.isNativeHandleOwned);

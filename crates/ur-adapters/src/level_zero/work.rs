@@ -77,7 +77,7 @@ impl Work {
         list: Option<NativeList>,
     ) -> Result<Arc<Self>> {
         let is_batched = submission != Submission::Immediate;
-        let many = if is_in_order || is_batched { 1 } else { LANES };
+        let many = if is_in_order { 1 } else { LANES };
         let pattern = device.compute()?.longest_pattern;
         let list = match list {
             Some(list) => list,
@@ -110,10 +110,6 @@ impl Work {
     }
     pub(super) fn is_in_order(&self) -> bool {
         self.is_in_order
-    }
-    /// Whether it has one list only.
-    pub(super) fn is_serial(&self) -> bool {
-        self.is_in_order || self.is_batched()
     }
     pub(super) fn is_batched(&self) -> bool {
         self.submission != Submission::Immediate
@@ -213,12 +209,13 @@ impl Work {
         turn.lane_mut(number).tidy(&self.cache)
     }
     fn send(&self, turn: &mut Turn) -> Result<()> {
+        if !turn.lanes.iter().flatten().any(Lane::has_batch) {
+            return Ok(());
+        }
         let number = turn.batch;
-        if turn.lanes.iter().flatten().any(Lane::has_batch) {
-            turn.batch += 1;
-            for lane in turn.lanes.iter_mut().flatten() {
-                lane.send(&self.cache)?;
-            }
+        turn.batch += 1;
+        for lane in turn.lanes.iter_mut().flatten() {
+            lane.send(&self.cache)?;
         }
         self.sent.fetch_max(number, AcqRel);
         Ok(())

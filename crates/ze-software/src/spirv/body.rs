@@ -25,7 +25,6 @@ pub(super) struct Body<'b, 'a> {
     ends: Vec<(usize, u32)>,
     block: Option<u32>,
 }
-const MOST_REGISTERS: u32 = 1 << 22;
 
 pub(super) fn function(
     b: &mut Builder<'_>,
@@ -72,9 +71,7 @@ impl<'b, 'a> Body<'b, 'a> {
         let lanes = self.b.types.lanes(kind)?;
         let to = self.f.registers;
         self.f.registers += lanes;
-        if self.f.registers > MOST_REGISTERS {
-            return Err("a function has more values than are taken".to_owned());
-        }
+        self.b.count(lanes)?;
         self.b.define(id, kind, Place(Place::FRAME | to))?;
         Ok(to)
     }
@@ -240,7 +237,7 @@ impl Body<'_, '_> {
         }
         Ok(())
     }
-    fn lead(&self, edge: &mut Edge, from: u32) -> Read<()> {
+    fn lead(&mut self, edge: &mut Edge, from: u32) -> Read<()> {
         let label = edge.to as u32;
         let to = self.labels.get(&label).copied();
         edge.to =
@@ -255,6 +252,7 @@ impl Body<'_, '_> {
             }
             let place = self.b.place(value)?;
             let lanes = self.b.types.lanes(phi.kind)?;
+            self.b.count(lanes)?;
             edge.moves.extend((0..lanes).map(|lane| (phi.to + lane, place.lane(lane))));
         }
         Ok(())

@@ -32,8 +32,12 @@ pub(super) struct Builder<'a> {
     pub given: &'a [(u32, Vec<u8>)],
     pub specials: Vec<Special>,
     pub globals: HashMap<String, Global>,
+    /// Numbers in the values of all functions so far.
+    values: u64,
 }
-const MOST_NUMBERS: usize = 1 << 26;
+const MOST_NUMBERS: usize = 1 << 24;
+/// Values of all functions together, counted in numbers.
+const MOST_VALUES: u64 = 1 << 24;
 
 impl<'a> Builder<'a> {
     /// The whole module, or why it cannot be built. `given` has values of specialization constants by their numbers.
@@ -55,6 +59,7 @@ impl<'a> Builder<'a> {
             given,
             specials: Vec::new(),
             globals: HashMap::new(),
+            values: 0,
         };
         made.find_functions(&all)?;
         let end = all.iter().position(|i| i.code == 54).unwrap_or(all.len());
@@ -110,6 +115,14 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
+    /// Counts numbers in values, so that a small module cannot ask for all memory.
+    pub fn count(&mut self, lanes: u32) -> Read<()> {
+        self.values += u64::from(lanes);
+        match self.values {
+            0..=MOST_VALUES => Ok(()),
+            _ => Err("the module has more or larger values than are taken".to_owned()),
+        }
+    }
     /// Where a value is.
     pub fn place(&self, id: u32) -> Read<Place> {
         let found = self.places.get(id as usize).copied().flatten();

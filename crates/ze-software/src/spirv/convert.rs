@@ -43,6 +43,11 @@ impl Conversion {
             110 => self.signed(round(self.rounding, float(from, value))),
             111 => rounded_whole(into, i128::from(from.signed(value))),
             112 => rounded_whole(into, i128::from(value)),
+            113 if self.saturates => value.min(into.mask()),
+            114 if self.saturates => {
+                let most = (into.mask() >> 1).cast_signed();
+                from.signed(value).clamp(-most - 1, most).cast_unsigned() & into.mask()
+            }
             114 => from.signed(value).cast_unsigned() & into.mask(),
             115 => self.narrowed(float(from, value)),
             116 => {

@@ -13,7 +13,7 @@ use std::{collections::VecDeque, sync::Arc};
 #[derive(Clone, Debug)]
 pub enum Argument {
     /// The bytes of a value, an address or a handle.
-    Bytes(Vec<u8>),
+    Bytes(Arc<[u8]>),
     /// So many bytes of the group's memory.
     Local(u64),
 }

@@ -19,9 +19,9 @@ pub(super) enum Class {
 /// The class of an instruction, if it is known here.
 pub(super) fn class(op: u32) -> Option<Class> {
     Some(match op {
-        30 | 31 | 35 | 45 | 58 => Class::Second(1),
-        51 => Class::Second(2),
-        7 | 10 | 13 | 24 | 27..=29 | 32 | 34 | 43 | 44 | 47..=50 | 52 | 54 | 68 | 75 | 82 | 89 => {
+        30 | 31 | 36 | 45 | 58 => Class::Second(1),
+        52 => Class::Second(2),
+        7 | 10 | 13 | 24 | 27..=29 | 32 | 34 | 43 | 44 | 47..=51 | 54 | 68 | 75 | 82 | 89 => {
             Class::Each(2)
         }
         97 | 98 | 101 | 142..=148 | 156..=165 | 169 | 170 | 202 | 203 => Class::Each(2),
@@ -148,8 +148,9 @@ fn of_two(op: u32, x: f64, y: f64) -> f64 {
             }
         }
         44 => x.min(y),
-        52 => remainder(x, y),
+        51 => remainder(x, y),
         68 | 82 => x / y,
+        75 | 50 | 89 if x < 0.0 || x == 0.0 && y == 0.0 => f64::NAN,
         101 => {
             if y < x {
                 0.0
@@ -183,7 +184,7 @@ fn of_one(op: u32, x: f64) -> f64 {
         21 | 71 | 85 => 10.0_f64.powf(x),
         22 => x.exp_m1(),
         25 => x.floor(),
-        36 => lgamma(x),
+        35 => lgamma(x),
         37 | 72 | 86 => x.ln(),
         38 | 73 | 87 => x.log2(),
         39 | 74 | 88 => x.log10(),
@@ -230,9 +231,9 @@ pub(super) fn second(op: u32, scalar: Scalar, other: Scalar, a: u64, b: u64) -> 
             let by = exponent(x) as i64 + 1;
             return (bits(scalar, scaled(x, -by)), by.cast_unsigned() & other.mask());
         }
-        35 => (lgamma(x), if x > 0.0 || x.floor() % 2.0 == 0.0 { 1.0 } else { -1.0 }),
+        36 => (lgamma(x), if x > 0.0 || x.floor() % 2.0 == 0.0 { 1.0 } else { -1.0 }),
         45 => (if x.is_infinite() { 0.0_f64.copysign(x) } else { x.fract() }, x.trunc()),
-        51 => {
+        52 => {
             let rest = remainder(x, y);
             (rest, ((x - rest) / y).round() % 128.0)
         }

@@ -12,6 +12,7 @@ impl Body<'_, '_> {
     pub fn scratch(&mut self, lanes: u32) -> Read<u32> {
         let to = self.f.registers;
         self.f.registers += lanes;
+        self.b.count(lanes)?;
         Ok(to)
     }
     /// What an operand points to.
@@ -27,7 +28,7 @@ impl Body<'_, '_> {
                 if to_load != i.word(0)? {
                     return i.refuse("the load is of another type than what is pointed to");
                 }
-                let leaves = self.b.types.leaves(to_load)?.into();
+                let leaves = self.b.types.leaves(to_load)?;
                 let from = self.operand(i, 2)?;
                 let (to, _) = self.made(i)?;
                 self.push(Step::Load { to, from, leaves })?;
@@ -37,7 +38,7 @@ impl Body<'_, '_> {
                 if to_store != self.b.value_type(i.word(1)?)? {
                     return i.refuse("the value is of another type than what is pointed to");
                 }
-                let leaves = self.b.types.leaves(to_store)?.into();
+                let leaves = self.b.types.leaves(to_store)?;
                 let (to, from) = (self.operand(i, 0)?, self.operand(i, 1)?);
                 self.push(Step::Store { to, from, leaves })?;
             }
@@ -87,7 +88,7 @@ impl Body<'_, '_> {
             if self.b.value_type(i.words[3])? != to_hold {
                 return i.refuse("the variable begins with a value of another type");
             }
-            let (from, leaves) = (self.operand(i, 3)?, self.b.types.leaves(to_hold)?.into());
+            let (from, leaves) = (self.operand(i, 3)?, self.b.types.leaves(to_hold)?);
             self.push(Step::Store { to: Place(Place::FRAME | to), from, leaves })?;
         }
         Ok(())

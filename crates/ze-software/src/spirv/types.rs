@@ -1,6 +1,7 @@
 //! The types of a module: how many registers a value of one takes, and how it lies in memory. A value is a row of
 //! registers, one for each number in it, whatever it is nested in.
 use super::read::{Instruction, Read};
+use std::{collections::HashMap, sync::Arc};
 
 /// A number: what is in one register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,10 +76,11 @@ const MOST_BYTES: u64 = 1 << 40;
 #[derive(Debug, Default)]
 pub(super) struct Types {
     all: Vec<Option<Type>>,
+    leaves: HashMap<u32, Arc<[Leaf]>>,
 }
 impl Types {
     pub fn new(bound: usize) -> Types {
-        Types { all: vec![None; bound] }
+        Types { all: vec![None; bound], leaves: HashMap::new() }
     }
     pub fn get(&self, id: u32) -> Read<&Type> {
         let found = self.all.get(id as usize).and_then(Option::as_ref);
@@ -130,10 +132,15 @@ impl Types {
         }
     }
     /// Every number of a value, where it is in memory.
-    pub fn leaves(&self, id: u32) -> Read<Vec<Leaf>> {
+    pub fn leaves(&mut self, id: u32) -> Read<Arc<[Leaf]>> {
         self.lanes(id)?;
+        if let Some(known) = self.leaves.get(&id) {
+            return Ok(Arc::clone(known));
+        }
         let mut all = Vec::new();
         self.gather(id, 0, &mut all)?;
+        let all: Arc<[Leaf]> = all.into();
+        self.leaves.insert(id, Arc::clone(&all));
         Ok(all)
     }
     fn gather(&self, id: u32, at: u64, into: &mut Vec<Leaf>) -> Read<()> {

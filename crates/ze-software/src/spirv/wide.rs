@@ -56,6 +56,20 @@ impl Body<'_, '_> {
         let count = from.len() as u32;
         let row = self.scratch(count)?;
         self.push(Step::Gather { to: row, from })?;
+        // Only as many low bits of a number count as it takes to tell the lanes apart.
+        let scalar = self.scalar_of(i, if both { 6 } else { 5 })?;
+        let mask = self.b.constant([u64::from(count.next_power_of_two() - 1)])?;
+        let low = self.scratch(lanes)?;
+        self.push(Step::Binary {
+            op: 199,
+            scalar,
+            to: low,
+            a: which,
+            b: mask,
+            lanes,
+            each: false,
+        })?;
+        let which = Place(Place::FRAME | low);
         let (to, lanes) = self.made(i)?;
         for lane in 0..lanes {
             let from = Place(Place::FRAME | row);

@@ -315,8 +315,8 @@ impl Turn<'_> {
         cooperative: bool,
         (signal, count, waits): (Option<RawEvent>, u32, *const RawEvent),
     ) -> Outcome {
-        let [groupCountX, groupCountY, groupCountZ] = groups;
-        let groups = ze_group_count_t { groupCountX, groupCountY, groupCountZ };
+        let [x, y, z] = groups;
+        let groups = ze_group_count_t { groupCountX: x, groupCountY: y, groupCountZ: z };
         let (kernel, groups, driver) = (self.raw, &raw const groups, driver());
         if cooperative {
             // SAFETY: live, and ours for now; the events are the list's to judge.

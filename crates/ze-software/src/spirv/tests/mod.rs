@@ -17,10 +17,10 @@ fn built(bytes: &[u8]) -> Arc<Program> {
 }
 /// The address of numbers, as an argument.
 fn at<T>(numbers: &mut [T]) -> Argument {
-    Argument::Bytes((numbers.as_mut_ptr() as u64).to_le_bytes().to_vec())
+    Argument::Bytes((numbers.as_mut_ptr() as u64).to_le_bytes().into())
 }
 fn number(value: u32) -> Argument {
-    Argument::Bytes(value.to_le_bytes().to_vec())
+    Argument::Bytes(value.to_le_bytes().into())
 }
 /// A launch of a kernel in groups of this size.
 fn launch(program: &Arc<Program>, name: &str, size: [u32; 3], arguments: Vec<Argument>) -> Launch {

@@ -63,7 +63,7 @@ fn calls_loops_switches_and_vectors_do_what_they_say() {
     s[32..36].copy_from_slice(&9.25_f32.to_le_bytes());
     s[40..44].copy_from_slice(&0.5_f32.to_le_bytes());
     let (mut a, mut b) = ([0_u32; 4], [[0.0_f32; 4]; 4]);
-    let arguments = vec![at(&mut a), at(&mut b), Argument::Bytes(s.to_vec())];
+    let arguments = vec![at(&mut a), at(&mut b), Argument::Bytes(s.into())];
     launch(&program, "k", [1; 3], arguments).run([4, 1, 1]).unwrap();
     assert_eq!(a, [5207, 1108, 5009, 6710]);
     assert_eq!(b[0], [9.25, 0.0, -3.0, 0.5]);
@@ -101,4 +101,40 @@ fn groups_that_wait_for_each_other_come_to_their_end() {
     let mut a = [0_u32; 2];
     launch(&program, "k", [4, 1, 1], vec![at(&mut a)]).run([8, 1, 1]).unwrap();
     assert_eq!(a, [32, 32]);
+}
+#[test]
+fn numbers_are_rounded_saturated_and_mixed_as_the_language_says() {
+    let Some(program) = compiled(
+        "kernel void k(global int *a, global float *b, uint4 s, float x, int n) {
+            a[0] = convert_short_sat(n);
+            a[1] = convert_uchar_sat(-n);
+            a[2] = convert_int_sat_rte(x * 0.25f);
+            a[3] = convert_int(x + 0.5f);
+            uint4 t = shuffle(s, s + 4);
+            a[4] = t.x * 1000 + t.y * 100 + t.z * 10 + t.w;
+            a[5] = mad_hi(n, n, 3);
+            a[6] = rotate(n, 8) & 0xff;
+            int q;
+            b[0] = remquo(x, 4.0f, &q);
+            a[7] = q;
+            b[1] = lgamma(x);
+            b[2] = remainder(x, 4.0f);
+            b[3] = powr(-x, 2.0f);
+            float whole;
+            b[4] = modf(x, &whole) + whole;
+        }",
+    ) else {
+        return;
+    };
+    let (mut a, mut b) = ([0_i32; 8], [0.0_f32; 5]);
+    let s: Vec<u8> = [3_u32, 2, 1, 0].into_iter().flat_map(u32::to_le_bytes).collect();
+    let x = Argument::Bytes(10.0_f32.to_le_bytes().into());
+    let arguments = vec![at(&mut a), at(&mut b), Argument::Bytes(s.into()), x, number(0x1234_5678)];
+    launch(&program, "k", [1; 3], arguments).run([1; 3]).unwrap();
+    assert_eq!(a, [32767, 0, 2, 10, 123, 0x014b_66dc + 3, 0x12, 2]);
+    assert_eq!(b[0], 2.0);
+    assert!((b[1] - 12.801_827).abs() < 1e-4, "{}", b[1]);
+    assert_eq!(b[2], 2.0);
+    assert!(b[3].is_nan());
+    assert_eq!(b[4], 10.0);
 }

@@ -84,7 +84,7 @@ fn a_function_of_another_module_is_called_once_it_is_linked() {
 #[test]
 fn a_kernel_that_goes_where_nothing_is_ends_with_a_sentence() {
     let program = built(&stores());
-    let k = launch(&program, "k", [1; 3], vec![Argument::Bytes(vec![0; 8])]);
+    let k = launch(&program, "k", [1; 3], vec![Argument::Bytes([0; 8].into())]);
     assert!(k.run([1; 3]).unwrap_err().contains("where nothing is"));
 }
 /// A kernel that stores what its items make together: `op` gets the item's number (%20) and gives %30.

@@ -1,0 +1,171 @@
+//! `causeway info`: all platforms and devices with all their properties, and what can be shared in
+//! plain words; a table for people, JSON for programs.
+use crate::{
+    args,
+    failure::{Failure, Result},
+    units,
+};
+use causeway::{Backend, Device, Platform, Property, Value};
+use serde::{Serialize, Serializer};
+use std::{fmt::Write as _, io::Write};
+
+#[derive(Serialize)]
+struct OfPlatform {
+    platform: usize,
+    name: String,
+    backend: Backend,
+    #[serde(serialize_with = "by_name")]
+    properties: Vec<Property>,
+    devices: Vec<OfDevice>,
+}
+#[derive(Serialize)]
+struct OfDevice {
+    /// As `causeway devices` counts.
+    device: usize,
+    name: String,
+    sharing: Sharing,
+    #[serde(serialize_with = "by_name")]
+    properties: Vec<Property>,
+}
+/// What other processes can be given.
+#[derive(Serialize)]
+struct Sharing {
+    memory: bool,
+    physical_memory: bool,
+    events: bool,
+}
+
+fn by_name<S: Serializer>(all: &[Property], to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_map(all.iter().map(|property| (&property.name, &property.value)))
+}
+
+/// Shows them.
+pub fn run(args: &args::Info) -> Result<()> {
+    let platforms = gather(args.device)?;
+    let text = if args.json {
+        serde_json::to_string_pretty(&platforms)
+            .map_err(|error| Failure::said(format!("could not write JSON: {error}")))?
+            + "\n"
+    } else if platforms.is_empty() {
+        return Err(Failure::said("no platform was found: install a driver"));
+    } else {
+        platforms.iter().map(table).collect::<Vec<_>>().join("\n")
+    };
+    let mut stdout = anstream::stdout().lock();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::stdout(&error))
+}
+
+/// What all say of themselves, or the device with this number and its platform.
+fn gather(only: Option<usize>) -> Result<Vec<OfPlatform>> {
+    let all = Device::all()?;
+    if let Some(number) = only.filter(|number| *number >= all.len()) {
+        return Err(Failure::said(format!(
+            "there is no device {number}: `causeway devices` lists the {} there are",
+            all.len()
+        )));
+    }
+    let mut platforms = Vec::new();
+    for (number, platform) in Platform::all()?.into_iter().enumerate() {
+        let mut devices = Vec::new();
+        for (device, found) in all.iter().enumerate() {
+            let here = platform.devices().contains(found);
+            if here && only.is_none_or(|only| only == device) {
+                devices.push(of_device(device, *found)?);
+            }
+        }
+        if only.is_none() || !devices.is_empty() {
+            platforms.push(OfPlatform {
+                platform: number,
+                name: platform.name()?,
+                backend: platform.backend()?,
+                properties: platform.properties()?,
+                devices,
+            });
+        }
+    }
+    Ok(platforms)
+}
+fn of_device(device: usize, found: Device) -> Result<OfDevice> {
+    Ok(OfDevice {
+        device,
+        name: found.name()?.trim().to_owned(),
+        sharing: Sharing {
+            memory: found.shares_memory()?,
+            physical_memory: found.shares_physical_memory()?,
+            events: found.shares_events()?,
+        },
+        properties: found.properties()?,
+    })
+}
+
+/// A platform for people.
+fn table(platform: &OfPlatform) -> String {
+    let mut text = format!(
+        "Platform {}: {} (through {})\n",
+        platform.platform, platform.name, platform.backend
+    );
+    rows(&mut text, "  ", &platform.properties);
+    for device in &platform.devices {
+        let _ = write!(text, "\n  Device {}: {}\n", device.device, device.name);
+        for sentence in device.sharing.sentences() {
+            let _ = writeln!(text, "    {sentence}");
+        }
+        text.push('\n');
+        rows(&mut text, "    ", &device.properties);
+    }
+    text
+}
+fn rows(text: &mut String, indent: &str, properties: &[Property]) {
+    let width = properties.iter().map(|p| p.name.chars().count()).max().unwrap_or(0);
+    for property in properties {
+        let row = format!("{indent}{:width$}  {}", property.name, shown(property));
+        let _ = writeln!(text, "{}", row.trim_end());
+    }
+}
+/// A value for people: bytes also in larger units.
+fn shown(property: &Property) -> String {
+    let of_bytes = ["mem_", "cache_size", "parameter_size", "constant_buffer_size"];
+    let bytes = of_bytes.iter().any(|part| property.name.contains(part));
+    match &property.value {
+        Value::Number(size) if bytes && *size >= 4096 => {
+            format!("{size} ({})", units::bytes(*size))
+        }
+        value => match value.to_string().trim() {
+            "" => "none".into(),
+            text => text.into(),
+        },
+    }
+}
+
+impl Sharing {
+    /// What can be done, in plain words.
+    fn sentences(&self) -> [String; 3] {
+        let one = |can: bool, what: &str, can_be: &str, cannot: &str| match can {
+            true => format!("{what}: shared with other processes: {can_be}."),
+            false => format!("{what}: not shared with other processes: {cannot}."),
+        };
+        [
+            one(
+                self.memory,
+                "Memory",
+                "one exports an allocation as a ticket, others open it and work on the same bytes",
+                "copy through files, pipes or shared host memory instead",
+            ),
+            one(
+                self.physical_memory,
+                "Physical memory",
+                "others open it by a ticket and map it where they like, or in parts",
+                "share allocations, if the line above says that they can be",
+            ),
+            one(
+                self.events,
+                "Events",
+                "one signals, commands of others wait on their devices, again and again",
+                "wait on the host, and tell the other process by a pipe or socket",
+            ),
+        ]
+    }
+}

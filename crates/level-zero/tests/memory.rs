@@ -1,0 +1,299 @@
+//! Memory as a C program has it, on whatever driver of Level Zero there is; without a device the tests say so and are
+//! skipped.
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
+mod c;
+#[path = "c/usm.rs"]
+mod usm;
+
+use c::*;
+use std::{
+    ffi::c_void,
+    ptr::{null, null_mut},
+    sync::atomic::{AtomicBool, Ordering::*},
+    time::{Duration, Instant},
+};
+use ur_sys::{
+    ur_queue_handle_t, ur_result_t as R, ur_structure_type_t, ur_usm_alloc_info_t as Info,
+    ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t, ur_usm_type_t,
+    ur_virtual_mem_access_flags_t as Access,
+};
+use usm::*;
+
+fn alloc(zero: &Zero, bytes: usize) -> Result<*mut c_void, R> {
+    let mut at = null_mut();
+    match call!(usm.device_alloc(zero.context, zero.device, null(), NONE, bytes, &mut at)) {
+        R::SUCCESS => Ok(at),
+        code => Err(code),
+    }
+}
+
+#[test]
+fn every_address_of_an_allocation_tells_whose_it_is() {
+    let Some(zero) = Zero::new() else { return };
+    for bytes in [1, 4096, 1 << 20, 3 << 20, (64 << 20) + 1] {
+        let at = zero.device_memory(bytes);
+        let last = at.wrapping_byte_add(bytes - 1);
+        assert_eq!(type_of(&zero, last), ur_usm_type_t::DEVICE);
+        assert_eq!(info::<usize>(&zero, last, Info::BASE_PTR), Ok(at.addr()));
+        assert_eq!(info::<usize>(&zero, last, Info::SIZE), Ok(bytes));
+        assert_eq!(info::<usize>(&zero, last, Info::DEVICE), Ok(zero.device.0.addr()));
+        assert_eq!(
+            call!(usm.free(zero.context, at.wrapping_byte_add(1))),
+            R::ERROR_INVALID_MEM_OBJECT
+        );
+        zero.free(at);
+        assert_eq!(type_of(&zero, last), ur_usm_type_t::UNKNOWN);
+        assert_eq!(call!(usm.free(zero.context, at)), R::ERROR_INVALID_MEM_OBJECT);
+    }
+    assert_eq!(alloc(&zero, 0), Err(R::ERROR_INVALID_USM_SIZE));
+    assert_eq!(alloc(&zero, usize::MAX), Err(R::ERROR_INVALID_USM_SIZE));
+}
+#[test]
+fn host_memory_is_the_hosts_too() {
+    let Some(zero) = Zero::new() else { return };
+    let (mut at, on_device) = (null_mut(), zero.device_memory(4096));
+    assert_eq!(call!(usm.host_alloc(zero.context, null(), NONE, 4096, &mut at)), R::SUCCESS);
+    assert_eq!(type_of(&zero, at), ur_usm_type_t::HOST);
+    zero.write(on_device, &numbers(7));
+    zero.write(at, &zero.read::<u32, 1024>(on_device));
+    assert_eq!(unsafe { at.cast::<[u32; 1024]>().read() }, numbers(7));
+    zero.free(at);
+    zero.free(on_device);
+}
+#[test]
+fn freed_memory_is_used_again_and_what_a_pool_holds_is_counted() {
+    let Some(zero) = Zero::new() else { return };
+    let (stype, flags) = (ur_structure_type_t::USM_POOL_DESC, ur_usm_pool_flags_t::default());
+    let mut desc = ur_usm_pool_desc_t { stype, pNext: null(), flags };
+    let mut pool = NONE;
+    assert_eq!(call!(usm.pool_create(zero.context, &mut desc, &mut pool)), R::SUCCESS);
+    let used = || {
+        let (name, mut bytes) = (ur_usm_pool_info_t::USED_CURRENT_EXP, 0_usize);
+        let to = (&raw mut bytes).cast();
+        assert_eq!(call!(usm.pool_get_info(pool, name, 8, to, null_mut())), R::SUCCESS);
+        bytes
+    };
+    let mut first = null_mut();
+    for round in 0..100 {
+        let mut at = null_mut();
+        let code =
+            call!(usm.device_alloc(zero.context, zero.device, null(), pool, 1 << 20, &mut at));
+        assert_eq!(code, R::SUCCESS);
+        assert_eq!(used(), 1 << 20);
+        first = if round == 0 { at } else { first };
+        assert_eq!(at, first, "nothing uses it: it is the same again");
+        zero.free(at);
+        assert_eq!(used(), 0);
+    }
+    assert_eq!(call!(usm.pool_release(pool)), R::SUCCESS);
+}
+/// Opens when the test says so.
+static GATE: AtomicBool = AtomicBool::new(false);
+unsafe extern "C" fn wait_at_the_gate(_data: *mut c_void) {
+    let started = Instant::now();
+    while !GATE.load(Acquire) && started.elapsed() < Duration::from_secs(20) {
+        std::thread::yield_now();
+    }
+}
+#[test]
+fn what_a_command_before_may_use_is_nobody_elses() {
+    let Some(zero) = Zero::new() else { return };
+    let bytes = (1 << 20) + 256; // no other test's
+    let (freed, queue) = (zero.device_memory(bytes), zero.queue);
+    let code = call!(enqueue_exp.host_task_exp(
+        queue,
+        Some(wait_at_the_gate),
+        null_mut(),
+        null(),
+        0,
+        null(),
+        null_mut()
+    ));
+    assert_eq!(code, R::SUCCESS);
+    zero.free(freed);
+    let others: Vec<_> = (0..64).map(|_| zero.device_memory(bytes)).collect();
+    assert!(!others.contains(&freed), "a command that was enqueued before the free may use it");
+    GATE.store(true, Release);
+    assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+    let again: Vec<_> = (0..64).map(|_| zero.device_memory(bytes)).collect();
+    assert!(again.contains(&freed), "now nothing does");
+    others.into_iter().chain(again).for_each(|at| zero.free(at));
+}
+#[test]
+fn memory_comes_and_goes_in_a_queues_order() {
+    let Some(zero) = Zero::new() else { return };
+    let (queue, mut at) = (zero.queue, null_mut());
+    for _ in 0..10 {
+        let code = call!(enqueue_exp.usm_device_alloc_exp(
+            queue,
+            NONE,
+            4096,
+            null(),
+            0,
+            null(),
+            &mut at,
+            null_mut()
+        ));
+        assert_eq!(code, R::SUCCESS);
+        assert_eq!(type_of(&zero, at), ur_usm_type_t::DEVICE);
+        zero.write(at, &numbers(3));
+        assert_eq!(zero.read::<u32, 1024>(at), numbers(3));
+        let code = call!(enqueue_exp.usm_free_exp(queue, NONE, at, 0, null(), null_mut()));
+        assert_eq!(code, R::SUCCESS);
+        assert_eq!(type_of(&zero, at), ur_usm_type_t::UNKNOWN);
+    }
+    assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+    assert_ne!(queue, ur_queue_handle_t::NULL);
+}
+#[test]
+fn registered_host_memory_is_known_until_it_is_not() {
+    let Some(zero) = Zero::new() else { return };
+    let mut memory = vec![0_u32; 1 << 16];
+    let (at, bytes) = (memory.as_mut_ptr().cast::<c_void>(), 4 << 16);
+    let register = || call!(usm_exp.host_alloc_register_exp(zero.context, at, bytes, null()));
+    assert_eq!(register(), R::SUCCESS);
+    assert_eq!(register(), R::ERROR_INVALID_VALUE);
+    assert_eq!(type_of(&zero, at.wrapping_byte_add(100)), ur_usm_type_t::HOST);
+    assert_eq!(call!(usm_exp.host_alloc_unregister_exp(zero.context, at)), R::SUCCESS);
+    assert_eq!(call!(usm_exp.host_alloc_unregister_exp(zero.context, at)), R::ERROR_INVALID_VALUE);
+    assert_eq!(type_of(&zero, at), ur_usm_type_t::UNKNOWN);
+}
+
+#[test]
+fn two_mappings_of_one_memory_show_the_same() {
+    let Some(zero) = Zero::new() else { return };
+    let bytes = 2 * granule(&zero);
+    let memory = physical(&zero, bytes);
+    let (one, other) = (
+        map(&zero, memory, bytes, Access::READ_WRITE),
+        map(&zero, memory, bytes, Access::READ_WRITE),
+    );
+    assert_eq!(call!(physical_mem.release(memory)), R::SUCCESS);
+    zero.write(one.at, &numbers(11));
+    assert_eq!(zero.read::<u32, 1024>(other.at), numbers(11));
+    let half = bytes / 2;
+    assert_eq!(call!(virtual_mem.unmap(zero.context, one.at, half)), R::ERROR_INVALID_VALUE);
+    let code = call!(virtual_mem.set_access(zero.context, one.at, bytes, Access::READ_ONLY));
+    assert_eq!(code, R::SUCCESS);
+    assert_eq!(zero.read::<u32, 1024>(one.at), numbers(11));
+    unmap(&zero, one);
+    assert_eq!(zero.read::<u32, 1024>(other.at), numbers(11));
+    unmap(&zero, other);
+}
+#[test]
+fn a_part_of_physical_memory_is_mapped_on_its_own() {
+    let Some(zero) = Zero::new() else { return };
+    let granule = granule(&zero);
+    let memory = physical(&zero, 2 * granule);
+    let whole = map(&zero, memory, 2 * granule, Access::READ_WRITE);
+    zero.write(whole.at.wrapping_byte_add(granule), &numbers(21));
+    let (mut at, context, access) = (null_mut(), zero.context, Access::READ_ONLY);
+    assert_eq!(call!(virtual_mem.reserve(context, null(), granule, &mut at)), R::SUCCESS);
+    let past = call!(virtual_mem.map(context, at, granule, memory, 2 * granule, access));
+    assert_eq!(past, R::ERROR_INVALID_VALUE);
+    let code = call!(virtual_mem.map(context, at, granule, memory, granule, access));
+    assert_eq!(code, R::SUCCESS);
+    let twice = call!(virtual_mem.map(context, at, granule, memory, 0, access));
+    assert_eq!(twice, R::ERROR_INVALID_VALUE, "something is mapped there");
+    assert_eq!(zero.read::<u32, 1024>(at), numbers(21));
+    unmap(&zero, Virtual { at, bytes: granule });
+    unmap(&zero, whole);
+    assert_eq!(call!(physical_mem.release(memory)), R::SUCCESS);
+}
+
+/// Runs a test of this file again in a process of its own, where the software driver fails as is said. Where there is
+/// another driver nothing fails by wish, and the test is skipped.
+fn failing(test: &str, wish: &str) -> bool {
+    if std::env::var("ZE_SOFTWARE_FAIL").is_ok_and(|set| set == wish) {
+        return true;
+    }
+    if std::env::var("CAUSEWAY_LEVEL_ZERO").is_ok_and(|driver| driver == "real") {
+        println!("skipped: a real driver does not fail when it is told to");
+        return false;
+    }
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", test, "--nocapture"]).env("ZE_SOFTWARE_FAIL", wish);
+    let out = again.output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    false
+}
+const NO_MEMORY: &str = "0x70000003";
+
+#[test]
+fn what_the_driver_has_no_memory_for_is_asked_for_once_more_when_unused_memory_went_back() {
+    let wish = format!("zeMemAllocDevice:2={NO_MEMORY}");
+    let test =
+        "what_the_driver_has_no_memory_for_is_asked_for_once_more_when_unused_memory_went_back";
+    if !failing(test, &wish) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    let first = alloc(&zero, 24 << 20).unwrap();
+    let second = alloc(&zero, 24 << 20).expect("the third call of the driver's succeeds");
+    zero.free(first);
+    zero.free(second);
+}
+#[test]
+fn without_memory_an_allocation_fails_and_nothing_is_left_of_it() {
+    let wish = format!("zeMemAllocDevice={NO_MEMORY},zeMemAllocHost={NO_MEMORY}");
+    if !failing("without_memory_an_allocation_fails_and_nothing_is_left_of_it", &wish) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    for _ in 0..3 {
+        assert_eq!(alloc(&zero, 4096), Err(R::ERROR_OUT_OF_DEVICE_MEMORY));
+        let mut at = null_mut();
+        let host = call!(usm.host_alloc(zero.context, null(), NONE, 4096, &mut at));
+        assert_eq!((host, at), (R::ERROR_OUT_OF_HOST_MEMORY, null_mut()));
+    }
+    let (flags, mut buffer) = (ur_sys::ur_mem_flags_t::READ_WRITE, ur_sys::ur_mem_handle_t::NULL);
+    let made = call!(mem.buffer_create(zero.context, flags, 4096, null(), &mut buffer));
+    assert_eq!(made, R::ERROR_OUT_OF_RESOURCES);
+    let mut at = null_mut();
+    let shared = call!(usm.shared_alloc(zero.context, zero.device, null(), NONE, 4096, &mut at));
+    assert_eq!(shared, R::SUCCESS, "which is of another kind");
+    zero.free(at);
+}
+#[test]
+fn a_mapping_that_the_driver_refuses_can_be_tried_again() {
+    let wish = "zeVirtualMemMap:1=0x78000004,zeVirtualMemUnmap:1=0x70000001";
+    if !failing("a_mapping_that_the_driver_refuses_can_be_tried_again", wish) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    let (bytes, mut at) = (granule(&zero), null_mut());
+    let (memory, access) = (physical(&zero, bytes), Access::READ_WRITE);
+    assert_eq!(call!(virtual_mem.reserve(zero.context, null(), bytes, &mut at)), R::SUCCESS);
+    let map = || call!(virtual_mem.map(zero.context, at, bytes, memory, 0, access));
+    assert_ne!(map(), R::SUCCESS);
+    assert_eq!(map(), R::SUCCESS);
+    zero.write(at, &numbers(5));
+    let lost = call!(virtual_mem.unmap(zero.context, at, bytes));
+    assert_eq!(lost, R::ERROR_DEVICE_LOST);
+    unmap(&zero, Virtual { at, bytes });
+    assert_eq!(call!(physical_mem.release(memory)), R::SUCCESS);
+}
+#[test]
+fn memory_that_the_driver_does_not_share_stays_what_it_was() {
+    let wish = "zeMemGetIpcHandle:1=0x78000003,zePhysicalMemGetProperties:1=0x78000003";
+    if !failing("memory_that_the_driver_does_not_share_stays_what_it_was", wish) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    let at = zero.device_memory(4096);
+    zero.write(at, &numbers(9));
+    let (mut ticket, mut size) = (null_mut(), 0);
+    let mut share = || call!(ipc_exp.get_mem_handle_exp(zero.context, at, &mut ticket, &mut size));
+    assert_eq!(share(), R::ERROR_UNSUPPORTED_FEATURE);
+    assert_eq!(zero.read::<u32, 1024>(at), numbers(9));
+    assert_eq!(share(), R::SUCCESS);
+    assert_eq!(call!(ipc_exp.put_mem_handle_exp(zero.context, ticket)), R::SUCCESS);
+    zero.free(at);
+    let memory = physical(&zero, granule(&zero));
+    let mut share =
+        || call!(ipc_exp.get_phys_mem_handle_exp(zero.context, memory, &mut ticket, &mut size));
+    assert_eq!(share(), R::ERROR_UNSUPPORTED_FEATURE);
+    assert_eq!(share(), R::SUCCESS);
+    assert_eq!(call!(ipc_exp.put_phys_mem_handle_exp(zero.context, ticket)), R::SUCCESS);
+    assert_eq!(call!(physical_mem.release(memory)), R::SUCCESS);
+}
