@@ -1,11 +1,6 @@
 //! Memory across processes: this very binary, run again, is the other process. On whatever driver of Level Zero there
 //! is; without a device the tests say so and are skipped.
-#![expect(
-    unsafe_code,
-    clippy::undocumented_unsafe_blocks,
-    clippy::multiple_unsafe_ops_per_block,
-    reason = "plays the C caller"
-)]
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod c;
 #[path = "c/usm.rs"]
 mod usm;

@@ -72,11 +72,12 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
         [("ZE_SOFTWARE_IPC", "opaque"), ("ZE_SOFTWARE_DEVICES", "1")],
         [("ZE_SOFTWARE_IPC", "fd"), ("ZE_SOFTWARE_DEVICES", "2")],
         [("ZE_SOFTWARE_PEER", "0"), ("ZE_SOFTWARE_DEVICES", "2")],
+        [("ZE_SOFTWARE_SUBDEVICES", "2"), ("ZE_SOFTWARE_DEVICES", "2")],
     ];
     for environment in ways {
         let Some(mut tests) = cargo() else { return };
         tests.args(["test", "--quiet", "--package", "level-zero"]);
-        for name in ["buffers", "memory", "sharing"] {
+        for name in ["buffers", "devices", "memory", "programs", "sharing"] {
             tests.args(["--test", name]);
         }
         tests.args(["--", "--nocapture"]).envs(environment).env("CAUSEWAY_LEVEL_ZERO", "soft");
@@ -86,5 +87,36 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
         // With one device the tests that take two say so.
         let is_one = environment.contains(&("ZE_SOFTWARE_DEVICES", "1"));
         assert_eq!(said.contains("skipped: it takes 2 devices"), is_one, "{said}");
+    }
+}
+
+#[test]
+fn a_driver_without_counter_based_events_has_all_but_shared_events() {
+    if is_real() {
+        return; // the machine's driver has what it has
+    }
+    let Some(world) = World::new("pooled", &["level_zero_v2"]) else { return };
+    let without = [("ZE_SOFTWARE_COUNTER_EVENTS", "none")];
+    for family in ["event::", "queue::", "reusable_events", "threads", "command_buffer"] {
+        let arguments = ["--filter", family];
+        let Some(out) = judge(&world, "level_zero_v2", &without, &arguments) else { return };
+        assert!(passed(&out) > 10, "{family}: {}", text(&out.stdout));
+        // Both the family of the events that are shared and its own are chosen by the first of these.
+        let says_no = text(&out.stdout).contains("answers no to UR_DEVICE_INFO_IPC_EVENT_SUPPORT");
+        assert!(says_no || family != "event::", "{}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn events_are_shared_by_the_specifications_names_and_by_the_older_ones() {
+    if is_real() {
+        return;
+    }
+    let Some(world) = World::new("names", &["level_zero_v2"]) else { return };
+    for names in ["core", "zex"] {
+        let only = [("ZE_SOFTWARE_COUNTER_EVENTS", names)];
+        let arguments = ["--filter", "ipc_event"];
+        let Some(out) = judge(&world, "level_zero_v2", &only, &arguments) else { return };
+        assert!(passed(&out) > 70, "{names}: {}", text(&out.stdout));
     }
 }

@@ -49,8 +49,10 @@ fn adapters_platforms_and_devices_are_listed_the_same() {
     let said = world.same(all, &[world.force(&["native_cpu"])]);
     assert!(said.contains("backend 5") && said.contains("device type 4"), "{said}");
     world.same(all, &[world.force(&["null", "native_cpu"])]);
-    let two = world.same("init adapters-null count", &[world.search()]);
-    assert!(two.contains("  1\n"), "{two}");
+    // The other loader has an OpenCL adapter of its own, which may find a driver.
+    let selected = ("ONEAPI_DEVICE_SELECTOR", "native_cpu:*".to_string());
+    let found = world.same("init adapters-null count", &[world.search(), selected]);
+    assert!(found.contains("  1\n"), "{found}");
     let intercepted = [world.force(&["native_cpu"]), ("UR_ENABLE_LOADER_INTERCEPT", "1".into())];
     world.same(all, &intercepted);
 }
@@ -190,8 +192,8 @@ fn the_selector_rules_out_adapters_before_they_are_opened() {
         ];
         let ours = world.ours("init adapters-null count", &environment);
         assert!(ours.said.ends_with(&format!("  {count}\n")), "{selector} {filter}: {}", ours.said);
-        // Its OpenCL adapter is always there, and may fail.
-        if count != 0 {
+        // Where nothing is ruled out, the other one has its OpenCL adapter too.
+        if filter == "1" && count != 0 {
             world.same("init adapters-null count", &environment);
         }
     }

@@ -6,6 +6,7 @@ pub mod cuda_family;
 mod kernels;
 pub mod level_zero;
 mod linger;
+mod memory;
 pub mod mock;
 pub mod null;
 
@@ -22,10 +23,11 @@ pub struct Builtin {
 
 /// Every adapter linked into this program, in the order in which a loader should ask them.
 pub fn builtin() -> &'static [Builtin] {
-    static ALL: [Builtin; 3] = [
+    static ALL: [Builtin; 4] = [
         Builtin { name: "native_cpu", table: &cpu::TABLE },
         Builtin { name: "cuda", table: &cuda_family::CUDA_TABLE },
         Builtin { name: "hip", table: &cuda_family::HIP_TABLE },
+        Builtin { name: "level_zero_v2", table: &level_zero::TABLE },
     ];
     &ALL
 }

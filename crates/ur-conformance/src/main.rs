@@ -45,6 +45,9 @@ struct Cli {
     /// Only cases whose family, entry, sentence or rule contains this.
     #[arg(long, value_name = "PATTERN")]
     filter: Option<String>,
+    /// None of the cases whose family, entry, sentence or rule contains this
+    #[arg(long, value_name = "PATTERN")]
+    but: Option<String>,
     /// Lists the cases and the rules that they judge, and judges none.
     #[arg(long)]
     list: bool,
@@ -122,6 +125,9 @@ fn wanted(cli: &Cli) -> Vec<Case> {
     let mut cases = case::all();
     if let Some(filter) = &cli.filter {
         cases.retain(|case| case.title().contains(filter) || case.rule.contains(filter));
+    }
+    if let Some(but) = &cli.but {
+        cases.retain(|case| !case.title().contains(but) && !case.rule.contains(but));
     }
     if let Some(most) = cli.deadline.map(Duration::from_secs) {
         cases.iter_mut().for_each(|case| case.deadline = case.deadline.min(most));

@@ -180,6 +180,22 @@ fn the_parameters_of_every_call_print_as_the_reference_prints_them() {
 }
 
 #[test]
+fn parameters_of_no_call_are_refused_as_the_reference_refuses_them() {
+    let Some(library) = reference() else { return };
+    let theirs: ByFunction =
+        unsafe { std::mem::transmute(theirs(&library, "urPrintFunctionParams")) };
+    let ours: ByFunction = unsafe { std::mem::transmute(urPrintFunctionParams as *const ()) };
+    let some = (&raw const ours).cast::<c_void>();
+    for (function, params) in [(0x7777, some), (0x7777, std::ptr::null()), (1, std::ptr::null())] {
+        let code = |f: ByFunction| {
+            let mut buffer = [0u8; 64];
+            unsafe { f(function, params, buffer.as_mut_ptr().cast(), 64, std::ptr::null_mut()) }
+        };
+        assert_eq!(code(ours), code(theirs), "{function:#x}, {params:p}");
+    }
+}
+
+#[test]
 fn sizes_and_codes_are_the_references_for_every_buffer() {
     let Some(library) = reference() else { return };
     let (_, _, ours) = rows().into_iter().find(|(n, ..)| *n == "urPrintResult").unwrap();

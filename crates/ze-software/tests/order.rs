@@ -162,3 +162,104 @@ fn regions_are_copied_and_patterns_spread() {
     );
     assert_eq!(target[32..41], [1, 2, 3, 1, 2, 3, 1, 2, 255]);
 }
+#[test]
+fn a_synchronous_list_is_done_when_its_append_returns() {
+    let w = World::new();
+    let desc = ze_command_queue_desc_t {
+        stype: ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+        mode: ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
+        ..Default::default()
+    };
+    let mut list = null_mut();
+    ok!(w.ze, list.pfnCreateImmediate(w.context, w.device, &desc, &mut list));
+    let (mut to, from) = (0_u64, 9_u64);
+    for _ in 0..100 {
+        to = 0;
+        w.copy(list, (&raw mut to, &raw const from), NONE, &mut []);
+        assert_eq!(unsafe { from_ref(&to).read_volatile() }, 9);
+    }
+    assert_eq!(to, 9);
+}
+#[test]
+fn a_function_of_the_host_runs_when_its_turn_comes() {
+    unsafe extern "C" fn double(number: *mut std::ffi::c_void) {
+        unsafe { *number.cast::<u64>() *= 2 };
+    }
+    let w = World::new();
+    let list = w.immediate(IN_ORDER);
+    let (mut number, from, mut after) = (0_u64, 21_u64, 0_u64);
+    let data = from_mut(&mut number);
+    w.copy(list, (data, &raw const from), NONE, &mut []);
+    let (data, none) = (data.cast(), null_mut());
+    ok!(w.ze, list.pfnAppendHostFunction(list, Some(double), data, null(), NONE, 0, none));
+    w.copy(list, (&raw mut after, data.cast()), NONE, &mut []);
+    w.finish(list);
+    assert_eq!(after, 42);
+}
+#[test]
+fn a_command_that_fails_ends_its_event_and_is_told_by_the_list() {
+    let w = World::new();
+    let desc = ze_device_mem_alloc_desc_t {
+        stype: ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
+        ..Default::default()
+    };
+    let mut at = null_mut();
+    ok!(w.ze, mem.pfnAllocDevice(w.context, &desc, 65536, 0, w.device, &mut at));
+    let (list, pattern) = (w.immediate(IN_ORDER), 1_u8);
+    let done = w.event(w.pool(HOST, 1), 0);
+    let of = from_ref(&pattern).cast();
+    ok!(w.ze, list.pfnAppendMemoryFill(list, at, of, 1, 1 << 40, done, 0, null_mut()));
+    w.wait(done);
+    let told = ze!(w.ze, list.pfnHostSynchronize(list, 30_000_000_000));
+    assert_eq!(told, ZE_RESULT_ERROR_DEVICE_LOST);
+    ok!(w.ze, list.pfnDestroy(list));
+    ok!(w.ze, mem.pfnFree(w.context, at));
+}
+#[test]
+fn times_of_events_are_written_where_a_command_says() {
+    let w = World::new();
+    let pool = w.pool(HOST | ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP, 2);
+    let mut events = [w.event(pool, 0), w.event(pool, 1)];
+    let list = w.immediate(IN_ORDER);
+    w.barrier(list, events[0], &mut []);
+    w.barrier(list, events[1], &mut []);
+    let mut times = [ze_kernel_timestamp_result_t::default(); 3];
+    let offsets = [32_usize, 0];
+    let (of, to, none) = (events.as_mut_ptr(), times.as_mut_ptr().cast(), null_mut());
+    let at = offsets.as_ptr();
+    ok!(w.ze, list.pfnAppendQueryKernelTimestamps(list, 2, of, to, at, NONE, 0, none));
+    w.finish(list);
+    let [second, first, untouched] = times.map(|time| time.global);
+    assert!(0 < first.kernelStart && first.kernelStart < first.kernelEnd);
+    assert!(first.kernelEnd <= second.kernelStart && second.kernelStart < second.kernelEnd);
+    assert_eq!(untouched.kernelEnd, 0);
+}
+#[test]
+fn copy_engines_run_no_kernels_and_fill_short_patterns_only() {
+    let w = World::new();
+    let desc = ze_command_queue_desc_t {
+        stype: ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+        ordinal: 1,
+        ..Default::default()
+    };
+    let mut list = null_mut();
+    ok!(w.ze, list.pfnCreateImmediate(w.context, w.device, &desc, &mut list));
+    let groups = ze_group_count_t { groupCountX: 1, groupCountY: 1, groupCountZ: 1 };
+    let none = null_mut();
+    let launch = ze!(w.ze, list.pfnAppendLaunchKernel(list, null_mut(), &groups, NONE, 0, none));
+    assert_eq!(launch, ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE);
+    let (pattern, mut to) = ([3_u8; 32], [0_u8; 32]);
+    let (at, of) = (to.as_mut_ptr().cast(), pattern.as_ptr().cast());
+    let fill = ze!(w.ze, list.pfnAppendMemoryFill(list, at, of, 32, 32, NONE, 0, null_mut()));
+    assert_eq!(fill, ZE_RESULT_ERROR_INVALID_SIZE);
+    let index = ze_command_queue_desc_t { index: 99, ..desc };
+    let none = ze!(w.ze, list.pfnCreateImmediate(w.context, w.device, &index, &mut list));
+    assert_eq!(none, ZE_RESULT_ERROR_INVALID_ARGUMENT);
+}
+#[test]
+fn commands_hold_their_order_also_where_they_run_in_the_appending_thread() {
+    let mut again = std::process::Command::new(std::env::current_exe().expect("this test"));
+    again.env("ZE_SOFTWARE_INLINE", "1").args(["--skip", "also_where"]);
+    let run = again.output().expect("it starts");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stdout));
+}

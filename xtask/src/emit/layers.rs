@@ -61,13 +61,14 @@ fn conditions(spec: &Spec, e: &Entry) -> Vec<(String, String, String)> {
     for p in &e.params {
         of_value(spec, e, p, &mut all);
     }
-    for p in &e.params {
-        of_members(spec, e, p, &mut all);
-    }
     for fault in &e.errors {
         if let Some((condition, words)) = of_fault(spec, e, fault) {
             all.push((fault.code.clone(), condition, words));
         }
+    }
+    // After what the entry says of members itself, perhaps with another code.
+    for p in &e.params {
+        of_members(spec, e, p, &mut all);
     }
     for p in &e.params {
         if let Role::WaitList(count) = &p.role {
@@ -86,9 +87,6 @@ fn of_value(spec: &Spec, e: &Entry, p: &Param, all: &mut Vec<(String, String, St
     match &p.ty {
         Type::Name(n) if spec.is_handle(n) && !p.optional => {
             add("InvalidNullHandle", format!("{name}.is_null()"), "is null")
-        }
-        Type::Name(n) if n.ends_with("NativeHandle") && n != "NativeHandle" && !p.optional => {
-            add("InvalidNullHandle", format!("{name} == 0"), "is null")
         }
         Type::Name(n) if spec.callback(n).is_some() && !p.optional => {
             add("InvalidNullPointer", format!("{name}.is_none()"), "is null")

@@ -43,7 +43,7 @@ impl World {
     pub fn adapter(&self, name: &str) -> PathBuf {
         self.dir.join(format!("libur_adapter_{name}.so.0"))
     }
-    fn drivers(&self) -> PathBuf {
+    pub fn drivers(&self) -> PathBuf {
         self.dir.join("driver")
     }
     /// The command on the driver that is asked for.

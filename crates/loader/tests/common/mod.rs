@@ -6,6 +6,8 @@ pub mod client;
 use client::{Ran, Runtime};
 use std::{
     fs,
+    io::ErrorKind,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
     sync::{Arc, Mutex, PoisonError, Weak},
@@ -99,9 +101,20 @@ impl<T> Shared<T> {
     }
 }
 
-/// The folder of the shipped loader; none, and it was said why, where that cannot be had.
+/// A folder with the shipped loader and what it needs, but none of the adapters that come with it;
+/// none, and it was said why, where that cannot be had.
 pub fn shipped() -> Option<PathBuf> {
-    Runtime::installed().map(|runtime| runtime.lib())
+    let lib = Runtime::installed()?.lib();
+    let folder = client::folder().join("loader");
+    fs::create_dir_all(&folder).unwrap();
+    for name in ["libur_loader.so.0", "libimf.so", "libintlc.so.5", "libirng.so", "libsvml.so"] {
+        // Another test may have been as quick.
+        match symlink(lib.join(name), folder.join(name)) {
+            Err(e) if e.kind() != ErrorKind::AlreadyExists => panic!("{name}: {e}"),
+            _ => {}
+        }
+    }
+    Some(folder)
 }
 
 /// Runs a program on the loader in `folder`.

@@ -11,9 +11,9 @@ use super::{
     },
     opened::Opened,
     queue,
-    totals::Totals,
     usm_pool::{Chunks, UsmBlocks},
 };
+use crate::memory::totals::Totals;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{

@@ -44,7 +44,6 @@ mod shared_event;
 mod staging;
 mod storage;
 mod submission;
-mod totals;
 mod unsupported;
 mod usm;
 mod usm_async;

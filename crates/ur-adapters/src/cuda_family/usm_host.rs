@@ -1,9 +1,9 @@
 //! Host memory that C allocated itself and made known as USM: registered, or imported. The driver pins
 //! it and maps it for all devices; what is known is remembered for `urUSMGetMemAllocInfo`.
 use super::{Context, allocation, driver::Dialect, native::memory::Registered, queue};
+use crate::memory::maps::is_mapped;
 use std::{
     collections::BTreeMap,
-    fs,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use ur_adapter::{
@@ -225,21 +225,4 @@ pub(super) fn info<D: Dialect>(
         ur_usm_alloc_info_t::POOL => answer.value(&0_usize),
         _ => Err(ErrorCode::UnsupportedEnumeration.into()),
     })
-}
-
-/// Whether every byte of `[start, end)` is mapped. Where the kernel does not tell, C is believed.
-fn is_mapped(start: usize, end: usize) -> bool {
-    let Ok(maps) = fs::read_to_string("/proc/self/maps") else { return true };
-    let number = |text: &str| usize::from_str_radix(text, 16).ok();
-    let ranges = maps.lines().filter_map(|line| {
-        let (from, to) = line.split(' ').next()?.split_once('-')?;
-        Some((number(from)?, number(to)?))
-    });
-    let mut reached = start;
-    for (from, to) in ranges {
-        if from <= reached && reached < to {
-            reached = to;
-        }
-    }
-    reached >= end
 }

@@ -9,8 +9,8 @@ use super::{
     limbo::{self, Spent},
     native::{device as native, pool::DriverPool},
     queue::Ticket,
-    totals::{Gauge, Totals},
 };
+use crate::memory::totals::{Gauge, Totals};
 use std::{
     collections::HashMap,
     sync::{

@@ -48,7 +48,7 @@ pub struct CommandBufferCommand {
 use CommandBufferCommand as Command;
 
 /// What one command appends to a list, again and again.
-type Step = Arc<dyn Fn(&List<'_>) -> Result<()> + Send + Sync>;
+pub(super) type Step = Arc<dyn Fn(&List<'_>) -> Result<()> + Send + Sync>;
 /// One command.
 struct Node {
     step: Step,

@@ -3,8 +3,9 @@
 use super::{
     Event, Queue,
     allocation::{self, Usm},
+    command_buffer::Step,
     enqueue::{Made, Report, submit, submit_one},
-    native::list::{List, Spot},
+    native::list::Spot,
 };
 use std::sync::Arc;
 use ur_adapter::{
@@ -149,7 +150,7 @@ pub(super) fn prefetch_step(
     mem: UsmPtr,
     bytes: usize,
     flags: ur_usm_migration_flags_t,
-) -> Arc<dyn Fn(&List<'_>) -> Result<()> + Send + Sync> {
+) -> Step {
     let managed = is_managed(mem, "a prefetch");
     let to_host = flags.contains(ur_usm_migration_flags_t::DEVICE_TO_HOST);
     let at = address(mem);
@@ -197,7 +198,7 @@ pub(super) fn advise_step(
     mem: UsmPtr,
     bytes: usize,
     advice: ur_usm_advice_flags_t,
-) -> Arc<dyn Fn(&List<'_>) -> Result<()> + Send + Sync> {
+) -> Step {
     let (managed, at) = (is_managed(mem, "advice"), address(mem));
     Arc::new(move |list| {
         let mut wanted = ADVICE.iter().filter(|(flag, _)| managed && advice.contains(*flag));

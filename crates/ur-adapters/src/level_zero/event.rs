@@ -273,7 +273,7 @@ impl EventApi for LevelZero {
         properties: Option<&ur_event_native_properties_t>,
     ) -> Result<Owned<Event>> {
         let null = || Error::new(ErrorCode::InvalidNullHandle, "0 is no event of the driver");
-        let raw = RawEvent::from_addr(native as usize).ok_or_else(null)?;
+        let raw = RawEvent::from_addr(native).ok_or_else(null)?;
         let owned = properties.is_some_and(|p| p.isNativeHandleOwned);
         let state = State::Native(EventKind::Adopted(AdoptedEvent::new(raw, owned)));
         Ok(Event::without_queue(context.own()?, state))

@@ -9,6 +9,7 @@ use super::{
     native::memory::{self, Piece},
     storage::{Block, Storage},
 };
+use crate::memory::flags::{check_flags, check_size, of_part};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ur_adapter::{
     api::MemApi,
@@ -184,22 +185,6 @@ impl Mem {
     }
 }
 
-/// # Errors
-/// `INVALID_VALUE` for flags that contradict each other.
-pub(super) fn check_flags(flags: ur_mem_flags_t) -> Result<()> {
-    use ur_mem_flags_t as F;
-    let refused = |why| Err(Error::new(ErrorCode::InvalidValue, why));
-    let access = [F::READ_WRITE, F::WRITE_ONLY, F::READ_ONLY];
-    if access.into_iter().filter(|&one| flags.contains(one)).count() > 1 {
-        return refused("memory is read and written, only written or only read: give one of them");
-    }
-    if flags.contains(F::USE_HOST_POINTER)
-        && flags.intersects(F::ALLOC_HOST_POINTER | F::ALLOC_COPY_HOST_POINTER)
-    {
-        return refused("memory is C's own (USE_HOST_POINTER) or allocated, not both");
-    }
-    Ok(())
-}
 /// A buffer as the flags say: over C's memory, over pinned memory of the host's, or over memory of
 /// the devices'; with C's bytes in it if there are any.
 fn buffer(
@@ -261,7 +246,7 @@ impl MemApi for LevelZero {
                 "a part of a buffer has no parts: partition the buffer itself",
             ));
         }
-        let flags = flags_of_part(buffer.flags, flags)?;
+        let flags = of_part(buffer.flags, flags)?;
         let end = region.origin.checked_add(region.size);
         if end.is_none_or(|end| end > buffer.bytes) {
             let (size, origin, has) = (region.size, region.origin, buffer.bytes);
@@ -334,39 +319,5 @@ impl MemApi for LevelZero {
         answer: &mut Answer<'_>,
     ) -> Result<()> {
         mem.image()?.info(name, answer)
-    }
-}
-
-/// # Errors
-/// `code` for no bytes, and for more than there are addresses for.
-pub(super) fn check_size(size: usize, code: ErrorCode) -> Result<()> {
-    match (1..=isize::MAX as usize).contains(&size) {
-        true => Ok(()),
-        false => Err(Error::new(code, format!("no memory object has {size} bytes"))),
-    }
-}
-/// A part is accessed as its buffer is, unless it says that it is accessed less.
-///
-/// # Errors
-/// `INVALID_VALUE` for what the buffer does not allow; where its bytes are is the buffer's to say.
-fn flags_of_part(whole: ur_mem_flags_t, part: ur_mem_flags_t) -> Result<ur_mem_flags_t> {
-    use ur_mem_flags_t as F;
-    check_flags(part)?;
-    let refused = |why| Err(Error::new(ErrorCode::InvalidValue, why));
-    if part.intersects(F::USE_HOST_POINTER | F::ALLOC_HOST_POINTER | F::ALLOC_COPY_HOST_POINTER) {
-        return refused("where the bytes of a part are is its buffer's to say: leave the flag out");
-    }
-    let access = F::READ_WRITE | F::WRITE_ONLY | F::READ_ONLY;
-    if !part.intersects(access) {
-        return Ok(part | F(whole.bits() & access.bits()));
-    }
-    let forbidden = match () {
-        () if whole.contains(F::READ_ONLY) => F::READ_WRITE | F::WRITE_ONLY,
-        () if whole.contains(F::WRITE_ONLY) => F::READ_WRITE | F::READ_ONLY,
-        () => F::default(),
-    };
-    match part.intersects(forbidden) {
-        true => refused("a part cannot be accessed in a way in which its buffer cannot"),
-        false => Ok(part),
     }
 }

@@ -52,7 +52,6 @@ mod signal;
 mod signaller;
 mod storage;
 mod submission;
-mod totals;
 mod unsupported;
 mod usm;
 mod usm_async;

@@ -188,7 +188,7 @@ impl QueueApi for LevelZero {
         device.map_or(Ok(()), |device| context.check(device))?;
         let null =
             || Error::new(ErrorCode::InvalidNullHandle, "0 is no command list of the driver");
-        let raw = RawList::from_addr(handle as usize).ok_or_else(null)?;
+        let raw = RawList::from_addr(handle).ok_or_else(null)?;
         if let Some(properties) = properties
             && let Some(desc) = chain::extension::<ur_queue_native_desc_t>(properties)?
             && !native::is_immediate(desc)

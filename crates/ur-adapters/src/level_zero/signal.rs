@@ -76,13 +76,15 @@ impl Cache {
 
 /// The caches of a context's devices.
 #[derive(Debug, Default)]
-pub struct ContextEvents(Mutex<Vec<((usize, bool), Arc<Cache>)>>);
+pub struct ContextEvents(Mutex<Caches>);
+/// By the device's handle, and whether events are to be from pools.
+type Caches = Vec<((usize, bool), Arc<Cache>)>;
 impl ContextEvents {
     /// That of `device`; `pooled`: with events from pools, whatever the driver offers.
     pub(super) fn of(&self, context: &Context, device: &Device, pooled: bool) -> Arc<Cache> {
         let key = (device.raw().addr(), pooled);
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = |all: &Vec<((usize, bool), Arc<Cache>)>| {
+        let known = |all: &Caches| {
             all.iter().find(|one| one.0 == key).map(|one| Arc::clone(&one.1))
         };
         if let Some(cache) = known(&lock()) {

@@ -5,15 +5,18 @@ use std::{
     fmt, fs,
     os::fd::{AsFd, OwnedFd},
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering::*},
     },
+    time::{Duration, Instant},
 };
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_mapping::SharedWords;
 
 /// Bytes of the memory.
 pub(super) const BYTES: usize = 4096;
+/// For so long a process is taken to live on.
+const MOMENT: Duration = Duration::from_millis(5);
 /// What its first word says.
 const MAGIC: u64 = u64::from_le_bytes(*b"zeshared");
 /// Its words: what it is, who signalled last, in which namespace of process numbers, how many
@@ -125,8 +128,19 @@ impl Process {
         if self == this || self.place != this.place || this.place == 0 {
             return false; // numbers of elsewhere mean nothing here
         }
+        // Who lived a moment ago need not be looked for again.
+        static SEEN: Mutex<Option<(Process, Instant)>> = Mutex::new(None);
+        let seen = || SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if seen().is_some_and(|(who, then)| who == self && now.duration_since(then) < MOMENT) {
+            return false;
+        }
         let number = (self.who >> 32) as u32;
-        start_time(number).is_none_or(|time| word(number, time) != self.who)
+        let is_dead = start_time(number).is_none_or(|time| word(number, time) != self.who);
+        if !is_dead {
+            *seen() = Some((self, now));
+        }
+        is_dead
     }
 }
 fn word(number: u32, start_time: u64) -> u64 {

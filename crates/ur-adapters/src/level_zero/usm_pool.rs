@@ -10,8 +10,8 @@ use super::{
     native::{self, aside::Aside, context::NativeContext, list::List},
     options,
     queue::Ticket,
-    totals::{Gauge, Totals},
 };
+use crate::memory::totals::{Gauge, Totals};
 use std::{
     collections::HashMap,
     sync::{

@@ -12,9 +12,12 @@ use super::{
     shared_event::{Debt, Progress, lost},
     signal::{Cache, EVER, SLICE},
 };
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering::*},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::*},
+    },
 };
 use ur_adapter::{error::Result, log, object::Owned};
 use ur_sys::ur_logger_level_t;
@@ -52,7 +55,9 @@ pub struct Work {
     is_over: AtomicBool,
     is_lost: AtomicBool,
     has_debts: AtomicBool,
-    debts: Mutex<Vec<Arc<Debt>>>,
+    debts: Mutex<VecDeque<Arc<Debt>>>,
+    /// When it was last asked whether they are paid, in nanoseconds.
+    looked: AtomicU64,
 }
 /// What one thread at a time has: the driver wants that of lists. So this one lock is held across
 /// calls of the driver that append.
@@ -101,6 +106,7 @@ impl Work {
             is_lost: AtomicBool::new(false),
             has_debts: AtomicBool::new(false),
             debts: Mutex::default(),
+            looked: AtomicU64::new(0),
         });
         EVERYONE.add(&work);
         Ok(work)
@@ -281,15 +287,27 @@ impl Work {
     }
     /// One of its lists waits for that.
     pub(super) fn owe(&self, debt: Arc<Debt>) {
-        self.debts.lock().unwrap_or_else(PoisonError::into_inner).push(debt);
+        // The oldest are paid first: what is kept is what is owed, and a little more.
+        let oldest = self.open().front().cloned();
+        let paid = oldest.filter(|oldest| oldest.progress() == Progress::Paid);
+        let mut open = self.open();
+        if let (Some(paid), Some(oldest)) = (&paid, open.front())
+            && Arc::ptr_eq(paid, oldest)
+        {
+            open.pop_front();
+        }
+        open.push_back(debt);
         self.has_debts.store(true, Release);
     }
     /// What its lists wait for.
     pub(super) fn debts(&self) -> Vec<Arc<Debt>> {
         match self.has_debts() {
-            true => self.debts.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            true => self.open().iter().cloned().collect(),
             false => vec![],
         }
+    }
+    fn open(&self) -> MutexGuard<'_, VecDeque<Arc<Debt>>> {
+        self.debts.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Whether one of its lists waits for what never comes.
     pub(super) fn is_lost(&self) -> bool {
@@ -305,18 +323,26 @@ impl Work {
             }
         }
         self.is_lost.fetch_or(is_lost, AcqRel);
-        let mut debts = self.debts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut debts = self.open();
         let is_paid = |debt: &Arc<Debt>| paid.iter().any(|one| Arc::ptr_eq(one, debt));
-        let gone: Vec<_> = debts.extract_if(.., |debt| is_paid(debt)).collect();
+        debts.retain(|debt| !is_paid(debt)); // `paid` still keeps what they keep
         self.has_debts.store(!debts.is_empty(), Release);
         drop(debts);
-        drop(gone); // and what they keep, not under the lock
+        drop(paid); // not under the lock
         is_lost
     }
     /// # Errors
     /// `IN_EVENT_LIST_EXEC_STATUS` for a queue that waits for what never comes.
     pub(super) fn check(&self) -> Result<()> {
-        if self.has_debts() && self.is_lost() { Err(lost()) } else { Ok(()) }
+        if !self.has_debts() {
+            return Ok(());
+        }
+        let (now, before) = (host_now(), self.looked.load(Relaxed));
+        if now.saturating_sub(before) < SLICE && !self.is_lost.load(Acquire) {
+            return Ok(()); // each submission need not ask the driver about every debt
+        }
+        self.looked.store(now, Relaxed);
+        if self.is_lost() { Err(lost()) } else { Ok(()) }
     }
     /// The queue is gone; its lists stay until they are idle.
     pub(super) fn leave(&self) {
@@ -376,6 +402,12 @@ impl Turn {
             self.lane_mut(number).hold(event);
         }
     }
+}
+
+/// Nanoseconds of the host's clock.
+fn host_now() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// The queues of this process, and what released ones have still to do.
@@ -441,5 +473,9 @@ pub(super) fn ticket(context: usize) -> Ticket {
 pub(super) fn wait_for_device(device: &Device) -> Result<()> {
     let meant = EVERYONE.of(|work| work.device.is(device));
     // All have ended when this returns, failures or not.
-    meant.iter().fold(Ok(()), |done, work| done.and(work.finish()))
+    let mut done = Ok(());
+    for work in meant {
+        done = done.and(work.finish());
+    }
+    done
 }

@@ -24,6 +24,8 @@ pub fn cases() -> Vec<Case> {
         "urProgramCreateWithIL", "UR_RESULT_ERROR_COMPILER_NOT_AVAILABLE: the context's devices cannot compile IL at run time; INVALID_BINARY: the IL is not a usable binary for the context's devices", "intermediate code that is none is refused", no_il;
         "urProgramGetFunctionPointer", "UR_RESULT_ERROR_INVALID_KERNEL_NAME: the program holds no function of that name", "a function that is not there is INVALID_KERNEL_NAME", no_function;
         "urProgramGetGlobalVariablePointer", "UR_RESULT_ERROR_INVALID_VALUE: the program has no variable of that name", "a variable that is not there is INVALID_VALUE", no_variable;
+        "urProgramGetGlobalVariablePointer", "the size of the variable", "a variable of a program has its address and its size", variable;
+        "urEnqueueDeviceGlobalVariableWrite, urEnqueueDeviceGlobalVariableRead", "writes and reads a program's variable", "a variable is as the program says at first, and then as it was written", variable_written;
         "urProgramRelease", "a program keeps its context", "a program answers after its context was released", outlives;
         "urProgramBuild", "a program may be built with options", "options that mean nothing to anybody do no harm or are a build failure", options;
     }
@@ -232,6 +234,61 @@ fn no_variable(b: &Bench) -> Verdict {
         program.get_global_variable_pointer(device, program, name, size, &mut at)
     );
     ensure!(at.is_null(), "the result is written to");
+    release(b, program)
+}
+/// A program that has the variable `var` of four bytes.
+fn with_variable(b: &Bench) -> Verdict<ur_program_handle_t> {
+    if let [Code::Binary(..), _] = codes(b)? {
+        return Err(Stop::skipped("the suite's program for this backend has no variable"));
+    }
+    new_program(b)
+}
+fn variable(b: &Bench) -> Verdict {
+    let (program, device, mut at, mut size) = (with_variable(b)?, b.device()?, null_mut(), 0);
+    let name = c"var".as_ptr();
+    must!(b, program.get_global_variable_pointer(device, program, name, &mut size, &mut at));
+    ensure!(!at.is_null(), "the address is null");
+    same!(size, 4, "the size");
+    release(b, program)
+}
+fn variable_written(b: &Bench) -> Verdict {
+    let (program, queue, name) = (with_variable(b)?, b.queue()?, c"var".as_ptr());
+    let read = |offset: usize, to: &mut [u8]| {
+        let (count, at, none) = (to.len(), to.as_mut_ptr().cast(), null_mut());
+        let list = null();
+        must!(
+            b,
+            enqueue.device_global_variable_read(
+                queue, program, name, true, count, offset, at, 0, list, none
+            )
+        );
+        Ok::<_, Stop>(())
+    };
+    let mut seen = [0_u8; 4];
+    read(0, &mut seen)?;
+    same!(u32::from_ne_bytes(seen), 41, "the variable at first");
+    let (new, list, mut event) = ([1_u8, 2], null(), ur_event_handle_t::NULL);
+    must!(
+        b,
+        enqueue.device_global_variable_write(
+            queue,
+            program,
+            name,
+            false,
+            2,
+            1,
+            new.as_ptr().cast(),
+            0,
+            list,
+            &mut event
+        )
+    );
+    b.wait(&[event.0])?;
+    must!(b, event.release(event));
+    read(0, &mut seen)?;
+    same!(seen, [41, 1, 2, 0], "the variable");
+    read(2, &mut seen[..1])?;
+    same!(seen[0], 2, "a part of it");
     release(b, program)
 }
 fn outlives(b: &Bench) -> Verdict {

@@ -13,11 +13,14 @@ fn op(code: u32, operands: &[u32]) -> Vec<u32> {
     let first = ((operands.len() as u32 + 1) << 16) | code;
     [first].into_iter().chain(operands.iter().copied()).collect()
 }
-/// A kernel's entry point. The name is three letters at most, and so one word.
+/// A name of three letters at most, which is one word.
+fn text(name: &str) -> u32 {
+    name.bytes().rev().fold(0, |word, byte| word << 8 | u32::from(byte))
+}
+/// A kernel's entry point.
 fn entry(function: u32, name: &str, interface: &[u32]) -> Vec<u32> {
-    let name = name.bytes().rev().fold(0, |word, byte| word << 8 | u32::from(byte));
     let operands: Vec<u32> =
-        [KERNEL, function, name].into_iter().chain(interface.iter().copied()).collect();
+        [KERNEL, function, text(name)].into_iter().chain(interface.iter().copied()).collect();
     op(15, &operands)
 }
 /// A module of so many identifiers: entry points and decorations, then the rest.
@@ -49,11 +52,12 @@ fn nothing(function: u32) -> Vec<u32> {
     all.concat()
 }
 /// `add(array, value)` adds to the item's element: x + 16 y + 256 z in the range, the offset included; `x()` does nothing.
+/// `var` is a variable, 41 at first.
 pub(super) fn kernels() -> Vec<u32> {
     let [id, pointer, kind, rows, layers, add, array, value, label] =
         [10, 11, 12, 13, 14, 15, 16, 17, 18];
     let [all, x, y, z, down, back, row, index] = [20, 21, 22, 23, 24, 25, 26, 27];
-    let [element, old, new, nothing_at] = [28, 29, 30, 40];
+    let [element, old, new, nothing_at, variable, first] = [28, 29, 30, 40, 45, 46];
     let declared = [
         op(32, &[pointer, 1, TRIPLE]),
         op(43, &[LONG, rows, 16, 0]),
@@ -61,6 +65,8 @@ pub(super) fn kernels() -> Vec<u32> {
         op(33, &[kind, VOID, ARRAY, INT]),
         op(33, &[nothing_at + 1, VOID]),
         op(59, &[pointer, id, 1]),
+        op(43, &[INT, first, 41]),
+        op(59, &[ARRAY, variable, 5, first]),
     ];
     let body = [
         op(54, &[VOID, add, 0, kind]),
@@ -87,6 +93,7 @@ pub(super) fn kernels() -> Vec<u32> {
         entry(nothing_at, "x", &[]),
         op(71, &[id, 11, 28]), // the item's number in the range,
         op(71, &[id, 22]),     // which does not change
+        op(71, &[variable, 41, text("var"), 0]), // seen from outside
     ];
     module(50, &entries, &[types(), declared.concat(), body.concat(), nothing(nothing_at)])
 }

@@ -312,15 +312,15 @@ pub unsafe fn context_create(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "phContext is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { (device_count as u64) == 0u64 } {
+        return Err((ur_result_t::ERROR_INVALID_SIZE, "device_count == 0"));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
         return Err((
             ur_result_t::ERROR_INVALID_ENUMERATION,
             "pProperties->flags has bits that are no flags",
         ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { (device_count as u64) == 0u64 } {
-        return Err((ur_result_t::ERROR_INVALID_SIZE, "device_count == 0"));
     }
     Ok(())
 }
@@ -1504,13 +1504,6 @@ pub unsafe fn queue_create(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "phQueue is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pProperties->flags has bits that are no flags",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe {
         ((!properties.is_null() && (((*properties).flags.0 as u64) & (64u64)) != 0)
             && (((*properties).flags.0 as u64) & (32u64)) != 0)
@@ -1528,6 +1521,13 @@ pub unsafe fn queue_create(
         return Err((
             ur_result_t::ERROR_INVALID_QUEUE_PROPERTIES,
             "properties != NULL && properties.flags & UR_QUEUE_FLAG_SUBMISSION_BATCHED && properties.flags & UR_QUEUE_FLAG_SUBMISSION_IMMEDIATE",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pProperties->flags has bits that are no flags",
         ));
     }
     Ok(())
@@ -1709,20 +1709,6 @@ pub unsafe fn sampler_create(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "phSampler is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !matches!((*desc).addressingMode.0, 0..=4) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pDesc->addressingMode is no value of its type",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !matches!((*desc).filterMode.0, 0..=1) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pDesc->filterMode is no value of its type",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { 4u64 < ((*desc).addressingMode.0 as u64) } {
         return Err((
             ur_result_t::ERROR_INVALID_ENUMERATION,
@@ -1734,6 +1720,20 @@ pub unsafe fn sampler_create(
         return Err((
             ur_result_t::ERROR_INVALID_ENUMERATION,
             "UR_SAMPLER_FILTER_MODE_LINEAR < desc.filterMode",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !matches!((*desc).addressingMode.0, 0..=4) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pDesc->addressingMode is no value of its type",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !matches!((*desc).filterMode.0, 0..=1) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pDesc->filterMode is no value of its type",
         ));
     }
     Ok(())
@@ -1864,27 +1864,6 @@ pub unsafe fn mem_image_create(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "phMem is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !matches!((*image_format).channelOrder.0, 0..=14) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pImageFormat->channelOrder is no value of its type",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !matches!((*image_format).channelType.0, 0..=14) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pImageFormat->channelType is no value of its type",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !matches!((*image_desc).r#type.0, 0..=4 | 8192..=8193) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pImageDesc->type is no value of its type",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { (!image_desc.is_null() && 1u64 != ((*image_desc).stype.0 as u64)) } {
         return Err((
             ur_result_t::ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR,
@@ -1942,6 +1921,27 @@ pub unsafe fn mem_image_create(
         return Err((
             ur_result_t::ERROR_INVALID_HOST_PTR,
             "host != NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) == 0",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !matches!((*image_format).channelOrder.0, 0..=14) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pImageFormat->channelOrder is no value of its type",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !matches!((*image_format).channelType.0, 0..=14) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pImageFormat->channelType is no value of its type",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !matches!((*image_desc).r#type.0, 0..=4 | 8192..=8193) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pImageDesc->type is no value of its type",
         ));
     }
     Ok(())
@@ -3693,13 +3693,6 @@ pub unsafe fn enqueue_events_wait_with_barrier_ext(
         return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hQueue is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pProperties->flags has bits that are no flags",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { (event_wait_list.is_null() && (num_events_in_wait_list as u64) > 0u64) } {
         return Err((
             ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
@@ -3711,6 +3704,13 @@ pub unsafe fn enqueue_events_wait_with_barrier_ext(
         return Err((
             ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
             "event_wait_list != NULL && num_events_in_wait_list == 0",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pProperties->flags has bits that are no flags",
         ));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
@@ -3752,13 +3752,6 @@ pub unsafe fn enqueue_kernel_launch_with_args_exp(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "pGlobalWorkSize is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !launch_prop_list.is_null() && (*launch_prop_list).flags.unknown_bits() != 0 } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "launchPropList->flags has bits that are no flags",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { (args.is_null() && (num_args as u64) > 0u64) } {
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "args == NULL && num_args > 0"));
     }
@@ -3779,6 +3772,13 @@ pub unsafe fn enqueue_kernel_launch_with_args_exp(
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { ((work_dim as u64) < 1u64 || (work_dim as u64) > 3u64) } {
         return Err((ur_result_t::ERROR_INVALID_WORK_DIMENSION, "work_dim < 1 || work_dim > 3"));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !launch_prop_list.is_null() && (*launch_prop_list).flags.unknown_bits() != 0 } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "launchPropList->flags has bits that are no flags",
+        ));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { wait_list(event_wait_list, num_events_in_wait_list) } {
@@ -3811,13 +3811,6 @@ pub unsafe fn enqueue_usm_device_alloc_exp(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "ppMem is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pProperties->flags has bits that are no flags",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { (event_wait_list.is_null() && (num_events_in_wait_list as u64) > 0u64) } {
         return Err((
             ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
@@ -3829,6 +3822,13 @@ pub unsafe fn enqueue_usm_device_alloc_exp(
         return Err((
             ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
             "event_wait_list != NULL && num_events_in_wait_list == 0",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pProperties->flags has bits that are no flags",
         ));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
@@ -3862,13 +3862,6 @@ pub unsafe fn enqueue_usm_shared_alloc_exp(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "ppMem is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pProperties->flags has bits that are no flags",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { (event_wait_list.is_null() && (num_events_in_wait_list as u64) > 0u64) } {
         return Err((
             ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
@@ -3880,6 +3873,13 @@ pub unsafe fn enqueue_usm_shared_alloc_exp(
         return Err((
             ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
             "event_wait_list != NULL && num_events_in_wait_list == 0",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pProperties->flags has bits that are no flags",
         ));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
@@ -3913,13 +3913,6 @@ pub unsafe fn enqueue_usm_host_alloc_exp(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "ppMem is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pProperties->flags has bits that are no flags",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { (event_wait_list.is_null() && (num_events_in_wait_list as u64) > 0u64) } {
         return Err((
             ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
@@ -3931,6 +3924,13 @@ pub unsafe fn enqueue_usm_host_alloc_exp(
         return Err((
             ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
             "event_wait_list != NULL && num_events_in_wait_list == 0",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pProperties->flags has bits that are no flags",
         ));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
@@ -4087,13 +4087,6 @@ pub unsafe fn enqueue_host_task_exp(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "pfnHostTask is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pProperties->flags has bits that are no flags",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { (event_wait_list.is_null() && (num_events_in_wait_list as u64) > 0u64) } {
         return Err((
             ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
@@ -4105,6 +4098,13 @@ pub unsafe fn enqueue_host_task_exp(
         return Err((
             ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
             "event_wait_list != NULL && num_events_in_wait_list == 0",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pProperties->flags has bits that are no flags",
         ));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
@@ -4214,13 +4214,6 @@ pub unsafe fn usm_host_alloc(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "ppMem is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !usm_desc.is_null() && (*usm_desc).hints.unknown_bits() != 0 } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pUSMDesc->hints has bits that are no flags",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe {
         ((!usm_desc.is_null() && ((*usm_desc).align as u64) != 0u64)
             && (((*usm_desc).align as u64) & (((*usm_desc).align as u64).wrapping_sub(1u64)))
@@ -4234,6 +4227,13 @@ pub unsafe fn usm_host_alloc(
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { (size as u64) == 0u64 } {
         return Err((ur_result_t::ERROR_INVALID_USM_SIZE, "size == 0"));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !usm_desc.is_null() && (*usm_desc).hints.unknown_bits() != 0 } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pUSMDesc->hints has bits that are no flags",
+        ));
     }
     Ok(())
 }
@@ -4261,13 +4261,6 @@ pub unsafe fn usm_device_alloc(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "ppMem is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !usm_desc.is_null() && (*usm_desc).hints.unknown_bits() != 0 } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pUSMDesc->hints has bits that are no flags",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe {
         ((!usm_desc.is_null() && ((*usm_desc).align as u64) != 0u64)
             && (((*usm_desc).align as u64) & (((*usm_desc).align as u64).wrapping_sub(1u64)))
@@ -4281,6 +4274,13 @@ pub unsafe fn usm_device_alloc(
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { (size as u64) == 0u64 } {
         return Err((ur_result_t::ERROR_INVALID_USM_SIZE, "size == 0"));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !usm_desc.is_null() && (*usm_desc).hints.unknown_bits() != 0 } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pUSMDesc->hints has bits that are no flags",
+        ));
     }
     Ok(())
 }
@@ -4308,13 +4308,6 @@ pub unsafe fn usm_shared_alloc(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "ppMem is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !usm_desc.is_null() && (*usm_desc).hints.unknown_bits() != 0 } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pUSMDesc->hints has bits that are no flags",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe {
         ((!usm_desc.is_null() && ((*usm_desc).align as u64) != 0u64)
             && (((*usm_desc).align as u64) & (((*usm_desc).align as u64).wrapping_sub(1u64)))
@@ -4328,6 +4321,13 @@ pub unsafe fn usm_shared_alloc(
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { (size as u64) == 0u64 } {
         return Err((ur_result_t::ERROR_INVALID_USM_SIZE, "size == 0"));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !usm_desc.is_null() && (*usm_desc).hints.unknown_bits() != 0 } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pUSMDesc->hints has bits that are no flags",
+        ));
     }
     Ok(())
 }
@@ -4682,13 +4682,6 @@ pub unsafe fn usm_pitched_alloc_exp(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "pResultPitch is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { !usm_desc.is_null() && (*usm_desc).hints.unknown_bits() != 0 } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "pUSMDesc->hints has bits that are no flags",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe {
         ((!usm_desc.is_null() && ((*usm_desc).align as u64) != 0u64)
             && (((*usm_desc).align as u64) & (((*usm_desc).align as u64).wrapping_sub(1u64)))
@@ -4702,6 +4695,13 @@ pub unsafe fn usm_pitched_alloc_exp(
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { (width_in_bytes as u64) == 0u64 } {
         return Err((ur_result_t::ERROR_INVALID_USM_SIZE, "width_in_bytes == 0"));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { !usm_desc.is_null() && (*usm_desc).hints.unknown_bits() != 0 } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "pUSMDesc->hints has bits that are no flags",
+        ));
     }
     Ok(())
 }
@@ -4767,15 +4767,15 @@ pub unsafe fn usm_host_alloc_register_exp(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "pHostMem is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { (size as u64) == 0u64 } {
+        return Err((ur_result_t::ERROR_INVALID_VALUE, "size == 0"));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { !properties.is_null() && (*properties).flags.unknown_bits() != 0 } {
         return Err((
             ur_result_t::ERROR_INVALID_ENUMERATION,
             "pProperties->flags has bits that are no flags",
         ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { (size as u64) == 0u64 } {
-        return Err((ur_result_t::ERROR_INVALID_VALUE, "size == 0"));
     }
     Ok(())
 }
@@ -4827,10 +4827,6 @@ pub unsafe fn bindless_images_unsampled_image_handle_destroy_exp(
     if unsafe { device.is_null() } {
         return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hDevice is null"));
     }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { image == 0 } {
-        return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hImage is null"));
-    }
     Ok(())
 }
 
@@ -4848,10 +4844,6 @@ pub unsafe fn bindless_images_sampled_image_handle_destroy_exp(
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { device.is_null() } {
         return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hDevice is null"));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { image == 0 } {
-        return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hImage is null"));
     }
     Ok(())
 }
@@ -4886,6 +4878,13 @@ pub unsafe fn bindless_images_image_allocate_exp(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "phImageMem is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { (!image_desc.is_null() && 8192u64 < ((*image_desc).r#type.0 as u64)) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR,
+            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { !matches!((*image_format).channelOrder.0, 0..=14) } {
         return Err((
             ur_result_t::ERROR_INVALID_ENUMERATION,
@@ -4906,13 +4905,6 @@ pub unsafe fn bindless_images_image_allocate_exp(
             "pImageDesc->type is no value of its type",
         ));
     }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { (!image_desc.is_null() && 8192u64 < ((*image_desc).r#type.0 as u64)) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR,
-            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type",
-        ));
-    }
     Ok(())
 }
 
@@ -4930,10 +4922,6 @@ pub unsafe fn bindless_images_image_free_exp(
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { device.is_null() } {
         return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hDevice is null"));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { image_mem == 0 } {
-        return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hImageMem is null"));
     }
     Ok(())
 }
@@ -4957,10 +4945,6 @@ pub unsafe fn bindless_images_unsampled_image_create_exp(
         return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hDevice is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { image_mem == 0 } {
-        return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hImageMem is null"));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { image_format.is_null() } {
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "pImageFormat is null"));
     }
@@ -4971,6 +4955,13 @@ pub unsafe fn bindless_images_unsampled_image_create_exp(
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { image.is_null() } {
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "phImage is null"));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { (!image_desc.is_null() && 8192u64 < ((*image_desc).r#type.0 as u64)) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR,
+            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type",
+        ));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { !matches!((*image_format).channelOrder.0, 0..=14) } {
@@ -4991,13 +4982,6 @@ pub unsafe fn bindless_images_unsampled_image_create_exp(
         return Err((
             ur_result_t::ERROR_INVALID_ENUMERATION,
             "pImageDesc->type is no value of its type",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { (!image_desc.is_null() && 8192u64 < ((*image_desc).r#type.0 as u64)) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR,
-            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type",
         ));
     }
     Ok(())
@@ -5023,10 +5007,6 @@ pub unsafe fn bindless_images_sampled_image_create_exp(
         return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hDevice is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { image_mem == 0 } {
-        return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hImageMem is null"));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { image_format.is_null() } {
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "pImageFormat is null"));
     }
@@ -5041,6 +5021,27 @@ pub unsafe fn bindless_images_sampled_image_create_exp(
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { image.is_null() } {
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "phImage is null"));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { 4u64 < ((*sampler_desc).addressingMode.0 as u64) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < sampler_desc.addressingMode",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { 1u64 < ((*sampler_desc).filterMode.0 as u64) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_ENUMERATION,
+            "UR_SAMPLER_FILTER_MODE_LINEAR < sampler_desc.filterMode",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { (!image_desc.is_null() && 8192u64 < ((*image_desc).r#type.0 as u64)) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR,
+            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type",
+        ));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { !matches!((*image_format).channelOrder.0, 0..=14) } {
@@ -5075,27 +5076,6 @@ pub unsafe fn bindless_images_sampled_image_create_exp(
         return Err((
             ur_result_t::ERROR_INVALID_ENUMERATION,
             "pSamplerDesc->filterMode is no value of its type",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { 4u64 < ((*sampler_desc).addressingMode.0 as u64) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < sampler_desc.addressingMode",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { 1u64 < ((*sampler_desc).filterMode.0 as u64) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_ENUMERATION,
-            "UR_SAMPLER_FILTER_MODE_LINEAR < sampler_desc.filterMode",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { (!image_desc.is_null() && 8192u64 < ((*image_desc).r#type.0 as u64)) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR,
-            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type",
         ));
     }
     Ok(())
@@ -5165,6 +5145,34 @@ pub unsafe fn bindless_images_image_copy_exp(
         ));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { (!src_image_desc.is_null() && 8192u64 < ((*src_image_desc).r#type.0 as u64)) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR,
+            "src_image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < src_image_desc.r#type",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { (!dst_image_desc.is_null() && 8192u64 < ((*dst_image_desc).r#type.0 as u64)) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR,
+            "dst_image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < dst_image_desc.r#type",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { (event_wait_list.is_null() && (num_events_in_wait_list as u64) > 0u64) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
+            "event_wait_list == NULL && num_events_in_wait_list > 0",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { (!event_wait_list.is_null() && (num_events_in_wait_list as u64) == 0u64) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
+            "event_wait_list != NULL && num_events_in_wait_list == 0",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { !matches!((*src_image_desc).r#type.0, 0..=4 | 8192..=8193) } {
         return Err((
             ur_result_t::ERROR_INVALID_ENUMERATION,
@@ -5207,34 +5215,6 @@ pub unsafe fn bindless_images_image_copy_exp(
         ));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { (!src_image_desc.is_null() && 8192u64 < ((*src_image_desc).r#type.0 as u64)) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR,
-            "src_image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < src_image_desc.r#type",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { (!dst_image_desc.is_null() && 8192u64 < ((*dst_image_desc).r#type.0 as u64)) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR,
-            "dst_image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < dst_image_desc.r#type",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { (event_wait_list.is_null() && (num_events_in_wait_list as u64) > 0u64) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
-            "event_wait_list == NULL && num_events_in_wait_list > 0",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { (!event_wait_list.is_null() && (num_events_in_wait_list as u64) == 0u64) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
-            "event_wait_list != NULL && num_events_in_wait_list == 0",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { wait_list(event_wait_list, num_events_in_wait_list) } {
         return Err((
             ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
@@ -5256,10 +5236,6 @@ pub unsafe fn bindless_images_image_get_info_exp(
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { context.is_null() } {
         return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hContext is null"));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { image_mem == 0 } {
-        return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hImageMem is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { !matches!(prop_name.0, 0..=9) } {
@@ -5476,10 +5452,6 @@ pub unsafe fn bindless_images_mipmap_get_level_exp(
         return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hDevice is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { image_mem == 0 } {
-        return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hImageMem is null"));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { image_mem_ret.is_null() } {
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "phImageMem is null"));
     }
@@ -5500,10 +5472,6 @@ pub unsafe fn bindless_images_mipmap_free_exp(
     // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { device.is_null() } {
         return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hDevice is null"));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { mem == 0 } {
-        return Err((ur_result_t::ERROR_INVALID_NULL_HANDLE, "hMem is null"));
     }
     Ok(())
 }
@@ -5579,6 +5547,13 @@ pub unsafe fn bindless_images_map_external_array_exp(
         return Err((ur_result_t::ERROR_INVALID_NULL_POINTER, "phImageMem is null"));
     }
     // SAFETY: pointers that are not null are to be read, says the caller.
+    if unsafe { (!image_desc.is_null() && 8192u64 < ((*image_desc).r#type.0 as u64)) } {
+        return Err((
+            ur_result_t::ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR,
+            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type",
+        ));
+    }
+    // SAFETY: pointers that are not null are to be read, says the caller.
     if unsafe { !matches!((*image_format).channelOrder.0, 0..=14) } {
         return Err((
             ur_result_t::ERROR_INVALID_ENUMERATION,
@@ -5597,13 +5572,6 @@ pub unsafe fn bindless_images_map_external_array_exp(
         return Err((
             ur_result_t::ERROR_INVALID_ENUMERATION,
             "pImageDesc->type is no value of its type",
-        ));
-    }
-    // SAFETY: pointers that are not null are to be read, says the caller.
-    if unsafe { (!image_desc.is_null() && 8192u64 < ((*image_desc).r#type.0 as u64)) } {
-        return Err((
-            ur_result_t::ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR,
-            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type",
         ));
     }
     Ok(())

@@ -14,10 +14,7 @@ use std::{
     backtrace::Backtrace,
     collections::HashMap,
     fmt::{self, Display},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use ur_sys::ur_result_t;
 
@@ -53,8 +50,6 @@ struct Object {
 const SHARDS: usize = 16;
 type Shard = Mutex<Option<HashMap<usize, Object>>>;
 static OBJECTS: [Shard; SHARDS] = [const { Mutex::new(None) }; SHARDS];
-/// In a child of a fork, whose locks may be held by threads that it does not have.
-static LEFT: AtomicBool = AtomicBool::new(false);
 
 fn shard(handle: usize) -> MutexGuard<'static, Option<HashMap<usize, Object>>> {
     let place = (handle >> 4) ^ (handle >> 12);
@@ -145,8 +140,14 @@ pub fn after(row: &Row, operands: Operands<'_>, noted: Noted, result: ur_result_
                 }
             }
             Act::Answer(name, size) => {
-                let Some(size) = handles_in(row, param, operands.number(name), operands.word(size))
-                else {
+                let room = operands.word(size);
+                // Where the size that was written is asked for, it follows the answer.
+                let written = match row.call.params.get(param + 1).map(|p| p.kind) {
+                    Some(Shape::Pointer(Shape::Usize)) => operands.pointed(param + 1),
+                    _ => 0,
+                };
+                let written = if written == 0 { room } else { room.min(written) };
+                let Some(size) = handles_in(row, param, operands.number(name), written) else {
                     continue;
                 };
                 for handle in operands.answered(param, size) {
@@ -285,9 +286,6 @@ impl Parents {
 
 /// Forgets all objects; with `tells`, says which the program still holds.
 pub fn end(tells: bool) {
-    if LEFT.load(Ordering::Relaxed) {
-        return;
-    }
     for shard in &OBJECTS {
         let all = shard.lock().unwrap_or_else(PoisonError::into_inner).take();
         for (handle, object) in all.into_iter().flatten() {
@@ -300,8 +298,4 @@ pub fn end(tells: bool) {
             }
         }
     }
-}
-/// In the child of a fork: the objects are the parent's, and so may be the locks.
-pub fn leave() {
-    LEFT.store(true, Ordering::Relaxed);
 }

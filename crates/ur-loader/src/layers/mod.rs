@@ -22,7 +22,7 @@ use std::{
     fmt::Display,
     sync::{
         Once, OnceLock,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
 use ur_adapter::log::Sink;
@@ -34,6 +34,9 @@ type Verdict = Result<(), (ur_result_t, &'static str)>;
 /// The layers that are on. Relaxed: a call that races with the loader's start or end may or may not
 /// be seen by a layer.
 static ON: AtomicU32 = AtomicU32::new(0);
+/// Whether this is a child of a process that had layers: locks may be held by threads that it does
+/// not have. Relaxed: it is set before the child's own code runs.
+static CHILD: AtomicBool = AtomicBool::new(false);
 
 /// Turns on what the environment and `enabled` ask for; says whether anything is on.
 pub fn start(enabled: &[String], location: Option<CodeLocation>) -> bool {
@@ -41,6 +44,10 @@ pub fn start(enabled: &[String], location: Option<CodeLocation>) -> bool {
     let mut asked = names::asked(&value.to_string_lossy(), enabled);
     for warning in asked.warnings.drain(..) {
         log::warn(warning);
+    }
+    if asked.on != 0 && CHILD.load(Ordering::Relaxed) {
+        log::warn("a child of a process that had layers has none; start it by exec instead");
+        return false;
     }
     if asked.on & names::TRACING != 0 && !trace::start(location) {
         // Nobody would see what is recorded.
@@ -59,6 +66,9 @@ pub fn start(enabled: &[String], location: Option<CodeLocation>) -> bool {
 /// Turns all off: tells of what was never released, and finishes the traces.
 pub fn stop() {
     let on = ON.swap(0, Ordering::Relaxed);
+    if CHILD.load(Ordering::Relaxed) {
+        return;
+    }
     lifetime::end(on & names::LEAKS != 0);
     trace::stop();
 }
@@ -68,8 +78,7 @@ fn notice_forks() {
     static NOTICED: Once = Once::new();
     extern "C" fn child() {
         ON.store(0, Ordering::Relaxed);
-        lifetime::leave();
-        trace::leave();
+        CHILD.store(true, Ordering::Relaxed);
     }
     NOTICED.call_once(|| {
         // SAFETY: what is called in the child stores to atomics alone.

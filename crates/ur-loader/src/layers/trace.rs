@@ -8,10 +8,7 @@ use super::{operands::Operands, sink};
 use crate::{config::CodeLocation, log, print::kind::Call, print::printer};
 use std::{
     ffi::{CStr, c_char},
-    sync::{
-        Arc, LazyLock, PoisonError, RwLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, LazyLock, PoisonError, RwLock},
     time::Instant,
 };
 use ur_adapter::log::Sink as Log;
@@ -57,8 +54,6 @@ struct Trace {
     location: Option<CodeLocation>,
 }
 static TRACE: RwLock<Option<Arc<Trace>>> = RwLock::new(None);
-/// In a child of a fork, whose locks may be held by threads that it does not have.
-static LEFT: AtomicBool = AtomicBool::new(false);
 /// The beginning of time.
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -94,17 +89,10 @@ fn open(value: &str) -> Option<sink::Sink> {
 }
 /// Finishes the outputs.
 pub fn stop() {
-    if LEFT.load(Ordering::Relaxed) {
-        return;
-    }
     let trace = TRACE.write().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(sink) = trace.as_ref().and_then(|t| t.sink.as_ref()) {
         sink.finish();
     }
-}
-/// In the child of a fork: the outputs are the parent's.
-pub fn leave() {
-    LEFT.store(true, Ordering::Relaxed);
 }
 
 /// A call that has begun.

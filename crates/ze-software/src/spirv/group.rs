@@ -5,6 +5,7 @@ use super::{
     collective::{Collective, Part},
     item::{Item, Status},
     program::{Kernel, Program},
+    seat::{Grid, Seat},
     step::Step,
 };
 use std::{collections::VecDeque, sync::Arc};
@@ -37,65 +38,6 @@ pub const SUBGROUP: u32 = 16;
 const SHARE: u32 = 10_000;
 /// Groups that have begun and not ended.
 const OPEN: usize = 256;
-/// Where the items of a group are, and how many there are.
-#[derive(Clone, Copy)]
-struct Grid {
-    groups: [u32; 3],
-    size: [u32; 3],
-    offset: [u32; 3],
-    subgroup: u32,
-}
-impl Grid {
-    fn items(&self) -> u32 {
-        self.size.iter().product()
-    }
-    fn local(&self, index: u32) -> [u64; 3] {
-        let [x, y, _] = self.size;
-        [index % x, index / x % y, index / (x * y)].map(u64::from)
-    }
-    /// A component of a builtin variable for an item of a group.
-    fn says(&self, group: [u32; 3], index: u32, which: u32, lane: u32) -> u64 {
-        let lane = lane.min(2) as usize;
-        let [groups, size, offset] =
-            [self.groups, self.size, self.offset].map(|s| s.map(u64::from));
-        let (group, local) = (group.map(u64::from), self.local(index));
-        let (count, sub) = (self.items(), self.subgroup);
-        let global = |n: usize| group[n] * size[n] + local[n];
-        match which {
-            24 => groups[lane],
-            25 | 32 => size[lane],
-            26 => group[lane],
-            27 => local[lane],
-            28 => global(lane) + offset[lane],
-            29 => u64::from(index),
-            30 => 3,
-            31 => groups[lane] * size[lane],
-            33 => offset[lane],
-            34 => {
-                let [x, y] = [0, 1].map(|n| groups[n] * size[n]);
-                (global(2) * y + global(1)) * x + global(0)
-            }
-            36 => u64::from(sub.min(count - index / sub * sub)),
-            37 => u64::from(sub),
-            38 | 39 => u64::from(count.div_ceil(sub)),
-            40 => u64::from(index / sub),
-            41 => u64::from(index % sub),
-            4416..=4420 => mask(which, index % sub, sub, lane),
-            _ => 0,
-        }
-    }
-}
-/// The masks of the items at, from, after, up to and before an item.
-fn mask(which: u32, me: u32, size: u32, lane: usize) -> u64 {
-    let holds = |n: u32| match which {
-        4416 => n == me,
-        4417 => n >= me,
-        4418 => n > me,
-        4419 => n <= me,
-        _ => n < me,
-    };
-    (0..size.min(32)).filter(|n| lane == 0 && holds(*n)).fold(0, |mask, n| mask | 1 << n)
-}
 struct Group<'p> {
     items: Vec<Item<'p>>,
     grid: Grid,
@@ -117,8 +59,8 @@ impl<'p> Group<'p> {
         let base = (memory[0].as_mut_ptr() as u64).next_multiple_of(128);
         let mut items = Vec::new();
         for index in 0..grid.items() {
-            let says = Box::new(move |which, lane| grid.says(at, index, which, lane));
-            let mut item = Item::new(program, kernel.function, base, says);
+            let seat = Seat { grid, group: at, index };
+            let mut item = Item::new(program, kernel.function, base, seat);
             for (n, argument) in launch.arguments.iter().enumerate() {
                 match argument {
                     Argument::Local(_) => item.give(n, &[base + locals[n]]),
@@ -212,6 +154,13 @@ impl Launch {
     /// # Errors
     /// A sentence that says why the kernel did not come to its end.
     pub fn run(&self, groups: [u32; 3]) -> Result<(), Fault> {
+        // What a module is allowed to say was looked at when it was built; should something have been overlooked, this
+        // kernel fails and the thread that runs all others goes on.
+        let run = std::panic::AssertUnwindSafe(|| self.run_groups(groups));
+        let caught = std::panic::catch_unwind(run);
+        caught.unwrap_or_else(|_| Err("the kernel does what no kernel may".to_owned()))
+    }
+    fn run_groups(&self, groups: [u32; 3]) -> Result<(), Fault> {
         let subgroup = self.kernel.subgroup.unwrap_or(SUBGROUP).max(1);
         let grid = Grid { groups, size: self.size, offset: self.offset, subgroup };
         if self.size.contains(&0) || groups.contains(&0) {

@@ -2,6 +2,7 @@
 use super::{
     atomics::{self, Fault},
     program::Program,
+    seat::Seat,
     step::{Callee, Function, Place, Step},
     types::Scalar,
 };
@@ -50,26 +51,19 @@ pub(super) struct Item<'p> {
     pub(super) registers: Vec<u64>,
     /// What the outermost function returned.
     pub result: Vec<u64>,
-    /// What the item's builtin variables say, for functions of other modules.
-    pub says: Box<dyn Fn(u32, u32) -> u64 + 'p>,
+    seat: Seat,
     /// Builtin variables of the modules whose functions run: the module and its memory.
     variables: Vec<(*const Program, Vec<u128>)>,
     pub status: Status,
 }
 impl<'p> Item<'p> {
-    /// An item at the beginning of a function. `group` is where its group's variables are; `says` answers for a builtin
-    /// variable by its number and the component.
-    pub fn new(
-        program: &'p Program,
-        function: usize,
-        group: u64,
-        says: Box<dyn Fn(u32, u32) -> u64 + 'p>,
-    ) -> Item<'p> {
+    /// An item at the beginning of a function. `group` is where its group's variables are.
+    pub fn new(program: &'p Program, function: usize, group: u64, seat: Seat) -> Item<'p> {
         let mut item = Item {
             frames: Vec::new(),
             registers: Vec::new(),
             result: Vec::new(),
-            says,
+            seat,
             variables: Vec::new(),
             status: Status::Ready,
         };
@@ -118,7 +112,7 @@ impl<'p> Item<'p> {
                 let at = address + builtin.at + u64::from(lane) * builtin.bytes;
                 let scalar = Scalar::Int(8 * builtin.bytes as u8);
                 // The memory is the item's own and large enough, so this cannot fail.
-                let done = atomics::write(at, scalar, (self.says)(builtin.which, lane));
+                let done = atomics::write(at, scalar, self.seat.says(builtin.which, lane));
                 debug_assert!(done.is_ok());
             }
         }
@@ -194,7 +188,7 @@ impl<'p> Item<'p> {
 /// What the last function of the program returns, which has no parameters and needs nothing of an item: a constant.
 pub(super) fn evaluate(program: &Program) -> Result<Vec<u64>, Fault> {
     let last = program.functions.len() - 1;
-    let mut item = Item::new(program, last, 0, Box::new(|_, _| 0));
+    let mut item = Item::new(program, last, 0, Seat::NOWHERE);
     item.frames[0].item = 0; // addresses of an item's variables stay relative
     item.run(64)?;
     Ok(item.result)

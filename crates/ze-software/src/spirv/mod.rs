@@ -18,6 +18,7 @@ mod pointers;
 mod program;
 mod read;
 mod run;
+mod seat;
 mod step;
 mod types;
 mod values;

@@ -48,7 +48,7 @@ pub struct Kernel {
     /// One for each argument.
     pub parameters: Vec<Parameter>,
     /// The numbers in each argument.
-    pub(super) leaves: Vec<Vec<Leaf>>,
+    pub(super) leaves: Vec<Arc<[Leaf]>>,
     /// The only group size that it runs with, if it says one.
     pub required: Option<[u32; 3]>,
     /// The only subgroup size that it runs with, if it says one.
@@ -133,7 +133,8 @@ impl Program {
         let words = read::words(bytes)?;
         let mut b = Builder::module(&words, given)?;
         let kernels = b.notes.entries.clone();
-        let kernels = kernels.iter().map(|e| kernel(&b, e).map(Arc::new)).collect::<Read<_>>()?;
+        let kernels =
+            kernels.iter().map(|e| kernel(&mut b, e).map(Arc::new)).collect::<Read<_>>()?;
         for (n, declared) in b.declared.iter().enumerate() {
             if let Some((name, kind @ (0 | 2))) = b.notes.of(declared.id).linkage {
                 b.program.exports.insert(name, (n, kind == 2));
@@ -205,7 +206,7 @@ impl Program {
     }
 }
 /// A kernel, from what is said about its entry point.
-fn kernel(b: &Builder<'_>, entry: &Entry) -> Read<Kernel> {
+fn kernel(b: &mut Builder<'_>, entry: &Entry) -> Read<Kernel> {
     let n = b.by_id.get(&entry.function).copied();
     let n = n.ok_or_else(|| format!("the kernel {} has no function", entry.name))?;
     let (mut parameters, mut leaves) = (Vec::new(), Vec::new());

@@ -66,9 +66,13 @@ pub(super) struct Type {
     pub align: u64,
     /// Registers of a value.
     pub lanes: u64,
+    /// Composites inside each other.
+    depth: u32,
 }
 /// More numbers than this in one value are refused.
 pub(super) const MOST_LANES: u64 = 1 << 18;
+/// More composites inside each other are refused.
+const DEEPEST: u32 = 64;
 /// A type's size is at most this.
 const MOST_BYTES: u64 = 1 << 40;
 
@@ -144,6 +148,9 @@ impl Types {
         Ok(all)
     }
     fn gather(&self, id: u32, at: u64, into: &mut Vec<Leaf>) -> Read<()> {
+        if self.get(id)?.lanes == 0 {
+            return Ok(()); // however many of nothing there are
+        }
         let mut repeat = |element: u32, count: u64| -> Read<()> {
             let size = self.get(element)?.size;
             (0..count).try_for_each(|n| self.gather(element, at + n * size, into))
@@ -169,10 +176,10 @@ impl Types {
     /// Takes in a declaration. `length` is that of an array; `packed` says that members have no gaps.
     pub fn declare(&mut self, i: &Instruction<'_>, packed: bool, length: u64) -> Read<()> {
         let id = i.word(0)?;
-        let plain = |shape, bytes| Type { shape, size: bytes, align: bytes, lanes: 1 };
+        let plain = |shape, bytes| Type { shape, size: bytes, align: bytes, lanes: 1, depth: 0 };
         let number = |scalar: Scalar| plain(Shape::Scalar(scalar), scalar.bytes());
         let made = match i.code {
-            19 => Type { shape: Shape::Void, size: 0, align: 1, lanes: 0 },
+            19 => Type { shape: Shape::Void, size: 0, align: 1, lanes: 0, depth: 0 },
             20 => number(Scalar::Bool),
             21 => match i.word(1)? {
                 bits @ (8 | 16 | 32 | 64) => number(Scalar::Int(bits as u8)),
@@ -186,17 +193,20 @@ impl Types {
             28 => self.array(i, length)?,
             29 => self.array(i, 0)?,
             30 => self.structure(i, packed)?,
-            31 => Type { shape: Shape::Struct(Vec::new()), size: 0, align: 1, lanes: 0 },
+            31 => Type { shape: Shape::Struct(Vec::new()), size: 0, align: 1, lanes: 0, depth: 0 },
             32 => plain(Shape::Pointer(i.word(1)?, i.word(2)?), 8),
             33 => {
                 let shape = Shape::Function(i.word(1)?, i.rest(2).to_vec());
-                Type { shape, size: 0, align: 1, lanes: 0 }
+                Type { shape, size: 0, align: 1, lanes: 0, depth: 0 }
             }
             25 => plain(Shape::Image, 8),
             26 | 34 => plain(Shape::Sampler, 8),
-            27 => Type { shape: Shape::SampledImage, size: 16, align: 8, lanes: 2 },
+            27 => Type { shape: Shape::SampledImage, size: 16, align: 8, lanes: 2, depth: 0 },
             _ => return i.refuse("types of this kind are not known here"),
         };
+        if made.depth > DEEPEST {
+            return i.refuse(format!("more than {DEEPEST} composites inside each other"));
+        }
         match self.all.get_mut(id as usize) {
             Some(place @ None) => *place = Some(made),
             _ => return i.refuse(format!("%{id} is declared twice, or above the bound")),
@@ -214,7 +224,7 @@ impl Types {
         let lies_as = if count == 3 { 4 } else { u64::from(count) };
         let size = self.get(element)?.size * lies_as;
         let shape = Shape::Vector(element, count);
-        Ok(Type { shape, size, align: size, lanes: u64::from(count) })
+        Ok(Type { shape, size, align: size, lanes: u64::from(count), depth: 0 })
     }
     fn array(&self, i: &Instruction<'_>, count: u64) -> Read<Type> {
         let element = i.word(1)?;
@@ -222,15 +232,23 @@ impl Types {
         let size = of.size.checked_mul(count).filter(|s| *s <= MOST_BYTES);
         let lanes = of.lanes.saturating_mul(count);
         let Some(size) = size else { return i.refuse("the array is larger than any memory") };
-        Ok(Type { shape: Shape::Array(element, count), size, align: of.align, lanes })
+        Ok(Type {
+            shape: Shape::Array(element, count),
+            size,
+            align: of.align,
+            lanes,
+            depth: of.depth + 1,
+        })
     }
     fn structure(&self, i: &Instruction<'_>, packed: bool) -> Read<Type> {
         let (mut at, mut align, mut lanes, mut members) = (0_u64, 1, 0_u64, Vec::new());
+        let mut depth = 0;
         for member in i.rest(1) {
             let of = self.get(*member)?;
             if !packed {
                 (at, align) = (at.next_multiple_of(of.align), align.max(of.align));
             }
+            depth = depth.max(of.depth);
             members.push((*member, at));
             at += of.size;
             lanes = lanes.saturating_add(of.lanes);
@@ -238,6 +256,12 @@ impl Types {
                 return i.refuse("the structure is larger than any memory");
             }
         }
-        Ok(Type { shape: Shape::Struct(members), size: at.next_multiple_of(align), align, lanes })
+        Ok(Type {
+            shape: Shape::Struct(members),
+            size: at.next_multiple_of(align),
+            align,
+            lanes,
+            depth: depth + 1,
+        })
     }
 }

@@ -2,7 +2,7 @@
 use super::Step;
 use crate::level_zero::{
     Device, Mem,
-    enqueue_mem::{Place, base_on, check_apart, extent, overlapping},
+    enqueue_mem::{Place, base_on, check_apart, extent, in_buffer, on_host, overlapping, spot},
     enqueue_usm::{check_range, pattern_of},
 };
 use std::sync::Arc;
@@ -80,12 +80,12 @@ pub(super) fn copy_rect(
     region: ur_rect_region_t,
 ) -> Result<Step> {
     let region = extent(region)?;
-    let (out, into) = (source.in_buffer(&from, region)?, target.in_buffer(&to, region)?);
+    let (out, into) = (in_buffer(source, &from, region)?, in_buffer(target, &to, region)?);
     check_apart((&from, out), (&to, into), region)?;
     let (device, from, to) = (device.clone(), from.own()?, to.own()?);
     Ok(Arc::new(move |list| {
-        let from = out.spot(base_on(&device, &from)?);
-        list.copy_region(into.spot(base_on(&device, &to)?), from, region.into())
+        let from = spot(out, base_on(&device, &from)?);
+        list.copy_region(spot(into, base_on(&device, &to)?), from, region.into())
     }))
 }
 /// From the host, or to it: `writes`.
@@ -100,10 +100,10 @@ pub(super) fn transfer_rect(
     writes: bool,
 ) -> Result<Step> {
     let region = extent(region)?;
-    let (inside, outside) = (inside.in_buffer(&mem, region)?, host.on_host(at, region)?);
-    let (device, mem, host) = (device.clone(), mem.own()?, outside.spot(at.addr()));
+    let (inside, outside) = (in_buffer(inside, &mem, region)?, on_host(host, at, region)?);
+    let (device, mem, host) = (device.clone(), mem.own()?, spot(outside, at.addr()));
     Ok(Arc::new(move |list| {
-        let inside = inside.spot(base_on(&device, &mem)?);
+        let inside = spot(inside, base_on(&device, &mem)?);
         let (to, from) = if writes { (inside, host) } else { (host, inside) };
         list.copy_region(to, from, region.into())
     }))

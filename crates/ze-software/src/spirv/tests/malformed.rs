@@ -73,6 +73,22 @@ fn types_that_are_too_large_or_made_of_nothing_are_refused() {
     assert!(refusal(&module(4, &[op(23, &[3, 2, 4])])).contains("%2"));
 }
 #[test]
+fn a_small_module_cannot_ask_for_all_memory() {
+    // Each an array of a million of the one before; nothing is as large as it says, for there is nothing in it.
+    let mut nothing = vec![op(21, &[1, 64, 0]), op(43, &[1, 2, 1 << 20, 0]), op(30, &[3])];
+    nothing.extend((4..40).map(|id| op(28, &[id, id - 1, 2])));
+    nothing.push(op(46, &[39, 40]));
+    assert!(Program::build(&module(41, &nothing), &[]).is_ok());
+    // Zeros by the million.
+    let mut zeros = vec![op(21, &[1, 32, 0]), op(43, &[1, 2, 1 << 18]), op(28, &[3, 1, 2])];
+    zeros.extend((4..200).map(|id| op(46, &[3, id])));
+    assert!(refusal(&module(200, &zeros)).contains("more constants"));
+    // Structures inside each other, without an end.
+    let mut deep = vec![op(21, &[1, 32, 0])];
+    deep.extend((2..5000).map(|id| op(30, &[id, id - 1])));
+    assert!(refusal(&module(5000, &deep)).contains("inside each other"));
+}
+#[test]
 fn an_entry_point_without_a_function_is_refused() {
     let why = refusal(&module(4, &[named(15, &[6, 2], "k", &[])]));
     assert!(why.contains("kernel k"), "{why}");

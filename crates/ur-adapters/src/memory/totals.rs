@@ -7,49 +7,49 @@ use ur_adapter::error::{Error, ErrorCode, Result};
 
 /// How much of something there is, and the most there ever was; in bytes.
 #[derive(Debug, Default)]
-pub(super) struct Gauge {
-    pub(super) current: AtomicUsize,
-    pub(super) high: AtomicUsize,
+pub(crate) struct Gauge {
+    pub(crate) current: AtomicUsize,
+    pub(crate) high: AtomicUsize,
 }
 impl Gauge {
     // Numbers, which nothing else is read by: none of the orderings matters.
-    pub(super) fn add(&self, bytes: usize) {
+    pub(crate) fn add(&self, bytes: usize) {
         let now = self.current.fetch_add(bytes, Relaxed) + bytes;
         self.high.fetch_max(now, Relaxed);
     }
     fn subtract(&self, bytes: usize) {
         self.current.fetch_sub(bytes, Relaxed);
     }
-    pub(super) fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.high.store(self.current.load(Relaxed), Relaxed);
     }
 }
 
 /// What all pools behind one handle have together, and the most that they may have.
 #[derive(Debug)]
-pub(super) struct Totals {
-    pub(super) reserved: Gauge,
-    pub(super) used: Gauge,
-    pub(super) maximum: AtomicUsize,
+pub(crate) struct Totals {
+    pub(crate) reserved: Gauge,
+    pub(crate) used: Gauge,
+    pub(crate) maximum: AtomicUsize,
 }
 impl Totals {
-    pub(super) fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         let (reserved, used) = (Gauge::default(), Gauge::default());
         Arc::new(Self { reserved, used, maximum: AtomicUsize::new(usize::MAX) })
     }
     /// A block of so many bytes was cut.
-    pub(super) fn take(&self, bytes: usize) {
+    pub(crate) fn take(&self, bytes: usize) {
         self.used.add(bytes);
     }
     /// Such a block came back.
-    pub(super) fn put(&self, bytes: usize) {
+    pub(crate) fn put(&self, bytes: usize) {
         self.used.subtract(bytes);
     }
     /// Sets so many bytes more aside.
     ///
     /// # Errors
     /// `OUT_OF_RESOURCES` where that would exceed the maximum.
-    pub(super) fn claim(&self, bytes: usize) -> Result<()> {
+    pub(crate) fn claim(&self, bytes: usize) -> Result<()> {
         let maximum = self.maximum.load(Relaxed);
         let claimed = |now: usize| now.checked_add(bytes).filter(|&all| all <= maximum);
         match self.reserved.current.fetch_update(Relaxed, Relaxed, claimed) {
@@ -67,7 +67,7 @@ impl Totals {
         }
     }
     /// Those went back.
-    pub(super) fn unclaim(&self, bytes: usize) {
+    pub(crate) fn unclaim(&self, bytes: usize) {
         self.reserved.subtract(bytes);
     }
 }

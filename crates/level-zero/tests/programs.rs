@@ -1,0 +1,272 @@
+//! Programs and kernels as a C program has them, on whatever driver of Level Zero there is; without a device the tests
+//! say so and are skipped.
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
+mod c;
+#[path = "c/spirv.rs"]
+mod spirv;
+
+use c::*;
+use std::{
+    ffi::{CStr, c_void},
+    ptr::{null, null_mut},
+};
+use ur_sys::{
+    ur_exp_kernel_arg_type_t as Kind, ur_exp_kernel_arg_value_t as Value, ur_result_t as R, *,
+};
+
+const NO_PROGRAM: ur_program_handle_t = ur_program_handle_t::NULL;
+fn program(zero: &Zero, words: &[u32]) -> ur_program_handle_t {
+    let (mut made, at, bytes) = (NO_PROGRAM, words.as_ptr().cast(), size_of_val(words));
+    let code = call!(program.create_with_il(zero.context, at, bytes, null(), &mut made));
+    assert_eq!(code, R::SUCCESS);
+    made
+}
+fn built(zero: &Zero, words: &[u32]) -> ur_program_handle_t {
+    let made = program(zero, words);
+    assert_eq!(call!(program.build(zero.context, made, null())), R::SUCCESS);
+    made
+}
+fn kernel(program: ur_program_handle_t, name: &CStr) -> ur_kernel_handle_t {
+    let mut made = ur_kernel_handle_t::NULL;
+    assert_eq!(call!(kernel.create(program, name.as_ptr(), &mut made)), R::SUCCESS);
+    made
+}
+fn argument(index: u32, r#type: Kind, size: usize, value: Value) -> ur_exp_kernel_arg_properties_t {
+    let stype = ur_structure_type_t::EXP_KERNEL_ARG_PROPERTIES;
+    ur_exp_kernel_arg_properties_t { stype, pNext: null_mut(), r#type, index, size, value }
+}
+/// Launches over `items`, of an array and a number if there is one, and says what came of it.
+fn run(
+    queue: ur_queue_handle_t,
+    kernel: ur_kernel_handle_t,
+    items: usize,
+    array: *mut c_void,
+    number: Option<&u32>,
+) -> R {
+    let mut given = vec![argument(0, Kind::POINTER, 8, Value { pointer: array })];
+    given.extend(
+        number.map(|n| argument(1, Kind::VALUE, 4, Value { value: std::ptr::from_ref(n).cast() })),
+    );
+    let (global, n, at) = ([items], given.len() as u32, given.as_ptr());
+    let (global, none) = (global.as_ptr(), null());
+    call!(enqueue_exp.kernel_launch_with_args_exp(
+        queue,
+        kernel,
+        1,
+        none,
+        global,
+        none,
+        n,
+        at,
+        null(),
+        0,
+        null(),
+        null_mut()
+    ))
+}
+/// What a kernel of one argument writes.
+fn written(zero: &Zero, program: ur_program_handle_t, name: &CStr) -> [u32; 4] {
+    let (kernel, array) = (kernel(program, name), zero.device_memory(16));
+    assert_eq!(run(zero.queue, kernel, 4, array, None), R::SUCCESS);
+    zero.finish();
+    let found = zero.read(array);
+    assert_eq!(call!(kernel.release(kernel)), R::SUCCESS);
+    zero.free(array);
+    found
+}
+/// Handles may be used by any thread.
+struct Shared<'z>(&'z Zero, ur_kernel_handle_t);
+unsafe impl Sync for Shared<'_> {}
+fn release(all: &[ur_program_handle_t]) {
+    all.iter().for_each(|one| assert_eq!(call!(program.release(*one)), R::SUCCESS));
+}
+
+#[test]
+fn a_specialization_constant_is_what_was_set_before_the_build_or_its_default() {
+    let Some(zero) = Zero::new() else { return };
+    let (plain, set, value) =
+        (built(&zero, &spirv::special()), program(&zero, &spirv::special()), 9_u32);
+    let one =
+        ur_specialization_constant_info_t { id: 7, size: 4, pValue: (&raw const value).cast() };
+    assert_eq!(call!(program.set_specialization_constants(set, 1, &one)), R::SUCCESS);
+    assert_eq!(call!(program.build(zero.context, set, null())), R::SUCCESS);
+    assert_eq!(written(&zero, plain, c"put"), [1; 4]);
+    assert_eq!(written(&zero, set, c"put"), [9; 4]);
+    release(&[plain, set]);
+}
+#[test]
+fn pieces_are_linked_before_they_are_loaded_and_afterwards() {
+    let Some(zero) = Zero::new() else { return };
+    let pieces = [program(&zero, &spirv::caller()), program(&zero, &spirv::callee())];
+    for one in pieces {
+        assert_eq!(call!(program.compile(zero.context, one, null())), R::SUCCESS);
+    }
+    let mut whole = NO_PROGRAM;
+    let link = |count, to| call!(program.link(zero.context, count, pieces.as_ptr(), null(), to));
+    assert_eq!(link(1, &mut whole), R::ERROR_PROGRAM_LINK_FAILURE);
+    assert_eq!(link(2, &mut whole), R::SUCCESS);
+    assert_eq!(written(&zero, whole, c"call"), [42; 4]);
+    let late = [program(&zero, &spirv::caller()), program(&zero, &spirv::callee())];
+    let (device, open) = (&raw const zero.device, ur_exp_program_flags_t::ALLOW_UNRESOLVED_SYMBOLS);
+    let none = ur_exp_program_flags_t::default();
+    let build = |one, flags| call!(program_exp.build_exp(one, 1, device.cast_mut(), flags, null()));
+    assert_eq!(build(late[0], none), R::ERROR_PROGRAM_BUILD_FAILURE);
+    for one in late {
+        assert_eq!(build(one, open), R::SUCCESS);
+    }
+    assert_eq!(call!(program_exp.dynamic_link_exp(zero.context, 2, late.as_ptr())), R::SUCCESS);
+    assert_eq!(written(&zero, late[0], c"call"), [42; 4]);
+    release(&[pieces[0], pieces[1], whole, late[0], late[1]]);
+}
+#[test]
+fn the_binary_that_the_driver_made_is_a_program_again() {
+    let Some(zero) = Zero::new() else { return };
+    let (first, mut bytes) = (built(&zero, &spirv::special()), 0_usize);
+    let get = |name, size, to| call!(program.get_info(first, name, size, to, null_mut()));
+    let to = (&raw mut bytes).cast();
+    assert_eq!(get(ur_program_info_t::BINARY_SIZES, 8, to), R::SUCCESS);
+    let mut binary = vec![0_u8; bytes];
+    let mut at = binary.as_mut_ptr();
+    assert_eq!(get(ur_program_info_t::BINARIES, 8, (&raw mut at).cast()), R::SUCCESS);
+    let (mut device, mut from, mut again) = (zero.device, binary.as_ptr(), NO_PROGRAM);
+    let (devices, sizes, binaries) = (&raw mut device, &raw mut bytes, &raw mut from);
+    let code = call!(program.create_with_binary(
+        zero.context,
+        1,
+        devices,
+        sizes,
+        binaries,
+        null(),
+        &mut again
+    ));
+    assert_eq!(code, R::SUCCESS);
+    assert_eq!(call!(program.build(zero.context, again, null())), R::SUCCESS);
+    assert_eq!(written(&zero, again, c"put"), [1; 4]);
+    release(&[first, again]);
+}
+#[test]
+fn a_variable_is_read_and_written_by_host_and_kernel() {
+    let Some(zero) = Zero::new() else { return };
+    let (made, mut now, next) = (built(&zero, &spirv::variable()), 0_u32, 6_u32);
+    let (queue, name) = (zero.queue, c"total".as_ptr());
+    let read = |offset, bytes, to: *mut u32| {
+        call!(enqueue.device_global_variable_read(
+            queue,
+            made,
+            name,
+            true,
+            bytes,
+            offset,
+            to.cast(),
+            0,
+            null(),
+            null_mut()
+        ))
+    };
+    assert_eq!(read(0, 4, &mut now), R::SUCCESS);
+    assert_eq!((now, written(&zero, made, c"get")), (5, [5; 4]));
+    let from = (&raw const next).cast();
+    let code = call!(enqueue.device_global_variable_write(
+        queue,
+        made,
+        name,
+        true,
+        4,
+        0,
+        from,
+        0,
+        null(),
+        null_mut()
+    ));
+    assert_eq!(code, R::SUCCESS);
+    assert_eq!(written(&zero, made, c"get"), [6; 4]);
+    assert_eq!(read(2, 4, &mut now), R::ERROR_INVALID_VALUE);
+    let (mut bytes, mut at) = (0, null_mut());
+    let of = (zero.device, made);
+    let code = call!(program.get_global_variable_pointer(of.0, of.1, name, &mut bytes, &mut at));
+    assert_eq!((code, bytes), (R::SUCCESS, 4));
+    assert_eq!(zero.read::<u32, 1>(at), [6]);
+    release(&[made]);
+}
+#[test]
+fn a_failed_build_says_why() {
+    let Some(zero) = Zero::new() else { return };
+    let mut words = spirv::set();
+    words.truncate(words.len() - 3);
+    let (made, mut log, mut bytes) = (program(&zero, &words), [0_u8; 4096], 0);
+    assert_eq!(call!(program.build(zero.context, made, null())), R::ERROR_PROGRAM_BUILD_FAILURE);
+    let (name, to) = (ur_program_build_info_t::LOG, log.as_mut_ptr().cast());
+    let code = call!(program.get_build_info(made, zero.device, name, 4096, to, &mut bytes));
+    assert_eq!(code, R::SUCCESS);
+    assert!(bytes > 1 && log[bytes - 1] == 0, "the log has {bytes} bytes");
+    release(&[made]);
+}
+#[test]
+fn threads_that_launch_one_kernel_do_not_mix_up_their_arguments() {
+    let Some(zero) = Zero::new() else { return };
+    let made = built(&zero, &spirv::set());
+    let kernel = kernel(made, c"set");
+    let shared = &Shared(&zero, kernel);
+    std::thread::scope(|scope| {
+        for number in 0..8_u32 {
+            scope.spawn(move || {
+                let Shared(zero, kernel) = *shared;
+                let (mut queue, array) = (ur_queue_handle_t::NULL, zero.device_memory(1024 * 4));
+                let code = call!(queue.create(zero.context, zero.device, null(), &mut queue));
+                assert_eq!(code, R::SUCCESS);
+                for round in 0..50 {
+                    let value = number * 1000 + round;
+                    let items = 1 + (number as usize + round as usize) % 1024;
+                    assert_eq!(run(queue, kernel, items, array, Some(&value)), R::SUCCESS);
+                    assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+                    let found = zero.read::<u32, 1024>(array);
+                    assert!(found[..items].iter().all(|one| *one == value), "{number} {round}");
+                }
+                assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+                zero.free(array);
+            });
+        }
+    });
+    assert_eq!(call!(kernel.release(kernel)), R::SUCCESS);
+    release(&[made]);
+}
+#[test]
+fn a_kernel_is_released_while_it_runs() {
+    let Some(zero) = Zero::new() else { return };
+    let array = zero.device_memory(64);
+    for value in 0..32_u32 {
+        let made = built(&zero, &spirv::set());
+        let kernel = kernel(made, c"set");
+        assert_eq!(run(zero.queue, kernel, 16, array, Some(&value)), R::SUCCESS);
+        assert_eq!(call!(kernel.release(kernel)), R::SUCCESS);
+        release(&[made]);
+    }
+    zero.finish();
+    assert_eq!(zero.read::<u32, 16>(array), [31; 16]);
+    zero.free(array);
+}
+#[test]
+fn native_handles_of_programs_and_kernels_are_launched_like_others() {
+    let Some(zero) = Zero::new() else { return };
+    let made = built(&zero, &spirv::set());
+    let (first, array, mut native) = (kernel(made, c"set"), zero.device_memory(64), 0);
+    assert_eq!(call!(program.get_native_handle(made, &mut native)), R::SUCCESS);
+    let mut again = NO_PROGRAM;
+    let code = call!(program.create_with_native_handle(native, zero.context, null(), &mut again));
+    assert_eq!(code, R::SUCCESS);
+    assert_eq!(call!(kernel.get_native_handle(first, &mut native)), R::SUCCESS);
+    let (mut other, c) = (ur_kernel_handle_t::NULL, zero.context);
+    let code = call!(kernel.create_with_native_handle(native, c, again, null(), &mut other));
+    assert_eq!(code, R::SUCCESS);
+    // Both are one kernel of the driver's: what one sets the other does not take for its own.
+    for (value, kernel) in [(1_u32, first), (2, other), (1, first), (1, other), (3, first)] {
+        assert_eq!(run(zero.queue, kernel, 16, array, Some(&value)), R::SUCCESS);
+        zero.finish();
+        assert_eq!(zero.read::<u32, 16>(array), [value; 16]);
+    }
+    for one in [other, first] {
+        assert_eq!(call!(kernel.release(one)), R::SUCCESS);
+    }
+    release(&[again, made]);
+    zero.free(array);
+}
