@@ -13,6 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 use ur_sys::{
+    ur_device_affinity_domain_flags_t, ur_device_handle_t, ur_device_partition_properties_t,
+    ur_device_partition_property_t, ur_device_partition_t, ur_device_partition_value_t,
     ur_queue_handle_t, ur_result_t as R, ur_structure_type_t, ur_usm_alloc_info_t as Info,
     ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t, ur_usm_type_t,
     ur_virtual_mem_access_flags_t as Access,
@@ -199,6 +201,62 @@ fn a_part_of_physical_memory_is_mapped_on_its_own() {
     unmap(&zero, Virtual { at, bytes: granule });
     unmap(&zero, whole);
     assert_eq!(call!(physical_mem.release(memory)), R::SUCCESS);
+}
+
+/// The parts that the driver has of the device; none on most.
+fn parts(zero: &Zero) -> Vec<ur_device_handle_t> {
+    let property = ur_device_partition_property_t {
+        r#type: ur_device_partition_t::BY_AFFINITY_DOMAIN,
+        value: ur_device_partition_value_t {
+            affinity_domain: ur_device_affinity_domain_flags_t::NEXT_PARTITIONABLE,
+        },
+    };
+    let properties = ur_device_partition_properties_t {
+        stype: ur_structure_type_t::DEVICE_PARTITION_PROPERTIES,
+        pNext: null_mut(),
+        pProperties: &property,
+        PropCount: 1,
+    };
+    let (mut parts, mut count) = ([ur_device_handle_t::NULL; 8], 0);
+    let to = parts.as_mut_ptr();
+    match call!(device.partition(zero.device, &properties, 8, to, &mut count)) {
+        R::SUCCESS => parts[..count as usize].to_vec(),
+        _ => vec![],
+    }
+}
+#[test]
+fn memory_of_a_part_of_a_device_is_the_parts_and_is_had_in_the_whole_devices_context() {
+    let Some(zero) = Zero::new() else { return };
+    let parts = parts(&zero);
+    if parts.is_empty() {
+        println!("skipped: the device has no parts");
+        return;
+    }
+    let mut all = vec![];
+    for &part in &parts {
+        let mut at = null_mut();
+        let code = call!(usm.device_alloc(zero.context, part, null(), NONE, 8192, &mut at));
+        assert_eq!(code, R::SUCCESS);
+        assert_eq!(info::<usize>(&zero, at, Info::DEVICE), Ok(part.0.addr()));
+        zero.write(at, &numbers(all.len() as u32));
+        all.push(at);
+    }
+    // C does not have to keep the parts.
+    for part in parts {
+        assert_eq!(call!(device.release(part)), R::SUCCESS);
+    }
+    for (n, at) in all.into_iter().enumerate() {
+        assert_eq!(zero.read::<u32, 1024>(at), numbers(n as u32));
+        let (mut ticket, mut size, mut opened) = (null_mut(), 0, null_mut());
+        let (context, device) = (zero.context, zero.device);
+        let got = call!(ipc_exp.get_mem_handle_exp(context, at, &mut ticket, &mut size));
+        assert_eq!(got, R::SUCCESS);
+        let code = call!(ipc_exp.open_mem_handle_exp(context, device, ticket, size, &mut opened));
+        assert_eq!((code, opened), (R::SUCCESS, at));
+        assert_eq!(call!(ipc_exp.close_mem_handle_exp(context, opened)), R::SUCCESS);
+        assert_eq!(call!(ipc_exp.put_mem_handle_exp(context, ticket)), R::SUCCESS);
+        zero.free(at);
+    }
 }
 
 /// Runs a test of this file again in a process of its own, where the software driver fails as is said. Where there is

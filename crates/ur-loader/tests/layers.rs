@@ -14,6 +14,16 @@ fn heard(program: &str, environment: &[(&str, &str)]) -> String {
     assert!(status.success(), "{program}: {status}\n{}{said}", String::from_utf8_lossy(&stdout));
     said
 }
+/// What the leak checks said of a program, and the sizes that the program said: names and numbers.
+fn heard_with_sizes(program: &str) -> (String, Vec<(String, String)>) {
+    let Output { status, stderr, stdout } =
+        run(program, &[("UR_ENABLE_LAYERS", "UR_LAYER_LEAK_CHECKING")]);
+    let [said, shown] = [stderr, stdout].map(|of| String::from_utf8_lossy(&of).into_owned());
+    assert!(status.success(), "{program}: {status}\n{shown}{said}");
+    let sizes = shown.split_whitespace().filter_map(|word| word.split_once('='));
+    let sizes = sizes.map(|(name, size)| (name.into(), size.into())).collect();
+    (said, sizes)
+}
 fn run(program: &str, environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "program", "--ignored", "--nocapture", "--test-threads", "1"]);
@@ -104,6 +114,57 @@ fn what_is_never_released_is_told_at_the_end_with_the_place_of_its_making() {
     );
     assert!(of("1 reference(s) to the Queue").ends_with("made by urQueueCreate here:"), "{said}");
     assert!(said.contains("programs::leak"), "no backtrace names the program:\n{said}");
+}
+#[test]
+fn memory_ranges_and_ipc_handles_that_are_given_back_are_not_told() {
+    let said = heard("memory", &[("UR_ENABLE_LAYERS", VALIDATION)]);
+    assert_eq!(reports(&said), [""; 0], "{said}");
+}
+#[test]
+fn memory_ranges_and_ipc_handles_that_are_kept_are_told_with_kind_size_and_place() {
+    let (said, sizes) = heard_with_sizes("memory-leak");
+    let size = |of: &str| sizes.iter().find(|(name, _)| name == of).unwrap().1.as_str();
+    let reports = reports(&said);
+    for (what, size, why, call) in [
+        ("host USM", "64", "was never freed", "urUSMHostAlloc"),
+        ("device USM", "101", "was never freed", "urUSMDeviceAlloc"),
+        ("shared USM", "102", "was never freed", "urUSMSharedAlloc"),
+        ("device USM", "103", "was never freed", "urEnqueueUSMDeviceAllocExp"),
+        ("device USM", "104", "was never freed", "urUSMDeviceAlloc"),
+        ("pitched USM", size("PITCHED"), "was never freed", "urUSMPitchedAllocExp"),
+        ("range of addresses", size("RANGE"), "was never freed", "urVirtualMemReserve"),
+        (
+            "IPC handle of USM",
+            size("TICKET"),
+            "was taken 1 time(s) more than put back",
+            "urIPCGetMemHandleExp",
+        ),
+        // Three times opened and once closed.
+        (
+            "memory of an IPC handle",
+            "101",
+            "was opened 2 time(s) more than closed",
+            "urIPCOpenMemHandleExp",
+        ),
+    ] {
+        let end = format!(" ({size} bytes) {why}; given by {call} here:");
+        let of_it = |r: &&&str| r.starts_with(&format!("{what} at 0x")) && r.ends_with(&end);
+        assert_eq!(reports.iter().filter(of_it).count(), 1, "{what}{end}\n{said}");
+    }
+    // And the pool, which a reference is left to.
+    assert!(reports.iter().any(|r| r.starts_with("1 reference(s) to the UsmPool")), "{said}");
+    assert_eq!(reports.len(), 10, "{said}");
+    assert!(said.contains("memory::kept"), "no backtrace names the program:\n{said}");
+}
+#[test]
+fn calls_that_fail_neither_get_nor_give_back() {
+    let (said, sizes) = heard_with_sizes("memory-failed");
+    let mut reports = reports(&said);
+    reports.sort_unstable();
+    let [memory, range] = reports[..] else { panic!("{said}") };
+    assert!(memory.starts_with("device USM at 0x") && memory.contains("(101 bytes)"), "{memory}");
+    let size = format!("({} bytes) was never freed", sizes[0].1);
+    assert!(range.starts_with("range of addresses at 0x") && range.contains(&size), "{range}");
 }
 #[test]
 fn commands_that_run_past_their_memory_are_refused() {

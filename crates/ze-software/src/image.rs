@@ -231,6 +231,13 @@ impl Image {
         };
         (self.size, directions)
     }
+    /// In how many of the directions neighbours are mixed: layers of an array are no neighbours.
+    pub fn mixed(&self) -> usize {
+        match self.kind {
+            ZE_IMAGE_TYPE_1DARRAY | ZE_IMAGE_TYPE_2DARRAY => self.extent().1 - 1,
+            _ => self.extent().1,
+        }
+    }
     /// The components of a texel; nothing outside of the image.
     pub fn fetch(&self, at: [i64; 3]) -> Option<[f64; 4]> {
         let mut bytes = vec![0; self.format.bytes()];

@@ -41,8 +41,9 @@ impl Sampler {
     }
     /// What the image is at a place.
     pub fn sample(&self, image: &Image, place: [f64; 3]) -> [f64; 4] {
-        let (size, directions) = image.extent();
+        let ((size, directions), mixed) = (image.extent(), image.mixed());
         let scaled: [f64; 3] = std::array::from_fn(|n| match n < directions {
+            true if n >= mixed => place[n].round_ties_even(), // a layer's number
             true if self.normalized => place[n] * f64::from(size[n]),
             true => place[n],
             false => 0.0,
@@ -52,9 +53,9 @@ impl Sampler {
         }
         let first = scaled.map(|c| (c - 0.5).floor());
         let mut sum = [0.0; 4];
-        for corner in 0..1_usize << directions {
-            let (mut at, mut weight) = ([0; 3], 1.0);
-            for n in 0..directions {
+        for corner in 0..1_usize << mixed {
+            let (mut at, mut weight) = (scaled.map(|c| c as i64), 1.0);
+            for n in 0..mixed {
                 let (far, part) = (corner >> n & 1, scaled[n] - 0.5 - first[n]);
                 at[n] = first[n] as i64 + far as i64;
                 weight *= if far == 1 { part } else { 1.0 - part };

@@ -310,7 +310,7 @@ fn rows(spec: &Spec) -> Result<String, String> {
     let mut s = format!(
         "{NOTICE}//! What each entry does to the objects that it is given.\n\
          #![allow(non_upper_case_globals, missing_docs, reason = \"each has its entry's name\")]\n\
-         use super::effect::{{Act, Effect, Kind, Row, Span}};\nuse crate::print::calls;\n"
+         use super::effect::{{Act, Class, Effect, Holding, Kind, Row, Size, Span}};\nuse crate::print::calls;\n"
     );
     for e in spec.tables.iter().flat_map(|t| &t.entries) {
         let name = names::function(&e.name);
@@ -325,9 +325,10 @@ fn rows(spec: &Spec) -> Result<String, String> {
         }
         let spans = e.params.iter().enumerate().filter_map(|(i, p)| span(e, i, p));
         let spans: String = spans.collect();
+        let holdings = holdings(e)?;
         let _ = write!(
             s,
-            "\npub static {name}: Row = Row {{ call: &calls::{}, effects: &[{effects}], spans: &[{spans}] }};\n",
+            "\npub static {name}: Row = Row {{ call: &calls::{}, effects: &[{effects}], spans: &[{spans}], holdings: &[{holdings}] }};\n",
             name.to_ascii_uppercase()
         );
     }
@@ -370,6 +371,80 @@ fn act(spec: &Spec, e: &Entry, p: &Param) -> Result<Option<(String, String)>, St
     };
     Ok(Some((base.strip_prefix("Exp").unwrap_or(base).into(), act)))
 }
+/// What an entry gives that is known by its address: the entry, where the address goes, its class, what it
+/// is, and how long, in `Size`'s words with names of parameters.
+const GIVES: &[(&str, &str, &str, &str, &str)] = &[
+    ("urUSMHostAlloc", "mem", "Usm", "host USM", "Bytes(size)"),
+    ("urUSMDeviceAlloc", "mem", "Usm", "device USM", "Bytes(size)"),
+    ("urUSMSharedAlloc", "mem", "Usm", "shared USM", "Bytes(size)"),
+    ("urUSMPitchedAllocExp", "mem", "Usm", "pitched USM", "Pitched(result_pitch, height)"),
+    ("urEnqueueUSMHostAllocExp", "mem", "Usm", "host USM", "Bytes(size)"),
+    ("urEnqueueUSMDeviceAllocExp", "mem", "Usm", "device USM", "Bytes(size)"),
+    ("urEnqueueUSMSharedAllocExp", "mem", "Usm", "shared USM", "Bytes(size)"),
+    ("urMemoryExportAllocExportableMemoryExp", "mem", "Usm", "exportable USM", "Bytes(size)"),
+    ("urVirtualMemReserve", "start_ret", "Range", "range of addresses", "Bytes(size)"),
+    (
+        "urIPCGetMemHandleExp",
+        "ipc_mem_handle_data",
+        "Ticket",
+        "IPC handle of USM",
+        "At(ipc_mem_handle_data_size_ret)",
+    ),
+    (
+        "urIPCGetPhysMemHandleExp",
+        "ipc_phys_mem_handle_data",
+        "Ticket",
+        "IPC handle of physical memory",
+        "At(ipc_phys_mem_handle_data_size_ret)",
+    ),
+    (
+        "urIPCGetEventHandleExp",
+        "ipc_event_handle_data",
+        "Ticket",
+        "IPC handle of an event",
+        "At(ipc_event_handle_data_size_ret)",
+    ),
+    ("urIPCOpenMemHandleExp", "mem", "Opened", "memory of an IPC handle", ""),
+];
+/// What an entry takes back that is known by its address: the entry, the address, its class.
+const TAKES: &[(&str, &str, &str)] = &[
+    ("urUSMFree", "mem", "Usm"),
+    ("urEnqueueUSMFreeExp", "mem", "Usm"),
+    ("urMemoryExportFreeExportableMemoryExp", "mem", "Usm"),
+    ("urVirtualMemFree", "start", "Range"),
+    ("urIPCPutMemHandleExp", "ipc_mem_handle_data", "Ticket"),
+    ("urIPCPutPhysMemHandleExp", "ipc_phys_mem_handle_data", "Ticket"),
+    ("urIPCPutEventHandleExp", "ipc_event_handle_data", "Ticket"),
+    ("urIPCCloseMemHandleExp", "mem", "Opened"),
+];
+
+fn holdings(e: &Entry) -> Result<String, String> {
+    let at = |name: &str| {
+        let found = e.params.iter().position(|p| p.name == name);
+        found.ok_or(format!("{} has no parameter {name}", e.name))
+    };
+    let mut s = String::new();
+    for (_, param, class, what, size) in GIVES.iter().filter(|g| g.0 == e.name) {
+        let size = match size.trim_end_matches(')').split_once('(') {
+            None => "None".into(),
+            Some((how, of)) => {
+                let of: Vec<_> = of.split(", ").map(at).collect::<Result<_, _>>()?;
+                let of: Vec<_> = of.iter().map(usize::to_string).collect();
+                format!("Some(Size::{how}({}))", of.join(", "))
+            }
+        };
+        let _ = write!(
+            s,
+            "Holding::Gives {{ param: {}, class: Class::{class}, what: {what:?}, size: {size}, pool: {:?} }}, ",
+            at(param)?,
+            at("pool").ok()
+        );
+    }
+    for (_, param, class) in TAKES.iter().filter(|t| t.0 == e.name) {
+        let _ = write!(s, "Holding::Takes {{ param: {}, class: Class::{class} }}, ", at(param)?);
+    }
+    Ok(s)
+}
 /// The bytes of an operand that are touched, if they are a run of a known length.
 fn span(e: &Entry, i: usize, p: &Param) -> Option<String> {
     let (from, size) = p.bounds.as_ref()?;
@@ -380,13 +455,10 @@ fn span(e: &Entry, i: usize, p: &Param) -> Option<String> {
         None => format!("Bytes({})", at(size).filter(|i| !is_region(&e.params[*i]))?),
     };
     match (is_usm, from.as_str()) {
-        (true, "0") => {
-            Some(format!("Span::Usm {{ param: {i}, size: super::effect::Size::{by} }}, "))
+        (true, "0") => Some(format!("Span::Usm {{ param: {i}, size: Size::{by} }}, ")),
+        (false, from) => {
+            Some(format!("Span::Buffer {{ param: {i}, from: {}, size: Size::{by} }}, ", at(from)?))
         }
-        (false, from) => Some(format!(
-            "Span::Buffer {{ param: {i}, from: {}, size: super::effect::Size::{by} }}, ",
-            at(from)?
-        )),
         _ => None,
     }
 }

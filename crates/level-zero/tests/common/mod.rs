@@ -47,6 +47,7 @@ impl World {
         self.dir.join("driver")
     }
     /// The command on the driver that is asked for.
+    #[allow(dead_code, reason = "one test of this folder has its own folders of drivers")]
     pub fn on_driver<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         if is_real() { command } else { command.env("LD_LIBRARY_PATH", self.drivers()) }
     }

@@ -146,11 +146,7 @@ fn is_managed(at: UsmPtr, hint: &str) -> bool {
     managed
 }
 /// What a command buffer's prefetch appends.
-pub(super) fn prefetch_step(
-    mem: UsmPtr,
-    bytes: usize,
-    flags: ur_usm_migration_flags_t,
-) -> Step {
+pub(super) fn prefetch_step(mem: UsmPtr, bytes: usize, flags: ur_usm_migration_flags_t) -> Step {
     let managed = is_managed(mem, "a prefetch");
     let to_host = flags.contains(ur_usm_migration_flags_t::DEVICE_TO_HOST);
     let at = address(mem);
@@ -194,11 +190,7 @@ const ADVICE: &[(ur_usm_advice_flags_t, ze_memory_advice_t)] = {
     ]
 };
 /// What a command buffer's advice appends.
-pub(super) fn advise_step(
-    mem: UsmPtr,
-    bytes: usize,
-    advice: ur_usm_advice_flags_t,
-) -> Step {
+pub(super) fn advise_step(mem: UsmPtr, bytes: usize, advice: ur_usm_advice_flags_t) -> Step {
     let (managed, at) = (is_managed(mem, "advice"), address(mem));
     Arc::new(move |list| {
         let mut wanted = ADVICE.iter().filter(|(flag, _)| managed && advice.contains(*flag));

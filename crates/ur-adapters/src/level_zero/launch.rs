@@ -103,11 +103,22 @@ impl<'call> Launch<'call> {
     /// The driver's own.
     pub(super) fn append(&self, list: &List<'_>) -> Result<()> {
         let mut turn = self.on.native.turn();
+        let ends = list.ends();
+        let events = (ends.signal, ends.count(), ends.waits());
+        if !self.cooperative
+            && let Some(mut places) = self.arguments.places(turn.accepted(self.offset))
+        {
+            let (groups, local) = (self.groups, self.local);
+            let at_once = turn.append_with(list.raw(), groups, local, &mut places, events);
+            if !at_once.is_unsupported() {
+                return at_once.ok();
+            }
+            turn.refuse();
+        }
         turn.group(self.local)?;
         turn.offset(self.offset)?;
         self.arguments.set(&mut turn)?;
-        let ends = list.ends();
-        let events = (ends.signal, ends.count(), ends.waits());
+        turn.accept(|| self.arguments.sizes());
         turn.append(list.raw(), self.groups, self.cooperative, events).ok()
     }
 }

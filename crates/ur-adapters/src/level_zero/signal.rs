@@ -84,9 +84,8 @@ impl ContextEvents {
     pub(super) fn of(&self, context: &Context, device: &Device, pooled: bool) -> Arc<Cache> {
         let key = (device.raw().addr(), pooled);
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = |all: &Caches| {
-            all.iter().find(|one| one.0 == key).map(|one| Arc::clone(&one.1))
-        };
+        let known =
+            |all: &Caches| all.iter().find(|one| one.0 == key).map(|one| Arc::clone(&one.1));
         if let Some(cache) = known(&lock()) {
             return cache;
         }

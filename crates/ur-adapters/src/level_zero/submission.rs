@@ -182,8 +182,9 @@ impl Submission {
                 .map_err(in_wait_list)?;
         }
         turn.fence_before(number, &mut known);
+        let mut marks = vec![];
         if self.order != Order::Free {
-            work.gather(&mut turn, number, &mut known)?;
+            work.gather(&mut turn, number, &mut known, &mut marks)?;
         }
         let at_once = self.at_once || !known.owed.is_empty();
         let (raw, batch) = work.list_for(&mut turn, number, at_once)?;
@@ -198,6 +199,7 @@ impl Submission {
         let mut kept = vec![];
         let signal = put.body(&self, list, times, |list| body(list, &mut kept));
         kept.iter().for_each(|event| turn.keep(number, event));
+        marks.into_iter().for_each(|mark| work.cache().give(mark, false));
         let signal = signal?;
         if self.order == Order::Both {
             work.set_fence(&mut turn, number)?;

@@ -147,12 +147,14 @@ impl Work {
         turn.fence_before(0, &mut waits);
         turn.lane(0).turn().wait_for(&waits)
     }
-    /// Adds to `waits` all that is in lanes other than this one.
+    /// Adds to `waits` all that is in lanes other than this one; `marks`: what stands for that, to be
+    /// given back when it is waited for.
     pub(super) fn gather(
         &self,
         turn: &mut Turn,
         number: usize,
         waits: &mut impl Extend<RawEvent>,
+        marks: &mut Vec<EventKind>,
     ) -> Result<()> {
         for other in 0..turn.lanes.len() {
             let Some(lane) = turn.lanes[other].as_ref().filter(|_| other != number) else {
@@ -165,7 +167,7 @@ impl Work {
             lane.turn().signal(mark.raw())?;
             waits.extend([mark.raw()]);
             turn.keep(number, &mark);
-            self.cache.give(mark, false);
+            marks.push(mark);
         }
         Ok(())
     }

@@ -29,6 +29,11 @@ pub fn check(row: &Row, operands: Operands<'_>) -> Result<(), String> {
     }
     Ok(())
 }
+/// How much there is from an address to its allocation's end, where the adapter says it.
+pub fn left(row: &Row, operands: Operands<'_>, at: usize) -> Option<usize> {
+    let (base, length) = allocation(context(row, operands)?, at)?;
+    length.checked_sub(at.wrapping_sub(base))
+}
 fn inside(
     row: &Row,
     param: usize,

@@ -1,7 +1,8 @@
 //! The entries as they are called when layers are on: the checks, the call, and what is noted of it.
 #![expect(unsafe_code, reason = "passes calls on")]
 use super::{
-    ON, bounds, check, effect::Row, lifetime, names, operands::Operands, refused, rows, trace,
+    ON, bounds, check, effect::Row, holdings, lifetime, names, operands::Operands, refused, rows,
+    trace,
 };
 use crate::direct;
 use std::{
@@ -80,7 +81,14 @@ fn validated(
         return call();
     }
     let noted = lifetime::before(row, operands, on & names::LIFETIME != 0);
+    let taken = match on & names::LEAKS {
+        0 => None,
+        _ => Some(holdings::before(row, operands, noted.ended_pool())),
+    };
     let result = call();
+    if let Some(taken) = taken {
+        holdings::after(row, operands, taken, result);
+    }
     lifetime::after(row, operands, noted, result);
     result
 }

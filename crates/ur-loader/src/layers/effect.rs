@@ -10,6 +10,8 @@ pub struct Row {
     pub effects: &'static [Effect],
     /// The memory that it touches.
     pub spans: &'static [Span],
+    /// What it gives or takes that is known by an address.
+    pub holdings: &'static [Holding],
 }
 /// What an entry does to the objects of a parameter.
 pub struct Effect {
@@ -102,4 +104,44 @@ pub enum Size {
     Bytes(usize),
     /// The two multiplied.
     Product(usize, usize),
+    /// As many as the number that the parameter points at.
+    At(usize),
+    /// So many for each: the parameter that points at how many, and that which says for how many.
+    Pitched(usize, usize),
+}
+
+/// What the program gets or gives back that is no object, but is known by its address.
+pub enum Holding {
+    /// The caller gets one.
+    Gives {
+        /// The parameter that points at where its address goes.
+        param: usize,
+        /// By what it is given back.
+        class: Class,
+        /// What it is.
+        what: &'static str,
+        /// How long it is, where the arguments say it.
+        size: Option<Size>,
+        /// The parameter with the pool that it is from.
+        pool: Option<usize>,
+    },
+    /// The caller gives one back.
+    Takes {
+        /// The parameter that is its address.
+        param: usize,
+        /// Among which it is.
+        class: Class,
+    },
+}
+/// Things that one kind of call gives back. Those of two classes may have one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Allocations, which are freed.
+    Usm,
+    /// Reserved ranges of addresses, which are freed.
+    Range,
+    /// IPC handles, which are put back.
+    Ticket,
+    /// Memory that IPC handles have opened, which is closed as often as it was opened.
+    Opened,
 }

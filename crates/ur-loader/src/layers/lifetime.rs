@@ -1,5 +1,5 @@
 //! Which objects there are: handles that are used are looked up, and what is never released is told
-//! at the end with the place where it was made.
+//! at the end with the place where it was made. What is no handle, and leaks too, is `holdings`'.
 //!
 //! What counts is what the entries say they give and take. An object that an opened ticket gave is
 //! one like any other; an event that is signalled again is an input, not a new one; objects that
@@ -20,12 +20,13 @@ use ur_sys::ur_result_t;
 
 /// A moment in an object's life: the call, and where it was made from.
 #[derive(Clone)]
-struct Moment {
+pub(super) struct Moment {
     entry: &'static str,
     from: Arc<Backtrace>,
 }
 impl Moment {
-    fn now(entry: &'static str) -> Self {
+    /// This one.
+    pub(super) fn now(entry: &'static str) -> Self {
         Self { entry, from: Arc::new(Backtrace::force_capture()) }
     }
 }
@@ -71,6 +72,13 @@ pub struct Noted {
     released: Option<(usize, Object)>,
     /// The event that goes in.
     signalled: usize,
+}
+impl Noted {
+    /// The pool that loses its last reference.
+    pub fn ended_pool(&self) -> Option<usize> {
+        let (handle, object) = self.released.as_ref()?;
+        (object.kind == Kind::UsmPool && object.references == 1).then_some(*handle)
+    }
 }
 
 /// Looks at what a call is to use, and takes back the reference that it releases: from then on

@@ -1,5 +1,5 @@
 //! Layers between a call and its adapter: `check` (parameters), `lifetime` (handles and leaks),
-//! `bounds` (memory), `trace` (records). What an entry does to its objects is in generated `rows`.
+//! `holdings` (what leaks that is no handle), `bounds` (memory), `trace` (records). What an entry does to its objects is in generated `rows`.
 //! Whether calls come here at all is the loader's state: when no layer is on, none does.
 //!
 //! A child of a fork has no layers: what they know is the parent's, and so may be their locks.
@@ -9,6 +9,7 @@ mod bounds;
 pub mod calls;
 mod check;
 pub mod effect;
+mod holdings;
 mod lifetime;
 mod names;
 mod operands;
@@ -70,6 +71,7 @@ pub fn stop() {
         return;
     }
     lifetime::end(on & names::LEAKS != 0);
+    holdings::end(on & names::LEAKS != 0);
     trace::stop();
 }
 

@@ -37,7 +37,7 @@ impl<'a> Operands<'a> {
     pub fn number(self, param: usize) -> u32 {
         self.read(param)
     }
-    /// The handle that a parameter points at; 0 where it points at nothing.
+    /// The handle, address or size that a parameter points at; 0 where it points at nothing.
     pub fn pointed(self, param: usize) -> usize {
         self.listed(param, 1).first().copied().unwrap_or(0)
     }
@@ -54,11 +54,13 @@ impl<'a> Operands<'a> {
     pub fn answered(self, param: usize, bytes: usize) -> Vec<usize> {
         self.listed(param, bytes / size_of::<usize>())
     }
-    /// How many bytes a call touches.
+    /// How many bytes a call touches or gives.
     pub fn size(self, size: &Size) -> usize {
         match *size {
             Size::Bytes(param) => self.word(param),
             Size::Product(one, other) => self.word(one).saturating_mul(self.word(other)),
+            Size::At(param) => self.pointed(param),
+            Size::Pitched(pitch, rows) => self.pointed(pitch).saturating_mul(self.word(rows)),
         }
     }
 }

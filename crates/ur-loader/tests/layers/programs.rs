@@ -1,10 +1,14 @@
 //! Programs that call the loader: one without faults, and one for each fault.
+//! What they do with memory that leaks or does not is in `memory`.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
     clippy::multiple_unsafe_ops_per_block,
     reason = "plays the C caller"
 )]
+#[path = "memory.rs"]
+mod memory;
+
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
@@ -43,6 +47,9 @@ pub fn run(name: &str) {
         "parents" => parents(&world),
         "foreign" => foreign(&world),
         "leak" => leak(&world),
+        "memory" => memory::given_back(&world),
+        "memory-leak" => memory::kept(&world),
+        "memory-failed" => memory::given_back_in_vain(&world),
         "bounds" => bounds(&world),
         "threads" => threads(&world),
         "fork" => fork(&world),
@@ -82,7 +89,7 @@ impl World {
         made(none, |to| unsafe { queue_create(context, self.device, null(), to) })
     }
 }
-fn memory(context: ur_context_handle_t) -> *mut c_void {
+fn host_memory(context: ur_context_handle_t) -> *mut c_void {
     let pool = ur_usm_pool_handle_t::NULL;
     made(null_mut(), |to| unsafe { usm_host_alloc(context, null(), pool, SIZE, to) })
 }
@@ -96,7 +103,7 @@ fn well(world: &World) {
     unsafe {
         let context = world.context();
         let queue = world.queue(context);
-        let at = memory(context);
+        let at = host_memory(context);
         let none = ur_event_handle_t::NULL;
         let filled = made(none, |to| {
             enqueue_usm_fill(queue, at, 1, c"7".as_ptr().cast(), SIZE, 0, null(), to)
@@ -146,7 +153,7 @@ fn suspects(world: &World) {
         ok(mem_release(part));
         ok(mem_release(whole));
         // Memory from no pool.
-        ok(usm_free(context, memory(context)));
+        ok(usm_free(context, host_memory(context)));
         ok(queue_release(queue));
         ok(context_release(context));
     }
@@ -289,7 +296,7 @@ fn bounds(world: &World) {
     unsafe {
         let context = world.context();
         let queue = world.queue(context);
-        let (one, other) = (memory(context), memory(context));
+        let (one, other) = (host_memory(context), host_memory(context));
         let mem = buffer(context);
         let size = ur_result_t::ERROR_INVALID_SIZE;
         let none = null_mut();

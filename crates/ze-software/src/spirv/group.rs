@@ -38,6 +38,47 @@ pub const SUBGROUP: u32 = 16;
 const SHARE: u32 = 10_000;
 /// Groups that have begun and not ended.
 const OPEN: usize = 256;
+/// How each item of a launch begins: registers of the kernel's function and what is in them.
+struct Start<'p> {
+    program: &'p Program,
+    function: usize,
+    grid: Grid,
+    numbers: Vec<(u32, u64)>,
+    /// Addresses in the group's memory.
+    locals: Vec<(u32, u64)>,
+    /// Addresses of copies of the item's own.
+    copies: Vec<(u32, &'p [u8])>,
+    /// The group's memory.
+    bytes: u64,
+}
+impl<'p> Start<'p> {
+    fn new(launch: &'p Launch, grid: Grid) -> Start<'p> {
+        let (program, kernel) = (&*launch.program, &*launch.kernel);
+        let mut start = Start {
+            program,
+            function: kernel.function,
+            grid,
+            numbers: Vec::new(),
+            locals: Vec::new(),
+            copies: Vec::new(),
+            bytes: program.group_bytes.next_multiple_of(128),
+        };
+        let registers = &program.functions[kernel.function].parameters;
+        for (n, (argument, (to, _))) in launch.arguments.iter().zip(registers).enumerate() {
+            match argument {
+                Argument::Local(bytes) => {
+                    start.locals.push((*to, start.bytes));
+                    start.bytes = (start.bytes + bytes).next_multiple_of(128);
+                }
+                Argument::Bytes(bytes) if kernel.by_value(n) => start.copies.push((*to, bytes)),
+                Argument::Bytes(bytes) => {
+                    start.numbers.extend((*to..).zip(kernel.numbers(n, bytes)))
+                }
+            }
+        }
+        start
+    }
+}
 struct Group<'p> {
     items: Vec<Item<'p>>,
     grid: Grid,
@@ -45,41 +86,27 @@ struct Group<'p> {
     _memory: Vec<Vec<u128>>,
 }
 impl<'p> Group<'p> {
-    fn new(launch: &'p Launch, grid: Grid, at: [u32; 3]) -> Group<'p> {
-        let (program, kernel) = (&*launch.program, &*launch.kernel);
-        let mut room = program.group_bytes.next_multiple_of(128);
-        let mut locals = Vec::new();
-        for argument in &launch.arguments {
-            locals.push(room);
-            if let Argument::Local(bytes) = argument {
-                room = (room + bytes).next_multiple_of(128);
-            }
-        }
-        let mut memory = vec![vec![0_u128; room as usize / 16 + 8]];
+    fn new(start: &Start<'p>, at: [u32; 3]) -> Group<'p> {
+        let mut memory = vec![vec![0_u128; start.bytes as usize / 16 + 8]];
         let base = (memory[0].as_mut_ptr() as u64).next_multiple_of(128);
-        let mut items = Vec::new();
-        for index in 0..grid.items() {
-            let seat = Seat { grid, group: at, index };
-            let mut item = Item::new(program, kernel.function, base, seat);
-            for (n, argument) in launch.arguments.iter().enumerate() {
-                match argument {
-                    Argument::Local(_) => item.give(n, &[base + locals[n]]),
-                    Argument::Bytes(bytes) if kernel.by_value(n) => {
-                        let mut own: Vec<u128> = vec![0; bytes.len().div_ceil(16).max(1)];
-                        let address = own.as_mut_ptr() as u64;
-                        // It is as large as what is copied, so this cannot fail.
-                        let done =
-                            atomics::copy(address, bytes.as_ptr() as u64, bytes.len() as u64);
-                        debug_assert!(done.is_ok());
-                        memory.push(own);
-                        item.give(n, &[address]);
-                    }
-                    Argument::Bytes(bytes) => item.give(n, &kernel.numbers(n, bytes)),
-                }
+        let mut items = Vec::with_capacity(start.grid.items() as usize);
+        for index in 0..start.grid.items() {
+            let seat = Seat { grid: start.grid, group: at, index };
+            let mut item = Item::new(start.program, start.function, base, seat);
+            start.numbers.iter().for_each(|(to, number)| item.give(*to, *number));
+            start.locals.iter().for_each(|(to, by)| item.give(*to, base + by));
+            for (to, bytes) in &start.copies {
+                let mut own: Vec<u128> = vec![0; bytes.len().div_ceil(16).max(1)];
+                let address = own.as_mut_ptr() as u64;
+                // It is as large as what is copied, so this cannot fail.
+                let done = atomics::copy(address, bytes.as_ptr() as u64, bytes.len() as u64);
+                debug_assert!(done.is_ok());
+                memory.push(own);
+                item.give(*to, address);
             }
             items.push(item);
         }
-        Group { items, grid, _memory: memory }
+        Group { items, grid: start.grid, _memory: memory }
     }
     /// Gives each item its share; true: the group has ended.
     fn turn(&mut self) -> Result<bool, Fault> {
@@ -166,11 +193,12 @@ impl Launch {
         if self.size.contains(&0) || groups.contains(&0) {
             return Ok(());
         }
+        let start = Start::new(self, grid);
         let [x, y, z] = groups;
         let places = (0..z).flat_map(|z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z])));
         let mut open = VecDeque::new();
         for at in places {
-            let mut group = Group::new(self, grid, at);
+            let mut group = Group::new(&start, at);
             if !group.turn()? {
                 open.push_back(group);
             }

@@ -70,11 +70,9 @@ impl<'p> Item<'p> {
         item.enter(program, &program.functions[function], 0, group);
         item
     }
-    /// Sets the registers of the outermost function's parameter.
-    pub fn give(&mut self, parameter: usize, numbers: &[u64]) {
-        let (to, lanes) = self.frames[0].function.parameters[parameter];
-        let registers = &mut self.registers[to as usize..(to + lanes) as usize];
-        registers.copy_from_slice(&numbers[..lanes as usize]);
+    /// Sets a register of the outermost function.
+    pub fn give(&mut self, register: u32, number: u64) {
+        self.registers[register as usize] = number;
     }
     /// The module and the function and the step that the item is at.
     pub fn at(&self) -> Option<(*const Function, usize)> {

@@ -108,15 +108,15 @@ impl Kernel {
         matches!(self.parameters.get(parameter), Some(Parameter::ByValue(_)))
     }
     /// The numbers in the bytes of an argument.
-    pub(super) fn numbers(&self, parameter: usize, bytes: &[u8]) -> Vec<u64> {
-        let number = |leaf: &Leaf| {
+    pub(super) fn numbers(&self, parameter: usize, bytes: &[u8]) -> impl Iterator<Item = u64> {
+        let number = move |leaf: &Leaf| {
             let mut word = [0; 8];
             let from = bytes.get(leaf.at as usize..).unwrap_or(&[]);
             let count = from.len().min(leaf.scalar.bytes() as usize);
             word[..count].copy_from_slice(&from[..count]);
             u64::from_le_bytes(word)
         };
-        self.leaves[parameter].iter().map(number).collect()
+        self.leaves[parameter].iter().map(number)
     }
 }
 impl Program {

@@ -5,11 +5,19 @@ use super::{
     kernel::Turn,
 };
 use crate::kernels::arguments::{check, check_index, check_kind, mem_of, sampler_of};
+use std::{ffi::c_void, ptr::null_mut};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::Owned,
 };
 use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T, ur_mem_flags_t};
+
+/// Arguments that are told at once at most.
+const MANY: usize = 32;
+/// Addresses and handles are words, whatever C says.
+fn bytes_of(one: &ur_exp_kernel_arg_properties_t) -> usize {
+    if one.r#type == T::VALUE { one.size } else { size_of::<usize>() }
+}
 
 /// The arguments of a launch, judged. They are where C has them, and there only until its call
 /// returns.
@@ -59,6 +67,37 @@ impl<'call> Arguments<'call> {
             });
         }
         Ok(())
+    }
+    /// Where each of them is, if the driver took each in this size before; they have been resolved.
+    pub fn places(&self, accepted: &[usize]) -> Option<[*mut c_void; MANY]> {
+        if self.given.is_empty() || self.given.len() != accepted.len() {
+            return None;
+        }
+        let (mut all, mut words) = ([null_mut(); MANY], self.words.iter());
+        for one in self.given {
+            let at = match one.r#type {
+                // SAFETY: the member that the type names.
+                T::VALUE => unsafe { one.value.value }.cast_mut(),
+                // The word that C has there is the argument.
+                T::POINTER => (&raw const one.value).cast_mut().cast(),
+                _ => std::ptr::from_ref(words.next()?).cast_mut().cast(),
+            };
+            let place = all.get_mut(one.index as usize)?;
+            let is_known = accepted.get(one.index as usize) == Some(&bytes_of(one));
+            *place = Some(at).filter(|_| is_known)?;
+        }
+        Some(all)
+    }
+    /// Bytes of each of them; none where there are too many for `places`, or local memory is among
+    /// them, which is nowhere.
+    pub fn sizes(&self) -> Vec<usize> {
+        let is_local = |one: &ur_exp_kernel_arg_properties_t| one.r#type == T::LOCAL;
+        if self.given.len() > MANY || self.given.iter().any(is_local) {
+            return vec![];
+        }
+        let mut all = vec![0; self.given.len()];
+        self.given.iter().for_each(|one| all[one.index as usize] = bytes_of(one));
+        all
     }
     /// Gives them to the driver. They have been resolved.
     ///

@@ -7,12 +7,14 @@ use super::{
 };
 use std::{
     ffi::{CStr, CString, c_void},
-    ptr::{from_mut, null_mut},
+    ptr::{from_mut, null, null_mut},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use ur_adapter::error::Result;
 use ze_sys::*;
 
+/// The driver's call that takes all arguments at once, as a row.
+const WITH_ARGUMENTS: &str = "command_list_append_launch_kernel_with_arguments";
 /// Values no longer than this are remembered, so that they are not set again.
 const REMEMBERED: usize = 16;
 
@@ -59,6 +61,9 @@ struct Set {
     group: Option<[u32; 3]>,
     offset: Option<[u32; 3]>,
     values: Vec<Option<Value>>,
+    /// Bytes of each argument that the driver took, one by one: what may be told all at once.
+    accepted: Vec<usize>,
+    is_looked_at: bool,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
@@ -306,6 +311,52 @@ impl Turn<'_> {
         unsafe { driver().kernel_suggest_max_cooperative_group_count(self.raw, &raw mut most) }
             .ok()?;
         Ok(most)
+    }
+    /// Bytes of each argument that the driver took before. Empty where they have to be told one by one:
+    /// where the driver has no other way, and where others set something that is not known here.
+    pub fn accepted(&self, offset: [u32; 3]) -> &[usize] {
+        let is_set = !self.set.is_lent && self.set.offset.unwrap_or_default() == offset;
+        if is_set { &self.set.accepted } else { &[] }
+    }
+    /// Notes that the driver took arguments of these sizes, each by itself.
+    pub fn accept(&mut self, sizes: impl FnOnce() -> Vec<usize>) {
+        if !self.set.is_looked_at {
+            self.set.is_looked_at = true;
+            self.set.accepted = if driver().has(WITH_ARGUMENTS) { sizes() } else { vec![] };
+        }
+    }
+    /// Notes that the driver has no other way than one by one.
+    pub fn refuse(&mut self) {
+        self.set.accepted.clear();
+    }
+    /// Appends it to a list with all that it takes, in one call. Arguments are where `places` says, each
+    /// of as many bytes as the driver took before.
+    pub fn append_with(
+        &mut self,
+        list: RawList,
+        groups: [u32; 3],
+        local: [u32; 3],
+        places: &mut [*mut c_void],
+        (signal, count, waits): (Option<RawEvent>, u32, *const RawEvent),
+    ) -> Outcome {
+        self.set.values.clear();
+        self.set.group = Some(local);
+        let [x, y, z] = groups;
+        let groups = ze_group_count_t { groupCountX: x, groupCountY: y, groupCountZ: z };
+        let [x, y, z] = local;
+        let local = ze_group_size_t { groupSizeX: x, groupSizeY: y, groupSizeZ: z };
+        let (kernel, places, next) = (self.raw, places.as_mut_ptr(), null());
+        // SAFETY: live, and ours for now; at each place are as many bytes as the kernel takes, during
+        // the call; the events are the list's to judge.
+        let outcome = unsafe {
+            driver().command_list_append_launch_kernel_with_arguments(
+                list, kernel, groups, local, places, next, signal, count, waits,
+            )
+        };
+        if outcome.status() != Some(ZE_RESULT_SUCCESS) {
+            self.set.group = None; // who knows how far it came
+        }
+        outcome
     }
     /// Appends it with what was set to a list.
     pub fn append(

@@ -9,6 +9,7 @@ pub mod counter;
 pub mod device;
 pub mod driver;
 pub mod event;
+mod fill;
 pub mod from_c;
 pub mod image;
 pub mod ipc;
