@@ -32,9 +32,14 @@ fn world() -> Arc<World> {
 impl World {
     /// What comes of these files before the null adapter, in two starts.
     fn forced(&self, files: &[PathBuf]) -> Ran {
+        self.forced_with(files, "cache")
+    }
+    /// The same, with a folder of this name for what the loader notes for other processes.
+    fn forced_with(&self, files: &[PathBuf], cache: &str) -> Ran {
         let mut paths: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
         paths.push(self.dist.adapter("null"));
-        let environment = [("UR_ADAPTERS_FORCE_LOAD", paths.join(","))];
+        let cache = self.dist.0.join(cache).display().to_string();
+        let environment = [("UR_ADAPTERS_FORCE_LOAD", paths.join(",")), ("XDG_CACHE_HOME", cache)];
         self.dist.ours(
             &self.words,
             &["init", "down", "init", "adapters-null", "count"],
@@ -122,6 +127,29 @@ fn several_that_crash_are_each_found_out_and_a_good_one_between_them_works() {
     let ran = world.forced(&[crash("first"), good, crash("second"), crash("third")]);
     there(&ran, 2);
     assert_eq!(complaints(&ran).len(), 3, "{}", ran.complained);
+}
+
+#[test]
+fn a_file_that_lived_is_tried_once_for_all_processes_until_it_changes() {
+    let world = world();
+    // Each process that asks for tables leaves a byte, the child that tries it and the program alike.
+    let count = world.dist.0.join("asked");
+    let body = format!(
+        "static int asked; if (!asked++) {{ FILE *f = fopen(\"{}\", \"a\"); fputc('x', f); fclose(f); }}",
+        count.display()
+    );
+    let body = format!("#include <stdio.h>\n{}", source(&body));
+    let file = world.dist.object("counted", &body);
+    let asked = || fs::read(&count).map_or(0, |bytes| bytes.len());
+    let run = || there(&world.forced_with(std::slice::from_ref(&file), "cache-tried"), 2);
+    run();
+    assert_eq!(asked(), 2, "the child and the program");
+    run();
+    assert_eq!(asked(), 3, "the program alone");
+    let crash = world.dist.object("counted", &source("abort();"));
+    let ran = world.forced_with(&[crash], "cache-tried");
+    there(&ran, 1);
+    assert_eq!(complaints(&ran).len(), 1, "{}", ran.complained);
 }
 
 #[test]

@@ -26,3 +26,4 @@ mod probe;
 pub mod selected;
 mod selector;
 pub mod state;
+mod verdicts;

@@ -6,6 +6,7 @@ use crate::{elf::diagnose, log, paths};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use std::{
     ffi::{CStr, OsStr, c_void},
+    fmt,
     mem::offset_of,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
@@ -43,20 +44,22 @@ pub(crate) struct Opened {
     /// The dynamic linker's handle, by which it tells files apart.
     library: usize,
     getters: Vec<(&'static str, usize, Getter)>,
+    /// `None` for a name that the system knows.
+    identity: Option<Identity>,
     verdict: OnceLock<Verdict>,
     get: OnceLock<Result<ur_pfnAdapterGet_t, String>>,
 }
 
 /// Which file it was, and how it was then: another one may come to have its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Identity {
     device: u64,
     number: u64,
     length: u64,
     changed: (i64, i64),
 }
 impl Identity {
-    fn of(path: &Path) -> Option<Self> {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
         let file = path.metadata().ok()?;
         Some(Self {
             device: file.dev(),
@@ -64,6 +67,25 @@ impl Identity {
             length: file.len(),
             changed: (file.mtime(), file.mtime_nsec()),
         })
+    }
+}
+impl Identity {
+    /// What `Display` wrote.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [device, number, length, seconds, nanoseconds] = words[..] else { return None };
+        Some(Self {
+            device: device.parse().ok()?,
+            number: number.parse().ok()?,
+            length: length.parse().ok()?,
+            changed: (seconds.parse().ok()?, nanoseconds.parse().ok()?),
+        })
+    }
+}
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { device, number, length, changed: (seconds, nanoseconds) } = self;
+        write!(f, "{device} {number} {length} {seconds} {nanoseconds}")
     }
 }
 /// Every file that is open; those that have a path, under it.
@@ -134,6 +156,7 @@ fn keep(library: Library, identity: Option<Identity>) -> Arc<Opened> {
     let opened = Arc::new(Opened {
         library: raw.addr(),
         getters,
+        identity,
         verdict: OnceLock::new(),
         get: OnceLock::new(),
     });
@@ -142,6 +165,10 @@ fn keep(library: Library, identity: Option<Identity>) -> Arc<Opened> {
 }
 
 impl Opened {
+    /// Which file it is, if it is one of a path.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        self.identity
+    }
     /// What was found of it in a child process, if anything.
     pub(crate) fn verdict(&self) -> Option<&Verdict> {
         self.verdict.get()

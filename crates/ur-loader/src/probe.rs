@@ -3,13 +3,14 @@
 //! program with whatever the adapter had half done; a child leaves nothing.
 //!
 //! The child is a fork that opens nothing, as the files are open already: it calls the getters, says
-//! after each adapter that it lives, and ends without running anything of the program's. Each file is
-//! tried once in a process, `UR_LOADER_PROBE=0` turns it off, and where no child can be had the adapter
-//! is taken as it is. A file that crashes while it is opened is beyond this.
+//! after each adapter that it lives, and ends without running anything of the program's. A file that
+//! lived is noted (`verdicts`) and tried again when it has changed; one that did not is tried once in
+//! a process. `UR_LOADER_PROBE=0` turns it off, and where no child can be had the adapter is taken as
+//! it is. A file that crashes while it is opened is beyond this.
 #![expect(unsafe_code, reason = "forks")]
 use crate::{
     library::{Opened, Verdict},
-    log, paths,
+    log, paths, verdicts,
 };
 use std::{
     fs::File,
@@ -28,6 +29,15 @@ pub(crate) fn examine<'a>(all: impl Iterator<Item = &'a Opened>) {
     if rest.is_empty() || std::env::var_os(VARIABLE).is_some_and(|value| !paths::is_on(&value)) {
         return;
     }
+    let known = verdicts::read();
+    rest.retain(|one| match one.identity().is_some_and(|of| known.contains(&of)) {
+        true => {
+            one.judge(Verdict::Fine);
+            false
+        }
+        false => true,
+    });
+    let mut fresh = Vec::new();
     while !rest.is_empty() {
         let Some((lived, end)) = child(&rest) else {
             log::info("no child process could be had to try adapters in; they are taken untried");
@@ -35,11 +45,13 @@ pub(crate) fn examine<'a>(all: impl Iterator<Item = &'a Opened>) {
         };
         for fine in rest.drain(..lived) {
             fine.judge(Verdict::Fine);
+            fresh.extend(fine.identity());
         }
         if !rest.is_empty() {
             rest.remove(0).judge(Verdict::Deadly(end));
         }
     }
+    verdicts::add(fresh.into_iter());
 }
 
 /// Calls getters in a child; gives how many adapters it lived through, and how it ended.
