@@ -115,6 +115,8 @@ pub fn client(program: &Path) -> Command {
         }
     }
     command.env_remove("LD_LIBRARY_PATH").env("SYCL_CACHE_PERSISTENT", "0");
+    // Devices of OpenCL that the machine may have would be taken before ours.
+    command.env("OCL_ICD_VENDORS", "/nonexistent");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -9,7 +9,7 @@ use super::{
         event::{NativeEvent, Pooled},
         stream::Stream,
     },
-    shared_event::{Owed, Shared, await_all, have_failed, lost_dependency},
+    shared_event::{Shared, await_all, have_failed, lost_dependency},
     watch,
 };
 use std::{
@@ -121,7 +121,7 @@ impl<D: Dialect> Point<D> {
             _ => stream.wait_for(&self.end)?,
         }
         for debt in self.debts.iter().filter(|debt| debt.progress() != Progress::Complete) {
-            queue.work().owe(Owed::behind(debt.clone()));
+            queue.work().owe(debt.clone());
         }
         Ok(())
     }

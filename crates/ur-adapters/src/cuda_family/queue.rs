@@ -16,7 +16,7 @@ use super::{
     driver::{Dialect, RawStream},
     lane::Lane,
     native::{context::Entered, event::Pooled, stream::Stream},
-    shared_event::{Counters, Debts, Owed, await_all},
+    shared_event::{Counters, Debts, Registered, await_all},
 };
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError,
@@ -66,8 +66,9 @@ pub(super) struct Work<D: Dialect> {
     fences: AtomicU64,
     is_over: AtomicBool,
     has_debts: AtomicBool,
-    debts: Mutex<Debts<D>>,
+    debts: Mutex<Debts>,
     counters: Counters<D>,
+    registered: Registered<D>,
 }
 impl<D: Dialect> Work<D> {
     fn new(
@@ -89,6 +90,7 @@ impl<D: Dialect> Work<D> {
             has_debts: AtomicBool::new(false),
             debts: Mutex::default(),
             counters: Counters::new(),
+            registered: Registered::new(),
         }
     }
     fn lane(&self, on: &Entered<D>, number: usize) -> Result<&Lane<D>> {
@@ -144,13 +146,17 @@ impl<D: Dialect> Work<D> {
     pub(super) fn open_debts(&self) -> Vec<arena::Debt> {
         if self.has_debts.load(Acquire) { self.debts().open() } else { vec![] }
     }
-    fn debts(&self) -> MutexGuard<'_, Debts<D>> {
+    fn debts(&self) -> MutexGuard<'_, Debts> {
         self.debts.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// One of its streams waits for that.
-    pub(super) fn owe(&self, owed: Owed<D>) {
+    pub(super) fn owe(&self, owed: arena::Debt) {
         self.debts().add(owed);
         self.has_debts.store(true, Release);
+    }
+    /// The words that its streams write and wait for.
+    pub(super) fn registered(&self) -> &Registered<D> {
+        &self.registered
     }
     /// The counters that its shared signals complete.
     pub(super) fn counters(&self) -> &Counters<D> {
@@ -179,7 +185,7 @@ impl<D: Dialect> Work<D> {
         drop(old);
         Ok(())
     }
-    fn is_idle(&self) -> Result<bool> {
+    pub(super) fn is_idle(&self) -> Result<bool> {
         self.used().try_fold(true, |idle, lane| Ok(lane.is_idle()? && idle))
     }
     fn finish(&self) -> Result<()> {

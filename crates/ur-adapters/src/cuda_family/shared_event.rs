@@ -10,6 +10,7 @@ use super::{
     Attribute, Context, Device, Event, Family, Queue,
     driver::{Dialect, RawContext},
     native::{context::Entered, stream::Stream, words::Words},
+    queue::Work,
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -116,6 +117,44 @@ impl<D: Dialect> Piece<D> {
     }
 }
 
+/// By address.
+type Held<D> = BTreeMap<usize, Arc<Piece<D>>>;
+/// The pieces that a queue's streams have been told to write or wait in. A word may be reached, and
+/// known to be, before the stream that waits for it has looked at it: so they stay registered until
+/// the queue is idle, and mostly as long as it lives.
+#[derive(Debug)]
+pub struct Registered<D: Dialect>(Mutex<Held<D>>);
+impl<D: Dialect> Registered<D> {
+    /// With more than so many, an idle queue lets go of all.
+    const MANY: usize = 32;
+
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+    fn all(&self) -> MutexGuard<'_, Held<D>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Keeps a piece that something in one of the queue's streams is about.
+    fn keep(&self, work: &Work<D>, piece: Arc<Piece<D>>) -> Result<()> {
+        let mut all = self.all();
+        all.insert(Arc::as_ptr(&piece).addr(), piece);
+        if all.len() <= Self::MANY {
+            return Ok(());
+        }
+        // What is put into a stream from here on is kept behind this; what was before is seen.
+        let before = std::mem::take(&mut *all);
+        drop(all);
+        match work.is_idle() {
+            Ok(true) => drop(before), // the driver's calls, and no lock
+            outcome => {
+                self.all().extend(before);
+                outcome?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A counter that a queue's streams complete.
 #[derive(Debug)]
 pub struct QueueCounter<D: Dialect> {
@@ -202,10 +241,12 @@ impl<D: Dialect> Shared<D> {
             Progress::Pending => {}
         }
         let address = debt.word_address();
-        let on = queue.device().enter()?;
+        let (on, work) = (queue.device().enter()?, queue.work());
         let piece = Piece::with(&on, queue.device().context()?, debt.arena(), address)?;
-        stream.wait_value(piece.words.on_device(address), word_of(debt.value()))?;
-        queue.work().owe(Owed { debt, _piece: Some(piece) });
+        let waits = stream.wait_value(piece.words.on_device(address), word_of(debt.value()));
+        work.registered().keep(work, piece)?;
+        waits?;
+        work.owe(debt);
         Ok(())
     }
     /// Makes a signal by `queue` ready, whose context is current.
@@ -224,7 +265,11 @@ impl<D: Dialect> Shared<D> {
                 let (on, context) = (queue.device().enter()?, queue.device().context()?);
                 let piece = Piece::with(&on, context, arena, counter.word_address())?;
                 let counter = Arc::new(QueueCounter { counter, piece });
-                turn.insert(arena.id(), Arc::clone(&counter));
+                if let Some(retired) = turn.insert(arena.id(), Arc::clone(&counter)) {
+                    // Its last values may not be written yet.
+                    let work = queue.work();
+                    work.registered().keep(work, Arc::clone(&retired.piece))?;
+                }
                 counter
             }
         };
@@ -268,50 +313,31 @@ impl Awaited {
     }
 }
 
-/// What a stream waits for.
-#[derive(Debug)]
-pub(super) struct Owed<D: Dialect> {
-    debt: Debt,
-    /// Registered until the wait is over; `None` for what another queue of ours waits for.
-    _piece: Option<Arc<Piece<D>>>,
-}
-impl<D: Dialect> Owed<D> {
-    /// What a stream waits for that waits for another stream.
-    pub(super) fn behind(debt: Debt) -> Self {
-        Self { debt, _piece: None }
-    }
-}
 /// What a queue's streams wait for, as far as it is not known to have come.
-#[derive(Debug)]
-pub(super) struct Debts<D: Dialect>(Vec<Owed<D>>);
-impl<D: Dialect> Default for Debts<D> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-impl<D: Dialect> Debts<D> {
-    pub(super) fn add(&mut self, owed: Owed<D>) {
-        self.0.retain(|one| one.debt.progress() != Progress::Complete);
+#[derive(Debug, Default)]
+pub(super) struct Debts(Vec<Debt>);
+impl Debts {
+    pub(super) fn add(&mut self, owed: Debt) {
+        self.0.retain(|one| one.progress() != Progress::Complete);
         // Of one counter's values the greatest says it all: if a lesser one never comes, it does not.
-        let same = |one: &&mut Owed<D>| one.debt.word_address() == owed.debt.word_address();
+        let same = |one: &&mut Debt| one.word_address() == owed.word_address();
         match self.0.iter_mut().find(same) {
-            Some(one) if one.debt.value() >= owed.debt.value() => {}
-            Some(one) => *one = Owed { _piece: owed._piece.or(one._piece.take()), ..owed },
+            Some(one) if one.value() >= owed.value() => {}
+            Some(one) => *one = owed,
             None => self.0.push(owed),
         }
     }
     /// Those that are still owed.
     pub(super) fn open(&self) -> Vec<Debt> {
-        let open = |one: &&Owed<D>| one.debt.progress() != Progress::Complete;
-        self.0.iter().filter(open).map(|one| one.debt.clone()).collect()
+        self.0.iter().filter(|one| one.progress() != Progress::Complete).cloned().collect()
     }
     /// Forgets what has come, and what never will. Whether something is left.
     ///
     /// # Errors
     /// `IN_EVENT_LIST_EXEC_STATUS` once for what never will come.
     pub(super) fn check(&mut self) -> Result<bool> {
-        let has_failed = self.0.iter().any(|one| one.debt.progress() == Progress::Failed);
-        self.0.retain(|one| one.debt.progress() == Progress::Pending);
+        let has_failed = self.0.iter().any(|one| one.progress() == Progress::Failed);
+        self.0.retain(|one| one.progress() == Progress::Pending);
         if has_failed { Err(lost()) } else { Ok(!self.0.is_empty()) }
     }
 }
