@@ -271,6 +271,26 @@ fn a_queue_waits_for_the_signal_of_another_process_and_the_other_way_round() {
         here.release(event);
     }
 }
+/// A driver that is asked to (`SOFT_CUDA_NAP`) has its streams look at words seldom.
+#[test]
+fn a_stream_may_notice_a_signal_later_than_the_host_does() {
+    let Some(here) = Side::cuda() else { return };
+    for backend in ["cuda", "cpu"] {
+        let (mut other, event) = both(&here, backend, false);
+        for _ in 0..3 {
+            other.ask("gated-signal");
+            let follower = here.follow(here.queue, event);
+            other.ask("let-through");
+            eventually("the signal comes", || here.status(event) == Status::COMPLETE);
+            // It finds that nothing is owed any more; the stream does not know it yet.
+            must!(here, enqueue.events_wait_with_barrier(here.queue, 0, null(), null_mut()));
+            assert_eq!(here.wait(follower), R::SUCCESS);
+            must!(here, queue.finish(here.queue));
+            here.release(follower);
+        }
+        here.release(event);
+    }
+}
 #[test]
 fn a_queue_behind_a_dead_process_goes_on_and_says_what_was_lost() {
     let Some(here) = Side::cuda() else { return };

@@ -66,6 +66,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
             tests.args(["--test", name]);
         }
         tests.args(["--", "--nocapture"]).env("SOFT_CUDA_DEVICES", devices);
+        tests.env("SOFT_CUDA_NAP", "20000"); // streams look at words long after the host has
         let out = world.on_driver(&mut tests).output().unwrap();
         let said = text(&out.stdout) + &text(&out.stderr);
         assert!(out.status.success(), "{said}");

@@ -51,7 +51,8 @@ impl Device {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
-fn number(name: &str, otherwise: u64) -> u64 {
+/// A number that the environment gives.
+pub fn number(name: &str, otherwise: u64) -> u64 {
     env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 /// Bytes of memory that each device has.

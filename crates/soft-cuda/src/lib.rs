@@ -7,6 +7,7 @@
 //! | `SOFT_CUDA_DEVICES` | how many devices there are (1) |
 //! | `SOFT_CUDA_PEER` | 0: they do not reach each other's memory |
 //! | `SOFT_CUDA_MEMORY` | MiB of each device (4096) |
+//! | `SOFT_CUDA_NAP` | microseconds that streams nap between two looks at a word, if more than 50 |
 //! | `CUDA_VISIBLE_DEVICES` | which are seen, by index or by `GPU-` and UUID |
 
 /// Functions of the driver: each is a C symbol that first asks whether the driver is usable at all.

@@ -5,12 +5,16 @@
 )]
 use crate::{
     code::{Answer, INVALID_VALUE},
+    device::number,
     ranges::{self, Who},
     state, stream,
 };
 use std::{
     ffi::c_void,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -27,6 +31,14 @@ fn check(at: u64, device: i32, writes: bool) -> Answer {
         return Err(INVALID_VALUE);
     }
     ranges::table().check(at, 8, device, Who::Kernel, writes, false)
+}
+/// How long streams nap between two looks at a word.
+const MOSTLY: Duration = Duration::from_micros(50);
+/// More than that on request: to be late where the host is not.
+fn longest_nap() -> Duration {
+    static LONGEST: OnceLock<Duration> = OnceLock::new();
+    let asked = || Duration::from_micros(number("SOFT_CUDA_NAP", MOSTLY.as_micros() as u64));
+    *LONGEST.get_or_init(asked)
 }
 struct Call(extern "C" fn(*mut c_void), *mut c_void);
 // SAFETY: the driver's contract: streams call it on a thread of theirs.
@@ -57,10 +69,11 @@ entries! {
             _ => !(word | value) != 0,
         };
         stream.submit(move || {
+            let longest = longest_nap();
             let mut nap = Duration::from_micros(1);
             while !enough(word(at, device, false, |w| w.load(Ordering::Acquire))?) {
                 thread::sleep(nap);
-                nap = (nap * 2).min(Duration::from_micros(50));
+                nap = if longest > MOSTLY { longest } else { (nap * 2).min(longest) };
             }
             Ok(())
         })?;
