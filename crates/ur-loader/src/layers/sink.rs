@@ -4,7 +4,8 @@ use super::trace::Record;
 use std::{
     fmt::Write as _,
     fs::File,
-    io::{self, BufWriter, Write as _},
+    io::{self, Write as _},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
@@ -27,7 +28,18 @@ pub struct Sink {
 }
 enum To {
     Stderr,
-    File { file: BufWriter<File>, any: bool },
+    /// A file proper, up to where it is written. It is whole after each record, also if the program
+    /// is killed then: an array is closed, and the next record begins where it was.
+    File {
+        file: File,
+        at: u64,
+        any: bool,
+    },
+    /// A pipe or a device.
+    Stream {
+        file: File,
+        any: bool,
+    },
 }
 
 /// What `CAUSEWAY_TRACE` says: a form, and behind a colon a file, in whose name `%p` is the process.
@@ -55,7 +67,13 @@ impl Sink {
     pub fn open(form: Form, path: Option<&Path>) -> io::Result<Self> {
         let to = match path {
             None => To::Stderr,
-            Some(path) => To::File { file: BufWriter::new(File::create(path)?), any: false },
+            Some(path) => {
+                let file = File::create(path)?;
+                match file.metadata()?.is_file() {
+                    true => To::File { file, at: 0, any: false },
+                    false => To::Stream { file, any: false },
+                }
+            }
         };
         Ok(Self { form, to: Mutex::new(to) })
     }
@@ -66,33 +84,46 @@ impl Sink {
             Form::Json => format!("{}\n", json(record)),
             Form::Chrome => chrome(record),
         };
+        let between = |any: bool| match (self.form, any) {
+            (Form::Chrome, false) => "[\n",
+            (Form::Chrome, true) => ",\n",
+            _ => "",
+        };
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = match &mut *to {
             To::Stderr => io::stderr().lock().write_all(text.as_bytes()),
-            To::File { file, any } => {
-                let between = match (self.form, *any) {
-                    (Form::Chrome, false) => "[\n",
-                    (Form::Chrome, true) => ",\n",
-                    _ => "",
-                };
+            To::File { file, at, any } => {
+                let end = if self.form == Form::Chrome { END } else { "" };
+                let whole = [between(*any), &text, end].concat();
+                let written = file.write_all_at(whole.as_bytes(), *at);
+                if written.is_ok() {
+                    *any = true;
+                    *at += (whole.len() - end.len()) as u64;
+                }
+                written
+            }
+            To::Stream { file, any } => {
+                let whole = [between(*any), &text].concat();
                 *any = true;
-                file.write_all(between.as_bytes()).and_then(|()| file.write_all(text.as_bytes()))
+                file.write_all(whole.as_bytes())
             }
         };
     }
-    /// Writes what is left, and ends the array.
+    /// Ends the array where that was put off.
     pub fn finish(&self) {
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
-        if let To::File { file, any } = &mut *to {
-            let end = match (self.form, *any) {
-                (Form::Chrome, true) => "\n]\n",
-                (Form::Chrome, false) => "[]\n",
-                _ => "",
-            };
-            let _ = file.write_all(end.as_bytes()).and_then(|()| file.flush());
+        if self.form != Form::Chrome {
+            return;
         }
+        let _ = match &mut *to {
+            To::File { file, any: false, .. } => file.write_all_at(b"[]\n", 0),
+            To::Stream { file, any } => file.write_all(if *any { END.as_bytes() } else { b"[]\n" }),
+            To::Stderr | To::File { .. } => Ok(()),
+        };
     }
 }
+/// What ends an array.
+const END: &str = "\n]\n";
 
 /// A call as a JSON object.
 fn json(record: &Record) -> String {
@@ -170,6 +201,29 @@ mod tests {
         assert_eq!(parse("chrome:t.%p.json").unwrap(), (Form::Chrome, named));
         assert!(parse("chrome").unwrap_err().contains("chrome:FILE"));
         assert!(parse("xml:f").unwrap_err().contains("text, json and chrome"));
+    }
+    #[test]
+    fn a_timeline_is_whole_after_each_record_though_nobody_ends_it() {
+        let path = std::env::temp_dir().join(format!("ur-loader-sink-{}", std::process::id()));
+        let sink = Sink::open(Form::Chrome, Some(&path)).unwrap();
+        for count in 1..=3 {
+            sink.write(&Record {
+                call: "urQueueFlush",
+                thread: 1,
+                begin_ns: count,
+                duration_ns: 1,
+                result: ur_sys::ur_result_t::SUCCESS,
+                arguments: vec![("hQueue", "0x1".to_string())],
+                place: None,
+            });
+            let text = std::fs::read_to_string(&path).unwrap();
+            let all: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+            assert_eq!(all.len() as u64, count);
+        }
+        let before = std::fs::read(&path).unwrap();
+        sink.finish();
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        std::fs::remove_file(path).unwrap();
     }
     #[test]
     fn every_character_has_a_json_string() {
