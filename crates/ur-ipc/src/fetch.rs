@@ -75,7 +75,9 @@ impl Drop for Lease {
 #[derive(Clone, Copy)]
 pub(crate) struct Claim {
     kind: Kind,
-    /// For events: where they are, and under which number this process has joined that arena; 0 for not yet.
+    /// Whether it is an event in an arena; those of a driver's own are nobody's slots.
+    is_slot: bool,
+    /// For slots: where they are, and under which number this process has joined that arena; 0 for not yet.
     arena: u32,
     participant: u32,
     slot: u16,
@@ -187,6 +189,7 @@ impl Host {
         let rights: Vec<_> = us.iter().map(AsFd::as_fd).collect();
         let claim = Claim {
             kind: envelope.kind,
+            is_slot: envelope.transport == Transport::Arena,
             arena: envelope.ledger,
             participant,
             slot: envelope.slot,
@@ -409,10 +412,9 @@ impl Host {
     }
     /// What was granted and nobody takes.
     fn give_back(&self, claim: Claim, answer: &Answer) {
-        let Claim { kind, arena: ledger, participant, slot, generation } = claim;
+        let Claim { kind, is_slot, arena: ledger, participant, slot, generation } = claim;
         self.tell(Request::LeaseEnd { kind, object: answer.object });
-        // Events of a driver's own travel without an arena: nobody joined one.
-        if kind != Kind::Event || !answer.rights.arena && answer.participant == 0 {
+        if !is_slot {
             return;
         }
         if participant == 0 {
