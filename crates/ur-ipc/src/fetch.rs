@@ -20,7 +20,7 @@ use crate::{
     turn::Turn,
 };
 use rustix::{
-    event::epoll::EventFlags,
+    event::{PollFd, PollFlags, Timespec, epoll::EventFlags, poll},
     io::Errno,
     net::{RecvFlags, SendFlags, Shutdown, shutdown},
     process::{PidfdFlags, getpid, pidfd_open},
@@ -318,16 +318,13 @@ impl Host {
             }
         }
         let number = self.next.fetch_add(1, Relaxed);
-        let read = self.read.swap(0, Relaxed);
-        let bytes = encode_request(number, read, request);
-        match send(&self.socket, &bytes, rights, SendFlags::empty()) {
-            // A broker that turns us away may have said why before it hung up.
-            Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
-            Err(Errno::AGAIN) => {
-                self.read.store(read, Relaxed); // not said: else it would count as never read
-                return Err(silent());
+        while let Err(e) = self.say_question(number, request, rights) {
+            match e {
+                // A broker that turns us away may have said why before it hung up.
+                Errno::PIPE | Errno::CONNRESET => break,
+                Errno::AGAIN => self.await_room(deadline)?,
+                e => return Err(Error::system("ask the exporter", e)),
             }
-            Err(e) => return Err(Error::system("ask the exporter", e)),
         }
         let (got, answer, came) = self.hear_until(deadline, claim).inspect_err(|e| {
             if e.kind() == ErrorKind::TimedOut {
@@ -422,6 +419,37 @@ impl Host {
         } else if let Some(_held) = self.arena(ledger).filter(|a| a.participant() == participant) {
             // If it is held no more, this process has left it, and with it all that it had open there.
             self.tell(Request::SlotClosed { ledger, participant, slot, generation });
+        }
+    }
+    /// Under the lock under which all else is said: what was read is acknowledged by one message, and a question that
+    /// came in before that message would be taken for nonsense.
+    fn say_question(
+        &self,
+        number: u64,
+        request: &Request,
+        rights: &[BorrowedFd<'_>],
+    ) -> rustix::io::Result<()> {
+        let _saying = locked(&self.unsaid);
+        let read = self.read.swap(0, Relaxed);
+        let bytes = encode_request(number, read, request);
+        send(&self.socket, &bytes, rights, SendFlags::DONTWAIT).inspect_err(|e| {
+            if *e == Errno::AGAIN {
+                self.read.store(read, Relaxed); // not said: else it would count as never read
+            }
+        })
+    }
+    /// Until the socket takes more.
+    fn await_room(&self, deadline: Instant) -> Result<()> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(silent());
+        }
+        let timeout = Timespec::try_from(left).map_err(|_| silent())?;
+        let mut room = [PollFd::new(&self.socket, PollFlags::OUT)];
+        match poll(&mut room, Some(&timeout)) {
+            Ok(0) => Err(silent()),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(e) => Err(Error::system("wait for room on the way to the exporter", e)),
         }
     }
     /// Says what needs no answer. Never waits: what there is no room for is said later.
