@@ -41,9 +41,16 @@ fn io(e: std::io::Error) -> Stop {
 impl Place {
     pub fn new(bench: &Bench) -> Verdict<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("ur-conformance-{}-{}", std::process::id(), NEXT.fetch_add(1, Relaxed));
-        let path = std::env::temp_dir().join(name);
-        DirBuilder::new().mode(0o700).create(&path).map_err(io)?;
+        let path = loop {
+            let (pid, number) = (std::process::id(), NEXT.fetch_add(1, Relaxed));
+            let path = std::env::temp_dir().join(format!("ur-conformance-{pid}-{number}"));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => break path,
+                // Left by somebody who was killed, and had this number.
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(io(e)),
+            }
+        };
         let program = std::env::current_exe().map_err(io)?;
         Ok(Self { path, subject: bench.subject.clone(), program })
     }
