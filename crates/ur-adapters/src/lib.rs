@@ -3,6 +3,7 @@
 mod blank;
 pub mod cpu;
 pub mod cuda_family;
+mod from_c;
 mod kernels;
 pub mod level_zero;
 mod linger;

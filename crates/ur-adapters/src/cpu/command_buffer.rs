@@ -8,9 +8,9 @@ use super::{
     capture::{self, taker},
     engine::Work,
     enqueue::{Made, Report},
-    from_c,
     recording::{Node, Recording, Replay},
 };
+use crate::from_c;
 use std::{
     collections::HashMap,
     sync::{

@@ -4,9 +4,10 @@ use super::{
     Context, Cpu, Event, Queue,
     capture::{self, Score},
     enqueue::{Made, Report},
-    from_c, native_handle,
+    native_handle,
     recording::{Recording, Replay},
 };
+use crate::from_c;
 use std::{
     ffi::{CStr, OsStr},
     fmt::Write,

@@ -13,7 +13,6 @@ mod enqueue;
 mod enqueue_image;
 mod enqueue_mem;
 mod event;
-mod from_c;
 mod graph;
 mod host;
 mod image;

@@ -12,13 +12,13 @@ use super::{
     Context, Device, Event, Queue, clock, linger,
     native::{
         event::EventKind,
-        from_c,
         list::{List, NativeList},
     },
     signal::{Signal, Times},
     submission::{Made, Report, Submission},
     work::Work,
 };
+use crate::from_c;
 use std::{
     collections::HashMap,
     fmt,

@@ -7,11 +7,12 @@ use crate::cpu::{
     Context, Cpu, Device, Event, Kernel, Mem,
     engine::Work,
     enqueue::{check_range, pattern_of},
-    enqueue_mem, from_c, launch,
+    enqueue_mem, launch,
     native_code::Arguments,
     native_handle,
     recording::{Recording, Replay},
 };
+use crate::from_c;
 use std::{
     mem::offset_of,
     sync::{Arc, Mutex},

@@ -2,12 +2,12 @@
 //! Executions enqueued before a change take no notice of it.
 use super::{Changeable, Command, CommandBuffer, Shared, refused, sort};
 use crate::cpu::{
-    Event, Kernel,
+    Cpu, Event, Kernel,
     engine::Work,
-    from_c::{self, Update},
     launch,
     native_code::{Arguments, Range},
 };
+use crate::from_c::{self, Update};
 use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -32,7 +32,7 @@ impl Launch {
     /// # Errors
     /// `INVALID_WORK_DIMENSION`, `INVALID_VALUE` for a kernel that was not named and for dimensions
     /// without sizes, `INVALID_KERNEL_ARGUMENT_INDEX`, and what a launch is refused for.
-    fn changed(&self, shared: &Shared, update: &Update<'_>) -> Result<Self> {
+    fn changed(&self, shared: &Shared, update: &Update<'_, Cpu>) -> Result<Self> {
         let mut new = self.clone();
         if update.dimensions != self.dimensions
             && (update.global.is_none() || update.offset.is_none())
@@ -101,7 +101,7 @@ pub(super) fn launches(
     let mut new: Vec<(usize, Launch)> = vec![];
     let mut state = shared.lock();
     for description in descriptions {
-        let update = from_c::update(description)?;
+        let update = from_c::update::<Cpu>(description)?;
         if update.command.of.as_ptr() != Arc::as_ptr(shared) {
             return stranger("the command belongs to another command buffer");
         }

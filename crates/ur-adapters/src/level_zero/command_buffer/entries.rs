@@ -3,11 +3,12 @@ use super::{
     Appended, Ask, Command, CommandBuffer, Node, Shared, State, Step, buffers, refused,
     update::{self, Launch},
 };
+use crate::from_c;
 use crate::level_zero::{
     Context, Device, Event, Kernel, LevelZero, Mem,
     enqueue_mem::Place,
     enqueue_usm::{advise_step, check_range, pattern_of, prefetch_step},
-    native::{from_c, list::NativeList, queue::can_batch, recorded::Kept},
+    native::{list::NativeList, queue::can_batch, recorded::Kept},
 };
 use std::{
     mem::offset_of,

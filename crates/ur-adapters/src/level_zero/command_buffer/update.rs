@@ -1,13 +1,10 @@
 //! What changes in a finalized command buffer: kernels, arguments and ranges of launches. The list is
 //! made again before the next execution; those enqueued before take no notice.
 use super::{Command, CommandBuffer, Shared, Step, refused};
+use crate::from_c::{self, Update};
 use crate::level_zero::{
-    Device, Event, Kernel, launch,
-    native::{
-        from_c::{self, Update},
-        list::List,
-        recorded::Kept,
-    },
+    Device, Event, Kernel, LevelZero, launch,
+    native::{list::List, recorded::Kept},
 };
 use std::sync::Arc;
 use ur_adapter::{
@@ -56,7 +53,7 @@ impl Launch {
     /// # Errors
     /// `INVALID_VALUE` for a kernel that was not named and for dimensions without sizes,
     /// `INVALID_KERNEL_ARGUMENT_INDEX`, and what a launch is refused for.
-    fn changed(&self, update: &Update<'_>) -> Result<Self> {
+    fn changed(&self, update: &Update<'_, LevelZero>) -> Result<Self> {
         if update.dimensions != self.global.len()
             && (update.global.is_none() || update.offset.is_none())
         {
@@ -129,7 +126,7 @@ pub(super) fn launches(
     let mut new: Vec<(usize, Launch)> = vec![];
     let mut state = shared.lock();
     for description in descriptions {
-        let update = from_c::update(description)?;
+        let update = from_c::update::<LevelZero>(description)?;
         if update.command.of.as_ptr() != Arc::as_ptr(shared) {
             return stranger("the command belongs to another command buffer");
         }

@@ -10,7 +10,6 @@ pub mod device;
 pub mod driver;
 pub mod event;
 mod fill;
-pub mod from_c;
 pub mod image;
 pub mod ipc;
 pub mod kernel;

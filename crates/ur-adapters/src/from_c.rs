@@ -1,9 +1,9 @@
 //! What recorded commands and graphs take from C: functions to call, and the references that C gives
 //! back in calls of their own kind, and lists within lists. What any of it is for is its callers'.
 #![expect(unsafe_code, reason = "reads what C points at and takes back C's references")]
-use super::super::{CommandBufferCommand as Command, Kernel};
 use std::{ffi::c_void, ptr::null_mut};
 use ur_adapter::{
+    api::Objects,
     callback::HostFunction,
     error::{ErrorCode, Result},
     memory::UsmPtr,
@@ -16,7 +16,7 @@ use ur_sys::*;
 ///
 /// # Errors
 /// `INVALID_NULL_POINTER` for no function.
-pub(in super::super) fn function(
+pub(crate) fn function(
     function: Option<unsafe extern "C" fn(*mut c_void)>,
     data: Option<UsmPtr>,
 ) -> Result<HostFunction> {
@@ -26,7 +26,7 @@ pub(in super::super) fn function(
     Ok(unsafe { HostFunction::new(function, data) })
 }
 /// Takes back all of C's references to an object that C destroys, or that goes with another.
-pub(in super::super) fn withdraw<T: Body>(object: Borrowed<'_, T>) -> Result<()> {
+pub(crate) fn withdraw<T: Body>(object: Borrowed<'_, T>) -> Result<()> {
     for _ in 0..object.api_refs() {
         // SAFETY: C says, by what it calls, that it uses the handle no more.
         unsafe { object.release() }?;
@@ -35,30 +35,30 @@ pub(in super::super) fn withdraw<T: Body>(object: Borrowed<'_, T>) -> Result<()>
 }
 
 /// What C wants changed of one launch.
-pub(in super::super) struct Update<'call> {
-    pub(in super::super) command: Borrowed<'call, Command>,
-    pub(in super::super) kernel: Option<Borrowed<'call, Kernel>>,
+pub(crate) struct Update<'call, A: Objects> {
+    pub(crate) command: Borrowed<'call, A::ExpCommandBufferCommand>,
+    pub(crate) kernel: Option<Borrowed<'call, A::Kernel>>,
     /// In place of those with the same numbers.
-    pub(in super::super) arguments: Vec<ur_exp_kernel_arg_properties_t>,
-    pub(in super::super) dimensions: usize,
-    pub(in super::super) offset: Option<&'call [usize]>,
-    pub(in super::super) global: Option<&'call [usize]>,
-    pub(in super::super) local: Option<&'call [usize]>,
+    pub(crate) arguments: Vec<ur_exp_kernel_arg_properties_t>,
+    pub(crate) dimensions: usize,
+    pub(crate) offset: Option<&'call [usize]>,
+    pub(crate) global: Option<&'call [usize]>,
+    pub(crate) local: Option<&'call [usize]>,
 }
 /// Looks at all that a description points at.
 ///
 /// # Errors
 /// `INVALID_NULL_HANDLE`, `INVALID_COMMAND_BUFFER_COMMAND_HANDLE_EXP`, `INVALID_KERNEL`;
 /// `INVALID_NULL_POINTER` for a list that is missing; `INVALID_WORK_DIMENSION`.
-pub(in super::super) fn update(
+pub(crate) fn update<A: Objects>(
     given: &ur_exp_command_buffer_update_kernel_launch_desc_t,
-) -> Result<Update<'_>> {
+) -> Result<Update<'_, A>> {
     // SAFETY: C's promise for handles that it passes.
-    let command = unsafe { shim::handle::<Command>(given.hCommand.0) }?;
+    let command = unsafe { shim::handle::<A::ExpCommandBufferCommand>(given.hCommand.0) }?;
     let kernel = match given.hNewKernel.0.is_null() {
         true => None,
         // SAFETY: as above.
-        false => Some(unsafe { shim::handle::<Kernel>(given.hNewKernel.0) }?),
+        false => Some(unsafe { shim::handle::<A::Kernel>(given.hNewKernel.0) }?),
     };
     let dimensions = given.newWorkDim as usize;
     if !(1..=3).contains(&dimensions) {
