@@ -3,7 +3,10 @@
 //! A handle points at a slot of a per-kind slab whose memory is never returned to the system. So a
 //! header can always be read, and a released handle is an error code until its slot is reused.
 #![expect(unsafe_code, reason = "handles are pointers given to C")]
-use crate::error::{ErrorCode, Result};
+use crate::{
+    error::{ErrorCode, Result},
+    per_process::PerProcess,
+};
 use std::{
     cell::UnsafeCell,
     collections::VecDeque,
@@ -166,25 +169,32 @@ fn lower(count: &AtomicU32) -> Option<u32> {
 
 /// Where the objects of one kind live. Slots are reused oldest first and `LATE` always stay
 /// free: a released handle is an error for at least as many creations.
+///
+/// A forked child begins with slots of its own, since a thread that it does not have may hold its
+/// parent's lock. What it releases of its parent's objects comes to its own slots.
 pub struct Slab<T: 'static> {
     table: &'static ur_dditable_t,
-    slots: Mutex<Slots<T>>,
+    slots: PerProcess<Mutex<Slots<T>>>,
 }
 struct Slots<T: 'static> {
     free: VecDeque<&'static Object<T>>,
     /// All that there are.
     blocks: Vec<&'static [Object<T>]>,
 }
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self { free: VecDeque::new(), blocks: Vec::new() }
+    }
+}
 impl<T> Slab<T> {
     /// How many creations a released handle is sure to stay an error for.
     pub const LATE: usize = 64;
     /// An empty slab whose objects dispatch through `table`.
     pub const fn new(table: &'static ur_dditable_t) -> Self {
-        let slots = Slots { free: VecDeque::new(), blocks: Vec::new() };
-        Self { table, slots: Mutex::new(slots) }
+        Self { table, slots: PerProcess::new() }
     }
     fn slots(&self) -> MutexGuard<'_, Slots<T>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.get().lock().unwrap_or_else(PoisonError::into_inner)
     }
     fn take(&self) -> &'static Object<T> {
         let mut slots = self.slots();

@@ -334,12 +334,20 @@ fn threads(world: &World) {
     });
 }
 
-/// A child that calls while other threads of the parent do, and ends the loader.
+/// Children that call while other threads of the parent do, and end the loader.
 fn fork(world: &World) {
     use std::sync::atomic::{AtomicBool, Ordering};
+    /// Ends the threads, also when a check fails.
+    struct End<'a>(&'a AtomicBool);
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
     let over = AtomicBool::new(false);
     let context = world.context();
     std::thread::scope(|scope| {
+        let _end = End(&over);
         for _ in 0..4 {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
@@ -352,11 +360,13 @@ fn fork(world: &World) {
             assert!(child >= 0);
             if child == 0 {
                 unsafe {
+                    libc::alarm(30); // ends a child that hangs
                     let mut count = 0u32;
                     let to = (&raw mut count).cast();
                     let ask = ur_context_info_t::NUM_DEVICES;
                     let _ = context_get_info(context, ask, 4, to, null_mut());
                     let _ = context_release(context);
+                    let _ = context_release(world.context());
                     ur_loader::layers::stop();
                     libc::_exit(0);
                 }
@@ -365,7 +375,6 @@ fn fork(world: &World) {
             assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
             assert_eq!(status, 0, "the child did not end well");
         }
-        over.store(true, Ordering::Relaxed);
     });
     ok(unsafe { context_release(context) });
 }
