@@ -24,12 +24,13 @@ const CALLS: u32 = 500;
 /// Says to a process that its libraries are in place, and which the shipped adapter is.
 const READY: &str = "CAUSEWAY_BENCH_SHIPPED";
 
-/// One adapter with a queue and what is measured on it.
+/// One adapter with its queues and what is measured on them.
 struct Adapter {
     table: &'static ur_dditable_t,
     context: ur_context_handle_t,
     device: ur_device_handle_t,
-    queue: ur_queue_handle_t,
+    /// In-order and out-of-order.
+    queues: [ur_queue_handle_t; 2],
     kernel: ur_kernel_handle_t,
     host: *mut c_void,
     memory: *mut c_void,
@@ -50,9 +51,15 @@ impl Adapter {
         ur!(table, platform.get(adapter, 1, &mut platform, null_mut()))?;
         let all = ur_device_type_t::ALL;
         ur!(table, device.get(platform, all, 1, &mut device, null_mut()))?;
-        let (mut context, mut queue) = (ur_context_handle_t::NULL, ur_queue_handle_t::NULL);
+        let mut context = ur_context_handle_t::NULL;
         ur!(table, context.create(1, &device, null(), &mut context))?;
-        ur!(table, queue.create(context, device, null(), &mut queue))?;
+        let mut queues = [ur_queue_handle_t::NULL; 2];
+        let flags = [ur_queue_flags_t::default(), ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE];
+        for (queue, flags) in queues.iter_mut().zip(flags) {
+            let stype = ur_structure_type_t::QUEUE_PROPERTIES;
+            let properties = ur_queue_properties_t { stype, pNext: null(), flags };
+            ur!(table, queue.create(context, device, &properties, queue))?;
+        }
         let (mut host, mut memory, pool) = (null_mut(), null_mut(), ur_usm_pool_handle_t::NULL);
         ur!(table, usm.host_alloc(context, null(), pool, 4096, &mut host))?;
         ur!(table, usm.device_alloc(context, device, null(), pool, 4096, &mut memory))?;
@@ -62,7 +69,7 @@ impl Adapter {
         ur!(table, program.create_with_il(context, at, bytes, null(), &mut program))?;
         ur!(table, program.build(context, program, null()))?;
         ur!(table, kernel.create(program, c"nothing".as_ptr(), &mut kernel))?;
-        Ok(Self { table, context, device, queue, kernel, host, memory })
+        Ok(Self { table, context, device, queues, kernel, host, memory })
     }
     /// The shipped adapter in a library.
     fn open(path: &Path) -> Result<Self> {
@@ -92,24 +99,23 @@ impl Adapter {
         ur!(self.table, event.wait(1, &event))?;
         Ok(ur!(self.table, event.release(event))?)
     }
-    fn barrier(&self) -> Result<()> {
-        let mut event = ur_event_handle_t::NULL;
-        let (queue, none) = (self.queue, null());
+    fn barrier(&self, queue: ur_queue_handle_t) -> Result<()> {
+        let (mut event, none) = (ur_event_handle_t::NULL, null());
         ur!(self.table, enqueue.events_wait_with_barrier(queue, 0, none, &mut event))?;
         self.finish_and_release(event)
     }
-    fn copy(&self) -> Result<()> {
+    fn copy(&self, queue: ur_queue_handle_t, bytes: usize) -> Result<()> {
         let (mut event, to, from) = (ur_event_handle_t::NULL, self.memory, self.host);
-        let queue = self.queue;
-        ur!(self.table, enqueue.usm_memcpy(queue, false, to, from, 64, 0, null(), &mut event))?;
+        let none = null();
+        ur!(self.table, enqueue.usm_memcpy(queue, false, to, from, bytes, 0, none, &mut event))?;
         self.finish_and_release(event)
     }
-    fn launch(&self) -> Result<()> {
+    fn launch(&self, queue: ur_queue_handle_t) -> Result<()> {
         let (mut event, one, zero) = (ur_event_handle_t::NULL, [1_usize], [0_usize]);
         ur!(
             self.table,
             enqueue_exp.kernel_launch_with_args_exp(
-                self.queue,
+                queue,
                 self.kernel,
                 1,
                 zero.as_ptr(),
@@ -164,15 +170,21 @@ fn block(mut body: impl FnMut() -> Result<()>) -> Result<Duration> {
 fn measure(shipped: &Path) -> Result<()> {
     let (ours, theirs) = (Adapter::ours()?, Adapter::open(shipped)?);
     pin(processors() - 1)?;
-    type Body = fn(&Adapter) -> Result<()>;
-    let commands: [(&str, Body); 3] = [
-        ("barrier, enqueued and waited for", Adapter::barrier),
-        ("copy of 64 B, enqueued and waited for", Adapter::copy),
-        ("kernel of 1 item, enqueued and waited for", Adapter::launch),
+    type Body = fn(&Adapter, ur_queue_handle_t) -> Result<()>;
+    let commands: [(&str, Body); 4] = [
+        ("barrier", Adapter::barrier),
+        ("copy of 64 B", |adapter, queue| adapter.copy(queue, 64)),
+        ("copy of 1 KiB", |adapter, queue| adapter.copy(queue, 1024)),
+        ("kernel of 1 item", Adapter::launch),
     ];
-    for (what, body) in commands {
-        Comparison::of(what, BLOCKS, || block(|| body(&ours)), || block(|| body(&theirs)))?
-            .report(CALLS, "shipped", 0.9);
+    for (number, order) in ["in order", "out of order"].into_iter().enumerate() {
+        for (what, body) in commands {
+            let what = format!("{what}, {order}, waited for");
+            let (mine, other) = (ours.queues[number], theirs.queues[number]);
+            let ours = || block(|| body(&ours, mine));
+            let theirs = || block(|| body(&theirs, other));
+            Comparison::of(what, BLOCKS, ours, theirs)?.report(CALLS, "shipped", 0.9);
+        }
     }
     let (mine, other) = (ours.event()?, theirs.event()?);
     // One stays shared: the thread that answers importers is there, and does not come and go.

@@ -12,8 +12,10 @@
 #include <sycl/usm.hpp>
 #include <sycl/usm/usm_allocator.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <fstream>
 #include <iostream>
 #include <stdexcept>
@@ -50,6 +52,23 @@ template <typename Body> int run(const char *name, Body body) {
     }
     std::cout << name << ": fine" << std::endl;
     return 0;
+}
+
+// Fills memory with one value, `times` times, by the runtime's own command. For Level Zero its header
+// makes a kernel of that, which takes a SYCL compiler: there the value is copied from the host, and
+// then ever more of what is in place already.
+template <typename T>
+sycl::event fill(sycl::queue &queue, T *memory, const T &value, std::size_t times,
+                 const std::vector<sycl::event> &after = {}) {
+    if (queue.get_backend() != sycl::backend::ext_oneapi_level_zero)
+        return queue.fill(memory, value, times, after);
+    // Kept to the program's end: a copy may begin at any time after this.
+    static std::deque<T> values;
+    values.push_back(value);
+    sycl::event last = queue.memcpy(memory, &values.back(), sizeof value, after);
+    for (std::size_t there = 1; there < times; there *= 2)
+        last = queue.memcpy(memory + there, memory, std::min(there, times - there) * sizeof value, last);
+    return last;
 }
 
 // The two directions between two programs. Both sides open the pipes in the same order, since

@@ -55,7 +55,7 @@ void produce(int argc, char **argv) {
     std::uint32_t *seen = sycl::malloc_host<std::uint32_t>(rounds * consumers.size(), queue);
     require(seen != nullptr, "there is no memory");
     for (std::uint32_t round = 0; round < rounds; ++round) {
-        queue.fill(memory, round, count);
+        fill(queue, memory, round, count);
         syclex::enqueue_signal_event(queue, ready);
         for (consumer &one : consumers) one.line->step();
         for (consumer &one : consumers) one.line->await_step();

@@ -43,7 +43,7 @@ void dependencies_order_commands_out_of_order() {
     require(!queue.is_in_order(), "the default is out of order");
     std::uint32_t *numbers = sycl::malloc_device<std::uint32_t>(chain + 1, queue);
     sycl::event last = queue.memset(numbers, 0xff, (chain + 1) * sizeof *numbers);
-    last = queue.fill(numbers, std::uint32_t{42}, 1, last);
+    last = fill(queue, numbers, std::uint32_t{42}, 1, {last});
     for (std::size_t i = 0; i < chain; ++i)
         last = queue.memcpy(numbers + i + 1, numbers + i, sizeof *numbers, last);
     std::uint32_t end = 0;
@@ -57,7 +57,7 @@ void in_order_queues_need_no_dependencies() {
     sycl::queue queue{sycl::property::queue::in_order{}};
     require(queue.is_in_order(), "it is not in order");
     std::uint32_t *numbers = sycl::malloc_shared<std::uint32_t>(chain + 1, queue);
-    queue.fill(numbers, std::uint32_t{42}, 1);
+    fill(queue, numbers, std::uint32_t{42}, 1);
     for (std::size_t i = 0; i < chain; ++i) queue.memcpy(numbers + i + 1, numbers + i, sizeof *numbers);
     queue.wait();
     require(numbers[chain] == 42, "copies of an in-order queue ran out of order");
@@ -99,7 +99,7 @@ void barriers_order_what_is_on_their_sides() {
 void host_tasks_run_between_commands() {
     sycl::queue queue;
     auto *numbers = sycl::malloc_shared<std::uint32_t>(2, queue);
-    sycl::event filled = queue.fill(numbers, std::uint32_t{5}, 1);
+    sycl::event filled = fill(queue, numbers, std::uint32_t{5}, 1);
     sycl::event doubled = queue.submit([&](sycl::handler &h) {
         h.depends_on(filled);
         h.host_task([=] { numbers[0] *= 2; });
@@ -158,7 +158,7 @@ void events_are_signalled_again_and_again() {
     auto *numbers = sycl::malloc_shared<std::uint32_t>(1001, one);
     for (std::uint32_t i = 0; i < 1000; ++i) {
         sycl::queue &from = i % 2 ? one : two, &to = i % 2 ? two : one;
-        if (i == 0) from.fill(numbers, std::uint32_t{1}, 1);
+        if (i == 0) fill(from, numbers, std::uint32_t{1}, 1);
         syclex::enqueue_signal_event(from, event);
         if (i % 3) syclex::enqueue_wait_event(to, event);
         else syclex::enqueue_wait_events(to, {event});

@@ -70,7 +70,7 @@ struct deprecated {
 
 template <typename Api> void memory(world &w) {
     auto *numbers = sycl::malloc_device<std::uint32_t>(size, w.context.get_devices()[0], w.context);
-    w.queue.fill(numbers, std::uint32_t{7}, size).wait();
+    fill(w.queue, numbers, std::uint32_t{7}, size).wait();
     auto handle = Api::get(numbers, w.context);
     auto by_default = Api::get(numbers);
     // A pointer into the middle is shared as well, and opened as such.
@@ -132,7 +132,7 @@ void physical(world &w) {
     require(memory.ipc_enabled() && by_queue.ipc_enabled(), "the property is lost");
     require(!without.ipc_enabled() && !plain.ipc_enabled(), "a property appeared");
     const mapping mapped(memory, w.context);
-    w.queue.fill(mapped.as<std::uint32_t>(), std::uint32_t{7}, 1).wait();
+    fill(w.queue, mapped.as<std::uint32_t>(), std::uint32_t{7}, 1).wait();
     // A device's memory is read by the device: the host may not reach it.
     const auto first = [&](const mapping &at) {
         std::uint32_t value = 0;
@@ -156,12 +156,12 @@ void physical(world &w) {
         require(one.get_context() == w.context && one.get_device() == w.device, "it is elsewhere");
         const mapping there(one, w.context);
         require(first(there) == 7, "opened physical memory is other memory");
-        w.queue.fill(there.as<std::uint32_t>(), std::uint32_t{7}, 1).wait();
+        fill(w.queue, there.as<std::uint32_t>(), std::uint32_t{7}, 1).wait();
     }
     // What was opened may be shared again.
     auto again = ipc::physical_memory::get(opened.front());
     const mapping third(ipc::physical_memory::open(ticket_of(again)), w.context);
-    w.queue.fill(third.as<std::uint32_t>(), std::uint32_t{9}, 1).wait();
+    fill(w.queue, third.as<std::uint32_t>(), std::uint32_t{9}, 1).wait();
     require(first(mapped) == 9, "what was shared twice is other memory");
     garbage(ticket, [&](const bytes &data) {
         refused(errc::invalid, "garbage for physical memory",
@@ -209,7 +209,7 @@ void events(world &w) {
             // event object that this queue signalled last, and cannot know that the same event was
             // signalled through another object since.
             sycl::queue other(w.context, w.device, sycl::property::queue::in_order{});
-            w.queue.fill(numbers, ++round, 1);
+            fill(w.queue, numbers, ++round, 1);
             syclex::enqueue_signal_event(w.queue, from);
             syclex::enqueue_wait_event(other, to);
             other.memcpy(numbers + 1, numbers, sizeof *numbers);
@@ -233,7 +233,7 @@ void events(world &w) {
     refused(errc::invalid, "sharing without the property", [&] { ipc::event::get(plain); });
     refused(errc::invalid, "sharing without the property", [&] { ipc::event::get(both_off); });
     refused(errc::invalid, "sharing a command's event",
-            [&] { ipc::event::get(w.queue.fill(numbers, 1u, 1)); });
+            [&] { ipc::event::get(fill(w.queue, numbers, 1u, 1)); });
     refused(errc::invalid, "sharing what was opened", [&] { ipc::event::get(opened.front()); });
     refused(errc::invalid, "sharing and profiling at once", [&] {
         syclex::make_event(w.context,

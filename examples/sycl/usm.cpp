@@ -16,7 +16,7 @@ bytes contents(sycl::queue &queue, const void *memory, std::size_t length) {
     return copy;
 }
 
-template <std::size_t Width> void fill(sycl::queue &queue, void *memory) {
+template <std::size_t Width> void pattern_fill(sycl::queue &queue, void *memory) {
     struct pattern {
         std::array<std::uint8_t, Width> bytes;
     };
@@ -27,8 +27,8 @@ template <std::size_t Width> void fill(sycl::queue &queue, void *memory) {
     constexpr std::size_t margin = 192;
     const std::size_t times = (size - 2 * margin) / Width;
     queue.memset(memory, 0xee, size).wait();
-    queue.fill(reinterpret_cast<pattern *>(static_cast<std::byte *>(memory) + margin), value, times)
-        .wait();
+    auto *const from = reinterpret_cast<pattern *>(static_cast<std::byte *>(memory) + margin);
+    fill(queue, from, value, times).wait();
     const bytes now = contents(queue, memory, size);
     for (std::size_t i = 0; i < size; ++i) {
         const bool inside = i >= margin && i < margin + times * Width;
@@ -39,14 +39,14 @@ template <std::size_t Width> void fill(sycl::queue &queue, void *memory) {
 }
 
 void fills(sycl::queue &queue, void *memory) {
-    fill<1>(queue, memory);
-    fill<2>(queue, memory);
-    fill<3>(queue, memory);
-    fill<4>(queue, memory);
-    fill<8>(queue, memory);
-    fill<12>(queue, memory);
-    fill<16>(queue, memory);
-    fill<64>(queue, memory);
+    pattern_fill<1>(queue, memory);
+    pattern_fill<2>(queue, memory);
+    pattern_fill<3>(queue, memory);
+    pattern_fill<4>(queue, memory);
+    pattern_fill<8>(queue, memory);
+    pattern_fill<12>(queue, memory);
+    pattern_fill<16>(queue, memory);
+    pattern_fill<64>(queue, memory);
 }
 
 void copies(sycl::queue &queue, void *from, void *to) {
@@ -105,7 +105,7 @@ void all_kinds() {
     // The C++ face of it.
     sycl::usm_allocator<int, kind::shared> allocator(queue);
     std::vector<int, decltype(allocator)> numbers(1000, 7, allocator);
-    queue.fill(numbers.data(), 9, 500).wait();
+    fill(queue, numbers.data(), 9, 500).wait();
     require(numbers[499] == 9 && numbers[500] == 7, "a fill of a container is wrong");
 }
 } // namespace

@@ -36,9 +36,9 @@ void pieces() {
     auto *d = static_cast<std::uint32_t *>(part(start + 3 * grain, 0));
 
     const std::size_t numbers = grain / sizeof *a;
-    queue.fill(a, std::uint32_t{11}, numbers);
-    queue.fill(c, std::uint32_t{22}, numbers);
-    queue.fill(d, std::uint32_t{33}, numbers);
+    fill(queue, a, std::uint32_t{11}, numbers);
+    fill(queue, c, std::uint32_t{22}, numbers);
+    fill(queue, d, std::uint32_t{33}, numbers);
     std::uint32_t seen[3];
     queue.memcpy(seen, b + numbers - 1, sizeof *seen);
     queue.memcpy(seen + 1, c, sizeof *seen);

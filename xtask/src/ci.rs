@@ -3,8 +3,9 @@
 use crate::root;
 use std::{
     collections::VecDeque,
+    fs,
     io::{BufRead as _, BufReader, Read},
-    process::{Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -19,6 +20,9 @@ struct Step {
     /// What must succeed for the step to be possible, and what to do about it.
     needs: Option<(&'static [&'static str], &'static str)>,
 }
+
+/// After how long a step counts as hanging: several times what the longest takes.
+const PATIENCE: Duration = Duration::from_mins(25);
 
 const PLAIN: Step = Step { name: "", command: &[], env: &[], slow: false, needs: None };
 const MIRI: (&[&str], &str) = (
@@ -254,14 +258,69 @@ fn one(step: &Step) -> Outcome {
         child.stdout.take().map(|pipe| thread::spawn(|| pass_on(pipe, std::io::stdout()))),
         child.stderr.take().map(|pipe| thread::spawn(|| pass_on(pipe, std::io::stderr()))),
     ];
-    let ended = child.wait();
-    let lines = [said, complained].into_iter().flatten().flat_map(|reader| reader.join());
-    let telling: Vec<String> = lines.flatten().collect();
+    let readers: Vec<_> = [said, complained].into_iter().flatten().collect();
+    let ended = within(PATIENCE, &mut child);
+    if ended.is_err() {
+        // What was not found to be the step's may hold the pipes still.
+        wait_until(Duration::from_secs(10), || readers.iter().all(|reader| reader.is_finished()));
+    }
+    let lines = readers.into_iter().filter(|reader| ended.is_ok() || reader.is_finished());
+    let telling: Vec<String> = lines.flat_map(|reader| reader.join()).flatten().collect();
     match ended {
         Ok(status) if status.success() => Outcome::Passed,
         Ok(_) => Outcome::Failed(telling),
-        Err(error) => Outcome::Failed(vec![error.to_string()]),
+        Err(why) => Outcome::Failed([why, telling].concat()),
     }
+}
+
+/// How `child` ended. One that does not end in time is killed with all that it started, and the
+/// error says what was running then.
+fn within(patience: Duration, child: &mut Child) -> Result<ExitStatus, Vec<String>> {
+    let mut ended = None;
+    wait_until(patience, || {
+        ended = child.try_wait().transpose();
+        ended.is_some()
+    });
+    if let Some(ended) = ended {
+        return ended.map_err(|error| vec![error.to_string()]);
+    }
+    let mut said = vec![format!("did not end within {} s; it was running:", patience.as_secs())];
+    for pid in offspring(child.id()) {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        said.push(format!("{pid} {}", String::from_utf8_lossy(&line).replace('\0', " ")));
+        let _gone = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+    }
+    let _gone = child.wait();
+    Err(said)
+}
+/// Whether `done` came to hold in time.
+fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while !done() {
+        if start.elapsed() > patience {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    true
+}
+/// A process and all that descends from it.
+fn offspring(root: u32) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // After the name, which may hold anything, come the state and the parent.
+    let parent = |pid: &u32| -> Option<u32> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let all: Vec<(u32, u32)> = pids.filter_map(|pid| Some((pid, parent(&pid)?))).collect();
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(&of) = found.get(next) {
+        found.extend(all.iter().filter(|(_, parent)| *parent == of).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    found
 }
 
 /// Prints what a step says as it comes, and returns what tells of failures: a table at the end of a
@@ -285,7 +344,15 @@ fn pass_on(pipe: impl Read, mut to: impl std::io::Write) -> Vec<String> {
     if telling.is_empty() { tail.into() } else { telling }
 }
 fn tells(line: &str) -> bool {
-    let marks = ["panicked at", "... FAILED", "error: ", "error[", "ERROR: ", "WARNING: ThreadSan"];
+    let marks = [
+        "panicked at",
+        "... FAILED",
+        "error: ",
+        "error[",
+        "ERROR: ",
+        "WARNING: ThreadSan",
+        "has been running for over",
+    ];
     marks.iter().any(|mark| line.contains(mark)) || line.starts_with("error")
 }
 
@@ -316,6 +383,24 @@ mod tests {
         assert_eq!(told.first().unwrap(), "test two ... FAILED");
         assert!(told.iter().any(|line| line.contains("assertion failed: a == b")), "{told:?}");
         assert!(!told.iter().any(|line| line.contains("one")), "{told:?}");
+    }
+    #[test]
+    fn what_hangs_is_ended_with_all_that_it_started_and_named() {
+        let mut hanging = Command::new("sh").args(["-c", "sleep 98765 & wait"]).spawn().unwrap();
+        assert!(wait_until(PATIENCE, || offspring(hanging.id()).len() == 2), "no child of it");
+        let all = offspring(hanging.id());
+        let said = within(Duration::ZERO, &mut hanging).unwrap_err();
+        assert!(said.iter().any(|line| line.ends_with("sleep 98765 ")), "{said:?}");
+        let is_gone = |pid: &u32| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+            stat.map_or(true, |stat| stat.rsplit_once(')').unwrap().1.starts_with(" Z"))
+        };
+        assert!(wait_until(Duration::from_secs(10), || all.iter().all(is_gone)), "{all:?}");
+    }
+    #[test]
+    fn what_ends_in_time_is_not_disturbed() {
+        let mut quick = Command::new("true").spawn().unwrap();
+        assert!(within(PATIENCE, &mut quick).unwrap().success());
     }
     #[test]
     fn a_failure_that_says_nothing_known_is_told_by_its_last_lines() {
