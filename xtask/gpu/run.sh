@@ -29,10 +29,11 @@ tests() {
     local failed=0
     for test in "$here"/tests/*; do
         [ -x "$test" ] && [ ! -d "$test" ] || continue
+        [ "$(basename "$test")" != sycl ] || continue # a step of its own
         echo "== $(basename "$test")"
         # One at a time: the driver calls the host functions of a context one after the other, and the
-        # gates of one test would hold up another's.
-        timeout 240 "$test" --test-threads 1 || failed=1
+        # gates of one test would hold up another's. The suite is a step of its own.
+        timeout 240 "$test" --test-threads 1 --skip the_adapter_passes_every_case || failed=1
     done
     return $failed
 }

@@ -169,6 +169,13 @@ const STEPS: &[Step] = &[
         ..PLAIN
     },
     Step {
+        name: "Level Zero beside the reference's adapters (differential)",
+        command: &["cargo", "xtask", "differential"],
+        slow: true,
+        needs: Some((&["python3", "-m", "pip", "--version"], "Python 3 with pip")),
+        ..PLAIN
+    },
+    Step {
         name: "the ABI is the reference's",
         command: &["cargo", "xtask", "abi-diff"],
         slow: true,

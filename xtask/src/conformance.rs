@@ -1,7 +1,9 @@
 //! `cargo xtask conformance`: the suite of `crates/ur-conformance` through the C ABI and our loader, on
 //! each of our shared objects and on an adapter of somebody else's; and once more through somebody else's
-//! loader, after which every case must have come out the same.
+//! loader, after which every case must have come out the same. With `--shipped`, so must the cases of the
+//! shipped Level Zero adapters, which then have our software driver under them.
 use crate::{
+    differential,
     dist::{self, Request, execute},
     root,
     wheel::{BESIDE, LIBRARIES},
@@ -26,7 +28,23 @@ pub struct Arguments {
     /// Judges this adapter (native_cpu, null, level_zero_v2, ...) and not all; may be given more than once
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+    /// Judges the shipped Level Zero adapters alone, on the software driver, through both loaders
+    #[arg(long, conflicts_with = "only")]
+    shipped: bool,
 }
+/// The shipped adapters, and what chooses each where both could be had.
+const SHIPPED: [(&str, &str); 2] = [(FOREIGN, "1"), ("libur_adapter_level_zero.so.0", "0")];
+/// What they are not asked for: null handles, which ours refuses and of which they die.
+const BUT: [&str; 2] = ["nothing is written", "are refused at once"];
+/// Cases of theirs that differ between the loaders, and why.
+const EXPLAINED: [(&str, &str); 6] = [
+    ("another thread's failure does not change", "what fails there is a null handle"),
+    ("a callback is set, hears or not", "a null handle is among what it hears of"),
+    ("eight threads retain and release", "a null handle is refused at its end"),
+    ("a count without a list is", "ours reads the first of the list to know whose it is"),
+    ("a list of no events is", "likewise"),
+    ("out-of-order queue overtakes", "theirs asks a byte of its stack that it never wrote"),
+];
 
 /// Judges; fails if something failed that is not known to, or is known to and does not.
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -40,10 +58,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             None
         }
     };
+    if arguments.shipped {
+        let loader = loader.ok_or("without the other loader there is nothing to compare")?;
+        return shipped(&suite, &loader, &reports);
+    }
     let mut failed = Vec::new();
     for adapter in adapters(arguments, &reports)? {
         let name = name(&adapter);
-        let ours = Run { suite: &suite, adapter: &adapter, door: None, reports: &reports };
+        let (driver, reports) = (None, reports.as_path());
+        let ours = Run { suite: &suite, adapter: &adapter, door: None, driver, reports };
         if !ours.judge()? {
             failed.push(name.clone());
         }
@@ -65,6 +88,41 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         [] => Ok(()),
         some => Err(format!("not as expected: {}", some.join(", "))),
     }
+}
+
+/// Judges the shipped adapters through both loaders. A case that differs is judged again: some of theirs
+/// race.
+fn shipped(suite: &Path, loader: &PathBuf, reports: &Path) -> Result<()> {
+    let driver = differential::driver(&reports.join("driver"))?;
+    let folder = LIBRARIES.files(&SHIPPED.map(|(file, _)| file), &reports.join("wheel"))?;
+    let mut wrong = Vec::new();
+    for (file, chosen) in SHIPPED {
+        let adapter = folder.join(file);
+        let driver = Some((driver.as_path(), chosen));
+        let ours = Run { suite, adapter: &adapter, door: None, driver, reports };
+        let theirs = Run { door: Some(loader), ..ours };
+        let mut titles = Vec::new();
+        for round in 0..3 {
+            if round > 0 && titles.is_empty() {
+                break;
+            }
+            let [ours, theirs] = [ours, theirs].map(|run| run.compare(&titles));
+            let (ours, theirs) = (ours?, theirs?);
+            println!("{}: {} cases", name(&adapter), ours.len());
+            titles = unlike(&ours, &theirs);
+            titles.retain(|title| !EXPLAINED.iter().any(|(part, _)| title.contains(part)));
+        }
+        wrong.extend(titles.into_iter().map(|title| format!("  {}: {title}", name(&adapter))));
+    }
+    match wrong.as_slice() {
+        [] => Ok(()),
+        some => Err(format!("not the same through {LOADER}:\n{}", some.join("\n"))),
+    }
+}
+/// The titles of what did not come out the same.
+fn unlike(ours: &BTreeMap<String, String>, theirs: &BTreeMap<String, String>) -> Vec<String> {
+    let all: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
+    all.into_iter().filter(|title| ours.get(*title) != theirs.get(*title)).cloned().collect()
 }
 
 /// The shared objects, ours first.
@@ -122,30 +180,59 @@ struct Run<'a> {
     adapter: &'a Path,
     /// The loader's shared object; ours if there is none.
     door: Option<&'a PathBuf>,
+    /// The folder of the driver that stands for the system's, and what chooses this adapter.
+    driver: Option<(&'a Path, &'a str)>,
     reports: &'a Path,
 }
 
 impl Run<'_> {
     fn file(&self, end: &str) -> PathBuf {
         let through = if self.door.is_some() { "-through-theirs" } else { "" };
-        self.reports.join(format!("{}{through}.{end}", name(self.adapter)))
+        let on = if self.driver.is_some() { "-on-software" } else { "" };
+        self.reports.join(format!("{}{on}{through}.{end}", name(self.adapter)))
+    }
+    /// The suite, on the adapter and through the loader.
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.suite);
+        command.arg("--adapter").arg(self.adapter).arg("--json").arg(self.file("json"));
+        // What it needs may lie beside it, where no loader would look.
+        let beside = self.adapter.parent().unwrap_or(self.reports);
+        command.env("LD_LIBRARY_PATH", beside);
+        if let Some((driver, chosen)) = self.driver {
+            let folders = format!("{}:{}", driver.display(), beside.display());
+            command.env("LD_LIBRARY_PATH", folders).env("UR_LOADER_USE_LEVEL_ZERO_V2", chosen);
+        }
+        if let Some(door) = self.door {
+            command.arg("--through").arg(door);
+        }
+        command
+    }
+    /// What came of the cases of these titles, or of all; what fails, fails in both, and is judged elsewhere.
+    fn compare(&self, titles: &[String]) -> Result<BTreeMap<String, String>> {
+        let mut command = self.command();
+        // It cannot be had again in a process that released it once, and some of it hangs.
+        command.args(["-j", "8", "--keep", "--deadline", "10"]);
+        BUT.iter().for_each(|but| {
+            command.args(["--but", but]);
+        });
+        titles.iter().for_each(|title| {
+            command.args(["--filter", title]);
+        });
+        let _old = fs::remove_file(self.file("json"));
+        let out = command.output().map_err(|e| format!("{}: {e}", self.suite.display()))?;
+        let said = String::from_utf8_lossy(&out.stderr);
+        self.outcomes().map_err(|e| format!("{e}\n{said}"))
     }
     /// Whether the adapter is as its list of known failures says; the suite finds that by its name.
     fn judge(&self) -> Result<bool> {
         let name = name(self.adapter);
-        let mut command = Command::new(self.suite);
-        command.arg("--adapter").arg(self.adapter);
-        // What it needs may lie beside it, where no loader would look.
-        command.env("LD_LIBRARY_PATH", self.adapter.parent().unwrap_or(self.reports));
-        if let Some(door) = self.door {
-            command.arg("--through").arg(door);
-        }
+        let mut command = self.command();
         // Every known failure of the mock costs a process and most of the time is waiting; adapters
         // that do something have deadlines to keep.
         if name == "mock" {
             command.args(["-j", "8"]);
         }
-        command.arg("--html").arg(self.file("html")).arg("--json").arg(self.file("json"));
+        command.arg("--html").arg(self.file("html"));
         let out = command.output().map_err(|e| format!("{}: {e}", self.suite.display()))?;
         let said = String::from_utf8_lossy(&out.stdout);
         let text = self.file("txt");

@@ -1,5 +1,5 @@
-//! `cargo xtask differential`: the suite on our software Level Zero driver, through our adapters and
-//! through the wheel's, side by side. Ours has to do what the suite asks; each case that theirs does not
+//! `cargo xtask differential`: the suite on our software Level Zero driver, through our adapter and
+//! through the wheel's two, side by side. Ours has to do what the suite asks; each case that theirs does not
 //! do belongs to a group that says why.
 use crate::{
     dist::{self, Request, execute},
@@ -13,17 +13,38 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    thread,
+    time::Instant,
 };
 
 type Result<T> = std::result::Result<T, String>;
 
-/// What the wheel's adapters are asked for: refusals that the specification lists are left out, since
-/// theirs leave those to the loader (group "arguments"), and each ends a process.
+/// What nobody is asked for here: refusals that the specification lists. Theirs leave those to the
+/// loader (group "arguments"), and each would end a process.
 const BUT: &str = "nothing is written";
 const GROUPS: &str = "crates/ur-conformance/expected/level_zero_differences.toml";
-/// The names of both adapters, and what chooses each where both could be had.
-const FACES: [(&str, &str); 2] =
-    [("libur_adapter_level_zero_v2.so.0", "1"), ("libur_adapter_level_zero.so.0", "0")];
+/// What is compared: a name, whose it is, the file, and what chooses it where both could be had. Ours is one
+/// adapter under two names; that the first name does the same is judged by that crate's own tests.
+const COLUMNS: [(&str, bool, &str, &str); 3] = [
+    ("ours", true, "libur_adapter_level_zero_v2.so.0", "1"),
+    ("theirs, v2", false, "libur_adapter_level_zero_v2.so.0", "1"),
+    ("theirs, v1", false, "libur_adapter_level_zero.so.0", "0"),
+];
+/// Seconds for a case of theirs that hangs: there it is given up, and a case that only is slow is not.
+const HANGS: &str = "10";
+/// Seconds for every other case of theirs, however busy the machine is.
+const OTHERS: &str = "60";
+
+/// Seconds for all cases of an adapter: a part that takes longer hangs.
+const ALL: &str = "600";
+
+/// What is to be compared.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// Judges everything so often, and says what did not come out the same each time
+    #[arg(long, value_name = "TIMES", default_value_t = 1)]
+    repeat: usize,
+}
 
 /// Why some cases differ.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -31,9 +52,22 @@ struct Group {
     name: String,
     whose: String,
     why: String,
+    /// Part of the column's name; empty: every column of theirs.
+    adapter: String,
     families: Vec<String>,
     titles: Vec<String>,
     reasons: Vec<String>,
+}
+/// What is said beforehand: the groups, and lists of parts of titles.
+#[derive(Debug, Default)]
+struct Table {
+    groups: Vec<Group>,
+    /// Cases of theirs that do not end.
+    hangs: Vec<String>,
+    /// Cases of theirs that come out one way or another, and why.
+    flips: Vec<(String, String)>,
+    /// Cases that ours has to skip and theirs does, and why.
+    skips: Vec<(String, String)>,
 }
 /// What became of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,54 +78,158 @@ struct Record {
 }
 type Outcomes = BTreeMap<String, Record>;
 
-/// Runs both and compares; fails if ours failed, or theirs without a reason.
+/// All that a comparison runs.
+struct Bench {
+    suite: PathBuf,
+    driver: PathBuf,
+    ours: PathBuf,
+    theirs: PathBuf,
+    reports: PathBuf,
+    table: Table,
+}
+
+/// Runs all and compares; fails if ours failed, or theirs without a reason.
 ///
 /// # Errors
-/// Something cannot be built, fetched or run; a case of ours failed; a case of theirs is in no group.
-pub fn run() -> Result<()> {
-    let reports = root().join("target/conformance");
-    let ours = reports.join("adapters");
-    let driver = driver(&reports.join("driver"))?;
-    let suite = suite()?;
-    dist::run(&Request {
-        only: vec!["level_zero".into(), "level_zero_v2".into()],
-        out: Some(ours.clone()),
-        debug: true,
-    })?;
-    let groups = groups(&read(&root().join(GROUPS))?)?;
-    let theirs = fetched(&reports.join("wheel"))?;
-    let mut columns = Vec::new();
-    for (whose, folder) in [("ours", &ours), ("theirs", &theirs)] {
-        for (file, chosen) in FACES {
-            let json = reports.join(format!("{file}.{whose}.json"));
-            let mut command = Command::new(&suite);
-            command.arg("--adapter").arg(folder.join(file)).arg("--json").arg(&json);
-            command.args(["-j", "8", "--but", BUT]);
-            if whose == "theirs" {
-                // It cannot be had again in a process that released it once, and some of it hangs.
-                command.args(["--keep", "--deadline", "10"]);
+/// Something cannot be built, fetched or run; a case of ours failed, or was skipped where theirs passed and
+/// nobody says why; a case of theirs is in no group; with repetitions, one did not come out the same each time.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let bench = Bench::ready()?;
+    let mut rounds = Vec::new();
+    let mut wrong = BTreeSet::new();
+    for _ in 0..arguments.repeat.max(1) {
+        let round = bench.round()?;
+        let (page, unexplained) = compare(&round, &bench.table);
+        let file = bench.reports.join("level_zero.md");
+        fs::write(&file, page).map_err(|e| format!("{}: {e}", file.display()))?;
+        println!("side by side: {}", file.display());
+        wrong.extend(unexplained);
+        rounds.push(round);
+    }
+    wrong.extend(changed(&rounds, &bench.table));
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<_> = wrong.iter().map(String::as_str).collect();
+    Err(format!("{} unexplained:\n{}", lines.len(), lines.join("\n")))
+}
+impl Bench {
+    fn ready() -> Result<Self> {
+        let reports = root().join("target/conformance");
+        let ours = reports.join("adapters");
+        let (driver, suite) = (driver(&reports.join("driver"))?, suite()?);
+        dist::run(&Request {
+            only: vec!["level_zero_v2".into()],
+            out: Some(ours.clone()),
+            debug: true,
+        })?;
+        let theirs = fetched(&reports.join("wheel"))?;
+        let table = Table::parse(&read(&root().join(GROUPS))?)?;
+        Ok(Self { suite, driver, ours, theirs, reports, table })
+    }
+    /// Each column's outcomes.
+    fn round(&self) -> Result<Vec<(&'static str, Outcomes)>> {
+        let mut columns = Vec::new();
+        for (name, is_ours, file, chosen) in COLUMNS {
+            let began = Instant::now();
+            let adapter = if is_ours { &self.ours } else { &self.theirs }.join(file);
+            let mut outcomes = if is_ours {
+                self.judge(&adapter, chosen, "ours", &["--but", BUT])?
+            } else {
+                self.judge_theirs(&adapter, chosen)?
+            };
+            self.judge_again(name, &adapter, chosen, &mut outcomes)?;
+            let count = |what: &str| outcomes.values().filter(|r| r.outcome == what).count();
+            let [passed, failed, skipped] = ["passed", "failed", "skipped"].map(count);
+            let took = began.elapsed().as_secs();
+            println!("{name}: {passed} passed, {failed} failed, {skipped} skipped in {took} s");
+            columns.push((name, outcomes));
+        }
+        Ok(columns)
+    }
+    /// What hangs does so beside the rest: it takes time and no processor.
+    fn judge_theirs(&self, adapter: &Path, chosen: &str) -> Result<Outcomes> {
+        let part = |name, deadline, jobs, chooses: &'static str| {
+            // It cannot be had again in a process that released it once.
+            let mut arguments = vec!["--keep", "--deadline", deadline, "-j", jobs, "--but", BUT];
+            for title in &self.table.hangs {
+                arguments.extend([chooses, title]);
             }
-            let beside = format!("{}:{}", driver.display(), folder.display());
-            command.env("LD_LIBRARY_PATH", beside).env("UR_LOADER_USE_LEVEL_ZERO_V2", chosen);
-            let out = command.output().map_err(|e| format!("{}: {e}", suite.display()))?;
-            if !json.is_file() {
-                return Err(format!("{file}: {}", String::from_utf8_lossy(&out.stderr)));
+            self.judge(adapter, chosen, name, &arguments)
+        };
+        let (hangs, rest) = thread::scope(|threads| {
+            let hangs = threads.spawn(|| part("hangs", HANGS, "16", "--filter"));
+            let rest = part("rest", OTHERS, "4", "--but");
+            (hangs.join(), rest)
+        });
+        let mut all = rest?;
+        all.extend(hangs.map_err(|_| "the run of what hangs panicked")??);
+        Ok(all)
+    }
+    /// What failed and has no reason is judged once more, alone: if it does not fail then, that is no
+    /// difference, but an outcome that is not the same each time. It is told, and stays on the page. (That
+    /// ours does what it should each time is judged by that crate's own tests.)
+    fn judge_again(
+        &self,
+        column: &str,
+        adapter: &Path,
+        chosen: &str,
+        outcomes: &mut Outcomes,
+    ) -> Result<()> {
+        let unexplained = |(title, record): &(&String, &mut Record)| {
+            record.outcome == "failed" && self.table.group(column, title, record).is_none()
+        };
+        let failed: Vec<_> = outcomes.iter_mut().filter(unexplained).collect();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let mut arguments = vec!["-j", "1", "--but", BUT];
+        if column != "ours" {
+            arguments.extend(["--keep", "--deadline", OTHERS]);
+        }
+        for (title, _) in &failed {
+            arguments.extend(["--filter", title]);
+        }
+        let again = self.judge(adapter, chosen, "again", &arguments)?;
+        for (title, record) in failed {
+            if again.get(title).is_some_and(|now| now.outcome != "failed") {
+                println!("{column}: {title}: not the same twice: {}", record.why);
+                record.outcome = "now and then".into();
             }
-            columns.push((format!("{whose}: {file}"), outcomes(&read(&json)?)?));
+        }
+        Ok(())
+    }
+    fn judge(&self, adapter: &Path, chosen: &str, part: &str, rest: &[&str]) -> Result<Outcomes> {
+        let json = self.reports.join(format!("differential-{part}.json"));
+        if json.is_file() {
             fs::remove_file(&json).map_err(|e| format!("{}: {e}", json.display()))?;
         }
+        let mut suite = Command::new("timeout");
+        suite
+            .args(["--kill-after=5", ALL])
+            .arg(&self.suite)
+            .arg("--adapter")
+            .arg(adapter)
+            .arg("--json")
+            .arg(&json)
+            .args(rest);
+        let beside = format!("{}:{}", self.driver.display(), self.theirs.display());
+        suite.env("LD_LIBRARY_PATH", beside).env("UR_LOADER_USE_LEVEL_ZERO_V2", chosen);
+        let out = suite.output().map_err(|e| format!("{}: {e}", self.suite.display()))?;
+        if out.status.code() == Some(124) {
+            return Err(format!("{}: not over after {ALL} s ({part})", adapter.display()));
+        }
+        let said = || String::from_utf8_lossy(&out.stderr).into_owned();
+        let text = read(&json).map_err(|e| format!("{}: {e}: {}", adapter.display(), said()))?;
+        fs::remove_file(&json).map_err(|e| format!("{}: {e}", json.display()))?;
+        outcomes(&text)
     }
-    let (table, wrong) = compare(&columns, &groups);
-    let page = reports.join("level_zero.md");
-    fs::write(&page, table).map_err(|e| format!("{}: {e}", page.display()))?;
-    println!("side by side: {}", page.display());
-    if wrong.is_empty() { Ok(()) } else { Err(format!("unexplained:\n{}", wrong.join("\n"))) }
 }
 fn read(file: &Path) -> Result<String> {
     fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))
 }
 /// The software driver under the name that adapters open.
-fn driver(folder: &Path) -> Result<PathBuf> {
+pub(crate) fn driver(folder: &Path) -> Result<PathBuf> {
     execute(dist::cargo().args(["build", "--quiet", "--package", "ze-software"]))?;
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let (from, to) =
@@ -107,33 +245,55 @@ fn fetched(folder: &Path) -> Result<PathBuf> {
     for (wheel, files) in BESIDE {
         wheel.files(files, folder)?;
     }
-    LIBRARIES.files(&FACES.map(|(file, _)| file), folder)
+    let files = COLUMNS.iter().filter(|column| !column.1).map(|column| column.2);
+    LIBRARIES.files(&files.collect::<Vec<_>>(), folder)
 }
-fn groups(text: &str) -> Result<Vec<Group>> {
-    let table: toml::Table = text.parse().map_err(|e| format!("{GROUPS}: {e}"))?;
-    let all = table.get("group").and_then(toml::Value::as_array).ok_or("no groups")?;
-    all.iter().map(group).collect()
+impl Table {
+    fn parse(text: &str) -> Result<Self> {
+        let table: toml::Table = text.parse().map_err(|e| format!("{GROUPS}: {e}"))?;
+        let of = |key: &str| table.get(key).and_then(toml::Value::as_array).into_iter().flatten();
+        let reason = |one| Ok((said(one, "title")?, said(one, "why")?));
+        Ok(Self {
+            groups: of("group").map(group).collect::<Result<_>>()?,
+            hangs: of("hang").map(|one| said(one, "title")).collect::<Result<_>>()?,
+            flips: of("flip").map(reason).collect::<Result<_>>()?,
+            skips: of("skip").map(reason).collect::<Result<_>>()?,
+        })
+    }
+    /// The first group that a failure belongs to. A failure of ours belongs to none.
+    fn group(&self, column: &str, title: &str, record: &Record) -> Option<&Group> {
+        let found = self.groups.iter().find(|group| group.explains(column, title, record));
+        found.filter(|_| column != "ours")
+    }
+}
+/// Whether one of the parts is in the title.
+fn known(list: &[(String, String)], title: &str) -> bool {
+    list.iter().any(|(part, _)| title.contains(part))
+}
+fn said(value: &toml::Value, key: &str) -> Result<String> {
+    let text = value.get(key).and_then(toml::Value::as_str);
+    text.map(str::to_owned).ok_or_else(|| format!("{GROUPS}: an entry without {key}"))
 }
 fn group(value: &toml::Value) -> Result<Group> {
-    let text = |key: &str| {
-        let text = value.get(key).and_then(toml::Value::as_str);
-        text.map(str::to_owned).ok_or_else(|| format!("{GROUPS}: a group without {key}"))
-    };
     let list = |key: &str| {
         let all = value.get(key).and_then(toml::Value::as_array).into_iter().flatten();
         all.filter_map(|one| one.as_str().map(str::to_owned)).collect()
     };
     Ok(Group {
-        name: text("name")?,
-        whose: text("whose")?,
-        why: text("why")?,
+        name: said(value, "name")?,
+        whose: said(value, "whose")?,
+        why: said(value, "why")?,
+        adapter: value.get("adapter").map_or(Ok(String::new()), |_| said(value, "adapter"))?,
         families: list("families"),
         titles: list("titles"),
         reasons: list("reasons"),
     })
 }
 impl Group {
-    fn explains(&self, title: &str, record: &Record) -> bool {
+    fn explains(&self, column: &str, title: &str, record: &Record) -> bool {
+        if !column.contains(&self.adapter) {
+            return false;
+        }
         let family = self.families.is_empty() || self.families.contains(&record.family);
         let part_of = |text: &str, parts: &[String]| parts.iter().any(|part| text.contains(part));
         family && (part_of(title, &self.titles) || part_of(&record.why, &self.reasons))
@@ -150,9 +310,8 @@ fn outcomes(json: &str) -> Result<Outcomes> {
     Ok(records.iter().map(one).collect())
 }
 /// The page, and what nobody explained.
-fn compare(columns: &[(String, Outcomes)], groups: &[Group]) -> (String, Vec<String>) {
+fn compare(columns: &[(&str, Outcomes)], table: &Table) -> (String, Vec<String>) {
     let titles: BTreeSet<&String> = columns.iter().flat_map(|(_, all)| all.keys()).collect();
-    let mut page = String::from("# Level Zero, side by side on the software driver\n\n");
     let (mut rows, mut wrong) = (String::new(), Vec::new());
     let mut counts = BTreeMap::<&str, usize>::new();
     for title in titles {
@@ -160,46 +319,84 @@ fn compare(columns: &[(String, Outcomes)], groups: &[Group]) -> (String, Vec<Str
         let outcome =
             |record: &Option<&Record>| record.map_or("-", |r| r.outcome.as_str()).to_owned();
         let outcomes: Vec<_> = records.iter().map(outcome).collect();
-        if outcomes.iter().all(|one| *one == outcomes[0]) && outcomes[0] != "failed" {
-            continue;
-        }
         let mut named = BTreeSet::new();
         for ((column, _), record) in columns.iter().zip(&records) {
             let Some(record) = record.filter(|record| record.outcome == "failed") else { continue };
-            let found = groups.iter().find(|group| group.explains(title, record));
-            match found.filter(|_| !column.starts_with("ours")) {
+            match table.group(column, title, record) {
                 Some(group) => {
                     named.insert(group.name.as_str());
                 }
                 None => wrong.push(format!("{column}: {title}: {}", record.why)),
             }
         }
+        if outcomes.iter().all(|one| *one == outcomes[0]) && outcomes[0] != "failed" {
+            continue;
+        }
+        let is_lacking = outcomes[0] == "skipped" && outcomes.iter().any(|one| one == "passed");
+        if is_lacking && !known(&table.skips, title) {
+            let why = records[0].map_or("", |record| record.why.as_str());
+            wrong.push(format!("ours skips what theirs does: {title}: {why}"));
+        }
         named.iter().for_each(|name| *counts.entry(name).or_default() += 1);
-        let named: Vec<_> = named.into_iter().collect();
+        let mut named: Vec<_> = named.into_iter().collect();
+        named.extend(known(&table.flips, title).then_some("now and then"));
         let _written =
             writeln!(rows, "| {title} | {} | {} |", outcomes.join(" | "), named.join(", "));
     }
-    for group in groups {
-        let count = counts.get(group.name.as_str()).copied().unwrap_or(0);
-        let _written =
-            writeln!(page, "* **{}** ({}, {count} cases): {}", group.name, group.whose, group.why);
+    let count = |group: &Group| counts.get(group.name.as_str()).copied().unwrap_or(0);
+    (page(columns, table, &rows, count), wrong)
+}
+fn page(
+    columns: &[(&str, Outcomes)],
+    table: &Table,
+    rows: &str,
+    count: impl Fn(&Group) -> usize,
+) -> String {
+    let mut page = String::from("# Level Zero, side by side on the software driver\n\n");
+    for group in &table.groups {
+        let (name, whose, why, count) = (&group.name, &group.whose, &group.why, count(group));
+        let _written = writeln!(page, "* **{name}** ({whose}, {count} cases): {why}");
     }
-    let names: Vec<_> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    for (title, why) in &table.flips {
+        let _written = writeln!(page, "* one way or another, \"{title}\": {why}");
+    }
+    for (title, why) in &table.skips {
+        let _written = writeln!(page, "* skipped by ours, \"{title}\": {why}");
+    }
+    let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
     let line = "|---".repeat(names.len() + 2);
     let _written = writeln!(page, "\n| case | {} | group |\n{line}|\n{rows}", names.join(" | "));
-    (page, wrong)
+    page
+}
+/// What did not come out the same in each round, and is not known to.
+fn changed(rounds: &[Vec<(&str, Outcomes)>], table: &Table) -> Vec<String> {
+    let mut seen = BTreeMap::<(&str, &String), BTreeSet<&str>>::new();
+    for (column, outcomes) in rounds.iter().flatten() {
+        for (title, record) in outcomes {
+            seen.entry((column, title)).or_default().insert(&record.outcome);
+        }
+    }
+    let unknown =
+        seen.iter().filter(|((_, title), all)| all.len() > 1 && !known(&table.flips, title));
+    let text = |((column, title), all): (&(&str, &String), &BTreeSet<&str>)| {
+        let all: Vec<_> = all.iter().copied().collect();
+        format!("{column}: {title}: {}, from run to run", all.join(" and "))
+    };
+    unknown.map(text).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn column(name: &str, outcome: &str, why: &str) -> (String, Outcomes) {
+    fn column(name: &'static str, outcome: &str, why: &str) -> (&'static str, Outcomes) {
         let (family, outcome, why) = ("queue".into(), outcome.into(), why.into());
-        (name.into(), [("queue::a: b".into(), Record { family, outcome, why })].into())
+        (name, [("queue::a: b".into(), Record { family, outcome, why })].into())
     }
-    fn explained() -> Vec<Group> {
-        vec![Group { name: "crashes".into(), reasons: vec!["crashed".into()], ..Group::default() }]
+    fn explained() -> Table {
+        let reasons = vec!["crashed".into()];
+        let groups = vec![Group { name: "crashes".into(), reasons, ..Group::default() }];
+        Table { groups, ..Table::default() }
     }
 
     #[test]
@@ -210,19 +407,46 @@ mod tests {
         assert!(page.contains("| queue::a: b | passed | failed | crashes |"), "{page}");
         assert_eq!(wrong, Vec::<String>::new());
         let all = [column("ours", "passed", ""), column("theirs", "failed", "wrong")];
-        assert_eq!(compare(&all, &explained()).1.len(), 1);
+        assert_eq!(compare(&all, &explained()).1, ["theirs: queue::a: b: wrong"]);
+        let mut table = explained();
+        table.groups[0].adapter = "v1".into();
+        let all = |name| [column("ours", "passed", ""), column(name, "failed", "crashed")];
+        assert_eq!(compare(&all("theirs, v1"), &table).1, Vec::<String>::new());
+        assert_eq!(compare(&all("theirs, v2"), &table).1.len(), 1);
+    }
+    #[test]
+    fn what_ours_skips_and_theirs_does_is_told_unless_it_is_known() {
+        let all = [column("ours", "skipped", "it has none"), column("theirs", "passed", "")];
+        let told = compare(&all, &explained()).1;
+        assert_eq!(told, ["ours skips what theirs does: queue::a: b: it has none"]);
+        let mut table = explained();
+        table.skips.push(("a: b".into(), "hardware has none".into()));
+        assert_eq!(compare(&all, &table).1, Vec::<String>::new());
     }
     #[test]
     fn a_failure_of_ours_is_explained_by_nothing() {
         let all = [column("ours", "failed", "crashed"), column("theirs", "passed", "")];
-        assert_eq!(compare(&all, &explained()).1.len(), 1);
+        assert_eq!(compare(&all, &explained()).1, ["ours: queue::a: b: crashed"]);
     }
     #[test]
-    fn the_groups_can_be_read_and_the_page_of_the_docs_has_each() {
-        let all = groups(&read(&root().join(GROUPS)).unwrap()).unwrap();
+    fn a_case_that_comes_out_otherwise_in_another_round_is_told_unless_it_is_known_to() {
+        let rounds = [vec![column("theirs", "passed", "")], vec![column("theirs", "failed", "a")]];
+        let mut table = explained();
+        let told = changed(&rounds, &table);
+        assert_eq!(told, ["theirs: queue::a: b: failed and passed, from run to run"]);
+        table.flips.push(("a: b".into(), "its threads race".into()));
+        assert_eq!(changed(&rounds, &table), Vec::<String>::new());
+        assert_eq!(changed(&rounds[..1], &explained()), Vec::<String>::new());
+    }
+    #[test]
+    fn the_table_can_be_read_and_the_page_of_the_docs_says_all_of_it() {
+        let table = Table::parse(&read(&root().join(GROUPS)).unwrap()).unwrap();
         let page = read(&root().join("docs/level-zero-differences.md")).unwrap();
-        for group in all {
-            assert!(page.contains(&group.name), "{}", group.name);
+        let names = table.groups.iter().map(|group| &group.name);
+        let titles = table.flips.iter().chain(&table.skips).map(|(title, _)| title);
+        for text in names.chain(&table.hangs).chain(titles) {
+            assert!(page.contains(text), "{text}");
         }
+        assert!(!table.hangs.is_empty());
     }
 }

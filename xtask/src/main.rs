@@ -56,8 +56,8 @@ enum Task {
     },
     /// Judges our adapters, and one of somebody else's, with the conformance suite
     Conformance(conformance::Arguments),
-    /// Compares our Level Zero adapters with the wheel's, both on our software driver
-    Differential,
+    /// Compares our Level Zero adapter with the wheel's two, all on our software driver
+    Differential(differential::Arguments),
     /// Packs what a machine with a GPU and nothing else needs to run everything
     GpuBundle,
     /// Says how much of the runtime the conformance suite reaches through the C ABI
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
         Task::AbiDiff { reference } => abi_diff::run(reference),
         Task::Fuzz { only, seconds } => fuzz::run(only.as_deref(), seconds),
         Task::Conformance(arguments) => conformance::run(&arguments),
-        Task::Differential => differential::run(),
+        Task::Differential(arguments) => differential::run(&arguments),
         Task::Coverage => coverage::run(),
         Task::Mutants { only } => mutants::run(only.as_deref()),
         Task::GpuBundle => gpu_bundle::run(),

@@ -4,7 +4,7 @@
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod c;
 
-use c::CUDA_TABLE;
+use c::TABLE as CUDA_TABLE;
 use std::{
     ffi::c_void,
     io::{BufRead, BufReader, Write},

@@ -2,7 +2,7 @@
 //! skipped.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod c;
-#[path = "c/usm.rs"]
+#[path = "../../cuda/tests/c/usm.rs"]
 mod usm;
 
 use c::*;

@@ -10,6 +10,7 @@ use std::{
     ffi::c_void,
     ptr::{null, null_mut},
     sync::{Condvar, Mutex, PoisonError, RwLock},
+    time::{Duration, Instant},
 };
 use ur_sys::{ur_profiling_info_t as Time, ur_queue_flags_t as Flags, ur_result_t as R, *};
 
@@ -183,6 +184,41 @@ fn a_barrier_of_an_out_of_order_queue_is_behind_all_and_before_all() {
     assert!(across.iter().all(|event| status(*event) == ur_event_status_t::COMPLETE));
     across.into_iter().chain([overtakes]).for_each(let_go);
     release(free);
+}
+#[test]
+fn an_event_is_of_its_own_command_whatever_comes_behind_it_and_whoever_waits() {
+    let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let Some(zero) = Zero::new() else { return };
+    for flags in [Flags::default(), Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE] {
+        let held = queue(&zero, flags);
+        let (gate, other) = (Gate::shut(), Gate::shut());
+        gate.hold(held);
+        let event = barrier(held, &[]);
+        let waiter = {
+            let event = event.0.expose_provenance();
+            std::thread::spawn(move || {
+                wait(ur_event_handle_t(std::ptr::with_exposed_provenance_mut(event)));
+            })
+        };
+        other.hold(held);
+        let last = barrier(held, &[event]);
+        let across = barrier(zero.queue, &[event]);
+        assert_ne!(status(event), ur_event_status_t::COMPLETE);
+        gate.open();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        for behind in [event, across] {
+            while status(behind) != ur_event_status_t::COMPLETE {
+                assert!(Instant::now() < deadline, "it waits for what is behind it");
+                std::thread::yield_now();
+            }
+        }
+        waiter.join().unwrap();
+        assert_ne!(status(last), ur_event_status_t::COMPLETE);
+        other.open();
+        wait(last);
+        [event, across, last].into_iter().for_each(let_go);
+        release(held);
+    }
 }
 #[test]
 fn times_come_in_their_order_and_are_the_devices() {

@@ -3,20 +3,17 @@
 mod common;
 use common::{
     Dist,
-    client::{Ran, Runtime, client, end, folder, run, skipped},
+    client::{Program, Runtime, client, fine, pair, programs, run},
     root,
 };
 use std::{
-    collections::hash_map::DefaultHasher,
     fs,
-    hash::{Hash as _, Hasher as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::Command,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-/// What is compiled: the executable's name, the source, and the version of the standard.
-const PROGRAMS: &[(&str, &str, &str)] = &[
+const PROGRAMS: &[Program] = &[
     ("usm", "examples/sycl/usm.cpp", "17"),
     ("virtual_memory", "examples/sycl/virtual_memory.cpp", "17"),
     ("queues", "examples/sycl/queues.cpp", "17"),
@@ -55,54 +52,10 @@ fn world() -> Option<Arc<World>> {
         return Some(world);
     }
     let runtime = Runtime::installed()?;
-    if Command::new("g++").arg("--version").output().is_err() {
-        skipped("g++ is not installed");
-        return None;
-    }
-    let programs = build(&runtime);
+    let programs = programs(&runtime, PROGRAMS)?;
     let world = Arc::new(World { dist: Dist::build("sycl"), runtime, programs });
     *shared = Arc::downgrade(&world);
     Some(world)
-}
-
-/// Compiles what is not there yet, two at a time; the folder's name says from what.
-fn build(runtime: &Runtime) -> PathBuf {
-    let mut key = DefaultHasher::new();
-    runtime.include().hash(&mut key);
-    let files = PROGRAMS.iter().map(|(_, source, _)| *source).chain(["examples/sycl/common.hpp"]);
-    files.for_each(|file| (file, fs::read(root().join(file)).unwrap()).hash(&mut key));
-    PROGRAMS.hash(&mut key);
-    let into = folder().join("build").join(format!("{:016x}", key.finish()));
-    if into.is_dir() {
-        return into;
-    }
-    let half = into.with_extension(std::process::id().to_string());
-    fs::create_dir_all(&half).unwrap();
-    std::thread::scope(|threads| {
-        for share in PROGRAMS.chunks(PROGRAMS.len().div_ceil(2)) {
-            let half = &half;
-            threads.spawn(move || {
-                share.iter().for_each(|(name, source, standard)| {
-                    compile(runtime, &root().join(source), standard, &half.join(name));
-                });
-            });
-        }
-    });
-    // Another process may have been as quick: its programs are the same.
-    if fs::rename(&half, &into).is_err() {
-        fs::remove_dir_all(&half).unwrap();
-    }
-    into
-}
-fn compile(runtime: &Runtime, source: &Path, standard: &str, program: &Path) {
-    let mut compiler = Command::new("g++");
-    compiler.args([&format!("-std=c++{standard}"), "-O1", "-Wall", "-Wextra", "-Werror"]);
-    compiler.arg("-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING").arg("-isystem").arg(runtime.include());
-    compiler.arg("-I").arg(root().join("examples/sycl")).arg(source).arg("-o").arg(program);
-    compiler.arg("-L").arg(runtime.lib()).arg("-lsycl");
-    compiler.arg(format!("-Wl,-rpath,{}", runtime.lib().display()));
-    let out = compiler.output().unwrap();
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
 }
 
 impl World {
@@ -121,41 +74,9 @@ impl World {
         }
         self.run_pair(environment, 1);
     }
-    /// A producer and its consumers, each at the ends of two named pipes.
     fn run_pair(&self, environment: &[(&str, String)], consumers: usize) {
-        static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let pipes: Vec<_> =
-            (0..2 * consumers).map(|i| self.dist.0.join(format!("pipe-{number}-{i}"))).collect();
-        assert!(Command::new("mkfifo").args(&pipes).status().unwrap().success());
-        let producer = self.program("producer", environment).args(&pipes).spawn().unwrap();
-        let started: Vec<_> = pipes
-            .chunks(2)
-            .map(|p| self.program("consumer", environment).args(p).spawn().unwrap())
-            .collect();
-        // All have ended before anything is said of one: its failure is often another's.
-        let ended: Vec<_> = std::iter::once(producer).chain(started).map(end).collect();
-        let complaints: String = ended.iter().map(|r| r.complained.as_str()).collect();
-        for (ran, name) in
-            ended.iter().zip(std::iter::once("producer").chain(std::iter::repeat("consumer")))
-        {
-            assert!(
-                ran.well && ran.said == format!("{name}: fine\n"),
-                "{}\n{complaints}",
-                ran.said
-            );
-        }
+        pair(&self.dist.0, consumers, |name| self.program(name, environment));
     }
-}
-
-fn fine(name: &str, ran: &Ran) {
-    let said = ran.said.lines().last();
-    assert!(
-        ran.well && said == Some(&format!("{name}: fine")),
-        "{name}:\n{}\n{}",
-        ran.said,
-        ran.complained
-    );
 }
 
 #[test]

@@ -7,6 +7,10 @@ use crate::{
     error::{ErrorCode, Result},
     per_process::PerProcess,
 };
+use spin::{
+    mutex::{SpinMutex, SpinMutexGuard},
+    relax::Yield,
+};
 use std::{
     cell::UnsafeCell,
     collections::VecDeque,
@@ -15,12 +19,9 @@ use std::{
     mem::MaybeUninit,
     ops::Deref,
     ptr::{self, NonNull},
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{
-            AtomicU32, AtomicU64,
-            Ordering::{AcqRel, Acquire, Relaxed, Release},
-        },
+    sync::atomic::{
+        AtomicU32, AtomicU64,
+        Ordering::{AcqRel, Acquire, Relaxed, Release},
     },
 };
 use ur_sys::ur_dditable_t;
@@ -98,6 +99,11 @@ pub trait Body: Send + Sync + Sized + 'static {
     fn is_counted(&self) -> bool {
         true
     }
+    /// Whether an entry that waits for it alone returns at once. May look, and does not block. Then
+    /// the entry need not hold it.
+    fn is_settled(&self) -> bool {
+        false
+    }
 }
 
 /// The count of C's references to an object whose references are not counted. In the header, as a
@@ -174,7 +180,8 @@ fn lower(count: &AtomicU32) -> Option<u32> {
 /// parent's lock. What it releases of its parent's objects comes to its own slots.
 pub struct Slab<T: 'static> {
     table: &'static ur_dditable_t,
-    slots: PerProcess<Mutex<Slots<T>>>,
+    /// Taken for a few instructions at each making and release, so that its release is a mere store.
+    slots: PerProcess<SpinMutex<Slots<T>, Yield>>,
 }
 struct Slots<T: 'static> {
     free: VecDeque<&'static Object<T>>,
@@ -193,8 +200,8 @@ impl<T> Slab<T> {
     pub const fn new(table: &'static ur_dditable_t) -> Self {
         Self { table, slots: PerProcess::new() }
     }
-    fn slots(&self) -> MutexGuard<'_, Slots<T>> {
-        self.slots.get().lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> SpinMutexGuard<'_, Slots<T>> {
+        self.slots.get().lock()
     }
     fn take(&self) -> &'static Object<T> {
         let mut slots = self.slots();
@@ -256,7 +263,13 @@ impl<T: Body> Owned<T> {
             }
             return ptr::from_ref(slot).cast_mut();
         }
-        if slot.header.api_refs.fetch_add(1, AcqRel) == 0 {
+        // One that nobody else has: there is nothing to count against.
+        let is_fresh =
+            slot.header.api_refs.load(Relaxed) == 0 && slot.header.owners.load(Acquire) == 1;
+        if is_fresh {
+            slot.header.api_refs.store(1, Release);
+        }
+        if is_fresh || slot.header.api_refs.fetch_add(1, AcqRel) == 0 {
             std::mem::forget(self); // C's owner from here on
         }
         ptr::from_ref(slot).cast_mut()
@@ -376,17 +389,27 @@ impl<T: Body> Borrowed<'_, T> {
 }
 
 /// A list of handles made `Owned` in place, for as long as this lives. Allocates nothing.
-pub struct Held<'call, T: Body>(&'call [Borrowed<'call, T>]);
+pub struct Held<'call, T: Body> {
+    list: &'call [Borrowed<'call, T>],
+    is_held: bool,
+}
 impl<'call, T: Body> Held<'call, T> {
     /// Takes one owner of each.
     ///
     /// # Errors
     /// The kind's own code if one was released meanwhile; then none is held.
+    #[inline]
     pub fn new(list: &'call [Borrowed<'call, T>]) -> Result<Self> {
-        let mut held = Self(&[]);
+        match list {
+            [one] if one.is_settled() => Ok(Self { list, is_held: false }),
+            _ => Self::hold(list),
+        }
+    }
+    fn hold(list: &'call [Borrowed<'call, T>]) -> Result<Self> {
+        let mut held = Self { list: &[], is_held: true };
         for (i, one) in list.iter().enumerate() {
             std::mem::forget(one.own()?);
-            held.0 = &list[..=i]; // what an error on the next one gives up again
+            held.list = &list[..=i]; // what an error on the next one gives up again
         }
         Ok(held)
     }
@@ -394,18 +417,21 @@ impl<'call, T: Body> Held<'call, T> {
 impl<T: Body> Deref for Held<'_, T> {
     type Target = [Owned<T>];
     fn deref(&self) -> &[Owned<T>] {
-        // SAFETY: both are transparent over `&'static Object<T>`, and `new` made each an owner.
-        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len()) }
+        // SAFETY: both are transparent over `&'static Object<T>`, and `new` made each an owner, or what
+        // is lent here is used in a call that does not block.
+        unsafe { std::slice::from_raw_parts(self.list.as_ptr().cast(), self.list.len()) }
     }
 }
 impl<T: Body> Drop for Held<'_, T> {
     fn drop(&mut self) {
-        self.0.iter().for_each(|one| drop(Owned(one.object)));
+        if self.is_held {
+            self.list.iter().for_each(|one| drop(Owned(one.object)));
+        }
     }
 }
 impl<T: Body> fmt::Debug for Held<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0).finish()
+        f.debug_list().entries(self.list).finish()
     }
 }
 

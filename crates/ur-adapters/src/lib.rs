@@ -10,6 +10,7 @@ mod linger;
 mod memory;
 pub mod mock;
 pub mod null;
+mod over_driver;
 
 use ur_sys::ur_dditable_t;
 

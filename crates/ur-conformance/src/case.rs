@@ -52,10 +52,11 @@ impl Case {
         judge: impl Fn(&Bench) -> Verdict + Send + Sync + 'static,
     ) -> Self {
         let (entry, rule, name) = (entry.into(), rule.into(), name.into());
-        let deadline = Duration::from_secs(30);
+        let deadline = Duration::from_secs(60);
         Self { family, entry, rule, name, deadline, judge: Box::new(judge) }
     }
-    /// For cases that do a thing thousands of times.
+    /// For cases that do a thing thousands of times, or start many processes: with a GPU's driver one
+    /// takes seconds.
     pub fn long(mut self) -> Self {
         self.deadline = Duration::from_secs(180);
         self

@@ -42,12 +42,12 @@ struct Cli {
     /// Which of its devices, counted over all its platforms.
     #[arg(long, value_name = "N", default_value_t = 0)]
     device: usize,
-    /// Only cases whose family, entry, sentence or rule contains this.
+    /// Only cases whose family, entry, sentence or rule contains this; of several, one of them.
     #[arg(long, value_name = "PATTERN")]
-    filter: Option<String>,
-    /// None of the cases whose family, entry, sentence or rule contains this
+    filter: Vec<String>,
+    /// None of the cases whose family, entry, sentence or rule contains this, or one of several.
     #[arg(long, value_name = "PATTERN")]
-    but: Option<String>,
+    but: Vec<String>,
     /// Lists the cases and the rules that they judge, and judges none.
     #[arg(long)]
     list: bool,
@@ -123,12 +123,12 @@ fn run(cli: Cli) -> Result<bool, String> {
 
 fn wanted(cli: &Cli) -> Vec<Case> {
     let mut cases = case::all();
-    if let Some(filter) = &cli.filter {
-        cases.retain(|case| case.title().contains(filter) || case.rule.contains(filter));
-    }
-    if let Some(but) = &cli.but {
-        cases.retain(|case| !case.title().contains(but) && !case.rule.contains(but));
-    }
+    let has_one_of = |case: &Case, parts: &[String]| {
+        let title = case.title();
+        parts.iter().any(|part| title.contains(part) || case.rule.contains(part))
+    };
+    cases.retain(|case| cli.filter.is_empty() || has_one_of(case, &cli.filter));
+    cases.retain(|case| !has_one_of(case, &cli.but));
     if let Some(most) = cli.deadline.map(Duration::from_secs) {
         cases.iter_mut().for_each(|case| case.deadline = case.deadline.min(most));
     }

@@ -34,6 +34,8 @@ pub(crate) struct Directory {
     pub path: PathBuf,
     /// Hash of device and inode.
     pub id: u64,
+    /// Whose it is.
+    owner: u32,
 }
 
 impl Directory {
@@ -58,7 +60,7 @@ impl Directory {
         place[..8].copy_from_slice(&stat.st_dev.to_le_bytes());
         place[8..].copy_from_slice(&stat.st_ino.to_le_bytes());
         let id = identity::hash(b"causeway socket ", &place).max(1);
-        Ok(Self { fd, path: path.into(), id })
+        Ok(Self { fd, path: path.into(), id, owner })
     }
     /// The directory for exports behind this kind of door, made if need be.
     ///
@@ -213,6 +215,10 @@ impl Entrance {
     /// Hash of the directory, for the ticket.
     pub fn directory(&self) -> u64 {
         self.directory.id
+    }
+    /// As which user this process listens here: the one that importers meet, whoever it is by now.
+    pub fn user(&self) -> u32 {
+        self.directory.owner
     }
 }
 impl AsFd for Entrance {

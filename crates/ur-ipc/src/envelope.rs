@@ -136,26 +136,41 @@ impl Envelope {
                 "they are of version {theirs}, and this library reads {VERSION}"
             )));
         }
-        let envelope = layout.envelope().ok_or_else(|| damaged("a field is out of range"))?;
+        let envelope = Self::of(layout)?;
         if envelope.offset.checked_add(envelope.length).is_none_or(|end| end > envelope.size) {
             return Err(damaged("the range that they name is not inside the object"));
         }
         Ok(envelope)
     }
+    /// Reads a ticket that is known to be in order.
+    ///
+    /// # Errors
+    /// As for [`Envelope::parse`].
+    pub fn read(bytes: &[u8; ENVELOPE_LEN]) -> Result<Self> {
+        Self::of(*zerocopy::transmute_ref!(bytes))
+    }
+    fn of(layout: Layout) -> Result<Self> {
+        layout.envelope().ok_or_else(|| damaged("a field is out of range"))
+    }
     /// What the ledger's tag vouches for.
     pub fn tag(&self) -> u64 {
         let layout = self.layout();
-        let slot = [layout.slot.as_bytes(), layout.slot_generation.as_bytes()].concat();
-        let parts: [&[u8]; 7] = [
+        let parts: [&[u8]; 8] = [
             &[layout.kind, layout.transport, layout.door],
             layout.backend.as_bytes(),
             &layout.device,
-            &slot,
+            layout.slot.as_bytes(),
+            layout.slot_generation.as_bytes(),
             layout.offset.as_bytes(),
             layout.length.as_bytes(),
             layout.size.as_bytes(),
         ];
-        self.secret.tag(&parts.concat())
+        let (mut claims, mut length) = ([0; ENVELOPE_LEN], 0); // longer than all parts together
+        for part in parts {
+            claims[length..length + part.len()].copy_from_slice(part);
+            length += part.len();
+        }
+        self.secret.tag(&claims[..length])
     }
     fn layout(&self) -> Layout {
         Layout {

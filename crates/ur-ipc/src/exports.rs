@@ -5,7 +5,7 @@ use crate::{
     access::Peer,
     arena,
     directory::Entrance,
-    envelope::{Door, Envelope, Transport, is_sealed_by},
+    envelope::{Door, Envelope, Transport, is_sealed_by, key_of},
     fork::{PerFork, inherited},
     identity::{Identity, identity},
     leases::{Leases, Object},
@@ -15,11 +15,11 @@ use crate::{
     protocol::{PAYLOAD, Verdict},
     token::{Secret, same},
 };
+use rustc_hash::FxBuildHasher;
 use rustix::{
     event::epoll,
     fs::{FileType, SealFlags, fcntl_get_seals, fstat},
     io::Errno,
-    process::geteuid,
 };
 use std::{
     collections::HashMap,
@@ -101,11 +101,12 @@ struct Issued {
     freed: bool,
 }
 
-/// All exports, all leases, and the entrances through which importers come.
+/// All exports, all leases, and the entrances through which importers come. The tables' keys are numbers of this
+/// process's own, so that nobody outside chooses where they fall.
 #[derive(Default)]
 pub(crate) struct Desk {
-    issued: HashMap<Key, Issued>,
-    of_object: HashMap<Object, Vec<Key>>,
+    issued: HashMap<Key, Issued, FxBuildHasher>,
+    of_object: HashMap<Object, Vec<Key>, FxBuildHasher>,
     pub leases: Leases,
     entrances: HashMap<Door, Entrance>,
 }
@@ -147,7 +148,7 @@ pub fn export(offer: Offer) -> Result<Export> {
     };
     let key = (envelope.ledger, envelope.index);
     let mut desk = locked(desk);
-    envelope.directory = desk.enter(envelope.door, identity)?;
+    (envelope.directory, envelope.uid) = desk.enter(envelope.door, identity)?;
     let bytes = envelope.seal(&identity.key);
     desk.of_object.entry((offer.kind, offer.object)).or_default().push(key);
     desk.issued.insert(key, Issued { line, bytes, offer, freed: false });
@@ -207,16 +208,16 @@ impl Drop for Export {
 }
 
 impl Desk {
-    /// Opens the door that the export needs, if it is closed; the hash of its directory.
-    fn enter(&mut self, door: Door, identity: &Identity) -> Result<u64> {
+    /// Opens the door that the export needs, if it is closed; the hash of its directory, and whose it is.
+    fn enter(&mut self, door: Door, identity: &Identity) -> Result<(u64, u32)> {
         if let Some(entrance) = self.entrances.get(&door) {
-            return Ok(entrance.directory());
+            return Ok((entrance.directory(), entrance.user()));
         }
         let entrance = Entrance::open(identity.instance, door)?;
         liveness::watch(Source::Entrance(door), &entrance, epoll::EventFlags::IN)?;
-        let directory = entrance.directory();
+        let place = (entrance.directory(), entrance.user());
         self.entrances.insert(door, entrance);
-        Ok(directory)
+        Ok(place)
     }
     /// The socket behind a door.
     pub fn entrance(&self, door: Door) -> Option<&Entrance> {
@@ -274,19 +275,29 @@ impl Desk {
         ticket: &[u8; ENVELOPE_LEN],
         same_user: bool,
     ) -> std::result::Result<&Issued, Verdict> {
-        let envelope = Envelope::parse(ticket).map_err(|_| Verdict::Nonsense)?;
-        let issued = self.issued.get(&(envelope.ledger, envelope.index));
-        let was_ours = identity().is_ok_and(|identity| is_sealed_by(ticket, &identity.key));
-        match issued.filter(|issued| same(&issued.bytes, ticket)) {
-            Some(issued) if !issued.freed => Ok(issued),
-            _ if !same_user => Err(Verdict::Unknown),
-            Some(_) => Err(Verdict::Freed),
-            None if was_ours => Err(Verdict::Withdrawn),
-            None => Err(Verdict::Unknown),
+        match self.issued(ticket) {
+            Some(issued) if !issued.freed => return Ok(issued),
+            Some(_) if same_user => return Err(Verdict::Freed),
+            _ => {}
         }
+        Envelope::parse(ticket).map_err(|_| Verdict::Nonsense)?;
+        let was_ours = || identity().is_ok_and(|identity| is_sealed_by(ticket, &identity.key));
+        Err(if same_user && was_ours() { Verdict::Withdrawn } else { Verdict::Unknown })
+    }
+    /// The export whose ticket has these very bytes.
+    fn issued(&self, ticket: &[u8; ENVELOPE_LEN]) -> Option<&Issued> {
+        let (_, ledger, index) = key_of(ticket);
+        self.issued.get(&(ledger, index)).filter(|issued| same(&issued.bytes, ticket))
     }
 }
 
+/// Object, offset and length, if these bytes are a ticket of this very process as it was issued: then they are in
+/// order. Why not is for [`open_own`] to say.
+pub(crate) fn issued_here(ticket: &[u8; ENVELOPE_LEN]) -> Option<(u64, u64, u64)> {
+    let desk = locked(DESK.peek()?);
+    let offer = &desk.issued(ticket).filter(|issued| !issued.freed)?.offer;
+    Some((offer.object, offer.offset, offer.length))
+}
 /// Opens a ticket of this very process: object, offset and length.
 pub(crate) fn open_own(ticket: &[u8; ENVELOPE_LEN]) -> Result<(u64, u64, u64)> {
     let desk = locked(DESK.get()?);
@@ -427,7 +438,7 @@ fn envelope_of(offer: &Offer, identity: &Identity) -> Result<Envelope> {
         transport,
         backend: offer.backend,
         door: if offer.access.reaches_others() { Door::Others } else { Door::Private },
-        uid: geteuid().as_raw(),
+        uid: 0,
         instance: identity.instance,
         whence: identity.whence,
         directory: 0,

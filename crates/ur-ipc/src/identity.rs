@@ -1,9 +1,9 @@
 //! Who this process is to those it shares with: a random instance id, drawn at first use and again after fork.
 //! Boot, pid, start time and namespace are for messages only: pids come back, and with them start times.
-use crate::{Error, Result, fork::PerFork};
+use crate::{Error, Result, fork::PerFork, locked};
 use rustix::rand::{GetRandomFlags, getrandom};
 use siphasher::sip::SipHasher24;
-use std::{fmt, fs, hash::Hasher, os::unix::fs::MetadataExt};
+use std::{fmt, fs, hash::Hasher, os::unix::fs::MetadataExt, sync::Mutex};
 
 /// Names one exporter among all there ever were.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,8 +79,28 @@ pub fn instance() -> Result<InstanceId> {
     identity().map(|identity| identity.instance)
 }
 
-/// Random bytes that nobody can guess.
+/// Random bytes that were drawn and not used yet: the last ones of the array.
+struct Store {
+    bytes: [u8; 256],
+    left: usize,
+}
+/// Random bytes that nobody can guess, at most 256. Many are drawn at once, as a ticket takes few.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
+    static STORE: PerFork<Mutex<Store>> = PerFork::new();
+    let store = STORE.get_or_try(|| Ok(Mutex::new(Store { bytes: [0; 256], left: 0 })))?;
+    let mut store = locked(store);
+    if store.left < N {
+        (store.bytes, store.left) = (draw()?, 256);
+    }
+    let from = 256 - store.left;
+    let mut bytes = [0; N];
+    let taken = &mut store.bytes[from..from + N];
+    bytes.copy_from_slice(taken);
+    taken.fill(0); // they are somebody's secret now
+    store.left -= N;
+    Ok(bytes)
+}
+fn draw<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     let got = getrandom(&mut bytes, GetRandomFlags::empty())
         .map_err(|e| Error::system("draw random bytes (getrandom)", e))?;

@@ -3,7 +3,7 @@
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, InstanceId, Kind, Result,
     envelope::{Envelope, TicketKey, Transport, device_of, key_of, wrong_size},
-    exports::open_own,
+    exports::{issued_here, open_own},
     fetch::Lease,
     fork::{PerFork, inherited},
     identity::identity,
@@ -144,11 +144,15 @@ impl<T: Send + Sync + 'static> Importer<T> {
             opening.check()?;
             return Ok(Opened::Remote(Remote(opening)));
         }
-        let envelope = Envelope::parse(bytes)?;
+        let issued = issued_here(bytes);
+        let envelope = match issued {
+            Some(_) => Envelope::read(bytes)?,
+            None => Envelope::parse(bytes)?,
+        };
         let is_own = envelope.instance == identity()?.instance;
         self.check(&envelope, is_own, device)?;
         if is_own {
-            let (object, offset, length) = open_own(bytes)?;
+            let (object, offset, length) = issued.map_or_else(|| open_own(bytes), Ok)?;
             return Ok(Opened::Local { object, offset, length });
         }
         let Fetched { payload, object, standing, lease } = obtain(&envelope, bytes)?;

@@ -5,14 +5,16 @@
 use crate::{
     discover::{Candidate, Place},
     failure::enter,
+    held::Held,
     library::{self, Closed, Opened},
     log, probe,
+    verdicts::Notes,
 };
 use std::{
     collections::BTreeSet,
     ffi::OsStr,
-    ptr::null_mut,
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    ptr::{from_ref, null_mut},
+    sync::atomic::{AtomicPtr, Ordering},
 };
 use ur_adapter::error::ErrorCode;
 use ur_sys::*;
@@ -21,58 +23,98 @@ use ur_sys::*;
 #[derive(Clone, Debug)]
 struct Adapter {
     name: String,
+    table: &'static ur_dditable_t,
     get: ur_pfnAdapterGet_t,
 }
-static UP: RwLock<Option<Arc<[Adapter]>>> = RwLock::new(None);
+impl Adapter {
+    fn new(name: &str, table: &'static ur_dditable_t) -> Result<Self, String> {
+        let get = table.adapter.get.ok_or("it has no urAdapterGet")?;
+        Ok(Self { name: name.to_string(), table, get })
+    }
+    fn is(&self, other: &Self) -> bool {
+        self.name == other.name && std::ptr::eq(self.table, other.table)
+    }
+}
+/// All that there are at a time.
+struct Adapters(Vec<Adapter>);
+
+/// Those that there are now, or null: calls read it without a lock.
+static UP: AtomicPtr<Adapters> = AtomicPtr::new(null_mut());
+/// What has ever been up. A call may still read it, so it stays; the next start that finds the same
+/// takes it again.
+static ALL: Held<Vec<&'static Adapters>> = Held::new(Vec::new());
+
+fn up() -> Option<&'static Adapters> {
+    // SAFETY: null, or one of `ALL`, which stay.
+    unsafe { UP.load(Ordering::Acquire).as_ref() }
+}
+/// The table of the only adapter there is.
+#[inline]
+pub(crate) fn only() -> Option<&'static ur_dditable_t> {
+    match up()?.0.as_slice() {
+        [one] => Some(one.table),
+        _ => None,
+    }
+}
 
 /// Sentences that were said: a program that starts the loader a thousand times reads each once.
-static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+static SAID: Held<BTreeSet<String>> = Held::new(BTreeSet::new());
 
 fn once(tell: impl Fn(&str), sentence: String) {
-    let fresh = SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(sentence.clone());
-    if fresh {
+    if SAID.lock().insert(sentence.clone()) {
         tell(&sentence);
     }
 }
 
 /// What a candidate has come to.
 enum Found {
-    File(Arc<Opened>),
+    File(&'static Opened),
     Table(&'static ur_dditable_t),
 }
 
 /// Opens what can be opened of the candidates; these are the adapters from now on.
 pub(crate) fn start(candidates: &[Candidate]) {
-    let found = |candidate| Some((candidate, find(candidate)?));
+    let notes = Notes::default();
+    let found = |candidate| Some((candidate, find(candidate, &notes)?));
     let found: Vec<(&Candidate, Found)> = candidates.iter().filter_map(found).collect();
     let files = found.iter().filter_map(|(_, found)| match found {
-        Found::File(opened) => Some(&**opened),
+        Found::File(opened) => Some(*opened),
         Found::Table(_) => None,
     });
-    probe::examine(files);
+    probe::examine(&notes, files);
     let mut adapters = Vec::new();
     for (Candidate { name, .. }, found) in &found {
-        let get = match found {
-            Found::File(opened) => opened.get(),
-            Found::Table(table) => library::usable(table),
+        let table = match found {
+            Found::File(opened) => opened.table(),
+            Found::Table(table) => Ok(*table),
         };
-        match get {
-            Ok(get) => {
+        match table.and_then(|table| Adapter::new(name, table)) {
+            Ok(adapter) => {
                 log::info(format_args!("adapter {name} is loaded"));
-                adapters.push(Adapter { name: name.clone(), get });
+                adapters.push(adapter);
             }
             Err(wrong) => once(|s| log::error(s), format!("adapter {name} is left out: {wrong}")),
         }
     }
-    *UP.write().unwrap_or_else(PoisonError::into_inner) = Some(adapters.into());
+    let mut all = ALL.lock();
+    let same = |one: &&&Adapters| {
+        one.0.len() == adapters.len() && one.0.iter().zip(&adapters).all(|(a, b)| a.is(b))
+    };
+    let up = all.iter().find(same).copied();
+    let up = up.unwrap_or_else(|| {
+        let fresh: &_ = Box::leak(Box::new(Adapters(adapters)));
+        all.push(fresh);
+        fresh
+    });
+    UP.store(from_ref(up).cast_mut(), Ordering::Release);
 }
 /// There are no adapters from now on; their files stay open.
 pub(crate) fn stop() {
-    *UP.write().unwrap_or_else(PoisonError::into_inner) = None;
+    UP.store(null_mut(), Ordering::Release);
 }
 
 /// The first place where the candidate is.
-fn find(candidate: &Candidate) -> Option<Found> {
+fn find(candidate: &Candidate, notes: &Notes) -> Option<Found> {
     let name = &candidate.name;
     for place in &candidate.places {
         let file: &OsStr = match place {
@@ -81,7 +123,7 @@ fn find(candidate: &Candidate) -> Option<Found> {
             Place::System(name) => name.as_ref(),
         };
         let shown = file.display();
-        match library::open(file) {
+        match library::open(file, notes) {
             Ok(opened) => {
                 log::info(format_args!("adapter {name} is {shown}"));
                 return Some(Found::File(opened));
@@ -111,11 +153,10 @@ pub(crate) unsafe fn get(
         if num_entries == 0 && !adapters.is_null() {
             return Err(ErrorCode::InvalidSize.into());
         }
-        let up = UP.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let up = up.ok_or(ErrorCode::Uninitialized)?;
+        let up = up().ok_or(ErrorCode::Uninitialized)?;
         let room = if adapters.is_null() { 0 } else { num_entries };
         let mut total: u32 = 0;
-        for adapter in up.iter() {
+        for adapter in &up.0 {
             let left = room.saturating_sub(total);
             // SAFETY: there is room for `room` of them, of which `total` are taken.
             let to = if left == 0 { null_mut() } else { unsafe { adapters.add(total as usize) } };

@@ -3,12 +3,13 @@
 #![expect(unsafe_code, reason = "the C ABI")]
 use crate::{
     failure::{Failure, Result, enter},
+    held::Held,
     layers,
 };
 use std::{
     collections::BTreeMap,
     ffi::{CStr, c_char, c_void},
-    sync::{Mutex, PoisonError},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
 };
 use ur_adapter::{error::ErrorCode, memory::UserData};
 use ur_sys::*;
@@ -35,11 +36,7 @@ pub(crate) struct Config {
 }
 
 /// All objects there are, by their numbers.
-struct Configs {
-    next: usize,
-    all: BTreeMap<usize, Config>,
-}
-static CONFIGS: Mutex<Configs> = Mutex::new(Configs { next: 1, all: BTreeMap::new() });
+static CONFIGS: Held<BTreeMap<usize, Config>> = Held::new(BTreeMap::new());
 
 /// What is asked for by the object, or by nobody if there is none.
 pub(crate) fn asked(config: ur_loader_config_handle_t) -> Result<Config> {
@@ -53,8 +50,7 @@ fn with<T>(
     config: ur_loader_config_handle_t,
     what: impl FnOnce(&mut Config) -> Result<T>,
 ) -> Result<T> {
-    let mut configs = CONFIGS.lock().unwrap_or_else(PoisonError::into_inner);
-    what(find(&mut configs.all, config)?)
+    what(find(&mut CONFIGS.lock(), config)?)
 }
 fn find(
     all: &mut BTreeMap<usize, Config>,
@@ -80,10 +76,9 @@ pub unsafe extern "C" fn loader_config_create(
         if loader_config.is_null() {
             return Err(ErrorCode::InvalidNullPointer.into());
         }
-        let mut configs = CONFIGS.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = configs.next;
-        configs.next += 1;
-        configs.all.insert(number, Config { references: 1, ..Config::default() });
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        let number = NEXT.fetch_add(1, Relaxed);
+        CONFIGS.lock().insert(number, Config { references: 1, ..Config::default() });
         let handle = ur_loader_config_handle_t(std::ptr::without_provenance_mut(number));
         // SAFETY: not null, hence writable.
         unsafe { loader_config.write(handle) };
@@ -103,11 +98,11 @@ pub extern "C" fn loader_config_retain(loader_config: ur_loader_config_handle_t)
 /// Takes a reference back; the last one ends the object.
 pub extern "C" fn loader_config_release(loader_config: ur_loader_config_handle_t) -> ur_result_t {
     enter("urLoaderConfigRelease", || {
-        let mut configs = CONFIGS.lock().unwrap_or_else(PoisonError::into_inner);
-        let config = find(&mut configs.all, loader_config)?;
+        let mut configs = CONFIGS.lock();
+        let config = find(&mut configs, loader_config)?;
         config.references -= 1;
         if config.references == 0 {
-            configs.all.remove(&loader_config.0.addr());
+            configs.remove(&loader_config.0.addr());
         }
         Ok(())
     })

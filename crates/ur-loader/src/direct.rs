@@ -37,6 +37,23 @@ macro_rules! send {
         // SAFETY: the caller's promise is the adapter's to use.
         unsafe { call($($p),*) }
     }};
+    ($group:ident $slot:ident ($($p:ident),*) by command $of:ident) => {{
+        if $of.is_null() {
+            return ur_result_t::ERROR_INVALID_NULL_HANDLE;
+        }
+        // Some adapters' commands begin with something else.
+        let table = match adapters::only() {
+            Some(table) => table,
+            // SAFETY: the caller's promise.
+            None => match unsafe { table($of.0) } {
+                Some(table) => table,
+                None => return ur_result_t::ERROR_INVALID_NULL_HANDLE,
+            },
+        };
+        let Some(call) = table.$group.$slot else { return LEFT_OUT };
+        // SAFETY: the caller's promise is the adapter's to use.
+        unsafe { call($($p),*) }
+    }};
     ($group:ident $slot:ident ($($p:ident),*) by first $list:ident $count:ident $none:ident) => {{
         if $count == 0 {
             return ur_result_t::$none;

@@ -1,6 +1,11 @@
 //! What is wrong with a file that calls itself an adapter, said before it is opened: the dynamic
 //! linker says of one for another machine that it is not there, and crashes on one that was cut off.
-use std::{fs::File, io::ErrorKind, os::unix::fs::FileExt, path::Path};
+use std::{
+    fs::OpenOptions,
+    io::ErrorKind,
+    os::unix::fs::{FileExt, OpenOptionsExt},
+    path::Path,
+};
 
 /// Where things are in the header of a 64-bit file.
 const MACHINE: usize = 18;
@@ -20,12 +25,17 @@ const LOAD: u64 = 1;
 pub(crate) fn diagnose(path: &Path) -> Option<String> {
     match judge(path) {
         Ok(wrong) => wrong,
-        Err(error) if error.kind() == ErrorKind::IsADirectory => Some("it is a folder".into()),
         Err(error) => Some(format!("it cannot be read: {error}")),
     }
 }
 fn judge(path: &Path) -> std::io::Result<Option<String>> {
-    let file = File::open(path)?;
+    // A pipe would have this wait for who writes into it.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let kind = file.metadata()?;
+    if !kind.is_file() {
+        let what = if kind.is_dir() { "a folder" } else { "a pipe or a device" };
+        return Ok(Some(format!("it is {what}")));
+    }
     let mut header = [0; HEADER];
     if !whole(file.read_exact_at(&mut header, 0))? {
         return Ok(Some("it is too short to be a shared object".to_string()));
@@ -39,17 +49,18 @@ fn judge(path: &Path) -> std::io::Result<Option<String>> {
         let other = format!("it is for another machine (ELF class {class}, machine {machine})");
         return Ok(Some(other));
     }
-    let length = file.metadata()?.len();
-    let segments = number(&header, SEGMENT_COUNT, 2) as usize;
-    let mut table = vec![0; segments * number(&header, SEGMENT_SIZE, 2) as usize];
+    // Segments of another size are another format's, of which the linker says so.
+    if number(&header, SEGMENT_SIZE, 2) != SEGMENT as u64 {
+        return Ok(None);
+    }
+    let length = kind.len();
+    let mut table = vec![0; number(&header, SEGMENT_COUNT, 2) as usize * SEGMENT];
     let there = whole(file.read_exact_at(&mut table, number(&header, SEGMENTS_AT, 8)))?;
     let fits = |segment: &[u8]| {
         let end = number(segment, OFFSET, 8).checked_add(number(segment, FILE_SIZE, 8));
         number(segment, KIND, 4) != LOAD || end.is_some_and(|end| end <= length)
     };
-    // Segments of another size are another format's, of which the linker says so.
-    let size = (table.len() / segments.max(1)).max(SEGMENT);
-    if there && table.chunks_exact(size).all(fits) {
+    if there && table.chunks_exact(SEGMENT).all(fits) {
         return Ok(None);
     }
     Ok(Some("it is cut off: its contents end before they should".to_string()))
@@ -118,6 +129,15 @@ mod tests {
         assert!(said("narrow", &other).unwrap().contains("ELF class 1"));
         assert!(said("text", &[b'a'; 200]).unwrap().contains("not a shared object"));
         assert!(diagnose(&std::env::temp_dir()).unwrap().contains("folder"));
+        assert!(diagnose(Path::new("/dev/zero")).unwrap().contains("device"));
+    }
+    #[test]
+    fn a_pipe_that_nobody_writes_into_is_told_of_and_not_waited_for() {
+        let path = std::env::temp_dir().join(format!("ur-loader-pipe-{}", std::process::id()));
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
+        let said = diagnose(&path);
+        std::fs::remove_file(&path).unwrap();
+        assert!(said.unwrap().contains("pipe"));
     }
     #[test]
     fn headers_full_of_garbage_are_answered_and_nothing_else() {

@@ -3,8 +3,9 @@
 
 /// Hands every entry to the macro that is named, table by table: the table's member, its getter and
 /// its type; then the entries: slot, C's name, ours, parameters, and how the adapter is found: by a
-/// handle, by the first of so many handles (or the code for none), or by hand. The types are those of
-/// `ur_sys` and `c_char` and `c_void` of `std::ffi`, which the place of use has in scope.
+/// handle, by a command of a command buffer, by the first of so many handles (or the code for none), or by
+/// hand. The types are those of `ur_sys` and `c_char` and `c_void` of `std::ffi`, which the place of use
+/// has in scope.
 #[macro_export]
 macro_rules! entry_points {
     ($($then:tt)*) => {
@@ -803,10 +804,10 @@ macro_rules! entry_points {
                     by handle command_buffer;
                 update_signal_event_exp urCommandBufferUpdateSignalEventExp command_buffer_update_signal_event_exp(
                     command: ur_exp_command_buffer_command_handle_t,
-                    signal_event: *mut ur_event_handle_t) by handle command;
+                    signal_event: *mut ur_event_handle_t) by command command;
                 update_wait_events_exp urCommandBufferUpdateWaitEventsExp command_buffer_update_wait_events_exp(
                     command: ur_exp_command_buffer_command_handle_t, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t) by handle command;
+                    event_wait_list: *const ur_event_handle_t) by command command;
                 get_info_exp urCommandBufferGetInfoExp command_buffer_get_info_exp(
                     command_buffer: ur_exp_command_buffer_handle_t,
                     prop_name: ur_exp_command_buffer_info_t, prop_size: usize,

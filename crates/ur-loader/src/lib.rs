@@ -16,6 +16,7 @@ mod elf;
 pub mod entry;
 mod entry_points;
 mod failure;
+mod held;
 pub mod layers;
 mod library;
 pub mod life;

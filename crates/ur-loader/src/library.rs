@@ -2,7 +2,7 @@
 //! asking its getters for its tables. A file that was opened stays open: objects and threads of the
 //! adapter may outlive the loader's end, and the next start finds it again.
 #![expect(unsafe_code, reason = "opens shared objects and calls what they export")]
-use crate::{elf::diagnose, log, paths};
+use crate::{elf::diagnose, held::Held, log, paths, verdicts::Notes};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use std::{
     ffi::{CStr, OsStr, c_void},
@@ -11,7 +11,7 @@ use std::{
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
     ptr::{from_ref, null_mut},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::OnceLock,
 };
 use ur_sys::*;
 
@@ -47,7 +47,7 @@ pub(crate) struct Opened {
     /// `None` for a name that the system knows.
     identity: Option<Identity>,
     verdict: OnceLock<Verdict>,
-    get: OnceLock<Result<ur_pfnAdapterGet_t, String>>,
+    table: OnceLock<Result<ur_dditable_t, String>>,
 }
 
 /// Which file it was, and how it was then: another one may come to have its name.
@@ -89,7 +89,7 @@ impl fmt::Display for Identity {
     }
 }
 /// Every file that is open; those that have a path, under it.
-static OPEN: Mutex<Vec<(Option<Identity>, Arc<Opened>)>> = Mutex::new(Vec::new());
+static OPEN: Held<Vec<&'static Opened>> = Held::new(Vec::new());
 
 /// Why a file did not open.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ pub(crate) enum Closed {
 }
 
 /// Opens a path, or a name that the system knows.
-pub(crate) fn open(name: &OsStr) -> Result<Arc<Opened>, Closed> {
+pub(crate) fn open(name: &OsStr, notes: &Notes) -> Result<&'static Opened, Closed> {
     let path = Path::new(name);
     let is_path = name.as_bytes().contains(&b'/');
     let identity = if is_path { Identity::of(path) } else { None };
@@ -113,7 +113,12 @@ pub(crate) fn open(name: &OsStr) -> Result<Arc<Opened>, Closed> {
     if let Some(opened) = known(identity) {
         return Ok(opened);
     }
-    if is_path && let Some(wrong) = diagnose(path) {
+    // One that was opened before as it is now is whole.
+    let noted = || identity.is_some_and(|of| notes.have(of));
+    if is_path
+        && !noted()
+        && let Some(wrong) = diagnose(path)
+    {
         return Err(Closed::Wrong(wrong));
     }
     let deep = std::env::var_os("UR_ADAPTERS_DEEP_BIND").is_some_and(|value| paths::is_on(&value));
@@ -132,13 +137,16 @@ pub(crate) fn open(name: &OsStr) -> Result<Arc<Opened>, Closed> {
     })
 }
 /// The file if it is open.
-fn known(identity: Option<Identity>) -> Option<Arc<Opened>> {
+fn known(identity: Option<Identity>) -> Option<&'static Opened> {
     identity?;
-    let open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    open.iter().find(|(of, _)| *of == identity).map(|(_, opened)| opened.clone())
+    OPEN.lock().iter().copied().find(|one| one.identity == identity)
+}
+/// What was opened is opened again.
+pub(crate) fn forget() {
+    OPEN.lock().clear();
 }
 /// Keeps a library open. One that was open before, perhaps under another name, is counted once.
-fn keep(library: Library, identity: Option<Identity>) -> Arc<Opened> {
+fn keep(library: Library, identity: Option<Identity>) -> &'static Opened {
     let mut getters = Vec::new();
     for (name, at) in GETTERS {
         // SAFETY: functions of this name have this type, by the interface.
@@ -147,20 +155,20 @@ fn keep(library: Library, identity: Option<Identity>) -> Arc<Opened> {
         }
     }
     let raw = library.into_raw();
-    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, opened)) = open.iter().find(|(_, one)| one.library == raw.addr()) {
+    let mut open = OPEN.lock();
+    if let Some(opened) = open.iter().find(|one| one.library == raw.addr()) {
         // SAFETY: `raw` was just opened once more, and that is taken back.
         drop(unsafe { Library::from_raw(raw) });
-        return opened.clone();
+        return opened;
     }
-    let opened = Arc::new(Opened {
+    let opened: &_ = Box::leak(Box::new(Opened {
         library: raw.addr(),
         getters,
         identity,
         verdict: OnceLock::new(),
-        get: OnceLock::new(),
-    });
-    open.push((identity, opened.clone()));
+        table: OnceLock::new(),
+    }));
+    open.push(opened);
     opened
 }
 
@@ -177,18 +185,18 @@ impl Opened {
     pub(crate) fn judge(&self, verdict: Verdict) {
         self.verdict.get_or_init(|| verdict);
     }
-    /// How it lists its adapters. Its getters are called once in a process.
+    /// Its table. Its getters are called once in a process.
     ///
     /// # Errors
     /// Why it cannot be used.
-    pub(crate) fn get(&self) -> Result<ur_pfnAdapterGet_t, String> {
+    pub(crate) fn table(&self) -> Result<&ur_dditable_t, String> {
         if let Some(Verdict::Deadly(end)) = self.verdict() {
             return Err(format!(
                 "it was asked for its tables in a child process, and {end}; ask who made it for another \
                  build"
             ));
         }
-        self.get.get_or_init(|| self.table().and_then(|table| usable(&table))).clone()
+        self.table.get_or_init(|| self.ask_all()).as_ref().map_err(String::clone)
     }
     /// Calls every getter into a table that nobody reads. Allocates nothing, locks nothing.
     pub(crate) fn rehearse(&self) {
@@ -200,7 +208,7 @@ impl Opened {
         }
     }
     /// The adapter's table, whose first part is whole: that of the adapter itself.
-    fn table(&self) -> Result<ur_dditable_t, String> {
+    fn ask_all(&self) -> Result<ur_dditable_t, String> {
         // SAFETY: tables are pointers, of which null is one.
         let mut table: ur_dditable_t = unsafe { std::mem::zeroed() };
         let (first, _) = GETTERS[0];
@@ -227,14 +235,6 @@ impl Opened {
         }
         Ok(table)
     }
-}
-
-/// How the adapter of this table lists its adapters.
-///
-/// # Errors
-/// It does not.
-pub(crate) fn usable(table: &ur_dditable_t) -> Result<ur_pfnAdapterGet_t, String> {
-    table.adapter.get.ok_or_else(|| "it has no urAdapterGet".to_string())
 }
 
 /// Has a getter fill its part of the table.

@@ -3,16 +3,19 @@
 use crate::{
     adapters, config, discover,
     failure::{Failure, enter},
-    layers, log,
+    held::Held,
+    layers, library, log,
     state::{self, State},
 };
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use ur_adapter::error::ErrorCode;
 use ur_sys::*;
 
-/// How often the loader was started and not ended. Held while adapters are found, so that a second
-/// start does not come back before there are any.
-static STARTS: Mutex<u32> = Mutex::new(0);
+/// How often the loader was started and not ended. Relaxed: who changes it has the lock.
+static STARTS: AtomicU32 = AtomicU32::new(0);
+/// Held while adapters are found, so that a second start does not come back before there are any.
+/// False in a child of a fork that came meanwhile: files that were being opened are not to be used.
+static TURN: Held<bool> = Held::new(true);
 
 /// Starts the loader. The flags rule out nothing: which devices a program sees is the selector's.
 pub extern "C" fn loader_init(
@@ -25,14 +28,18 @@ pub extern "C" fn loader_init(
             return Err(Failure::new(ErrorCode::InvalidEnumeration, sentence));
         }
         let asked = config::asked(loader_config)?;
-        let mut starts = STARTS.lock().unwrap_or_else(PoisonError::into_inner);
-        if *starts == 0 {
+        let mut turn = TURN.lock();
+        if !std::mem::replace(&mut *turn, true) {
+            library::forget();
+        }
+        let starts = STARTS.load(Relaxed);
+        if starts == 0 {
             adapters::start(&discover::candidates(asked.mock));
             let layered = layers::start(&asked.layers, asked.code_location);
             state::set(if layered { State::Layered } else { State::Plain });
             log::debug("the loader is up");
         }
-        *starts = starts.checked_add(1).ok_or(ErrorCode::OutOfResources)?;
+        STARTS.store(starts.checked_add(1).ok_or(ErrorCode::OutOfResources)?, Relaxed);
         Ok(())
     })
 }
@@ -40,9 +47,10 @@ pub extern "C" fn loader_init(
 /// Ends the loader, if it was started once more than ended.
 pub extern "C" fn loader_tear_down() -> ur_result_t {
     enter("urLoaderTearDown", || {
-        let mut starts = STARTS.lock().unwrap_or_else(PoisonError::into_inner);
-        *starts = starts.checked_sub(1).ok_or(ErrorCode::Uninitialized)?;
-        if *starts == 0 {
+        let _turn = TURN.lock();
+        let starts = STARTS.load(Relaxed).checked_sub(1).ok_or(ErrorCode::Uninitialized)?;
+        STARTS.store(starts, Relaxed);
+        if starts == 0 {
             layers::stop();
             state::set(State::Down);
             adapters::stop();

@@ -10,7 +10,8 @@
 #![expect(unsafe_code, reason = "forks")]
 use crate::{
     library::{Opened, Verdict},
-    log, paths, verdicts,
+    log, paths,
+    verdicts::{self, Notes},
 };
 use std::{
     fs::File,
@@ -24,13 +25,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const VARIABLE: &str = "UR_LOADER_PROBE";
 
 /// Finds out about those of which nothing is known yet.
-pub(crate) fn examine<'a>(all: impl Iterator<Item = &'a Opened>) {
+pub(crate) fn examine(notes: &Notes, all: impl Iterator<Item = &'static Opened>) {
     let mut rest: Vec<&Opened> = all.filter(|one| one.verdict().is_none()).collect();
     if rest.is_empty() || std::env::var_os(VARIABLE).is_some_and(|value| !paths::is_on(&value)) {
         return;
     }
-    let known = verdicts::read();
-    rest.retain(|one| match one.identity().is_some_and(|of| known.contains(&of)) {
+    rest.retain(|one| match one.identity().is_some_and(|of| notes.have(of)) {
         true => {
             one.judge(Verdict::Fine);
             false
@@ -136,6 +136,12 @@ fn listen(from: OwnedFd, all: usize) -> (usize, bool) {
         let ready = unsafe { libc::poll(&raw mut wait, 1, milliseconds) };
         if ready == 0 {
             return (lived, false);
+        }
+        if ready < 0 {
+            match std::io::Error::last_os_error().kind() {
+                std::io::ErrorKind::Interrupted => continue,
+                _ => break,
+            }
         }
         let mut bytes = [0; 64];
         match from.read(&mut bytes) {

@@ -9,6 +9,7 @@
 use crate::{library::Identity, log};
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use std::{
+    cell::OnceCell,
     collections::BTreeSet,
     env, fs,
     io::{self, Read, Write},
@@ -22,16 +23,23 @@ const TITLE: &str = concat!("adapters tried by ur-loader ", env!("CARGO_PKG_VERS
 /// More than this is not read, and more lines are not kept.
 const LONGEST: u64 = 64 << 10;
 const MOST: usize = 256;
+/// As much is read at once.
+const SHORT: usize = 4 << 10;
 
-/// What is known to come back.
-pub(crate) fn read() -> BTreeSet<Identity> {
-    place().map(|path| read_from(&path)).unwrap_or_default()
+/// What is known to come back, read when it is first asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(OnceCell<BTreeSet<Identity>>);
+impl Notes {
+    pub(crate) fn have(&self, file: Identity) -> bool {
+        let read = || place().map(|path| read_from(&path)).unwrap_or_default();
+        self.0.get_or_init(read).contains(&file)
+    }
 }
 /// Notes that these come back, for processes to come.
 pub(crate) fn add(fine: impl Iterator<Item = Identity>) {
-    let Some(path) = place() else { return };
     let fine: Vec<_> = fine.collect();
     if !fine.is_empty()
+        && let Some(path) = place()
         && let Err(error) = add_to(&path, &fine)
     {
         log::debug(format_args!("{} is not written: {error}", path.display()));
@@ -58,7 +66,7 @@ fn read_from(path: &Path) -> BTreeSet<Identity> {
     let ours = |m: fs::Metadata| {
         m.is_file() && m.uid() == geteuid().as_raw() && m.mode() & 0o022 == 0 && m.len() <= LONGEST
     };
-    let mut text = String::new();
+    let mut text = String::with_capacity(SHORT);
     let whole =
         file.metadata().is_ok_and(ours) && file.take(LONGEST).read_to_string(&mut text).is_ok();
     let mut lines = text.lines();

@@ -170,7 +170,7 @@ fn calls_that_fail_neither_get_nor_give_back() {
 fn commands_that_run_past_their_memory_are_refused() {
     let said = heard("bounds", &[("UR_ENABLE_LAYERS", "UR_LAYER_BOUNDS_CHECKING")]);
     let reports = reports(&said);
-    assert_eq!(reports.len(), 5, "{said}");
+    assert_eq!(reports.len(), 7, "{said}");
     assert!(
         reports[0].contains("pDst touches 65 bytes at offset 0 of an allocation of 64 bytes"),
         "{said}"
@@ -179,9 +179,22 @@ fn commands_that_run_past_their_memory_are_refused() {
     assert!(reports[2].starts_with("urEnqueueUSMFill is refused"), "{said}");
     assert!(reports[3].starts_with("urEnqueueUSMMemcpy2D is refused"), "{said}");
     assert!(
-        reports[4].contains("hBuffer touches 8 bytes at offset 60 of a buffer of 64 bytes"),
+        reports[4].contains("hBuffer touches 36 bytes at offset 29 of a buffer of 64 bytes"),
         "{said}"
     );
+    assert!(reports[5].contains("hBuffer touches 12 bytes at offset 53 of a buffer"), "{said}");
+    assert!(
+        reports[6].contains("hBuffer touches 8 bytes at offset 60 of a buffer of 64 bytes"),
+        "{said}"
+    );
+}
+#[test]
+fn a_block_of_an_image_past_its_end_in_any_direction_is_refused() {
+    let said = heard("images", &[("UR_ENABLE_LAYERS", "UR_LAYER_BOUNDS_CHECKING")]);
+    let reports = reports(&said);
+    assert_eq!(reports.len(), 4, "{said}");
+    let first = "hImageSrc touches [2, 1, 1] pixels from [7, 3, 0] on of an image of [8, 4, 1]";
+    assert!(reports[0].contains(first), "{said}");
 }
 #[test]
 fn a_trace_for_people_has_every_call_with_its_arguments_and_result() {

@@ -109,6 +109,14 @@ pub fn find(address: usize) -> Option<Arc<Allocation>> {
     let (base, one) = all.range(..=address).next_back()?;
     (address < base + one.size.max(1)).then(|| Arc::clone(one))
 }
+/// Where the allocations that addresses lie in begin, and their sizes.
+pub fn extents<const N: usize>(addresses: [usize; N]) -> [Option<(usize, usize)>; N] {
+    let all = ALL.read().unwrap_or_else(PoisonError::into_inner);
+    addresses.map(|address| {
+        let (base, one) = all.range(..=address).next_back()?;
+        (address < base + one.size.max(1)).then_some((*base, one.size))
+    })
+}
 /// Takes the allocation that begins at `base` out of the table, if it has one of these origins.
 pub fn remove(base: usize, origin: Origin) -> Option<Arc<Allocation>> {
     let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);

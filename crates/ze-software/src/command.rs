@@ -75,8 +75,10 @@ impl Work {
     fn into_line(self) -> Option<crate::line::Work> {
         match self {
             Self::Nothing => None,
-            Self::Call(call) => Some(Box::new(move || call())),
-            Self::Launch(kernel, groups) => Some(Box::new(move || kernel.run(groups))),
+            Self::Call(call) => Some(crate::line::Work::Call(call)),
+            Self::Launch(kernel, groups) => {
+                Some(crate::line::Work::Once(Box::new(move || kernel.run(groups))))
+            }
         }
     }
 }

@@ -19,13 +19,19 @@ fn present<T>(pointer: *const T) -> Answer<Spot> {
 }
 /// Refuses a range that begins in an allocation and does not end in it: a device would be lost there.
 fn within(at: *mut u8, size: usize) -> Answer {
-    match memory::find(at.addr()) {
-        Some(found) if found.size - (at.addr() - found.base) < size => {
+    all_within([at], size)
+}
+/// The same for several.
+fn all_within<const N: usize>(all: [*mut u8; N], size: usize) -> Answer {
+    for (at, extent) in all.into_iter().zip(memory::extents(all.map(|at| at.addr()))) {
+        if let Some((base, whole)) = extent
+            && whole - (at.addr() - base) < size
+        {
             eprintln!("ze-software: {size} bytes at {at:p} run past their allocation");
-            Err(ZE_RESULT_ERROR_DEVICE_LOST)
+            return Err(ZE_RESULT_ERROR_DEVICE_LOST);
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 fn copy(
     list: ze_command_list_handle_t,
@@ -35,8 +41,7 @@ fn copy(
 ) -> Answer {
     let (to, from) = (present(to)?, present(from)?);
     let work = Work::call(move || {
-        within(to.bytes(), size)?;
-        within(from.bytes(), size)?;
+        all_within([to.bytes(), from.bytes()], size)?;
         raw::copy(to.bytes(), from.bytes(), size);
         Ok(())
     });

@@ -91,8 +91,13 @@ pub struct Promise {
     hold: Hold,
     number: Number,
     counter: bool,
+    timed: bool,
 }
 impl Promise {
+    /// Whether the event keeps times.
+    pub const fn is_timed(&self) -> bool {
+        self.timed
+    }
     /// This promise for the run that is submitted now; `again`: not the first since the append.
     pub fn fixed(&self, again: bool) -> Self {
         if let Number::Moving(n) = &self.number
@@ -103,7 +108,7 @@ impl Promise {
             n.store(self.hold.promise(), SeqCst);
         }
         let number = Number::Fixed(self.number.now());
-        Self { hold: self.hold.clone(), number, counter: self.counter }
+        Self { hold: self.hold.clone(), number, ..*self }
     }
     /// Keeps it.
     pub fn keep(&self, times: (u64, u64)) {
@@ -133,14 +138,15 @@ impl Event {
     /// A command that signals this event is appended. `moving`: to a list that may run more than once.
     pub fn promise(&self, moving: bool) -> Promise {
         let (hold, counter) = (self.hold.clone(), self.is_counter());
+        let timed = self.times != Times::None;
         if !counter {
-            return Promise { hold, number: Number::Fixed(1), counter };
+            return Promise { hold, number: Number::Fixed(1), counter, timed };
         }
         let n = hold.promise();
         let shared = moving.then(|| Arc::new(AtomicU64::new(n)));
         self.moving.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&shared);
         let number = shared.map_or(Number::Fixed(n), Number::Moving);
-        Promise { hold, number, counter }
+        Promise { hold, number, counter, timed }
     }
     /// The number that the state now has, and whether it is reached.
     fn status(&self) -> (u64, bool) {

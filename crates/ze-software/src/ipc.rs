@@ -34,7 +34,9 @@ struct Body {
     file: u64,
     size: u64,
     kind: u32,
-    _rest: [u32; 5],
+    /// 1 if it was made of a descriptor of the caller's: there is nothing to take back.
+    made: u32,
+    _rest: [u32; 4],
 }
 const _: () = assert!(size_of::<Body>() == size_of::<ze_ipc_mem_handle_t>());
 
@@ -77,7 +79,8 @@ fn body(descriptor: i32, file: u64, size: usize, kind: ze_memory_type_t) -> Body
     let shown = u64::from(descriptor.cast_unsigned());
     let word = if way() == Way::Process { OPAQUE } else { shown };
     let process = std::process::id();
-    Body { word, magic: MAGIC, process, descriptor, file, size: size as u64, kind, _rest: [0; 5] }
+    let size = size as u64;
+    Body { word, magic: MAGIC, process, descriptor, file, size, kind, made: 0, _rest: [0; 4] }
 }
 /// A handle of the allocation at `at`; while it was not put back as often, its descriptor is open.
 fn give(at: *const c_void, to: *mut ze_ipc_mem_handle_t) -> Answer {
@@ -194,6 +197,9 @@ entries! {
     fn zeMemPutIpcHandle(context: ze_context_handle_t, handle: ze_ipc_mem_handle_t) {
         context::get(context)?;
         let body = unpack(handle)?;
+        if body.made != 0 && body.process == std::process::id() {
+            return Ok(());
+        }
         let mut exports = EXPORTS.lock().unwrap_or_else(PoisonError::into_inner);
         let named = |export: &Export| export.descriptor.as_raw_fd() == body.descriptor;
         let base = exports.iter().find(|(_, export)| named(export)).map(|(base, _)| *base);
@@ -228,6 +234,6 @@ entries! {
         let descriptor = i32::try_from(descriptor).map_err(|_| ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
         let backing = Backing::of(borrow(descriptor)?)?;
         let made = body(descriptor, backing.id()?, backing.size, ZE_MEMORY_TYPE_DEVICE);
-        raw::put(to, pack(made))
+        raw::put(to, pack(Body { made: 1, ..made }))
     }
 }

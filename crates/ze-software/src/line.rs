@@ -2,13 +2,20 @@
 //! order nobody asked for may overtake each other, so that an order that was forgotten is missed.
 use crate::{
     clock,
+    command::Call,
     event::{Promise, Wait},
     inject::Answer,
 };
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        atomic::{
+            AtomicBool,
+            Ordering::{Acquire, Release},
+        },
+    },
     thread,
     time::Instant,
 };
@@ -19,7 +26,20 @@ use ze_sys::*;
 const WINDOW: usize = 8;
 
 /// What a command does when its turn comes.
-pub type Work = Box<dyn FnOnce() -> Answer + Send>;
+pub enum Work {
+    /// Once.
+    Once(Box<dyn FnOnce() -> Answer + Send>),
+    /// As a recorded command does each time.
+    Call(Call),
+}
+impl Work {
+    fn run(self) -> Answer {
+        match self {
+            Self::Once(once) => once(),
+            Self::Call(call) => call(),
+        }
+    }
+}
 /// A command that is submitted.
 pub struct Ready {
     pub waits: Vec<Wait>,
@@ -32,9 +52,11 @@ pub struct Ready {
 impl Ready {
     fn run(self) -> Answer {
         self.waits.iter().for_each(Wait::wait);
-        let start = clock::device_now();
+        // Nobody asks for the times of an event that keeps none.
+        let is_timed = self.promise.as_ref().is_some_and(Promise::is_timed);
+        let start = if is_timed { clock::device_now() } else { 0 };
         let done = match self.work {
-            Some(work) => catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+            Some(work) => catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or_else(|_| {
                 eprintln!("ze-software: a command panicked");
                 Err(ZE_RESULT_ERROR_UNKNOWN)
             }),
@@ -44,7 +66,8 @@ impl Ready {
         if let Some(promise) = self.promise {
             // Every command takes a tick: those who read the times take an end that is not after the
             // start for a counter that wrapped.
-            promise.keep((start, clock::device_now().max(start + 1)));
+            let end = if is_timed { clock::device_now().max(start + 1) } else { 0 };
+            promise.keep((start, end));
         }
         done
     }
@@ -94,10 +117,10 @@ pub fn keep<T: Send + Sync + 'static>(what: &Arc<T>) {
     let lines: Vec<_> = lines.iter().filter_map(Weak::upgrade).collect();
     for line in lines {
         let what = Arc::clone(what);
-        let work: Work = Box::new(move || {
+        let work = Work::Once(Box::new(move || {
             drop(what);
             Ok(())
-        });
+        }));
         let last = Ready { waits: Vec::new(), work: Some(work), promise: None, free: false };
         let busy = {
             let state = line.state();
@@ -121,6 +144,8 @@ fn reorders() -> bool {
 #[derive(Default)]
 pub struct Line {
     state: Mutex<State>,
+    /// Whether all has run, and nothing failed: for who only wants to know that.
+    is_idle: AtomicBool,
     arrived: Condvar,
     advanced: Condvar,
 }
@@ -132,6 +157,7 @@ impl Line {
     pub fn submit(self: &Arc<Self>, commands: impl IntoIterator<Item = Ready>) {
         let mut state = self.state();
         for ready in commands {
+            self.is_idle.store(false, Release);
             state.submitted += 1;
             let number = state.submitted;
             let its_turn = state.waiting.is_empty() && state.running.is_none();
@@ -169,6 +195,9 @@ impl Line {
         if let Err(code) = done {
             eprintln!("ze-software: a command failed: {code:#x}");
             state.failure.get_or_insert(code);
+        }
+        if state.waiting.is_empty() && state.failure.is_none() {
+            self.is_idle.store(true, Release);
         }
         if state.waiters != 0 {
             self.advanced.notify_all();
@@ -213,6 +242,20 @@ impl Line {
                 }
             };
             state.waiters -= 1;
+        }
+        state.failure.map_or(Ok(()), Err)
+    }
+    /// Whether all that was submitted before this call is done.
+    ///
+    /// # Errors
+    /// As [`Line::synchronize`].
+    pub fn poll(&self) -> Answer {
+        if self.is_idle.load(Acquire) {
+            return Ok(());
+        }
+        let state = self.state();
+        if state.done() < state.submitted {
+            return Err(ZE_RESULT_NOT_READY);
         }
         state.failure.map_or(Ok(()), Err)
     }

@@ -311,7 +311,9 @@ entries! {
         Ok(())
     }
     fn zeCommandListHostSynchronize(list: ze_command_list_handle_t, timeout: u64) {
-        get(list)?.immediate()?.0.synchronize(deadline(timeout))
+        let list = get(list)?;
+        let line = list.immediate()?.0;
+        if timeout == 0 { line.poll() } else { line.synchronize(deadline(timeout)) }
     }
     fn zeCommandListImmediateAppendCommandListsExp(
         list: ze_command_list_handle_t,

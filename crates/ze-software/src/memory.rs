@@ -28,6 +28,15 @@ pub fn find(address: usize) -> Option<Found> {
     }
     crate::virtual_memory::find(address)
 }
+/// Where those of several addresses begin, and their sizes.
+pub fn extents<const N: usize>(addresses: [usize; N]) -> [Option<(usize, usize)>; N] {
+    let mut all = allocations::extents(addresses);
+    for (extent, address) in all.iter_mut().zip(addresses) {
+        let mapped = || crate::virtual_memory::find(address).map(|found| (found.base, found.size));
+        *extent = extent.or_else(mapped);
+    }
+    all
+}
 fn aligned(alignment: usize, page: usize) -> Answer<usize> {
     match alignment {
         0 => Ok(page),

@@ -84,11 +84,11 @@ entries! {
             one.run(&mut all)?;
         }
         let mut last = point(Vec::new(), None);
-        last.work = fence.map(|fence| -> crate::line::Work {
-            Box::new(move || {
+        last.work = fence.map(|fence| {
+            crate::line::Work::Once(Box::new(move || {
                 fence.signal();
                 Ok(())
-            })
+            }))
         });
         all.push(last);
         queue.line.submit(all);

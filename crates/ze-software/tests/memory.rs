@@ -115,6 +115,10 @@ fn a_handle_made_of_a_passed_descriptor_opens_the_same_bytes() {
     unsafe { there.cast::<u8>().write_volatile(9) };
     assert_eq!(unsafe { at.read_volatile() }, 9);
     ok!(world.ze, mem.pfnCloseIpcHandle(world.context, there));
+    // It is put back as any other, and takes nothing from the one that the driver gave.
+    ok!(world.ze, mem.pfnPutIpcHandle(world.context, made));
+    ok!(world.ze, mem.pfnOpenIpcHandle(world.context, world.device, handle, 0, &mut there));
+    ok!(world.ze, mem.pfnCloseIpcHandle(world.context, there));
 }
 
 #[test]

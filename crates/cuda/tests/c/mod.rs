@@ -1,39 +1,21 @@
-//! One device of CUDA with a context and a queue, as a C program has them.
+//! What a C program has of CUDA: programs, kernels and launches beside what it has of any driver.
 #![allow(dead_code, reason = "each test binary uses its own part")]
+pub mod one;
+
+use crate::call;
+pub use one::*;
 use std::{
     ffi::{CStr, c_void},
     ptr::{null, null_mut},
 };
-pub use ur_adapters::cuda_family::CUDA_TABLE;
+pub use ur_adapters::cuda_family::CUDA_TABLE as TABLE;
 use ur_sys::{ur_exp_kernel_arg_type_t as T, ur_exp_kernel_arg_value_t as V, ur_result_t as R, *};
 
-/// Calls an entry of the table: `call!(usm.free(context, at))`.
-#[macro_export]
-macro_rules! call {
-    ($table:ident . $slot:ident ( $($argument:expr),* $(,)? )) => {
-        $crate::c::Call::call(
-            $crate::c::CUDA_TABLE.$table.$slot.expect("no slot is empty"),
-            ($($argument,)*),
-        )
-    };
-}
-/// An entry with its arguments as one: what the macro calls without being unsafe in every place that it is used.
-pub trait Call<Arguments> {
-    fn call(self, arguments: Arguments) -> R;
-}
-macro_rules! entries { ($($($type:ident)*;)*) => { $(
-    impl<$($type),*> Call<($($type,)*)> for unsafe extern "C" fn($($type),*) -> R {
-        #[expect(non_snake_case, reason = "each is called like its type")]
-        fn call(self, ($($type,)*): ($($type,)*)) -> R {
-            unsafe { self($($type),*) }
-        }
-    }
-)* } }
-entries! {
-    A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G; A B C D E F G H;
-    A B C D E F G H I; A B C D E F G H I J; A B C D E F G H I J K; A B C D E F G H I J K L;
-    A B C D E F G H I J K L M; A B C D E F G H I J K L M N; A B C D E F G H I J K L M N O;
-}
+/// The driver, and the variable that asks for the machine's.
+pub const NAME: &str = "CUDA";
+pub const VARIABLE: &str = "CAUSEWAY_CUDA";
+pub type Cuda = One;
+
 fn ok(code: R) -> Result<(), R> {
     if code == R::SUCCESS { Ok(()) } else { Err(code) }
 }
@@ -88,37 +70,7 @@ impl Scratch {
     }
 }
 
-pub struct Cuda {
-    pub device: ur_device_handle_t,
-    pub context: ur_context_handle_t,
-    pub queue: ur_queue_handle_t,
-}
-impl Cuda {
-    /// `None`, with a word, where there is no device.
-    pub fn new() -> Option<Self> {
-        let first = Self::of(0);
-        if first.is_none() {
-            assert!(std::env::var_os("CAUSEWAY_CUDA").is_none(), "there is no device of CUDA");
-            println!("skipped: there is no device of CUDA");
-        }
-        first
-    }
-    /// The device with this number, in a context of its own; `None` where there are not as many.
-    pub fn of(number: usize) -> Option<Self> {
-        let (mut adapter, mut platform, mut n) =
-            (ur_adapter_handle_t::NULL, ur_platform_handle_t::NULL, 0);
-        assert_eq!(call!(adapter.get(1, &mut adapter, null_mut())), R::SUCCESS);
-        assert_eq!(call!(platform.get(adapter, 1, &mut platform, &mut n)), R::SUCCESS);
-        let (mut devices, all) = ([ur_device_handle_t::NULL; 8], ur_device_type_t::ALL);
-        if n > 0 {
-            let _none = call!(device.get(platform, all, 8, devices.as_mut_ptr(), null_mut()));
-        }
-        let device = devices.get(number).copied().filter(|device| !device.0.is_null())?;
-        let (mut context, mut queue) = (ur_context_handle_t::NULL, ur_queue_handle_t::NULL);
-        assert_eq!(call!(context.create(1, &device, null(), &mut context)), R::SUCCESS);
-        assert_eq!(call!(queue.create(context, device, null(), &mut queue)), R::SUCCESS);
-        Some(Self { device, context, queue })
-    }
+impl One {
     pub fn program(
         &self,
         bytes: &[u8],
@@ -242,29 +194,6 @@ impl Cuda {
         assert_eq!(call!(event.wait(1, &event)), R::SUCCESS);
         self.release_event(event);
     }
-    pub fn device_memory(&self, bytes: usize) -> *mut c_void {
-        let mut at = null_mut();
-        let pool = ur_usm_pool_handle_t::NULL;
-        let code = call!(usm.device_alloc(self.context, self.device, null(), pool, bytes, &mut at));
-        assert_eq!(code, R::SUCCESS);
-        at
-    }
-    fn copy(&self, to: *mut c_void, from: *const c_void, bytes: usize) {
-        let (queue, none) = (self.queue, null_mut());
-        let code = call!(enqueue.usm_memcpy(queue, true, to, from, bytes, 0, null(), none));
-        assert_eq!(code, R::SUCCESS);
-    }
-    pub fn write<E: Copy, const N: usize>(&self, to: *mut c_void, from: &[E; N]) {
-        self.copy(to, from.as_ptr().cast(), size_of_val(from));
-    }
-    pub fn read<E: Copy + Default, const N: usize>(&self, from: *const c_void) -> [E; N] {
-        let mut all = [E::default(); N];
-        self.copy(all.as_mut_ptr().cast(), from, size_of_val(&all));
-        all
-    }
-    pub fn free(&self, at: *mut c_void) {
-        assert_eq!(call!(usm.free(self.context, at)), R::SUCCESS);
-    }
     pub fn release(&self, kernel: ur_kernel_handle_t) {
         assert_eq!(call!(kernel.release(kernel)), R::SUCCESS);
     }
@@ -275,10 +204,7 @@ impl Cuda {
         assert_eq!(call!(event.release(event)), R::SUCCESS);
     }
 }
-impl Drop for Cuda {
-    fn drop(&mut self) {
-        let released = call!(queue.release(self.queue));
-        let released = (released, call!(context.release(self.context)));
-        assert!(std::thread::panicking() || released == (R::SUCCESS, R::SUCCESS));
-    }
+/// Whether a device's commands can use images that lie on another: each device has its own of them.
+pub fn has_images_of(_device: ur_device_handle_t, _other: ur_device_handle_t) -> bool {
+    true
 }

@@ -1,72 +1,20 @@
-//! One device of Level Zero with a context and a queue, as a C program has them.
+//! What a C program has of Level Zero: what is the same on CUDA is the other folder's.
 #![allow(dead_code, reason = "each test binary uses its own part")]
-use std::{
-    ffi::c_void,
-    ptr::{null, null_mut},
-};
+#[path = "../../../cuda/tests/c/one.rs"]
+pub mod one;
+
+use crate::call;
+pub use one::*;
+use std::ptr::null_mut;
 pub use ur_adapters::level_zero::TABLE;
 use ur_sys::{ur_result_t as R, *};
 
-/// Calls an entry of the table: `call!(usm.free(context, at))`.
-#[macro_export]
-macro_rules! call {
-    ($table:ident . $slot:ident ( $($argument:expr),* $(,)? )) => {
-        $crate::c::Call::call(
-            $crate::c::TABLE.$table.$slot.expect("no slot is empty"),
-            ($($argument,)*),
-        )
-    };
-}
-/// An entry with its arguments as one: what the macro calls without being unsafe in every place that it is used.
-pub trait Call<Arguments> {
-    fn call(self, arguments: Arguments) -> R;
-}
-macro_rules! entries { ($($($type:ident)*;)*) => { $(
-    impl<$($type),*> Call<($($type,)*)> for unsafe extern "C" fn($($type),*) -> R {
-        #[expect(non_snake_case, reason = "each is called like its type")]
-        fn call(self, ($($type,)*): ($($type,)*)) -> R {
-            unsafe { self($($type),*) }
-        }
-    }
-)* } }
-entries! {
-    A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G; A B C D E F G H;
-    A B C D E F G H I; A B C D E F G H I J; A B C D E F G H I J K; A B C D E F G H I J K L;
-    A B C D E F G H I J K L M; A B C D E F G H I J K L M N; A B C D E F G H I J K L M N O;
-}
+/// The driver, and the variable that asks for the machine's.
+pub const NAME: &str = "Level Zero";
+pub const VARIABLE: &str = "CAUSEWAY_LEVEL_ZERO";
+pub type Zero = One;
 
-pub struct Zero {
-    pub device: ur_device_handle_t,
-    pub context: ur_context_handle_t,
-    pub queue: ur_queue_handle_t,
-}
-impl Zero {
-    /// `None`, with a word, where there is no device.
-    pub fn new() -> Option<Self> {
-        let first = Self::of(0);
-        if first.is_none() {
-            let wanted = std::env::var_os("CAUSEWAY_LEVEL_ZERO");
-            assert!(wanted.is_none(), "there is no device of Level Zero");
-            println!("skipped: there is no device of Level Zero");
-        }
-        first
-    }
-    /// The device with this number, in a context of its own; `None` where there are not as many.
-    pub fn of(number: usize) -> Option<Self> {
-        let (mut adapter, mut platform, mut n) =
-            (ur_adapter_handle_t::NULL, ur_platform_handle_t::NULL, 0);
-        assert_eq!(call!(adapter.get(1, &mut adapter, null_mut())), R::SUCCESS);
-        assert_eq!(call!(platform.get(adapter, 1, &mut platform, &mut n)), R::SUCCESS);
-        let (mut devices, all) = ([ur_device_handle_t::NULL; 8], ur_device_type_t::ALL);
-        if n > 0 {
-            let _none = call!(device.get(platform, all, 8, devices.as_mut_ptr(), null_mut()));
-        }
-        let device = devices.get(number).copied().filter(|device| !device.0.is_null())?;
-        let (mut context, mut queue) = (ur_context_handle_t::NULL, ur_queue_handle_t::NULL);
-        assert_eq!(call!(context.create(1, &device, null(), &mut context)), R::SUCCESS);
-        assert_eq!(call!(queue.create(context, device, null(), &mut queue)), R::SUCCESS);
-        Some(Self { device, context, queue })
-    }
+impl One {
     /// What the driver calls the context.
     pub fn native(&self) -> ur_native_handle_t {
         let mut native: ur_native_handle_t = 0;
@@ -79,37 +27,15 @@ impl Zero {
         assert_eq!(call!(device.get_native_handle(self.device, &mut native)), R::SUCCESS);
         native
     }
-    pub fn device_memory(&self, bytes: usize) -> *mut c_void {
-        let mut at = null_mut();
-        let pool = ur_usm_pool_handle_t::NULL;
-        let code = call!(usm.device_alloc(self.context, self.device, null(), pool, bytes, &mut at));
-        assert_eq!(code, R::SUCCESS);
-        at
-    }
-    fn copy(&self, to: *mut c_void, from: *const c_void, bytes: usize) {
-        let (queue, none) = (self.queue, null_mut());
-        let code = call!(enqueue.usm_memcpy(queue, true, to, from, bytes, 0, null(), none));
-        assert_eq!(code, R::SUCCESS);
-    }
-    pub fn write<E: Copy, const N: usize>(&self, to: *mut c_void, from: &[E; N]) {
-        self.copy(to, from.as_ptr().cast(), size_of_val(from));
-    }
-    pub fn read<E: Copy + Default, const N: usize>(&self, from: *const c_void) -> [E; N] {
-        let mut all = [E::default(); N];
-        self.copy(all.as_mut_ptr().cast(), from, size_of_val(&all));
-        all
-    }
-    pub fn free(&self, at: *mut c_void) {
-        assert_eq!(call!(usm.free(self.context, at)), R::SUCCESS);
-    }
     pub fn finish(&self) {
         assert_eq!(call!(queue.finish(self.queue)), R::SUCCESS);
     }
 }
-impl Drop for Zero {
-    fn drop(&mut self) {
-        let queue = call!(queue.release(self.queue));
-        let context = call!(context.release(self.context));
-        assert!(std::thread::panicking() || (queue, context) == (R::SUCCESS, R::SUCCESS));
-    }
+/// Whether a device's commands can use images that lie on another.
+pub fn has_images_of(device: ur_device_handle_t, other: ur_device_handle_t) -> bool {
+    let (mut can, name) = (-1_i32, ur_exp_peer_info_t::UR_PEER_ACCESS_SUPPORT);
+    let to = (&raw mut can).cast();
+    let asked = call!(usm_p2p_exp.peer_access_get_info_exp(device, other, name, 4, to, null_mut()));
+    assert_eq!(asked, R::SUCCESS);
+    can == 1
 }

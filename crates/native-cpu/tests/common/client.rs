@@ -3,10 +3,16 @@
 use super::root;
 use std::io::Write as _;
 use std::{
+    collections::hash_map::DefaultHasher,
     fs::{self, File},
+    hash::{Hash as _, Hasher as _},
+    iter,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 /// Intel's SYCL runtime, its loader, and what the loader needs, as pip asks for them.
@@ -70,6 +76,24 @@ impl Runtime {
         fs::rename(&fresh, &note).map_err(|e| e.to_string())?;
         Ok(self)
     }
+    /// The folder of libraries of other packages, which this environment does not see.
+    pub fn beside(&self, name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+        let (into, wanted) = (folder().join(name), packages.join("\n") + "\n");
+        let note = into.join("packages.txt");
+        let lock = File::create(folder().join("lock")).map_err(|e| e.to_string())?;
+        lock.lock().map_err(|e| e.to_string())?;
+        if !fs::read_to_string(&note).is_ok_and(|has| has == wanted) {
+            let list = folder().join(format!("{name}.wanted"));
+            fs::write(&list, &wanted).map_err(|e| e.to_string())?;
+            let [list, to] = [&list, &into].map(|path| path.display().to_string());
+            let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+            let from = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", &list];
+            let where_to = ["--ignore-installed", "--prefix", &to];
+            python(&self.python(), &[&pip[..], &from[..], &where_to[..]].concat())?;
+            fs::rename(list, &note).map_err(|e| e.to_string())?;
+        }
+        Ok(into.join("lib"))
+    }
     pub fn python(&self) -> PathBuf {
         self.0.join("bin/python3")
     }
@@ -127,4 +151,81 @@ pub fn end(child: Child) -> Ran {
 }
 pub fn run(command: &mut Command) -> Ran {
     end(command.spawn().unwrap())
+}
+
+/// What is compiled: the executable's name, the source, and the version of the standard.
+pub type Program = (&'static str, &'static str, &'static str);
+
+/// The folder of these programs; compiles what is not there yet, two at a time. `None`, and it was said
+/// why, where there is no C++ compiler.
+pub fn programs(runtime: &Runtime, all: &[Program]) -> Option<PathBuf> {
+    if Command::new("g++").arg("--version").output().is_err() {
+        skipped("g++ is not installed");
+        return None;
+    }
+    let mut key = DefaultHasher::new();
+    runtime.include().hash(&mut key);
+    let files = all.iter().map(|(_, source, _)| *source).chain(["examples/sycl/common.hpp"]);
+    files.for_each(|file| (file, fs::read(root().join(file)).unwrap()).hash(&mut key));
+    all.hash(&mut key);
+    // The folder's name says from what.
+    let into = folder().join("build").join(format!("{:016x}", key.finish()));
+    if into.is_dir() {
+        return Some(into);
+    }
+    let half = into.with_extension(std::process::id().to_string());
+    fs::create_dir_all(&half).unwrap();
+    std::thread::scope(|threads| {
+        for share in all.chunks(all.len().div_ceil(2)) {
+            let half = &half;
+            threads.spawn(move || {
+                share.iter().for_each(|(name, source, standard)| {
+                    compile(runtime, &root().join(source), standard, &half.join(name));
+                });
+            });
+        }
+    });
+    // Another process may have been as quick: its programs are the same.
+    if fs::rename(&half, &into).is_err() {
+        fs::remove_dir_all(&half).unwrap();
+    }
+    Some(into)
+}
+fn compile(runtime: &Runtime, source: &Path, standard: &str, program: &Path) {
+    let mut compiler = Command::new("g++");
+    compiler.args([&format!("-std=c++{standard}"), "-O1", "-Wall", "-Wextra", "-Werror"]);
+    compiler.arg("-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING").arg("-isystem").arg(runtime.include());
+    compiler.arg("-I").arg(root().join("examples/sycl")).arg(source).arg("-o").arg(program);
+    compiler.arg("-L").arg(runtime.lib()).arg("-lsycl");
+    compiler.arg(format!("-Wl,-rpath,{}", runtime.lib().display()));
+    let out = compiler.output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+}
+
+/// It said in the end that all was fine.
+pub fn fine(name: &str, ran: &Ran) {
+    let said = ran.said.lines().last();
+    assert!(
+        ran.well && said == Some(&format!("{name}: fine")),
+        "{name}:\n{}\n{}",
+        ran.said,
+        ran.complained
+    );
+}
+/// A producer and its consumers, each at the ends of two named pipes, which lie in `within`.
+pub fn pair(within: &Path, consumers: usize, start: impl Fn(&str) -> Command) {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let pipes: Vec<_> =
+        (0..2 * consumers).map(|i| within.join(format!("pipe-{number}-{i}"))).collect();
+    assert!(Command::new("mkfifo").args(&pipes).status().unwrap().success());
+    let producer = start("producer").args(&pipes).spawn().unwrap();
+    let consumers = pipes.chunks(2).map(|p| start("consumer").args(p).spawn().unwrap());
+    // All have ended before anything is said of one: its failure is often another's.
+    let started: Vec<_> = iter::once(producer).chain(consumers).collect();
+    let ended: Vec<_> = started.into_iter().map(end).collect();
+    let complaints: String = ended.iter().map(|r| r.complained.as_str()).collect();
+    for (ran, name) in ended.iter().zip(iter::once("producer").chain(iter::repeat("consumer"))) {
+        assert!(ran.well && ran.said == format!("{name}: fine\n"), "{}\n{complaints}", ran.said);
+    }
 }

@@ -5,9 +5,9 @@ use super::{
     engine::{Submission, Work},
     enqueue::{Made, Report, check_range, enqueue},
     enqueue_mem::{box_work, keeping, overlapping},
-    image::{Image, Part},
     native::Planes,
 };
+use crate::memory::pictures::{Part, on_host};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -33,57 +33,17 @@ impl Pixels<'_> {
     /// `INVALID_SIZE`, `INVALID_MEM_OBJECT`
     fn places(&self) -> Result<(Planes, Planes, [usize; 3])> {
         let image = self.image.image()?;
-        let part = part(self.origin, self.region)?;
+        let part = Part::new(self.origin, self.region)?;
         let inside = image.part(self.image.address(), part)?;
         let bytes = [part.region[0] * image.pixel(), part.region[1], part.region[2]];
-        let outside = on_host(image, self.host, [self.row_pitch, self.slice_pitch], bytes)?;
+        let pitches = [self.row_pitch, self.slice_pitch];
+        let (there, length) = on_host(image.is_1d_array(), self.host, pitches, bytes)?;
+        check_range(self.host, length)?;
+        let [row, slice] = there.pitches;
+        let pitch = if image.is_1d_array() { slice } else { row };
+        let outside = Planes { base: self.host, pitch, slice };
         Ok((inside, outside, bytes))
     }
-}
-
-/// # Errors
-/// `INVALID_SIZE` for numbers that no memory can hold.
-fn part(origin: ur_rect_offset_t, region: ur_rect_region_t) -> Result<Part> {
-    let number = |n: u64| usize::try_from(n).map_err(|_| Error::from(ErrorCode::InvalidSize));
-    Ok(Part {
-        origin: [number(origin.x)?, number(origin.y)?, number(origin.z)?],
-        region: [number(region.width)?, number(region.height)?, number(region.depth)?],
-    })
-}
-
-/// Memory of C's that holds a region, which is `width` bytes by rows by slices. Of a 1D array each
-/// row is a slice.
-///
-/// # Errors
-/// `INVALID_SIZE` for pitches that do not fit, and for more than its allocation has.
-fn on_host(
-    image: &Image,
-    base: UsmPtr,
-    [row, slice]: [usize; 2],
-    [width, height, depth]: [usize; 3],
-) -> Result<Planes> {
-    let refused = |why: String| Error::new(ErrorCode::InvalidSize, why);
-    let endless = || refused("region and pitches leave all memory there can be".into());
-    let row = if row == 0 { width } else { row };
-    if row < width {
-        return Err(refused(format!("rows of {width} bytes do not fit a pitch of {row}")));
-    }
-    let in_slice = if image.is_1d_array() { 1 } else { height };
-    let rows = row.checked_mul(in_slice).ok_or_else(endless)?;
-    let slice = if slice == 0 { rows } else { slice };
-    if slice < rows {
-        return Err(refused(format!(
-            "{in_slice} rows, {row} bytes apart, do not fit a slice pitch of {slice}"
-        )));
-    }
-    let pitch = if image.is_1d_array() { slice } else { row };
-    let bytes = || {
-        let slices = slice.checked_mul(depth - 1)?;
-        let bytes = pitch.checked_mul(height - 1)?.checked_add(width)?.checked_add(slices);
-        bytes.filter(|&bytes| bytes <= isize::MAX as usize)
-    };
-    check_range(base, bytes().ok_or_else(endless)?)?;
-    Ok(Planes { base, pitch, slice })
 }
 
 /// `urEnqueueMemImageRead`
@@ -148,7 +108,7 @@ fn copy_work(
             format!("pixels are copied as they are, from {one:?} to the same and not to {other:?}"),
         ));
     }
-    let (here, there) = (part(from_origin, region)?, part(to_origin, region)?);
+    let (here, there) = (Part::new(from_origin, region)?, Part::new(to_origin, region)?);
     let out = source.part(from.address(), here)?;
     let into = target.part(to.address(), there)?;
     if from.same(&to) && here.shares_pixels(there) {

@@ -2,6 +2,7 @@
 //! and where each pixel is; their bytes are `mem.rs`'s, the commands on them `enqueue_image.rs`'s.
 //! A kernel that is given an image is given the address of its first pixel.
 use super::{Context, Mem, mem::Storage, native::Planes, usm::check_size};
+use crate::memory::pictures::{Part, pitches};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     info::Answer,
@@ -27,21 +28,6 @@ pub struct Image {
     pixel: usize,
     /// Bytes from row to row, and from slice or layer to the next.
     pitches: [usize; 2],
-}
-
-/// A part of an image: pixels, as regions count them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    /// Its first pixel.
-    pub(super) origin: [usize; 3],
-    /// How many there are along each side; none is 0.
-    pub(super) region: [usize; 3],
-}
-impl Part {
-    /// Whether it has pixels in common with another part of the image that is as large.
-    pub(super) fn shares_pixels(self, other: Self) -> bool {
-        (0..3).all(|side| self.origin[side].abs_diff(other.origin[side]) < self.region[side])
-    }
 }
 
 impl Image {
@@ -176,34 +162,6 @@ fn sides(desc: &ur_image_desc_t) -> Result<[usize; 3]> {
             format!("{sides:?} pixels: each side has 1 to {LONGEST_SIDE}"),
         )),
     }
-}
-
-/// Row pitch and slice pitch; where C leaves them 0 nothing is between the pixels.
-///
-/// # Errors
-/// `INVALID_IMAGE_FORMAT_DESCRIPTOR` for pitches that do not fit.
-fn pitches(desc: &ur_image_desc_t, sides: [usize; 3], pixel: usize) -> Result<[usize; 2]> {
-    let refused = |why: String| Err(Error::new(ErrorCode::InvalidImageFormatDescriptor, why));
-    let width = sides[0] * pixel; // of 2^16 pixels at most
-    let row = if desc.rowPitch == 0 { width } else { desc.rowPitch };
-    if row < width || !row.is_multiple_of(pixel) {
-        return refused(format!(
-            "a row pitch of {row} is not a multiple of the {pixel} bytes of a pixel that holds a \
-             row of {width}"
-        ));
-    }
-    let height = if desc.r#type == ur_mem_type_t::IMAGE1D_ARRAY { 1 } else { sides[1] };
-    let Some(rows) = row.checked_mul(height) else {
-        return refused(format!("{height} rows, {row} bytes apart, are no memory there can be"));
-    };
-    let slice = if desc.slicePitch == 0 { rows } else { desc.slicePitch };
-    if slice < rows || !slice.is_multiple_of(row) {
-        return refused(format!(
-            "a slice pitch of {slice} is not a multiple of the row pitch {row} that holds {height} \
-             rows"
-        ));
-    }
-    Ok([row, slice])
 }
 
 /// How many bytes a pixel has.

@@ -9,10 +9,13 @@ use super::{
     native, usm_host,
     usm_pool::UsmPool,
 };
+use crate::memory::{
+    pools::Identified,
+    usm::{alignment, check_hints, rows},
+};
 use std::{ffi::c_void, ptr};
 use ur_adapter::{
     api::{UsmApi, UsmExpApi},
-    chain,
     error::{Error, ErrorCode, Result},
     info::Answer,
     memory::UsmPtr,
@@ -20,8 +23,7 @@ use ur_adapter::{
 };
 use ur_sys::{
     ur_exp_usm_host_alloc_register_properties_t, ur_usm_alloc_info_t, ur_usm_desc_t,
-    ur_usm_device_desc_t, ur_usm_host_desc_t, ur_usm_pool_desc_t, ur_usm_pool_info_t,
-    ur_usm_type_t,
+    ur_usm_pool_desc_t, ur_usm_pool_info_t, ur_usm_type_t,
 };
 
 /// The alignment of what C does not align: that of its largest type, sixteen eight-byte numbers.
@@ -31,32 +33,6 @@ fn handle<T>(object: &Object<T>) -> usize {
     object.as_handle().addr()
 }
 
-/// What a descriptor hangs on its chain: flags for one kind of memory. All of them are hints, but
-/// none may be unknown. Where memory lies (`ur_usm_alloc_location_desc_t`) is a hint too: there is
-/// one memory.
-fn check_hints(desc: &ur_usm_desc_t) -> Result<()> {
-    let unknown = desc.hints.unknown_bits()
-        | chain::extension::<ur_usm_host_desc_t>(desc)?.map_or(0, |d| d.flags.unknown_bits())
-        | chain::extension::<ur_usm_device_desc_t>(desc)?.map_or(0, |d| d.flags.unknown_bits());
-    match unknown {
-        0 => Ok(()),
-        bits => Err(Error::new(
-            ErrorCode::InvalidEnumeration,
-            format!("a descriptor of USM has flags that there are not: {bits:#x}"),
-        )),
-    }
-}
-/// The alignment that memory of `size` bytes gets if C asks for `align`, 0 if for none.
-fn alignment(align: usize, size: usize) -> Result<usize> {
-    match align {
-        0 => Ok(NATURAL.min(size.checked_next_power_of_two().unwrap_or(NATURAL))),
-        align if align.is_power_of_two() && align <= ALIGNMENT => Ok(align),
-        align => {
-            let why = format!("an alignment of {align} is no power of two up to {ALIGNMENT}");
-            Err(Error::new(ErrorCode::InvalidValue, why))
-        }
-    }
-}
 /// # Errors
 /// `code` for no bytes, and for more than the host has.
 pub(super) fn check_size(size: usize, code: ErrorCode) -> Result<()> {
@@ -88,11 +64,13 @@ pub(super) fn allocate(
     device.map_or(Ok(()), |device| context.check(device))?;
     check_size(size, ErrorCode::InvalidUsmSize)?;
     desc.map_or(Ok(()), check_hints)?;
-    let align = alignment(desc.map_or(0, |desc| desc.align as usize), size)?;
+    // What C does not align is aligned as its largest type is that fits.
+    let natural = NATURAL.min(size.checked_next_power_of_two().unwrap_or(NATURAL));
+    let align = alignment(desc.map_or(0, |desc| desc.align as usize), natural, ALIGNMENT)?;
     let first = || context.devices()[0].borrow();
     pool.map_or(Ok(()), |pool| match device {
         Some(device) => pool.check(context, device),
-        None => pool.check_context(context),
+        None => pool.identity().check_context(context),
     })?;
     let home = Home {
         context: handle(&context),
@@ -177,7 +155,7 @@ impl UsmApi for Cpu {
     ) -> Result<()> {
         match name {
             ur_usm_pool_info_t::REFERENCE_COUNT => answer.value(&pool.api_refs()),
-            ur_usm_pool_info_t::CONTEXT => answer.value(&pool.context()),
+            ur_usm_pool_info_t::CONTEXT => answer.value(&pool.identity().context()),
             name => match pool.size(name) {
                 Some(size) => answer.value(&size),
                 None => Err(ErrorCode::UnsupportedEnumeration.into()),
@@ -218,7 +196,7 @@ impl UsmExpApi for Cpu {
             return Ok(size_of::<u32>());
         }
         let number = match name {
-            ur_usm_pool_info_t::CONTEXT => Some(pool.context()),
+            ur_usm_pool_info_t::CONTEXT => Some(pool.identity().context()),
             name => pool.size(name),
         };
         let number = number.ok_or(ErrorCode::UnsupportedEnumeration)?;
@@ -242,14 +220,14 @@ impl UsmExpApi for Cpu {
         device: Borrowed<'_, Device>,
     ) -> Result<Owned<UsmPool>> {
         context.check(device)?;
-        context.pools().default_of(handle(&context), handle(&device))
+        context.pools().by_device().default_of(device, || UsmPool::initial(context))
     }
     fn usm_pool_get_device_pool_exp(
         context: Borrowed<'_, Context>,
         device: Borrowed<'_, Device>,
     ) -> Result<Owned<UsmPool>> {
         context.check(device)?;
-        context.pools().current_of(handle(&context), handle(&device))
+        context.pools().by_device().current_of(device, || UsmPool::initial(context))
     }
     fn usm_pool_set_device_pool_exp(
         context: Borrowed<'_, Context>,
@@ -257,7 +235,7 @@ impl UsmExpApi for Cpu {
         pool: Borrowed<'_, UsmPool>,
     ) -> Result<()> {
         pool.check(context, device)?;
-        context.pools().choose(handle(&context), handle(&device), pool)
+        context.pools().by_device().choose(device, pool, || UsmPool::initial(context))
     }
     fn usm_pool_destroy_exp(
         context: Borrowed<'_, Context>,
@@ -265,7 +243,7 @@ impl UsmExpApi for Cpu {
         pool: Borrowed<'_, UsmPool>,
     ) -> Result<()> {
         pool.check(context, device)?; // and the shim takes C's reference back
-        match pool.is_default() {
+        match pool.identity().is_default() {
             false => Ok(()),
             true => Err(Error::new(
                 ErrorCode::InvalidValue,
@@ -292,13 +270,7 @@ impl UsmExpApi for Cpu {
         height: usize,
         element_size_bytes: usize,
     ) -> Result<(UsmPtr, usize)> {
-        // Rows start where any type can, and the pitch is a whole number of elements.
-        let unit = lcm(NATURAL, element_size_bytes.max(1));
-        let pitch = unit.and_then(|unit| width_in_bytes.checked_next_multiple_of(unit));
-        let size = pitch.and_then(|pitch| pitch.checked_mul(height));
-        let (Some(pitch), Some(size)) = (pitch, size) else {
-            return Err(Error::new(ErrorCode::InvalidUsmSize, "no memory has as many rows"));
-        };
+        let (pitch, size) = rows(NATURAL, element_size_bytes, width_in_bytes, height)?;
         let wish = Wish { device: Some(device), desc, pool };
         Ok((allocate(Usm::Device, context, wish, size)?, pitch))
     }
@@ -338,14 +310,6 @@ impl UsmExpApi for Cpu {
         usm_host::release(handle(&context), mem);
         Ok(())
     }
-}
-/// The least common multiple, if there is one.
-fn lcm(one: usize, other: usize) -> Option<usize> {
-    let (mut gcd, mut rest) = (one, other);
-    while rest != 0 {
-        (gcd, rest) = (rest, gcd % rest);
-    }
-    (one / gcd).checked_mul(other)
 }
 
 #[cfg(test)]

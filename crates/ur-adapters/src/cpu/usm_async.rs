@@ -48,7 +48,8 @@ pub(super) fn alloc(
     let of_device = match pool {
         Some(_) => pool,
         None => {
-            current = context.pools().current_of(handle(context), handle(device))?;
+            let make = || UsmPool::initial(context.borrow());
+            current = context.pools().by_device().current_of(device.borrow(), make)?;
             Some(current.borrow())
         }
     };

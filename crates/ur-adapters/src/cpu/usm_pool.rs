@@ -10,23 +10,21 @@ use super::{
     limbo::{self, Spent},
     mapping::{Side, page},
 };
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering::*},
-    },
+use crate::memory::{
+    pools::{ByDevice, Identified, Identity},
+    usm::limits,
+};
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::*},
 };
 use ur_adapter::{
-    chain,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Borrowed, Object, Owned},
     pool::{Limits, Pool, Source},
 };
-use ur_sys::{
-    ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t, ur_usm_pool_limits_desc_t,
-};
+use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 
 /// How much of something there is, and the most there ever was; in bytes.
 #[derive(Debug, Default)]
@@ -123,15 +121,7 @@ impl Source for Chunks {
 /// a page. Memory of one is in use until its blocks are freed, whatever becomes of the handle.
 #[derive(Debug)]
 pub struct UsmPool {
-    /// The handle of its context.
-    context: usize,
-    /// Keeps the context; a context's own pools do not.
-    _kept: Option<Owned<Context>>,
-    /// The device it was made for, if for one.
-    device: Option<Owned<Device>>,
-    /// Its number among the pools of this process, never used again.
-    number: u64,
-    is_default: bool,
+    identity: Identity<Context, Device>,
     blocks: [Arc<UsmBlocks>; 3],
     totals: Arc<Totals>,
 }
@@ -148,33 +138,26 @@ impl UsmPool {
         desc: &ur_usm_pool_desc_t,
     ) -> Result<Owned<Self>> {
         device.map_or(Ok(()), |device| context.check(device))?;
-        let mut limits = Limits::default();
-        if let Some(wished) = chain::extension::<ur_usm_pool_limits_desc_t>(desc)? {
-            limits.poolable = wished.maxPoolableSize;
-            limits.chunk = wished.minDriverAllocSize.max(1);
-        }
+        let limits = limits(desc)?;
         let zeroed = desc.flags.contains(ur_usm_pool_flags_t::ZERO_INITIALIZE_BLOCK);
         let mut pool = Self::new(handle(&context), limits, zeroed)?;
-        pool._kept = Some(context.own()?);
-        pool.device = device.map(Borrowed::own).transpose()?;
+        pool.identity = Identity::of_pool(context, device)?;
         Ok(Owned::new(pool))
     }
     fn new(context: usize, limits: Limits, zeroed: bool) -> Result<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let totals = Totals::new();
         let of = |side| Pool::new(Chunks { side, zeroed, totals: Arc::clone(&totals) }, limits);
         let blocks = [of(Side::Device)?, of(Side::Host)?, of(Side::Host)?];
-        let number = NEXT.fetch_add(1, Relaxed); // a number, nothing more
-        let (_kept, device, is_default) = (None, None, false);
-        Ok(Self { context, _kept, device, number, is_default, blocks, totals })
+        Ok(Self { identity: Identity::of_context(context), blocks, totals })
     }
-    /// The handle of the context it belongs to.
-    pub(super) fn context(&self) -> usize {
-        self.context
-    }
-    /// The pool that a device starts out with, which C cannot destroy.
-    pub(super) fn is_default(&self) -> bool {
-        self.is_default
+    /// The pool that a device starts out with.
+    ///
+    /// # Errors
+    /// As for [`Pool::new`].
+    pub(super) fn initial(context: Borrowed<'_, Context>) -> Result<Self> {
+        let context = handle(&context);
+        let pool = Self::new(context, Limits::default(), false)?;
+        Ok(Self { identity: Identity::of_default(context), ..pool })
     }
     /// The part of it that has memory of one kind.
     pub(super) fn of(&self, usm: Usm) -> &Arc<UsmBlocks> {
@@ -216,33 +199,15 @@ impl UsmPool {
         })
     }
     /// # Errors
-    /// `INVALID_VALUE` for a pool of another context.
-    pub(super) fn check_context(&self, context: Borrowed<'_, Context>) -> Result<()> {
-        match self.context == handle(&context) {
-            true => Ok(()),
-            false => {
-                let why = "the pool belongs to another context: make one in this context";
-                Err(Error::new(ErrorCode::InvalidValue, why))
-            }
-        }
-    }
-    /// # Errors
-    /// `INVALID_DEVICE` for a device of another context; `INVALID_VALUE` for a pool of another, or
-    /// for a device that the pool was not made for.
+    /// `INVALID_DEVICE` for a device of another context; `INVALID_VALUE` for a pool of another, or for a
+    /// device that the pool was not made for.
     pub(super) fn check(
         &self,
         context: Borrowed<'_, Context>,
         device: Borrowed<'_, Device>,
     ) -> Result<()> {
         context.check(device)?;
-        self.check_context(context)?;
-        match self.device.as_ref().is_none_or(|own| own.same(&device)) {
-            true => Ok(()),
-            false => {
-                let why = "the pool was made for another device: name that one";
-                Err(Error::new(ErrorCode::InvalidValue, why))
-            }
-        }
+        self.identity.check(context, device)
     }
     /// What a property is, if it is a size.
     pub(super) fn size(&self, name: ur_usm_pool_info_t) -> Option<usize> {
@@ -302,67 +267,25 @@ fn handle<T>(object: &Object<T>) -> usize {
 
 /// The pools that the devices of one context use when C names none.
 #[derive(Debug, Default)]
-pub struct DevicePools(Mutex<HashMap<usize, DevicePool>>);
-#[derive(Debug)]
-struct DevicePool {
-    default: Owned<UsmPool>,
-    /// What C chose instead: the handle and its number. Not kept: C may destroy it.
-    chosen: Option<(usize, u64)>,
-}
+pub struct DevicePools(ByDevice<UsmPool>);
 impl DevicePools {
-    fn with<R>(
-        &self,
-        context: usize,
-        device: usize,
-        look: impl FnOnce(&mut DevicePool) -> R,
-    ) -> Result<R> {
-        let mut all: MutexGuard<'_, _> = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(one) = all.get_mut(&device) {
-            return Ok(look(one));
-        }
-        let pool = UsmPool::new(context, Limits::default(), false)?;
-        let default = Owned::new(UsmPool { is_default: true, ..pool });
-        Ok(look(all.entry(device).or_insert(DevicePool { default, chosen: None })))
+    /// What C can ask for and change.
+    pub(super) fn by_device(&self) -> &ByDevice<UsmPool> {
+        &self.0
     }
-    /// The pool that `device` starts out with.
-    ///
-    /// # Errors
-    /// As for [`Pool::new`].
-    pub(super) fn default_of(&self, context: usize, device: usize) -> Result<Owned<UsmPool>> {
-        self.with(context, device, |pools| pools.default.clone())
-    }
-    /// The pool that C chose for `device`, while it lives; else the default one.
-    ///
-    /// # Errors
-    /// As for [`Pool::new`].
-    pub(super) fn current_of(&self, context: usize, device: usize) -> Result<Owned<UsmPool>> {
-        let (default, chosen) =
-            self.with(context, device, |pools| (pools.default.clone(), pools.chosen))?;
-        let found = chosen.and_then(|(handle, number)| {
-            Owned::<UsmPool>::find(handle).ok().filter(|pool| pool.number == number)
-        });
-        Ok(found.unwrap_or(default))
-    }
-    /// Has `device` use `pool` from now on.
-    ///
-    /// # Errors
-    /// As for [`Pool::new`].
-    pub(super) fn choose(
-        &self,
-        context: usize,
-        device: usize,
-        pool: Borrowed<'_, UsmPool>,
-    ) -> Result<()> {
-        let chosen = (!pool.is_default).then_some((handle(&pool), pool.number));
-        self.with(context, device, |pools| pools.chosen = chosen)
+}
+impl Identified for UsmPool {
+    type Context = Context;
+    type Device = Device;
+    fn identity(&self) -> &Identity<Context, Device> {
+        &self.identity
     }
 }
 impl Drop for DevicePools {
     /// A handle of a default pool that C still has must not hold memory.
     fn drop(&mut self) {
-        let pools = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for one in pools.values() {
-            one.default.blocks.iter().for_each(|blocks| blocks.set_keep(0));
+        for one in self.0.defaults() {
+            one.blocks.iter().for_each(|blocks| blocks.set_keep(0));
         }
     }
 }

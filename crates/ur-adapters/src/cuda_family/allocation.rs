@@ -14,6 +14,7 @@ use super::{
     usm_pool::{Chunks, UsmBlocks},
 };
 use crate::memory::totals::Totals;
+pub(super) use crate::over_driver::next_object;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{
@@ -228,12 +229,6 @@ impl<D: Dialect> Drop for Allocation<D> {
             limbo::when_unleased(self.object, Kind::Memory, Kept::Memory(memory));
         }
     }
-}
-
-/// A name for an object of this process, memory or physical memory. Other adapters count from 1.
-pub fn next_object<D: Dialect>() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    (D::BACKEND as u64) << 48 | NEXT.fetch_add(1, Relaxed) // a number, nothing more
 }
 
 /// Every allocation by its first address, and where each object is.

@@ -5,11 +5,12 @@ use super::{
     driver::Dialect,
     enqueue_mem::overlapping,
     enqueue_usm::check_range,
-    image::{Image, OnHost, Part},
+    image,
     native::{array::Array, stream::Stream},
     storage::Found,
     submission::{Made, Report, submit},
 };
+use crate::memory::pictures::{OnHost, Part, on_host};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -35,57 +36,16 @@ impl<D: Dialect> Pixels<'_, D> {
     /// `INVALID_SIZE`, `INVALID_MEM_OBJECT`
     fn places(&self) -> Result<(Part, OnHost)> {
         let image = self.image.image()?;
-        let part = part(self.origin, self.region)?;
+        let part = Part::new(self.origin, self.region)?;
         image.check(part)?;
-        let bytes = [part.region[0] * image.pixel(), part.region[1], part.region[2]];
-        let there = on_host::<D>(image, self.host, [self.row_pitch, self.slice_pitch], bytes)?;
+        let pitches = [self.row_pitch, self.slice_pitch];
+        let region = [part.region[0] * image.pixel(), part.region[1], part.region[2]];
+        let (there, bytes) = on_host(image.is_1d_array(), self.host, pitches, region)?;
+        check_range::<D>(self.host, bytes)?;
         Ok((part, there))
     }
 }
 
-/// # Errors
-/// `INVALID_SIZE` for numbers that no memory can hold.
-fn part(origin: ur_rect_offset_t, region: ur_rect_region_t) -> Result<Part> {
-    let number = |n: u64| usize::try_from(n).map_err(|_| Error::from(ErrorCode::InvalidSize));
-    Ok(Part {
-        origin: [number(origin.x)?, number(origin.y)?, number(origin.z)?],
-        region: [number(region.width)?, number(region.height)?, number(region.depth)?],
-    })
-}
-/// Memory of C's that holds a region, which is `width` bytes by rows by slices. Of a 1D array each
-/// row is a slice.
-///
-/// # Errors
-/// `INVALID_SIZE` for pitches that do not fit, and for more than its allocation has.
-fn on_host<D: Dialect>(
-    image: &Image,
-    base: UsmPtr,
-    [row, slice]: [usize; 2],
-    [width, height, depth]: [usize; 3],
-) -> Result<OnHost> {
-    let refused = |why: String| Error::new(ErrorCode::InvalidSize, why);
-    let endless = || refused("region and pitches leave all memory there can be".into());
-    let row = if row == 0 { width } else { row };
-    if row < width {
-        return Err(refused(format!("rows of {width} bytes do not fit a pitch of {row}")));
-    }
-    let in_slice = if image.is_1d_array() { 1 } else { height };
-    let rows = row.checked_mul(in_slice).ok_or_else(endless)?;
-    let slice = if slice == 0 { rows } else { slice };
-    if slice < rows {
-        return Err(refused(format!(
-            "{in_slice} rows, {row} bytes apart, do not fit a slice pitch of {slice}"
-        )));
-    }
-    let pitch = if image.is_1d_array() { slice } else { row };
-    let bytes = || {
-        let slices = slice.checked_mul(depth - 1)?;
-        let bytes = pitch.checked_mul(height - 1)?.checked_add(width)?.checked_add(slices);
-        bytes.filter(|&bytes| bytes <= isize::MAX as usize)
-    };
-    check_range::<D>(base, bytes().ok_or_else(endless)?)?;
-    Ok(OnHost { at: base.addr() as u64, pitches: [row, slice] })
-}
 /// The array of an image on the queue's device, up to date in `stream`.
 fn array<'m, D: Dialect>(
     queue: &Queue<D>,
@@ -113,7 +73,8 @@ pub(super) fn mem_image_read<D: Dialect>(
     let ((part, there), image) = (pixels.places()?, pixels.image.image()?);
     let report = Report::of(blocking, want_event);
     submit(queue, ur_command_t::MEM_IMAGE_READ, waits, report, |stream| {
-        image.read(stream, array(&queue, stream, &pixels.image, false)?, part, there)
+        let array = array(&queue, stream, &pixels.image, false)?;
+        image::read(stream, (image, array), part, there)
     })
 }
 /// `urEnqueueMemImageWrite`
@@ -130,7 +91,8 @@ pub(super) fn mem_image_write<D: Dialect>(
     let ((part, there), image) = (pixels.places()?, pixels.image.image()?);
     let report = Report::of(blocking, want_event);
     submit(queue, ur_command_t::MEM_IMAGE_WRITE, waits, report, |stream| {
-        image.write(stream, array(&queue, stream, &pixels.image, true)?, part, there)
+        let array = array(&queue, stream, &pixels.image, true)?;
+        image::write(stream, (image, array), part, there)
     })
 }
 /// `urEnqueueMemImageCopy`: of images with one format.
@@ -154,7 +116,7 @@ pub(super) fn mem_image_copy<D: Dialect>(
             format!("pixels are copied as they are, from {one:?} to the same and not to {other:?}"),
         ));
     }
-    let (here, there) = (part(from_origin, region)?, part(to_origin, region)?);
+    let (here, there) = (Part::new(from_origin, region)?, Part::new(to_origin, region)?);
     source.check(here)?;
     target.check(there)?;
     if from.same(&to) && here.shares_pixels(there) {
@@ -164,7 +126,7 @@ pub(super) fn mem_image_copy<D: Dialect>(
     submit(queue, ur_command_t::MEM_IMAGE_COPY, waits, report, |stream| {
         let out = array(&queue, stream, &from, false)?;
         let into = array(&queue, stream, &to, true)?;
-        let from = (out, here.origin);
-        source.copy(stream, from, (target, into, there.origin), here.region)
+        let (from, to) = ((source, out, here.origin), (target, into, there.origin));
+        image::copy(stream, from, to, here.region)
     })
 }

@@ -52,7 +52,10 @@ mod usm_pool;
 mod virtual_mem;
 mod watch;
 
-use crate::kernels::{geometry, given, metadata};
+use crate::{
+    kernels::{geometry, given, metadata},
+    over_driver::{self, Beneath, OverDriver},
+};
 pub use adapter::Adapter;
 pub use attribute::Attribute;
 pub use context::Context;
@@ -66,19 +69,17 @@ pub use platform::Platform;
 pub use program::Program;
 pub use queue::Queue;
 pub use sampler::Sampler;
-use std::marker::PhantomData;
 use ur_adapter::{
     api::*,
     entry,
-    error::ErrorCode,
-    object::{Body, Kind, Never, Owned, Slab, Tag},
+    error::{ErrorCode, Result},
+    object::{Backend, Body, Borrowed, Kind, Never, Owned, Slab, Tag},
 };
 use ur_sys::ur_dditable_t;
 pub use usm_pool::UsmPool;
 
 /// The adapter of one dialect.
-#[derive(Debug)]
-pub struct Family<D>(PhantomData<fn() -> D>);
+pub type Family<D> = OverDriver<D>;
 
 /// CUDA's adapter, as C sees it.
 pub static CUDA_TABLE: ur_dditable_t = entry::table::<Family<Cuda>>();
@@ -98,10 +99,12 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
         memory: registry::Registry<D>,
         queues_now: queue::Everyone<D>,
         shared_events: shared_event::Desk<D>,
-        watch: watch::Watch<D>,
+        watch: over_driver::watch::Watch<Event<D>>,
         staging: staging::Pool<D>,
         lingering: linger::Lingering<D>,
         devices: Slab<Device<D>>,
+        mems: Slab<Mem<D>>,
+        physical_mems: Slab<PhysicalMem<D>>,
         adapter: adapter::Single<Owned<Adapter<D>>>,
         platform: adapter::Single<Owned<Platform<D>>>,
     }
@@ -113,10 +116,12 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
                 memory: registry::Registry::new(),
                 queues_now: queue::Everyone::new(),
                 shared_events: shared_event::Desk::new(),
-                watch: watch::Watch::new(),
+                watch: over_driver::watch::Watch::new(),
                 staging: staging::Pool::new(),
                 lingering: linger::Lingering::new(),
                 devices: Slab::new(table),
+                mems: Slab::new(table),
+                physical_mems: Slab::new(table),
                 adapter: adapter::Single::new(),
                 platform: adapter::Single::new(),
             }
@@ -138,8 +143,6 @@ bodies! {
     programs: Program, InvalidProgram;
     kernels: Kernel, InvalidKernel;
     events: Event, InvalidEvent;
-    physical_mems: PhysicalMem, InvalidMemObject;
-    mems: Mem, InvalidMemObject;
     samplers: Sampler, InvalidSampler;
     usm_pools: UsmPool, InvalidValue;
 }
@@ -156,6 +159,29 @@ impl<D: Dialect> Body for Device<D> {
     }
 }
 
+impl<D: Dialect> Beneath for D {
+    const BACKEND: Backend = <D as Dialect>::BACKEND;
+    type Adapter = Family<D>;
+    type Context = Context<D>;
+    type Device = Device<D>;
+    fn devices(context: &Context<D>) -> &[Owned<Device<D>>] {
+        context.devices()
+    }
+    fn check(context: &Context<D>, device: Borrowed<'_, Device<D>>) -> Result<()> {
+        context.check(device)
+    }
+    fn wait(context: usize) {
+        queue::ticket::<D>(context).wait();
+    }
+    fn sweep() {
+        limbo::sweep::<D>();
+    }
+    fn make_room(context: Borrowed<'_, Context<D>>) -> Result<()> {
+        limbo::sweep_all::<D>();
+        context.pools().own(context)?.trim_to(0);
+        Ok(())
+    }
+}
 impl<D: Dialect> Objects for Family<D> {
     type Adapter = Adapter<D>;
     type Platform = Platform<D>;

@@ -1,225 +1,45 @@
-//! Physical memory: memory of a device without an address until `virtual_mem.rs` maps it. Objects that
-//! were made here and such as were opened differ in where their memory is from, and in nothing else.
+//! What physical memory is on this driver.
 use super::{
-    Context, Device, Family,
-    allocation::next_object,
+    Context, Device,
     backing::granule,
     driver::Dialect,
-    limbo,
     native::virtual_memory::{self, Physical},
-    share::OpenedPhysical,
 };
-use std::{
-    collections::HashMap,
-    os::fd::OwnedFd,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicBool, Ordering::*},
-    },
-};
+pub use crate::over_driver::physical_mem::PhysicalMem;
+use crate::over_driver::physical_mem::{HasPhysicalMemory, Names};
+use std::{os::fd::OwnedFd, sync::Arc};
 use ur_adapter::{
-    api::PhysicalMemApi,
-    error::{Error, ErrorCode, Result},
-    info::Answer,
-    object::{Borrowed, Owned},
-};
-use ur_ipc::{Kind, Remote};
-use ur_sys::{
-    ur_physical_mem_flags_t, ur_physical_mem_info_t, ur_physical_mem_properties_t,
-    ur_structure_type_t,
+    error::{Error, Result},
+    object::{Borrowed, Slab},
 };
 
-/// What all handles of one memory have in common, in this process.
-#[derive(Debug)]
-pub(super) struct Named<D: Dialect> {
-    object: u64,
-    exported: AtomicBool,
-    memory: Arc<Physical<D>>,
-    /// Where it is another process's: the open of it, which ends with the last handle and mapping.
-    _remote: Option<Remote<OpenedPhysical<D>>>,
-    /// The process that has it, and with it the lease or the block: a forked child has neither.
-    fork: u64,
-}
-impl<D: Dialect> Drop for Named<D> {
-    /// The last handle went: exports of it end. The memory is the driver's to keep for whoever has it
-    /// open: it is never used for anything else.
-    fn drop(&mut self) {
-        names::<D>().remove(&self.object);
-        if self.exported.load(Relaxed) {
-            ur_ipc::freed(self.object, Kind::PhysicalMemory);
+impl<D: Dialect> HasPhysicalMemory for D {
+    type Physical = Physical<D>;
+    fn physical_mems() -> &'static Slab<PhysicalMem<D>> {
+        &D::statics().physical_mems
+    }
+    fn names() -> &'static Names<D> {
+        &D::statics().memory.get().names
+    }
+    fn granularity(_: Borrowed<'_, Context<D>>, device: &Device<D>, _: usize) -> Result<usize> {
+        match virtual_memory::is_supported(device)? {
+            true => granule(device),
+            false => Error::unsupported("urPhysicalMemCreate: this device has no virtual memory"),
         }
     }
-}
-/// Those that have a handle, by object.
-pub(super) type Names<D> = Mutex<HashMap<u64, Weak<Named<D>>>>;
-fn names<D: Dialect>() -> MutexGuard<'static, HashMap<u64, Weak<Named<D>>>> {
-    D::statics().memory.get().names.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What `ur_physical_mem_handle_t` points at.
-#[derive(Debug)]
-pub struct PhysicalMem<D: Dialect> {
-    context: Owned<Context<D>>,
-    device: Owned<Device<D>>,
-    named: Arc<Named<D>>,
-    is_shareable: bool,
-    is_opened: bool,
-}
-
-impl<D: Dialect> PhysicalMem<D> {
-    /// Made from another process's memory.
-    ///
-    /// # Errors
-    /// `INVALID_CONTEXT`, `INVALID_DEVICE` for handles that were released meanwhile.
-    pub fn opened(
-        context: Borrowed<'_, Context<D>>,
-        device: Borrowed<'_, Device<D>>,
-        opened: Remote<OpenedPhysical<D>>,
-    ) -> Result<Self> {
-        let named = Self::name(Arc::clone(&opened.0), Some(opened));
-        Self::over(context, device, named, true, true)
+    /// Others can open all of it, where the driver has descriptors.
+    fn create(
+        _: Borrowed<'_, Context<D>>,
+        device: &Device<D>,
+        bytes: usize,
+        _is_shareable: bool,
+    ) -> Result<Physical<D>> {
+        Physical::create(device, bytes)
     }
-    /// Another handle of the memory that is called `object`, if it has one.
-    ///
-    /// # Errors
-    /// As for `opened`; `INVALID_VALUE` for memory that was released.
-    pub fn again(
-        context: Borrowed<'_, Context<D>>,
-        device: Borrowed<'_, Device<D>>,
-        object: u64,
-    ) -> Result<Self> {
-        let named = names::<D>().get(&object).and_then(Weak::upgrade);
-        let released = || Error::new(ErrorCode::InvalidValue, "the physical memory was released");
-        Self::over(context, device, named.ok_or_else(released)?, true, true)
+    fn bytes(memory: &Physical<D>) -> usize {
+        memory.bytes()
     }
-    fn name(memory: Arc<Physical<D>>, _remote: Option<Remote<OpenedPhysical<D>>>) -> Arc<Named<D>> {
-        let (object, exported) = (next_object::<D>(), AtomicBool::new(false));
-        let fork = ur_mapping::fork_count();
-        let named = Arc::new(Named { object, exported, memory, _remote, fork });
-        names().insert(object, Arc::downgrade(&named));
-        named
-    }
-    fn over(
-        context: Borrowed<'_, Context<D>>,
-        device: Borrowed<'_, Device<D>>,
-        named: Arc<Named<D>>,
-        is_shareable: bool,
-        is_opened: bool,
-    ) -> Result<Self> {
-        let (context, device) = (context.own()?, device.own()?);
-        Ok(Self { context, device, named, is_shareable, is_opened })
-    }
-    /// The context it was made or opened in.
-    pub fn context(&self) -> &Owned<Context<D>> {
-        &self.context
-    }
-    /// How large it is.
-    pub fn bytes(&self) -> usize {
-        self.named.memory.bytes()
-    }
-    /// Its name among the objects of this process.
-    pub fn object(&self) -> u64 {
-        self.named.object
-    }
-    /// What mappings of it keep.
-    pub fn memory(&self) -> &Arc<Physical<D>> {
-        &self.named.memory
-    }
-    /// The device whose memory it is, as C named it.
-    pub fn device(&self) -> &Owned<Device<D>> {
-        &self.device
-    }
-    /// Made with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`, or opened.
-    pub fn is_shareable(&self) -> bool {
-        self.is_shareable
-    }
-    /// Came from `urIPCOpenPhysMemHandleExp`.
-    pub fn is_opened(&self) -> bool {
-        self.is_opened
-    }
-    /// Whether this process may use the memory itself. What a forked child has of its parent's
-    /// could be reused without it being asked.
-    ///
-    /// # Errors
-    /// `UNINITIALIZED` in a forked child.
-    pub fn check_fork(&self) -> Result<()> {
-        match self.named.fork == ur_mapping::fork_count() {
-            true => Ok(()),
-            false => Err(Error::new(
-                ErrorCode::Uninitialized,
-                "this physical memory was made or opened before a fork and stayed with the parent: \
-                 open a ticket of it in the child",
-            )),
-        }
-    }
-    /// The descriptor that others can open it by, of which it is told here that they may.
-    ///
-    /// # Errors
-    /// The driver's own.
-    pub fn expose(&self) -> Result<Arc<OwnedFd>> {
-        self.named.exported.store(true, Relaxed);
-        self.named.memory.export(&self.device)
-    }
-}
-
-/// A `ur_physical_mem_properties_t` word by word, with what is between its members: `stype`, a gap,
-/// a null `pNext`, `flags`, a gap.
-fn properties(flags: ur_physical_mem_flags_t) -> [u32; 6] {
-    const { assert!(size_of::<ur_physical_mem_properties_t>() == size_of::<[u32; 6]>()) }
-    const { assert!(std::mem::offset_of!(ur_physical_mem_properties_t, flags) == 16) }
-    [ur_structure_type_t::PHYSICAL_MEM_PROPERTIES.0, 0, 0, 0, flags.bits(), 0]
-}
-
-impl<D: Dialect> PhysicalMemApi for Family<D> {
-    fn physical_mem_create(
-        context: Borrowed<'_, Context<D>>,
-        device: Borrowed<'_, Device<D>>,
-        size: usize,
-        properties: Option<&ur_physical_mem_properties_t>,
-    ) -> Result<Owned<PhysicalMem<D>>> {
-        context.check(device)?;
-        if !virtual_memory::is_supported(&device)? {
-            return Error::unsupported("urPhysicalMemCreate: this device has no virtual memory");
-        }
-        let granule = granule(&device)?;
-        if size == 0 || !size.is_multiple_of(granule) {
-            let why = format!("{size} bytes are no multiple of the granularity, {granule}");
-            return Err(Error::new(ErrorCode::InvalidSize, why));
-        }
-        limbo::sweep::<D>();
-        let enables = |p: &ur_physical_mem_properties_t| {
-            p.flags.contains(ur_physical_mem_flags_t::ENABLE_IPC)
-        };
-        let is_shareable = properties.is_some_and(enables);
-        let made = Physical::create(&device, size).or_else(|error| match error.code() {
-            ErrorCode::OutOfDeviceMemory => {
-                limbo::sweep_all::<D>();
-                context.pools().own(context)?.trim_to(0);
-                Physical::create(&device, size)
-            }
-            _ => Err(error),
-        })?;
-        let named = PhysicalMem::name(Arc::new(made), None);
-        PhysicalMem::over(context, device, named, is_shareable, false).map(Owned::new)
-    }
-    fn physical_mem_get_info(
-        memory: Borrowed<'_, PhysicalMem<D>>,
-        name: ur_physical_mem_info_t,
-        answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        match name {
-            ur_physical_mem_info_t::CONTEXT => answer.handle(&memory.context),
-            ur_physical_mem_info_t::DEVICE => answer.handle(&memory.device),
-            ur_physical_mem_info_t::SIZE => answer.value(&memory.bytes()),
-            ur_physical_mem_info_t::PROPERTIES => {
-                let flags = match memory.is_shareable {
-                    true => ur_physical_mem_flags_t::ENABLE_IPC,
-                    false => ur_physical_mem_flags_t::default(),
-                };
-                answer.value(&properties(flags))
-            }
-            ur_physical_mem_info_t::REFERENCE_COUNT => answer.value(&memory.api_refs()),
-            _ => Err(ErrorCode::UnsupportedEnumeration.into()),
-        }
+    fn export(memory: &Physical<D>, device: &Device<D>) -> Result<Arc<OwnedFd>> {
+        memory.export(device)
     }
 }

@@ -5,10 +5,9 @@ use super::{
     foreign,
     limbo::Limbo,
     opened::OpenedMemory,
-    physical_mem,
-    share::{self, OpenedPhysical},
-    usm_host, virtual_mem,
+    share, usm_host, virtual_mem,
 };
+use crate::over_driver::physical_mem::{Names, OpenedPhysical};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     fmt,
@@ -49,7 +48,7 @@ pub(super) struct Store<D: Dialect> {
     pub(super) limbo: Limbo<D>,
     pub(super) hosts: usm_host::All<D>,
     pub(super) reserved: virtual_mem::All<D>,
-    pub(super) names: physical_mem::Names<D>,
+    pub(super) names: Names<D>,
     pub(super) foreign: foreign::All,
     pub(super) is_legacy_wished: OnceLock<bool>,
     pub(super) takes_offsets: OnceLock<bool>,
@@ -66,7 +65,7 @@ impl<D: Dialect> Default for Store<D> {
             ranges: RwLock::default(),
             limbo: Limbo::default(),
             hosts: Mutex::default(),
-            reserved: Mutex::default(),
+            reserved: virtual_mem::All::default(),
             names: Mutex::default(),
             foreign: Mutex::default(),
             is_legacy_wished: OnceLock::new(),

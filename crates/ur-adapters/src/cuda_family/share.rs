@@ -19,6 +19,7 @@ use super::{
     physical_mem::PhysicalMem,
     queue,
 };
+use crate::over_driver::physical_mem::OpenedPhysical;
 use std::{os::fd::AsFd, sync::Arc};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -39,9 +40,6 @@ pub enum Open<D: Dialect> {
     /// Of another process's.
     Remote(Remote<OpenedMemory<D>>),
 }
-/// Another process's physical memory.
-#[derive(Debug)]
-pub struct OpenedPhysical<D: Dialect>(pub Arc<Physical<D>>);
 
 /// What the descriptor or the bytes of an offer are: the first byte that comes along.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

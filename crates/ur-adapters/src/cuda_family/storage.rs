@@ -5,7 +5,7 @@
 //! Commands that use one memory object are ordered by C, on whichever devices they run: so a copy that
 //! precedes a command comes after everything that may have written what it copies.
 use super::{
-    Context, Device, Family,
+    Context, Device,
     driver::{Dialect, layout::ArrayDesc},
     linger,
     native::{
@@ -16,18 +16,17 @@ use super::{
         stream::Stream,
     },
 };
+use crate::over_driver::{block::Block, mem};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ur_adapter::{
-    api::UsmApi,
     error::{Error, ErrorCode, Result},
-    log,
     memory::UsmPtr,
     object::Owned,
 };
 
 /// The bytes of a memory object and of its parts.
 #[derive(Debug)]
-pub(super) struct Storage<D: Dialect> {
+pub struct Storage<D: Dialect> {
     context: Owned<Context<D>>,
     shape: Shape,
     place: Place<D>,
@@ -57,44 +56,6 @@ enum Keep<D: Dialect> {
     Piece(Piece<D>),
     Block(Block<D>),
     Registered(Registered<D>),
-}
-/// Memory that C could have allocated as well: of the same pools, and given back in the same way,
-/// behind every command that may use it.
-#[derive(Debug)]
-pub(super) struct Block<D: Dialect> {
-    context: Owned<Context<D>>,
-    at: UsmPtr,
-}
-impl<D: Dialect> Block<D> {
-    /// `bytes` of the host's memory, or of a device's.
-    ///
-    /// # Errors
-    /// As for USM.
-    pub(super) fn new(
-        context: &Owned<Context<D>>,
-        device: Option<&Owned<Device<D>>>,
-        bytes: usize,
-    ) -> Result<Self> {
-        let borrowed = context.borrow();
-        let at = match device {
-            None => <Family<D> as UsmApi>::usm_host_alloc(borrowed, None, None, bytes),
-            Some(device) => {
-                let device = device.borrow();
-                <Family<D> as UsmApi>::usm_device_alloc(borrowed, device, None, None, bytes)
-            }
-        };
-        Ok(Self { context: context.clone(), at: at? })
-    }
-    /// Where it is.
-    pub(super) fn at(&self) -> UsmPtr {
-        self.at
-    }
-}
-impl<D: Dialect> Drop for Block<D> {
-    fn drop(&mut self) {
-        let freed = <Family<D> as UsmApi>::usm_free(self.context.borrow(), self.at);
-        freed.unwrap_or_else(|error| log::say(ur_sys::ur_logger_level_t::WARN, &error));
-    }
 }
 /// What a device has.
 #[derive(Debug)]
@@ -188,17 +149,6 @@ impl<D: Dialect> Storage<D> {
             place: Place::One { at, host: None, _keep: keep },
         }
     }
-    /// The context whose devices use it.
-    pub(super) fn context(&self) -> &Owned<Context<D>> {
-        &self.context
-    }
-    /// Where the host can reach it, if it can.
-    pub(super) fn host(&self) -> Option<UsmPtr> {
-        match self.place {
-            Place::One { host, .. } => host,
-            Place::Each { .. } => None,
-        }
-    }
     fn index(&self, device: &Owned<Device<D>>) -> Result<usize> {
         self.context.devices().iter().position(|one| one.same(device)).ok_or_else(|| {
             Error::new(
@@ -227,6 +177,17 @@ impl<D: Dialect> Storage<D> {
         match &self.place {
             Place::One { .. } => Ok(()),
             Place::Each { copies, .. } => self.copy(copies, 0).map(drop),
+        }
+    }
+}
+impl<D: Dialect> mem::Storage<D> for Storage<D> {
+    fn context(&self) -> &Owned<Context<D>> {
+        &self.context
+    }
+    fn host(&self) -> Option<UsmPtr> {
+        match self.place {
+            Place::One { host, .. } => host,
+            Place::Each { .. } => None,
         }
     }
 }

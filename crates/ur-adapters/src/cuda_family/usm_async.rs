@@ -13,6 +13,7 @@ use super::{
     usm::{Wish, allocate},
     usm_pool::UsmPool,
 };
+use crate::memory::pools::Identified;
 use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -56,12 +57,13 @@ pub(super) fn alloc<D: Dialect>(
     let chosen = match pool {
         Some(pool) => pool,
         None => {
-            current = context.pools().current_of(context.borrow(), device.borrow())?;
+            let make = || UsmPool::initial(context.borrow());
+            current = context.pools().by_device().current_of(device.borrow(), make)?;
             current.borrow()
         }
     };
     if usm == Usm::Device
-        && chosen.is_default()
+        && chosen.identity().is_default()
         && let Some(from) = chosen.ordered(device, context.devices())?
     {
         return ordered(queue, chosen, &from, size, events, want_event);

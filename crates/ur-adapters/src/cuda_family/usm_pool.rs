@@ -10,24 +10,22 @@ use super::{
     native::{device as native, pool::DriverPool},
     queue::Ticket,
 };
-use crate::memory::totals::{Gauge, Totals};
+use crate::memory::{
+    pools::{ByDevice, Identified, Identity},
+    totals::Totals,
+    usm::limits,
+};
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering::*},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::*},
 };
 use ur_adapter::{
-    chain,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Borrowed, Object, Owned},
     pool::{self, Limits, Pool, Source},
 };
-use ur_sys::{
-    ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t, ur_usm_pool_limits_desc_t,
-};
+use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 
 /// Where pools get their chunks: memory of one kind, which no other pool has.
 #[derive(Debug)]
@@ -73,15 +71,7 @@ pub(super) type UsmBlocks<D> = Pool<Chunks<D>>;
 /// in use until its blocks are freed, whatever becomes of the handle.
 #[derive(Debug)]
 pub struct UsmPool<D: Dialect> {
-    /// The handle of its context.
-    context: usize,
-    /// Keeps the context; a context's own pools do not.
-    _kept: Option<Owned<Context<D>>>,
-    /// The device it was made for, if for one.
-    device: Option<Owned<Device<D>>>,
-    /// Its number among the pools of this process, never used again.
-    number: u64,
-    is_default: bool,
+    identity: Identity<Context<D>, Device<D>>,
     parts: Vec<Part<D>>,
     totals: Arc<Totals>,
     /// The driver's pools that memory in a stream's order comes from, by the number of the device.
@@ -132,15 +122,10 @@ impl<D: Dialect> UsmPool<D> {
         desc: &ur_usm_pool_desc_t,
     ) -> Result<Owned<Self>> {
         device.map_or(Ok(()), |device| context.check(device))?;
-        let mut limits = Limits::default();
-        if let Some(wished) = chain::extension::<ur_usm_pool_limits_desc_t>(desc)? {
-            limits.poolable = wished.maxPoolableSize;
-            limits.chunk = wished.minDriverAllocSize.max(1);
-        }
+        let limits = limits(desc)?;
         let zeroed = desc.flags.contains(ur_usm_pool_flags_t::ZERO_INITIALIZE_BLOCK);
         let mut pool = Self::new(handle(&context), context.devices(), |_| limits, zeroed)?;
-        pool._kept = Some(context.own()?);
-        pool.device = device.map(Borrowed::own).transpose()?;
+        pool.identity = Identity::of_pool(context, device)?;
         Ok(Owned::new(pool))
     }
     fn new(
@@ -149,7 +134,6 @@ impl<D: Dialect> UsmPool<D> {
         limits: impl Fn(Usm) -> Limits,
         zeroed: bool,
     ) -> Result<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let (totals, mut parts) = (Totals::new(), Vec::new());
         for (index, device) in devices.iter().enumerate() {
             for usm in [Usm::Device, Usm::Shared, Usm::Host] {
@@ -162,17 +146,16 @@ impl<D: Dialect> UsmPool<D> {
                 parts.push(Part { usm, device: handle(device), blocks });
             }
         }
-        let number = NEXT.fetch_add(1, Relaxed); // a number, nothing more
-        let (_kept, device, ordered) = (None, None, Mutex::default());
-        Ok(Self { context, _kept, device, number, is_default: false, parts, totals, ordered })
+        let (identity, ordered) = (Identity::of_context(context), Mutex::default());
+        Ok(Self { identity, parts, totals, ordered })
     }
-    /// The handle of the context it belongs to.
-    pub(super) fn context(&self) -> usize {
-        self.context
-    }
-    /// The pool that a device starts out with, which C cannot destroy.
-    pub(super) fn is_default(&self) -> bool {
-        self.is_default
+    /// The pool that a device starts out with.
+    ///
+    /// # Errors
+    /// As for [`Pool::new`].
+    pub(super) fn initial(context: Borrowed<'_, Context<D>>) -> Result<Self> {
+        let pool = Self::new(handle(&context), context.devices(), |_| Limits::default(), false)?;
+        Ok(Self { identity: Identity::of_default(handle(&context)), ..pool })
     }
     /// What is counted of it.
     pub(super) fn totals(&self) -> &Arc<Totals> {
@@ -252,17 +235,6 @@ impl<D: Dialect> UsmPool<D> {
         Ok(chosen)
     }
     /// # Errors
-    /// `INVALID_VALUE` for a pool of another context.
-    pub(super) fn check_context(&self, context: Borrowed<'_, Context<D>>) -> Result<()> {
-        match self.context == handle(&context) {
-            true => Ok(()),
-            false => {
-                let why = "the pool belongs to another context: make one in this context";
-                Err(Error::new(ErrorCode::InvalidValue, why))
-            }
-        }
-    }
-    /// # Errors
     /// `INVALID_DEVICE` for a device of another context; `INVALID_VALUE` for a pool of another, or for a
     /// device that the pool was not made for.
     pub(super) fn check(
@@ -271,14 +243,7 @@ impl<D: Dialect> UsmPool<D> {
         device: Borrowed<'_, Device<D>>,
     ) -> Result<()> {
         context.check(device)?;
-        self.check_context(context)?;
-        match self.device.as_ref().is_none_or(|own| own.same(&device)) {
-            true => Ok(()),
-            false => {
-                let why = "the pool was made for another device: name that one";
-                Err(Error::new(ErrorCode::InvalidValue, why))
-            }
-        }
+        self.identity.check(context, device)
     }
     fn limits(&self) -> Limits {
         self.parts.first().map_or_else(Limits::default, |part| part.blocks.limits())
@@ -291,19 +256,14 @@ impl<D: Dialect> UsmPool<D> {
         use ur_usm_pool_info_t as I;
         // What commands were done with meanwhile is not used any more.
         limbo::sweep_all::<D>();
-        let Totals { reserved, used, maximum } = &*self.totals;
         Ok(match name {
             I::RELEASE_THRESHOLD_EXP => Some(self.limits().keep),
             I::MAXIMUM_SIZE_EXP => {
                 let device = self.parts.first().map(|part| &part.blocks.source().device);
                 let most = device.map(|device| native::memory::<D>(device.number())).transpose()?;
-                Some(maximum.load(Relaxed).min(most.unwrap_or(usize::MAX)))
+                Some(self.totals.maximum.load(Relaxed).min(most.unwrap_or(usize::MAX)))
             }
-            I::RESERVED_CURRENT_EXP => Some(reserved.current.load(Relaxed)),
-            I::RESERVED_HIGH_EXP => Some(reserved.high.load(Relaxed)),
-            I::USED_CURRENT_EXP => Some(used.current.load(Relaxed)),
-            I::USED_HIGH_EXP => Some(used.high.load(Relaxed)),
-            _ => None,
+            name => self.totals.size(name),
         })
     }
     /// Changes a property.
@@ -312,34 +272,13 @@ impl<D: Dialect> UsmPool<D> {
     /// `INVALID_VALUE` for a high mark that is not set to 0, `UNSUPPORTED_ENUMERATION` for what is only
     /// read.
     pub(super) fn set(&self, name: ur_usm_pool_info_t, number: usize) -> Result<()> {
-        use ur_usm_pool_info_t as I;
-        let reset = |gauge: &Gauge| match number {
-            0 => {
-                gauge.reset();
+        match name {
+            ur_usm_pool_info_t::RELEASE_THRESHOLD_EXP => {
+                self.parts.iter().for_each(|part| part.blocks.set_keep(number));
                 Ok(())
             }
-            _ => Err(Error::new(
-                ErrorCode::InvalidValue,
-                format!("a high mark can only be reset, with 0, and {number} was given"),
-            )),
-        };
-        match name {
-            I::RELEASE_THRESHOLD_EXP => {
-                self.parts.iter().for_each(|part| part.blocks.set_keep(number));
-            }
-            I::MAXIMUM_SIZE_EXP => {
-                self.totals.maximum.store(if number == 0 { usize::MAX } else { number }, Relaxed);
-            }
-            I::RESERVED_HIGH_EXP => reset(&self.totals.reserved)?,
-            I::USED_HIGH_EXP => reset(&self.totals.used)?,
-            _ => {
-                return Err(Error::new(
-                    ErrorCode::UnsupportedEnumeration,
-                    format!("{name:?} of a pool can be asked and not set"),
-                ));
-            }
+            name => self.totals.set(name, number),
         }
-        Ok(())
     }
 }
 
@@ -355,19 +294,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct DevicePools<D: Dialect> {
     /// Under `urUSM*Alloc`: a pool that C has no handle of.
     own: Mutex<Option<Arc<UsmPool<D>>>>,
-    /// What C can ask for and change, by the device's handle.
-    devices: Mutex<HashMap<usize, DevicePool<D>>>,
+    /// What C can ask for and change.
+    devices: ByDevice<UsmPool<D>>,
 }
 impl<D: Dialect> Default for DevicePools<D> {
     fn default() -> Self {
-        Self { own: Mutex::default(), devices: Mutex::default() }
+        Self { own: Mutex::default(), devices: ByDevice::default() }
     }
-}
-#[derive(Debug)]
-struct DevicePool<D: Dialect> {
-    default: Owned<UsmPool<D>>,
-    /// What C chose instead: the handle and its number. Not kept: C may destroy it.
-    chosen: Option<(usize, u64)>,
 }
 impl<D: Dialect> DevicePools<D> {
     /// The pool under allocations for which C names none.
@@ -383,67 +316,23 @@ impl<D: Dialect> DevicePools<D> {
         let pool = UsmPool::new(handle(&context), context.devices(), limits, false)?;
         Ok(Arc::clone(own.insert(Arc::new(pool))))
     }
-    fn with<R>(
-        &self,
-        context: Borrowed<'_, Context<D>>,
-        device: Borrowed<'_, Device<D>>,
-        look: impl FnOnce(&mut DevicePool<D>) -> R,
-    ) -> Result<R> {
-        let mut all = locked(&self.devices);
-        if let Some(one) = all.get_mut(&handle(&device)) {
-            return Ok(look(one));
-        }
-        let pool = UsmPool::new(handle(&context), context.devices(), |_| Limits::default(), false)?;
-        let default = Owned::new(UsmPool { is_default: true, ..pool });
-        Ok(look(all.entry(handle(&device)).or_insert(DevicePool { default, chosen: None })))
+    /// What C can ask for and change.
+    pub(super) fn by_device(&self) -> &ByDevice<UsmPool<D>> {
+        &self.devices
     }
-    /// The pool that `device` starts out with.
-    ///
-    /// # Errors
-    /// As for [`Pool::new`].
-    pub(super) fn default_of(
-        &self,
-        context: Borrowed<'_, Context<D>>,
-        device: Borrowed<'_, Device<D>>,
-    ) -> Result<Owned<UsmPool<D>>> {
-        self.with(context, device, |pools| pools.default.clone())
-    }
-    /// The pool that C chose for `device`, while it lives; else the default one.
-    ///
-    /// # Errors
-    /// As for [`Pool::new`].
-    pub(super) fn current_of(
-        &self,
-        context: Borrowed<'_, Context<D>>,
-        device: Borrowed<'_, Device<D>>,
-    ) -> Result<Owned<UsmPool<D>>> {
-        let (default, chosen) =
-            self.with(context, device, |pools| (pools.default.clone(), pools.chosen))?;
-        let found = chosen.and_then(|(handle, number)| {
-            Owned::<UsmPool<D>>::find(handle).ok().filter(|pool| pool.number == number)
-        });
-        Ok(found.unwrap_or(default))
-    }
-    /// Has `device` use `pool` from now on.
-    ///
-    /// # Errors
-    /// As for [`Pool::new`].
-    pub(super) fn choose(
-        &self,
-        context: Borrowed<'_, Context<D>>,
-        device: Borrowed<'_, Device<D>>,
-        pool: Borrowed<'_, UsmPool<D>>,
-    ) -> Result<()> {
-        let chosen = (!pool.is_default).then_some((handle(&pool), pool.number));
-        self.with(context, device, |pools| pools.chosen = chosen)
+}
+impl<D: Dialect> Identified for UsmPool<D> {
+    type Context = Context<D>;
+    type Device = Device<D>;
+    fn identity(&self) -> &Identity<Context<D>, Device<D>> {
+        &self.identity
     }
 }
 impl<D: Dialect> Drop for DevicePools<D> {
     /// A handle of a default pool that C still has must not hold memory.
     fn drop(&mut self) {
-        let pools = self.devices.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for one in pools.values() {
-            one.default.parts.iter().for_each(|part| part.blocks.set_keep(0));
+        for one in self.devices.defaults() {
+            one.parts.iter().for_each(|part| part.blocks.set_keep(0));
         }
     }
 }

@@ -2,6 +2,7 @@
 //! Any address inside an allocation finds it. Where memory comes from is `backing.rs`'s, when it goes
 //! back `limbo.rs`'s, what other processes see of it `share.rs`'s.
 use super::{
+    Ze,
     backing::Chunk,
     limbo::{self, Kept, Spent},
     native::ipc::{Handle, OpenedHandle},
@@ -9,7 +10,9 @@ use super::{
     registry::registry,
     usm_pool::{Chunks, UsmBlocks},
 };
+pub(super) use crate::over_driver::next_object;
 use std::{
+    cell::Cell,
     collections::{BTreeMap, HashMap},
     sync::{
         Arc, PoisonError,
@@ -19,7 +22,6 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::Backend,
     pool,
 };
 use ur_ipc::Kind;
@@ -113,7 +115,7 @@ pub struct Allocation {
 impl Allocation {
     pub(super) fn new(base: UsmPtr, bytes: usize, usm: Usm, home: Home, memory: Memory) -> Self {
         let (exported, freed) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (object, holds) = (next_object(), AtomicU64::new(0));
+        let (object, holds) = (next_object::<Ze>(), AtomicU64::new(0));
         let memory = Some(memory);
         Self { base, bytes, usm, home, object, exported, freed, holds, memory }
     }
@@ -194,12 +196,6 @@ impl Drop for Allocation {
     }
 }
 
-/// A name for an object of this process, memory or physical memory. Other adapters count from 1.
-pub fn next_object() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    (Backend::LevelZero as u64) << 48 | NEXT.fetch_add(1, Relaxed) // a number, nothing more
-}
-
 /// Every allocation by its first address, and where each object is.
 #[derive(Default)]
 pub(super) struct Ranges {
@@ -213,7 +209,33 @@ fn read<R>(look: impl FnOnce(&Ranges) -> R) -> R {
 /// What `change` takes out it returns, to be dropped when the lock is free.
 fn write<R>(change: impl FnOnce(&mut Ranges) -> R) -> R {
     let ranges = &registry().get().ranges;
-    change(&mut ranges.write().unwrap_or_else(PoisonError::into_inner))
+    let mut ranges = ranges.write().unwrap_or_else(PoisonError::into_inner);
+    let taken = change(&mut ranges);
+    CHANGES.fetch_add(1, Release); // before the lock is free: see `Seen`
+    taken
+}
+
+/// Goes up with each change of what is allocated.
+static CHANGES: AtomicU64 = AtomicU64::new(1);
+/// Addresses of one allocation, as of a change: who copies to and fro asks for the same again and again.
+/// The number is read before the look that it goes with: a change in between makes it an old one.
+#[derive(Clone, Copy)]
+struct Seen {
+    change: u64,
+    start: usize,
+    end: usize,
+}
+thread_local! {
+    /// What this thread saw last.
+    static SEEN: Cell<[Seen; 2]> = const { Cell::new([Seen { change: 0, start: 0, end: 0 }; 2]) };
+}
+impl Seen {
+    fn has(&self, change: u64, start: usize, end: usize) -> bool {
+        self.change == change && self.start <= start && end <= self.end
+    }
+    fn keep(self) {
+        SEEN.set([self, SEEN.get()[0]]);
+    }
 }
 /// Makes an allocation known.
 pub(super) fn enter(allocation: Allocation) -> Arc<Allocation> {
@@ -283,12 +305,23 @@ pub fn find(at: UsmPtr) -> Option<Arc<Allocation>> {
 }
 /// Whether `[at, at + bytes)` is within one allocation, or touches none. If not, how many bytes there
 /// are from `at` to where its allocation ends, or the next one starts.
+#[inline]
 pub fn room(at: UsmPtr, bytes: usize) -> Result<(), usize> {
+    let (change, end) = (CHANGES.load(Acquire), at.addr().saturating_add(bytes));
+    match SEEN.get().iter().any(|seen| seen.has(change, at.addr(), end)) {
+        true => Ok(()),
+        false => look_for_room(at, bytes, change),
+    }
+}
+fn look_for_room(at: UsmPtr, bytes: usize, change: u64) -> Result<(), usize> {
     let end = at.addr().saturating_add(bytes);
     read(|ranges| {
         let Some((&last, allocation)) = ranges.at.range(..end).next_back() else { return Ok(()) };
         if last <= at.addr() {
             let left = allocation.bytes_from(at);
+            if left >= bytes {
+                Seen { change, start: last, end: last.saturating_add(allocation.bytes) }.keep();
+            }
             return if left == 0 || left >= bytes { Ok(()) } else { Err(left) };
         }
         let own =

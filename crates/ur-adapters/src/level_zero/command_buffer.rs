@@ -14,7 +14,7 @@ use super::{
         event::EventKind,
         list::{List, NativeList},
     },
-    signal::{Signal, Times},
+    signal::{Home, Signal, Times},
     submission::{Made, Report, Submission},
     work::Work,
 };
@@ -293,11 +293,11 @@ pub(super) fn enqueue(
                 before.debts().into_iter().for_each(|debt| work.owe(debt));
             }
             if let EventKind::Pooled(event) = mark {
-                kept.push(EventKind::Pooled(Arc::clone(event)));
+                kept.push(Arc::clone(event));
             }
         }
         list.execute(state.list.raw())?;
-        signals.iter().try_for_each(|(_, signal)| list.mark(signal.raw()))?;
+        signals.iter().try_for_each(|(_, signal)| list.mark(signal.raw()?))?;
         list.signal(mark.raw())
     });
     if made.is_ok() {
@@ -323,7 +323,7 @@ impl State {
                 false => None,
             };
             let end = work.cache().take(profiled)?;
-            Ok((event, Signal::new(Arc::clone(work), end, times, 0)))
+            Ok((event, Signal::new(Home::Work(Arc::clone(work)), Some(end), times, (None, 0))))
         };
         events.map(signal).collect()
     }

@@ -97,7 +97,12 @@ impl Outcome {
     }
     /// # Errors
     /// Our code for what the driver said, with the call's name and what it means.
+    #[inline]
     pub fn ok(self) -> Result<()> {
+        if self.status == Some(ZE_RESULT_SUCCESS) { Ok(()) } else { self.failed() }
+    }
+    #[cold]
+    fn failed(self) -> Result<()> {
         match self.status {
             Some(ZE_RESULT_SUCCESS) => Ok(()),
             Some(n) => Err(super::error::failure(self.call, n)),
@@ -112,6 +117,7 @@ impl Outcome {
     ///
     /// # Errors
     /// As for [`Outcome::ok`].
+    #[inline]
     pub fn ready(self) -> Result<bool> {
         match self.status {
             Some(ZE_RESULT_NOT_READY) => Ok(false),

@@ -11,6 +11,7 @@ use super::{
     enqueue_usm as usm, host_task,
     launch::{self, Part},
     native_command,
+    signal::{Home, Signal},
     submission::{Appends, Order, Submission, wait_order},
     usm_async,
 };
@@ -41,6 +42,11 @@ fn place(
 ) -> Made {
     if queue.is_in_order() && waits.is_empty() && report == Report::None {
         return queue.work().check().map(|()| None); // it is where it would be
+    }
+    let is_bare = waits.is_empty() && report == Report::Event && !queue.is_profiling();
+    if is_bare && queue.work().is_known_idle() {
+        queue.work().check()?;
+        return Ok(Some(Event::of(command, Signal::over(Home::Queue(queue.own()?)))));
     }
     let appends = Appends::One;
     let submission = Submission { order, appends, ..Submission::new(queue, command, report) };

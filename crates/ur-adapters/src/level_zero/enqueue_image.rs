@@ -5,9 +5,10 @@ use super::{
     enqueue::{Made, Report, submit},
     enqueue_mem::overlapping,
     enqueue_usm::check_range,
-    image::{Image, OnHost, Part},
+    image::{self, region as region_of},
     native::image::NativeImage,
 };
+use crate::memory::pictures::{OnHost, Part, on_host};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -33,57 +34,16 @@ impl Pixels<'_> {
     /// `INVALID_SIZE`, `INVALID_MEM_OBJECT`
     fn places(&self) -> Result<(Part, OnHost)> {
         let image = self.image.image()?;
-        let part = part(self.origin, self.region)?;
+        let part = Part::new(self.origin, self.region)?;
         image.check(part)?;
-        let bytes = [part.region[0] * image.pixel(), part.region[1], part.region[2]];
-        let there = on_host(image, self.host, [self.row_pitch, self.slice_pitch], bytes)?;
+        let pitches = [self.row_pitch, self.slice_pitch];
+        let region = [part.region[0] * image.pixel(), part.region[1], part.region[2]];
+        let (there, bytes) = on_host(image.is_1d_array(), self.host, pitches, region)?;
+        check_range(self.host, bytes)?;
         Ok((part, there))
     }
 }
 
-/// # Errors
-/// `INVALID_SIZE` for numbers that no memory can hold.
-fn part(origin: ur_rect_offset_t, region: ur_rect_region_t) -> Result<Part> {
-    let number = |n: u64| usize::try_from(n).map_err(|_| Error::from(ErrorCode::InvalidSize));
-    Ok(Part {
-        origin: [number(origin.x)?, number(origin.y)?, number(origin.z)?],
-        region: [number(region.width)?, number(region.height)?, number(region.depth)?],
-    })
-}
-/// Memory of C's that holds a region, which is `width` bytes by rows by slices. Of a 1D array each
-/// row is a slice.
-///
-/// # Errors
-/// `INVALID_SIZE` for pitches that do not fit, and for more than its allocation has.
-fn on_host(
-    image: &Image,
-    base: UsmPtr,
-    [row, slice]: [usize; 2],
-    [width, height, depth]: [usize; 3],
-) -> Result<OnHost> {
-    let refused = |why: String| Error::new(ErrorCode::InvalidSize, why);
-    let endless = || refused("region and pitches leave all memory there can be".into());
-    let row = if row == 0 { width } else { row };
-    if row < width {
-        return Err(refused(format!("rows of {width} bytes do not fit a pitch of {row}")));
-    }
-    let in_slice = if image.is_1d_array() { 1 } else { height };
-    let rows = row.checked_mul(in_slice).ok_or_else(endless)?;
-    let slice = if slice == 0 { rows } else { slice };
-    if slice < rows {
-        return Err(refused(format!(
-            "{in_slice} rows, {row} bytes apart, do not fit a slice pitch of {slice}"
-        )));
-    }
-    let pitch = if image.is_1d_array() { slice } else { row };
-    let bytes = || {
-        let slices = slice.checked_mul(depth - 1)?;
-        let bytes = pitch.checked_mul(height - 1)?.checked_add(width)?.checked_add(slices);
-        bytes.filter(|&bytes| bytes <= isize::MAX as usize)
-    };
-    check_range(base, bytes().ok_or_else(endless)?)?;
-    Ok(OnHost { at: base.addr(), pitches: [row, slice] })
-}
 /// The driver's image, for commands of the queue.
 fn pixels<'m>(queue: &Queue, image: &'m Mem) -> Result<&'m NativeImage> {
     image.storage().pixels(queue.device())
@@ -103,7 +63,7 @@ pub(super) fn mem_image_read(
     let ((part, there), image) = (pixels.places()?, pixels.image.image()?);
     let report = Report::of(blocking, want_event);
     submit(queue, ur_command_t::MEM_IMAGE_READ, waits, report, |list| {
-        image.read(list, self::pixels(&queue, &pixels.image)?, part, there)
+        image::read(list, (image, self::pixels(&queue, &pixels.image)?), part, there)
     })
 }
 /// `urEnqueueMemImageWrite`
@@ -120,7 +80,7 @@ pub(super) fn mem_image_write(
     let ((part, there), image) = (pixels.places()?, pixels.image.image()?);
     let report = Report::of(blocking, want_event);
     submit(queue, ur_command_t::MEM_IMAGE_WRITE, waits, report, |list| {
-        image.write(list, self::pixels(&queue, &pixels.image)?, part, there)
+        image::write(list, (image, self::pixels(&queue, &pixels.image)?), part, there)
     })
 }
 /// `urEnqueueMemImageCopy`: of images with one format.
@@ -144,7 +104,7 @@ pub(super) fn mem_image_copy(
             format!("pixels are copied as they are, from {one:?} to the same and not to {other:?}"),
         ));
     }
-    let (here, there) = (part(from_origin, region)?, part(to_origin, region)?);
+    let (here, there) = (Part::new(from_origin, region)?, Part::new(to_origin, region)?);
     source.check(here)?;
     target.check(there)?;
     if from.same(&to) && here.shares_pixels(there) {
@@ -154,14 +114,14 @@ pub(super) fn mem_image_copy(
     submit(queue, ur_command_t::MEM_IMAGE_COPY, waits, report, |list| {
         let (out, into) = (pixels(&queue, &from)?, pixels(&queue, &to)?);
         if source.is_1d_array() == target.is_1d_array() {
-            return into.copy(list, there.region(), out, here.region());
+            return into.copy(list, region_of(there), out, region_of(here));
         }
         // Layers to one are rows to the other.
         let [width, rows, slices] = here.region;
         (0..slices).flat_map(|z| (0..rows).map(move |y| (y, z))).try_for_each(|(y, z)| {
             let row = |part: Part| {
                 let origin = [part.origin[0], part.origin[1] + y, part.origin[2] + z];
-                Part { origin, region: [width, 1, 1] }.region()
+                region_of(Part { origin, region: [width, 1, 1] })
             };
             into.copy(list, row(there), out, row(here))
         })

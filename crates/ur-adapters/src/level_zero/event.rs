@@ -30,8 +30,8 @@ use ur_sys::{
 /// What `ur_event_handle_t` points at.
 #[derive(Debug)]
 pub struct Event {
-    context: Owned<Context>,
-    queue: Option<Owned<Queue>>,
+    /// `None`: the queue's.
+    context: Option<Owned<Context>>,
     command: ur_command_t,
     state: State,
 }
@@ -55,10 +55,10 @@ enum State {
 }
 
 impl Event {
-    /// Of a command of `queue`.
-    pub(super) fn of(queue: Owned<Queue>, command: ur_command_t, signal: Signal) -> Owned<Self> {
-        let context = queue.context().clone();
-        Owned::new(Self { context, queue: Some(queue), command, state: State::Command(signal) })
+    /// Of a command, whose signal keeps its queue.
+    #[inline]
+    pub(super) fn of(command: ur_command_t, signal: Signal) -> Owned<Self> {
+        Owned::new(Self { context: None, command, state: State::Command(signal) })
     }
     /// Of a command that is recorded; each execution signals it.
     pub(super) fn of_recorded(
@@ -68,11 +68,11 @@ impl Event {
         profiled: bool,
     ) -> Owned<Self> {
         let state = State::Latest { signal: Mutex::default(), device, profiled, is_recorded: true };
-        Owned::new(Self { context, queue: None, command, state })
+        Owned::new(Self { context: Some(context), command, state })
     }
     fn without_queue(context: Owned<Context>, state: State) -> Owned<Self> {
         let command = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
-        Owned::new(Self { context, queue: None, command, state })
+        Owned::new(Self { context: Some(context), command, state })
     }
     /// One that is signalled again and again.
     pub(super) fn shared(context: Owned<Context>, shared: Shared) -> Owned<Self> {
@@ -91,7 +91,16 @@ impl Event {
     }
     /// The context it was made in.
     pub(super) fn context(&self) -> &Owned<Context> {
-        &self.context
+        let queue = || self.queue().map(|queue| queue.context());
+        let context = self.context.as_ref().or_else(queue);
+        context.expect("an event without a queue is made with its context")
+    }
+    /// The queue of its command.
+    fn queue(&self) -> Option<&Owned<Queue>> {
+        match &self.state {
+            State::Command(signal) => signal.queue(),
+            _ => None,
+        }
     }
     fn latest(&self) -> Option<Arc<Signal>> {
         match &self.state {
@@ -113,9 +122,10 @@ impl Event {
     /// # Errors
     /// The driver's own.
     pub(super) fn send_for(&self, queue: &Queue) -> Result<()> {
-        let send = |signal: &Signal| match ptr::eq(signal.work().as_ref(), queue.work().as_ref()) {
-            true => Ok(()),
-            false => signal.send(),
+        let is_own = |signal: &Signal| ptr::eq(signal.work().as_ref(), queue.work().as_ref());
+        let send = |signal: &Signal| match queue.is_in_order() && is_own(signal) {
+            true => Ok(()), // it is behind it by being there
+            false => signal.mark(),
         };
         self.with_signal(send).unwrap_or(Ok(()))
     }
@@ -167,6 +177,24 @@ impl Event {
             drop(old);
         }
     }
+    /// Waits for its command.
+    ///
+    /// # Errors
+    /// As for [`Signal::wait`].
+    pub(super) fn wait_for_command(&self) -> Result<()> {
+        match &self.state {
+            State::Command(signal) => signal.wait(),
+            _ => Ok(()),
+        }
+    }
+    /// Whether it is the end of a command that is seen to be done, without waiting for anything.
+    #[inline]
+    pub(super) fn is_settled(&self) -> bool {
+        match &self.state {
+            State::Command(signal) => super::platform::check_fork().is_ok() && signal.is_settled(),
+            _ => false,
+        }
+    }
     /// How far its latest signal is.
     ///
     /// # Errors
@@ -187,7 +215,7 @@ impl Event {
         Ok(match &self.state {
             State::Command(signal) => Wait::Command(signal),
             State::Native(event) => Wait::Native(event),
-            State::Shared(shared) => Wait::Shared(shared.capture(&self.context)?),
+            State::Shared(shared) => Wait::Shared(shared.capture(self.context())?),
             State::Latest { .. } => self.latest().map_or(Wait::Nothing, Wait::Latest),
         })
     }
@@ -205,8 +233,9 @@ fn order_behind(
     if is_own && queue.work().is_in_order() {
         return Ok(());
     }
-    waits.extend([signal.raw()]);
-    keep(signal.kind());
+    let Some(end) = signal.kind() else { return Ok(()) }; // done, by what `send_for` saw
+    waits.extend([end.raw()]);
+    keep(end);
     if !is_own {
         signal.work().debts().into_iter().for_each(|debt| queue.work().owe(debt));
     }
@@ -238,11 +267,11 @@ impl EventApi for LevelZero {
         answer: &mut Answer<'_>,
     ) -> Result<()> {
         match name {
-            ur_event_info_t::COMMAND_QUEUE => match &event.queue {
+            ur_event_info_t::COMMAND_QUEUE => match event.queue() {
                 Some(queue) => answer.handle(queue),
                 None => answer.value(&0usize), // no queue's: a null handle
             },
-            ur_event_info_t::CONTEXT => answer.handle(&event.context),
+            ur_event_info_t::CONTEXT => answer.handle(event.context()),
             ur_event_info_t::COMMAND_TYPE => answer.value(&event.command.0),
             ur_event_info_t::COMMAND_EXECUTION_STATUS => answer.value(&event.status()?.0),
             ur_event_info_t::REFERENCE_COUNT => answer.value(&event.api_refs()),
@@ -255,10 +284,7 @@ impl EventApi for LevelZero {
     /// The driver's event: of a command, the one that marks its end.
     fn event_get_native_handle(event: Borrowed<'_, Event>) -> Result<ur_native_handle_t> {
         let raw = match &event.state {
-            State::Command(signal) => {
-                signal.send()?; // C's own list may wait for it
-                signal.raw()
-            }
+            State::Command(signal) => signal.raw()?, // under way: C's own list may wait for it
             State::Native(event) => event.raw(),
             State::Shared(shared) => shared.core().event().raw(),
             State::Latest { .. } => {
@@ -283,7 +309,7 @@ impl EventApi for LevelZero {
         name: ur_profiling_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        let device = match (&event.state, &event.queue) {
+        let device = match (&event.state, event.queue()) {
             (State::Latest { device, .. }, _) => device,
             (_, Some(queue)) => queue.device(),
             _ => return Err(no_times()),
@@ -294,12 +320,16 @@ impl EventApi for LevelZero {
     fn event_wait(events: &[Owned<Event>]) -> Result<()> {
         super::platform::check_fork()?;
         if let [event] = events {
+            if let State::Command(_) = &event.state {
+                return event.wait_for_command();
+            }
             return event.capture()?.wait(); // nothing to collect
         }
         // All are captured before the first wait: the wait is for what was signalled when it began.
         let waits = events.iter().map(|event| event.capture()).collect::<Result<Vec<_>>>()?;
-        // All have ended when this returns, failures or not.
-        waits.into_iter().map(Wait::wait).fold(Ok(()), Result::and)
+        // All have ended when this returns, failures or not. The latest of a queue come first: what is
+        // behind others of its list tells of them.
+        waits.into_iter().rev().map(Wait::wait).fold(Ok(()), Result::and)
     }
     fn event_set_callback(
         event: Borrowed<'_, Event>,
@@ -331,7 +361,7 @@ fn time_of(device: &Device, signal: &Signal, name: ur_profiling_info_t) -> Resul
     if signal.status() != ur_event_status_t::COMPLETE {
         return Err(no_times());
     }
-    let (began, ended) = signal.kind().ticks()?;
+    let (began, ended) = signal.kind().ok_or_else(no_times)?.ticks()?;
     let began =
         times.start.as_ref().map_or(Ok(began), |start| start.ticks().map(|ticks| ticks.1))?;
     let at = |ticks| clock::moment(device, times.submitted, ticks);

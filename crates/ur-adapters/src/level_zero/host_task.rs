@@ -41,7 +41,7 @@ pub(super) fn run(
             }
         }
         let (reached, done) = (Arc::new(maker.pooled(false)?), Arc::new(maker.pooled(false)?));
-        kept.extend([&reached, &done].map(|event| EventKind::Pooled(Arc::clone(event))));
+        kept.extend([&reached, &done].map(Arc::clone));
         by_thread(list, task, reached, done)
     })
 }

@@ -1,5 +1,5 @@
-//! Images: what they are, how large, and how pixels lie in memory of the host's. The driver's image is
-//! kept by `storage.rs`, the commands on images are `enqueue_image.rs`'s.
+//! Images: what the driver is asked for, and how pixels get into it and out. What an image is beyond that
+//! is `memory/pictures.rs`'s; the driver's is kept by `storage.rs`, the commands on images are `enqueue_image.rs`'s.
 use super::{
     Context, Mem,
     driver::RawImage,
@@ -11,206 +11,100 @@ use super::{
 };
 use crate::memory::{
     flags::{check_flags, check_size},
-    pictures::{pitches, sides},
+    pictures::{Image, OnHost, Part},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    info::Answer,
     memory::UsmPtr,
     object::Owned,
 };
 use ur_sys::{
     ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
-    ur_image_info_t, ur_mem_flags_t, ur_mem_type_t,
+    ur_mem_flags_t, ur_mem_type_t,
 };
 use ze_sys::*;
 
-/// Pixels in memory of C's: the first one, and bytes from row to row and from slice to slice.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OnHost {
-    pub(super) at: usize,
-    pub(super) pitches: [usize; 2],
+/// # Errors
+/// `UNSUPPORTED_IMAGE_FORMAT`; as for [`Image::new`].
+fn new(format: ur_image_format_t, desc: &ur_image_desc_t) -> Result<Image> {
+    let (_, channels, bytes) = elements(format)?;
+    Image::new(format, channels * bytes, desc)
 }
-
-/// What makes an image of an array.
-#[derive(Debug)]
-pub struct Image {
-    format: ur_image_format_t,
-    kind: ur_mem_type_t,
-    /// Pixels, as regions count them: of an array the last side that it has is its layers.
-    sides: [usize; 3],
-    /// Bytes of a pixel.
-    pixel: usize,
-    /// Bytes from row to row, and from slice or layer to the next, in memory of the host's.
-    pitches: [usize; 2],
+/// A part as the driver has it.
+pub(super) fn region(part: Part) -> ze_image_region_t {
+    // Within an image, whose sides are 2^20 at most.
+    let [x, y, z] = part.origin.map(|n| n as u32);
+    let [width, height, depth] = part.region.map(|n| n as u32);
+    ze_image_region_t { originX: x, originY: y, originZ: z, width, height, depth }
 }
-
-/// A part of an image: pixels, as regions count them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    /// Its first pixel.
-    pub(super) origin: [usize; 3],
-    /// How many there are along each side; none is 0.
-    pub(super) region: [usize; 3],
+/// What the driver is asked for.
+fn wished(image: &Image, flags: ur_mem_flags_t) -> Result<Wished> {
+    use ur_mem_type_t as T;
+    let (format, ..) = elements(image.format())?;
+    let [width, second, third] = image.sides().map(|side| side as u32); // 2^20 at most
+    let (kind, sides, layers) = match image.kind() {
+        T::IMAGE1D_ARRAY => (ZE_IMAGE_TYPE_1DARRAY, [width, 1, 1], second),
+        T::IMAGE2D => (ZE_IMAGE_TYPE_2D, [width, second, 1], 0),
+        T::IMAGE2D_ARRAY => (ZE_IMAGE_TYPE_2DARRAY, [width, second, 1], third),
+        T::IMAGE3D => (ZE_IMAGE_TYPE_3D, [width, second, third], 0),
+        _ => (ZE_IMAGE_TYPE_1D, [width, 1, 1], 0),
+    };
+    let is_written = !flags.contains(ur_mem_flags_t::READ_ONLY);
+    Ok(Wished { kind, format, sides, layers, is_written })
 }
-impl Part {
-    /// As the driver has it.
-    pub(super) fn region(self) -> ze_image_region_t {
-        // Within an image, whose sides are 2^20 at most.
-        let [x, y, z] = self.origin.map(|n| n as u32);
-        let [width, height, depth] = self.region.map(|n| n as u32);
-        ze_image_region_t { originX: x, originY: y, originZ: z, width, height, depth }
-    }
-    /// Whether it has pixels in common with another part of the image that is as large.
-    pub(super) fn shares_pixels(self, other: Self) -> bool {
-        (0..3).all(|side| self.origin[side].abs_diff(other.origin[side]) < self.region[side])
-    }
+/// Copies pixels of C's into a part of `image`.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn write(
+    list: &List<'_>,
+    (image, native): (&Image, &NativeImage),
+    part: Part,
+    from: OnHost,
+) -> Result<()> {
+    pieces(image, part, from, |region, at, pitches| native.write(list, region, at, pitches))
 }
-
-impl Image {
-    fn new(format: ur_image_format_t, desc: &ur_image_desc_t) -> Result<Self> {
-        let (_, channels, bytes) = elements(format)?;
-        let (kind, sides, pixel) = (desc.r#type, sides(desc)?, channels * bytes);
-        let pitches = pitches(desc, sides, pixel)?;
-        Ok(Self { format, kind, sides, pixel, pitches })
+/// Copies a part of `image` to where C wants it.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn read(
+    list: &List<'_>,
+    (image, native): (&Image, &NativeImage),
+    part: Part,
+    to: OnHost,
+) -> Result<()> {
+    pieces(image, part, to, |region, at, pitches| native.read(list, region, at, pitches))
+}
+/// A part as pieces that the driver can describe: where nothing is between rows and slices there is
+/// one; of a 1D array each row is a layer, so that those are pieces where something is between
+/// them; and a driver that cannot be told of pitches copies row by row.
+fn pieces(
+    image: &Image,
+    part: Part,
+    host: OnHost,
+    mut copy: impl FnMut(ze_image_region_t, usize, [u32; 2]) -> Result<()>,
+) -> Result<()> {
+    let ([width, rows, slices], [row, slice]) = (part.region, host.pitches);
+    let bytes = width * image.pixel();
+    let pitch = if image.is_1d_array() { slice } else { row };
+    let is_tight = pitch == bytes && (slices == 1 || slice == bytes * rows);
+    if is_tight || rows * slices == 1 {
+        return copy(region(part), host.at, [0, 0]);
     }
-    /// Bytes of a pixel.
-    pub(super) fn pixel(&self) -> usize {
-        self.pixel
+    let pitches = (u32::try_from(row), u32::try_from(slice));
+    if !image.is_1d_array()
+        && has_pitches()
+        && let (Ok(row), Ok(slice)) = pitches
+    {
+        return copy(region(part), host.at, [row, slice]);
     }
-    /// What each pixel means.
-    pub(super) fn format(&self) -> ur_image_format_t {
-        self.format
-    }
-    /// Whether its second side are layers of one row each.
-    pub(super) fn is_1d_array(&self) -> bool {
-        self.kind == ur_mem_type_t::IMAGE1D_ARRAY
-    }
-    /// The whole of it.
-    fn whole(&self) -> Part {
-        Part { origin: [0; 3], region: self.sides }
-    }
-    /// How many bytes its pixels have.
-    fn bytes(&self) -> Option<usize> {
-        self.sides.iter().try_fold(self.pixel, |all, side| all.checked_mul(*side))
-    }
-    /// What the driver is asked for.
-    fn wished(&self, flags: ur_mem_flags_t) -> Result<Wished> {
-        use ur_mem_type_t as T;
-        let (format, ..) = elements(self.format)?;
-        let [width, second, third] = self.sides.map(|side| side as u32); // 2^20 at most
-        let (kind, sides, layers) = match self.kind {
-            T::IMAGE1D_ARRAY => (ZE_IMAGE_TYPE_1DARRAY, [width, 1, 1], second),
-            T::IMAGE2D => (ZE_IMAGE_TYPE_2D, [width, second, 1], 0),
-            T::IMAGE2D_ARRAY => (ZE_IMAGE_TYPE_2DARRAY, [width, second, 1], third),
-            T::IMAGE3D => (ZE_IMAGE_TYPE_3D, [width, second, third], 0),
-            _ => (ZE_IMAGE_TYPE_1D, [width, 1, 1], 0),
-        };
-        let is_written = !flags.contains(ur_mem_flags_t::READ_ONLY);
-        Ok(Wished { kind, format, sides, layers, is_written })
-    }
-    /// # Errors
-    /// `INVALID_SIZE` for what is not all within the image.
-    pub(super) fn check(&self, part: Part) -> Result<()> {
-        let is_inside = |side: usize| {
-            let end = part.origin[side].checked_add(part.region[side]);
-            part.region[side] > 0 && end.is_some_and(|end| end <= self.sides[side])
-        };
-        if (0..3).all(is_inside) {
-            return Ok(());
-        }
-        let (Part { origin, region }, sides) = (part, self.sides);
-        Err(Error::new(
-            ErrorCode::InvalidSize,
-            format!("{region:?} pixels from {origin:?} on are not in an image of {sides:?}"),
-        ))
-    }
-    /// Copies pixels of C's into a part of `image`.
-    ///
-    /// # Errors
-    /// The driver's own.
-    pub(super) fn write(
-        &self,
-        list: &List<'_>,
-        image: &NativeImage,
-        part: Part,
-        from: OnHost,
-    ) -> Result<()> {
-        self.pieces(part, from, |region, at, pitches| image.write(list, region, at, pitches))
-    }
-    /// Copies a part of `image` to where C wants it.
-    ///
-    /// # Errors
-    /// The driver's own.
-    pub(super) fn read(
-        &self,
-        list: &List<'_>,
-        image: &NativeImage,
-        part: Part,
-        to: OnHost,
-    ) -> Result<()> {
-        self.pieces(part, to, |region, at, pitches| image.read(list, region, at, pitches))
-    }
-    /// A part as pieces that the driver can describe: where nothing is between rows and slices there is
-    /// one; of a 1D array each row is a layer, so that those are pieces where something is between
-    /// them; and a driver that cannot be told of pitches copies row by row.
-    fn pieces(
-        &self,
-        part: Part,
-        host: OnHost,
-        mut copy: impl FnMut(ze_image_region_t, usize, [u32; 2]) -> Result<()>,
-    ) -> Result<()> {
-        let ([width, rows, slices], [row, slice]) = (part.region, host.pitches);
-        let bytes = width * self.pixel;
-        let pitch = if self.is_1d_array() { slice } else { row };
-        let is_tight = pitch == bytes && (slices == 1 || slice == bytes * rows);
-        if is_tight || rows * slices == 1 {
-            return copy(part.region(), host.at, [0, 0]);
-        }
-        let pitches = (u32::try_from(row), u32::try_from(slice));
-        if !self.is_1d_array()
-            && has_pitches()
-            && let (Ok(row), Ok(slice)) = pitches
-        {
-            return copy(part.region(), host.at, [row, slice]);
-        }
-        (0..slices).flat_map(|z| (0..rows).map(move |y| (y, z))).try_for_each(|(y, z)| {
-            let [x, first_row, first_slice] = part.origin;
-            let origin = [x, first_row + y, first_slice + z];
-            let one = Part { origin, region: [width, 1, 1] };
-            copy(one.region(), host.at + y * pitch + z * slice, [0, 0])
-        })
-    }
-    /// # Errors
-    /// `UNSUPPORTED_ENUMERATION` for what it does not know; as for `Answer::value`.
-    pub(super) fn info(&self, name: ur_image_info_t, answer: &mut Answer<'_>) -> Result<()> {
-        use ur_mem_type_t as T;
-        let ([width, second, third], [row, slice]) = (self.sides, self.pitches);
-        // A side that an image of this kind does not have is 0.
-        let given = |has: bool, value: usize| if has { value } else { 0 };
-        let is_array = matches!(self.kind, T::IMAGE1D_ARRAY | T::IMAGE2D_ARRAY);
-        let is_flat = matches!(self.kind, T::IMAGE1D | T::IMAGE1D_ARRAY);
-        let layers = if self.is_1d_array() { second } else { third };
-        match name {
-            ur_image_info_t::FORMAT => {
-                answer.slice(&[self.format.channelOrder.0, self.format.channelType.0])
-            }
-            ur_image_info_t::ELEMENT_SIZE => answer.value(&self.pixel),
-            ur_image_info_t::ROW_PITCH => answer.value(&row),
-            ur_image_info_t::SLICE_PITCH => {
-                answer.value(&given(is_array || self.kind == T::IMAGE3D, slice))
-            }
-            ur_image_info_t::WIDTH => answer.value(&width),
-            ur_image_info_t::HEIGHT => answer.value(&given(!is_flat, second)),
-            ur_image_info_t::DEPTH => answer.value(&given(self.kind == T::IMAGE3D, third)),
-            ur_image_info_t::ARRAY_SIZE => answer.value(&given(is_array, layers)),
-            ur_image_info_t::NUM_MIP_LEVELS | ur_image_info_t::NUM_SAMPLES => answer.value(&0u32),
-            _ => Err(Error::new(
-                ErrorCode::UnsupportedEnumeration,
-                format!("an image has no answer to {name:?}"),
-            )),
-        }
-    }
+    (0..slices).flat_map(|z| (0..rows).map(move |y| (y, z))).try_for_each(|(y, z)| {
+        let [x, first_row, first_slice] = part.origin;
+        let origin = [x, first_row + y, first_slice + z];
+        let one = Part { origin, region: [width, 1, 1] };
+        copy(region(one), host.at + y * pitch + z * slice, [0, 0])
+    })
 }
 
 /// Makes an image, with C's pixels in it if there are any. They are C's no longer than that.
@@ -225,27 +119,26 @@ pub(super) fn create(
     desc: &ur_image_desc_t,
     host: Option<UsmPtr>,
 ) -> Result<Owned<Mem>> {
-    let image = Image::new(format, desc)?;
+    let image = new(format, desc)?;
     check_flags(flags)?;
     let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
     check_size(bytes, ErrorCode::InvalidImageSize)?;
     let device = &context.devices()[0];
-    let made = NativeImage::create(context.native(), device, &image.wished(flags)?);
+    let made = NativeImage::create(context.native(), device, &wished(&image, flags)?);
     let made = made.map_err(|error| match error.code() {
         ErrorCode::InvalidValue | ErrorCode::InvalidSize | ErrorCode::UnsupportedSize => {
             Error::new(
                 ErrorCode::InvalidImageSize,
-                format!("the device has no images of {:?} pixels: {error}", image.sides),
+                format!("the device has no images of {:?} pixels: {error}", image.sides()),
             )
         }
         ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfResources),
         _ => error,
     })?;
     if let Some(host) = host {
-        host.offset(image.pitches[1].saturating_mul(image.sides[2]))?; // or it would wrap around
-        let there = OnHost { at: host.addr(), pitches: image.pitches };
+        let there = image.whole_on_host(host)?;
         let asides = context.pools().asides(context.borrow());
-        asides.with(device, |list| image.write(list, &made, image.whole(), there))?;
+        asides.with(device, |list| write(list, (&image, &made), image.whole(), there))?;
     }
     let storage = Storage::image(context, made);
     Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
@@ -261,7 +154,7 @@ pub(super) fn adopt(
     desc: &ur_image_desc_t,
     owned: bool,
 ) -> Result<Owned<Mem>> {
-    let image = Image::new(format, desc)?;
+    let image = new(format, desc)?;
     let none = || Error::new(ErrorCode::InvalidMemObject, "0 is no image");
     let raw = RawImage::from_addr(native).ok_or_else(none)?;
     let made = NativeImage::adopted(context.native(), raw, owned);
@@ -326,28 +219,14 @@ fn elements(format: ur_image_format_t) -> Result<(ze_image_format_t, usize, usiz
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::pictures::described;
     use ur_image_channel_order_t as Order;
     use ur_image_channel_type_t as Channel;
 
     fn image(kind: ur_mem_type_t, sides: [usize; 3]) -> Result<Image> {
         let format =
             ur_image_format_t { channelOrder: Order::RGBA, channelType: Channel::UNSIGNED_INT8 };
-        let [width, second, third] = sides;
-        let layers = if kind == ur_mem_type_t::IMAGE1D_ARRAY { second } else { third };
-        let desc = ur_image_desc_t {
-            stype: ur_sys::ur_structure_type_t::IMAGE_DESC,
-            pNext: std::ptr::null(),
-            r#type: kind,
-            width,
-            height: second,
-            depth: third,
-            arraySize: layers,
-            rowPitch: 0,
-            slicePitch: 0,
-            numMipLevel: 0,
-            numSamples: 0,
-        };
-        Image::new(format, &desc)
+        new(format, &described(kind, sides))
     }
 
     #[test]
@@ -360,7 +239,7 @@ mod tests {
             (T::IMAGE1D_ARRAY, [24, 5, 1], (ZE_IMAGE_TYPE_1DARRAY, [24, 1, 1], 5)),
             (T::IMAGE2D_ARRAY, [12, 10, 4], (ZE_IMAGE_TYPE_2DARRAY, [12, 10, 1], 4)),
         ] {
-            let wished = image(kind, sides).unwrap().wished(ur_mem_flags_t::READ_ONLY).unwrap();
+            let wished = wished(&image(kind, sides).unwrap(), ur_mem_flags_t::READ_ONLY).unwrap();
             assert_eq!((wished.kind, wished.sides, wished.layers), expected);
             assert!(!wished.is_written);
         }
@@ -372,7 +251,7 @@ mod tests {
         let copied = |pitches| {
             let mut all = vec![];
             let host = OnHost { at: 1000, pitches };
-            image.pieces(part, host, |region, at, _| {
+            pieces(&image, part, host, |region, at, _| {
                 all.push((region.originY, region.height, at));
                 Ok(())
             })?;
@@ -381,21 +260,6 @@ mod tests {
         assert_eq!(copied([28, 28]).unwrap(), [(1, 3, 1000)]);
         let apart = [(1, 1, 1000), (2, 1, 1100), (3, 1, 1200)];
         assert_eq!(copied([28, 100]).unwrap(), apart);
-    }
-    #[test]
-    fn parts_that_begin_or_end_outside_of_an_image_are_refused() {
-        let image = image(ur_mem_type_t::IMAGE2D, [20, 12, 1]).unwrap();
-        assert!(image.check(Part { origin: [19, 11, 0], region: [1, 1, 1] }).is_ok());
-        for (origin, region) in [
-            ([0, 0, 0], [0, 1, 1]),
-            ([20, 0, 0], [1, 1, 1]),
-            ([0, 0, 1], [1, 1, 1]),
-            ([0, 5, 0], [1, 8, 1]),
-            ([usize::MAX, 0, 0], [2, 1, 1]),
-        ] {
-            let refused = image.check(Part { origin, region }).map_err(|error| error.code());
-            assert_eq!(refused, Err(ErrorCode::InvalidSize));
-        }
     }
     #[test]
     fn only_pixels_that_the_driver_has_a_name_for_make_images() {

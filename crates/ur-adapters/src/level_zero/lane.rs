@@ -1,7 +1,7 @@
 //! Lanes: an immediate command list of a queue's, what has to be kept until it has passed, and, where
 //! a queue submits in batches, the list that is being filled.
 use super::{
-    driver::RawDevice,
+    driver::{RawDevice, RawList},
     native::{
         event::{EventKind, PooledEvent},
         list::{List, NativeList},
@@ -24,11 +24,18 @@ struct Batch {
 #[derive(Debug)]
 pub(super) struct Lane {
     list: Arc<NativeList>,
+    raw: RawList,
     device: RawDevice,
     /// The longest pattern that its engines fill with.
     pattern: usize,
     /// The number of the last barrier that it is behind.
     pub(super) fence: u64,
+    /// How many commands were put into it.
+    count: u64,
+    /// The last command, if C has an event of it and nothing marks its end: see `tail.rs`.
+    pub(super) tail: Option<u64>,
+    /// Marks behind such commands, by their numbers, that nobody has asked for yet.
+    pub(super) marks: VecDeque<(u64, EventKind)>,
     /// Events from pools that it waits for or that the host signals: kept until it has passed them.
     held: Vec<Arc<PooledEvent>>,
     /// Those before, and the mark behind them.
@@ -39,34 +46,58 @@ pub(super) struct Lane {
 }
 impl Lane {
     pub(super) fn new(list: NativeList, device: RawDevice, pattern: usize) -> Self {
-        let list = Arc::new(list);
+        let (raw, list) = (list.raw(), Arc::new(list));
         let (held, passing, batch, sent) = Default::default();
-        Self { list, device, pattern, fence: 0, held, passing, batch, sent }
+        let (fence, count, tail, marks) = Default::default();
+        Self { list, raw, device, pattern, fence, count, tail, marks, held, passing, batch, sent }
     }
     /// The immediate list.
     pub(super) fn list(&self) -> &Arc<NativeList> {
         &self.list
+    }
+    /// Its handle.
+    #[inline]
+    pub(super) fn raw(&self) -> RawList {
+        self.raw
     }
     /// A turn at the immediate list without waits and signal.
     pub(super) fn turn(&self) -> List<'static> {
         List::new(self.list.raw(), (self.device, self.pattern), &[], None)
     }
     /// What a turn needs to know of its engines.
+    #[inline]
     pub(super) fn engines(&self) -> (RawDevice, usize) {
         (self.device, self.pattern)
     }
-    /// Keeps an event until everything up to now and a little more has passed.
-    pub(super) fn hold(&mut self, event: Arc<PooledEvent>) {
-        self.held.push(event);
+    /// Counts one more command, which is about to be put into it: its number there, from 1 on.
+    #[inline]
+    pub(super) fn count_one(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+    /// The number of the last command.
+    #[inline]
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+    /// What is put there is kept until everything up to now and a little more has passed.
+    #[inline]
+    pub(super) fn held(&mut self) -> &mut Vec<Arc<PooledEvent>> {
+        &mut self.held
     }
     /// Lets go of what has passed.
     ///
     /// # Errors
     /// The driver's own.
+    #[inline]
     pub(super) fn tidy(&mut self, cache: &Cache) -> Result<()> {
         if self.held.len() < HELD || self.batch.is_some() {
             return Ok(());
         }
+        self.set_mark(cache)
+    }
+    #[cold]
+    fn set_mark(&mut self, cache: &Cache) -> Result<()> {
         if let Some((_, mark)) = &self.passing
             && !mark.is_complete()?
         {
@@ -92,7 +123,7 @@ impl Lane {
         &mut self,
         cache: &Cache,
         make: impl FnOnce(*const std::ffi::c_void) -> Result<NativeList>,
-    ) -> Result<super::driver::RawList> {
+    ) -> Result<RawList> {
         if self.batch.is_none() {
             let list = match self.rested(cache)? {
                 Some(list) => list,

@@ -1,323 +1,96 @@
-//! Memory objects: buffers and parts of them, what C may do with them, and where it has mapped them.
-//! Where their bytes are is `storage.rs`'s, what images are beyond that `image.rs`'s; the commands on
-//! both are `enqueue_mem.rs`'s and `enqueue_image.rs`'s.
+//! What memory objects are on this driver: an address that all devices of a context reach, or an image.
 //!
 //! Native handles: of a buffer its address on the device, of an image the driver's handle.
 use super::{
-    Context, Device, LevelZero,
-    image::{self, Image},
+    Context, Device, TABLE, Ze, image,
     native::memory::{self, Piece},
-    storage::{Block, Storage},
+    storage::Storage,
 };
-use crate::memory::flags::{check_flags, check_size, of_part};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::over_driver::mem::KeepsBytes;
 use ur_adapter::{
-    api::MemApi,
     error::{Error, ErrorCode, Result},
-    info::Answer,
     memory::UsmPtr,
-    object::{Borrowed, Owned},
+    object::{Owned, Slab},
 };
-use ur_sys::*;
+use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
 use ze_sys::ZE_MEMORY_TYPE_DEVICE;
 
 /// What `ur_mem_handle_t` points at.
-#[derive(Debug)]
-pub struct Mem {
-    flags: ur_mem_flags_t,
-    storage: Arc<Storage>,
-    /// C's memory that the storage stands for, where devices cannot reach that.
-    home: Option<UsmPtr>,
-    /// Where in the storage it starts, in bytes.
-    origin: usize,
-    bytes: usize,
-    what: What,
-    mapped: Mutex<Vec<Mapping>>,
-}
-/// What distinguishes memory objects from bytes.
-#[derive(Debug)]
-enum What {
-    Buffer,
-    /// Of a buffer; the bytes are the storage's, so that the buffer itself may go.
-    Part,
-    Image(Image),
-}
-/// A range of a buffer that C has where the host can reach it.
-#[derive(Debug)]
-pub(super) struct Mapping {
-    pub(super) at: UsmPtr,
-    pub(super) offset: usize,
-    pub(super) size: usize,
-    pub(super) flags: ur_map_flags_t,
-    /// Whether `at` is the buffer's own memory, so that nothing need be copied.
-    pub(super) is_own: bool,
-    /// What is at `at`, unless it is the buffer's own memory or C's.
-    _staging: Option<Block>,
-}
+pub type Mem = crate::over_driver::mem::Mem<Ze>;
 
 impl Mem {
-    /// An image, whose pixels are all of `storage`.
-    pub(super) fn of_image(
-        flags: ur_mem_flags_t,
-        storage: Storage,
-        bytes: usize,
-        image: Image,
-    ) -> Self {
-        Self::new(flags, Arc::new(storage), None, bytes, What::Image(image))
-    }
-    fn new(
-        flags: ur_mem_flags_t,
-        storage: Arc<Storage>,
-        home: Option<UsmPtr>,
-        bytes: usize,
-        what: What,
-    ) -> Self {
-        Self { flags, storage, home, origin: 0, bytes, what, mapped: Mutex::default() }
-    }
-    /// How many bytes it has.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-    /// The context it was made in.
-    pub fn context(&self) -> &Owned<Context> {
-        self.storage.context()
-    }
-    /// What keeps its bytes where they are.
-    pub(super) fn storage(&self) -> &Arc<Storage> {
-        &self.storage
-    }
-    /// Where in its storage it begins, in bytes.
-    pub(super) fn origin(&self) -> usize {
-        self.origin
-    }
-    /// Whether kernels may only read it.
-    pub fn is_read_only(&self) -> bool {
-        self.flags.contains(ur_mem_flags_t::READ_ONLY)
-    }
     /// What a kernel on `device` is given of it: the address of a buffer, the handle of an image.
     ///
     /// # Errors
     /// `INVALID_CONTEXT` for a device of another context; the driver's own.
     pub fn kernel_argument(&self, device: &Owned<Device>, _writes: bool) -> Result<usize> {
-        match self.what {
-            What::Image(_) => Ok(self.storage.pixels(device)?.raw().addr()),
-            What::Buffer | What::Part => Ok(self.storage.at(device)? as usize + self.origin),
-        }
-    }
-    /// # Errors
-    /// `INVALID_MEM_OBJECT` for a buffer.
-    pub(super) fn image(&self) -> Result<&Image> {
-        match &self.what {
-            What::Image(image) => Ok(image),
-            What::Buffer | What::Part => Err(Error::new(
-                ErrorCode::InvalidMemObject,
-                "this is a buffer: images are made by urMemImageCreate",
-            )),
-        }
-    }
-    /// # Errors
-    /// `INVALID_MEM_OBJECT` for an image.
-    pub(super) fn check_buffer(&self) -> Result<()> {
-        match self.what {
-            What::Buffer | What::Part => Ok(()),
-            What::Image(_) => Err(Error::new(
-                ErrorCode::InvalidMemObject,
-                "this is an image: use the entries for images",
-            )),
-        }
-    }
-    /// # Errors
-    /// `INVALID_SIZE` for 0 bytes and for such as are not all in the buffer; `INVALID_MEM_OBJECT`
-    /// for an image.
-    pub(super) fn check_range(&self, offset: usize, size: usize) -> Result<()> {
-        self.check_buffer()?;
-        if size == 0 || offset.checked_add(size).is_none_or(|end| end > self.bytes) {
-            let has = self.bytes;
-            return Err(Error::new(
-                ErrorCode::InvalidSize,
-                format!("{size} bytes from {offset} on are not in a buffer of {has} bytes"),
-            ));
-        }
-        Ok(())
-    }
-    fn mapped(&self) -> MutexGuard<'_, Vec<Mapping>> {
-        self.mapped.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    /// Where C is going to have a range: where the host has the buffer, or in memory made for it.
-    ///
-    /// # Errors
-    /// As for `check_range`; `OUT_OF_HOST_MEMORY`; the driver's own.
-    pub(super) fn mapping(
-        &self,
-        flags: ur_map_flags_t,
-        offset: usize,
-        size: usize,
-    ) -> Result<Mapping> {
-        self.check_range(offset, size)?;
-        let at = |base: UsmPtr| base.offset(self.origin + offset);
-        let mapping = |at, is_own, _staging| Mapping { at, offset, size, flags, is_own, _staging };
-        if let Some(own) = self.storage.host() {
-            return Ok(mapping(at(own)?, true, None));
-        }
-        if let Some(home) = self.home {
-            return Ok(mapping(at(home)?, false, None));
-        }
-        let staging = Block::new(self.context(), None, size)?;
-        Ok(mapping(staging.at(), false, Some(staging)))
-    }
-    /// C has it.
-    pub(super) fn map(&self, mapping: Mapping) {
-        self.mapped().push(mapping);
-    }
-    /// C gives it back.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` for what is not mapped.
-    pub(super) fn unmap(&self, at: UsmPtr) -> Result<Mapping> {
-        let mut mapped = self.mapped();
-        match mapped.iter().rposition(|one| one.at == at) {
-            Some(index) => Ok(mapped.remove(index)),
-            None => Err(Error::new(
-                ErrorCode::InvalidValue,
-                format!("{at:?} is no mapping of this memory object: pass what map returned"),
-            )),
+        match self.is_image() {
+            true => Ok(self.storage().pixels(device)?.raw().addr()),
+            false => Ok(self.storage().at(device)? as usize + self.origin()),
         }
     }
 }
-
-/// A buffer as the flags say: over C's memory, over pinned memory of the host's, or over memory of
-/// the devices'; with C's bytes in it if there are any.
-fn buffer(
-    context: Owned<Context>,
-    flags: ur_mem_flags_t,
-    bytes: usize,
-    host: Option<UsmPtr>,
-) -> Result<Mem> {
-    use ur_mem_flags_t as F;
-    check_flags(flags)?;
-    host.map_or(Ok(()), |host| host.offset(bytes).map(drop))?; // or it would wrap around
-    let uses = host.filter(|_| flags.contains(F::USE_HOST_POINTER));
-    let first = context.devices()[0].clone();
-    let storage = match flags.contains(F::ALLOC_HOST_POINTER) {
-        true => Storage::pinned(context.clone(), bytes)?,
-        false => Storage::bytes(context.clone(), bytes),
-    };
-    let at = storage.at(&first).map_err(|error| match error.code() {
-        ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfResources),
-        _ => error,
-    })?;
-    if let Some(host) = host {
-        let asides = context.pools().asides(context.borrow());
-        asides.with(&first, |list| list.copy(at as usize, host.addr(), bytes))?;
+impl KeepsBytes for Ze {
+    type Storage = Storage;
+    fn mems() -> &'static Slab<Mem> {
+        static SLAB: Slab<Mem> = Slab::new(&TABLE);
+        &SLAB
     }
-    Ok(Mem::new(flags, Arc::new(storage), uses, bytes, What::Buffer))
-}
-
-impl MemApi for LevelZero {
-    fn mem_image_create(
-        context: Borrowed<'_, Context>,
+    fn a_mem() -> String {
+        "a memory object".to_owned()
+    }
+    fn buffer(
+        context: Owned<Context>,
         flags: ur_mem_flags_t,
-        format: &ur_image_format_t,
-        desc: &ur_image_desc_t,
+        bytes: usize,
         host: Option<UsmPtr>,
-    ) -> Result<Owned<Mem>> {
-        image::create(context.own()?, flags, *format, desc, host)
-    }
-    fn mem_buffer_create(
-        context: Borrowed<'_, Context>,
-        flags: ur_mem_flags_t,
-        size: usize,
-        properties: Option<&ur_buffer_properties_t>,
-    ) -> Result<Owned<Mem>> {
-        check_size(size, ErrorCode::InvalidBufferSize)?;
-        let host = properties.and_then(|p| UsmPtr::from_addr(p.pHost.addr()));
-        buffer(context.own()?, flags, size, host).map(Owned::new)
-    }
-    fn mem_buffer_partition(
-        buffer: Borrowed<'_, Mem>,
-        flags: ur_mem_flags_t,
-        _kind: ur_buffer_create_type_t,
-        region: &ur_buffer_region_t,
-    ) -> Result<Owned<Mem>> {
-        buffer.check_buffer()?;
-        if matches!(buffer.what, What::Part) {
-            return Err(Error::new(
-                ErrorCode::InvalidMemObject,
-                "a part of a buffer has no parts: partition the buffer itself",
-            ));
+    ) -> Result<(Storage, Option<UsmPtr>)> {
+        use ur_mem_flags_t as F;
+        let first = context.devices()[0].clone();
+        let storage = match flags.contains(F::ALLOC_HOST_POINTER) {
+            true => Storage::pinned(context.clone(), bytes)?,
+            false => Storage::bytes(context.clone(), bytes),
+        };
+        let at = storage.at(&first).map_err(|error| match error.code() {
+            ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfResources),
+            _ => error,
+        })?;
+        if let Some(host) = host {
+            let asides = context.pools().asides(context.borrow());
+            asides.with(&first, |list| list.copy(at as usize, host.addr(), bytes))?;
         }
-        let flags = of_part(buffer.flags, flags)?;
-        let end = region.origin.checked_add(region.size);
-        if end.is_none_or(|end| end > buffer.bytes) {
-            let (size, origin, has) = (region.size, region.origin, buffer.bytes);
-            return Err(Error::new(
-                ErrorCode::InvalidBufferSize,
-                format!("{size} bytes from {origin} on are not in a buffer of {has} bytes"),
-            ));
-        }
-        let storage = Arc::clone(&buffer.storage);
-        let mut part = Mem::new(flags, storage, buffer.home, region.size, What::Part);
-        part.origin = region.origin;
-        Ok(Owned::new(part))
+        Ok((storage, host.filter(|_| flags.contains(F::USE_HOST_POINTER))))
     }
-    fn mem_get_native_handle(
-        mem: Borrowed<'_, Mem>,
-        device: Option<Borrowed<'_, Device>>,
-    ) -> Result<ur_native_handle_t> {
-        device.map_or(Ok(()), |device| mem.context().check(device))?;
-        let device = device.map(|device| device.own()).transpose()?;
-        let device = device.as_ref().unwrap_or(&mem.context().devices()[0]);
-        mem.kernel_argument(device, true).map(|handle| handle as ur_native_handle_t)
-    }
-    /// What the driver knows to be at the address, from there to its end.
-    fn mem_buffer_create_with_native_handle(
-        native_mem: ur_native_handle_t,
-        context: Borrowed<'_, Context>,
-        properties: Option<&ur_mem_native_properties_t>,
-    ) -> Result<Owned<Mem>> {
-        let (context, at) = (context.own()?, native_mem as u64);
+    fn adopted(context: Owned<Context>, at: u64, given: bool) -> Result<(Storage, usize)> {
         let known = memory::known(context.native(), at)?.ok_or_else(|| {
             let why = format!("{at:#x} is no memory that Level Zero knows");
             Error::new(ErrorCode::InvalidMemObject, why)
         })?;
         let bytes = (known.base + known.bytes as u64).saturating_sub(at) as usize;
         let host = UsmPtr::from_addr(at as usize).filter(|_| known.kind != ZE_MEMORY_TYPE_DEVICE);
-        let given = properties.is_some_and(|p| p.isNativeHandleOwned);
         let piece = given.then(|| Piece::adopted(context.native(), at));
-        let storage = Arc::new(Storage::given(context, at, host, piece));
-        let flags = ur_mem_flags_t::READ_WRITE;
-        Ok(Owned::new(Mem::new(flags, storage, None, bytes, What::Buffer)))
+        Ok((Storage::given(context, at, host, piece), bytes))
     }
-    fn mem_image_create_with_native_handle(
-        native_mem: ur_native_handle_t,
-        context: Borrowed<'_, Context>,
-        format: &ur_image_format_t,
+    fn image(
+        context: Owned<Context>,
+        flags: ur_mem_flags_t,
+        format: ur_image_format_t,
         desc: &ur_image_desc_t,
-        properties: Option<&ur_mem_native_properties_t>,
+        host: Option<UsmPtr>,
     ) -> Result<Owned<Mem>> {
-        let owned = properties.is_some_and(|p| p.isNativeHandleOwned);
-        image::adopt(context.own()?, native_mem, *format, desc, owned)
+        image::create(context, flags, format, desc, host)
     }
-    fn mem_get_info(
-        mem: Borrowed<'_, Mem>,
-        name: ur_mem_info_t,
-        answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        match name {
-            ur_mem_info_t::SIZE => answer.value(&mem.bytes),
-            ur_mem_info_t::CONTEXT => answer.handle(mem.context()),
-            ur_mem_info_t::REFERENCE_COUNT => answer.value(&mem.api_refs()),
-            _ => Err(Error::new(
-                ErrorCode::UnsupportedEnumeration,
-                format!("a memory object has no answer to {name:?}"),
-            )),
-        }
+    fn adopted_image(
+        context: Owned<Context>,
+        native: ur_native_handle_t,
+        format: ur_image_format_t,
+        desc: &ur_image_desc_t,
+        given: bool,
+    ) -> Result<Owned<Mem>> {
+        image::adopt(context, native, format, desc, given)
     }
-    fn mem_image_get_info(
-        mem: Borrowed<'_, Mem>,
-        name: ur_image_info_t,
-        answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        mem.image()?.info(name, answer)
+    fn native(mem: &Mem, device: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
+        let device = device.as_ref().unwrap_or(&mem.context().devices()[0]);
+        mem.kernel_argument(device, true).map(|handle| handle as ur_native_handle_t)
     }
 }

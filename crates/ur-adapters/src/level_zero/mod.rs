@@ -52,6 +52,8 @@ mod signal;
 mod signaller;
 mod storage;
 mod submission;
+mod tail;
+mod ticket;
 mod unsupported;
 mod usm;
 mod usm_async;
@@ -61,6 +63,7 @@ mod virtual_mem;
 mod watch;
 mod work;
 
+use crate::over_driver::{Beneath, OverDriver};
 pub use adapter::Adapter;
 pub use command_buffer::{CommandBuffer, CommandBufferCommand};
 pub use context::Context;
@@ -78,15 +81,17 @@ pub use sampler::Sampler;
 use ur_adapter::{
     api::*,
     entry,
-    error::ErrorCode,
-    object::{Backend, Body, Kind, Never, Slab, Tag},
+    error::{ErrorCode, Result},
+    object::{Backend, Body, Borrowed, Kind, Never, Owned, Slab, Tag},
 };
 use ur_sys::{ur_adapter_dditable_t, ur_adapter_handle_t, ur_dditable_t, ur_result_t};
 pub use usm_pool::UsmPool;
 
-/// The adapter.
+/// The driver, as what adapters over drivers share sees it.
 #[derive(Debug)]
-pub struct LevelZero;
+pub struct Ze;
+/// The adapter.
+pub type LevelZero = OverDriver<Ze>;
 
 /// The adapter as C sees it.
 pub static TABLE: ur_dditable_t = entry::table::<LevelZero>();
@@ -119,15 +124,23 @@ bodies! {
     Queue, InvalidQueue;
     Program, InvalidProgram;
     Kernel, InvalidKernel;
-    Event, InvalidEvent;
-    PhysicalMem, InvalidMemObject;
-    Mem, InvalidMemObject;
     Sampler, InvalidSampler;
     UsmPool, InvalidValue;
     CommandBuffer, InvalidCommandBufferExp;
     CommandBufferCommand, InvalidCommandBufferCommandHandleExp;
 }
 
+impl Body for Event {
+    const TAG: Tag = Tag::new(Backend::LevelZero, Kind::Event);
+    const INVALID: ErrorCode = ErrorCode::InvalidEvent;
+    fn slab() -> &'static Slab<Self> {
+        static SLAB: Slab<Event> = Slab::new(&TABLE);
+        &SLAB
+    }
+    fn is_settled(&self) -> bool {
+        Self::is_settled(self)
+    }
+}
 impl Body for Device {
     const TAG: Tag = Tag::new(Backend::LevelZero, Kind::Device);
     const INVALID: ErrorCode = ErrorCode::InvalidDevice;
@@ -141,6 +154,29 @@ impl Body for Device {
     }
 }
 
+impl Beneath for Ze {
+    const BACKEND: Backend = Backend::LevelZero;
+    type Adapter = LevelZero;
+    type Context = Context;
+    type Device = Device;
+    fn devices(context: &Context) -> &[Owned<Device>] {
+        context.devices()
+    }
+    fn check(context: &Context, device: Borrowed<'_, Device>) -> Result<()> {
+        context.check(device)
+    }
+    fn wait(context: usize) {
+        queue::ticket(context).wait();
+    }
+    fn sweep() {
+        limbo::sweep();
+    }
+    fn make_room(context: Borrowed<'_, Context>) -> Result<()> {
+        limbo::sweep_all();
+        context.pools().own(context).trim_to(0);
+        Ok(())
+    }
+}
 impl Objects for LevelZero {
     type Adapter = Adapter;
     type Platform = Platform;

@@ -1,228 +1,51 @@
-//! Physical memory: memory of a device without an address until `virtual_mem.rs` maps it. Objects that
-//! were made here and such as were opened differ in where their memory is from, and in nothing else.
+//! What physical memory is on this driver.
 use super::{
-    Context, Device, LevelZero,
-    allocation::next_object,
-    limbo,
+    Context, Device, TABLE, Ze,
     native::physical_memory::{self, Physical},
     registry::registry,
-    share::OpenedPhysical,
     virtual_mem::granule,
 };
-use std::{
-    collections::HashMap,
-    os::fd::OwnedFd,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicBool, Ordering::*},
-    },
-};
+use crate::over_driver::physical_mem::{self, HasPhysicalMemory};
+use std::{os::fd::OwnedFd, sync::Arc};
 use ur_adapter::{
-    api::PhysicalMemApi,
-    error::{Error, ErrorCode, Result},
-    info::Answer,
-    object::{Borrowed, Owned},
+    error::{Error, Result},
+    object::{Borrowed, Slab},
 };
-use ur_ipc::{Kind, Remote};
-use ur_sys::{
-    ur_physical_mem_flags_t, ur_physical_mem_info_t, ur_physical_mem_properties_t,
-    ur_structure_type_t,
-};
-
-/// What all handles of one memory have in common, in this process.
-#[derive(Debug)]
-pub(super) struct Named {
-    object: u64,
-    exported: AtomicBool,
-    memory: Arc<Physical>,
-    /// Where it is another process's: the open of it, which ends with the last handle and mapping.
-    _remote: Option<Remote<OpenedPhysical>>,
-    /// The process that has it, and with it the lease or the block: a forked child has neither.
-    fork: u64,
-}
-impl Drop for Named {
-    /// The last handle went: exports of it end. The memory is the driver's to keep for whoever has it
-    /// open: it is never used for anything else.
-    fn drop(&mut self) {
-        names().remove(&self.object);
-        if self.exported.load(Relaxed) {
-            ur_ipc::freed(self.object, Kind::PhysicalMemory);
-        }
-    }
-}
-/// Those that have a handle, by object.
-pub(super) type Names = Mutex<HashMap<u64, Weak<Named>>>;
-fn names() -> MutexGuard<'static, HashMap<u64, Weak<Named>>> {
-    registry().get().names.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What `ur_physical_mem_handle_t` points at.
-#[derive(Debug)]
-pub struct PhysicalMem {
-    context: Owned<Context>,
-    device: Owned<Device>,
-    named: Arc<Named>,
-    is_shareable: bool,
-    is_opened: bool,
-}
+pub type PhysicalMem = physical_mem::PhysicalMem<Ze>;
+/// Those that have a handle.
+pub(super) type Names = physical_mem::Names<Ze>;
 
-impl PhysicalMem {
-    /// Made from another process's memory.
-    ///
-    /// # Errors
-    /// `INVALID_CONTEXT`, `INVALID_DEVICE` for handles that were released meanwhile.
-    pub fn opened(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        opened: Remote<OpenedPhysical>,
-    ) -> Result<Self> {
-        let named = Self::name(Arc::clone(&opened.0), Some(opened));
-        Self::over(context, device, named, true, true)
+impl HasPhysicalMemory for Ze {
+    type Physical = Physical;
+    fn physical_mems() -> &'static Slab<PhysicalMem> {
+        static SLAB: Slab<PhysicalMem> = Slab::new(&TABLE);
+        &SLAB
     }
-    /// Another handle of the memory that is called `object`, if it has one.
-    ///
-    /// # Errors
-    /// As for `opened`; `INVALID_VALUE` for memory that was released.
-    pub fn again(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        object: u64,
-    ) -> Result<Self> {
-        let named = names().get(&object).and_then(Weak::upgrade);
-        let released = || Error::new(ErrorCode::InvalidValue, "the physical memory was released");
-        Self::over(context, device, named.ok_or_else(released)?, true, true)
+    fn names() -> &'static Names {
+        &registry().get().names
     }
-    fn name(memory: Arc<Physical>, _remote: Option<Remote<OpenedPhysical>>) -> Arc<Named> {
-        let (object, exported) = (next_object(), AtomicBool::new(false));
-        let fork = ur_mapping::fork_count();
-        let named = Arc::new(Named { object, exported, memory, _remote, fork });
-        names().insert(object, Arc::downgrade(&named));
-        named
+    fn granularity(context: Borrowed<'_, Context>, device: &Device, bytes: usize) -> Result<usize> {
+        granule(context, device, bytes)
     }
-    fn over(
+    fn create(
         context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        named: Arc<Named>,
+        device: &Device,
+        bytes: usize,
         is_shareable: bool,
-        is_opened: bool,
-    ) -> Result<Self> {
-        let (context, device) = (context.own()?, device.own()?);
-        Ok(Self { context, device, named, is_shareable, is_opened })
-    }
-    /// The context it was made or opened in.
-    pub fn context(&self) -> &Owned<Context> {
-        &self.context
-    }
-    /// How large it is.
-    pub fn bytes(&self) -> usize {
-        self.named.memory.bytes()
-    }
-    /// Its name among the objects of this process.
-    pub fn object(&self) -> u64 {
-        self.named.object
-    }
-    /// What mappings of it keep.
-    pub fn memory(&self) -> &Arc<Physical> {
-        &self.named.memory
-    }
-    /// The device whose memory it is, as C named it.
-    pub fn device(&self) -> &Owned<Device> {
-        &self.device
-    }
-    /// Made with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`, or opened.
-    pub fn is_shareable(&self) -> bool {
-        self.is_shareable
-    }
-    /// Came from `urIPCOpenPhysMemHandleExp`.
-    pub fn is_opened(&self) -> bool {
-        self.is_opened
-    }
-    /// Whether this process may use the memory itself. What a forked child has of its parent's
-    /// could be reused without it being asked.
-    ///
-    /// # Errors
-    /// `UNINITIALIZED` in a forked child.
-    pub fn check_fork(&self) -> Result<()> {
-        match self.named.fork == ur_mapping::fork_count() {
-            true => Ok(()),
-            false => Err(Error::new(
-                ErrorCode::Uninitialized,
-                "this physical memory was made or opened before a fork and stayed with the parent: \
-                 open a ticket of it in the child",
-            )),
-        }
-    }
-    /// The descriptor that others can open it by, of which it is told here that they may.
-    ///
-    /// # Errors
-    /// The driver's own.
-    pub fn expose(&self) -> Result<Arc<OwnedFd>> {
-        self.named.exported.store(true, Relaxed);
-        self.named.memory.export()
-    }
-}
-
-/// A `ur_physical_mem_properties_t` word by word, with what is between its members: `stype`, a gap,
-/// a null `pNext`, `flags`, a gap.
-fn properties(flags: ur_physical_mem_flags_t) -> [u32; 6] {
-    const { assert!(size_of::<ur_physical_mem_properties_t>() == size_of::<[u32; 6]>()) }
-    const { assert!(std::mem::offset_of!(ur_physical_mem_properties_t, flags) == 16) }
-    [ur_structure_type_t::PHYSICAL_MEM_PROPERTIES.0, 0, 0, 0, flags.bits(), 0]
-}
-
-impl PhysicalMemApi for LevelZero {
-    fn physical_mem_create(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        size: usize,
-        properties: Option<&ur_physical_mem_properties_t>,
-    ) -> Result<Owned<PhysicalMem>> {
-        context.check(device)?;
-        let granule = granule(context, &device, size)?;
-        if size == 0 || !size.is_multiple_of(granule) {
-            let why = format!("{size} bytes are no multiple of the granularity, {granule}");
-            return Err(Error::new(ErrorCode::InvalidSize, why));
-        }
-        limbo::sweep();
-        let enables = |p: &ur_physical_mem_properties_t| {
-            p.flags.contains(ur_physical_mem_flags_t::ENABLE_IPC)
-        };
-        let is_shareable = properties.is_some_and(enables);
-        if is_shareable && !physical_memory::has_descriptors(&device)? {
+    ) -> Result<Physical> {
+        if is_shareable && !physical_memory::has_descriptors(device)? {
             return Error::unsupported(
                 "urPhysicalMemCreate with ENABLE_IPC: this device gives no descriptors of its memory",
             );
         }
-        let create = || Physical::create(context.native(), &device, size, is_shareable);
-        let made = create().or_else(|error| match error.code() {
-            ErrorCode::OutOfDeviceMemory => {
-                limbo::sweep_all();
-                context.pools().own(context).trim_to(0);
-                create()
-            }
-            _ => Err(error),
-        })?;
-        let named = PhysicalMem::name(Arc::new(made), None);
-        PhysicalMem::over(context, device, named, is_shareable, false).map(Owned::new)
+        Physical::create(context.native(), device, bytes, is_shareable)
     }
-    fn physical_mem_get_info(
-        memory: Borrowed<'_, PhysicalMem>,
-        name: ur_physical_mem_info_t,
-        answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        match name {
-            ur_physical_mem_info_t::CONTEXT => answer.handle(&memory.context),
-            ur_physical_mem_info_t::DEVICE => answer.handle(&memory.device),
-            ur_physical_mem_info_t::SIZE => answer.value(&memory.bytes()),
-            ur_physical_mem_info_t::PROPERTIES => {
-                let flags = match memory.is_shareable {
-                    true => ur_physical_mem_flags_t::ENABLE_IPC,
-                    false => ur_physical_mem_flags_t::default(),
-                };
-                answer.value(&properties(flags))
-            }
-            ur_physical_mem_info_t::REFERENCE_COUNT => answer.value(&memory.api_refs()),
-            _ => Err(ErrorCode::UnsupportedEnumeration.into()),
-        }
+    fn bytes(memory: &Physical) -> usize {
+        memory.bytes()
+    }
+    fn export(memory: &Physical, _device: &Device) -> Result<Arc<OwnedFd>> {
+        memory.export()
     }
 }

@@ -1,13 +1,9 @@
 //! Everything that a process knows of this driver's memory, in one place.
 use super::{
-    allocation::Ranges,
-    foreign,
-    limbo::Limbo,
-    opened::OpenedMemory,
-    physical_mem,
-    share::{self, OpenedPhysical},
+    Ze, allocation::Ranges, foreign, limbo::Limbo, opened::OpenedMemory, physical_mem, share,
     usm_host, virtual_mem,
 };
+use crate::over_driver::physical_mem::OpenedPhysical;
 use std::{
     collections::BTreeMap,
     fmt,
@@ -20,7 +16,7 @@ use ur_ipc::{Importer, Kind};
 pub struct Registry {
     store: PerProcess<Store>,
     pub(super) memory: Importer<OpenedMemory>,
-    pub(super) physical: Importer<OpenedPhysical>,
+    pub(super) physical: Importer<OpenedPhysical<Ze>>,
     pub(super) opens: Opens<share::Open>,
 }
 impl Registry {

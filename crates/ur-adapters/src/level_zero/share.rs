@@ -2,7 +2,7 @@
 //! what arrives. Who may have it, and the entries themselves, are `ur_ipc`'s and `ur_adapter::share`'s;
 //! memory that others of this process allocated is `foreign.rs`'s; events share themselves in `event.rs`.
 use super::{
-    Context, Device, LevelZero,
+    Context, Device, LevelZero, Ze,
     allocation::{self, Hold, Usm},
     device, foreign,
     limbo::{self, Spent},
@@ -20,6 +20,7 @@ use super::{
     registry::registry,
     virtual_mem::granule,
 };
+use crate::over_driver::physical_mem::OpenedPhysical;
 use std::{os::fd::AsFd, sync::Arc};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -40,9 +41,6 @@ pub enum Open {
     /// Of another process's.
     Remote(Remote<OpenedMemory>),
 }
-/// Another process's physical memory.
-#[derive(Debug)]
-pub struct OpenedPhysical(pub Arc<Physical>);
 
 /// What the descriptor or the bytes of an offer are: the first byte that comes along.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -290,7 +288,7 @@ impl SharesPhysicalMemory for LevelZero {
         check_fork()?;
         context.check(device)?;
         let (home, uuid) = home(device, ticket)?;
-        let import = |arrived: Arrived| -> Result<OpenedPhysical, Refusal> {
+        let import = |arrived: Arrived| -> Result<OpenedPhysical<Ze>, Refusal> {
             let ArrivedPayload::Driver { fd, base: 0, exposes, bytes } = arrived.payload else {
                 return Err(contradiction("what arrived is no physical memory").into());
             };

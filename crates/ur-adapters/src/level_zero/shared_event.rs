@@ -48,12 +48,15 @@ pub(super) struct Core {
     event: EventKind,
     /// There once others may have it.
     board: OnceLock<Board>,
+    /// The driver's handle for others: it stays the same.
+    ipc: OnceLock<Arc<[u8]>>,
     /// Who of this process signalled it last.
     signaller: Mutex<Weak<Work>>,
 }
 impl Core {
     fn new(event: EventKind, board: OnceLock<Board>) -> Arc<Self> {
-        Arc::new(Self { event, board, signaller: Mutex::new(Weak::new()) })
+        let (ipc, signaller) = (OnceLock::new(), Mutex::new(Weak::new()));
+        Arc::new(Self { event, board, ipc, signaller })
     }
     /// The driver's event.
     pub(super) fn event(&self) -> &EventKind {
@@ -268,11 +271,13 @@ impl Shared {
             Some(_) => ur_event_status_t::SUBMITTED,
         })
     }
-    fn ipc_bytes(&self) -> Result<IpcBytes> {
-        match &self.core.event {
-            EventKind::Counter(event) => event.ipc_bytes(&sharing(&self.device)?),
-            _ => Err(no_offer()),
+    fn ipc_bytes(&self) -> Result<Arc<[u8]>> {
+        if let Some(bytes) = self.core.ipc.get() {
+            return Ok(Arc::clone(bytes));
         }
+        let EventKind::Counter(event) = &self.core.event else { return Err(no_offer()) };
+        let bytes = event.ipc_bytes(&sharing(&self.device)?)?;
+        Ok(Arc::clone(self.core.ipc.get_or_init(|| Arc::from(bytes))))
     }
 }
 impl Drop for Shared {
@@ -332,11 +337,13 @@ impl SharesEvents for LevelZero {
             return Err(no_offer());
         };
         let (bytes, board) = (shared.ipc_bytes()?, shared.core.board()?);
-        was_offered.store(true, Relaxed); // read again by the last owner alone
-        let old = offered().insert(*object, Arc::clone(&shared.core));
-        drop(old);
+        if !was_offered.load(Acquire) {
+            let old = offered().insert(*object, Arc::clone(&shared.core));
+            drop(old);
+            was_offered.store(true, Release); // after that: who sees it finds it there
+        }
         let (fd, size) = (board.fd(), BYTES as u64);
-        let payload = Payload::Driver { fd, base: 0, exposes: size, bytes: Arc::from(bytes) };
+        let payload = Payload::Driver { fd, base: 0, exposes: size, bytes };
         Ok(Offer {
             kind: Kind::Event,
             backend: Backend::LevelZero as u16,
@@ -370,7 +377,7 @@ impl SharesEvents for LevelZero {
                 let event = ImportedEvent::open(&sharing(&device)?, context.native(), &loan.bytes);
                 let event = event.map_err(|e| e.with_code(ErrorCode::InvalidValue))?;
                 let board = OnceLock::from(loan.board.clone());
-                let core = Core::new(EventKind::Imported(event), board);
+                let core = Core::new(EventKind::Imported(Box::new(event)), board);
                 (core, Origin::Opened { _loan: loan })
             }
         };

@@ -1,24 +1,27 @@
 //! Signals: what marks the end of one command, and the events of the driver's that such marks are
 //! made with. Those are used again and again: on the way of a command nothing is allocated.
 use super::{
-    Context, Device,
+    Context, Device, Queue,
     driver::RawEvent,
     native::{
         counter::Counters,
-        event::{EventKind, EventMaker},
+        event::{EventKind, EventMaker, Spare},
     },
     options,
-    queue::Work,
+    queue::{Spot, Work},
 };
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU8, Ordering::*},
     },
     time::Duration,
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::Owned,
+};
 use ur_sys::ur_event_status_t;
 
 /// So many counter-based events are kept for later.
@@ -32,6 +35,9 @@ pub(super) const EVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Cache {
     maker: EventMaker,
+    /// The counter-based one without times that was given back last: whoever waits for each command
+    /// needs no other.
+    spare: Spare,
     /// Without times, and with.
     idle: [Mutex<VecDeque<EventKind>>; 2],
 }
@@ -47,7 +53,12 @@ impl Cache {
     ///
     /// # Errors
     /// The driver's own.
+    #[inline]
     pub(super) fn take(&self, timed: bool) -> Result<EventKind> {
+        let spare = if timed { None } else { self.spare.take() };
+        spare.map_or_else(|| self.take_idle(timed), |event| Ok(EventKind::Counter(event)))
+    }
+    fn take_idle(&self, timed: bool) -> Result<EventKind> {
         let oldest = self.idle(timed).pop_front();
         match oldest {
             // One that still waits for its signal, or that commands still wait for, has to rest.
@@ -66,7 +77,18 @@ impl Cache {
         }
     }
     /// Takes one back. A pooled one may still be signalled or waited for.
+    #[inline]
     pub(super) fn give(&self, event: EventKind, timed: bool) {
+        match event {
+            EventKind::Counter(event) if !timed => {
+                if let Some(event) = self.spare.put(event) {
+                    self.give_idle(EventKind::Counter(event), timed);
+                }
+            }
+            event => self.give_idle(event, timed),
+        }
+    }
+    fn give_idle(&self, event: EventKind, timed: bool) {
         let mut idle = self.idle(timed);
         if matches!(event, EventKind::Pooled(_)) || idle.len() < KEPT {
             idle.push_back(event);
@@ -96,7 +118,7 @@ impl ContextEvents {
         let places = options().places;
         let maker = EventMaker::new(Arc::clone(context.native()), device.raw(), counters, places);
         let idle = [VecDeque::with_capacity(KEPT), VecDeque::new()].map(Mutex::new);
-        let fresh = Arc::new(Cache { maker, idle });
+        let fresh = Arc::new(Cache { maker, spare: Spare::default(), idle });
         let mut all = lock();
         let known = known(&all);
         known.unwrap_or_else(|| {
@@ -121,52 +143,167 @@ pub struct Times {
     pub(super) is_moment: bool,
 }
 
+/// Whose a command is.
+#[derive(Debug)]
+pub(super) enum Home {
+    /// The queue's, which it keeps.
+    Queue(Owned<Queue>),
+    /// The same, but the queue itself may go.
+    Work(Arc<Work>),
+}
+impl Home {
+    #[inline]
+    fn work(&self) -> &Arc<Work> {
+        match self {
+            Self::Queue(queue) => queue.work(),
+            Self::Work(work) => work,
+        }
+    }
+}
+
 /// The end of one command.
 #[derive(Debug)]
 pub struct Signal {
-    /// `None` only when it goes.
-    end: Option<EventKind>,
-    times: Option<Times>,
+    /// What marks it. Not there yet where the command signals nothing: see `tail.rs`.
+    end: OnceLock<EventKind>,
+    times: Option<Box<Times>>,
     status: AtomicU8,
-    work: Arc<Work>,
+    home: Home,
+    /// Where it is in its queue; `None` if that is not known, or nowhere.
+    spot: Option<Spot>,
     /// The batch that it is in; 0 for none.
     batch: u64,
 }
 impl Signal {
-    /// Of a command of `work`; appended already.
-    pub(super) fn new(work: Arc<Work>, end: EventKind, times: Option<Times>, batch: u64) -> Self {
-        let status = AtomicU8::new(PENDING);
-        Self { end: Some(end), times, status, work, batch }
+    /// Of a command of `home`; appended already. `end` is what it signals.
+    #[inline]
+    pub(super) fn new(
+        home: Home,
+        end: Option<EventKind>,
+        times: Option<Times>,
+        (spot, batch): (Option<Spot>, u64),
+    ) -> Self {
+        let (status, times) = (AtomicU8::new(PENDING), times.map(Box::new));
+        let end = end.map_or_else(OnceLock::new, OnceLock::from);
+        Self { end, times, status, home, spot, batch }
+    }
+    /// Of a command that was done before it came.
+    pub(super) fn over(home: Home) -> Self {
+        let this = Self::new(home, None, None, (None, 0));
+        this.settle(COMPLETE);
+        this
     }
     /// The queue's part that it is of.
+    #[inline]
     pub(super) fn work(&self) -> &Arc<Work> {
-        &self.work
+        self.home.work()
     }
-    fn end(&self) -> &EventKind {
-        self.end.as_ref().expect("a signal has its event until it goes")
+    /// The queue, where it keeps that.
+    pub(super) fn queue(&self) -> Option<&Owned<Queue>> {
+        match &self.home {
+            Home::Queue(queue) => Some(queue),
+            Home::Work(_) => None,
+        }
     }
-    /// The driver's handle.
-    pub(super) fn raw(&self) -> RawEvent {
-        self.end().raw()
+    /// What marks it: there behind [`Signal::mark`], unless it is known to be done.
+    pub(super) fn kind(&self) -> Option<&EventKind> {
+        self.end.get()
     }
-    /// What a wait keeps until it is over.
-    pub(super) fn kind(&self) -> &EventKind {
-        self.end()
+    /// Sees to it that it is under way and that there is something to wait for, unless it is done.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn mark(&self) -> Result<()> {
+        self.send()?;
+        if self.end.get().is_some() || self.known().is_some() {
+            return Ok(());
+        }
+        self.look_for_mark()?;
+        if self.end.get().is_none() {
+            self.settle(COMPLETE);
+        }
+        Ok(())
+    }
+    #[cold]
+    fn look_for_mark(&self) -> Result<()> {
+        self.spot.map_or(Ok(()), |spot| self.work().mark_into(&self.end, spot))
+    }
+    /// An event of the driver's that is signalled with it.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn raw(&self) -> Result<RawEvent> {
+        self.mark()?;
+        if let Some(end) = self.end.get() {
+            return Ok(end.raw());
+        }
+        let fresh = self.work().cache().maker().make(false)?;
+        if let EventKind::Pooled(event) = &fresh {
+            event.signal()?; // the other kinds begin so
+        }
+        Ok(self.end.get_or_init(|| fresh).raw())
     }
     pub(super) fn times(&self) -> Option<&Times> {
-        self.times.as_ref()
+        self.times.as_deref()
     }
     /// Sees to it that it is under way.
     ///
     /// # Errors
     /// The driver's own.
     pub(super) fn send(&self) -> Result<()> {
-        if self.batch == 0 { Ok(()) } else { self.work.flush_up_to(self.batch) }
+        if self.batch == 0 { Ok(()) } else { self.work().flush_up_to(self.batch) }
     }
+    #[inline]
     fn settle(&self, status: u8) {
         if status != PENDING {
             self.status.store(status, Release);
         }
+        if let (COMPLETE, Some(spot)) = (status, self.spot) {
+            self.work().note_passed(spot);
+        }
+    }
+    /// Whether it is without a mark, and its list has nothing to do.
+    #[inline]
+    fn is_idle(&self) -> Result<bool> {
+        match (self.end.get(), self.spot) {
+            (None, Some(spot)) => self.work().is_lane_idle(spot.lane),
+            (end, _) => Ok(end.is_none()),
+        }
+    }
+    /// Whether it is seen to be done. Where an event marks it, that is for who waits to ask.
+    #[inline]
+    pub(super) fn is_settled(&self) -> bool {
+        let is_done = match self.status.load(Acquire) {
+            PENDING => self.batch == 0 && (self.is_passed() || matches!(self.is_idle(), Ok(true))),
+            status => return status == COMPLETE,
+        };
+        if is_done {
+            self.settle(COMPLETE);
+        }
+        is_done
+    }
+    fn is_over(&self) -> Result<bool> {
+        if self.is_idle()? {
+            return Ok(true);
+        }
+        if self.end.get().is_none() {
+            self.look_for_mark()?;
+        }
+        self.end.get().map_or(Ok(true), EventKind::is_complete)
+    }
+    #[inline]
+    fn wait_for_end(&self) -> Result<()> {
+        if self.is_idle()? {
+            return Ok(());
+        }
+        if self.end.get().is_none() {
+            self.look_for_mark()?;
+        }
+        self.end.get().map_or(Ok(()), |end| self.work().wait_for(end))
+    }
+    /// Whether it is known to be done by one behind it. Whose times are wanted the driver is asked.
+    fn is_passed(&self) -> bool {
+        self.times.is_none() && self.spot.is_some_and(|spot| self.work().has_passed(spot))
     }
     /// What is known without asking anybody.
     pub(super) fn known(&self) -> Option<Result<()>> {
@@ -178,10 +315,13 @@ impl Signal {
     }
     pub(super) fn status(&self) -> ur_event_status_t {
         if self.status.load(Acquire) == PENDING {
-            let outcome = self.send().and_then(|()| self.end().is_complete());
+            let outcome = match self.is_passed() {
+                true => Ok(true),
+                false => self.send().and_then(|()| self.is_over()),
+            };
             self.settle(match outcome {
                 Ok(true) => COMPLETE,
-                Ok(false) if !self.work.is_lost() => PENDING,
+                Ok(false) if !self.work().is_lost() => PENDING,
                 Ok(false) | Err(_) => FAILED,
             });
         }
@@ -195,20 +335,27 @@ impl Signal {
     ///
     /// # Errors
     /// `IN_EVENT_LIST_EXEC_STATUS` if it never comes; the driver's own.
+    #[inline]
     pub(super) fn wait(&self) -> Result<()> {
         match self.status.load(Acquire) {
             COMPLETE => return Ok(()),
             FAILED => return Err(super::shared_event::lost()),
             _ => {}
         }
-        let outcome = self.send().and_then(|()| self.work.wait_for(self.end()));
+        self.wait_for_it()
+    }
+    fn wait_for_it(&self) -> Result<()> {
+        let outcome = match self.is_passed() {
+            true => Ok(()),
+            false => self.send().and_then(|()| self.wait_for_end()),
+        };
         self.settle(if outcome.is_ok() { COMPLETE } else { FAILED });
         outcome
     }
 }
 impl Drop for Signal {
     fn drop(&mut self) {
-        let cache = self.work.cache();
+        let cache = self.home.work().cache();
         let timed = self.times.is_some();
         if let Some(start) = self.times.as_mut().and_then(|times| times.start.take()) {
             cache.give(start, true);

@@ -2,22 +2,21 @@
 //! is the memory of the device that first uses a buffer, if the others reach it; else, and for devices
 //! that have no memory of their own, the host's. An image is the context's first device's.
 use super::{
-    Context, Device, LevelZero, linger,
+    Context, Device, Ze, linger,
     native::{image::NativeImage, memory::Piece},
     p2p,
 };
+use crate::over_driver::mem;
 use std::sync::OnceLock;
 use ur_adapter::{
-    api::UsmApi,
     error::{Error, ErrorCode, Result},
-    log,
     memory::UsmPtr,
     object::Owned,
 };
 
 /// The bytes of a memory object and of its parts.
 #[derive(Debug)]
-pub(super) struct Storage {
+pub struct Storage {
     context: Owned<Context>,
     /// Taken by drop.
     place: Option<Place>,
@@ -39,44 +38,8 @@ pub(super) enum Place {
     /// Pixels.
     Image(NativeImage),
 }
-/// Memory that C could have allocated as well: of the same pools, and given back in the same way,
-/// behind every command that may use it.
-#[derive(Debug)]
-pub(super) struct Block {
-    context: Owned<Context>,
-    at: UsmPtr,
-    is_hosts: bool,
-}
-impl Block {
-    /// `bytes` of the host's memory, or of a device's.
-    ///
-    /// # Errors
-    /// As for USM.
-    pub(super) fn new(
-        context: &Owned<Context>,
-        device: Option<&Owned<Device>>,
-        bytes: usize,
-    ) -> Result<Self> {
-        let (borrowed, is_hosts) = (context.borrow(), device.is_none());
-        let at = match device {
-            None => LevelZero::usm_host_alloc(borrowed, None, None, bytes),
-            Some(device) => {
-                LevelZero::usm_device_alloc(borrowed, device.borrow(), None, None, bytes)
-            }
-        };
-        Ok(Self { context: context.clone(), at: at?, is_hosts })
-    }
-    /// Where it is.
-    pub(super) fn at(&self) -> UsmPtr {
-        self.at
-    }
-}
-impl Drop for Block {
-    fn drop(&mut self) {
-        let freed = LevelZero::usm_free(self.context.borrow(), self.at);
-        freed.unwrap_or_else(|error| log::say(ur_sys::ur_logger_level_t::WARN, &error));
-    }
-}
+/// Memory that C could have allocated as well.
+type Block = crate::over_driver::block::Block<Ze>;
 /// Whether the memory of each device of a context is in reach of all the others.
 fn is_in_reach(context: &Context) -> Result<bool> {
     let devices = context.devices();
@@ -115,18 +78,6 @@ impl Storage {
     /// Pixels.
     pub(super) fn image(context: Owned<Context>, image: NativeImage) -> Self {
         Self { context, place: Some(Place::Image(image)) }
-    }
-    /// The context whose devices use it.
-    pub(super) fn context(&self) -> &Owned<Context> {
-        &self.context
-    }
-    /// Where the host can reach it, if it can, and it is anywhere yet.
-    pub(super) fn host(&self) -> Option<UsmPtr> {
-        match self.place.as_ref()? {
-            Place::Bytes(_, block) => block.get().filter(|b| b.is_hosts).map(Block::at),
-            Place::Given { host, .. } => *host,
-            Place::Image(_) => None,
-        }
     }
     /// The device of the context that `device` is, or is a part of.
     fn home(&self, device: &Owned<Device>) -> Result<&Owned<Device>> {
@@ -181,6 +132,18 @@ impl Storage {
                 "the image lies on the first device of its context, which this one does not reach: \
                  make a context for each device",
             )),
+        }
+    }
+}
+impl mem::Storage<Ze> for Storage {
+    fn context(&self) -> &Owned<Context> {
+        &self.context
+    }
+    fn host(&self) -> Option<UsmPtr> {
+        match self.place.as_ref()? {
+            Place::Bytes(_, block) => block.get().filter(|b| b.is_hosts()).map(Block::at),
+            Place::Given { host, .. } => *host,
+            Place::Image(_) => None,
         }
     }
 }

@@ -3,11 +3,16 @@
 use super::{
     Event, Queue, clock,
     driver::{RawDevice, RawEvent, RawList},
-    native::{event::EventKind, list::List},
+    lane::Lane,
+    native::{
+        event::{EventKind, PooledEvent},
+        list::List,
+    },
+    queue::{Spot, Turn},
     shared_event::{Debt, Owed, lost, needs_mark},
-    signal::{Signal, Times},
+    signal::{Home, Signal, Times},
 };
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
@@ -16,6 +21,9 @@ use ur_sys::ur_command_t;
 
 /// The event of a command, if C wanted one.
 pub(super) type Made = Result<Option<Owned<Event>>>;
+
+/// Events that have to be there until a command has passed.
+pub(super) type Kept = Vec<Arc<PooledEvent>>;
 
 /// What C wants to know of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,24 +156,83 @@ impl Submission {
         self,
         queue: Borrowed<'_, Queue>,
         waits: &[Borrowed<'_, Event>],
-        body: impl FnOnce(&List<'_>, &mut Vec<EventKind>) -> Result<()>,
+        body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
     ) -> Made {
-        let signal = self.append(queue, waits, body)?;
+        let work = queue.work();
+        work.check()?;
+        if waits.is_empty() && !self.profiled && !work.is_batched() {
+            let mut turn = work.turn();
+            let number = work.next(&mut turn)?;
+            work.mark_barrier(&mut turn)?;
+            let is_free = self.order == Order::Free || turn.is_single();
+            if is_free && turn.is_behind_barrier(number) {
+                return self.put_alone(queue, turn, number, body);
+            }
+        }
+        let signal = self.append_behind(queue, waits, self.wants_event(), body)?;
         let Some(signal) = signal else { return Ok(None) };
         if let Report::Done { .. } = self.report {
             signal.wait()?;
         }
-        self.wants_event().then(|| Ok(Event::of(queue.own()?, self.command, signal))).transpose()
+        Ok(self.wants_event().then(|| Event::of(self.command, signal)))
+    }
+    /// The same for one that waits for nothing but what is before it in its lane: the way of most, on
+    /// which as little as can be is done.
+    #[inline]
+    fn put_alone(
+        self,
+        queue: Borrowed<'_, Queue>,
+        mut turn: MutexGuard<'_, Turn>,
+        number: usize,
+        body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
+    ) -> Made {
+        let work = queue.work();
+        work.mark_tail(&mut turn, number)?;
+        let is_wanted = self.report != Report::None;
+        let is_late = is_wanted && work.does_without(&mut turn, number);
+        let end = if is_wanted && !is_late { Some(work.cache().take(false)?) } else { None };
+        let owner = if is_wanted { Some(queue.own()?) } else { None };
+        let lane = turn.lane_mut(number);
+        let spot = Spot { lane: number as u32, number: lane.count_one() };
+        let (at, engines, raw) = (lane.raw(), lane.engines(), end.as_ref().map(EventKind::raw));
+        match self.appends {
+            Appends::One => body(&List::new(at, engines, &[], raw), lane.held())?,
+            Appends::Any => {
+                body(&List::new(at, engines, &[], None), lane.held())?;
+                let list = List::new(at, engines, &[], None);
+                raw.map_or(Ok(()), |raw| list.signal(raw))?;
+            }
+        }
+        lane.tail = is_late.then_some(spot.number);
+        lane.tidy(work.cache())?;
+        drop(turn);
+        let Some(owner) = owner else { return Ok(None) };
+        let place = (Some(spot), 0);
+        let event = Event::of(self.command, Signal::new(Home::Queue(owner), end, None, place));
+        if let Report::Done { .. } = self.report {
+            event.wait_for_command()?;
+        }
+        Ok(Some(event).filter(|_| self.wants_event()))
     }
     /// Puts it into a list; what marks its end, if that is wanted.
     pub(super) fn append(
         self,
         queue: Borrowed<'_, Queue>,
         waits: &[Borrowed<'_, Event>],
-        body: impl FnOnce(&List<'_>, &mut Vec<EventKind>) -> Result<()>,
+        body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
+    ) -> Result<Option<Signal>> {
+        queue.work().check()?;
+        self.append_behind(queue, waits, false, body)
+    }
+    /// The same, when it was checked; `keeps`: what marks its end keeps the queue.
+    fn append_behind(
+        self,
+        queue: Borrowed<'_, Queue>,
+        waits: &[Borrowed<'_, Event>],
+        keeps: bool,
+        body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
     ) -> Result<Option<Signal>> {
         let work = queue.work();
-        work.check()?;
         for event in waits {
             event.send_for(&queue)?; // before the turn is taken: it may take another queue's
         }
@@ -175,6 +242,7 @@ impl Submission {
         };
         let mut turn = work.turn();
         let number = work.next(&mut turn)?;
+        work.mark_barrier(&mut turn)?;
         let mut known = Waits::default();
         for event in waits {
             event
@@ -188,17 +256,17 @@ impl Submission {
         }
         let at_once = self.at_once || !known.owed.is_empty();
         let (raw, batch) = work.list_for(&mut turn, number, at_once)?;
-        let engines = turn.lane(number).engines();
+        work.mark_tail(&mut turn, number)?;
+        let put = Put::new(queue, keeps, turn.lane_mut(number), number);
+        let put = Put { list: raw, batch, ..put };
         let owed = std::mem::take(&mut known.owed);
         let mut list = known.list();
         if !owed.is_empty() {
-            incur(&queue, &List::new(raw, engines, &[], None), list, owed)?;
+            incur(&queue, &put.turn(&[], None), list, owed)?;
             list = &[];
         }
-        let put = Put { queue: &queue, list: (raw, engines), batch };
-        let mut kept = vec![];
-        let signal = put.body(&self, list, times, |list| body(list, &mut kept));
-        kept.iter().for_each(|event| turn.keep(number, event));
+        let held = turn.lane_mut(number).held();
+        let signal = put.body(&self, list, times, |list| body(list, held));
         marks.into_iter().for_each(|mark| work.cache().give(mark, false));
         let signal = signal?;
         if self.order == Order::Both {
@@ -210,13 +278,30 @@ impl Submission {
 }
 /// One command on its way into a list.
 struct Put<'put> {
-    queue: &'put Queue,
-    list: (RawList, (RawDevice, usize)),
+    queue: Borrowed<'put, Queue>,
+    /// Whether what marks its end keeps the queue.
+    keeps: bool,
+    list: RawList,
+    engines: (RawDevice, usize),
+    spot: Spot,
     batch: u64,
 }
-impl Put<'_> {
+impl<'put> Put<'put> {
+    /// The next one of a lane: into its immediate list.
+    #[inline]
+    fn new(queue: Borrowed<'put, Queue>, keeps: bool, lane: &mut Lane, number: usize) -> Self {
+        let spot = Spot { lane: number as u32, number: lane.count_one() };
+        let (list, engines) = (lane.list().raw(), lane.engines());
+        Self { queue, keeps, list, engines, spot, batch: 0 }
+    }
     fn turn<'list>(&self, waits: &'list [RawEvent], signal: Option<RawEvent>) -> List<'list> {
-        List::new(self.list.0, self.list.1, waits, signal)
+        List::new(self.list, self.engines, waits, signal)
+    }
+    fn home(&self) -> Result<Home> {
+        Ok(match self.keeps {
+            true => Home::Queue(self.queue.own()?),
+            false => Home::Work(Arc::clone(self.queue.work())),
+        })
     }
     fn body(
         &self,
@@ -225,10 +310,11 @@ impl Put<'_> {
         submitted: Option<u64>,
         body: impl FnOnce(&List<'_>) -> Result<()>,
     ) -> Result<Option<Signal>> {
-        let work = self.queue.work();
-        let end = match what.report {
-            Report::None => None,
-            _ => Some(work.cache().take(submitted.is_some())?),
+        let cache = self.queue.work().cache();
+        let home = if what.report == Report::None { None } else { Some(self.home()?) };
+        let end = match home.is_some() {
+            true => Some(cache.take(submitted.is_some())?),
+            false => None,
         };
         let raw = end.as_ref().map(EventKind::raw);
         let mut start = None;
@@ -237,7 +323,7 @@ impl Put<'_> {
             Appends::Any => {
                 self.turn(waits, None).wait_for(waits)?;
                 if submitted.is_some() && !what.is_moment {
-                    let begun = work.cache().take(true)?;
+                    let begun = cache.take(true)?;
                     self.turn(&[], None).mark(begun.raw())?;
                     start = Some(begun);
                 }
@@ -252,7 +338,8 @@ impl Put<'_> {
         }
         let is_moment = what.is_moment;
         let times = submitted.map(|submitted| Times { submitted, start, is_moment });
-        Ok(end.map(|end| Signal::new(Arc::clone(work), end, times, self.batch)))
+        let place = (Some(self.spot), self.batch);
+        Ok(home.map(|home| Signal::new(home, end, times, place)))
     }
 }
 /// Waits in a list for what may never come, with a mark behind it that tells whether it did.

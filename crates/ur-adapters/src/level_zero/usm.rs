@@ -1,7 +1,7 @@
 //! The `urUSM*` entries: what C asks for is checked here; memory itself is `allocation.rs`'s, its
 //! pools are `usm_pool.rs`'s.
 use super::{
-    Context, Device, LevelZero,
+    Context, Device, LevelZero, Ze,
     allocation::{self, Home, Usm},
     backing::ALIGNMENT,
     foreign,
@@ -11,10 +11,13 @@ use super::{
     queue, usm_host,
     usm_pool::UsmPool,
 };
+use crate::memory::{
+    pools::Identified,
+    usm::{alignment, check_hints, rows},
+};
 use std::ffi::c_void;
 use ur_adapter::{
     api::{UsmApi, UsmExpApi},
-    chain,
     error::{Error, ErrorCode, Result},
     info::Answer,
     memory::UsmPtr,
@@ -22,8 +25,7 @@ use ur_adapter::{
 };
 use ur_sys::{
     ur_exp_usm_host_alloc_register_properties_t, ur_usm_alloc_info_t, ur_usm_desc_t,
-    ur_usm_device_desc_t, ur_usm_host_desc_t, ur_usm_pool_desc_t, ur_usm_pool_info_t,
-    ur_usm_type_t,
+    ur_usm_pool_desc_t, ur_usm_pool_info_t, ur_usm_type_t,
 };
 
 /// The alignment of what C does not align: enough for any type that kernels have, and a cache line.
@@ -35,32 +37,6 @@ fn handle<T>(object: &Object<T>) -> usize {
     object.as_handle().addr()
 }
 
-/// What a descriptor hangs on its chain: flags for one kind of memory. All of them are hints, but
-/// none may be unknown. Where memory lies (`ur_usm_alloc_location_desc_t`) is a hint too: there is
-/// one memory.
-fn check_hints(desc: &ur_usm_desc_t) -> Result<()> {
-    let unknown = desc.hints.unknown_bits()
-        | chain::extension::<ur_usm_host_desc_t>(desc)?.map_or(0, |d| d.flags.unknown_bits())
-        | chain::extension::<ur_usm_device_desc_t>(desc)?.map_or(0, |d| d.flags.unknown_bits());
-    match unknown {
-        0 => Ok(()),
-        bits => Err(Error::new(
-            ErrorCode::InvalidEnumeration,
-            format!("a descriptor of USM has flags that there are not: {bits:#x}"),
-        )),
-    }
-}
-/// The alignment that memory gets if C asks for `align`, 0 for none.
-fn alignment(align: usize) -> Result<usize> {
-    match align {
-        0 => Ok(NATURAL),
-        align if align.is_power_of_two() && align <= ALIGNMENT => Ok(align),
-        align => {
-            let why = format!("an alignment of {align} is no power of two up to {ALIGNMENT}");
-            Err(Error::new(ErrorCode::InvalidValue, why))
-        }
-    }
-}
 /// # Errors
 /// `INVALID_USM_SIZE` for no bytes, and for more than `device` has in one piece.
 pub(super) fn check_size(device: &Device, size: usize) -> Result<()> {
@@ -101,10 +77,10 @@ pub(super) fn allocate(
     let chosen = &chosen;
     check_size(chosen, size)?;
     desc.map_or(Ok(()), check_hints)?;
-    let align = alignment(desc.map_or(0, |desc| desc.align as usize))?;
+    let align = alignment(desc.map_or(0, |desc| desc.align as usize), NATURAL, ALIGNMENT)?;
     pool.map_or(Ok(()), |pool| match device {
         Some(device) => pool.check(context, device),
-        None => pool.check_context(context),
+        None => pool.identity().check_context(context),
     })?;
     let home = Home {
         context: handle(&context),
@@ -157,7 +133,7 @@ impl UsmApi for LevelZero {
     ) -> Result<()> {
         let found = allocation::find(mem).filter(|found| found.is_of(handle(&context)));
         let Some(found) = found else {
-            if let Some(answered) = usm_host::info(context, mem, name, answer) {
+            if let Some(answered) = usm_host::info::<Ze>(context, mem, name, answer) {
                 return answered;
             }
             if let Some(answered) = foreign::info(context, mem, name, answer)? {
@@ -193,7 +169,7 @@ impl UsmApi for LevelZero {
     ) -> Result<()> {
         match name {
             ur_usm_pool_info_t::REFERENCE_COUNT => answer.value(&pool.api_refs()),
-            ur_usm_pool_info_t::CONTEXT => answer.value(&pool.context()),
+            ur_usm_pool_info_t::CONTEXT => answer.value(&pool.identity().context()),
             name => match pool.size(name)? {
                 Some(size) => answer.value(&size),
                 None => Err(ErrorCode::UnsupportedEnumeration.into()),
@@ -221,7 +197,7 @@ impl UsmExpApi for LevelZero {
             return Ok(size_of::<u32>());
         }
         let number = match name {
-            ur_usm_pool_info_t::CONTEXT => Some(pool.context()),
+            ur_usm_pool_info_t::CONTEXT => Some(pool.identity().context()),
             name => pool.size(name)?,
         };
         let number = number.ok_or(ErrorCode::UnsupportedEnumeration)?;
@@ -245,14 +221,14 @@ impl UsmExpApi for LevelZero {
         device: Borrowed<'_, Device>,
     ) -> Result<Owned<UsmPool>> {
         context.check(device)?;
-        context.pools().default_of(context, device)
+        context.pools().by_device().default_of(device, || UsmPool::initial(context))
     }
     fn usm_pool_get_device_pool_exp(
         context: Borrowed<'_, Context>,
         device: Borrowed<'_, Device>,
     ) -> Result<Owned<UsmPool>> {
         context.check(device)?;
-        context.pools().current_of(context, device)
+        context.pools().by_device().current_of(device, || UsmPool::initial(context))
     }
     fn usm_pool_set_device_pool_exp(
         context: Borrowed<'_, Context>,
@@ -260,7 +236,7 @@ impl UsmExpApi for LevelZero {
         pool: Borrowed<'_, UsmPool>,
     ) -> Result<()> {
         pool.check(context, device)?;
-        context.pools().choose(context, device, pool)
+        context.pools().by_device().choose(device, pool, || UsmPool::initial(context))
     }
     fn usm_pool_destroy_exp(
         context: Borrowed<'_, Context>,
@@ -268,7 +244,7 @@ impl UsmExpApi for LevelZero {
         pool: Borrowed<'_, UsmPool>,
     ) -> Result<()> {
         pool.check(context, device)?; // and the shim takes C's reference back
-        match pool.is_default() {
+        match pool.identity().is_default() {
             false => Ok(()),
             true => Err(Error::new(
                 ErrorCode::InvalidValue,
@@ -295,13 +271,7 @@ impl UsmExpApi for LevelZero {
         height: usize,
         element_size_bytes: usize,
     ) -> Result<(UsmPtr, usize)> {
-        // Rows start where any type can, and the pitch is a whole number of elements.
-        let unit = lcm(ROW, element_size_bytes.max(1));
-        let pitch = unit.and_then(|unit| width_in_bytes.checked_next_multiple_of(unit));
-        let size = pitch.and_then(|pitch| pitch.checked_mul(height));
-        let (Some(pitch), Some(size)) = (pitch, size) else {
-            return Err(Error::new(ErrorCode::InvalidUsmSize, "no memory has as many rows"));
-        };
+        let (pitch, size) = rows(ROW, element_size_bytes, width_in_bytes, height)?;
         let wish = Wish { device: Some(device), desc, pool };
         Ok((allocate(Usm::Device, context, wish, size)?, pitch))
     }
@@ -326,27 +296,19 @@ impl UsmExpApi for LevelZero {
         size: usize,
         _properties: Option<&ur_exp_usm_host_alloc_register_properties_t>,
     ) -> Result<()> {
-        usm_host::register(context, host_mem, size)
+        usm_host::register::<Ze>(context, host_mem, size, false)
     }
     fn usm_host_alloc_unregister_exp(
         context: Borrowed<'_, Context>,
         host_mem: UsmPtr,
     ) -> Result<()> {
-        usm_host::unregister(handle(&context), host_mem)
+        usm_host::unregister::<Ze>(handle(&context), host_mem)
     }
     fn usm_import_exp(context: Borrowed<'_, Context>, mem: UsmPtr, size: usize) -> Result<()> {
-        usm_host::import(context, mem, size)
+        usm_host::import::<Ze>(context, mem, size)
     }
     fn usm_release_exp(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
-        usm_host::release(handle(&context), mem);
+        usm_host::release::<Ze>(handle(&context), mem);
         Ok(())
     }
-}
-/// The least common multiple, if there is one.
-fn lcm(one: usize, other: usize) -> Option<usize> {
-    let (mut gcd, mut rest) = (one, other);
-    while rest != 0 {
-        (gcd, rest) = (rest, gcd % rest);
-    }
-    (one / gcd).checked_mul(other)
 }

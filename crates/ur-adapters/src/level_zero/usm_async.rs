@@ -52,7 +52,8 @@ pub(super) fn alloc(
     let chosen = match pool {
         Some(pool) => pool,
         None => {
-            current = context.pools().current_of(context.borrow(), device.borrow())?;
+            let make = || UsmPool::initial(context.borrow());
+            current = context.pools().by_device().current_of(device.borrow(), make)?;
             current.borrow()
         }
     };

@@ -11,24 +11,22 @@ use super::{
     options,
     queue::Ticket,
 };
-use crate::memory::totals::{Gauge, Totals};
+use crate::memory::{
+    pools::{ByDevice, Identified, Identity},
+    totals::Totals,
+    usm::limits,
+};
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering::*},
-    },
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::Ordering::*},
 };
 use ur_adapter::{
-    chain,
-    error::{Error, ErrorCode, Result},
+    error::{ErrorCode, Result},
     memory::UsmPtr,
     object::{Borrowed, Object, Owned},
     pool::{self, Limits, Pool, Source},
 };
-use ur_sys::{
-    ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t, ur_usm_pool_limits_desc_t,
-};
+use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 
 /// Where pools get their chunks: memory of one kind, which no other pool has.
 #[derive(Debug)]
@@ -107,19 +105,11 @@ impl Asides {
 /// first asked for. Memory of one is in use until its blocks are freed, whatever becomes of the handle.
 #[derive(Debug)]
 pub struct UsmPool {
-    /// The handle of its context.
-    context: usize,
-    /// Keeps the context; a context's own pools do not.
-    _kept: Option<Owned<Context>>,
+    identity: Identity<Context, Device>,
     native: Arc<NativeContext>,
     asides: Arc<Asides>,
     /// Those of the context.
     devices: Vec<Owned<Device>>,
-    /// The device it was made for, if for one.
-    device: Option<Owned<Device>>,
-    /// Its number among the pools of this process, never used again.
-    number: u64,
-    is_default: bool,
     zeroed: bool,
     parts: Mutex<Parts>,
     totals: Arc<Totals>,
@@ -169,40 +159,30 @@ impl UsmPool {
         desc: &ur_usm_pool_desc_t,
     ) -> Result<Owned<Self>> {
         device.map_or(Ok(()), |device| context.check(device))?;
-        let mut limits = Limits::default();
-        if let Some(wished) = chain::extension::<ur_usm_pool_limits_desc_t>(desc)? {
-            limits.poolable = wished.maxPoolableSize;
-            limits.chunk = wished.minDriverAllocSize.max(1);
-        }
+        let limits = limits(desc)?;
         let mut pool = Self::new(context, [limits; 2]);
         pool.zeroed = desc.flags.contains(ur_usm_pool_flags_t::ZERO_INITIALIZE_BLOCK);
-        pool._kept = Some(context.own()?);
-        pool.device = device.map(Borrowed::own).transpose()?;
+        pool.identity = Identity::of_pool(context, device)?;
         Ok(Owned::new(pool))
     }
     fn new(context: Borrowed<'_, Context>, limits: [Limits; 2]) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
-            context: handle(&context),
-            _kept: None,
+            identity: Identity::of_context(handle(&context)),
             native: Arc::clone(context.native()),
             asides: context.pools().asides(context),
             devices: context.devices().to_vec(),
-            device: None,
-            number: NEXT.fetch_add(1, Relaxed), // a number, nothing more
-            is_default: false,
             zeroed: false,
             parts: Mutex::new(Parts { made: vec![], limits }),
             totals: Totals::new(),
         }
     }
-    /// The handle of the context it belongs to.
-    pub(super) fn context(&self) -> usize {
-        self.context
-    }
-    /// The pool that a device starts out with, which C cannot destroy.
-    pub(super) fn is_default(&self) -> bool {
-        self.is_default
+    /// The pool that a device starts out with.
+    ///
+    /// # Errors
+    /// None: it has no parts yet.
+    pub(super) fn initial(context: Borrowed<'_, Context>) -> Result<Self> {
+        let pool = Self::new(context, [Limits::default(); 2]);
+        Ok(Self { identity: Identity::of_default(handle(&context)), ..pool })
     }
     /// The part of it that has memory of one kind for a device.
     fn of(&self, usm: Usm, device: &Owned<Device>) -> Result<Arc<UsmBlocks>> {
@@ -270,17 +250,6 @@ impl UsmPool {
         })
     }
     /// # Errors
-    /// `INVALID_VALUE` for a pool of another context.
-    pub(super) fn check_context(&self, context: Borrowed<'_, Context>) -> Result<()> {
-        match self.context == handle(&context) {
-            true => Ok(()),
-            false => {
-                let why = "the pool belongs to another context: make one in this context";
-                Err(Error::new(ErrorCode::InvalidValue, why))
-            }
-        }
-    }
-    /// # Errors
     /// `INVALID_DEVICE` for a device of another context; `INVALID_VALUE` for a pool of another, or for a
     /// device that the pool was not made for.
     pub(super) fn check(
@@ -289,14 +258,7 @@ impl UsmPool {
         device: Borrowed<'_, Device>,
     ) -> Result<()> {
         context.check(device)?;
-        self.check_context(context)?;
-        match self.device.as_ref().is_none_or(|own| own.same(&device)) {
-            true => Ok(()),
-            false => {
-                let why = "the pool was made for another device: name that one";
-                Err(Error::new(ErrorCode::InvalidValue, why))
-            }
-        }
+        self.identity.check(context, device)
     }
     /// What a property is, if it is a size.
     ///
@@ -306,20 +268,15 @@ impl UsmPool {
         use ur_usm_pool_info_t as I;
         // What commands were done with meanwhile is not used any more.
         limbo::sweep_all();
-        let Totals { reserved, used, maximum } = &*self.totals;
         Ok(match name {
             I::RELEASE_THRESHOLD_EXP => Some(locked(&self.parts).limits[0].keep),
             I::MAXIMUM_SIZE_EXP => {
-                let device = self.device.as_ref().unwrap_or(&self.devices[0]);
+                let device = self.identity.device().unwrap_or(&self.devices[0]);
                 let memories = native::device::memories(device.raw())?;
                 let most = memories.iter().map(|memory| memory.totalSize as usize).sum();
-                Some(maximum.load(Relaxed).min(most))
+                Some(self.totals.maximum.load(Relaxed).min(most))
             }
-            I::RESERVED_CURRENT_EXP => Some(reserved.current.load(Relaxed)),
-            I::RESERVED_HIGH_EXP => Some(reserved.high.load(Relaxed)),
-            I::USED_CURRENT_EXP => Some(used.current.load(Relaxed)),
-            I::USED_HIGH_EXP => Some(used.high.load(Relaxed)),
-            _ => None,
+            name => self.totals.size(name),
         })
     }
     /// Changes a property.
@@ -328,34 +285,13 @@ impl UsmPool {
     /// `INVALID_VALUE` for a high mark that is not set to 0, `UNSUPPORTED_ENUMERATION` for what is only
     /// read.
     pub(super) fn set(&self, name: ur_usm_pool_info_t, number: usize) -> Result<()> {
-        use ur_usm_pool_info_t as I;
-        let reset = |gauge: &Gauge| match number {
-            0 => {
-                gauge.reset();
+        match name {
+            ur_usm_pool_info_t::RELEASE_THRESHOLD_EXP => {
+                self.set_keep(number);
                 Ok(())
             }
-            _ => Err(Error::new(
-                ErrorCode::InvalidValue,
-                format!("a high mark can only be reset, with 0, and {number} was given"),
-            )),
-        };
-        match name {
-            I::RELEASE_THRESHOLD_EXP => {
-                self.set_keep(number);
-            }
-            I::MAXIMUM_SIZE_EXP => {
-                self.totals.maximum.store(if number == 0 { usize::MAX } else { number }, Relaxed);
-            }
-            I::RESERVED_HIGH_EXP => reset(&self.totals.reserved)?,
-            I::USED_HIGH_EXP => reset(&self.totals.used)?,
-            _ => {
-                return Err(Error::new(
-                    ErrorCode::UnsupportedEnumeration,
-                    format!("{name:?} of a pool can be asked and not set"),
-                ));
-            }
+            name => self.totals.set(name, number),
         }
-        Ok(())
     }
 }
 
@@ -372,14 +308,8 @@ pub struct DevicePools {
     asides: OnceLock<Arc<Asides>>,
     /// Under `urUSM*Alloc`: a pool that C has no handle of.
     own: OnceLock<Arc<UsmPool>>,
-    /// What C can ask for and change, by the device's handle.
-    devices: Mutex<HashMap<usize, DevicePool>>,
-}
-#[derive(Debug)]
-struct DevicePool {
-    default: Owned<UsmPool>,
-    /// What C chose instead: the handle and its number. Not kept: C may destroy it.
-    chosen: Option<(usize, u64)>,
+    /// What C can ask for and change.
+    devices: ByDevice<UsmPool>,
 }
 impl DevicePools {
     /// What works on the context's memory beside all queues.
@@ -394,68 +324,23 @@ impl DevicePools {
     pub(super) fn own(&self, context: Borrowed<'_, Context>) -> &Arc<UsmPool> {
         self.own.get_or_init(|| Arc::new(UsmPool::new(context, own_limits())))
     }
-    fn with<R>(
-        &self,
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        look: impl FnOnce(&mut DevicePool) -> R,
-    ) -> R {
-        let mut all = locked(&self.devices);
-        if let Some(one) = all.get_mut(&handle(&device)) {
-            return look(one);
-        }
-        let pool = UsmPool::new(context, [Limits::default(); 2]);
-        let default = Owned::new(UsmPool { is_default: true, ..pool });
-        look(all.entry(handle(&device)).or_insert(DevicePool { default, chosen: None }))
+    /// What C can ask for and change.
+    pub(super) fn by_device(&self) -> &ByDevice<UsmPool> {
+        &self.devices
     }
-    /// The pool that `device` starts out with.
-    ///
-    /// # Errors
-    /// As for [`Pool::new`].
-    pub(super) fn default_of(
-        &self,
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-    ) -> Result<Owned<UsmPool>> {
-        Ok(self.with(context, device, |pools| pools.default.clone()))
-    }
-    /// The pool that C chose for `device`, while it lives; else the default one.
-    ///
-    /// # Errors
-    /// As for [`Pool::new`].
-    pub(super) fn current_of(
-        &self,
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-    ) -> Result<Owned<UsmPool>> {
-        let (default, chosen) =
-            self.with(context, device, |pools| (pools.default.clone(), pools.chosen));
-        let found = chosen.and_then(|(handle, number)| {
-            Owned::<UsmPool>::find(handle).ok().filter(|pool| pool.number == number)
-        });
-        Ok(found.unwrap_or(default))
-    }
-    /// Has `device` use `pool` from now on.
-    ///
-    /// # Errors
-    /// As for [`Pool::new`].
-    pub(super) fn choose(
-        &self,
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        pool: Borrowed<'_, UsmPool>,
-    ) -> Result<()> {
-        let chosen = (!pool.is_default).then_some((handle(&pool), pool.number));
-        self.with(context, device, |pools| pools.chosen = chosen);
-        Ok(())
+}
+impl Identified for UsmPool {
+    type Context = Context;
+    type Device = Device;
+    fn identity(&self) -> &Identity<Context, Device> {
+        &self.identity
     }
 }
 impl Drop for DevicePools {
     /// A handle of a default pool that C still has must not hold memory.
     fn drop(&mut self) {
-        let pools = self.devices.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for one in pools.values() {
-            one.default.set_keep(0);
+        for one in self.devices.defaults() {
+            one.set_keep(0);
         }
     }
 }

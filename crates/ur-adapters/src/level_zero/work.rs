@@ -11,19 +11,27 @@ use super::{
     },
     shared_event::{Debt, Progress, lost},
     signal::{Cache, EVER, SLICE},
+    tail::Habit,
+    ticket,
 };
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
-use ur_adapter::{error::Result, log, object::Owned};
-use ur_sys::ur_logger_level_t;
+use ur_adapter::{error::Result, object::Owned};
 
 /// Lists of an out-of-order queue.
 const LANES: usize = 4;
+
+/// Where a command is: the number of its lane, and its own number there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Spot {
+    pub(super) lane: u32,
+    pub(super) number: u64,
+}
 
 /// When commands get to the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,19 +48,24 @@ pub enum Submission {
 /// A queue's lists. They outlive it for as long as they have something to do.
 #[derive(Debug)]
 pub struct Work {
-    device: Owned<Device>,
+    pub(super) device: Owned<Device>,
     native: Arc<NativeContext>,
     /// The address of the context's handle: compared, never followed.
-    context: usize,
+    pub(super) context: usize,
     engine: Engine,
     pattern: usize,
     submission: Submission,
     is_in_order: bool,
     cache: Arc<Cache>,
     turn: Mutex<Turn>,
+    /// Those of the lanes that there are.
+    lists: [OnceLock<Arc<NativeList>>; LANES],
+    /// Of each lane the number of the last command that is known to be done, and with it all before it.
+    pub(super) passed: [AtomicU64; LANES],
     /// The number of the last batch that was sent.
     sent: AtomicU64,
-    is_over: AtomicBool,
+    /// Whether its queue is gone.
+    pub(super) is_over: AtomicBool,
     is_lost: AtomicBool,
     has_debts: AtomicBool,
     debts: Mutex<VecDeque<Arc<Debt>>>,
@@ -65,10 +78,17 @@ pub struct Work {
 pub(super) struct Turn {
     /// In the order in which they are taken; one that nobody has taken yet is not there.
     lanes: Vec<Option<Lane>>,
-    next: usize,
+    /// The lane that the last command took.
+    last: usize,
+    /// Whether C was told of the first list: what is in it is not known any more.
+    is_lent: bool,
     /// Signalled behind the last barrier, and its number.
     fence: Option<EventKind>,
     fences: u64,
+    /// The lane whose last command is the last barrier, with no `fence` behind it yet.
+    unmarked: Option<usize>,
+    /// How commands end.
+    pub(super) habit: Habit,
     /// The number of the batch that is being filled.
     batch: u64,
 }
@@ -84,13 +104,19 @@ impl Work {
         let is_batched = submission != Submission::Immediate;
         let many = if is_in_order { 1 } else { LANES };
         let pattern = device.compute()?.longest_pattern;
+        let is_lent = list.is_some();
         let list = match list {
             Some(list) => list,
             None => NativeList::immediate(context.native(), device.raw(), engine)?,
         };
         let mut lanes: Vec<_> = (0..many).map(|_| None).collect();
-        lanes[0] = Some(Lane::new(list, device.raw(), pattern));
-        let turn = Turn { lanes, next: 0, fence: None, fences: 0, batch: 1 };
+        let lists: [OnceLock<_>; LANES] = Default::default();
+        let first = Lane::new(list, device.raw(), pattern);
+        lists[0].get_or_init(|| Arc::clone(first.list()));
+        lanes[0] = Some(first);
+        let (last, fence, fences, unmarked) = (0, None, 0, None);
+        let habit = Habit::default();
+        let turn = Turn { lanes, last, is_lent, fence, fences, unmarked, habit, batch: 1 };
         let work = Arc::new(Self {
             device: device.clone(),
             native: Arc::clone(context.native()),
@@ -101,6 +127,8 @@ impl Work {
             is_in_order,
             cache: context.events().of(context, device, is_batched),
             turn: Mutex::new(turn),
+            lists,
+            passed: Default::default(),
             sent: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
@@ -108,7 +136,7 @@ impl Work {
             debts: Mutex::default(),
             looked: AtomicU64::new(0),
         });
-        EVERYONE.add(&work);
+        ticket::enter(&work);
         Ok(work)
     }
     pub(super) fn cache(&self) -> &Arc<Cache> {
@@ -124,27 +152,55 @@ impl Work {
     pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// The number of the lane that the next command takes.
+    /// The number of the lane that the next command takes: the last one's where that is known to be
+    /// done, so that who waits for each command has one list at work.
+    #[inline]
     pub(super) fn next(&self, turn: &mut Turn) -> Result<usize> {
-        let number = turn.next;
-        turn.next = (number + 1) % turn.lanes.len();
+        if turn.lanes.len() == 1 || self.has_passed_all(turn, turn.last) {
+            return Ok(turn.last);
+        }
+        let number = (turn.last + 1) % turn.lanes.len();
         if turn.lanes[number].is_none() {
             let list = NativeList::immediate(&self.native, self.device.raw(), self.engine)?;
-            turn.lanes[number] = Some(Lane::new(list, self.device.raw(), self.pattern));
+            let lane = Lane::new(list, self.device.raw(), self.pattern);
+            self.lists[number].get_or_init(|| Arc::clone(lane.list()));
+            turn.lanes[number] = Some(lane);
         }
+        turn.last = number;
         Ok(number)
+    }
+    /// The immediate list of a lane, if that is there.
+    pub(super) fn list(&self, lane: u32) -> Option<&Arc<NativeList>> {
+        self.lists[lane as usize].get()
+    }
+    /// Whether all commands are known to be done, without asking the driver.
+    pub(super) fn is_known_idle(&self) -> bool {
+        let turn = self.turn();
+        !self.has_debts() && (0..turn.lanes.len()).all(|lane| self.has_passed_all(&turn, lane))
+    }
+    /// Whether all that was put into a lane is known to be done.
+    fn has_passed_all(&self, turn: &Turn, lane: usize) -> bool {
+        let number = turn.lanes[lane].as_ref().map_or(0, Lane::count);
+        !turn.is_lent(lane) && self.has_passed(Spot { lane: lane as u32, number })
     }
     /// The immediate list that C can ask for: behind everything that was enqueued.
     pub(super) fn first(&self) -> Result<Arc<NativeList>> {
         self.flush()?;
-        let turn = self.turn();
+        let mut turn = self.turn();
+        // Not behind what C puts there.
+        self.mark_barrier(&mut turn)?;
+        self.mark_tail(&mut turn, 0)?;
+        turn.is_lent = true;
         Ok(Arc::clone(turn.lane(0).list()))
     }
     /// Puts the first list, which C can ask for, behind the last barrier.
     pub(super) fn keep_first_behind_barrier(&self) -> Result<()> {
         let mut turn = self.turn();
+        self.mark_barrier(&mut turn)?;
         let mut waits = vec![];
         turn.fence_before(0, &mut waits);
+        self.mark_tail(&mut turn, 0)?;
+        turn.lane_mut(0).count_one();
         turn.lane(0).turn().wait_for(&waits)
     }
     /// Adds to `waits` all that is in lanes other than this one; `marks`: what stands for that, to be
@@ -157,9 +213,10 @@ impl Work {
         marks: &mut Vec<EventKind>,
     ) -> Result<()> {
         for other in 0..turn.lanes.len() {
-            let Some(lane) = turn.lanes[other].as_ref().filter(|_| other != number) else {
+            if other == number || self.has_passed_all(turn, other) {
                 continue;
-            };
+            }
+            let Some(lane) = turn.lanes[other].as_ref() else { continue };
             if lane.list().wait(0)? {
                 continue;
             }
@@ -176,14 +233,28 @@ impl Work {
         if turn.lanes.len() == 1 {
             return Ok(());
         }
-        let mark = self.cache.take(false)?;
-        turn.lane(number).turn().signal(mark.raw())?;
         turn.fences += 1;
         let fences = turn.fences;
         turn.lane_mut(number).fence = fences;
-        if let Some(old) = turn.fence.replace(mark) {
+        if let Some(old) = turn.fence.take() {
             self.cache.give(old, false);
         }
+        turn.unmarked = Some(number);
+        // Where nobody else puts anything, the mark can wait: often the barrier is done by then.
+        if turn.is_lent(number) { self.mark_barrier(turn) } else { Ok(()) }
+    }
+    /// Sees to it that a barrier has its mark before anything else is put behind it.
+    #[inline]
+    pub(super) fn mark_barrier(&self, turn: &mut Turn) -> Result<()> {
+        turn.unmarked.map_or(Ok(()), |number| self.mark(turn, number))
+    }
+    fn mark(&self, turn: &mut Turn, number: usize) -> Result<()> {
+        if !self.has_passed_all(turn, number) {
+            let mark = self.cache.take(false)?;
+            turn.lane(number).turn().signal(mark.raw())?;
+            turn.fence = Some(mark);
+        }
+        turn.unmarked = None;
         Ok(())
     }
     /// The list that a command is appended to, and the batch it is in (0: none); `at_once`: whatever
@@ -258,17 +329,26 @@ impl Work {
     /// `IN_EVENT_LIST_EXEC_STATUS` if that never happens; the driver's own.
     pub(super) fn finish(&self) -> Result<()> {
         self.flush()?;
-        if self.turn().lanes.len() == 1 {
-            let list = Arc::clone(self.turn().lane(0).list());
-            return self.patiently(|slice| list.wait(slice));
+        let turn = self.turn();
+        let count = |lane: usize| turn.lanes.get(lane)?.as_ref().map(Lane::count);
+        let counts: [u64; LANES] = std::array::from_fn(|lane| count(lane).unwrap_or(0));
+        drop(turn);
+        for (lane, number) in (0..).zip(counts) {
+            let Some(list) = self.list(lane) else { continue };
+            self.patiently(|slice| list.wait(slice))?;
+            self.note_passed(Spot { lane, number });
         }
-        self.lists().iter().try_for_each(|list| self.patiently(|slice| list.wait(slice)))
+        Ok(())
     }
     /// Waits for an event of this queue's.
     ///
     /// # Errors
     /// As for [`Work::finish`].
+    #[inline]
     pub(super) fn wait_for(&self, event: &EventKind) -> Result<()> {
+        if !self.has_debts() && event.wait(EVER)? {
+            return Ok(());
+        }
         self.patiently(|slice| event.wait(slice))
     }
     /// For ever, unless it may be that nothing comes.
@@ -335,10 +415,12 @@ impl Work {
     }
     /// # Errors
     /// `IN_EVENT_LIST_EXEC_STATUS` for a queue that waits for what never comes.
+    #[inline]
     pub(super) fn check(&self) -> Result<()> {
-        if !self.has_debts() {
-            return Ok(());
-        }
+        if self.has_debts() { self.check_debts() } else { Ok(()) }
+    }
+    #[cold]
+    fn check_debts(&self) -> Result<()> {
         let (now, before) = (host_now(), self.looked.load(Relaxed));
         if now.saturating_sub(before) < SLICE && !self.is_lost.load(Acquire) {
             return Ok(()); // each submission need not ask the driver about every debt
@@ -346,37 +428,34 @@ impl Work {
         self.looked.store(now, Relaxed);
         if self.is_lost() { Err(lost()) } else { Ok(()) }
     }
-    /// The queue is gone; its lists stay until they are idle.
-    pub(super) fn leave(&self) {
-        if let Err(error) = self.flush() {
-            log::say(ur_logger_level_t::ERROR, &error);
-        }
-        self.is_over.store(true, Release);
-        EVERYONE.sweep();
-    }
-    fn is_done(&self) -> bool {
-        self.is_over.load(Acquire) && self.is_idle().unwrap_or(true)
-    }
-    /// What it takes to know when everything submitted so far is done.
-    fn note(self: &Arc<Self>, into: &mut Vec<(Arc<Self>, EventKind)>) -> Result<()> {
-        self.flush()?;
-        let turn = self.turn();
-        for lane in turn.lanes.iter().flatten() {
-            if !lane.list().wait(0)? {
-                let mark = self.cache.take(false)?;
-                lane.turn().signal(mark.raw())?;
-                into.push((Arc::clone(self), mark));
-            }
-        }
-        Ok(())
-    }
 }
 impl Turn {
+    /// The lanes that there are.
+    pub(super) fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        self.lanes.iter().flatten()
+    }
+    /// Whether a command in this lane is behind the last barrier by being there.
+    #[inline]
+    pub(super) fn is_behind_barrier(&self, number: usize) -> bool {
+        self.lane(number).fence == self.fences
+    }
+    /// Whether C has this lane's list, and may have put something there.
+    #[inline]
+    pub(super) fn is_lent(&self, number: usize) -> bool {
+        number == 0 && self.is_lent
+    }
+    /// Whether there is only one lane.
+    #[inline]
+    pub(super) fn is_single(&self) -> bool {
+        self.lanes.len() == 1
+    }
+    #[inline]
     pub(super) fn lane(&self, number: usize) -> &Lane {
         self.lanes[number]
             .as_ref()
             .expect("`next` made the lanes that it names; the first is always there")
     }
+    #[inline]
     pub(super) fn lane_mut(&mut self, number: usize) -> &mut Lane {
         self.lanes[number]
             .as_mut()
@@ -385,7 +464,7 @@ impl Turn {
     /// The lane waits for this event until it has passed it.
     pub(super) fn keep(&mut self, number: usize, event: &EventKind) {
         if let EventKind::Pooled(event) = event {
-            self.lane_mut(number).hold(Arc::clone(event));
+            self.lane_mut(number).held().push(Arc::clone(event));
         }
     }
     /// Adds to `waits` the last barrier, if the lane is not behind it.
@@ -401,7 +480,7 @@ impl Turn {
         };
         waits.extend(self.fence.as_ref().map(EventKind::raw));
         if let Some(event) = pooled {
-            self.lane_mut(number).hold(event);
+            self.lane_mut(number).held().push(event);
         }
     }
 }
@@ -410,74 +489,4 @@ impl Turn {
 fn host_now() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
-/// The queues of this process, and what released ones have still to do.
-#[derive(Debug)]
-struct Everyone(Mutex<Vec<Arc<Work>>>);
-static EVERYONE: Everyone = Everyone(Mutex::new(Vec::new()));
-impl Everyone {
-    fn all(&self) -> MutexGuard<'_, Vec<Arc<Work>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    fn add(&self, work: &Arc<Work>) {
-        self.sweep();
-        self.all().push(Arc::clone(work));
-    }
-    /// Lets go of what is over and idle; the driver is not asked under the lock.
-    fn sweep(&self) {
-        let over: Vec<_> = self.all().iter().filter(|w| w.is_over.load(Acquire)).cloned().collect();
-        let gone: Vec<_> = over.into_iter().filter(|w| w.is_done()).collect();
-        let mut all = self.all();
-        let is_gone = |w: &Arc<Work>| gone.iter().any(|g| Arc::ptr_eq(g, w));
-        let taken: Vec<_> = all.extract_if(.., |w| is_gone(w)).collect();
-        drop(all);
-        drop(taken);
-    }
-    fn of(&self, is_meant: impl Fn(&Work) -> bool) -> Vec<Arc<Work>> {
-        self.all().iter().filter(|work| is_meant(work)).cloned().collect()
-    }
-}
-
-/// Everything submitted up to a moment.
-#[derive(Debug)]
-pub(super) struct Ticket(Vec<(Arc<Work>, EventKind)>);
-impl Ticket {
-    /// Whether it is done; what failed is done.
-    pub(super) fn is_over(&self) -> bool {
-        self.0.iter().all(|(work, mark)| mark.is_complete().unwrap_or(true) || work.is_lost())
-    }
-    /// Waits until it is done; how commands ended is for their queues and events to tell.
-    pub(super) fn wait(&self) {
-        self.0.iter().for_each(|(work, mark)| drop(work.wait_for(mark)));
-    }
-}
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        for (work, mark) in self.0.drain(..) {
-            work.cache.give(mark, false);
-        }
-    }
-}
-/// What was submitted so far to queues of the context with this handle; 0: of all contexts.
-/// A queue whose driver is gone has nothing to wait for.
-pub(super) fn ticket(context: usize) -> Ticket {
-    let mut marks = vec![];
-    for work in EVERYONE.of(|work| context == 0 || work.context == context) {
-        let _ = work.note(&mut marks);
-    }
-    Ticket(marks)
-}
-/// Waits for all commands submitted so far to queues of `device`.
-///
-/// # Errors
-/// As for [`Work::finish`].
-pub(super) fn wait_for_device(device: &Device) -> Result<()> {
-    let meant = EVERYONE.of(|work| work.device.is(device));
-    // All have ended when this returns, failures or not.
-    let mut done = Ok(());
-    for work in meant {
-        done = done.and(work.finish());
-    }
-    done
 }

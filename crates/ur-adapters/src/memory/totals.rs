@@ -4,6 +4,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::*},
 };
 use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_sys::ur_usm_pool_info_t;
 
 /// How much of something there is, and the most there ever was; in bytes.
 #[derive(Debug, Default)]
@@ -63,6 +64,50 @@ impl Totals {
                     "the pool holds {reserved} of at most {maximum} bytes, and {bytes} more are \
                      needed: free blocks of it, or raise its maximum"
                 ),
+            )),
+        }
+    }
+    /// What a property of a pool is, if it is counted here.
+    pub(crate) fn size(&self, name: ur_usm_pool_info_t) -> Option<usize> {
+        use ur_usm_pool_info_t as I;
+        let counted = match name {
+            I::RESERVED_CURRENT_EXP => &self.reserved.current,
+            I::RESERVED_HIGH_EXP => &self.reserved.high,
+            I::USED_CURRENT_EXP => &self.used.current,
+            I::USED_HIGH_EXP => &self.used.high,
+            _ => return None,
+        };
+        Some(counted.load(Relaxed))
+    }
+    /// Changes such a property, or the maximum; 0 is none.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a high mark that is not set to 0, `UNSUPPORTED_ENUMERATION` for what is only
+    /// read.
+    pub(crate) fn set(&self, name: ur_usm_pool_info_t, number: usize) -> Result<()> {
+        use ur_usm_pool_info_t as I;
+        let high = match name {
+            I::MAXIMUM_SIZE_EXP => {
+                self.maximum.store(if number == 0 { usize::MAX } else { number }, Relaxed);
+                return Ok(());
+            }
+            I::RESERVED_HIGH_EXP => &self.reserved,
+            I::USED_HIGH_EXP => &self.used,
+            _ => {
+                return Err(Error::new(
+                    ErrorCode::UnsupportedEnumeration,
+                    format!("{name:?} of a pool can be asked and not set"),
+                ));
+            }
+        };
+        match number {
+            0 => {
+                high.reset();
+                Ok(())
+            }
+            _ => Err(Error::new(
+                ErrorCode::InvalidValue,
+                format!("a high mark can only be reset, with 0, and {number} was given"),
             )),
         }
     }

@@ -43,13 +43,15 @@ pub fn cases() -> Vec<Case> {
                 "an importer may die at any moment",
                 "importers killed in the middle of opens leave the exporter as it was",
                 importers_at_work,
-            ),
+            )
+            .long(),
             s.case(
                 s.open,
                 "an exporter may die at any moment",
                 "exporters killed in the middle of opens leave importers that are told",
                 exporters_at_work,
-            ),
+            )
+            .long(),
             s.case(
                 s.open,
                 "an exporter that is dead is dead, though its forked child lives",

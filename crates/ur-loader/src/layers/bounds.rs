@@ -6,7 +6,7 @@ use super::{
     operands::Operands,
 };
 use crate::direct;
-use std::ffi::c_void;
+use std::{ffi::c_void, ptr::null_mut};
 use ur_sys::*;
 
 /// Says what is touched that should not be.
@@ -24,6 +24,24 @@ pub fn check(row: &Row, operands: Operands<'_>) -> Result<(), String> {
                 let Some(length) = buffer(operands.word(*param)) else { continue };
                 let (offset, size) = (operands.word(*from), operands.size(size));
                 inside(row, *param, (offset, size, length), "buffer")?;
+            }
+            Span::Rect { param, block: (from, block), pitches: (rows, slices) } => {
+                let (from, block) = (operands.block(*from), operands.block(*block));
+                let pitches = [*rows, *slices].map(|pitch| operands.word(pitch));
+                let Some((offset, size)) = run(from, block, pitches) else { continue };
+                let Some(length) = buffer(operands.word(*param)) else { continue };
+                inside(row, *param, (offset, size, length), "buffer")?;
+            }
+            Span::Image { param, block: (from, block) } => {
+                let (from, block) = (operands.block(*from), operands.block(*block));
+                let Some(image) = image(operands.word(*param)) else { continue };
+                let end = [0, 1, 2].map(|i| from[i].saturating_add(block[i]));
+                if (0..3).any(|i| end[i] > image[i]) {
+                    return Err(format!(
+                        "{} touches {block:?} pixels from {from:?} on of an image of {image:?}; make the image larger or the command smaller",
+                        row.call.params[*param].name
+                    ));
+                }
             }
         }
     }
@@ -62,7 +80,7 @@ fn context(row: &Row, operands: Operands<'_>) -> Option<ur_context_handle_t> {
     }
     let mut context = ur_context_handle_t::NULL;
     let (to, size) = ((&raw mut context).cast(), size_of_val(&context));
-    let none = std::ptr::null_mut();
+    let none = null_mut();
     let result = if let Some(queue) = of(Kind::Queue) {
         let ask = ur_queue_info_t::CONTEXT;
         // SAFETY: the handle is the caller's; there is room for the answer.
@@ -78,7 +96,7 @@ fn allocation(context: ur_context_handle_t, at: usize) -> Option<(usize, usize)>
         // SAFETY: the context is the adapter's; there is room for the answer; addresses are only
         // compared.
         let result = unsafe {
-            let none = std::ptr::null_mut();
+            let none = null_mut();
             direct::usm_get_mem_alloc_info(context, at as *const c_void, name, size, to, none)
         };
         result == ur_result_t::SUCCESS
@@ -91,15 +109,74 @@ fn allocation(context: ur_context_handle_t, at: usize) -> Option<(usize, usize)>
         && ask(ur_usm_alloc_info_t::SIZE, (&raw mut found[1]).cast(), size_of::<usize>());
     (known && found[0] != 0).then_some((found[0], found[1]))
 }
+/// What is between the first byte of a block and its last: where it begins, and how long it is.
+fn run(from: [u64; 3], block: [u64; 3], [rows, slices]: [usize; 2]) -> Option<(usize, usize)> {
+    let [from, block] =
+        [from, block].map(|of| of.map(|n| usize::try_from(n).unwrap_or(usize::MAX)));
+    let rows = if rows == 0 { block[0] } else { rows };
+    let slices = if slices == 0 { rows.saturating_mul(block[1]) } else { slices };
+    let at = |[x, y, z]: [usize; 3]| {
+        let rows = rows.saturating_mul(y).saturating_add(x);
+        slices.saturating_mul(z).saturating_add(rows)
+    };
+    // Nothing is touched where there is nothing in some direction.
+    let [x, y, z] = block.map(|n| n.checked_sub(1));
+    Some((at(from), at([x?, y?, z?]).saturating_add(1)))
+}
 /// The size of a buffer.
 fn buffer(handle: usize) -> Option<usize> {
+    answer(handle, |mem, size, to| {
+        // SAFETY: the handle is the caller's; there is room for the answer.
+        unsafe { direct::mem_get_info(mem, ur_mem_info_t::SIZE, size, to, null_mut()) }
+    })
+}
+/// How wide, high and deep an image is, where the images of an array follow each other in the first
+/// direction that none of them has.
+fn image(handle: usize) -> Option<[u64; 3]> {
+    use ur_image_info_t as Info;
+    let ask = |name| {
+        let number = answer(handle, |mem, size, to| {
+            // SAFETY: as in `buffer`.
+            unsafe { direct::mem_image_get_info(mem, name, size, to, null_mut()) }
+        })?;
+        u64::try_from(number).ok()
+    };
+    let [width, height, depth] = [ask(Info::WIDTH)?, ask(Info::HEIGHT)?, ask(Info::DEPTH)?];
+    let all = ask(Info::ARRAY_SIZE).unwrap_or(1).max(1);
+    // One that is a row high may be of an array of rows or of images: its type cannot be asked for.
+    Some([width, if height > 1 { height } else { all }, depth.max(all)])
+}
+/// A number that an adapter says of memory.
+fn answer(
+    handle: usize,
+    ask: impl FnOnce(ur_mem_handle_t, usize, *mut c_void) -> ur_result_t,
+) -> Option<usize> {
     if handle == 0 {
         return None;
     }
-    let mut length = 0usize;
-    let (to, size, none) = ((&raw mut length).cast(), size_of::<usize>(), std::ptr::null_mut());
+    let mut number = 0usize;
     let mem = ur_mem_handle_t(handle as *mut c_void);
-    // SAFETY: the handle is the caller's; there is room for the answer.
-    let result = unsafe { direct::mem_get_info(mem, ur_mem_info_t::SIZE, size, to, none) };
-    (result == ur_result_t::SUCCESS).then_some(length)
+    let result = ask(mem, size_of::<usize>(), (&raw mut number).cast());
+    (result == ur_result_t::SUCCESS).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_runs_from_its_first_byte_to_the_end_of_its_last_row() {
+        assert_eq!(run([1, 0, 0], [4, 1, 1], [0, 0]), Some((1, 4)));
+        // Rows and slices that follow each other,
+        assert_eq!(run([0, 0, 0], [4, 3, 2], [0, 0]), Some((0, 24)));
+        // and those that are apart: only between them are bytes that are not touched.
+        assert_eq!(run([2, 1, 0], [4, 3, 1], [16, 0]), Some((18, 36)));
+        assert_eq!(run([0, 0, 1], [4, 3, 2], [16, 64]), Some((64, 64 + 36)));
+    }
+    #[test]
+    fn a_block_without_size_touches_nothing_and_one_without_end_all() {
+        assert_eq!(run([9, 9, 9], [4, 0, 1], [0, 0]), None);
+        let (_, size) = run([0, 0, 0], [u64::MAX; 3], [0, 0]).unwrap();
+        assert_eq!(size, usize::MAX);
+    }
 }

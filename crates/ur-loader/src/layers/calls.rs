@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "passes calls on")]
 use super::{
     ON, bounds, check, effect::Row, holdings, lifetime, names, operands::Operands, refused, rows,
-    trace,
+    rules::Wrong, trace,
 };
 use crate::direct;
 use std::{
@@ -27,7 +27,7 @@ macro_rules! functions {
                 return match unsafe { check::$name($($p),*) } {
                     // SAFETY: likewise.
                     Ok(()) => unsafe { direct::$name($($p),*) },
-                    Err((code, why)) => refused(stringify!($c), code, why),
+                    Err(wrong) => refused(stringify!($c), wrong),
                 };
             }
             let params = [$((&raw const $p).cast::<u8>()),*];
@@ -36,8 +36,8 @@ macro_rules! functions {
             around(on, &rows::$name, operands, || {
                 if on & names::PARAMETERS != 0 {
                     // SAFETY: the caller's promise.
-                    if let Err((code, why)) = unsafe { check::$name($($p),*) } {
-                        return Err(refused(stringify!($c), code, why));
+                    if let Err(wrong) = unsafe { check::$name($($p),*) } {
+                        return Err(refused(stringify!($c), wrong));
                     }
                 }
                 Ok(())
@@ -75,7 +75,8 @@ fn validated(
     if on & names::BOUNDS != 0
         && let Err(why) = bounds::check(row, operands)
     {
-        return refused(row.call.name, ur_result_t::ERROR_INVALID_SIZE, &why);
+        let code = ur_result_t::ERROR_INVALID_SIZE;
+        return refused(row.call.name, Wrong { code, what: &why, why: "" });
     }
     if on & (names::LIFETIME | names::LEAKS) == 0 {
         return call();

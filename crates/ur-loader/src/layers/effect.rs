@@ -97,6 +97,22 @@ pub enum Span {
         /// How long it is.
         size: Size,
     },
+    /// Of a buffer, by rows that are further apart than they are long.
+    Rect {
+        /// The buffer's parameter.
+        param: usize,
+        /// The parameters that say where the first row begins, and how much there is.
+        block: (usize, usize),
+        /// Those that say how far rows and slices are apart; 0 says that nothing is between.
+        pitches: (usize, usize),
+    },
+    /// Of an image.
+    Image {
+        /// The image's parameter.
+        param: usize,
+        /// The parameters that say where it begins, and how much there is.
+        block: (usize, usize),
+    },
 }
 /// How many bytes, by the parameters that say it.
 pub enum Size {

@@ -1,5 +1,6 @@
-//! Layers between a call and its adapter: `check` (parameters), `lifetime` (handles and leaks),
-//! `holdings` (what leaks that is no handle), `bounds` (memory), `trace` (records). What an entry does to its objects is in generated `rows`.
+//! Layers between a call and its adapter: `check` (parameters, in the words of `rules`), `lifetime`
+//! (handles and leaks), `holdings` (what leaks that is no handle), `bounds` (memory), `trace` (records).
+//! What an entry does to its objects is in generated `rows`.
 //! Whether calls come here at all is the loader's state: when no layer is on, none does.
 //!
 //! A child of a fork has no layers: what they know is the parent's, and so may be their locks.
@@ -14,11 +15,13 @@ mod lifetime;
 mod names;
 mod operands;
 mod rows;
+mod rules;
 mod sink;
 mod trace;
 
 use crate::{config::CodeLocation, log};
 pub use names::{available, known};
+use rules::Wrong;
 use std::{
     fmt::Display,
     sync::{
@@ -28,9 +31,6 @@ use std::{
 };
 use ur_adapter::log::Sink;
 use ur_sys::*;
-
-/// What a check says: nothing, or the code for the caller and what is wrong.
-type Verdict = Result<(), (ur_result_t, &'static str)>;
 
 /// The layers that are on. Relaxed: a call that races with the loader's start or end may or may not
 /// be seen by a layer.
@@ -67,8 +67,8 @@ pub fn start(enabled: &[String], location: Option<CodeLocation>) -> bool {
 /// Turns all off: tells of what was never released, and finishes the traces.
 pub fn stop() {
     let on = ON.swap(0, Ordering::Relaxed);
-    if CHILD.load(Ordering::Relaxed) {
-        return;
+    if on == 0 {
+        return; // as in a child, where the parent's threads may have the locks
     }
     lifetime::end(on & names::LEAKS != 0);
     holdings::end(on & names::LEAKS != 0);
@@ -108,20 +108,7 @@ fn report(sentence: impl Display) {
 }
 /// Tells of a call that is refused.
 #[cold]
-fn refused(entry: &str, code: ur_result_t, why: &str) -> ur_result_t {
-    report(format_args!("{entry} is refused with {code:?}: {why}"));
+fn refused(entry: &str, Wrong { code, what, why }: Wrong<'_>) -> ur_result_t {
+    report(format_args!("{entry} is refused with {code:?}: {what}{why}"));
     code
-}
-
-/// Whether a list of events holds a null.
-///
-/// # Safety
-/// There are as many events as said, or the list is null.
-#[inline]
-unsafe fn wait_list(events: *const ur_event_handle_t, count: u32) -> bool {
-    let null = |i| {
-        // SAFETY: the caller's promise.
-        unsafe { events.wrapping_add(i).read() }.is_null()
-    };
-    !events.is_null() && (0..count as usize).any(null)
 }

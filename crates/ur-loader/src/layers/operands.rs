@@ -33,6 +33,10 @@ impl<'a> Operands<'a> {
     pub fn word(self, param: usize) -> usize {
         self.read(param)
     }
+    /// Where a block begins, or how much of it there is: in each of three directions.
+    pub fn block(self, param: usize) -> [u64; 3] {
+        self.read(param)
+    }
     /// A number of 32 bits: counts of objects, and names of properties, are such.
     pub fn number(self, param: usize) -> u32 {
         self.read(param)

@@ -878,7 +878,7 @@ pub static enqueue_mem_buffer_read_rect: Row = Row {
         Effect { param: 12, kind: Kind::Event, act: Act::UseList(11) },
         Effect { param: 13, kind: Kind::Event, act: Act::Make },
     ],
-    spans: &[],
+    spans: &[Span::Rect { param: 1, block: (3, 5), pitches: (6, 7) }],
     holdings: &[],
 };
 
@@ -890,7 +890,7 @@ pub static enqueue_mem_buffer_write_rect: Row = Row {
         Effect { param: 12, kind: Kind::Event, act: Act::UseList(11) },
         Effect { param: 13, kind: Kind::Event, act: Act::Make },
     ],
-    spans: &[],
+    spans: &[Span::Rect { param: 1, block: (3, 5), pitches: (6, 7) }],
     holdings: &[],
 };
 
@@ -919,7 +919,10 @@ pub static enqueue_mem_buffer_copy_rect: Row = Row {
         Effect { param: 11, kind: Kind::Event, act: Act::UseList(10) },
         Effect { param: 12, kind: Kind::Event, act: Act::Make },
     ],
-    spans: &[],
+    spans: &[
+        Span::Rect { param: 1, block: (3, 5), pitches: (6, 7) },
+        Span::Rect { param: 2, block: (4, 5), pitches: (8, 9) },
+    ],
     holdings: &[],
 };
 
@@ -943,7 +946,7 @@ pub static enqueue_mem_image_read: Row = Row {
         Effect { param: 9, kind: Kind::Event, act: Act::UseList(8) },
         Effect { param: 10, kind: Kind::Event, act: Act::Make },
     ],
-    spans: &[],
+    spans: &[Span::Image { param: 1, block: (3, 4) }],
     holdings: &[],
 };
 
@@ -955,7 +958,7 @@ pub static enqueue_mem_image_write: Row = Row {
         Effect { param: 9, kind: Kind::Event, act: Act::UseList(8) },
         Effect { param: 10, kind: Kind::Event, act: Act::Make },
     ],
-    spans: &[],
+    spans: &[Span::Image { param: 1, block: (3, 4) }],
     holdings: &[],
 };
 
@@ -968,7 +971,7 @@ pub static enqueue_mem_image_copy: Row = Row {
         Effect { param: 7, kind: Kind::Event, act: Act::UseList(6) },
         Effect { param: 8, kind: Kind::Event, act: Act::Make },
     ],
-    spans: &[],
+    spans: &[Span::Image { param: 1, block: (3, 5) }, Span::Image { param: 2, block: (4, 5) }],
     holdings: &[],
 };
 

@@ -7,7 +7,7 @@
 use super::{operands::Operands, sink};
 use crate::{config::CodeLocation, log, print::kind::Call, print::printer};
 use std::{
-    ffi::{CStr, c_char},
+    ffi::{CStr, OsStr, c_char},
     sync::{Arc, LazyLock, PoisonError, RwLock},
     time::Instant,
 };
@@ -69,17 +69,16 @@ pub fn start(location: Option<CodeLocation>) -> bool {
         log::warn(wrong);
     }
     let lines = lines.hears(ur_logger_level_t::INFO).then_some(lines);
-    let sink = match std::env::var("CAUSEWAY_TRACE") {
-        Ok(value) if !value.is_empty() => open(&value),
-        _ => None,
-    };
+    let asked = std::env::var_os("CAUSEWAY_TRACE").filter(|value| !value.is_empty());
+    let sink = asked.and_then(|value| open(&value));
     let any = lines.is_some() || sink.is_some();
     let trace = any.then(|| Arc::new(Trace { lines, sink, location }));
     *TRACE.write().unwrap_or_else(PoisonError::into_inner) = trace;
     any
 }
-fn open(value: &str) -> Option<sink::Sink> {
-    let opened = sink::parse(value).and_then(|(form, path)| {
+fn open(value: &OsStr) -> Option<sink::Sink> {
+    let text = value.to_str().ok_or_else(|| "it is not UTF-8".to_string());
+    let opened = text.and_then(sink::parse).and_then(|(form, path)| {
         sink::Sink::open(form, path.as_deref()).map_err(|e| {
             let path = path.unwrap_or_default();
             format!("{} cannot be written: {e}", path.display())

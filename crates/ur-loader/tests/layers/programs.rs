@@ -14,6 +14,7 @@ use std::{
     ptr::{null, null_mut},
 };
 use ur_loader::{
+    config::*,
     entry::*,
     life::{loader_init, loader_tear_down},
 };
@@ -37,7 +38,11 @@ fn made<T>(nothing: T, call: impl FnOnce(*mut T) -> ur_result_t) -> T {
 
 /// Runs the program of this name, from the loader's start to its end.
 pub fn run(name: &str) {
-    ok(loader_init(ur_device_init_flags_t(0), ur_loader_config_handle_t::NULL));
+    let none = ur_loader_config_handle_t::NULL;
+    let config = made(none, |to| unsafe { loader_config_create(to) });
+    ok(loader_config_set_mocking_enabled(config, u8::from(name == "images")));
+    ok(loader_init(ur_device_init_flags_t(0), config));
+    ok(loader_config_release(config));
     let world = World::new();
     match name {
         "well" => well(&world),
@@ -51,6 +56,7 @@ pub fn run(name: &str) {
         "memory-leak" => memory::kept(&world),
         "memory-failed" => memory::given_back_in_vain(&world),
         "bounds" => bounds(&world),
+        "images" => images(&world),
         "threads" => threads(&world),
         "fork" => fork(&world),
         name => panic!("no program is called {name}"),
@@ -315,12 +321,74 @@ fn bounds(world: &World) {
             enqueue_usm_memcpy_2d(queue, true, one, 32, other, 16, 16, 3, 0, null(), none),
             size
         );
+        // Three rows of four bytes that are sixteen apart end at 36 behind their first.
+        let from = |x| ur_rect_offset_t { x, y: 0, z: 0 };
+        let rows = ur_rect_region_t { width: 4, height: 3, depth: 1 };
+        let mut read = |x, pitch| {
+            let (here, into) = (from(x), host.as_mut_ptr().cast());
+            enqueue_mem_buffer_read_rect(
+                queue,
+                mem,
+                true,
+                here,
+                from(0),
+                rows,
+                pitch,
+                0,
+                0,
+                0,
+                into,
+                0,
+                null(),
+                none,
+            )
+        };
+        ok(read(28, 16));
+        assert_eq!(read(29, 16), size);
+        ok(read(52, 0));
+        assert_eq!(read(53, 0), size);
         ok(enqueue_mem_buffer_fill(queue, mem, zero, 1, 56, 8, 0, null(), none));
         assert_eq!(enqueue_mem_buffer_fill(queue, mem, zero, 1, 60, 8, 0, null(), none), size);
         ok(queue_finish(queue));
         ok(usm_free(context, one));
         ok(usm_free(context, other));
         ok(mem_release(mem));
+        ok(queue_release(queue));
+        ok(context_release(context));
+    }
+}
+
+/// Images of the mock's, which says of each that it is 8 pixels wide and 4 high.
+fn images(world: &World) {
+    let _said = ur_adapters::mock::replace("urMemImageGetInfo", |call| {
+        let number: usize = match call.argument(1) {
+            ur_image_info_t::WIDTH => 8,
+            ur_image_info_t::HEIGHT => 4,
+            _ => 0,
+        };
+        unsafe { call.argument::<*mut c_void>(3).cast::<usize>().write(number) };
+        ur_result_t::SUCCESS
+    })
+    .unwrap();
+    unsafe {
+        let context = world.context();
+        let queue = world.queue(context);
+        let [one, other] = [buffer(context), buffer(context)];
+        let copy = |x, y, width, height, depth| {
+            let (from, to) =
+                (ur_rect_offset_t { x, y, z: 0 }, ur_rect_offset_t { x: 0, y: 0, z: 0 });
+            let block = ur_rect_region_t { width, height, depth };
+            enqueue_mem_image_copy(queue, one, other, from, to, block, 0, null(), null_mut())
+        };
+        ok(copy(0, 0, 8, 4, 1));
+        ok(copy(7, 3, 1, 1, 1));
+        let size = ur_result_t::ERROR_INVALID_SIZE;
+        assert_eq!(copy(7, 3, 2, 1, 1), size);
+        assert_eq!(copy(0, 1, 8, 4, 1), size);
+        assert_eq!(copy(0, 0, 8, 4, 2), size);
+        assert_eq!(copy(u64::MAX, 0, 8, 4, 1), size);
+        ok(mem_release(one));
+        ok(mem_release(other));
         ok(queue_release(queue));
         ok(context_release(context));
     }

@@ -11,7 +11,7 @@ use std::{
     ffi::{CStr, c_void},
     mem::transmute,
     ptr::{NonNull, null},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 use ur_adapter::error::Result;
 use ze_sys::*;
@@ -94,12 +94,18 @@ impl Counters {
     /// What the driver that `device` belongs to offers.
     pub fn of(driver: RawDriver, device: RawDevice) -> Self {
         static KNOWN: Mutex<Vec<(RawDriver, Counters)>> = Mutex::new(Vec::new());
+        /// Mostly there is only one driver.
+        static FIRST: OnceLock<(RawDriver, Counters)> = OnceLock::new();
+        if let Some((_, counters)) = FIRST.get().filter(|first| first.0 == driver) {
+            return *counters;
+        }
         let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |one: &&(RawDriver, Self)| one.0 == driver;
         if let Some((_, counters)) = known().iter().find(same) {
             return *counters;
         }
         let found = Self::find(driver, device).unwrap_or_default();
+        FIRST.get_or_init(|| (driver, found));
         known().push((driver, found));
         found
     }

@@ -10,8 +10,11 @@ use super::{
     counter::{Close, Counters, Maker, Sharing},
 };
 use std::{
-    ptr::null,
-    sync::{Arc, Mutex, PoisonError},
+    ptr::{null, null_mut},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicPtr, Ordering::*},
+    },
 };
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ze_sys::*;
@@ -75,6 +78,35 @@ impl Drop for CounterEvent {
     fn drop(&mut self) {
         // SAFETY: ours, destroyed once.
         unsafe { driver().event_destroy(self.raw) }.let_go();
+    }
+}
+
+/// A place for one counter-based event that nobody uses, without a lock.
+#[derive(Debug, Default)]
+pub struct Spare(AtomicPtr<CounterEvent>);
+impl Spare {
+    /// What is there.
+    #[inline]
+    pub fn take(&self) -> Option<Arc<CounterEvent>> {
+        if self.0.load(Relaxed).is_null() {
+            return None;
+        }
+        let at = self.0.swap(null_mut(), Acquire);
+        // SAFETY: what `put` left here, taken out by this call alone.
+        (!at.is_null()).then(|| unsafe { Arc::from_raw(at) })
+    }
+    /// Puts one there; back it comes if there is one already.
+    #[inline]
+    pub fn put(&self, event: Arc<CounterEvent>) -> Option<Arc<CounterEvent>> {
+        let at = Arc::into_raw(event).cast_mut();
+        let put = self.0.compare_exchange(null_mut(), at, Release, Relaxed);
+        // SAFETY: made by `into_raw` above, and not put anywhere.
+        put.is_err().then(|| unsafe { Arc::from_raw(at) })
+    }
+}
+impl Drop for Spare {
+    fn drop(&mut self) {
+        drop(self.take());
     }
 }
 
@@ -244,7 +276,7 @@ impl Drop for AdoptedEvent {
     }
 }
 
-/// What an event is to the driver.
+/// What an event is to the driver. Two words: one is in each event of C's.
 #[derive(Debug)]
 pub enum EventKind {
     /// Counter-based, made here. Counted: one may be known by several handles.
@@ -252,12 +284,13 @@ pub enum EventKind {
     /// From a pool. Counted: commands that wait for it keep it.
     Pooled(Arc<PooledEvent>),
     /// Counter-based, of another process.
-    Imported(ImportedEvent),
+    Imported(Box<ImportedEvent>),
     /// C's.
     Adopted(AdoptedEvent),
 }
 impl EventKind {
     /// The driver's handle.
+    #[inline]
     pub fn raw(&self) -> RawEvent {
         match self {
             Self::Counter(event) => event.raw(),
@@ -279,6 +312,7 @@ impl EventKind {
     ///
     /// # Errors
     /// The driver's own.
+    #[inline]
     pub fn wait(&self, nanoseconds: u64) -> Result<bool> {
         // SAFETY: live as long as this.
         unsafe { driver().event_host_synchronize(self.raw(), nanoseconds) }.ready()

@@ -110,6 +110,7 @@ impl NativeList {
     ///
     /// # Errors
     /// The driver's own.
+    #[inline]
     pub fn wait(&self, nanoseconds: u64) -> Result<bool> {
         // SAFETY: live; any thread may wait.
         unsafe { driver().command_list_host_synchronize(self.raw, nanoseconds) }.ready()
@@ -153,10 +154,12 @@ pub struct Ends<'turn> {
 }
 impl Ends<'_> {
     /// How many events it waits for.
+    #[inline]
     pub fn count(&self) -> u32 {
         self.waits.len() as u32
     }
     /// The events it waits for; null for none.
+    #[inline]
     pub fn waits(&self) -> *const RawEvent {
         if self.waits.is_empty() { null() } else { self.waits.as_ptr() }
     }
@@ -189,6 +192,7 @@ fn pointer(at: usize) -> *mut c_void {
 
 impl<'turn> List<'turn> {
     /// A turn at a list: the first append waits for `waits` and signals `signal`.
+    #[inline]
     pub fn new(
         raw: RawList,
         (device, longest_pattern): (RawDevice, usize),
@@ -207,6 +211,7 @@ impl<'turn> List<'turn> {
         self.longest_pattern.max(1)
     }
     /// What the next append waits for and signals: what was given for the whole, once.
+    #[inline]
     pub fn ends(&self) -> Ends<'turn> {
         Ends { signal: self.signal.take(), waits: self.waits.take() }
     }
@@ -242,6 +247,7 @@ impl<'turn> List<'turn> {
     ///
     /// # Errors
     /// The driver's own.
+    #[inline]
     pub fn barrier(&self) -> Result<()> {
         let ends = self.ends();
         // SAFETY: live events; the array is read in the call.
@@ -348,6 +354,7 @@ impl<'turn> List<'turn> {
     ///
     /// # Errors
     /// The driver's own.
+    #[inline]
     pub fn copy(&self, to: usize, from: usize, bytes: usize) -> Result<()> {
         if bytes == 0 {
             return self.barrier();

@@ -1,0 +1,55 @@
+//! What adapters over a driver have in common: objects of which only the driver's calls differ. Each
+//! family is here once, for any driver that implements the family's trait; a room's own file of the
+//! same name says what is different there, and nothing else.
+pub(crate) mod block;
+pub(crate) mod mem;
+pub(crate) mod physical_mem;
+pub(crate) mod usm_host;
+pub(crate) mod watch;
+
+use std::{
+    fmt,
+    marker::PhantomData,
+    sync::atomic::{AtomicU64, Ordering::*},
+};
+use ur_adapter::{
+    api::{Objects, UsmApi},
+    error::Result,
+    object::{Backend, Body, Borrowed, Owned},
+};
+
+/// The adapter over the driver `D`. Entries that are the same over every driver are implemented here,
+/// all others in its room.
+#[derive(Debug)]
+pub struct OverDriver<D>(PhantomData<fn() -> D>);
+
+/// A driver with an adapter over it.
+pub trait Beneath: Sized + Send + Sync + fmt::Debug + 'static {
+    /// Whose handles the objects' are.
+    const BACKEND: Backend;
+    /// That adapter: `OverDriver<Self>`.
+    type Adapter: UsmApi + Objects<Context = Self::Context, Device = Self::Device>;
+    /// What `ur_context_handle_t` points at.
+    type Context: Body + fmt::Debug;
+    /// What `ur_device_handle_t` points at.
+    type Device: Body + fmt::Debug;
+    /// The devices that a context was made for; never empty.
+    fn devices(context: &Self::Context) -> &[Owned<Self::Device>];
+    /// # Errors
+    /// `INVALID_DEVICE` where `device` is none of the context's.
+    fn check(context: &Self::Context, device: Borrowed<'_, Self::Device>) -> Result<()>;
+    /// Waits for all commands before in queues of the context with this handle.
+    fn wait(context: usize);
+    /// Drops what was freed and no command uses any more, as far as that is soon told.
+    fn sweep();
+    /// Drops all of it, and what the context's own pools keep for later: where memory has run out.
+    ///
+    /// # Errors
+    /// The driver's own.
+    fn make_room(context: Borrowed<'_, Self::Context>) -> Result<()>;
+}
+/// A name for an object of this process, memory or physical memory. Other adapters count from 1.
+pub(crate) fn next_object<D: Beneath>() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    (D::BACKEND as u64) << 48 | NEXT.fetch_add(1, Relaxed) // a number, nothing more
+}
