@@ -147,14 +147,18 @@ pub(crate) fn forget() {
 }
 /// Keeps a library open. One that was open before, perhaps under another name, is counted once.
 fn keep(library: Library, identity: Option<Identity>) -> &'static Opened {
+    let raw = library.into_raw();
     let mut getters = Vec::new();
     for (name, at) in GETTERS {
-        // SAFETY: functions of this name have this type, by the interface.
-        if let Ok(getter) = unsafe { library.get::<Getter>(name.as_bytes()) } {
-            getters.push((name.trim_end_matches('\0'), *at, *getter));
+        // Not by `Library::get`: for each that is missing, it would have an error composed.
+        // SAFETY: the library is open, and the name ends with a NUL.
+        let symbol = unsafe { libc::dlsym(raw, name.as_ptr().cast()) };
+        if !symbol.is_null() {
+            // SAFETY: functions of this name have this type, by the interface.
+            let getter = unsafe { std::mem::transmute::<*mut c_void, Getter>(symbol) };
+            getters.push((name.trim_end_matches('\0'), *at, getter));
         }
     }
-    let raw = library.into_raw();
     let mut open = OPEN.lock();
     if let Some(opened) = open.iter().find(|one| one.library == raw.addr()) {
         // SAFETY: `raw` was just opened once more, and that is taken back.
