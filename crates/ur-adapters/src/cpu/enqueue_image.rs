@@ -5,6 +5,7 @@ use super::{
     engine::{Submission, Work},
     enqueue::{Made, Report, check_range, enqueue},
     enqueue_mem::{box_work, keeping, overlapping},
+    image::place,
     native::Planes,
 };
 use crate::memory::pictures::{Part, on_host};
@@ -34,7 +35,7 @@ impl Pixels<'_> {
     fn places(&self) -> Result<(Planes, Planes, [usize; 3])> {
         let image = self.image.image()?;
         let part = Part::new(self.origin, self.region)?;
-        let inside = image.part(self.image.address(), part)?;
+        let inside = place(image, self.image.address(), part)?;
         let bytes = [part.region[0] * image.pixel(), part.region[1], part.region[2]];
         let pitches = [self.row_pitch, self.slice_pitch];
         let (there, length) = on_host(image.is_1d_array(), self.host, pitches, bytes)?;
@@ -109,8 +110,8 @@ fn copy_work(
         ));
     }
     let (here, there) = (Part::new(from_origin, region)?, Part::new(to_origin, region)?);
-    let out = source.part(from.address(), here)?;
-    let into = target.part(to.address(), there)?;
+    let out = place(source, from.address(), here)?;
+    let into = place(target, to.address(), there)?;
     if from.same(&to) && here.shares_pixels(there) {
         return Err(overlapping());
     }

@@ -2,12 +2,12 @@
 //! that never changes. What images are beyond that is `image.rs`'s, the commands on both are
 //! `enqueue_mem.rs`'s and `enqueue_image.rs`'s.
 use super::{
-    Context, Cpu, Device,
-    backing::Block,
-    image::{self, Image},
-    mapping::Side,
-    native, native_handle,
+    Context, Cpu, Device, backing::Block, image, mapping::Side, native, native_handle,
     usm::check_size,
+};
+use crate::memory::{
+    flags::{check_flags, check_part, check_range, of_part},
+    pictures::Image,
 };
 use std::{
     collections::HashMap,
@@ -71,7 +71,7 @@ impl Storage {
         host: Option<UsmPtr>,
         bytes: usize,
     ) -> Result<Self> {
-        check(flags)?;
+        check_flags(flags)?;
         match host {
             Some(base) if flags.contains(ur_mem_flags_t::USE_HOST_POINTER) => {
                 base.offset(bytes)?; // or it would wrap around the end of memory
@@ -161,13 +161,7 @@ impl Mem {
     /// for an image.
     pub(super) fn range(&self, offset: usize, size: usize) -> Result<UsmPtr> {
         self.check_buffer()?;
-        if size == 0 || offset.checked_add(size).is_none_or(|end| end > self.bytes) {
-            let has = self.bytes;
-            return Err(Error::new(
-                ErrorCode::InvalidSize,
-                format!("{size} bytes from {offset} on are not in a buffer of {has} bytes"),
-            ));
-        }
+        check_range(self.bytes, offset, size)?;
         self.address().offset(offset)
     }
     fn mapped(&self) -> MutexGuard<'_, HashMap<UsmPtr, usize>> {
@@ -195,23 +189,6 @@ impl Mem {
         }
         Ok(())
     }
-}
-
-/// # Errors
-/// `INVALID_VALUE` for flags that contradict each other.
-fn check(flags: ur_mem_flags_t) -> Result<()> {
-    use ur_mem_flags_t as F;
-    let refused = |why| Err(Error::new(ErrorCode::InvalidValue, why));
-    let access = [F::READ_WRITE, F::WRITE_ONLY, F::READ_ONLY];
-    if access.into_iter().filter(|&one| flags.contains(one)).count() > 1 {
-        return refused("memory is read and written, only written or only read: give one of them");
-    }
-    if flags.contains(F::USE_HOST_POINTER)
-        && flags.intersects(F::ALLOC_HOST_POINTER | F::ALLOC_COPY_HOST_POINTER)
-    {
-        return refused("memory is C's own (USE_HOST_POINTER) or allocated, not both");
-    }
-    Ok(())
 }
 
 impl MemApi for Cpu {
@@ -248,15 +225,8 @@ impl MemApi for Cpu {
                 "a part of a buffer has no parts: partition the buffer itself",
             ));
         }
-        let flags = flags_of_part(buffer.flags, flags)?;
-        let end = region.origin.checked_add(region.size);
-        if end.is_none_or(|end| end > buffer.bytes) {
-            let (size, origin, has) = (region.size, region.origin, buffer.bytes);
-            return Err(Error::new(
-                ErrorCode::InvalidBufferSize,
-                format!("{size} bytes from {origin} on are not in a buffer of {has} bytes"),
-            ));
-        }
+        let flags = of_part(buffer.flags, flags)?;
+        check_part(buffer.bytes, region)?;
         let (context, storage) = (buffer.context.clone(), Arc::clone(&buffer.storage));
         Ok(Owned::new(Mem::new(context, flags, storage, region.origin, region.size, What::Part)))
     }
@@ -310,31 +280,5 @@ impl MemApi for Cpu {
         answer: &mut Answer<'_>,
     ) -> Result<()> {
         mem.image()?.info(name, answer)
-    }
-}
-
-/// A part is accessed as its buffer is, unless it says that it is accessed less.
-///
-/// # Errors
-/// `INVALID_VALUE` for what the buffer does not allow; where its bytes are is the buffer's to say.
-fn flags_of_part(whole: ur_mem_flags_t, part: ur_mem_flags_t) -> Result<ur_mem_flags_t> {
-    use ur_mem_flags_t as F;
-    check(part)?;
-    let refused = |why| Err(Error::new(ErrorCode::InvalidValue, why));
-    if part.intersects(F::USE_HOST_POINTER | F::ALLOC_HOST_POINTER | F::ALLOC_COPY_HOST_POINTER) {
-        return refused("where the bytes of a part are is its buffer's to say: leave the flag out");
-    }
-    let access = F::READ_WRITE | F::WRITE_ONLY | F::READ_ONLY;
-    if !part.intersects(access) {
-        return Ok(part | F(whole.bits() & access.bits()));
-    }
-    let forbidden = match () {
-        () if whole.contains(F::READ_ONLY) => F::READ_WRITE | F::WRITE_ONLY,
-        () if whole.contains(F::WRITE_ONLY) => F::READ_WRITE | F::READ_ONLY,
-        () => F::default(),
-    };
-    match part.intersects(forbidden) {
-        true => refused("a part cannot be accessed in a way in which its buffer cannot"),
-        false => Ok(part),
     }
 }

@@ -8,6 +8,7 @@ use super::{
     mapping::{Side, page},
     share::OpenedPhysical,
 };
+use crate::memory::physical;
 use std::{
     collections::HashMap,
     sync::{
@@ -23,10 +24,7 @@ use ur_adapter::{
     per_process::PerProcess,
 };
 use ur_ipc::{Kind, Remote};
-use ur_sys::{
-    ur_physical_mem_flags_t, ur_physical_mem_info_t, ur_physical_mem_properties_t,
-    ur_structure_type_t,
-};
+use ur_sys::{ur_physical_mem_info_t, ur_physical_mem_properties_t};
 
 /// Where the bytes are. Mappings keep it, whatever becomes of the objects.
 #[derive(Debug)]
@@ -159,28 +157,13 @@ impl PhysicalMem {
     /// # Errors
     /// `UNINITIALIZED` in a forked child.
     pub fn check_fork(&self) -> Result<()> {
-        match self.named.fork == ur_mapping::fork_count() {
-            true => Ok(()),
-            false => Err(Error::new(
-                ErrorCode::Uninitialized,
-                "this physical memory was made or opened before a fork and stayed with the parent: \
-                 open a ticket of it in the child",
-            )),
-        }
+        physical::check_fork(self.named.fork)
     }
     /// The descriptor that others can open it by, of which it is told here that they may.
     pub fn expose(&self) -> Option<Behind> {
         self.named.exported.store(true, Relaxed);
         self.named.backing.behind()
     }
-}
-
-/// A `ur_physical_mem_properties_t` word by word, with what is between its members: `stype`, a gap,
-/// a null `pNext`, `flags`, a gap.
-fn properties(flags: ur_physical_mem_flags_t) -> [u32; 6] {
-    const { assert!(size_of::<ur_physical_mem_properties_t>() == size_of::<[u32; 6]>()) }
-    const { assert!(std::mem::offset_of!(ur_physical_mem_properties_t, flags) == 16) }
-    [ur_structure_type_t::PHYSICAL_MEM_PROPERTIES.0, 0, 0, 0, flags.bits(), 0]
 }
 
 impl PhysicalMemApi for Cpu {
@@ -196,12 +179,9 @@ impl PhysicalMemApi for Cpu {
             return Err(Error::new(ErrorCode::InvalidSize, why));
         }
         limbo::sweep();
-        let enables = |p: &ur_physical_mem_properties_t| {
-            p.flags.contains(ur_physical_mem_flags_t::ENABLE_IPC)
-        };
         let named =
             PhysicalMem::name(size, Backing::Made(Block::take(Side::Device, size, page())?));
-        let is_shareable = properties.is_some_and(enables);
+        let is_shareable = physical::is_shareable(properties);
         PhysicalMem::over(context, device, named, is_shareable, false).map(Owned::new)
     }
     fn physical_mem_get_info(
@@ -214,11 +194,7 @@ impl PhysicalMemApi for Cpu {
             ur_physical_mem_info_t::DEVICE => answer.handle(&memory.device),
             ur_physical_mem_info_t::SIZE => answer.value(&memory.bytes()),
             ur_physical_mem_info_t::PROPERTIES => {
-                let flags = match memory.is_shareable {
-                    true => ur_physical_mem_flags_t::ENABLE_IPC,
-                    false => ur_physical_mem_flags_t::default(),
-                };
-                answer.value(&properties(flags))
+                answer.value(&physical::properties(memory.is_shareable))
             }
             ur_physical_mem_info_t::REFERENCE_COUNT => answer.value(&memory.api_refs()),
             _ => Err(ErrorCode::UnsupportedEnumeration.into()),

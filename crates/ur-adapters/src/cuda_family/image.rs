@@ -14,7 +14,7 @@ use super::{
 };
 use crate::memory::{
     flags::{check_flags, check_size},
-    pictures::{Image, OnHost, Part},
+    pictures::{Image, LONGEST_SIDE, OnHost, Part},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -30,7 +30,7 @@ use ur_sys::{
 /// `UNSUPPORTED_IMAGE_FORMAT`; as for [`Image::new`].
 fn new(format: ur_image_format_t, desc: &ur_image_desc_t) -> Result<Image> {
     let (_, channels, bytes) = elements(format)?;
-    Image::new(format, channels as usize * bytes, desc)
+    Image::new(format, channels as usize * bytes, desc, LONGEST_SIDE)
 }
 /// What the driver is asked for: 0 for sides that there are not.
 fn array_of(image: &Image) -> Result<ArrayDesc> {

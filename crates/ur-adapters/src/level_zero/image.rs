@@ -11,7 +11,7 @@ use super::{
 };
 use crate::memory::{
     flags::{check_flags, check_size},
-    pictures::{Image, OnHost, Part},
+    pictures::{Image, LONGEST_SIDE, OnHost, Part},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -28,7 +28,7 @@ use ze_sys::*;
 /// `UNSUPPORTED_IMAGE_FORMAT`; as for [`Image::new`].
 fn new(format: ur_image_format_t, desc: &ur_image_desc_t) -> Result<Image> {
     let (_, channels, bytes) = elements(format)?;
-    Image::new(format, channels * bytes, desc)
+    Image::new(format, channels * bytes, desc, LONGEST_SIDE)
 }
 /// A part as the driver has it.
 pub(super) fn region(part: Part) -> ze_image_region_t {

@@ -1,6 +1,6 @@
-//! What memory objects may be: their flags, those of their parts, their sizes.
+//! What memory objects may be: their flags, those of their parts, their sizes, and what is within them.
 use ur_adapter::error::{Error, ErrorCode, Result};
-use ur_sys::ur_mem_flags_t;
+use ur_sys::{ur_buffer_region_t, ur_mem_flags_t};
 
 /// # Errors
 /// `INVALID_VALUE` for flags that contradict each other.
@@ -25,6 +25,28 @@ pub(crate) fn check_size(size: usize, code: ErrorCode) -> Result<()> {
         true => Ok(()),
         false => Err(Error::new(code, format!("no memory object has {size} bytes"))),
     }
+}
+/// # Errors
+/// `INVALID_SIZE` for 0 bytes and for such as are not all in a buffer of `has` bytes.
+pub(crate) fn check_range(has: usize, offset: usize, size: usize) -> Result<()> {
+    match size > 0 && ends_within(has, offset, size) {
+        true => Ok(()),
+        false => Err(outside(ErrorCode::InvalidSize, has, offset, size)),
+    }
+}
+/// # Errors
+/// `INVALID_BUFFER_SIZE` for a part that is not all in a buffer of `has` bytes.
+pub(crate) fn check_part(has: usize, part: &ur_buffer_region_t) -> Result<()> {
+    match ends_within(has, part.origin, part.size) {
+        true => Ok(()),
+        false => Err(outside(ErrorCode::InvalidBufferSize, has, part.origin, part.size)),
+    }
+}
+fn ends_within(has: usize, offset: usize, size: usize) -> bool {
+    offset.checked_add(size).is_some_and(|end| end <= has)
+}
+fn outside(code: ErrorCode, has: usize, offset: usize, size: usize) -> Error {
+    Error::new(code, format!("{size} bytes from {offset} on are not in a buffer of {has} bytes"))
 }
 /// A part is accessed as its buffer is, unless it says that it is accessed less.
 ///

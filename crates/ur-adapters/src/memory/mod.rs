@@ -3,6 +3,7 @@
 pub(crate) mod flags;
 pub(crate) mod limbo;
 pub(crate) mod maps;
+pub(crate) mod physical;
 pub(crate) mod pictures;
 pub(crate) mod pools;
 pub(crate) mod reservations;

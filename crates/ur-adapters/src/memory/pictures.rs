@@ -11,11 +11,11 @@ use ur_sys::{
 };
 
 /// More pixels along a side than any driver has; what it has is its own to say.
-const LONGEST_SIDE: usize = 1 << 20;
+pub(crate) const LONGEST_SIDE: usize = 1 << 20;
 
 /// # Errors
 /// `INVALID_IMAGE_SIZE`; `INVALID_IMAGE_FORMAT_DESCRIPTOR` for an image that is none of the kinds.
-fn sides(desc: &ur_image_desc_t) -> Result<[usize; 3]> {
+fn sides(desc: &ur_image_desc_t, longest: usize) -> Result<[usize; 3]> {
     use ur_mem_type_t as T;
     let sides = match desc.r#type {
         T::IMAGE1D => [desc.width, 1, 1],
@@ -30,11 +30,11 @@ fn sides(desc: &ur_image_desc_t) -> Result<[usize; 3]> {
             ));
         }
     };
-    match sides.iter().all(|side| (1..=LONGEST_SIDE).contains(side)) {
+    match sides.iter().all(|side| (1..=longest).contains(side)) {
         true => Ok(sides),
         false => Err(Error::new(
             ErrorCode::InvalidImageSize,
-            format!("{sides:?} pixels: each side has 1 to {LONGEST_SIDE}"),
+            format!("{sides:?} pixels: each side has 1 to {longest}"),
         )),
     }
 }
@@ -42,11 +42,7 @@ fn sides(desc: &ur_image_desc_t) -> Result<[usize; 3]> {
 ///
 /// # Errors
 /// `INVALID_IMAGE_FORMAT_DESCRIPTOR` for pitches that do not fit.
-pub(crate) fn pitches(
-    desc: &ur_image_desc_t,
-    sides: [usize; 3],
-    pixel: usize,
-) -> Result<[usize; 2]> {
+fn pitches(desc: &ur_image_desc_t, sides: [usize; 3], pixel: usize) -> Result<[usize; 2]> {
     let refused = |why: String| Err(Error::new(ErrorCode::InvalidImageFormatDescriptor, why));
     let width = sides[0] * pixel; // of 2^20 pixels at most
     let row = if desc.rowPitch == 0 { width } else { desc.rowPitch };
@@ -115,7 +111,7 @@ impl Part {
 }
 
 impl Image {
-    /// An image of pixels of so many bytes.
+    /// An image of pixels of so many bytes, with at most `longest` of them along each side.
     ///
     /// # Errors
     /// `INVALID_IMAGE_SIZE`; `INVALID_IMAGE_FORMAT_DESCRIPTOR` for an image that is none of the kinds,
@@ -124,8 +120,9 @@ impl Image {
         format: ur_image_format_t,
         pixel: usize,
         desc: &ur_image_desc_t,
+        longest: usize,
     ) -> Result<Self> {
-        let (kind, sides) = (desc.r#type, sides(desc)?);
+        let (kind, sides) = (desc.r#type, sides(desc, longest)?);
         let pitches = pitches(desc, sides, pixel)?;
         Ok(Self { format, kind, sides, pixel, pitches })
     }
@@ -144,6 +141,10 @@ impl Image {
     /// What each pixel means.
     pub(crate) fn format(&self) -> ur_image_format_t {
         self.format
+    }
+    /// Bytes from row to row, and from slice or layer to the next.
+    pub(crate) fn pitches(&self) -> [usize; 2] {
+        self.pitches
     }
     /// Whether its second side are layers of one row each.
     pub(crate) fn is_1d_array(&self) -> bool {
@@ -278,7 +279,7 @@ mod tests {
         let format =
             ur_image_format_t { channelOrder: Order::RGBA, channelType: Channel::UNSIGNED_INT8 };
         let desc = described(ur_mem_type_t::IMAGE2D, [20, 12, 1]);
-        let image = Image::new(format, 4, &desc).unwrap();
+        let image = Image::new(format, 4, &desc, LONGEST_SIDE).unwrap();
         assert!(image.check(Part { origin: [19, 11, 0], region: [1, 1, 1] }).is_ok());
         for (origin, region) in [
             ([0, 0, 0], [0, 1, 1]),

@@ -3,7 +3,7 @@
 //! the commands on both are the room's `enqueue_mem.rs`'s and `enqueue_image.rs`'s.
 use super::{Beneath, OverDriver, block::Block};
 use crate::memory::{
-    flags::{check_flags, check_size, of_part},
+    flags::{check_flags, check_part, check_range, check_size, of_part},
     pictures::Image,
 };
 use std::{
@@ -194,14 +194,7 @@ impl<D: KeepsBytes> Mem<D> {
     /// for an image.
     pub(crate) fn check_range(&self, offset: usize, size: usize) -> Result<()> {
         self.check_buffer()?;
-        if size == 0 || offset.checked_add(size).is_none_or(|end| end > self.bytes) {
-            let has = self.bytes;
-            return Err(Error::new(
-                ErrorCode::InvalidSize,
-                format!("{size} bytes from {offset} on are not in a buffer of {has} bytes"),
-            ));
-        }
-        Ok(())
+        check_range(self.bytes, offset, size)
     }
     fn mapped(&self) -> MutexGuard<'_, Vec<Mapping<D>>> {
         self.mapped.lock().unwrap_or_else(PoisonError::into_inner)
@@ -289,14 +282,7 @@ where
             ));
         }
         let flags = of_part(buffer.flags, flags)?;
-        let end = region.origin.checked_add(region.size);
-        if end.is_none_or(|end| end > buffer.bytes) {
-            let (size, origin, has) = (region.size, region.origin, buffer.bytes);
-            return Err(Error::new(
-                ErrorCode::InvalidBufferSize,
-                format!("{size} bytes from {origin} on are not in a buffer of {has} bytes"),
-            ));
-        }
+        check_part(buffer.bytes, region)?;
         let storage = Arc::clone(&buffer.storage);
         let mut part = Mem::new(flags, storage, buffer.home, region.size, What::Part);
         part.origin = region.origin;

@@ -1,6 +1,7 @@
 //! Physical memory: memory of a device without an address until `virtual_mem.rs` maps it. Objects that
 //! were made here and such as were opened differ in where their memory is from, and in nothing else.
 use super::{Beneath, OverDriver, next_object};
+use crate::memory::physical;
 use std::{
     collections::HashMap,
     fmt,
@@ -17,10 +18,7 @@ use ur_adapter::{
     object::{Body, Borrowed, Owned, Slab, Tag},
 };
 use ur_ipc::{Kind, Remote};
-use ur_sys::{
-    ur_physical_mem_flags_t, ur_physical_mem_info_t, ur_physical_mem_properties_t,
-    ur_structure_type_t,
-};
+use ur_sys::{ur_physical_mem_info_t, ur_physical_mem_properties_t};
 
 /// A driver with physical memory.
 pub trait HasPhysicalMemory: Beneath {
@@ -182,14 +180,7 @@ impl<D: HasPhysicalMemory> PhysicalMem<D> {
     /// # Errors
     /// `UNINITIALIZED` in a forked child.
     pub fn check_fork(&self) -> Result<()> {
-        match self.named.fork == ur_mapping::fork_count() {
-            true => Ok(()),
-            false => Err(Error::new(
-                ErrorCode::Uninitialized,
-                "this physical memory was made or opened before a fork and stayed with the parent: \
-                 open a ticket of it in the child",
-            )),
-        }
+        physical::check_fork(self.named.fork)
     }
     /// The descriptor that others can open it by, of which it is told here that they may.
     ///
@@ -199,14 +190,6 @@ impl<D: HasPhysicalMemory> PhysicalMem<D> {
         self.named.exported.store(true, Relaxed);
         D::export(&self.named.memory, &self.device)
     }
-}
-
-/// A `ur_physical_mem_properties_t` word by word, with what is between its members: `stype`, a gap,
-/// a null `pNext`, `flags`, a gap.
-fn properties(flags: ur_physical_mem_flags_t) -> [u32; 6] {
-    const { assert!(size_of::<ur_physical_mem_properties_t>() == size_of::<[u32; 6]>()) }
-    const { assert!(std::mem::offset_of!(ur_physical_mem_properties_t, flags) == 16) }
-    [ur_structure_type_t::PHYSICAL_MEM_PROPERTIES.0, 0, 0, 0, flags.bits(), 0]
 }
 
 impl<D: HasPhysicalMemory> PhysicalMemApi for OverDriver<D>
@@ -226,10 +209,7 @@ where
             return Err(Error::new(ErrorCode::InvalidSize, why));
         }
         D::sweep();
-        let enables = |p: &ur_physical_mem_properties_t| {
-            p.flags.contains(ur_physical_mem_flags_t::ENABLE_IPC)
-        };
-        let is_shareable = properties.is_some_and(enables);
+        let is_shareable = physical::is_shareable(properties);
         let create = || D::create(context, &device, size, is_shareable);
         let made = create().or_else(|error| match error.code() {
             ErrorCode::OutOfDeviceMemory => {
@@ -251,11 +231,7 @@ where
             ur_physical_mem_info_t::DEVICE => answer.handle(&memory.device),
             ur_physical_mem_info_t::SIZE => answer.value(&memory.bytes()),
             ur_physical_mem_info_t::PROPERTIES => {
-                let flags = match memory.is_shareable {
-                    true => ur_physical_mem_flags_t::ENABLE_IPC,
-                    false => ur_physical_mem_flags_t::default(),
-                };
-                answer.value(&properties(flags))
+                answer.value(&physical::properties(memory.is_shareable))
             }
             ur_physical_mem_info_t::REFERENCE_COUNT => answer.value(&memory.api_refs()),
             _ => Err(ErrorCode::UnsupportedEnumeration.into()),
