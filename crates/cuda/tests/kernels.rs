@@ -1,6 +1,5 @@
 //! Programs and kernels as a C program has them, on whatever driver of CUDA there is: a real one, or a software
 //! one that was loaded under its name before. Without a device the tests say so and are skipped.
-#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod c;
 
 use c::*;

@@ -1,6 +1,5 @@
 //! Programs as a C program builds, links and asks them, on whatever driver of CUDA there is. Without a device the
 //! tests say so and are skipped.
-#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod c;
 
 use c::*;

@@ -1,6 +1,5 @@
 //! A machine without Level Zero, with something else under its name, and with a driver that has no devices: the
 //! adapter is there and has no platform.
-#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod c;
 mod common;
 use common::World;

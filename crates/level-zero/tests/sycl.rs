@@ -4,12 +4,12 @@
 #[path = "../../native-cpu/tests/common/client.rs"]
 mod client;
 mod common;
-use client::{Program, Runtime, client, fine, pair, programs, run, skipped};
+use client::{Program, Runtime, client, fine, pair, programs, run, shared, skipped};
 use common::{NAMES, World, is_real};
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
 };
 
 const PROGRAMS: &[Program] = &[
@@ -65,16 +65,12 @@ struct Stage {
 }
 /// `None`, and it was said why, where there is no network or no compiler.
 fn stage() -> Option<Arc<Stage>> {
-    static SHARED: Mutex<Weak<Stage>> = Mutex::new(Weak::new());
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(stage) = shared.upgrade() {
-        return Some(stage);
-    }
-    let runtime = Runtime::installed()?;
-    let programs = programs(&runtime, PROGRAMS)?;
-    let stage = Arc::new(Stage { world: World::new("sycl", &NAMES)?, runtime, programs });
-    *shared = Arc::downgrade(&stage);
-    Some(stage)
+    static STAGE: Mutex<Weak<Stage>> = Mutex::new(Weak::new());
+    shared(&STAGE, || {
+        let runtime = Runtime::installed()?;
+        let programs = programs(&runtime, PROGRAMS)?;
+        Some(Stage { world: World::new("sycl", &NAMES)?, runtime, programs })
+    })
 }
 impl Stage {
     /// A program on the software driver.

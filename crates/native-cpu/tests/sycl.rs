@@ -3,14 +3,14 @@
 mod common;
 use common::{
     Dist,
-    client::{Program, Runtime, client, fine, pair, programs, run},
+    client::{Program, Runtime, client, fine, pair, programs, run, shared},
     root,
 };
 use std::{
     fs,
     path::PathBuf,
     process::Command,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
 };
 
 const PROGRAMS: &[Program] = &[
@@ -47,15 +47,11 @@ struct World {
 /// why, where there is no network or no C++ compiler.
 fn world() -> Option<Arc<World>> {
     static WORLD: Mutex<Weak<World>> = Mutex::new(Weak::new());
-    let mut shared = WORLD.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(world) = shared.upgrade() {
-        return Some(world);
-    }
-    let runtime = Runtime::installed()?;
-    let programs = programs(&runtime, PROGRAMS)?;
-    let world = Arc::new(World { dist: Dist::build("sycl"), runtime, programs });
-    *shared = Arc::downgrade(&world);
-    Some(world)
+    shared(&WORLD, || {
+        let runtime = Runtime::installed()?;
+        let programs = programs(&runtime, PROGRAMS)?;
+        Some(World { dist: Dist::build("sycl"), runtime, programs })
+    })
 }
 
 impl World {

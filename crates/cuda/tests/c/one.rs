@@ -1,7 +1,10 @@
 //! One device with a context and a queue, as a C program has them: of CUDA, or in the tests of Level Zero of that. The
 //! table and what it is called are the folder's `c/mod.rs`'s to say.
 #![allow(dead_code, reason = "each test binary uses its own part")]
+#[path = "../../../ur-adapters/tests/common/call.rs"]
+mod call;
 use super::{NAME, VARIABLE};
+pub use call::Call;
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
@@ -18,24 +21,6 @@ macro_rules! call {
         )
     };
 }
-/// An entry with its arguments as one: what the macro calls without being unsafe in every place that it is used.
-pub trait Call<Arguments> {
-    fn call(self, arguments: Arguments) -> R;
-}
-macro_rules! entries { ($($($type:ident)*;)*) => { $(
-    impl<$($type),*> Call<($($type,)*)> for unsafe extern "C" fn($($type),*) -> R {
-        #[expect(non_snake_case, reason = "each is called like its type")]
-        fn call(self, ($($type,)*): ($($type,)*)) -> R {
-            unsafe { self($($type),*) }
-        }
-    }
-)* } }
-entries! {
-    A; A B; A B C; A B C D; A B C D E; A B C D E F; A B C D E F G; A B C D E F G H;
-    A B C D E F G H I; A B C D E F G H I J; A B C D E F G H I J K; A B C D E F G H I J K L;
-    A B C D E F G H I J K L M; A B C D E F G H I J K L M N; A B C D E F G H I J K L M N O;
-}
-
 pub struct One {
     pub device: ur_device_handle_t,
     pub context: ur_context_handle_t,

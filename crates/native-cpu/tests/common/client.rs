@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
-        OnceLock,
+        Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -156,6 +156,16 @@ pub fn run(command: &mut Command) -> Ran {
 /// What is compiled: the executable's name, the source, and the version of the standard.
 pub type Program = (&'static str, &'static str, &'static str);
 
+/// What the tests that run at one time have in common, and gone with the last of them.
+pub fn shared<T>(place: &Mutex<Weak<T>>, make: impl FnOnce() -> Option<T>) -> Option<Arc<T>> {
+    let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(there) = place.upgrade() {
+        return Some(there);
+    }
+    let made = Arc::new(make()?);
+    *place = Arc::downgrade(&made);
+    Some(made)
+}
 /// The folder of these programs; compiles what is not there yet, two at a time. `None`, and it was said
 /// why, where there is no C++ compiler.
 pub fn programs(runtime: &Runtime, all: &[Program]) -> Option<PathBuf> {

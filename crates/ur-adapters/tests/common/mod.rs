@@ -1,6 +1,7 @@
 //! Peers for tests across processes: this same test binary, started again to do what it is told, line by line.
 //! Handle bytes travel through their pipes, and nothing else does. The peers call the adapter as C programs do.
 #![allow(dead_code, unused_macros, reason = "each test binary uses its own part")]
+pub mod call;
 pub mod code;
 pub mod commands;
 pub mod lanes;
