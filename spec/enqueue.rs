@@ -120,7 +120,10 @@ extern "C" {
     #[error(InvalidSize, region.width == 0 || region.height == 0 || region.depth == 0)]
     #[error(InvalidSize, buffer_row_pitch != 0 && buffer_row_pitch < region.width)]
     #[error(InvalidSize, host_row_pitch != 0 && host_row_pitch < region.width)]
-    #[error(InvalidSize, "a slice pitch is not 0 and smaller than, or no multiple of, the row pitch it spans")]
+    #[error(InvalidSize, buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch < region.height * buffer_row_pitch || buffer_row_pitch == 0 && buffer_slice_pitch < region.height * region.width))]
+    #[error(InvalidSize, buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch % buffer_row_pitch != 0 || buffer_row_pitch == 0 && buffer_slice_pitch % region.width != 0))]
+    #[error(InvalidSize, host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch < region.height * host_row_pitch || host_row_pitch == 0 && host_slice_pitch < region.height * region.width))]
+    #[error(InvalidSize, host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch % host_row_pitch != 0 || host_row_pitch == 0 && host_slice_pitch % region.width != 0))]
     #[error(InvalidSize, "origin, region and pitches together reach outside the buffer")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
     fn urEnqueueMemBufferReadRect(
@@ -148,7 +151,10 @@ extern "C" {
     #[error(InvalidSize, region.width == 0 || region.height == 0 || region.depth == 0)]
     #[error(InvalidSize, buffer_row_pitch != 0 && buffer_row_pitch < region.width)]
     #[error(InvalidSize, host_row_pitch != 0 && host_row_pitch < region.width)]
-    #[error(InvalidSize, "a slice pitch is not 0 and smaller than, or no multiple of, the row pitch it spans")]
+    #[error(InvalidSize, buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch < region.height * buffer_row_pitch || buffer_row_pitch == 0 && buffer_slice_pitch < region.height * region.width))]
+    #[error(InvalidSize, buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch % buffer_row_pitch != 0 || buffer_row_pitch == 0 && buffer_slice_pitch % region.width != 0))]
+    #[error(InvalidSize, host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch < region.height * host_row_pitch || host_row_pitch == 0 && host_slice_pitch < region.height * region.width))]
+    #[error(InvalidSize, host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch % host_row_pitch != 0 || host_row_pitch == 0 && host_slice_pitch % region.width != 0))]
     #[error(InvalidSize, "origin, region and pitches together reach outside the buffer")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
     fn urEnqueueMemBufferWriteRect(
@@ -196,7 +202,10 @@ extern "C" {
     #[error(InvalidSize, region.width == 0 || region.height == 0 || region.depth == 0)]
     #[error(InvalidSize, src_row_pitch != 0 && src_row_pitch < region.width)]
     #[error(InvalidSize, dst_row_pitch != 0 && dst_row_pitch < region.width)]
-    #[error(InvalidSize, "a slice pitch is not 0 and smaller than, or no multiple of, the row pitch it spans")]
+    #[error(InvalidSize, src_slice_pitch != 0 && (src_row_pitch != 0 && src_slice_pitch < region.height * src_row_pitch || src_row_pitch == 0 && src_slice_pitch < region.height * region.width))]
+    #[error(InvalidSize, src_slice_pitch != 0 && (src_row_pitch != 0 && src_slice_pitch % src_row_pitch != 0 || src_row_pitch == 0 && src_slice_pitch % region.width != 0))]
+    #[error(InvalidSize, dst_slice_pitch != 0 && (dst_row_pitch != 0 && dst_slice_pitch < region.height * dst_row_pitch || dst_row_pitch == 0 && dst_slice_pitch < region.height * region.width))]
+    #[error(InvalidSize, dst_slice_pitch != 0 && (dst_row_pitch != 0 && dst_slice_pitch % dst_row_pitch != 0 || dst_row_pitch == 0 && dst_slice_pitch % region.width != 0))]
     #[error(InvalidSize, "origin, region and pitches together reach outside the source")]
     #[error(InvalidSize, "origin, region and pitches together reach outside the destination")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
@@ -531,7 +540,9 @@ extern "C" {
         #[out] #[optional] event: *mut Event,
     );
 
-    /// Queues a barrier wait that takes additional enqueue properties.
+    /// Queues a barrier wait that takes additional enqueue properties. The event's place is read, too: null there makes
+    /// a new event; a reusable event of urEventCreateExp, or one that was opened from another process, is signalled by
+    /// the barrier, again and again, and stays the caller's.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]

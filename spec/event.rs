@@ -116,7 +116,11 @@ extern "C" {
     );
 
     /// Reads one recorded time of the command behind an event.
-    #[error(ProfilingInfoNotAvailable, "the event's queue was created without profiling turned on")]
+    #[error(
+        ProfilingInfoNotAvailable,
+        "the event's queue was created without profiling turned on",
+        first
+    )]
     #[error(InvalidValue, prop_value != null && prop_size == 0)]
     #[error(UnsupportedEnumeration, "the adapter does not know the property asked for")]
     #[errors(InvalidEvent, OutOfResources, OutOfHostMemory)]
@@ -147,7 +151,7 @@ extern "C" {
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urEventGetNativeHandle(event: Event, #[out] native_event: *mut NativeHandle);
 
-    /// Wraps a backend's own event in a runtime event.
+    /// Wraps a backend's own event in a runtime event; 0 stands for one that is complete already.
     #[error(UnsupportedFeature, "the adapter has no native handle corresponding to this object")]
     fn urEventCreateWithNativeHandle(
         native_event: NativeHandle,

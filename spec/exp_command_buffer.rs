@@ -122,7 +122,6 @@ extern "C" {
     fn urCommandBufferFinalizeExp(command_buffer: ExpCommandBuffer);
 
     /// Records a kernel launch at the end of a command buffer.
-    #[error(InvalidWorkDimension, work_dim < 1 || work_dim > 3)]
     #[error(InvalidValue, kernel_alternatives == null && num_kernel_alternatives > 0)]
     #[error(InvalidValue, kernel_alternatives != null && num_kernel_alternatives == 0)]
     #[error(InvalidValue, "the main kernel is also listed among its alternatives")]
@@ -131,6 +130,7 @@ extern "C" {
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InvalidWorkDimension, work_dim < 1 || work_dim > 3)]
     #[error(UnsupportedFeature, "events are passed but the buffer's device lacks command-buffer event support")]
     #[errors(InvalidCommandBufferExp, InvalidKernel, InvalidWorkDimension, InvalidWorkGroupSize, InvalidCommandBufferSyncPointExp, InvalidEvent, OutOfHostMemory, OutOfResources, InvalidOperation)]
     fn urCommandBufferAppendKernelLaunchExp(
@@ -152,7 +152,6 @@ extern "C" {
     );
 
     /// Records a kernel launch together with its arguments in a command buffer.
-    #[error(InvalidWorkDimension, work_dim < 1 || work_dim > 3)]
     #[error(InvalidNullPointer, args == null && num_args > 0)]
     #[error(InvalidEnumeration, null != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type)]
     #[error(InvalidValue, kernel_alternatives == null && num_kernel_alternatives > 0)]
@@ -163,6 +162,7 @@ extern "C" {
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
+    #[error(InvalidWorkDimension, work_dim < 1 || work_dim > 3)]
     #[error(UnsupportedFeature, "events are passed but the buffer's device lacks command-buffer event support")]
     #[errors(InvalidCommandBufferExp, InvalidKernel, InvalidWorkDimension, InvalidWorkGroupSize, InvalidCommandBufferSyncPointExp, InvalidEvent, OutOfHostMemory, OutOfResources, InvalidOperation, InvalidKernelArgumentIndex)]
     fn urCommandBufferAppendKernelLaunchWithArgsExp(

@@ -93,8 +93,8 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[error(InvalidWorkDimension, work_dim < 1 || work_dim > 3)]
-    #[error(InvalidWorkDimension, "a dimension in use has a size of 0")]
-    #[error(InvalidWorkGroupSize, "a dimension in use has a size of 0")]
+    #[error(InvalidWorkDimension, global_work_size[0] == 0 || (work_dim >= 2 && global_work_size[1] == 0) || (work_dim >= 3 && global_work_size[2] == 0))]
+    #[error(InvalidWorkGroupSize, local_work_size && (local_work_size[0] == 0 || (work_dim >= 2 && local_work_size[1] == 0) || (work_dim >= 3 && local_work_size[2] == 0)))]
     #[error(InvalidOperation, "the device does not support one of the launch properties")]
     #[errors(InvalidQueue, InvalidKernel, InvalidEvent, InvalidValue, InvalidKernelArgs, OutOfHostMemory, OutOfResources)]
     fn urEnqueueKernelLaunchWithArgsExp(

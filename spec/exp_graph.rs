@@ -17,6 +17,7 @@ extern "C" {
     fn urQueueBeginGraphCaptureExp(queue: Queue);
 
     /// Starts recording the queue's commands into a graph that already exists.
+    #[error(InvalidArgument, "the graph holds commands already, or its last capture failed")]
     fn urQueueBeginCaptureIntoGraphExp(queue: Queue, graph: ExpGraph);
 
     /// Stops recording on the queue and gives the captured graph.
@@ -36,9 +37,11 @@ extern "C" {
     fn urGraphCreateExp(context: Context, #[out] graph: *mut ExpGraph);
 
     /// Turns a captured graph into one that can be executed.
+    #[error(InvalidArgument, "a queue still records into the graph, or its last capture failed")]
     fn urGraphInstantiateGraphExp(graph: ExpGraph, #[out] exec_graph: *mut ExpExecutableGraph);
 
     /// Destroys a graph and frees what it holds.
+    #[error(InvalidArgument, "a queue still records into the graph")]
     fn urGraphDestroyExp(graph: ExpGraph);
 
     /// Destroys a graph that was instantiated for execution.
@@ -59,6 +62,7 @@ extern "C" {
     );
 
     /// Writes a graph's contents to a file for inspection.
+    #[error(InvalidArgument, "the file cannot be written")]
     fn urGraphDumpContentsExp(graph: ExpGraph, file_path: *const c_char);
 
     /// Gives the backend's own handle for a graph.

@@ -49,6 +49,6 @@ extern "C" {
         count: u32,
         #[list(count)] programs: *const Program,
         #[optional] options: *const c_char,
-        #[out] program: *mut Program,
+        #[out] #[nulled] program: *mut Program,
     );
 }

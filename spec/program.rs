@@ -142,7 +142,7 @@ extern "C" {
         count: u32,
         #[list(count)] programs: *const Program,
         #[optional] options: *const c_char,
-        #[out] program: *mut Program,
+        #[out] #[nulled] program: *mut Program,
     );
 
     /// Adds one reference to a program so that it stays alive.

@@ -41,6 +41,7 @@ fn main() -> Result<()> {
     let ur = Ur::start()?;
     launches(&ur)?;
     memory(&ur)?;
+    foreign(&ur)?;
     copies(&ur)?;
     chain::first()?;
     opens(&ur)
@@ -130,6 +131,49 @@ fn memory(ur: &Ur) -> Result<()> {
     ur.put(kept.0)?;
     ur.free(other)?;
     ur.free(at)
+}
+
+/// Handles of memory that another library of this process allocated, got again while an export of it stands. The
+/// driver's own handle, of the same memory where it has one, is the yardstick.
+fn foreign(ur: &Ur) -> Result<()> {
+    const BYTES: usize = 96 * MIB;
+    const TIMES: u32 = 100;
+    let linear = raw::alloc(BYTES)?;
+    let memories = [
+        ("cudaMalloc", linear),
+        ("a memory pool", raw::pooled(BYTES)?),
+        ("5 mappings of 20 MiB", raw::segment(BYTES, 20 * MIB)?),
+        ("48 mappings of 2 MiB", raw::segment(BYTES, 2 * MIB)?),
+    ];
+    for (name, at) in memories {
+        let at = std::ptr::with_exposed_provenance_mut(at as usize);
+        let kept = ur.get(at)?;
+        let mut got = vec![];
+        let compared = Comparison::of(
+            format!("get again 96 MiB of {name}"),
+            BLOCKS,
+            || {
+                let took = timed(|| {
+                    (0..TIMES).try_for_each(|_| {
+                        got.push(ur.get(at)?);
+                        Ok(())
+                    })
+                });
+                got.drain(..).try_for_each(|(data, _)| ur.put(data))?;
+                took
+            },
+            || timed(|| (0..TIMES).try_for_each(|_| raw::handle(linear).map(drop))),
+        )?;
+        println!(
+            "{:<44} {:>10.3?}  (limit 2 µs)  cuIpcGetMemHandle {:>10.3?}, control {:.2}",
+            compared.what,
+            compared.ours / TIMES,
+            compared.bare / TIMES,
+            compared.control
+        );
+        ur.put(kept.0)?;
+    }
+    raw::free(linear)
 }
 
 fn copies(ur: &Ur) -> Result<()> {

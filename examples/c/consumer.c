@@ -29,18 +29,18 @@ int main(int argc, char **argv) {
     start();
     for (i = 0; i < 4; i++) receive_handle(from, &handle[i]);
 
-    CHECK(ur.IPCExp.pfnOpenMemHandleExp(context, device, handle[0].bytes, handle[0].size, &memory));
-    CHECK(ur.IPCExp.pfnOpenPhysMemHandleExp(context, device, handle[1].bytes, handle[1].size, &physical));
-    CHECK(ur.IPCExp.pfnOpenEventHandleExp(context, handle[2].bytes, handle[2].size, &ready));
-    CHECK(ur.IPCExp.pfnOpenEventHandleExp(context, handle[3].bytes, handle[3].size, &done));
-    CHECK(ur.PhysicalMem.pfnGetInfo(physical, UR_PHYSICAL_MEM_INFO_SIZE, sizeof size, &size, NULL));
+    CHECK(urIPCOpenMemHandleExp(context, device, handle[0].bytes, handle[0].size, &memory));
+    CHECK(urIPCOpenPhysMemHandleExp(context, device, handle[1].bytes, handle[1].size, &physical));
+    CHECK(urIPCOpenEventHandleExp(context, handle[2].bytes, handle[2].size, &ready));
+    CHECK(urIPCOpenEventHandleExp(context, handle[3].bytes, handle[3].size, &done));
+    CHECK(urPhysicalMemGetInfo(physical, UR_PHYSICAL_MEM_INFO_SIZE, sizeof size, &size, NULL));
     mapped = map(physical, size);
 
     /* The copies wait for the producer's work, on the device. */
-    CHECK(ur.Enqueue.pfnUSMMemcpy(queue, false, numbers, memory, BYTES, 1, &ready, NULL));
-    CHECK(ur.Queue.pfnFinish(queue));
+    CHECK(urEnqueueUSMMemcpy(queue, false, numbers, memory, BYTES, 1, &ready, NULL));
+    CHECK(urQueueFinish(queue));
     for (i = 0; i < COUNT; i++) require(numbers[i] == (uint32_t)i, "device memory does not hold the producer's data");
-    CHECK(ur.Enqueue.pfnUSMMemcpy(queue, true, numbers, mapped, BYTES, 0, NULL, NULL));
+    CHECK(urEnqueueUSMMemcpy(queue, true, numbers, mapped, BYTES, 0, NULL, NULL));
     for (i = 0; i < COUNT; i++) require(numbers[i] == (uint32_t)i, "physical memory does not hold the producer's data");
 
     /* The answer, and a signal that it is there once these copies are done. */
@@ -48,17 +48,17 @@ int main(int argc, char **argv) {
         twice[i] = 2 * numbers[i];
         thrice[i] = 3 * numbers[i];
     }
-    CHECK(ur.Enqueue.pfnUSMMemcpy(queue, false, memory, twice, BYTES, 0, NULL, NULL));
-    CHECK(ur.Enqueue.pfnUSMMemcpy(queue, false, mapped, thrice, BYTES, 0, NULL, NULL));
+    CHECK(urEnqueueUSMMemcpy(queue, false, memory, twice, BYTES, 0, NULL, NULL));
+    CHECK(urEnqueueUSMMemcpy(queue, false, mapped, thrice, BYTES, 0, NULL, NULL));
     signal_event(done);
     require(fputc('s', to) != EOF && fflush(to) == 0, "the producer does not read: it may have ended");
-    CHECK(ur.Event.pfnWait(1, &done));
+    CHECK(urEventWait(1, &done));
 
-    CHECK(ur.Event.pfnRelease(ready));
-    CHECK(ur.Event.pfnRelease(done));
+    CHECK(urEventRelease(ready));
+    CHECK(urEventRelease(done));
     unmap(mapped, size);
-    CHECK(ur.IPCExp.pfnClosePhysMemHandleExp(context, physical));
-    CHECK(ur.IPCExp.pfnCloseMemHandleExp(context, memory));
+    CHECK(urIPCClosePhysMemHandleExp(context, physical));
+    CHECK(urIPCCloseMemHandleExp(context, memory));
     stop();
     fclose(from);
     fclose(to);

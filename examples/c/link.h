@@ -1,5 +1,4 @@
-/* What producer.c and consumer.c share: the adapter's entry points in one table, its device, and
- * errors said in words. */
+/* What producer.c and consumer.c share: a device that the loader finds, and errors said in words. */
 #ifndef LINK_H_INCLUDED
 #define LINK_H_INCLUDED
 
@@ -7,13 +6,11 @@
 #include <stdlib.h>
 
 #include "unified-runtime/ur_api.h"
-#include "unified-runtime/ur_ddi.h"
 
 /* Numbers in the shared memory, and how many bytes they take. */
 #define COUNT ((size_t)1 << 16)
 #define BYTES (COUNT * sizeof(uint32_t))
 
-static ur_dditable_t ur;
 static ur_adapter_handle_t adapter;
 static ur_device_handle_t device;
 static ur_context_handle_t context;
@@ -24,7 +21,7 @@ static inline void check(ur_result_t result, const char *call) {
     const char *words = NULL;
     int32_t code = 0;
     if (result == UR_RESULT_SUCCESS) return;
-    if (adapter != NULL) (void)ur.Adapter.pfnGetLastError(adapter, &words, &code);
+    if (adapter != NULL) (void)urAdapterGetLastError(adapter, &words, &code);
     fprintf(stderr, "%s: error %d: %s\n", call, (int)result, words != NULL ? words : "nothing is known");
     exit(1);
 }
@@ -37,71 +34,88 @@ static inline void require(int fine, const char *what) {
     exit(1);
 }
 
-/* Fills the table, as a loader does after dlopen. */
-static inline void load(void) {
-#define TABLE(name) CHECK(urGet##name##ProcAddrTable(UR_API_VERSION_CURRENT, &ur.name))
-    TABLE(Adapter);
-    TABLE(Platform);
-    TABLE(Context);
-    TABLE(Event);
-    TABLE(EventExp);
-    TABLE(Program);
-    TABLE(ProgramExp);
-    TABLE(Kernel);
-    TABLE(Queue);
-    TABLE(QueueExp);
-    TABLE(Sampler);
-    TABLE(Mem);
-    TABLE(PhysicalMem);
-    TABLE(Enqueue);
-    TABLE(EnqueueExp);
-    TABLE(USM);
-    TABLE(USMExp);
-    TABLE(BindlessImagesExp);
-    TABLE(CommandBufferExp);
-    TABLE(GraphExp);
-    TABLE(IPCExp);
-    TABLE(MemoryExportExp);
-    TABLE(UsmP2PExp);
-    TABLE(VirtualMem);
-    TABLE(Device);
-    TABLE(DeviceExp);
-#undef TABLE
+/* Whether a device shares memory, physical memory and events. */
+static inline int shares_all(ur_device_handle_t candidate) {
+    static const ur_device_info_t kinds[] = {UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP,
+                                             UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP,
+                                             UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP};
+    size_t i;
+    for (i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        ur_bool_t can = false;
+        if (urDeviceGetInfo(candidate, kinds[i], sizeof can, &can, NULL) != UR_RESULT_SUCCESS || !can) return 0;
+    }
+    return 1;
 }
 
-/* The first device, with a context and a queue for it. */
+/* Looks through the devices of a platform for one that shares everything. */
+static inline void look_through(ur_platform_handle_t platform) {
+    ur_device_handle_t *all;
+    uint32_t count = 0, i;
+    if (urDeviceGet(platform, UR_DEVICE_TYPE_ALL, 0, NULL, &count) != UR_RESULT_SUCCESS || count == 0) return;
+    all = calloc(count, sizeof *all);
+    require(all != NULL, "there is no memory");
+    CHECK(urDeviceGet(platform, UR_DEVICE_TYPE_ALL, count, all, NULL));
+    for (i = 0; i < count; i++) {
+        if (device == NULL && shares_all(all[i])) device = all[i];
+        else CHECK(urDeviceRelease(all[i]));
+    }
+    free(all);
+}
+
+/* The first device of any adapter and platform that shares everything, with a context and a queue for it. The
+ * loader finds the adapters: UR_ADAPTERS_SEARCH_PATH names their folders. Both programs see the same list. */
 static inline void start(void) {
-    ur_platform_handle_t platform = NULL;
-    load();
-    CHECK(ur.Adapter.pfnGet(1, &adapter, NULL));
-    CHECK(ur.Platform.pfnGet(adapter, 1, &platform, NULL));
-    CHECK(ur.Device.pfnGet(platform, UR_DEVICE_TYPE_ALL, 1, &device, NULL));
-    CHECK(ur.Context.pfnCreate(1, &device, NULL, &context));
-    CHECK(ur.Queue.pfnCreate(context, device, NULL, &queue));
+    ur_adapter_handle_t *adapters;
+    uint32_t count = 0, i, j;
+    CHECK(urLoaderInit(0, NULL));
+    CHECK(urAdapterGet(0, NULL, &count));
+    require(count > 0, "no adapter was found: name their folders in UR_ADAPTERS_SEARCH_PATH");
+    adapters = calloc(count, sizeof *adapters);
+    require(adapters != NULL, "there is no memory");
+    CHECK(urAdapterGet(count, adapters, NULL));
+    for (i = 0; i < count; i++) {
+        ur_platform_handle_t *platforms;
+        uint32_t found = 0;
+        CHECK(urPlatformGet(adapters[i], 0, NULL, &found));
+        platforms = calloc(found + 1, sizeof *platforms);
+        require(platforms != NULL, "there is no memory");
+        if (found > 0) CHECK(urPlatformGet(adapters[i], found, platforms, NULL));
+        for (j = 0; j < found && device == NULL; j++) look_through(platforms[j]);
+        free(platforms);
+        /* The adapter of the chosen device is kept, for the words of its errors. */
+        if (device != NULL && adapter == NULL) adapter = adapters[i];
+        else CHECK(urAdapterRelease(adapters[i]));
+    }
+    free(adapters);
+    require(device != NULL, "no device shares memory, physical memory and events");
+    CHECK(urContextCreate(1, &device, NULL, &context));
+    CHECK(urQueueCreate(context, device, NULL, &queue));
 }
 static inline void stop(void) {
-    CHECK(ur.Queue.pfnRelease(queue));
-    CHECK(ur.Context.pfnRelease(context));
-    CHECK(ur.Device.pfnRelease(device));
-    CHECK(ur.Adapter.pfnRelease(adapter));
+    CHECK(urQueueRelease(queue));
+    CHECK(urContextRelease(context));
+    CHECK(urDeviceRelease(device));
+    CHECK(urAdapterRelease(adapter));
+    adapter = NULL;
+    CHECK(urLoaderTearDown());
 }
 
 /* Reserves addresses for physical memory and maps it there. */
 static inline void *map(ur_physical_mem_handle_t physical, size_t size) {
     void *at = NULL;
-    CHECK(ur.VirtualMem.pfnReserve(context, NULL, size, &at));
-    CHECK(ur.VirtualMem.pfnMap(context, at, size, physical, 0, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE));
+    CHECK(urVirtualMemReserve(context, NULL, size, &at));
+    CHECK(urVirtualMemMap(context, at, size, physical, 0, UR_VIRTUAL_MEM_ACCESS_FLAG_READ_WRITE));
     return at;
 }
 static inline void unmap(void *at, size_t size) {
-    CHECK(ur.VirtualMem.pfnUnmap(context, at, size));
-    CHECK(ur.VirtualMem.pfnFree(context, at, size));
+    CHECK(urVirtualMemUnmap(context, at, size));
+    CHECK(urVirtualMemFree(context, at, size));
 }
 
 /* Says that everything enqueued so far is done, through an event that may be another process's. */
 static inline void signal_event(ur_event_handle_t event) {
-    CHECK(ur.Enqueue.pfnEventsWaitWithBarrierExt(queue, NULL, 0, NULL, &event));
-    CHECK(ur.Queue.pfnFlush(queue));
+    CHECK(urEnqueueEventsWaitWithBarrierExt(queue, NULL, 0, NULL, &event));
+    CHECK(urQueueFlush(queue));
 }
 
 static inline FILE *opened(const char *path, const char *mode) {

@@ -27,48 +27,48 @@ int main(int argc, char **argv) {
     start();
 
     /* Two kinds of memory. */
-    CHECK(ur.USM.pfnDeviceAlloc(context, device, NULL, NULL, BYTES, &memory));
-    CHECK(ur.VirtualMem.pfnGranularityGetInfo(context, device, BYTES, UR_VIRTUAL_MEM_GRANULARITY_INFO_RECOMMENDED,
+    CHECK(urUSMDeviceAlloc(context, device, NULL, NULL, BYTES, &memory));
+    CHECK(urVirtualMemGranularityGetInfo(context, device, BYTES, UR_VIRTUAL_MEM_GRANULARITY_INFO_RECOMMENDED,
                                               sizeof granularity, &granularity, NULL));
     size = (BYTES + granularity - 1) / granularity * granularity;
-    CHECK(ur.PhysicalMem.pfnCreate(context, device, size, &shareable, &physical));
+    CHECK(urPhysicalMemCreate(context, device, size, &shareable, &physical));
     mapped = map(physical, size);
 
     /* Work that fills both, and an event that says when it is done. Nothing here waits. */
     for (i = 0; i < COUNT; i++) numbers[i] = (uint32_t)i;
-    CHECK(ur.EventExp.pfnCreateExp(context, device, &for_others, &ready));
-    CHECK(ur.EventExp.pfnCreateExp(context, device, &for_others, &done));
-    CHECK(ur.Enqueue.pfnUSMMemcpy(queue, false, memory, numbers, BYTES, 0, NULL, NULL));
-    CHECK(ur.Enqueue.pfnUSMMemcpy(queue, false, mapped, memory, BYTES, 0, NULL, NULL));
+    CHECK(urEventCreateExp(context, device, &for_others, &ready));
+    CHECK(urEventCreateExp(context, device, &for_others, &done));
+    CHECK(urEnqueueUSMMemcpy(queue, false, memory, numbers, BYTES, 0, NULL, NULL));
+    CHECK(urEnqueueUSMMemcpy(queue, false, mapped, memory, BYTES, 0, NULL, NULL));
     signal_event(ready);
 
     /* Handles, for the consumer. */
-    CHECK(ur.IPCExp.pfnGetMemHandleExp(context, memory, &handle[0], &handle_size[0]));
-    CHECK(ur.IPCExp.pfnGetPhysMemHandleExp(context, physical, &handle[1], &handle_size[1]));
-    CHECK(ur.IPCExp.pfnGetEventHandleExp(ready, &handle[2], &handle_size[2]));
-    CHECK(ur.IPCExp.pfnGetEventHandleExp(done, &handle[3], &handle_size[3]));
+    CHECK(urIPCGetMemHandleExp(context, memory, &handle[0], &handle_size[0]));
+    CHECK(urIPCGetPhysMemHandleExp(context, physical, &handle[1], &handle_size[1]));
+    CHECK(urIPCGetEventHandleExp(ready, &handle[2], &handle_size[2]));
+    CHECK(urIPCGetEventHandleExp(done, &handle[3], &handle_size[3]));
     for (i = 0; i < 4; i++) send_handle(to, handle[i], handle_size[i]);
     require(fflush(to) == 0, "the consumer does not read: it may have ended");
 
     /* A byte says that the consumer has submitted its signal; the event says that its work is done. */
     require(fgetc(from) == 's', "the consumer ended without an answer");
-    CHECK(ur.Enqueue.pfnUSMMemcpy(queue, false, answer, memory, BYTES, 1, &done, NULL));
-    CHECK(ur.Queue.pfnFinish(queue));
+    CHECK(urEnqueueUSMMemcpy(queue, false, answer, memory, BYTES, 1, &done, NULL));
+    CHECK(urQueueFinish(queue));
     for (i = 0; i < COUNT; i++) require(answer[i] == 2 * (uint32_t)i, "device memory does not hold the answer");
-    CHECK(ur.Enqueue.pfnUSMMemcpy(queue, true, answer, mapped, BYTES, 0, NULL, NULL));
+    CHECK(urEnqueueUSMMemcpy(queue, true, answer, mapped, BYTES, 0, NULL, NULL));
     for (i = 0; i < COUNT; i++) require(answer[i] == 3 * (uint32_t)i, "physical memory does not hold the answer");
 
     /* The consumer closes its end when it has let go of everything. */
     require(fgetc(from) == EOF, "the consumer says more than was agreed");
-    CHECK(ur.IPCExp.pfnPutMemHandleExp(context, handle[0]));
-    CHECK(ur.IPCExp.pfnPutPhysMemHandleExp(context, handle[1]));
-    CHECK(ur.IPCExp.pfnPutEventHandleExp(context, handle[2]));
-    CHECK(ur.IPCExp.pfnPutEventHandleExp(context, handle[3]));
-    CHECK(ur.Event.pfnRelease(ready));
-    CHECK(ur.Event.pfnRelease(done));
+    CHECK(urIPCPutMemHandleExp(context, handle[0]));
+    CHECK(urIPCPutPhysMemHandleExp(context, handle[1]));
+    CHECK(urIPCPutEventHandleExp(context, handle[2]));
+    CHECK(urIPCPutEventHandleExp(context, handle[3]));
+    CHECK(urEventRelease(ready));
+    CHECK(urEventRelease(done));
     unmap(mapped, size);
-    CHECK(ur.PhysicalMem.pfnRelease(physical));
-    CHECK(ur.USM.pfnFree(context, memory));
+    CHECK(urPhysicalMemRelease(physical));
+    CHECK(urUSMFree(context, memory));
     stop();
     fclose(to);
     fclose(from);

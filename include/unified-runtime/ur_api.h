@@ -2601,7 +2601,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urEventGetNativeHandle(
     ur_event_handle_t hEvent,
     /* out */ ur_native_handle_t *phNativeEvent);
 
-/** Wraps a backend's own event in a runtime event.
+/** Wraps a backend's own event in a runtime event; 0 stands for one that is complete already.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the adapter has no native handle corresponding to this object. */
 UR_APIEXPORT ur_result_t UR_APICALL urEventCreateWithNativeHandle(
     ur_native_handle_t hNativeEvent,
@@ -2983,7 +2983,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urQueueFlush(
 UR_APIEXPORT ur_result_t UR_APICALL urQueueBeginGraphCaptureExp(
     ur_queue_handle_t hQueue);
 
-/** Starts recording the queue's commands into a graph that already exists. */
+/** Starts recording the queue's commands into a graph that already exists.
+ *  UR_RESULT_ERROR_INVALID_ARGUMENT: the graph holds commands already, or its last capture failed. */
 UR_APIEXPORT ur_result_t UR_APICALL urQueueBeginCaptureIntoGraphExp(
     ur_queue_handle_t hQueue,
     ur_exp_graph_handle_t hGraph);
@@ -3256,7 +3257,10 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferWrite(
  *  UR_RESULT_ERROR_INVALID_SIZE: `region.width == 0 || region.height == 0 || region.depth == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `buffer_row_pitch != 0 && buffer_row_pitch < region.width`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `host_row_pitch != 0 && host_row_pitch < region.width`.
- *  UR_RESULT_ERROR_INVALID_SIZE: a slice pitch is not 0 and smaller than, or no multiple of, the row pitch it spans.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch < region.height * buffer_row_pitch || buffer_row_pitch == 0 && buffer_slice_pitch < region.height * region.width)`.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch % buffer_row_pitch != 0 || buffer_row_pitch == 0 && buffer_slice_pitch % region.width != 0)`.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch < region.height * host_row_pitch || host_row_pitch == 0 && host_slice_pitch < region.height * region.width)`.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch % host_row_pitch != 0 || host_row_pitch == 0 && host_slice_pitch % region.width != 0)`.
  *  UR_RESULT_ERROR_INVALID_SIZE: origin, region and pitches together reach outside the buffer.
  *  Also UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferReadRect(
@@ -3283,7 +3287,10 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferReadRect(
  *  UR_RESULT_ERROR_INVALID_SIZE: `region.width == 0 || region.height == 0 || region.depth == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `buffer_row_pitch != 0 && buffer_row_pitch < region.width`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `host_row_pitch != 0 && host_row_pitch < region.width`.
- *  UR_RESULT_ERROR_INVALID_SIZE: a slice pitch is not 0 and smaller than, or no multiple of, the row pitch it spans.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch < region.height * buffer_row_pitch || buffer_row_pitch == 0 && buffer_slice_pitch < region.height * region.width)`.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch % buffer_row_pitch != 0 || buffer_row_pitch == 0 && buffer_slice_pitch % region.width != 0)`.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch < region.height * host_row_pitch || host_row_pitch == 0 && host_slice_pitch < region.height * region.width)`.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch % host_row_pitch != 0 || host_row_pitch == 0 && host_slice_pitch % region.width != 0)`.
  *  UR_RESULT_ERROR_INVALID_SIZE: origin, region and pitches together reach outside the buffer.
  *  Also UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferWriteRect(
@@ -3329,7 +3336,10 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueMemBufferCopy(
  *  UR_RESULT_ERROR_INVALID_SIZE: `region.width == 0 || region.height == 0 || region.depth == 0`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `src_row_pitch != 0 && src_row_pitch < region.width`.
  *  UR_RESULT_ERROR_INVALID_SIZE: `dst_row_pitch != 0 && dst_row_pitch < region.width`.
- *  UR_RESULT_ERROR_INVALID_SIZE: a slice pitch is not 0 and smaller than, or no multiple of, the row pitch it spans.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `src_slice_pitch != 0 && (src_row_pitch != 0 && src_slice_pitch < region.height * src_row_pitch || src_row_pitch == 0 && src_slice_pitch < region.height * region.width)`.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `src_slice_pitch != 0 && (src_row_pitch != 0 && src_slice_pitch % src_row_pitch != 0 || src_row_pitch == 0 && src_slice_pitch % region.width != 0)`.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `dst_slice_pitch != 0 && (dst_row_pitch != 0 && dst_slice_pitch < region.height * dst_row_pitch || dst_row_pitch == 0 && dst_slice_pitch < region.height * region.width)`.
+ *  UR_RESULT_ERROR_INVALID_SIZE: `dst_slice_pitch != 0 && (dst_row_pitch != 0 && dst_slice_pitch % dst_row_pitch != 0 || dst_row_pitch == 0 && dst_slice_pitch % region.width != 0)`.
  *  UR_RESULT_ERROR_INVALID_SIZE: origin, region and pitches together reach outside the source.
  *  UR_RESULT_ERROR_INVALID_SIZE: origin, region and pitches together reach outside the destination.
  *  Also UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_INVALID_MEM_OBJECT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
@@ -3647,7 +3657,9 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueWriteHostPipe(
     /* optional */ const ur_event_handle_t *phEventWaitList,
     /* out, optional */ ur_event_handle_t *phEvent);
 
-/** Queues a barrier wait that takes additional enqueue properties.
+/** Queues a barrier wait that takes additional enqueue properties. The event's place is read, too: null there makes
+ *  a new event; a reusable event of urEventCreateExp, or one that was opened from another process, is signalled by
+ *  the barrier, again and again, and stays the caller's.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
@@ -3668,8 +3680,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urEnqueueEventsWaitWithBarrierExt(
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
  *  UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state.
  *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: `work_dim < 1 || work_dim > 3`.
- *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: a dimension in use has a size of 0.
- *  UR_RESULT_ERROR_INVALID_WORK_GROUP_SIZE: a dimension in use has a size of 0.
+ *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: `global_work_size [0] == 0 || (work_dim >= 2 && global_work_size [1] == 0) || (work_dim >= 3 && global_work_size [2] == 0)`.
+ *  UR_RESULT_ERROR_INVALID_WORK_GROUP_SIZE: `local_work_size && (local_work_size [0] == 0 || (work_dim >= 2 && local_work_size [1] == 0) || (work_dim >= 3 && local_work_size [2] == 0))`.
  *  UR_RESULT_ERROR_INVALID_OPERATION: the device does not support one of the launch properties.
  *  Also UR_RESULT_ERROR_INVALID_QUEUE, UR_RESULT_ERROR_INVALID_KERNEL, UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_INVALID_VALUE, UR_RESULT_ERROR_INVALID_KERNEL_ARGS, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urEnqueueKernelLaunchWithArgsExp(
@@ -4274,7 +4286,6 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferFinalizeExp(
     ur_exp_command_buffer_handle_t hCommandBuffer);
 
 /** Records a kernel launch at the end of a command buffer.
- *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: `work_dim < 1 || work_dim > 3`.
  *  UR_RESULT_ERROR_INVALID_VALUE: `kernel_alternatives == NULL && num_kernel_alternatives > 0`.
  *  UR_RESULT_ERROR_INVALID_VALUE: `kernel_alternatives != NULL && num_kernel_alternatives == 0`.
  *  UR_RESULT_ERROR_INVALID_VALUE: the main kernel is also listed among its alternatives.
@@ -4283,6 +4294,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferFinalizeExp(
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
+ *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: `work_dim < 1 || work_dim > 3`.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: events are passed but the buffer's device lacks command-buffer event support.
  *  Also UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_EXP, UR_RESULT_ERROR_INVALID_KERNEL, UR_RESULT_ERROR_INVALID_WORK_DIMENSION, UR_RESULT_ERROR_INVALID_WORK_GROUP_SIZE, UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_EXP, UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_INVALID_OPERATION. */
 UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendKernelLaunchExp(
@@ -4303,7 +4315,6 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendKernelLaunchExp(
     /* out, optional */ ur_exp_command_buffer_command_handle_t *phCommand);
 
 /** Records a kernel launch together with its arguments in a command buffer.
- *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: `work_dim < 1 || work_dim > 3`.
  *  UR_RESULT_ERROR_INVALID_NULL_POINTER: `args == NULL && num_args > 0`.
  *  UR_RESULT_ERROR_INVALID_ENUMERATION: `NULL != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type`.
  *  UR_RESULT_ERROR_INVALID_VALUE: `kernel_alternatives == NULL && num_kernel_alternatives > 0`.
@@ -4314,6 +4325,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendKernelLaunchExp(
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list == NULL && num_events_in_wait_list > 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: `event_wait_list != NULL && num_events_in_wait_list == 0`.
  *  UR_RESULT_ERROR_INVALID_EVENT_WAIT_LIST: the wait list holds something that is not an event.
+ *  UR_RESULT_ERROR_INVALID_WORK_DIMENSION: `work_dim < 1 || work_dim > 3`.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: events are passed but the buffer's device lacks command-buffer event support.
  *  Also UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_EXP, UR_RESULT_ERROR_INVALID_KERNEL, UR_RESULT_ERROR_INVALID_WORK_DIMENSION, UR_RESULT_ERROR_INVALID_WORK_GROUP_SIZE, UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_EXP, UR_RESULT_ERROR_INVALID_EVENT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES, UR_RESULT_ERROR_INVALID_OPERATION, UR_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX. */
 UR_APIEXPORT ur_result_t UR_APICALL urCommandBufferAppendKernelLaunchWithArgsExp(
@@ -4686,12 +4698,14 @@ UR_APIEXPORT ur_result_t UR_APICALL urGraphCreateExp(
     ur_context_handle_t hContext,
     /* out */ ur_exp_graph_handle_t *phGraph);
 
-/** Turns a captured graph into one that can be executed. */
+/** Turns a captured graph into one that can be executed.
+ *  UR_RESULT_ERROR_INVALID_ARGUMENT: a queue still records into the graph, or its last capture failed. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphInstantiateGraphExp(
     ur_exp_graph_handle_t hGraph,
     /* out */ ur_exp_executable_graph_handle_t *phExecGraph);
 
-/** Destroys a graph and frees what it holds. */
+/** Destroys a graph and frees what it holds.
+ *  UR_RESULT_ERROR_INVALID_ARGUMENT: a queue still records into the graph. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphDestroyExp(
     ur_exp_graph_handle_t hGraph);
 
@@ -4716,7 +4730,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urGraphSetDestructionCallbackExp(
     ur_exp_graph_destruction_callback_t pfnCallback,
     /* optional */ void *pUserData);
 
-/** Writes a graph's contents to a file for inspection. */
+/** Writes a graph's contents to a file for inspection.
+ *  UR_RESULT_ERROR_INVALID_ARGUMENT: the file cannot be written. */
 UR_APIEXPORT ur_result_t UR_APICALL urGraphDumpContentsExp(
     ur_exp_graph_handle_t hGraph,
     const char *filePath);
@@ -4733,7 +4748,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urGraphExecutableGraphGetNativeHandleExp(
     ur_exp_executable_graph_handle_t hExecutableGraph,
     /* out */ ur_native_handle_t *phNativeExecutableGraph);
 
-/** Gets handle data for sharing USM memory with other processes.
+/** Gets handle data for sharing USM memory with other processes. The data belongs to the adapter, which keeps it
+ *  until it is put, or the memory is freed; other processes open copies of it.
  *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCGetMemHandleExp(
     ur_context_handle_t hContext,
@@ -4741,13 +4757,15 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCGetMemHandleExp(
     /* out */ void **ppIPCMemHandleData,
     /* out */ size_t *pIPCMemHandleDataSizeRet);
 
-/** Hands back the data obtained for sharing USM memory.
+/** Hands back the data obtained for sharing USM memory: the pointer that the get returned, once. Nobody opens the
+ *  handle from then on; what is open stays open. Optional: freeing the memory gives back what its handles held.
  *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCPutMemHandleExp(
     ur_context_handle_t hContext,
     void *pIPCMemHandleData);
 
-/** Opens USM memory that another process has shared.
+/** Opens USM memory that another process has shared. Each open is counted and ended by a close of its own; the
+ *  address stays valid until then, also after the handle was put or the memory freed by its owner.
  *  UR_RESULT_ERROR_INVALID_VALUE: the data size given differs from a memory IPC handle's.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCOpenMemHandleExp(
@@ -4757,13 +4775,15 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCOpenMemHandleExp(
     size_t ipcMemHandleDataSize,
     /* out */ void **ppMem);
 
-/** Closes memory that was opened from another process's handle.
+/** Ends one open of memory from another process's handle. Commands that use it must be done; the owner's memory
+ *  and other opens are not touched.
  *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCCloseMemHandleExp(
     ur_context_handle_t hContext,
     void *pMem);
 
-/** Gets handle data for sharing physical memory with other processes.
+/** Gets handle data for sharing physical memory with other processes. The data belongs to the adapter, which keeps
+ *  it until it is put, or the object is released for the last time; other processes open copies of it.
  *  UR_RESULT_ERROR_INVALID_ARGUMENT: the physical memory was not created as shareable between processes.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCGetPhysMemHandleExp(
@@ -4772,13 +4792,15 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCGetPhysMemHandleExp(
     /* out */ void **ppIPCPhysMemHandleData,
     /* out */ size_t *pIPCPhysMemHandleDataSizeRet);
 
-/** Hands back the data obtained for sharing physical memory.
+/** Hands back the data obtained for sharing physical memory: the pointer that the get returned, once. Nobody opens
+ *  the handle from then on; what is open stays open. Optional: the object's last release does the same.
  *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCPutPhysMemHandleExp(
     ur_context_handle_t hContext,
     const void *pIPCPhysMemHandleData);
 
-/** Opens physical memory that another process has shared.
+/** Opens physical memory that another process has shared: a new object, ended by a close, which may be mapped and
+ *  shared again, and stays valid after the handle was put or the owner's object released.
  *  UR_RESULT_ERROR_INVALID_VALUE: the data size given differs from a physical-memory IPC handle's.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCOpenPhysMemHandleExp(
@@ -4788,13 +4810,14 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCOpenPhysMemHandleExp(
     size_t ipcPhysMemHandleDataSize,
     /* out */ ur_physical_mem_handle_t *phPhysMem);
 
-/** Closes physical memory that was opened from another process's handle.
+/** Closes physical memory that was opened from another process's handle, which must not be mapped any more.
  *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCClosePhysMemHandleExp(
     ur_context_handle_t hContext,
     ur_physical_mem_handle_t hPhysMem);
 
-/** Gets handle data for sharing an event with other processes.
+/** Gets handle data for sharing an event with other processes. The data belongs to the adapter, which keeps it
+ *  until it is put, or the event is released for the last time; it stays right however often the event is signalled.
  *  UR_RESULT_ERROR_INVALID_EVENT: the event was not created as shareable between processes.
  *  UR_RESULT_ERROR_INVALID_EVENT: the event itself came from opening another process's handle.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the event records profiling data or timestamps.
@@ -4805,13 +4828,15 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCGetEventHandleExp(
     /* out */ void **ppIPCEventHandleData,
     /* out */ size_t *pIPCEventHandleDataSizeRet);
 
-/** Hands back the data obtained for sharing an event.
+/** Hands back the data obtained for sharing an event: the pointer that the get returned, once. Nobody opens the
+ *  handle from then on; the event and opened ones stay as they are. Optional: the event's last release does the same.
  *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCPutEventHandleExp(
     ur_context_handle_t hContext,
     void *pIPCEventHandleData);
 
-/** Opens an event that another process has shared.
+/** Opens an event that another process has shared: a new handle with one reference on the same state, ended by its
+ *  last release. Signals of either process are seen by both.
  *  UR_RESULT_ERROR_INVALID_VALUE: the data size given differs from an event IPC handle's.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: some device in the context reports no support for sharing events between processes.
  *  Also UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */

@@ -7,11 +7,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 results=${RESULTS:-$here/results}
 mkdir -p "$results"
 backend=${BACKEND:-cuda}
-adapter=$here/dist/libur_adapter_$backend.so.0
-export LD_LIBRARY_PATH=$here/dist:$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+adapter=$here/dist/$backend/libur_adapter_$backend.so.0
+export LD_LIBRARY_PATH=$here/dist:$here/dist/$backend:$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export CAUSEWAY_CUDA=real CAUSEWAY_CUDA_ADAPTER=$adapter CAUSEWAY_CONFORMANCE=$here/bin/ur-conformance
 export CAUSEWAY_TESTDATA=$here/tests RUST_BACKTRACE=1
-all="facts devices tests suite demo share sycl python sanitizer bench"
+all="facts devices tests suite demo share sycl python capture segments sanitizer bench"
 
 facts() {
     uname -srm
@@ -62,7 +62,7 @@ share() {
 # Programs for the unmodified SYCL runtime; the adapter is found by its name.
 sycl() {
     local failed=0 program
-    export UR_ADAPTERS_SEARCH_PATH=$here/dist ONEAPI_DEVICE_SELECTOR="$backend:*"
+    export UR_ADAPTERS_SEARCH_PATH=$here/dist/$backend ONEAPI_DEVICE_SELECTOR="$backend:*"
     # What is refused on purpose is said in the log, a line each: only the end of it is kept.
     for program in each usm virtual_memory queues buffers surface surface-20 garbage; do
         [ -x "$here/sycl/$program" ] || { echo "skipped: $program was not packed"; continue; }
@@ -88,6 +88,16 @@ python() {
     PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True timeout 150 python3 "$here/share_tensor.py" "$adapter" torch || failed=1
     timeout 150 python3 "$here/share_tensor.py" "$adapter" cupy || failed=1
     return $failed
+}
+# PyTorch's graph captures in every mode while another thread works through us.
+capture() {
+    command -v python3 >/dev/null || { echo "skipped: there is no python3"; return 0; }
+    timeout 200 python3 "$here/torch_capture.py" "$adapter" "${CAPTURES:-50}"
+}
+# Tensors of PyTorch that lie on many physical allocations, whole in another process.
+segments() {
+    command -v python3 >/dev/null || { echo "skipped: there is no python3"; return 0; }
+    timeout 200 python3 "$here/torch_segments.py" "$adapter"
 }
 # What runs in one process, under the driver vendor's checker; SANITIZE says a part of it.
 sanitizer() {

@@ -4,7 +4,7 @@
 //! shipped Level Zero adapters, which then have our software driver under them.
 use crate::{
     differential,
-    dist::{self, Request, execute},
+    dist::{self, Request},
     root,
     wheel::{BESIDE, LIBRARIES},
 };
@@ -50,7 +50,7 @@ const EXPLAINED: [(&str, &str); 6] = [
 pub fn run(arguments: &Arguments) -> Result<()> {
     let reports = root().join("target/conformance");
     fs::create_dir_all(&reports).map_err(|e| format!("{}: {e}", reports.display()))?;
-    let suite = suite()?;
+    let suite = dist::suite()?;
     let loader = match loader(&reports.join("wheel")) {
         Ok(loader) => Some(loader),
         Err(why) => {
@@ -165,12 +165,6 @@ fn name(adapter: &Path) -> String {
     let file = adapter.file_name().unwrap_or_default().to_string_lossy();
     let stem = file.trim_start_matches("libur_adapter_");
     stem.split('.').next().unwrap_or(stem).to_string()
-}
-
-/// Has cargo build the suite.
-fn suite() -> Result<PathBuf> {
-    execute(dist::cargo().args(["build", "--quiet", "--package", "ur-conformance"]))?;
-    Ok(dist::target().join("debug/ur-conformance"))
 }
 
 /// One run of the suite.

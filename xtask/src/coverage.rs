@@ -2,7 +2,7 @@
 //! shared object is built with counters that lie in the profiles themselves, so that processes count up to the moment
 //! they are killed, as the suite's workers and many of its peers are.
 use crate::{
-    dist::{cargo, execute, target},
+    dist::{cargo, execute, suite},
     root,
 };
 use std::{
@@ -90,8 +90,7 @@ fn instrumented(folder: &Path) -> Result<PathBuf> {
 
 /// Runs the suite, of which every process leaves a profile.
 fn judge(adapter: &Path, profiles: &Path) -> Result<()> {
-    execute(cargo().args(["build", "--quiet", "--package", "ur-conformance"]))?;
-    let mut suite = Command::new(target().join("debug/ur-conformance"));
+    let mut suite = Command::new(suite()?);
     suite.arg("--adapter").arg(adapter);
     suite.env("LLVM_PROFILE_FILE", profiles.join("%p-%m%c.profraw"));
     let out = suite.output().map_err(|e| format!("ur-conformance: {e}"))?;

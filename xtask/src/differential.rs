@@ -116,13 +116,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 impl Bench {
     fn ready() -> Result<Self> {
         let reports = root().join("target/conformance");
-        let ours = reports.join("adapters");
-        let (driver, suite) = (driver(&reports.join("driver"))?, suite()?);
+        let adapters = reports.join("adapters");
+        let (driver, suite) = (driver(&reports.join("driver"))?, dist::suite()?);
         dist::run(&Request {
             only: vec!["level_zero_v2".into()],
-            out: Some(ours.clone()),
+            out: Some(adapters.clone()),
             debug: true,
         })?;
+        let ours = adapters.join("level_zero_v2");
         let theirs = fetched(&reports.join("wheel"))?;
         let table = Table::parse(&read(&root().join(GROUPS))?)?;
         Ok(Self { suite, driver, ours, theirs, reports, table })
@@ -236,10 +237,6 @@ pub(crate) fn driver(folder: &Path) -> Result<PathBuf> {
         (dist::target().join("debug/libze_software.so"), folder.join("libze_loader.so.1"));
     fs::copy(&from, to).map_err(|e| format!("{}: {e}", from.display()))?;
     Ok(folder.into())
-}
-fn suite() -> Result<PathBuf> {
-    execute(dist::cargo().args(["build", "--quiet", "--package", "ur-conformance"]))?;
-    Ok(dist::target().join("debug/ur-conformance"))
 }
 fn fetched(folder: &Path) -> Result<PathBuf> {
     for (wheel, files) in BESIDE {

@@ -1,5 +1,10 @@
-//! `cargo xtask dist`: what other programs load and include, in one folder. The shared objects
-//! are linked here and not by cargo, whose cdylibs bring a version script that lets no other in.
+//! `cargo xtask dist`: what other programs load and include, in one folder: the loader and the headers
+//! there, each adapter in a folder of its own, so that a search path names exactly the adapters that are
+//! wanted. The shared objects are linked here and not by cargo, whose cdylibs bring a version script that
+//! lets no other in.
+//!
+//! Everything is made in a staging folder and renamed into its place, so that a program that reads the
+//! folder, or a second `dist` into it at the same time, sees whole files only.
 use crate::{
     leaf::{self, Object},
     parse, root,
@@ -9,6 +14,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::atomic::{AtomicU32, Ordering},
 };
 
 type Result<T> = std::result::Result<T, String>;
@@ -32,37 +38,94 @@ pub fn run(request: &Request) -> Result<Vec<PathBuf>> {
     let spec = parse::spec(&root().join("spec"))?;
     let objects = leaf::chosen(&spec, &request.only)?;
     let out = request.out.clone().unwrap_or_else(|| target().join("dist"));
-    fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
-    let folder = archives(&objects, !request.debug)?;
+    let archives = archives(&objects, !request.debug)?;
+    let staging = Staging::new(&out)?;
     let mut paths = Vec::new();
-    for object in objects {
-        let path = out.join(&object.soname);
-        Linked { object: &object, strip: !request.debug }.make(&folder, &path)?;
-        let made = |e: std::io::Error| format!("{}: {e}", path.display());
-        let development = out.join(object.soname.trim_end_matches(".0"));
-        if development.symlink_metadata().is_ok() {
-            fs::remove_file(&development).map_err(made)?;
-        }
-        std::os::unix::fs::symlink(&object.soname, &development).map_err(made)?;
-        let size = fs::metadata(&path).map_err(made)?.len();
+    for object in &objects {
+        let path = Linked { object, strip: !request.debug }.make(&archives, &staging)?;
+        let size = fs::metadata(&path).map_err(|e| at(&path, &e))?.len();
         println!("{} {:.1} MiB", path.display(), size as f64 / f64::from(1 << 20));
         paths.push(path);
     }
-    headers(&out.join("include"))?;
+    headers(&staging)?;
     println!("{}", out.join("include").display());
+    // What lies in a folder that somebody names may be somebody else's: UR's adapters have the same names.
+    clear_flat(&objects, &out, request.out.is_none())?;
     Ok(paths)
 }
 
-/// The folders of `include/`, into `to`.
-fn headers(to: &Path) -> Result<()> {
-    let wrong = |e: std::io::Error| format!("include, to {}: {e}", to.display());
+/// Says which adapters lie beside the folders that they have now, where they were put once, and removes them if
+/// they are `ours`: loaders would find them there, as old as they are.
+fn clear_flat(objects: &[Object], out: &Path, ours: bool) -> Result<()> {
+    for Object { soname, .. } in objects.iter().filter(|object| !object.folder.is_empty()) {
+        for name in [soname, soname.trim_end_matches(".0")] {
+            let path = out.join(name);
+            if path.symlink_metadata().is_err() {
+                continue;
+            }
+            if ours {
+                fs::remove_file(&path).map_err(|e| at(&path, &e))?;
+                println!("{} removed: adapters have folders of their own now", path.display());
+            } else {
+                println!(
+                    "{} is not of this build; if an earlier `dist` put it there, remove it",
+                    path.display()
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn at(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
+
+/// A folder inside the one that is filled, in which files are made before they are renamed into their
+/// places; no other `dist` uses it. Removed on drop.
+struct Staging<'a> {
+    folder: PathBuf,
+    out: &'a Path,
+}
+impl<'a> Staging<'a> {
+    fn new(out: &'a Path) -> Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed); // alone: orders nothing
+        let folder = out.join(format!(".dist-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).map_err(|e| at(&folder, &e))?;
+        Ok(Self { folder, out })
+    }
+    /// Where to make a file of this name.
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+    /// Gives the file that was made under `name` its place in the folder `place`, relative to the one that
+    /// is filled. What was there before is replaced at once, and stays whole for programs that have it mapped.
+    fn publish(&self, name: &str, place: &Path) -> Result<PathBuf> {
+        let place = self.out.join(place);
+        fs::create_dir_all(&place).map_err(|e| at(&place, &e))?;
+        let path = place.join(name);
+        fs::rename(self.file(name), &path).map_err(|e| at(&path, &e))?;
+        Ok(path)
+    }
+}
+impl Drop for Staging<'_> {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The folders of `include/`.
+fn headers(staging: &Staging) -> Result<()> {
+    let wrong = |e: std::io::Error| format!("include: {e}");
     for folder in fs::read_dir(root().join("include")).map_err(wrong)? {
         let folder = folder.map_err(wrong)?;
-        let to = to.join(folder.file_name());
-        fs::create_dir_all(&to).map_err(wrong)?;
+        let place = Path::new("include").join(folder.file_name());
         for header in fs::read_dir(folder.path()).map_err(wrong)? {
             let header = header.map_err(wrong)?;
-            fs::copy(header.path(), to.join(header.file_name())).map_err(wrong)?;
+            let name = header.file_name().to_string_lossy().into_owned();
+            fs::copy(header.path(), staging.file(&name)).map_err(wrong)?;
+            staging.publish(&name, &place)?;
         }
     }
     Ok(())
@@ -81,13 +144,34 @@ pub fn cargo() -> Command {
     cargo
 }
 
+/// Selects the workspace's programs beside whatever is built. Cargo then takes the features of dependencies that a
+/// build of everything takes, and what `cargo test --workspace` has built is not built once more for an adapter alone.
+/// What is built is said beside it: `--lib`, as the programs' packages have no library, or `--bin`.
+pub const WITH_PROGRAMS: [&str; 6] =
+    ["--package", "causeway-cli", "--package", "ur-conformance", "--package", "xtask"];
+
+/// Has cargo build the conformance suite.
+pub fn suite() -> Result<PathBuf> {
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--bin", "ur-conformance"]).args(WITH_PROGRAMS);
+    execute(&mut build)?;
+    Ok(target().join("debug/ur-conformance"))
+}
+
 /// Has cargo build the leaves; gives the folder of their static libraries.
 fn archives(objects: &[Object], optimised: bool) -> Result<PathBuf> {
     let (profile, folder) = if optimised { ("release", "release") } else { ("dev", "debug") };
-    let mut build = cargo();
-    build.args(["build", "--quiet", "--profile", profile]);
-    build.args(objects.iter().flat_map(|o| ["--package", o.package]));
-    execute(&mut build)?;
+    // With the programs selected the loader would have the adapters linked in, as the crate `causeway` asks it to.
+    let (loader, adapters): (Vec<_>, Vec<_>) = objects.iter().partition(|o| o.package == "loader");
+    for (objects, beside) in [(adapters, &WITH_PROGRAMS[..]), (loader, &[])] {
+        if objects.is_empty() {
+            continue;
+        }
+        let mut build = cargo();
+        build.args(["build", "--quiet", "--lib", "--profile", profile]).args(beside);
+        build.args(objects.iter().flat_map(|o| ["--package", o.package]));
+        execute(&mut build)?;
+    }
     Ok(target().join(folder))
 }
 
@@ -98,17 +182,16 @@ struct Linked<'a> {
 }
 
 impl Linked<'_> {
-    fn make(&self, archives: &Path, object: &Path) -> Result<()> {
-        let script = object.with_extension("map");
+    /// Links the object and puts it, and the link by which compilers find it, into its folder.
+    fn make(&self, archives: &Path, staging: &Staging) -> Result<PathBuf> {
+        let Object { soname, node, folder, .. } = self.object;
+        let (object, script) = (staging.file(soname), staging.file("exports.map"));
         let listed: Vec<_> = self.object.symbols.iter().map(String::as_str).collect();
-        let text =
-            format!("{} {{ global: {}; local: *; }};\n", self.object.node, listed.join("; "));
-        fs::write(&script, text).map_err(|e| format!("{}: {e}", script.display()))?;
-        // A program may have the old object mapped: a new file takes its place, it is not written over.
-        let fresh = object.with_extension("new");
+        let text = format!("{node} {{ global: {}; local: *; }};\n", listed.join("; "));
+        fs::write(&script, text).map_err(|e| at(&script, &e))?;
         let mut cc = Command::new("cc");
-        cc.arg("-shared").arg("-o").arg(&fresh);
-        cc.arg(format!("-Wl,-soname,{}", self.object.soname));
+        cc.arg("-shared").arg("-o").arg(&object);
+        cc.arg(format!("-Wl,-soname,{soname}"));
         cc.arg(format!("-Wl,--version-script={}", script.display()));
         cc.args(["-Wl,--gc-sections", "-Wl,--build-id=sha1"]);
         if self.strip {
@@ -120,9 +203,13 @@ impl Linked<'_> {
         cc.arg(archives.join(&self.object.archive));
         cc.args(["-Wl,--as-needed", "-lgcc_s", "-lpthread", "-ldl", "-lm"]);
         execute(&mut cc)?;
-        self.inspect(&fresh)?;
-        fs::rename(&fresh, object).map_err(|e| format!("{}: {e}", object.display()))?;
-        fs::remove_file(&script).map_err(|e| format!("{}: {e}", script.display()))
+        self.inspect(&object)?;
+        let development = soname.trim_end_matches(".0");
+        let link = staging.file(development);
+        std::os::unix::fs::symlink(soname, &link).map_err(|e| at(&link, &e))?;
+        let path = staging.publish(soname, Path::new(folder))?;
+        staging.publish(development, Path::new(folder))?;
+        Ok(path)
     }
 
     /// Nothing leaves here that exports more than it should (an allocator, say, that would take the
@@ -177,6 +264,7 @@ mod tests {
     fn wanted() -> Object {
         Object {
             package: "foo",
+            folder: "foo".to_string(),
             soname: "libfoo.so.0".to_string(),
             node: "FOO_0".to_string(),
             archive: "libfoo.a".to_string(),
@@ -194,6 +282,59 @@ mod tests {
         cc.args(["-shared", "-fPIC", "-fno-builtin", "-o"]).arg(&object).arg(&c);
         execute(cc.arg(format!("-Wl,-soname,{}", wanted().soname))).unwrap();
         object
+    }
+
+    /// Both are told of no failure, a reader finds a whole object at any moment, and nothing is left behind.
+    #[test]
+    fn two_dists_in_one_folder_at_a_time_do_not_break_each_other() {
+        let folder = std::env::temp_dir().join(format!("causeway-dists-{}", std::process::id()));
+        let (archives, out) = (folder.join("archives"), folder.join("out"));
+        fs::create_dir_all(&archives).unwrap();
+        let (c, o) = (archives.join("foo.c"), archives.join("foo.o"));
+        fs::write(&c, "int urGetFoo(void) { return 0; }").unwrap();
+        execute(Command::new("cc").args(["-fPIC", "-c", "-o"]).arg(&o).arg(&c)).unwrap();
+        execute(Command::new("ar").arg("rc").arg(archives.join("libfoo.a")).arg(&o)).unwrap();
+        let dist = || -> Result<()> {
+            let (object, staging) = (wanted(), Staging::new(&out)?);
+            let linked = Linked { object: &object, strip: false };
+            linked.inspect(&linked.make(&archives, &staging)?)?;
+            headers(&staging)
+        };
+        std::thread::scope(|scope| {
+            let threads = [(); 4].map(|()| scope.spawn(|| (0..5).try_for_each(|_| dist())));
+            threads.into_iter().for_each(|thread| assert_eq!(thread.join().unwrap(), Ok(())));
+        });
+        let names = |folder: &Path| -> BTreeSet<_> {
+            fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name()).collect()
+        };
+        assert_eq!(names(&out), ["foo", "include"].map(Into::into).into());
+        assert_eq!(names(&out.join("foo")), ["libfoo.so", "libfoo.so.0"].map(Into::into).into());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_an_older_layout_left_is_removed_from_our_folder_and_from_no_other() {
+        let out = std::env::temp_dir().join(format!("causeway-flat-{}", std::process::id()));
+        fs::create_dir_all(out.join("foo")).unwrap();
+        let lay = || {
+            fs::write(out.join("libfoo.so.0"), "old").unwrap();
+            let _there = std::os::unix::fs::symlink("libfoo.so.0", out.join("libfoo.so"));
+            fs::write(out.join("foo/libfoo.so.0"), "new").unwrap();
+            fs::write(out.join("libbar.so.0"), "nobody's").unwrap();
+        };
+        let is_there = |name: &str| out.join(name).symlink_metadata().is_ok();
+        lay();
+        clear_flat(&[wanted()], &out, false).unwrap();
+        assert!(is_there("libfoo.so.0") && is_there("libfoo.so"));
+        clear_flat(&[wanted()], &out, true).unwrap();
+        assert!(!is_there("libfoo.so.0") && !is_there("libfoo.so"));
+        assert!(is_there("foo/libfoo.so.0") && is_there("libbar.so.0"));
+        // The loader's place is no folder of its own.
+        lay();
+        let loader = Object { folder: String::new(), ..wanted() };
+        clear_flat(&[loader], &out, true).unwrap();
+        assert!(is_there("libfoo.so.0"));
+        fs::remove_dir_all(out).unwrap();
     }
 
     #[test]

@@ -1,34 +1,84 @@
-//! `cargo xtask fuzz`: every fuzzer of `fuzz/` for a while, from its committed seeds. What it finds
-//! new stays in `fuzz/corpus`, what it breaks in `fuzz/artifacts`; neither is committed.
+//! `cargo xtask fuzz`: every fuzzer of `fuzz/` for a while, from its committed seeds, as many at a time as
+//! are asked for. What it finds new stays in `fuzz/corpus`, what it breaks in `fuzz/artifacts`; neither is
+//! committed.
 use crate::root;
-use std::{fs, process::Command};
+use std::{
+    fs,
+    process::Command,
+    sync::Mutex,
+    thread::{self, ScopedJoinHandle},
+};
 
-/// Runs those of the fuzzers that are called `only`, or all, each for so many seconds.
-pub fn run(only: Option<&str>, seconds: u32) -> Result<(), String> {
+/// What is to be run.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// Runs this one alone
+    only: Option<String>,
+    /// For how many seconds each
+    #[arg(long, default_value_t = 60)]
+    seconds: u32,
+    /// How many run at a time
+    #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    jobs: u32,
+}
+
+/// Builds all that are to be run, then runs them; fails if one found something.
+pub fn run(arguments: &Arguments) -> Result<(), String> {
+    let only = arguments.only.as_deref();
     let fuzzers: Vec<String> =
         fuzzers()?.into_iter().filter(|name| only.is_none_or(|only| only == name)).collect();
     if fuzzers.is_empty() {
         return Err(format!("fuzz/Cargo.toml has no fuzzer called {}", only.unwrap_or("anything")));
     }
-    for name in &fuzzers {
-        println!("== {name}, {seconds} s");
-        let corpus = root().join("fuzz/corpus").join(name);
-        fs::create_dir_all(&corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
-        let seeds = root().join("fuzz/seeds").join(name);
-        let mut fuzz = Command::new("cargo");
-        fuzz.current_dir(root().join("fuzz")).args(["+nightly", "fuzz", "run", name]);
-        fuzz.arg(&corpus).arg(&seeds);
-        fuzz.args(["--", "-print_final_stats=1", "-verbosity=0"]);
-        fuzz.arg(format!("-max_total_time={seconds}"));
-        for set_by_cargo in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC"] {
-            fuzz.env_remove(set_by_cargo); // they would win over `+nightly`
-        }
-        let status = fuzz.status().map_err(|e| format!("cargo fuzz: {e}"))?;
-        if !status.success() {
-            return Err(format!("{name}: what broke it is in fuzz/artifacts/{name}"));
-        }
+    let built = cargo_fuzz("build").args(only).status().map_err(|e| format!("cargo fuzz: {e}"))?;
+    if !built.success() {
+        return Err("the fuzzers do not build".into());
     }
-    Ok(())
+    let waiting = Mutex::new(fuzzers.iter());
+    let next = || waiting.lock().expect("nobody panics with it").next();
+    let work = || -> Result<(), String> {
+        while let Some(name) = next() {
+            fuzz(name, arguments.seconds)?;
+        }
+        Ok(())
+    };
+    let ended: Vec<_> = thread::scope(|threads| {
+        let all: Vec<_> = (0..arguments.jobs).map(|_| threads.spawn(work)).collect();
+        all.into_iter().map(ScopedJoinHandle::join).collect()
+    });
+    let wrong = |one: thread::Result<Result<(), String>>| match one {
+        Ok(result) => result.err(),
+        Err(_) => Some("the task panicked".into()),
+    };
+    let wrong: Vec<_> = ended.into_iter().filter_map(wrong).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
+}
+
+/// Runs one that is built.
+fn fuzz(name: &str, seconds: u32) -> Result<(), String> {
+    println!("== {name}, {seconds} s");
+    let corpus = root().join("fuzz/corpus").join(name);
+    fs::create_dir_all(&corpus).map_err(|e| format!("{}: {e}", corpus.display()))?;
+    let seeds = root().join("fuzz/seeds").join(name);
+    let mut fuzz = cargo_fuzz("run");
+    fuzz.arg(name).arg(&corpus).arg(&seeds);
+    fuzz.args(["--", "-print_final_stats=1", "-verbosity=0"]);
+    fuzz.arg(format!("-max_total_time={seconds}"));
+    let status = fuzz.status().map_err(|e| format!("cargo fuzz: {e}"))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("{name}: what broke it is in fuzz/artifacts/{name}")),
+    }
+}
+
+/// A subcommand of cargo-fuzz for fuzzers of the profile that builds soonest.
+fn cargo_fuzz(subcommand: &str) -> Command {
+    let mut fuzz = Command::new("cargo");
+    fuzz.current_dir(root().join("fuzz")).args(["+nightly", "fuzz", subcommand, "--dev"]);
+    for set_by_cargo in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC"] {
+        fuzz.env_remove(set_by_cargo); // they would win over `+nightly`
+    }
+    fuzz
 }
 
 /// The names of the fuzzers.

@@ -45,7 +45,8 @@ fn outputs(spec: &Spec) -> Result<Vec<emit::Output>, String> {
     all.push(emit::mock::file(spec)?);
     all.push(emit::mock_table::file(spec)?);
     all.extend(emit::print::files(spec)?);
-    all.extend(emit::layers::files(spec)?);
+    all.push(emit::layers::file(spec)?);
+    all.push(emit::effects::file(spec)?);
     all.push(emit::loader::file(spec)?);
     Ok(all)
 }

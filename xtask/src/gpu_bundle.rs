@@ -25,8 +25,13 @@ const RUNTIME: &[&str] = &[
     "libsvml.so",
 ];
 /// Files that go in as they are.
-const SCRIPTS: &[&str] =
-    &["xtask/gpu/run.sh", "examples/python/share_tensor.py", "benches/probes/cuda_events.c"];
+const SCRIPTS: &[&str] = &[
+    "xtask/gpu/run.sh",
+    "xtask/gpu/torch_capture.py",
+    "xtask/gpu/torch_segments.py",
+    "examples/python/share_tensor.py",
+    "benches/probes/cuda_events.c",
+];
 
 /// Builds `target/gpu-bundle/` and `target/gpu-bundle.tar.xz`.
 pub fn run() -> Result<()> {
@@ -39,7 +44,7 @@ pub fn run() -> Result<()> {
         fs::create_dir_all(&part).map_err(|e| at(&part, &e))?;
     }
     let request = dist::Request {
-        only: vec!["cuda".into(), "native_cpu".into()],
+        only: vec!["cuda".into(), "native_cpu".into(), "loader".into()],
         debug: false,
         out: Some(folder.join("dist")),
     };

@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 pub struct Leaf {
     /// The package of the leaf, which is also its folder in `crates/`.
     pub package: &'static str,
+    /// Whose log its sentences go to: a variant of `Backend`.
+    pub backend: &'static str,
     /// Where the adapter's table is, as a path that Rust can use.
     pub table: &'static str,
     /// What the shared object exports beside the getters, from a module `also` that the leaf has for
@@ -20,13 +22,29 @@ pub struct Leaf {
 
 /// All of them, in the order in which `dist` makes them.
 pub const LEAVES: &[Leaf] = &[
-    Leaf { package: "native-cpu", table: "ur_adapters::cpu::TABLE", also: &[] },
-    Leaf { package: "cuda", table: "ur_adapters::cuda_family::CUDA_TABLE", also: &[] },
-    Leaf { package: "level-zero", table: "ur_adapters::level_zero::TABLE_V1", also: &[] },
-    Leaf { package: "level-zero-v2", table: "ur_adapters::level_zero::TABLE_V2", also: &[] },
-    Leaf { package: "null", table: "ur_adapters::null::TABLE", also: &[] },
+    Leaf { package: "native-cpu", backend: "Cpu", table: "ur_adapters::cpu::TABLE", also: &[] },
+    Leaf {
+        package: "cuda",
+        backend: "Cuda",
+        table: "ur_adapters::cuda_family::CUDA_TABLE",
+        also: &[],
+    },
+    Leaf {
+        package: "level-zero",
+        backend: "LevelZero",
+        table: "ur_adapters::level_zero::TABLE_V1",
+        also: &[],
+    },
+    Leaf {
+        package: "level-zero-v2",
+        backend: "LevelZero",
+        table: "ur_adapters::level_zero::TABLE_V2",
+        also: &[],
+    },
+    Leaf { package: "null", backend: "Null", table: "ur_adapters::null::TABLE", also: &[] },
     Leaf {
         package: "mock",
+        backend: "Mock",
         table: "ur_adapters::mock::MOCK_TABLE",
         also: &["cwMockReset", "cwMockSetAfter", "cwMockSetBefore", "cwMockSetReplace"],
     },
@@ -39,6 +57,8 @@ pub const LOADER: &str = "loader";
 #[derive(Debug)]
 pub struct Object {
     pub package: &'static str,
+    /// Where `dist` puts it, relative to its folder: an adapter in one of its own.
+    pub folder: String,
     pub soname: String,
     /// The version that the symbols carry.
     pub node: String,
@@ -54,6 +74,7 @@ impl Object {
         let also = leaf.also.iter().map(|name| (*name).to_string());
         Self {
             package: leaf.package,
+            folder: leaf.name(),
             soname: leaf.soname(),
             node: leaf.node(),
             archive: leaf.archive(),
@@ -67,6 +88,7 @@ impl Object {
         let printers = emit::print::exported(spec);
         Self {
             package: LOADER,
+            folder: String::new(),
             soname: "libur_loader.so.0".to_string(),
             node: "LIBUR_LOADER_0.12".to_string(),
             archive: "libloader.a".to_string(),

@@ -10,6 +10,7 @@ mod fuzz;
 mod generate;
 mod gpu_bundle;
 mod leaf;
+mod map;
 mod model;
 mod mutants;
 mod names;
@@ -33,6 +34,9 @@ enum Task {
         /// Leaves out what needs another toolchain, a download or minutes
         #[arg(long)]
         quick: bool,
+        /// Only the steps whose names contain this; may be given more than once
+        #[arg(long, value_name = "PART", conflicts_with = "quick")]
+        only: Vec<String>,
     },
     /// Writes everything that comes from spec/
     Generate {
@@ -40,6 +44,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Checks that ARCHITECTURE.md names the files there are, and those with unsafe code
+    Map,
     /// Compares include/ and ur-sys with the headers that Unified Runtime ships
     AbiDiff {
         /// A folder that holds unified-runtime/ur_api.h; without it, the wheel's are fetched once
@@ -47,13 +53,7 @@ enum Task {
         reference: Option<std::path::PathBuf>,
     },
     /// Runs the fuzzers of fuzz/, each for a while
-    Fuzz {
-        /// Runs this one alone
-        only: Option<String>,
-        /// For how many seconds each
-        #[arg(long, default_value_t = 60)]
-        seconds: u32,
-    },
+    Fuzz(fuzz::Arguments),
     /// Judges our adapters, and one of somebody else's, with the conformance suite
     Conformance(conformance::Arguments),
     /// Compares our Level Zero adapter with the wheel's two, all on our software driver
@@ -73,12 +73,13 @@ enum Task {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
-        Task::Ci { quick } => ci::run(quick),
+        Task::Ci { quick, only } => ci::run(quick, &only),
         Task::Generate { check } => generate::run(check),
         Task::AbiDiff { reference } => abi_diff::run(reference),
-        Task::Fuzz { only, seconds } => fuzz::run(only.as_deref(), seconds),
+        Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Conformance(arguments) => conformance::run(&arguments),
         Task::Differential(arguments) => differential::run(&arguments),
+        Task::Map => map::run(),
         Task::Coverage => coverage::run(),
         Task::Mutants { only } => mutants::run(only.as_deref()),
         Task::GpuBundle => gpu_bundle::run(),

@@ -119,6 +119,8 @@ pub struct Entry {
 pub struct Fault {
     pub code: String,
     pub when: When,
+    /// The adapter finds it in the handles alone, before anything else is judged.
+    pub first: bool,
 }
 #[derive(Debug)]
 pub enum When {
@@ -134,6 +136,8 @@ pub struct Param {
     pub ty: Type,
     pub direction: Direction,
     pub optional: bool,
+    /// A handle that is null after every refusal.
+    pub nulled: bool,
     pub role: Role,
     /// The part of the object that is touched: where it begins, and how long it is.
     pub bounds: Option<(String, String)>,

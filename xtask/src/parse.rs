@@ -60,6 +60,7 @@ const ATTRIBUTES: &[&str] = &[
     "inout",
     "list",
     "loader",
+    "nulled",
     "optional",
     "out",
     "query",
@@ -230,7 +231,11 @@ fn entry(item: syn::ForeignItem) -> Result<Entry> {
             .map_err(|e| of(e.to_string()))?;
         let code = |e: &Expr| quote::quote!(#e).to_string();
         if listed {
-            errors.extend(args.iter().map(|e| Fault { code: code(e), when: When::Unsaid }));
+            errors.extend(args.iter().map(|e| Fault {
+                code: code(e),
+                when: When::Unsaid,
+                first: false,
+            }));
             continue;
         }
         let when = match args.get(1) {
@@ -238,7 +243,14 @@ fn entry(item: syn::ForeignItem) -> Result<Entry> {
             Some(expr) => When::Expr(Box::new(expr.clone())),
             None => When::Unsaid,
         };
-        errors.push(Fault { code: code(&args[0]), when });
+        let first = match args.get(2) {
+            None => false,
+            Some(Expr::Path(word)) if word.path.is_ident("first") => true,
+            Some(_) => {
+                return Err(of("behind the reason of an error only `first` may stand".into()));
+            }
+        };
+        errors.push(Fault { code: code(&args[0]), when, first });
     }
     Ok(Entry { params, errors, blocks: has(&f.attrs, "blocks"), doc: doc(&f.attrs), name })
 }
@@ -271,8 +283,9 @@ fn param(arg: &syn::FnArg) -> Result<Param> {
         Some(_) => return Err(format!("{}: bounds are an offset and a size", ident.ident)),
         None => None,
     };
-    let optional = has(&p.attrs, "optional");
-    Ok(Param { name: ident.ident.to_string(), ty: ty(&p.ty)?, direction, optional, role, bounds })
+    let (optional, nulled) = (has(&p.attrs, "optional"), has(&p.attrs, "nulled"));
+    let (name, ty) = (ident.ident.to_string(), ty(&p.ty)?);
+    Ok(Param { name, ty, direction, optional, nulled, role, bounds })
 }
 fn ty(t: &syn::Type) -> Result<Type> {
     Ok(match t {

@@ -13,7 +13,7 @@ use std::{
 };
 use ur_adapters::cuda_family::driver::{
     Cuda, Dialect, RawContext, RawEvent, RawFunction, RawModule, RawStream,
-    layout::{AccessDesc, AllocationProp, Location},
+    layout::{AccessDesc, AllocationProp, Location, PoolProps},
 };
 
 /// Calls a row of the driver's table.
@@ -118,6 +118,36 @@ pub fn close((memory, at): (u64, u64), bytes: usize) -> Result<()> {
     cu!(physical_unmap(at, bytes))?;
     cu!(address_free(at, bytes))?;
     release(memory)
+}
+/// The driver's old handle of what `alloc` gave.
+pub fn handle(at: u64) -> Result<[u8; 64]> {
+    let mut bytes = [0; 64];
+    cu!(ipc_get_memory(&raw mut bytes, at))?;
+    Ok(bytes)
+}
+/// Memory of a pool that other processes can be given. It stays until the process ends.
+pub fn pooled(bytes: usize) -> Result<u64> {
+    let properties = PoolProps { handle_types: 1, location: device(), ..PoolProps::default() };
+    let (mut pool, mut at) = (None, 0);
+    cu!(pool_create(&raw mut pool, &raw const properties))?;
+    cu!(pool_alloc(&raw mut at, bytes, pool.ok_or("no pool")?, None))?;
+    cu!(stream_synchronize(None))?;
+    Ok(at)
+}
+/// Physical memories of `piece` bytes each, mapped one behind the other, `bytes` together, in a larger reservation. They
+/// stay until the process ends.
+pub fn segment(bytes: usize, piece: usize) -> Result<u64> {
+    let (mut at, properties) = (0, properties());
+    let access = AccessDesc { location: device(), flags: 3 };
+    cu!(address_reserve(&raw mut at, 4 * bytes.next_multiple_of(piece), 0, 0, 0))?;
+    for offset in (0..bytes).step_by(piece) {
+        let (mut memory, place) = (0, at + offset as u64);
+        cu!(physical_create(&raw mut memory, piece, &raw const properties, 0))?;
+        cu!(physical_map(place, piece, 0, memory, 0))?;
+        cu!(set_access(place, piece, &raw const access, 1))?;
+        release(memory)?;
+    }
+    Ok(at)
 }
 /// Words that streams of this process reach, where the host sees them.
 pub fn register(words: &[AtomicU64]) -> Result<u64> {

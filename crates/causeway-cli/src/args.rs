@@ -1,4 +1,5 @@
 //! What may be said on the command line.
+use causeway::Backend;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -22,9 +23,18 @@ pub enum Command {
     Open(Open),
     /// Show two processes share memory, physical memory and events, and verify every byte
     Demo(Demo),
+    /// Try each adapter in a process of its own, look at where processes meet to share, and say what works
+    Doctor(Doctor),
+    /// One trial of `doctor`
+    #[command(hide = true)]
+    DoctorTrial { adapter: usize, place: usize },
     /// The second process of `demo`
     #[command(hide = true)]
-    DemoPeer,
+    DemoPeer {
+        /// As `demo --idle-peer`
+        #[arg(long)]
+        idle: bool,
+    },
 }
 
 #[derive(clap::Args)]
@@ -32,6 +42,9 @@ pub struct Devices {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Only devices of this backend: native_cpu, cuda, hip, level_zero, opencl or offload
+    #[arg(long, value_name = "NAME")]
+    pub backend: Option<Backend>,
 }
 
 #[derive(clap::Args)]
@@ -39,9 +52,12 @@ pub struct Info {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Only the device with this number, as `causeway devices` lists it
+    /// Only the device with this number, as `causeway devices` lists it; with --backend, among those of the backend
     #[arg(long, value_name = "N")]
     pub device: Option<usize>,
+    /// Only devices of this backend: native_cpu, cuda, hip, level_zero, opencl or offload
+    #[arg(long, value_name = "NAME")]
+    pub backend: Option<Backend>,
 }
 
 /// Which device.
@@ -50,23 +66,14 @@ pub struct On {
     /// Number of the device, as `causeway devices` lists it; with --backend, among those of the backend
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub device: usize,
-    /// Only devices that are driven through this
+    /// Only devices of this backend: native_cpu, cuda, hip, level_zero, opencl or offload
     #[arg(long, value_name = "NAME")]
-    pub backend: Option<Through>,
-}
-
-/// An interface through which devices are driven.
-#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Through {
-    /// The host's own processors
-    Cpu,
-    /// NVIDIA's CUDA
-    Cuda,
+    pub backend: Option<Backend>,
 }
 
 #[derive(clap::Args)]
 pub struct Share {
-    /// The file to share
+    /// The file to share: a pipe is read to its end first, `-` is standard input
     pub file: PathBuf,
     /// End when one `causeway open` has taken it all
     #[arg(long)]
@@ -91,6 +98,9 @@ pub struct Open {
 
 #[derive(clap::Args)]
 pub struct Demo {
+    /// Has the second process say that it wrote what it did not write, to see that the demo notices
+    #[arg(long, hide = true)]
+    pub idle_peer: bool,
     /// How often the processes hand the token over; 1000 on a CPU, 100 on a GPU, whose streams hold
     /// about a thousand commands before a submission waits
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
@@ -100,6 +110,19 @@ pub struct Demo {
     pub mib: u32,
     #[command(flatten)]
     pub on: On,
+}
+
+#[derive(clap::Args)]
+pub struct Doctor {
+    /// Examine only the adapters that the environment has the loader look for
+    #[arg(long)]
+    pub adapters: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// How long one adapter may take; a driver that starts many devices may need more
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub timeout: u32,
 }
 
 #[cfg(test)]

@@ -18,15 +18,17 @@ struct Numbered {
 /// Lists the devices.
 pub fn run(args: &args::Devices) -> Result<()> {
     let mut devices = Vec::new();
-    for (device, found) in Device::all()?.iter().enumerate() {
-        devices.push(Numbered { device, info: found.info()? });
+    let all = Device::all()?;
+    for device in numbers(args.backend)? {
+        devices.push(Numbered { device, info: all[device].info()? });
     }
+    tell_of_selector();
     let text = if args.json {
         serde_json::to_string_pretty(&devices)
             .map_err(|error| Failure::said(format!("could not write JSON: {error}")))?
             + "\n"
     } else if devices.is_empty() {
-        return Err(Failure::said("no device was found"));
+        return Err(nothing(args.backend));
     } else {
         table(&devices)
     };
@@ -81,25 +83,49 @@ fn row(device: &Numbered) -> [String; 7] {
     [device.device.to_string(), name, kind, units, memory, clock, shares]
 }
 
-/// The number, among all devices, of the one that is meant.
-pub fn number(on: args::On) -> Result<usize> {
-    let all = Device::all()?;
-    let Some(through) = on.backend else { return Ok(on.device) };
-    let backend = match through {
-        args::Through::Cpu => Backend::NativeCpu,
-        args::Through::Cuda => Backend::Cuda,
-    };
+/// The numbers, among all devices, of those of a backend; of all if none is named.
+pub fn numbers(backend: Option<Backend>) -> Result<Vec<usize>> {
     let mut numbers = vec![];
-    for (number, device) in all.iter().enumerate() {
-        if device.platform()?.backend()? == backend {
+    for (number, device) in Device::all()?.iter().enumerate() {
+        if backend.is_none_or(|wanted| device.platform().and_then(|p| p.backend()) == Ok(wanted)) {
             numbers.push(number);
         }
     }
-    numbers.get(on.device).copied().ok_or_else(|| {
-        Failure::said(match numbers.len() {
-            0 => format!("no device is driven through {backend}: is its driver installed?"),
-            count => format!("there is no device {} among the {count} of {backend}", on.device),
-        })
+    Ok(numbers)
+}
+/// What to say where there is no device of a backend, or none at all.
+pub fn nothing(backend: Option<Backend>) -> Failure {
+    let absent = match backend {
+        Some(backend) => Device::first_with(backend),
+        None => Device::first(),
+    };
+    absent.map_or_else(Failure::from, |_| Failure::said("no device was found"))
+}
+/// Says that there may be more devices than are seen.
+pub fn tell_of_selector() {
+    if let Ok(selector) = std::env::var("ONEAPI_DEVICE_SELECTOR")
+        && !selector.is_empty()
+    {
+        // Words beside the result: nobody may be listening, which is no failure.
+        let _ = writeln!(
+            anstream::stderr(),
+            "only devices that ONEAPI_DEVICE_SELECTOR={selector} selects are seen; unset it to see all"
+        );
+    }
+}
+/// The number, among all devices, of the one that is meant.
+pub fn number(on: args::On) -> Result<usize> {
+    let numbers = numbers(on.backend)?;
+    numbers.get(on.device).copied().ok_or_else(|| match (on.backend, numbers.len()) {
+        (backend, 0) => nothing(backend),
+        (Some(backend), count) => {
+            let device = on.device;
+            Failure::said(format!("there is no device {device} among the {count} of {backend}"))
+        }
+        (None, count) => Failure::said(format!(
+            "there is no device {}: `causeway devices` lists the {count} there are",
+            on.device
+        )),
     })
 }
 /// A context for the device that is meant.

@@ -1,7 +1,7 @@
 //! `causeway info`: all platforms and devices with all their properties, and what can be shared in
 //! plain words; a table for people, JSON for programs.
 use crate::{
-    args,
+    args, devices,
     failure::{Failure, Result},
     units,
 };
@@ -41,13 +41,18 @@ fn by_name<S: Serializer>(all: &[Property], to: S) -> std::result::Result<S::Ok,
 
 /// Shows them.
 pub fn run(args: &args::Info) -> Result<()> {
-    let platforms = gather(args.device)?;
+    let chosen = match args.device {
+        Some(device) => vec![devices::number(args::On { device, backend: args.backend })?],
+        None => devices::numbers(args.backend)?,
+    };
+    let platforms = gather(&chosen, args.device.is_none() && args.backend.is_none())?;
+    devices::tell_of_selector();
     let text = if args.json {
         serde_json::to_string_pretty(&platforms)
             .map_err(|error| Failure::said(format!("could not write JSON: {error}")))?
             + "\n"
     } else if platforms.is_empty() {
-        return Err(Failure::said("no platform was found: install a driver"));
+        return Err(devices::nothing(args.backend));
     } else {
         platforms.iter().map(table).collect::<Vec<_>>().join("\n")
     };
@@ -58,25 +63,18 @@ pub fn run(args: &args::Info) -> Result<()> {
         .map_err(|error| Failure::stdout(&error))
 }
 
-/// What all say of themselves, or the device with this number and its platform.
-fn gather(only: Option<usize>) -> Result<Vec<OfPlatform>> {
-    let all = Device::all()?;
-    if let Some(number) = only.filter(|number| *number >= all.len()) {
-        return Err(Failure::said(format!(
-            "there is no device {number}: `causeway devices` lists the {} there are",
-            all.len()
-        )));
-    }
+/// What the devices of these numbers say of themselves, and their platforms; with `all`, also platforms without any.
+fn gather(chosen: &[usize], all: bool) -> Result<Vec<OfPlatform>> {
+    let found = Device::all()?;
     let mut platforms = Vec::new();
     for (number, platform) in Platform::all()?.into_iter().enumerate() {
         let mut devices = Vec::new();
-        for (device, found) in all.iter().enumerate() {
-            let here = platform.devices().contains(found);
-            if here && only.is_none_or(|only| only == device) {
-                devices.push(of_device(device, *found)?);
+        for &device in chosen {
+            if platform.devices().contains(&found[device]) {
+                devices.push(of_device(device, found[device])?);
             }
         }
-        if only.is_none() || !devices.is_empty() {
+        if all || !devices.is_empty() {
             platforms.push(OfPlatform {
                 platform: number,
                 name: platform.name()?,

@@ -5,6 +5,7 @@ mod args;
 mod card;
 mod demo;
 mod devices;
+mod doctor;
 mod failure;
 mod info;
 mod open;
@@ -20,14 +21,17 @@ use failure::Failure;
 use std::{io::Write, process::ExitCode};
 
 fn main() -> ExitCode {
-    let result = match Args::parse().command {
+    let command = Args::parse().command;
+    let result = stop::outlive_file_limit().and_then(|()| match command {
         Command::Devices(args) => devices::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Share(args) => share::run(&args),
         Command::Open(args) => open::run(&args),
         Command::Demo(args) => demo::run(&args),
-        Command::DemoPeer => demo::run_peer(),
-    };
+        Command::Doctor(args) => doctor::run(&args),
+        Command::DoctorTrial { adapter, place } => doctor::run_trial(adapter, place),
+        Command::DemoPeer { idle } => demo::run_peer(idle),
+    });
     match result {
         // Whoever reads our output has had enough: no failure of ours.
         Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,

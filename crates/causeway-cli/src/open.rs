@@ -53,8 +53,16 @@ pub fn run(args: &args::Open) -> Result<()> {
     }
     let (size, rate) = (units::bytes(length), units::rate(length, took));
     let (opened, took) = (units::duration(opened), units::duration(took));
+    let (name, work) = match (&args.output, args.hash) {
+        (None, _) => (String::new(), "copied and hashed"),
+        (Some(path), hash) => {
+            let name = format!("{}: ", path.display());
+            (name, if hash { "copied, hashed and written" } else { "copied and written" })
+        }
+    };
     // Words beside the result: nobody may be listening, which is no failure.
-    let _ = writeln!(anstream::stderr(), "{size}: opened in {opened}, copied in {took} ({rate})");
+    let _ =
+        writeln!(anstream::stderr(), "{name}{size}, opened in {opened}, {work} in {took} ({rate})");
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Ctrl-C and requests to end, noticed between two steps so that things are put back first. A second one ends at once.
 use crate::failure::{Failure, Result};
 use signal_hook::{
-    consts::{SIGINT, SIGTERM},
+    consts::{SIGINT, SIGTERM, SIGXFSZ},
     flag,
 };
 use std::{
@@ -12,6 +12,14 @@ use std::{
     thread,
     time::Duration,
 };
+
+/// From here on a write beyond the limit on file sizes (`ulimit -f`) is an error, not the end of the process.
+pub fn outlive_file_limit() -> Result<()> {
+    // Any handler will do; nobody reads the flag.
+    flag::register(SIGXFSZ, Arc::default())
+        .map(drop)
+        .map_err(|error| Failure::system("prepare for the limit on file sizes", &error))
+}
 
 /// Whether the user has asked to end.
 pub struct Stop(Arc<AtomicBool>);

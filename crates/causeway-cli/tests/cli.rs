@@ -83,7 +83,10 @@ struct Sharer {
 }
 impl Sharer {
     fn start(args: &[&str]) -> Self {
-        let mut child = causeway(&[&["share"], args].concat()).spawn().unwrap();
+        Self::of(&mut causeway(&[&["share"], args].concat()))
+    }
+    fn of(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
         let (line, read) = mpsc::channel();
         let from = child.stdout.take().unwrap();
         thread::spawn(move || {
@@ -219,7 +222,110 @@ fn files_that_cannot_be_shared_are_refused_by_name() {
     let empty = directory.file("empty", b"");
     assert_says(&run(&["share", &empty]), "empty: there is nothing to share");
     assert_says(&run(&["share", &directory.path("absent")]), "could not open");
-    assert_says(&run(&["share", directory.0.to_str().unwrap()]), "not a regular file");
+    assert_says(&run(&["share", directory.0.to_str().unwrap()]), "is a directory");
+}
+
+#[test]
+fn what_a_pipe_gives_is_shared_when_it_has_ended() {
+    let bytes = contents((3 << 20) + 5);
+    let directory = Directory::new();
+    let fifo = directory.path("fifo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
+        .unwrap();
+    let (to, all) = (fifo.clone(), bytes.clone());
+    let writer = thread::spawn(move || fs::write(to, all).unwrap());
+    let sharer = Sharer::start(&[&fifo]);
+    writer.join().unwrap();
+    let hashed = run(&["open", &sharer.ticket]);
+    assert_eq!(stdout(&hashed).trim(), sha256(&bytes), "{}", stderr(&hashed));
+
+    let file = fs::File::open(directory.file("in", &bytes)).unwrap();
+    let sharer = Sharer::of(causeway(&["share", "-"]).stdin(file));
+    let hashed = run(&["open", &sharer.ticket]);
+    assert_eq!(stdout(&hashed).trim(), sha256(&bytes), "{}", stderr(&hashed));
+    assert!(stderr(&hashed).contains("copied and hashed in"), "{}", stderr(&hashed));
+}
+
+#[test]
+fn a_file_of_the_kernels_is_shared_although_it_has_no_length() {
+    let sharer = Sharer::start(&["/proc/version"]);
+    let hashed = run(&["open", &sharer.ticket]);
+    let is = fs::read("/proc/version").unwrap();
+    assert_eq!(stdout(&hashed).trim(), sha256(&is), "{}", stderr(&hashed));
+}
+
+#[test]
+fn what_is_written_over_keeps_its_mode_its_names_and_the_links_to_it() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    let directory = Directory::new();
+    let bytes = contents(5000);
+    let sharer = Sharer::start(&[&directory.file("in", &bytes)]);
+    let open = |to: &str| {
+        let output = run(&["open", &sharer.ticket, "-o", to]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    let target = directory.file("target", &[1; 9000]);
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
+    let (link, second) = (directory.path("link"), directory.path("second"));
+    symlink("target", &link).unwrap();
+    open(&link);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read(&target).unwrap() == bytes, "the target is not written");
+    assert_eq!(fs::metadata(&target).unwrap().mode() & 0o777, 0o640);
+
+    fs::write(&target, [1; 9000]).unwrap();
+    fs::hard_link(&target, &second).unwrap();
+    open(&target);
+    assert!(fs::read(&second).unwrap() == bytes, "the other name has other contents");
+    assert_eq!(fs::metadata(&second).unwrap().nlink(), 2);
+
+    symlink("later", directory.path("dangling")).unwrap();
+    open(&directory.path("dangling"));
+    assert!(fs::read(directory.path("later")).unwrap() == bytes, "the link's target is not made");
+    let left: Vec<_> = fs::read_dir(&directory.0)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains(".part"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// A command under `ulimit -f`, in blocks of 1 KiB.
+fn limited(blocks: u32, args: &[&str]) -> Output {
+    let mut shell = Command::new("bash");
+    shell.args(["-c", "ulimit -f $0 && exec \"$@\""]).arg(blocks.to_string());
+    shell.arg(env!("CARGO_BIN_EXE_causeway")).args(args);
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    finish(shell.spawn().unwrap())
+}
+
+#[test]
+fn the_limit_on_file_sizes_is_an_error_and_kills_nobody() {
+    let directory = Directory::new();
+    let file = directory.file("in", &contents(3 << 20));
+    assert_says(&limited(1024, &["share", &file]), "ulimit -f");
+    let sharer = Sharer::start(&[&file]);
+    let output = limited(1024, &["open", &sharer.ticket, "-o", &directory.path("out")]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(!Path::new(&directory.path("out")).exists());
+}
+
+#[test]
+fn nobody_cannot_share_and_is_told_why_before_a_ticket_is_made() {
+    use std::os::unix::{fs::PermissionsExt, process::CommandExt};
+    if !rustix::process::geteuid().is_root() {
+        let _ = writeln!(std::io::stderr(), "skipped: only root becomes another user");
+        return;
+    }
+    let directory = Directory::new();
+    fs::set_permissions(&directory.0, fs::Permissions::from_mode(0o755)).unwrap();
+    let file = directory.file("in", b"some bytes");
+    let program = directory.path("causeway");
+    fs::copy(env!("CARGO_BIN_EXE_causeway"), &program).unwrap();
+    let mut command = Command::new(program);
+    command.args(["share", &file]).env_remove("XDG_RUNTIME_DIR").uid(65534).gid(65534);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    assert_says(&finish(command.spawn().unwrap()), "user 65534 (nobody)");
 }
 
 #[test]
@@ -251,6 +357,64 @@ fn the_demo_verifies_every_byte_and_every_hop() {
     assert!(said.contains("51 of 51 hops"), "{said}");
     assert!(said.ends_with("everything was verified\n"), "{said}");
     assert_eq!(said.matches("ok, ").count(), 6, "{said}");
+}
+
+#[test]
+fn the_demo_fails_if_its_second_process_writes_nothing_and_says_it_did() {
+    let output = run(&["demo", "--hops", "2", "--mib", "2", "--idle-peer"]);
+    assert_says(&output, "2 checks of the demo failed");
+    let said = stdout(&output);
+    assert_eq!(said.matches("there to here  MISMATCH").count(), 2, "{said}");
+    assert_eq!(said.matches("here to there  ok").count(), 2, "{said}");
+}
+
+#[test]
+fn a_backend_has_one_name_in_arguments_tables_and_json() {
+    let json = run(&["devices", "--json", "--backend", "native_cpu"]);
+    let devices: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(devices[0]["backend"], "native_cpu");
+    let table = stdout(&run(&["devices", "--backend", "native_cpu"]));
+    assert!(table.contains("through native_cpu"), "{table}");
+    let info = run(&["info", "--json", "--backend", "native_cpu", "--device", "0"]);
+    let platforms: serde_json::Value = serde_json::from_slice(&info.stdout).unwrap();
+    assert_eq!(platforms[0]["backend"], "native_cpu");
+    assert_says(&run(&["devices", "--backend", "hip"]), "no device is driven through hip");
+    let unknown = run(&["info", "--backend", "cpu"]);
+    assert!(stderr(&unknown).contains("there are native_cpu, cuda, hip, level_zero, opencl"));
+}
+
+#[test]
+fn the_selector_that_hides_devices_is_named() {
+    let selected = |selector: &str, args: &[&str]| {
+        finish(causeway(args).env("ONEAPI_DEVICE_SELECTOR", selector).spawn().unwrap())
+    };
+    let all = selected("native_cpu:*", &["devices"]);
+    assert!(stderr(&all).contains("ONEAPI_DEVICE_SELECTOR=native_cpu:*"), "{}", stderr(&all));
+    let none = selected("cuda:*", &["demo"]);
+    let said = stderr(&none);
+    assert!(!none.status.success() && said.contains("ONEAPI_DEVICE_SELECTOR is cuda:*"), "{said}");
+}
+
+#[test]
+fn a_selector_that_selects_nothing_lists_nothing_and_a_wrong_one_is_an_error() {
+    let selected = |selector: &str| {
+        let mut command = causeway(&["devices"]);
+        let output = finish(command.env("ONEAPI_DEVICE_SELECTOR", selector).spawn().unwrap());
+        assert_eq!(output.status.code(), Some(1), "{selector}: {}", stdout(&output));
+        assert_eq!(stdout(&output), "", "{selector}");
+        stderr(&output)
+    };
+    // A device that is not there, of an adapter that is; and words that are no selector.
+    let said = selected("native_cpu:7");
+    assert!(said.contains("ONEAPI_DEVICE_SELECTOR is native_cpu:7"), "{said}");
+    for (wrong, why) in [("x:;:", "\"x\" is no backend"), ("native_cpu", "has no colon")] {
+        let said = selected(wrong);
+        let last = said.lines().last().unwrap();
+        assert!(last.starts_with("causeway: ONEAPI_DEVICE_SELECTOR selects nothing: "), "{said}");
+        assert!(last.contains(why), "{said}");
+    }
+    let said = selected("native_cpu:*;!*:*");
+    assert!(said.contains("no device was found"), "{said}");
 }
 
 #[test]

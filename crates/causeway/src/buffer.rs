@@ -1,5 +1,8 @@
 //! Device memory as values: allocated here, opened from another process, or a view of a mapping.
-use crate::{Context, Error, ErrorKind, Export, Plain, Queue, Result, Ticket, ffi, ticket::Sealed};
+use crate::{
+    Context, Error, ErrorKind, Export, Plain, Queue, Result, Ticket, ffi,
+    ticket::{Contents, Sealed, ValueType},
+};
 use std::{
     fmt,
     marker::PhantomData,
@@ -108,13 +111,15 @@ impl<T: Plain> Buffer<T> {
     /// The same bytes as values of another type.
     ///
     /// # Errors
-    /// [`ErrorKind::Length`] if they are no whole number of them.
+    /// [`ErrorKind::Length`] if they are no whole number of them, [`ErrorKind::WrongType`] if the first is not where
+    /// such a value may be.
     pub fn cast<U: Plain>(&self) -> Result<Buffer<U>> {
         let bytes = self.byte_len();
         if !bytes.is_multiple_of(Buffer::<U>::SIZE) {
             return Err(remainder(bytes, Buffer::<U>::SIZE));
         }
         let (context, memory) = (self.context.clone(), self.memory.clone());
+        aligned::<U>(memory.address() + self.offset)?;
         let len = bytes / Buffer::<U>::SIZE;
         Ok(Buffer { context, memory, offset: self.offset, len, values: PhantomData })
     }
@@ -167,9 +172,21 @@ impl<T: Plain> Buffer<T> {
     /// [`PhysicalMemory`](crate::PhysicalMemory), which is nobody else's.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for memory that was opened or is mapped; what the adapter said otherwise.
+    /// [`ErrorKind::Unsuitable`] for memory that was opened or is mapped; what the adapter said otherwise.
     pub fn share(&self) -> Result<Export<Self>> {
-        Ok(Export::of_memory(self.memory.share(self.offset)?, self.byte_len() as u64))
+        let sentence = match self.memory.kind() {
+            ffi::MemoryKind::Allocated => {
+                let contents = Contents { bytes: self.byte_len() as u64, of: ValueType::of::<T>() };
+                return Ok(Export::of_memory(self.memory.share(self.offset)?, contents));
+            }
+            ffi::MemoryKind::Opened => {
+                "this buffer was opened from a ticket: the process that allocated it shares it"
+            }
+            ffi::MemoryKind::Mapped => {
+                "this buffer is a view of physical memory: share that (Mapping::physical_memory), and map it in the other process"
+            }
+        };
+        Err(Error::new(ErrorKind::Unsuitable, sentence))
     }
     fn same_len(&self, len: usize) -> Result<()> {
         if self.len == len {
@@ -201,6 +218,19 @@ impl<T> Buffer<T> {
     }
 }
 
+/// Refuses an address at which no value of the type may be.
+fn aligned<T>(address: usize) -> Result<()> {
+    if address.is_multiple_of(align_of::<T>()) {
+        return Ok(());
+    }
+    let sentence = format!(
+        "values of type {} must be aligned, and this memory begins elsewhere: slice it at a multiple of {} bytes",
+        ValueType::of::<T>(),
+        align_of::<T>()
+    );
+    Err(Error::new(ErrorKind::WrongType, sentence))
+}
+
 fn remainder(bytes: usize, size: usize) -> Error {
     let sentence = format!("{bytes} bytes are no whole number of values of {size} bytes");
     Error::new(ErrorKind::Length, sentence)
@@ -209,14 +239,24 @@ fn remainder(bytes: usize, size: usize) -> Error {
 impl<T: Plain> Sealed for Buffer<T> {
     const WORD: &'static str = "mem";
     fn open(context: &Context, ticket: &Ticket<Self>) -> Result<Self> {
-        let (handle, length) = ticket.parts();
-        let length = length.map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+        let (handle, contents) = ticket.parts();
+        // Bytes are what everything is made of.
+        let (is, wanted) = (contents.map(|contents| contents.of), ValueType::of::<T>());
+        if let Some(is) = is.filter(|is| *is != wanted && wanted != ValueType::of::<u8>()) {
+            let sentence = format!(
+                "this ticket is for values of type {is}, and {wanted} was asked for: open it as a buffer of its own type, or of u8, and cast that"
+            );
+            return Err(Error::new(ErrorKind::WrongType, sentence));
+        }
+        let length = contents.map(|contents| usize::try_from(contents.bytes).unwrap_or(usize::MAX));
         if let Some(bytes) = length
             && (!bytes.is_multiple_of(Self::SIZE) || bytes == 0)
         {
             return Err(remainder(bytes, Self::SIZE));
         }
-        Self::over(context, ffi::Memory::open(context.raw(), handle, length)?)
+        let memory = ffi::Memory::open(context.raw(), handle, length)?;
+        aligned::<T>(memory.address())?;
+        Self::over(context, memory)
     }
 }
 impl<T> Clone for Buffer<T> {
@@ -227,6 +267,12 @@ impl<T> Clone for Buffer<T> {
 }
 impl<T> fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Buffer<{}>({} values)", std::any::type_name::<T>(), self.len)
+        let kind = match self.memory.kind() {
+            ffi::MemoryKind::Allocated => "allocated here",
+            ffi::MemoryKind::Opened => "opened from a ticket",
+            ffi::MemoryKind::Mapped => "mapped",
+        };
+        let (name, len, at) = (std::any::type_name::<T>(), self.len, self.memory.address());
+        write!(f, "Buffer<{name}>({len} values at {:#x}, {kind})", at + self.offset)
     }
 }

@@ -58,14 +58,15 @@ impl Context {
     /// # Errors
     /// What the adapter said.
     pub fn create_event(&self) -> Result<Event> {
-        Ok(Event::reusable(self, ffi::Event::reusable(self.raw(), false)?))
+        Ok(Event::created(self, ffi::Event::reusable(self.raw(), false)?, false))
     }
     /// The same for several processes: it can be [shared](Event::share).
     ///
     /// # Errors
-    /// What the adapter said; `UNSUPPORTED_FEATURE` if the device shares no events.
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the device shares no events; what the adapter said
+    /// otherwise.
     pub fn create_shared_event(&self) -> Result<Event> {
-        Ok(Event::reusable(self, ffi::Event::reusable(self.raw(), true)?))
+        Ok(Event::created(self, ffi::Event::reusable(self.raw(), true)?, true))
     }
     /// The unit, in bytes, in which [`PhysicalMemory`](crate::PhysicalMemory) is made.
     ///

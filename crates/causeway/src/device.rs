@@ -1,5 +1,5 @@
 //! What there is to run on: platforms and their devices, and what they say of themselves.
-use crate::{Error, ErrorKind, Result, ffi};
+use crate::{Backend, Error, ErrorKind, Result, ffi};
 use serde::Serialize;
 use std::fmt;
 use ur_sys::{ur_backend_t, ur_device_info_t as info, ur_device_type_t, ur_platform_info_t};
@@ -19,40 +19,6 @@ pub struct Platform {
     pub(crate) raw: &'static ffi::Platform,
 }
 
-/// The interface through which a platform is driven.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Backend {
-    /// The host's own processors.
-    NativeCpu,
-    /// NVIDIA's CUDA.
-    Cuda,
-    /// AMD's HIP.
-    Hip,
-    /// Intel's Level Zero.
-    LevelZero,
-    /// OpenCL.
-    OpenCl,
-    /// LLVM's offload library.
-    Offload,
-    /// Another one.
-    Other,
-}
-impl fmt::Display for Backend {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::NativeCpu => "native CPU",
-            Self::Cuda => "CUDA",
-            Self::Hip => "HIP",
-            Self::LevelZero => "Level Zero",
-            Self::OpenCl => "OpenCL",
-            Self::Offload => "Offload",
-            Self::Other => "other",
-        })
-    }
-}
-
 impl Platform {
     /// All platforms of this process. The list does not change while it runs.
     ///
@@ -61,7 +27,8 @@ impl Platform {
     pub fn all() -> Result<Vec<Self>> {
         Ok(ffi::platforms()?.iter().map(|raw| Self { raw }).collect())
     }
-    /// Its devices.
+    /// Its devices; only those that `ONEAPI_DEVICE_SELECTOR` selects, in the order in which it names them, if that is
+    /// set.
     pub fn devices(&self) -> Vec<Device> {
         self.raw.devices.iter().map(|raw| Device { raw }).collect()
     }
@@ -92,15 +59,7 @@ impl Platform {
     /// What the adapter said.
     pub fn backend(&self) -> Result<Backend> {
         let backend: u32 = self.raw.value(ur_platform_info_t::BACKEND)?;
-        Ok(match ur_backend_t(backend) {
-            ur_backend_t::NATIVE_CPU => Backend::NativeCpu,
-            ur_backend_t::CUDA => Backend::Cuda,
-            ur_backend_t::HIP => Backend::Hip,
-            ur_backend_t::LEVEL_ZERO => Backend::LevelZero,
-            ur_backend_t::OPENCL => Backend::OpenCl,
-            ur_backend_t::OFFLOAD => Backend::Offload,
-            _ => Backend::Other,
-        })
+        Ok(Backend::of(ur_backend_t(backend)))
     }
 }
 
@@ -184,10 +143,11 @@ pub struct DeviceInfo {
 }
 
 impl Device {
-    /// All devices of all platforms. The list does not change while the process runs.
+    /// All devices of all platforms; only those that `ONEAPI_DEVICE_SELECTOR` selects, if that is set. The list does
+    /// not change while the process runs.
     ///
     /// # Errors
-    /// What an adapter said that could not start.
+    /// What an adapter said that could not start; what is wrong with the selector.
     pub fn all() -> Result<Vec<Self>> {
         Ok(ffi::platforms()?.iter().flat_map(|p| &p.devices).map(|raw| Self { raw }).collect())
     }
@@ -197,11 +157,55 @@ impl Device {
     /// [`ErrorKind::NoDevice`] if there is none.
     pub fn first() -> Result<Self> {
         Self::all()?.into_iter().next().ok_or_else(|| {
-            Error::new(
-                ErrorKind::NoDevice,
-                "no device was found: install a driver, or build with the CPU adapter",
-            )
+            none("no device was found: install a driver, or build with the CPU adapter")
         })
+    }
+    /// The first that is driven through `backend`.
+    ///
+    /// ```
+    /// # fn check() -> causeway::Result<()> {
+    /// use causeway::{Backend, Device};
+    ///
+    /// let device = Device::first_with(Backend::NativeCpu)?;
+    /// assert_eq!(device.platform()?.backend()?, Backend::NativeCpu);
+    /// # Ok(()) }
+    /// # check().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoDevice`] if there is none; what the adapter said otherwise.
+    pub fn first_with(backend: Backend) -> Result<Self> {
+        for device in Self::all()? {
+            if device.platform()?.backend()? == backend {
+                return Ok(device);
+            }
+        }
+        Err(none(&format!("no device is driven through {backend}: install its driver")))
+    }
+    /// The one with this [`uuid`](Self::uuid), which does not change with the order or number of devices: 32
+    /// hexadecimal digits, of either case, with or without hyphens and NVIDIA's `GPU-` in front.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoDevice`] if there is none; what the adapter said otherwise.
+    pub fn with_uuid(uuid: &str) -> Result<Self> {
+        let digits = uuid.trim().to_ascii_lowercase().replace('-', "");
+        let digits = digits.strip_prefix("gpu").unwrap_or(&digits);
+        for device in Self::all()? {
+            match device.uuid() {
+                Ok(found) if found == digits => return Ok(device),
+                Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
+                _ => {}
+            }
+        }
+        Err(none(&format!("no device has the UUID {uuid}: `causeway info` shows those there are")))
+    }
+    /// What identifies it among all devices, as 32 hexadecimal digits.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if the driver gives it none; what the adapter said otherwise.
+    pub fn uuid(&self) -> Result<String> {
+        let bytes: [u8; 16] = self.raw.value(info::UUID)?;
+        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
     /// Its platform.
     ///
@@ -254,6 +258,19 @@ impl Device {
             Err(error) => Err(error),
         }
     }
+}
+
+/// There is no such device, and what may hide it.
+fn none(sentence: &str) -> Error {
+    let hides = match std::env::var("ONEAPI_DEVICE_SELECTOR") {
+        Ok(selector) if !selector.is_empty() => {
+            format!(
+                " (ONEAPI_DEVICE_SELECTOR is {selector}, which hides other devices: unset it to see all)"
+            )
+        }
+        _ => String::new(),
+    };
+    Error::new(ErrorKind::NoDevice, format!("{sentence}{hides}"))
 }
 
 macro_rules! properties {

@@ -1,5 +1,5 @@
 //! Events: points in the work of queues, of this process or another.
-use crate::{Context, Export, Result, Ticket, ffi, ticket::Sealed, wait};
+use crate::{Context, Error, ErrorKind, Export, Result, Ticket, ffi, ticket::Sealed, wait};
 use std::{fmt, sync::Arc, time::Duration};
 
 /// Where an event's latest signal, or the command it stands for, has got to.
@@ -42,16 +42,41 @@ pub enum Status {
 pub struct Event {
     context: Context,
     raw: Arc<ffi::Event>,
-    /// Whether later signals replace its state.
-    reusable: bool,
+    origin: Origin,
+}
+
+/// Where an event came from, which decides what may be done with it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// A command: it stands for that one, for good.
+    Command,
+    /// [`Context::create_event`].
+    Created,
+    /// [`Context::create_shared_event`].
+    Shared,
+    /// A ticket of another process, or of this one.
+    Opened,
 }
 
 impl Event {
     pub(crate) fn of_command(context: &Context, raw: Arc<ffi::Event>) -> Self {
-        Self { context: context.clone(), raw, reusable: false }
+        Self { context: context.clone(), raw, origin: Origin::Command }
     }
-    pub(crate) fn reusable(context: &Context, raw: Arc<ffi::Event>) -> Self {
-        Self { context: context.clone(), raw, reusable: true }
+    pub(crate) fn created(context: &Context, raw: Arc<ffi::Event>, is_shared: bool) -> Self {
+        let origin = if is_shared { Origin::Shared } else { Origin::Created };
+        Self { context: context.clone(), raw, origin }
+    }
+    /// Whether other processes may wait for it.
+    pub(crate) fn is_known_to_others(&self) -> bool {
+        matches!(self.origin, Origin::Shared | Origin::Opened)
+    }
+    /// Refuses events that no queue can signal.
+    pub(crate) fn signallable(&self) -> Result<()> {
+        if self.origin != Origin::Command {
+            return Ok(());
+        }
+        let sentence = "this event stands for a command and cannot be signalled: signal one of Context::create_event or Context::create_shared_event";
+        Err(Error::new(ErrorKind::Unsuitable, sentence))
     }
     pub(crate) fn raw(&self) -> &ffi::Event {
         &self.raw
@@ -73,10 +98,10 @@ impl Event {
     /// Waits for what was signalled, or submitted, by now.
     ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` if that failed, which includes the death of the process that owed the signal;
-    /// [`ErrorKind::TimedOut`](crate::ErrorKind::TimedOut) after `timeout`.
+    /// [`ErrorKind::PeerGone`] if the process that owed the signal has died; `IN_EVENT_LIST_EXEC_STATUS` if what was
+    /// waited for failed otherwise; [`ErrorKind::TimedOut`] after `timeout`.
     pub fn wait_timeout(&self, timeout: Duration) -> Result<()> {
-        if self.reusable {
+        if self.origin != Origin::Command {
             wait::settled(&self.context, &self.raw, timeout)
         } else {
             wait::done(&self.raw, timeout)
@@ -85,15 +110,28 @@ impl Event {
     /// Offers the event to other processes of this user.
     ///
     /// # Errors
-    /// `INVALID_EVENT` unless it is of [`Context::create_shared_event`]; what the adapter said otherwise.
+    /// [`ErrorKind::Unsuitable`] unless it is of [`Context::create_shared_event`]; what the adapter said otherwise.
     pub fn share(&self) -> Result<Export<Self>> {
+        let sentence = match self.origin {
+            Origin::Shared => "",
+            Origin::Opened => {
+                "this event was opened from a ticket: the process that created it shares it"
+            }
+            _ => {
+                "this event is for this process alone: create it with Context::create_shared_event to share it"
+            }
+        };
+        if !sentence.is_empty() {
+            return Err(Error::new(ErrorKind::Unsuitable, sentence));
+        }
         Ok(Export::new(ffi::Exported::event(self.context.raw(), &self.raw)?))
     }
 }
 impl Sealed for Event {
     const WORD: &'static str = "event";
     fn open(context: &Context, ticket: &Ticket<Self>) -> Result<Self> {
-        Ok(Self::reusable(context, ffi::Event::open(context.raw(), ticket.as_bytes())?))
+        let raw = ffi::Event::open(context.raw(), ticket.as_bytes())?;
+        Ok(Self { context: context.clone(), raw, origin: Origin::Opened })
     }
 }
 impl fmt::Debug for Event {

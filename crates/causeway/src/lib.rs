@@ -82,6 +82,12 @@
 //! # check().unwrap();
 //! ```
 //!
+//! A [`HandOver`] does both for two processes that work in turn: the events, and saying that they were signalled.
+//!
+//! A process must finish its queue before it ends, for its commands end with it and so do the signals behind them.
+//! The `finish` above does that, and so does dropping the last clone of a queue that has signalled a shared event; a
+//! process that leaves by `std::process::exit` drops nothing.
+//!
 //! If the process that owes a signal dies, those who wait are told at once. If it merely never does its part, waits
 //! end after [`Context::patience`], a minute unless changed: every wait here has a deadline.
 //!
@@ -92,14 +98,33 @@
 //!
 //! # Errors
 //!
-//! Every [`Error`] is a sentence that says what happened and what to do; [`Error::kind`] is for programs.
+//! Every [`Error`] is a sentence that says what happened and what to do; [`Error::kind`] is for programs, and
+//! [`Error::is_transient`] tells what is worth another try:
+//!
+//! ```
+//! use causeway::{Buffer, Context, ErrorKind, Result, Ticket};
+//!
+//! fn open(context: &Context, ticket: &Ticket<Buffer<f32>>) -> Result<Option<Buffer<f32>>> {
+//!     loop {
+//!         match context.open(ticket) {
+//!             Ok(buffer) => return Ok(Some(buffer)),
+//!             Err(error) if error.is_transient() => continue,    // a program would count its tries
+//!             Err(error) if error.kind() == ErrorKind::Withdrawn => return Ok(None),
+//!             Err(error) => return Err(error),
+//!         }
+//!     }
+//! }
+//! ```
 
+mod backend;
 mod buffer;
 mod context;
 mod device;
 mod error;
 mod event;
 mod ffi;
+mod hand_over;
+mod names;
 mod physical;
 mod plain;
 mod property;
@@ -108,13 +133,17 @@ mod text;
 mod ticket;
 mod wait;
 
+pub use backend::Backend;
 pub use buffer::Buffer;
 pub use context::Context;
-pub use device::{Backend, Device, DeviceInfo, DeviceKind, Platform};
+pub use device::{Device, DeviceInfo, DeviceKind, Platform};
 pub use error::{Code, Error, ErrorKind, Result};
 pub use event::{Event, Status};
+pub use hand_over::HandOver;
 pub use physical::{Mapping, PhysicalMemory, Rights};
 pub use plain::Plain;
 pub use property::{Property, Value};
 pub use queue::{Download, Queue};
 pub use ticket::{Export, Share, Ticket};
+/// The crate whose three derives make a struct [`Plain`]; see there.
+pub use zerocopy;

@@ -29,6 +29,7 @@ use std::{fmt, sync::Arc};
 pub struct PhysicalMemory {
     context: Context,
     raw: Arc<ffi::Physical>,
+    is_shareable: bool,
 }
 
 /// What commands may do with a mapping.
@@ -65,7 +66,7 @@ impl PhysicalMemory {
             return Err(Error::new(ErrorKind::Length, sentence));
         };
         let raw = ffi::Physical::new(context.raw(), bytes, shareable)?;
-        Ok(Self { context: context.clone(), raw })
+        Ok(Self { context: context.clone(), raw, is_shareable: shareable })
     }
     /// Its size in bytes.
     pub fn size(&self) -> usize {
@@ -83,8 +84,12 @@ impl PhysicalMemory {
     /// shared again.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` unless it is [`shareable`](Self::shareable); what the adapter said otherwise.
+    /// [`ErrorKind::Unsuitable`] unless it is [`shareable`](Self::shareable); what the adapter said otherwise.
     pub fn share(&self) -> Result<Export<Self>> {
+        if !self.is_shareable {
+            let sentence = "this physical memory is for this process alone: create it with PhysicalMemory::shareable to share it";
+            return Err(Error::new(ErrorKind::Unsuitable, sentence));
+        }
         Ok(Export::new(self.raw.share()?))
     }
 }
@@ -92,7 +97,7 @@ impl Sealed for PhysicalMemory {
     const WORD: &'static str = "phys";
     fn open(context: &Context, ticket: &Ticket<Self>) -> Result<Self> {
         let raw = ffi::Physical::open(context.raw(), ticket.as_bytes())?;
-        Ok(Self { context: context.clone(), raw })
+        Ok(Self { context: context.clone(), raw, is_shareable: true })
     }
 }
 impl fmt::Debug for PhysicalMemory {

@@ -11,6 +11,22 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 /// # Ok(()) }
 /// # check().unwrap();
 /// ```
+/// A struct of your own derives three traits of the re-exported [`zerocopy`](crate::zerocopy):
+/// ```
+/// # fn check() -> causeway::Result<()> {
+/// # let context = causeway::Context::new(&causeway::Device::first()?)?;
+/// use causeway::zerocopy::{self, FromBytes, Immutable, IntoBytes};
+///
+/// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
+/// #[repr(C)]
+/// struct Particle {
+///     position: [f32; 3],
+///     mass: f32,
+/// }
+/// let particles = causeway::Buffer::<Particle>::new(&context, 1000)?;
+/// # Ok(()) }
+/// # check().unwrap();
+/// ```
 /// What has invalid patterns, such as `bool` or a reference, does not compile:
 /// ```compile_fail,E0277
 /// # let context = causeway::Context::new(&causeway::Device::first().unwrap()).unwrap();

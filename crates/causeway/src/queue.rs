@@ -2,7 +2,10 @@
 use crate::{Buffer, Context, Error, ErrorKind, Event, Plain, Result, ffi, wait};
 use std::{
     fmt,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 use zerocopy::IntoBytes;
@@ -11,6 +14,11 @@ use zerocopy::IntoBytes;
 ///
 /// Its own methods hand a command over and return at once, with an [`Event`] for its end; what a command needs is
 /// kept until then, whatever you drop. Those of [`Buffer`] return when the transfer is done.
+///
+/// **A process must finish its queues before it ends**: with it end its commands, and the signals behind them, and
+/// those who wait are told [`ErrorKind::PeerGone`]. The drop of the last clone of a queue that has signalled a shared
+/// event therefore waits for that signal, as long as the context's [`patience`](Context::patience).
+/// `std::process::exit` and statics drop nothing: call [`finish`](Self::finish) first.
 ///
 /// ```
 /// # fn check() -> causeway::Result<()> {
@@ -35,6 +43,19 @@ struct Inner {
     commands: ffi::Queue,
     /// For blocking transfers: nothing here waits for another process, so they end.
     transfers: OnceLock<ffi::Queue>,
+    /// Whether a signal that other processes may wait for was ever submitted.
+    owes: AtomicBool,
+}
+/// Waits, as long as the context's patience, until signals that other processes may wait for are given: with the end
+/// of the process they would be lost.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if *self.owes.get_mut() {
+            // Nobody to tell: whoever waits for a signal that failed is told by the event.
+            let _ =
+                self.commands.barrier().and_then(|end| wait::done(&end, self.context.patience()));
+        }
+    }
 }
 
 impl Queue {
@@ -45,7 +66,8 @@ impl Queue {
     pub fn new(context: &Context) -> Result<Self> {
         let commands = ffi::Queue::new(context.raw(), ffi::QueueKind::InOrder)?;
         let (context, transfers) = (context.clone(), OnceLock::new());
-        Ok(Self { inner: Arc::new(Inner { context, commands, transfers }) })
+        let owes = AtomicBool::new(false);
+        Ok(Self { inner: Arc::new(Inner { context, commands, transfers, owes }) })
     }
     /// The context.
     pub fn context(&self) -> &Context {
@@ -100,9 +122,14 @@ impl Queue {
     /// Signals a reusable event when everything before this is done. From now on the event stands for that.
     ///
     /// # Errors
-    /// `INVALID_EVENT` if it is a command's; what the adapter said otherwise.
+    /// [`ErrorKind::Unsuitable`] if it is a command's; what the adapter said otherwise.
     pub fn signal(&self, event: &Event) -> Result<()> {
-        self.inner.commands.signal(event.raw())
+        event.signallable()?;
+        self.inner.commands.signal(event.raw())?;
+        if event.is_known_to_others() {
+            self.inner.owes.store(true, Ordering::Relaxed); // read by the drop, which is after every call
+        }
+        Ok(())
     }
     /// An event for the end of everything submitted so far.
     ///

@@ -8,8 +8,12 @@ const PREFIX: &str = "cw1-";
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 /// The kinds' words in a ticket's text, and what sentences call them.
-pub(crate) const KINDS: [(&str, &str); 3] =
-    [("mem", "memory"), ("phys", "physical memory"), ("event", "an event")];
+pub(crate) const KINDS: [(&str, &str); 4] = [
+    ("mem", "memory"),
+    ("phys", "physical memory"),
+    ("event", "an event"),
+    ("turns", "a hand-over"),
+];
 
 /// A ticket's text: prefix, word of the kind, bytes and checksum in base 32.
 pub(crate) fn encode(word: &str, bytes: &[u8]) -> String {
@@ -50,7 +54,8 @@ pub(crate) fn decode(word: &str, text: &str) -> Result<Vec<u8>> {
         ));
     };
     if kind != word {
-        return refuse(format!("this ticket is {is}; {} was asked for", noun(word)));
+        let sentence = format!("this ticket is {is}; {} was asked for", noun(word));
+        return Err(Error::new(ErrorKind::WrongKind, sentence));
     }
     match unpack(digits).and_then(|bytes| verified(word, bytes)) {
         Some(bytes) => Ok(bytes),

@@ -56,9 +56,50 @@ pub struct Ticket<T> {
     opens: PhantomData<fn() -> T>,
 }
 
-/// What ends the bytes of a memory ticket: these, and the length in bytes of what is shared. The ABI's own handle,
-/// before them, tells where the memory begins, not how much of it is meant.
-const RANGE: &[u8; 8] = b"cw-range";
+/// What ends the bytes of a memory ticket. The ABI's own handle, before that, tells where the memory begins, not how
+/// much of it is meant, and of what: the name of the type follows the handle, and then, as little-endian numbers,
+/// the type's size and alignment (4 bytes each), the length of its name (4), this mark, and the length in bytes of
+/// what is shared (8).
+const MARK: &[u8; 8] = b"cw-typed";
+/// A longer name is not taken for one.
+const LONGEST_NAME: usize = 256;
+
+/// What a memory ticket of this crate says beside the ABI's handle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Contents<'a> {
+    /// The length in bytes of the memory that is meant.
+    pub bytes: u64,
+    /// The type of the values.
+    pub of: ValueType<'a>,
+}
+
+/// A type of values, as far as two programs can agree on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ValueType<'a> {
+    /// Its name without the path of modules that leads to it, which differs between programs.
+    name: &'a str,
+    size: u32,
+    align: u32,
+}
+impl ValueType<'static> {
+    pub(crate) fn of<T>() -> Self {
+        let name = short_name(std::any::type_name::<T>());
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self { name, size: number(size_of::<T>()), align: number(align_of::<T>()) }
+    }
+}
+impl fmt::Display for ValueType<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (size {}, alignment {})", self.name, self.size, self.align)
+    }
+}
+
+/// The name of a type without the modules in front; what is inside brackets keeps them, for types in tickets are
+/// mostly plain.
+fn short_name(path: &str) -> &str {
+    let until = path.find(['<', '[', '(']).unwrap_or(path.len());
+    path[..until].rfind("::").map_or(path, |at| &path[at + 2..])
+}
 
 impl<T> Ticket<T> {
     /// Accepts anything; opening is where bytes from outside are judged. Handle bytes from another program of
@@ -75,17 +116,33 @@ impl<T> Ticket<T> {
     pub fn handle_bytes(&self) -> &[u8] {
         self.parts().0
     }
-    /// Handle, and the length in bytes of the memory that is meant, if the ticket says it.
-    pub(crate) fn parts(&self) -> (&[u8], Option<u64>) {
-        if let Some((rest, length)) = self.bytes.split_last_chunk()
-            && let Some(handle) = rest.strip_suffix(RANGE)
-        {
-            return (handle, Some(u64::from_le_bytes(*length)));
+    /// Handle, and what the ticket says of the memory, if it does.
+    pub(crate) fn parts(&self) -> (&[u8], Option<Contents<'_>>) {
+        match self.contents() {
+            Some((handle, contents)) => (handle, Some(contents)),
+            None => (&self.bytes, None),
         }
-        (&self.bytes, None)
     }
-    fn of_memory(handle: &[u8], length: u64) -> Self {
-        Self::from_bytes([handle, RANGE, &length.to_le_bytes()].concat())
+    fn contents(&self) -> Option<(&[u8], Contents<'_>)> {
+        let (rest, bytes) = self.bytes.split_last_chunk()?;
+        let rest = rest.strip_suffix(MARK)?;
+        let (rest, length) = rest.split_last_chunk()?;
+        let (rest, align) = rest.split_last_chunk()?;
+        let (rest, size) = rest.split_last_chunk()?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        let at = rest.len().checked_sub(length).filter(|_| length <= LONGEST_NAME)?;
+        let name = str::from_utf8(&rest[at..]).ok()?;
+        let of =
+            ValueType { name, size: u32::from_le_bytes(*size), align: u32::from_le_bytes(*align) };
+        Some((&rest[..at], Contents { bytes: u64::from_le_bytes(*bytes), of }))
+    }
+    fn of_memory(handle: &[u8], contents: Contents<'_>) -> Self {
+        let Contents { bytes, of } = contents;
+        let name = of.name.get(..LONGEST_NAME).unwrap_or(of.name).as_bytes();
+        let length = u32::try_from(name.len()).unwrap_or(0).to_le_bytes();
+        let (size, align) = (of.size.to_le_bytes(), of.align.to_le_bytes());
+        let parts = [handle, name, &size, &align, &length, MARK, &bytes.to_le_bytes()];
+        Self::from_bytes(parts.concat())
     }
 }
 
@@ -113,7 +170,11 @@ impl<T> AsRef<[u8]> for Ticket<T> {
 /// Not the bytes: whoever reads them in a log could use them.
 impl<T> fmt::Debug for Ticket<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ticket({} bytes)", self.bytes.len())
+        let opens = short_name(std::any::type_name::<T>());
+        match self.parts().1 {
+            Some(Contents { bytes, .. }) => write!(f, "Ticket<{opens}>({bytes} bytes of memory)"),
+            None => write!(f, "Ticket<{opens}>({} bytes)", self.bytes.len()),
+        }
     }
 }
 impl<T: Share> fmt::Display for Ticket<T> {
@@ -193,9 +254,13 @@ impl<T> Export<T> {
     pub(crate) fn new(exported: ffi::Exported) -> Self {
         Self { ticket: Ticket::from_bytes(exported.bytes()), _exported: exported }
     }
-    /// An export of `length` bytes of memory.
-    pub(crate) fn of_memory(exported: ffi::Exported, length: u64) -> Self {
-        Self { ticket: Ticket::of_memory(exported.bytes(), length), _exported: exported }
+    /// An export of memory.
+    pub(crate) fn of_memory(exported: ffi::Exported, contents: Contents<'_>) -> Self {
+        Self { ticket: Ticket::of_memory(exported.bytes(), contents), _exported: exported }
+    }
+    /// The same export under a ticket of another kind, which contains its own.
+    pub(crate) fn with_ticket<U>(self, bytes: Vec<u8>) -> Export<U> {
+        Export { ticket: Ticket::from_bytes(bytes), _exported: self._exported }
     }
     /// What opens the object elsewhere.
     pub fn ticket(&self) -> &Ticket<T> {
@@ -213,10 +278,13 @@ impl Context {
     /// opened is closed on drop.
     ///
     /// # Errors
-    /// [`ErrorKind::Runtime`](crate::ErrorKind::Runtime) if the object is not there any more, is not for this
-    /// process, or the bytes are not a ticket for it; the sentence says which, as far as this process may know.
-    /// [`ErrorKind::Ticket`](crate::ErrorKind::Ticket) or [`ErrorKind::Length`](crate::ErrorKind::Length) if the
-    /// ticket's length does not fit.
+    /// [`Withdrawn`](crate::ErrorKind::Withdrawn), [`Freed`](crate::ErrorKind::Freed),
+    /// [`PeerGone`](crate::ErrorKind::PeerGone), [`Unreachable`](crate::ErrorKind::Unreachable),
+    /// [`Busy`](crate::ErrorKind::Busy), [`Denied`](crate::ErrorKind::Denied),
+    /// [`WrongDevice`](crate::ErrorKind::WrongDevice), [`OtherHost`](crate::ErrorKind::OtherHost) or
+    /// [`Ticket`](crate::ErrorKind::Ticket), as far as this process may know why;
+    /// [`WrongType`](crate::ErrorKind::WrongType) if a buffer is of values of another type. Bytes (`Buffer<u8>`)
+    /// open memory of any type.
     pub fn open<T: Share>(&self, ticket: &Ticket<T>) -> Result<T> {
         T::open(self, ticket)
     }
@@ -228,8 +296,9 @@ mod tests {
 
     #[test]
     fn a_memory_tickets_length_is_split_from_its_handle() {
-        let ticket = Ticket::<Buffer<u8>>::of_memory(b"handle", 77);
-        assert_eq!(ticket.parts(), (b"handle".as_slice(), Some(77)));
+        let contents = Contents { bytes: 77, of: ValueType::of::<u8>() };
+        let ticket = Ticket::<Buffer<u8>>::of_memory(b"handle", contents);
+        assert_eq!(ticket.parts(), (b"handle".as_slice(), Some(contents)));
         assert_eq!(Ticket::<Buffer<u8>>::from_bytes(ticket.as_bytes()), ticket);
     }
     #[test]
@@ -248,8 +317,28 @@ mod tests {
         assert!(error.contains("this ticket is an event; memory was asked for"), "{error}");
     }
     #[test]
+    fn a_name_that_is_longer_than_the_ticket_is_no_name() {
+        let contents = Contents { bytes: 1, of: ValueType::of::<u8>() };
+        let mut bytes = Ticket::<Event>::of_memory(b"h", contents).as_bytes().to_vec();
+        let at = bytes.len() - 8 - MARK.len() - 4;
+        bytes[at] = 200;
+        assert_eq!(Ticket::<Event>::from_bytes(bytes.clone()).parts(), (bytes.as_slice(), None));
+    }
+    #[test]
+    fn a_type_is_named_without_its_modules() {
+        assert_eq!(short_name("producer::images::Pixel"), "Pixel");
+        assert_eq!(short_name("[f32; 4]"), "[f32; 4]");
+        assert_eq!(short_name("num::Wrapping<core::x::Y>"), "Wrapping<core::x::Y>");
+    }
+    #[test]
     fn debug_output_does_not_give_a_ticket_away() {
-        assert_eq!(format!("{:?}", Ticket::<Event>::from_bytes(*b"secret")), "Ticket(6 bytes)");
+        assert_eq!(
+            format!("{:?}", Ticket::<Event>::from_bytes(*b"secret")),
+            "Ticket<Event>(6 bytes)"
+        );
+        let contents = Contents { bytes: 8, of: ValueType::of::<f32>() };
+        let memory = Ticket::<Buffer<f32>>::of_memory(b"secret", contents);
+        assert_eq!(format!("{memory:?}"), "Ticket<Buffer<f32>>(8 bytes of memory)");
     }
     /// The smallest format that is not for people: bytes as they are.
     #[test]

@@ -148,14 +148,22 @@ fn a_wait_is_for_what_was_signalled_by_then() {
     event.wait().unwrap();
 }
 
+/// Refused for what the object is, with the Rust call that makes another in the sentence, and none of C's.
+#[track_caller]
+fn unsuitable<T: std::fmt::Debug>(result: causeway::Result<T>, names: &str) {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsuitable, "{error}");
+    let sentence = error.to_string();
+    assert!(sentence.contains(names) && !sentence.contains("UR_"), "{sentence}");
+}
+
 #[test]
 fn an_event_of_a_command_cannot_be_signalled_or_shared() {
     let (context, queue) = start();
     let done = queue.fill(&Buffer::<u8>::new(&context, 1).unwrap(), 1).unwrap();
-    let invalid = Some(Code::ERROR_INVALID_EVENT);
-    assert_eq!(queue.signal(&done).unwrap_err().code(), invalid);
-    assert_eq!(done.share().unwrap_err().code(), invalid);
-    assert_eq!(context.create_event().unwrap().share().unwrap_err().code(), invalid);
+    unsuitable(queue.signal(&done), "Context::create_event");
+    unsuitable(done.share(), "Context::create_shared_event");
+    unsuitable(context.create_event().unwrap().share(), "Context::create_shared_event");
 }
 
 #[test]
@@ -163,7 +171,7 @@ fn an_opened_event_cannot_be_shared_again_and_opened_physical_memory_can() {
     let (context, _) = start();
     let event = context.create_shared_event().unwrap().share().unwrap();
     let opened = context.open(event.ticket()).unwrap();
-    assert_eq!(opened.share().unwrap_err().code(), Some(Code::ERROR_INVALID_EVENT));
+    unsuitable(opened.share(), "the process that created it");
 
     let memory = PhysicalMemory::shareable(&context, 1).unwrap();
     let opened = context.open(memory.share().unwrap().ticket()).unwrap();
@@ -171,7 +179,11 @@ fn an_opened_event_cannot_be_shared_again_and_opened_physical_memory_can() {
     let again = context.open(opened.share().unwrap().ticket()).unwrap();
     assert_eq!(again.size(), memory.size());
     let private = PhysicalMemory::new(&context, 1).unwrap();
-    assert_eq!(private.share().unwrap_err().code(), Some(Code::ERROR_INVALID_ARGUMENT));
+    unsuitable(private.share(), "PhysicalMemory::shareable");
+    unsuitable(
+        memory.map(Rights::Read).unwrap().buffer::<u8>().unwrap().share(),
+        "physical_memory",
+    );
 }
 
 #[test]
@@ -193,14 +205,33 @@ fn a_ticket_of_another_length_is_refused() {
     let export = buffer.share().unwrap();
     let text = export.ticket().to_string();
     let words: Ticket<Buffer<u32>> = text.parse().unwrap();
-    let error = context.open(&words).unwrap_err();
-    assert_eq!(error.to_string(), "10 bytes are no whole number of values of 4 bytes");
+    assert_eq!(context.open(&words).unwrap_err().kind(), ErrorKind::WrongType);
+    // A handle from C says nothing of values: what the memory is, is all there is to go by.
+    let from_c = export.ticket().handle_bytes().to_vec();
+    let error = context.open(&Ticket::<Buffer<[u8; 3]>>::from_bytes(from_c)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Length, "{error}");
 
     let mut longer = export.ticket().as_bytes().to_vec();
     let at = longer.len() - 8;
     longer[at..].copy_from_slice(&(1_u64 << 40).to_le_bytes());
     let error = context.open(&Ticket::<Buffer<u8>>::from_bytes(longer)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Ticket, "{error}");
+}
+
+#[test]
+fn values_are_where_their_type_may_be() {
+    let (context, queue) = start();
+    let buffer = Buffer::from_slice(&queue, &[0_u8; 16]).unwrap();
+    buffer.slice(4..12).unwrap().cast::<u32>().unwrap();
+    let odd = buffer.slice(1..9).unwrap();
+    assert_eq!(odd.cast::<u32>().unwrap_err().kind(), ErrorKind::WrongType);
+    let export = odd.share().unwrap();
+    let from_c = export.ticket().handle_bytes();
+    let error = context.open(&Ticket::<Buffer<u16>>::from_bytes(from_c)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WrongType, "{error}"); // at an odd address
+    let odd = buffer.slice(3..).unwrap().share().unwrap();
+    let from_c = Ticket::<Buffer<[u8; 13]>>::from_bytes(odd.ticket().handle_bytes());
+    assert_eq!(context.open(&from_c).unwrap().len(), 1);
 }
 
 #[test]
@@ -248,4 +279,27 @@ fn a_host_task_runs_in_its_turn() {
     let done = queue.host_task(move || say.send("done").unwrap()).unwrap();
     done.wait().unwrap();
     assert_eq!(said.try_recv(), Ok("done"));
+}
+
+#[test]
+fn a_device_is_found_by_its_uuid_however_it_is_written() {
+    let mut found = 0;
+    for device in Device::all().unwrap() {
+        let Ok(uuid) = device.uuid() else { continue };
+        assert_eq!(uuid.len(), 32);
+        let parts = [&uuid[..8], &uuid[8..12], &uuid[12..16], &uuid[16..20], &uuid[20..]];
+        let hyphens = parts.join("-");
+        let written =
+            [uuid.to_uppercase(), format!("GPU-{hyphens}"), format!(" {hyphens}\n"), uuid];
+        for uuid in written {
+            assert_eq!(Device::with_uuid(&uuid).unwrap(), device, "{uuid:?}");
+        }
+        found += 1;
+    }
+    assert!(found > 0, "the CPU has one");
+    for stranger in ["", "GPU-", "ffffffffffffffffffffffffffffffff", "no uuid at all"] {
+        let error = Device::with_uuid(stranger).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NoDevice, "{stranger:?}");
+        assert!(error.to_string().contains("causeway info"), "{error}");
+    }
 }

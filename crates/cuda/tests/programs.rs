@@ -97,9 +97,13 @@ fn compiled(cuda: &Cuda, text: &str) -> ur_program_handle_t {
     program
 }
 fn link(cuda: &Cuda, parts: &[ur_program_handle_t]) -> Result<ur_program_handle_t, R> {
-    let (count, mut linked) = (parts.len() as u32, ur_program_handle_t::NULL);
+    let (count, mut linked) = (parts.len() as u32, parts[0]);
     let code = call!(program.link(cuda.context, count, parts.as_ptr(), null(), &mut linked));
-    if code == R::SUCCESS { Ok(linked) } else { Err(code) }
+    if code == R::SUCCESS {
+        return Ok(linked);
+    }
+    assert!(linked.is_null(), "whatever was there, it is null now");
+    Err(code)
 }
 /// The code of a program.
 fn code_of(program: ur_program_handle_t) -> Vec<u8> {
@@ -242,7 +246,12 @@ fn a_kernel_tells_what_it_takes_and_what_was_said_of_it() {
     let code =
         call!(program.create_with_native_handle(module, cuda.context, null(), &mut borrowed));
     assert_eq!(code, R::SUCCESS);
+    // It is built already; building it changes nothing.
+    let status = || word(&ask!(program.get_build_info(borrowed, cuda.device, B::STATUS)).unwrap());
+    assert_eq!(status(), ur_program_build_status_t::SUCCESS.0);
     cuda.release(cuda.kernel(borrowed, c"fill").unwrap());
+    cuda.build(borrowed, null()).unwrap();
+    assert_eq!(status(), ur_program_build_status_t::SUCCESS.0);
     cuda.release_program(borrowed);
     cuda.release(cuda.kernel(program, c"fill").unwrap());
     cuda.release_program(program);

@@ -191,6 +191,23 @@ fn another_device_opens_by_peer_access_or_says_that_there_is_none() {
     drop(ticket);
     cuda.free(at);
 }
+#[test]
+fn memory_of_a_device_that_the_importer_does_not_see_is_opened_or_refused_with_its_name() {
+    let Some(cuda) = Cuda::new() else { return };
+    if Cuda::of(1).is_none() {
+        return println!("skipped: it takes 2 devices to hide one");
+    }
+    let at = cuda.device_memory(4096);
+    cuda.write(at, &numbers(60));
+    let ticket = share(&cuda, at).unwrap();
+    let answer =
+        Other::with("CUDA_VISIBLE_DEVICES", "1").ask(&format!("open-for 0 {}", ticket.hex()));
+    println!("the driver's answer for a device that is not seen: {answer}");
+    let says_why = answer.contains("GPU-") && answer.contains("CUDA_VISIBLE_DEVICES");
+    assert!(answer == "60 1083" || says_why, "{answer}");
+    drop(ticket);
+    cuda.free(at);
+}
 /// An export as a hostile process would make it: all is in order but what the driver has to judge.
 fn lie(cuda: &Cuda, how: &str) -> ur_ipc::Export {
     let at = cuda.device_memory(4096);
@@ -395,6 +412,223 @@ fn what_a_library_mapped_crosses_by_its_own_descriptor() {
     assert_eq!(info::<usize>(&cuda, pointer, Info::BASE_PTR), Ok(at as usize));
     assert_eq!(info::<usize>(&cuda, pointer, Info::SIZE), Ok(2 * granule(&cuda)));
     crosses(&cuda, pointer);
+}
+/// Physical memories of those lengths, in granules, mapped one behind the other in a larger reservation, as PyTorch's
+/// expandable segments are; more of them follow at `next`.
+struct Segment {
+    at: u64,
+    next: u64,
+}
+impl Segment {
+    fn new(cuda: &Cuda, granules: &[usize]) -> Self {
+        let mut at = 0_u64;
+        let bytes = 4096 * granule(cuda);
+        beside(cuda, |driver| {
+            let reserved = unsafe { driver.address_reserve(&mut at, bytes, 0, 0, 0) };
+            assert_eq!(reserved.status(), Some(0));
+        });
+        let mut segment = Self { at, next: at };
+        segment.grow(cuda, granules);
+        segment
+    }
+    fn grow(&mut self, cuda: &Cuda, granules: &[usize]) {
+        for &count in granules {
+            self.map(cuda, self.next, count * granule(cuda));
+            self.next += (count * granule(cuda)) as u64;
+        }
+    }
+    fn map(&self, cuda: &Cuda, at: u64, bytes: usize) {
+        self.map_as(cuda, at, bytes, 1);
+    }
+    fn map_as(&self, cuda: &Cuda, at: u64, bytes: usize, handle_types: i32) {
+        let location = driver::layout::Location { kind: 1, id: 0 };
+        let properties =
+            driver::layout::AllocationProp { handle_types, location, ..Default::default() };
+        let access = driver::layout::AccessDesc { location, flags: 3 };
+        let mut handle = 0_u64;
+        beside(cuda, |driver| unsafe {
+            let made = driver.physical_create(&mut handle, bytes, &properties, 0);
+            assert_eq!(made.status(), Some(0));
+            assert_eq!(driver.physical_map(at, bytes, 0, handle, 0).status(), Some(0));
+            assert_eq!(driver.set_access(at, bytes, &access, 1).status(), Some(0));
+            assert_eq!(driver.physical_release(handle).status(), Some(0));
+        });
+    }
+    /// The address so many bytes behind the beginning.
+    fn place(&self, offset: usize) -> *mut c_void {
+        std::ptr::with_exposed_provenance_mut(self.at as usize + offset)
+    }
+}
+#[test]
+fn what_a_library_mapped_in_many_pieces_crosses_whole() {
+    let Some(cuda) = Cuda::new() else { return };
+    let granule = granule(&cuda);
+    let pieces = [vec![1, 2, 1], vec![10; 10], vec![1; 154]];
+    for granules in pieces {
+        let segment = Segment::new(&cuda, &granules);
+        let last = granules[..granules.len() - 1].iter().sum::<usize>() * granule;
+        // The first bytes, those on both sides of the first seam and of the last one.
+        for offset in [0, granules[0] * granule - 2048, last - 2048] {
+            crosses(&cuda, segment.place(offset));
+        }
+    }
+}
+#[test]
+fn a_segment_that_grows_keeps_its_tickets_and_one_that_is_mapped_anew_ends_them() {
+    let Some(cuda) = Cuda::new() else { return };
+    let granule = granule(&cuda);
+    let mut segment = Segment::new(&cuda, &[1, 1]);
+    let first = share(&cuda, segment.place(0)).unwrap();
+    segment.grow(&cuda, &[1, 1]);
+    let seam = segment.place(3 * granule - 2048);
+    let whole = share(&cuda, segment.place(0)).unwrap();
+    crosses(&cuda, seam);
+    let mut other = Other::new();
+    for ticket in [&first, &whole] {
+        cuda.write(segment.place(0), &numbers(100));
+        assert_eq!(other.ask(&format!("open {}", ticket.hex())), "100 1123");
+    }
+    // Somebody else's memory at the same addresses: nobody is led there by an old ticket.
+    let middle = segment.at + granule as u64;
+    beside(&cuda, |driver| {
+        let gone = unsafe { driver.physical_unmap(middle, granule) };
+        assert_eq!(gone.status(), Some(0));
+    });
+    segment.map(&cuda, middle, granule);
+    let fresh = share(&cuda, segment.place(0)).unwrap();
+    for ticket in [&first, &whole] {
+        assert!(other.ask(&format!("open {}", ticket.hex())).contains("INVALID_VALUE"));
+    }
+    cuda.write(segment.place(0), &numbers(200));
+    assert_eq!(other.ask(&format!("open {}", fresh.hex())), "200 1223");
+    crosses(&cuda, segment.place(granule - 2048));
+}
+/// A library's pool whose memory can be shared.
+fn pool_beside(cuda: &Cuda) -> driver::RawPool {
+    let location = driver::layout::Location { kind: 1, id: 0 };
+    let properties = driver::layout::PoolProps { handle_types: 1, location, ..Default::default() };
+    let mut pool = None;
+    beside(cuda, |driver| {
+        let made = unsafe { driver.pool_create(&mut pool, &properties) };
+        assert_eq!(made.status(), Some(0));
+    });
+    pool.unwrap()
+}
+/// Memory of that pool, allocated in the order of the default stream and waited for.
+fn from_pool(cuda: &Cuda, pool: driver::RawPool, bytes: usize) -> *mut c_void {
+    let mut at = 0_u64;
+    beside(cuda, |driver| unsafe {
+        assert_eq!(driver.pool_alloc(&mut at, bytes, pool, None).status(), Some(0));
+        assert_eq!(driver.stream_synchronize(None).status(), Some(0));
+    });
+    std::ptr::with_exposed_provenance_mut(at as usize)
+}
+fn free_to_pool(cuda: &Cuda, at: *mut c_void) {
+    beside(cuda, |driver| unsafe {
+        assert_eq!(driver.free_async(at.addr() as u64, None).status(), Some(0));
+        assert_eq!(driver.stream_synchronize(None).status(), Some(0));
+    });
+}
+#[test]
+fn a_librarys_memory_that_was_freed_and_allocated_anew_at_its_address_is_another_object() {
+    let Some(cuda) = Cuda::new() else { return };
+    let pool = pool_beside(&cuda);
+    let linear = |bytes| {
+        let mut at = 0_u64;
+        let made = beside(&cuda, |driver| unsafe { driver.alloc(&mut at, bytes) }.status());
+        assert_eq!(made, Some(0));
+        std::ptr::with_exposed_provenance_mut::<c_void>(at as usize)
+    };
+    let free = |at: *mut c_void| {
+        let freed = beside(&cuda, |driver| unsafe { driver.free(at.addr() as u64) }.status());
+        assert_eq!(freed, Some(0));
+    };
+    type Ways<'a> = (&'a str, &'a dyn Fn(usize) -> *mut c_void, &'a dyn Fn(*mut c_void));
+    let ways: [Ways<'_>; 2] = [
+        ("cuMemAlloc", &linear, &free),
+        ("a pool", &|bytes| from_pool(&cuda, pool, bytes), &|at| free_to_pool(&cuda, at)),
+    ];
+    let mut other = Other::new();
+    for (name, alloc, free) in ways {
+        // The same length, and a shorter one, at the same address where the driver takes it again.
+        for bytes in [4 << 20, 2 << 20] {
+            let at = alloc(4 << 20);
+            let old = share(&cuda, at).unwrap();
+            cuda.write(at, &numbers(300));
+            assert_eq!(other.ask(&format!("open {}", old.hex())), "300 1323", "{name}");
+            free(at);
+            let again = alloc(bytes);
+            if again != at {
+                println!("{name}: the driver did not take the address again");
+            }
+            let fresh = share(&cuda, again).unwrap();
+            if again == at {
+                let answer = other.ask(&format!("open {}", old.hex()));
+                assert!(answer.contains("INVALID_VALUE"), "{name}, {bytes}: {answer}");
+            }
+            cuda.write(again, &numbers(400));
+            assert_eq!(other.ask(&format!("open {}", fresh.hex())), "400 1423", "{name}");
+            drop((old, fresh));
+            free(again);
+        }
+    }
+    beside(&cuda, |driver| {
+        assert_eq!(unsafe { driver.pool_destroy(pool) }.status(), Some(0));
+    });
+}
+/// How often the driver is called to share `at` again, with an export of it standing; `None` for a driver that does
+/// not count.
+fn calls_of_warm_get(cuda: &Cuda, at: *mut c_void) -> Option<u64> {
+    let library = unsafe { libloading::Library::new("libcuda.so.1") }.unwrap();
+    let calls = unsafe { library.get::<unsafe extern "C" fn() -> u64>(b"softCudaCalls") }.ok()?;
+    let kept = share(cuda, at).unwrap();
+    let before = unsafe { calls() };
+    let again = share(cuda, at).unwrap();
+    let made = unsafe { calls() } - before;
+    drop((kept, again));
+    Some(made)
+}
+#[test]
+fn to_get_a_handle_of_a_librarys_memory_again_asks_the_driver_once_for_each_mapping_and_no_more() {
+    let Some(cuda) = Cuda::new() else { return };
+    let mut linear = 0_u64;
+    let made = beside(&cuda, |driver| unsafe { driver.alloc(&mut linear, 4 << 20) }.status());
+    assert_eq!(made, Some(0));
+    let linear = std::ptr::with_exposed_provenance_mut::<c_void>(linear as usize);
+    let pool = pool_beside(&cuda);
+    let pooled = from_pool(&cuda, pool, 4 << 20);
+    // Whether the device shares memory takes two calls; the current context is asked for, pushed and popped.
+    const BASIS: u64 = 2 + 3;
+    match calls_of_warm_get(&cuda, linear) {
+        None => println!("skipped: this driver does not count its calls"),
+        Some(calls) => {
+            assert_eq!(calls, BASIS + 1, "cuMemAlloc");
+            assert_eq!(calls_of_warm_get(&cuda, pooled), Some(BASIS + 1), "a pool");
+            for count in [1, 5, 48] {
+                let segment = Segment::new(&cuda, &vec![1; count]);
+                let calls = calls_of_warm_get(&cuda, segment.place(4096));
+                assert_eq!(calls, Some(BASIS + count as u64 + 1), "{count} mappings");
+            }
+        }
+    }
+    free_to_pool(&cuda, pooled);
+    beside(&cuda, |driver| unsafe {
+        assert_eq!(driver.pool_destroy(pool).status(), Some(0));
+        assert_eq!(driver.free(linear.addr() as u64).status(), Some(0));
+    });
+}
+#[test]
+fn a_segment_beside_mappings_that_cannot_be_shared_is_got_again_as_cheaply() {
+    let Some(cuda) = Cuda::new() else { return };
+    let granule = granule(&cuda);
+    let segment = Segment::new(&cuda, &[1, 1]);
+    let alone = calls_of_warm_get(&cuda, segment.place(0));
+    segment.map_as(&cuda, segment.next, granule, 0); // no descriptors of it
+    match alone {
+        None => println!("skipped: this driver does not count its calls"),
+        some => assert_eq!(calls_of_warm_get(&cuda, segment.place(0)), some),
+    }
+    crosses(&cuda, segment.place(granule - 2048));
 }
 #[test]
 fn what_a_library_mapped_without_handle_types_is_refused_with_a_reason() {

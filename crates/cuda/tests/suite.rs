@@ -54,18 +54,73 @@ fn memory_is_shared_also_from_the_second_of_two_devices_and_by_the_drivers_old_h
 }
 
 #[test]
-fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
+fn bytes_get_from_device_to_device_with_a_link_and_without() {
+    if is_real() {
+        return; // what the machine has is judged above
+    }
+    let Some(world) = World::new("crossing") else { return };
+    for link in ["1", "0"] {
+        let environment = [("SOFT_CUDA_DEVICES", "2"), ("SOFT_CUDA_PEER", link)];
+        let Some(out) = judge(&world, &environment, &["--filter", "crossing::"]) else { return };
+        assert_eq!(passed(&out), 4, "{}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn what_a_device_lacks_it_says_and_is_refused_where_it_is_asked_for() {
+    if is_real() {
+        return; // the machine's driver has what it has
+    }
+    let Some(world) = World::new("lacks") else { return };
+    let [memory, physical, event] = [
+        "answers no to UR_DEVICE_INFO_IPC_MEMORY_SUPPORT",
+        "answers no to UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT",
+        "answers no to UR_DEVICE_INFO_IPC_EVENT_SUPPORT",
+    ];
+    let legacy = ("UR_CUDA_USM", "legacy");
+    // Without descriptors virtual memory is not shared; without virtual memory the old handles share.
+    for (lacks, usm, no) in [
+        ("ipc", legacy, &[memory][..]),
+        ("ipc", ("UR_CUDA_USM", "virtual"), &[]),
+        ("descriptors", ("UR_CUDA_USM", "virtual"), &[memory, physical]),
+        ("virtual_memory", ("UR_CUDA_USM", "virtual"), &[physical]),
+        ("virtual_memory,ipc", ("UR_CUDA_USM", "virtual"), &[memory, physical]),
+        ("stream_words", ("UR_CUDA_USM", "virtual"), &[event]),
+    ] {
+        let environment = [("SOFT_CUDA_LACKS", lacks), usm];
+        let mut arguments = vec![];
+        for filter in ["urIPCGet", "where the device says so", "virtual_mem::", "usm::"] {
+            arguments.extend(["--filter", filter]);
+        }
+        let Some(out) = judge(&world, &environment, &arguments) else { return };
+        let (said, count) = (text(&out.stdout), passed(&out));
+        assert!(count > 50, "{lacks}: {said}");
+        for query in [memory, physical, event] {
+            assert_eq!(said.contains(query), no.contains(&query), "{lacks}: {query}\n{said}");
+        }
+    }
+}
+
+#[test]
+fn the_c_programs_of_this_folder_run_on_one_device_on_two_and_on_two_without_a_link() {
     if is_real() {
         return; // they are run by themselves there
     }
     let Some(world) = World::new("programs") else { return };
-    for devices in ["1", "2"] {
+    for (devices, link) in [("1", "1"), ("2", "1"), ("2", "0")] {
         let Some(mut tests) = cargo() else { return };
         tests.args(["test", "--quiet", "--package", "cuda"]);
-        for name in ["buffers", "events", "kernels", "memory", "programs", "sharing"] {
+        for name in [
+            "buffers", "capture", "events", "frees", "kernels", "memory", "peers", "programs",
+            "sharing",
+        ]
+        .into_iter()
+        .chain(["asides", "starts", "waits"])
+        {
             tests.args(["--test", name]);
         }
         tests.args(["--", "--nocapture"]).env("SOFT_CUDA_DEVICES", devices);
+        tests.env("SOFT_CUDA_PEER", link);
         tests.env("SOFT_CUDA_NAP", "20000"); // streams look at words long after the host has
         let out = world.on_driver(&mut tests).output().unwrap();
         let said = text(&out.stdout) + &text(&out.stderr);

@@ -101,9 +101,10 @@ fn pieces_are_linked_before_they_are_loaded_and_afterwards() {
     for one in pieces {
         assert_eq!(call!(program.compile(zero.context, one, null())), R::SUCCESS);
     }
-    let mut whole = NO_PROGRAM;
+    let mut whole = pieces[0]; // whatever was there
     let link = |count, to| call!(program.link(zero.context, count, pieces.as_ptr(), null(), to));
     assert_eq!(link(1, &mut whole), R::ERROR_PROGRAM_LINK_FAILURE);
+    assert_eq!(whole, NO_PROGRAM);
     assert_eq!(link(2, &mut whole), R::SUCCESS);
     assert_eq!(written(&zero, whole, c"call"), [42; 4]);
     let late = [program(&zero, &spirv::caller()), program(&zero, &spirv::callee())];
@@ -181,12 +182,167 @@ fn a_variable_is_read_and_written_by_host_and_kernel() {
     assert_eq!(code, R::SUCCESS);
     assert_eq!(written(&zero, made, c"get"), [6; 4]);
     assert_eq!(read(2, 4, &mut now), R::ERROR_INVALID_VALUE);
+    // What is read does not fit where it is to go.
+    let small = zero.device_memory(4096);
+    let end = small.cast::<u8>().wrapping_add(4094).cast();
+    assert_eq!(read(0, 4, end), R::ERROR_INVALID_SIZE);
+    zero.free(small);
     let (mut bytes, mut at) = (0, null_mut());
     let of = (zero.device, made);
     let code = call!(program.get_global_variable_pointer(of.0, of.1, name, &mut bytes, &mut at));
     assert_eq!((code, bytes), (R::SUCCESS, 4));
     assert_eq!(zero.read::<u32, 1>(at), [6]);
     release(&[made]);
+}
+/// The number that a variable holds, or why it is not read.
+fn variable(zero: &Zero, program: ur_program_handle_t, name: &CStr) -> Result<u32, R> {
+    let (mut now, mut bytes, mut at) = (0_u32, 0, null_mut());
+    let (device, none, name) = (zero.device, null_mut(), name.as_ptr());
+    let told =
+        call!(program.get_global_variable_pointer(device, program, name, &mut bytes, &mut at));
+    let to = (&raw mut now).cast();
+    let read = call!(enqueue.device_global_variable_read(
+        zero.queue,
+        program,
+        name,
+        true,
+        4,
+        0,
+        to,
+        0,
+        null(),
+        none
+    ));
+    assert_eq!(told, read, "both find it or neither does");
+    if read == R::SUCCESS { Ok(now) } else { Err(read) }
+}
+#[test]
+fn device_globals_are_found_by_the_names_that_sycl_gives_them_in_spir_v() {
+    let Some(zero) = Zero::new() else { return };
+    let words = spirv::device_global();
+    let made = built(&zero, &words);
+    assert_eq!(variable(&zero, made, c"a unique name::total"), Ok(5));
+    assert_eq!(variable(&zero, made, c"total"), Ok(5));
+    assert_eq!(variable(&zero, made, c"a unique name"), Err(R::ERROR_INVALID_VALUE));
+    // What is linked has the names of its parts.
+    let [piece, other] = [program(&zero, &words), program(&zero, &spirv::callee())];
+    for one in [piece, other] {
+        assert_eq!(call!(program.compile(zero.context, one, null())), R::SUCCESS);
+    }
+    let (mut whole, pieces) = (NO_PROGRAM, [piece, other]);
+    let code = call!(program.link(zero.context, 2, pieces.as_ptr(), null(), &mut whole));
+    assert_eq!(code, R::SUCCESS);
+    assert_eq!(variable(&zero, whole, c"a unique name::total"), Ok(5));
+    release(&[made, piece, other, whole]);
+}
+/// A program with one entry of metadata: a name, and the bytes behind the word in front.
+fn described(
+    zero: &Zero,
+    words: &[u32],
+    name: &CStr,
+    content: &[u8],
+) -> Result<ur_program_handle_t, R> {
+    let mut content = [&[0; 8], content].concat();
+    let entry = ur_program_metadata_t {
+        pName: name.as_ptr(),
+        r#type: ur_program_metadata_type_t::BYTE_ARRAY,
+        size: content.len(),
+        value: ur_program_metadata_value_t { pData: content.as_mut_ptr().cast() },
+    };
+    let properties = ur_program_properties_t {
+        stype: ur_structure_type_t::PROGRAM_PROPERTIES,
+        pNext: null_mut(),
+        count: 1,
+        pMetadatas: &entry,
+    };
+    let (mut made, at, bytes) = (NO_PROGRAM, words.as_ptr().cast(), size_of_val(words));
+    match call!(program.create_with_il(zero.context, at, bytes, &properties, &mut made)) {
+        R::SUCCESS => Ok(made),
+        code => Err(code),
+    }
+}
+#[test]
+fn device_globals_are_found_by_the_names_that_the_metadata_maps() {
+    let Some(zero) = Zero::new() else { return };
+    let words = spirv::variable();
+    let made = described(&zero, &words, c"sycl's@global_id_mapping", b"total\0").unwrap();
+    assert_eq!(call!(program.build(zero.context, made, null())), R::SUCCESS);
+    assert_eq!(variable(&zero, made, c"sycl's"), Ok(5));
+    release(&[made]);
+    let refused = described(&zero, &words, c"k@reqd_work_group_size", &[1, 2, 3]).unwrap_err();
+    assert_eq!(refused, R::ERROR_INVALID_VALUE);
+}
+#[test]
+fn the_largest_group_of_a_kernel_is_what_its_spir_v_says_and_unknown_of_a_binary() {
+    let Some(zero) = Zero::new() else { return };
+    use ur_kernel_group_info_t as I;
+    let most = |kernel| -> Result<[usize; 3], R> {
+        let (mut told, name) = ([9_usize; 3], I::COMPILE_MAX_WORK_GROUP_SIZE);
+        let (to, device, none) = ((&raw mut told).cast(), zero.device, null_mut());
+        match call!(kernel.get_group_info(kernel, device, name, 24, to, none)) {
+            R::SUCCESS => Ok(told),
+            code => Err(code),
+        }
+    };
+    let (limited, free) = (built(&zero, &spirv::limited()), built(&zero, &spirv::set()));
+    let [tight, loose] = [limited, free].map(|program| kernel(program, c"set"));
+    assert_eq!((most(tight), most(loose)), (Ok([4, 2, 1]), Ok([0; 3])));
+    let (mut told, device, none) = (9_usize, zero.device, null_mut());
+    let to = (&raw mut told).cast();
+    let name = I::COMPILE_MAX_LINEAR_WORK_GROUP_SIZE;
+    let all = call!(kernel.get_group_info(tight, device, name, 8, to, none));
+    assert_eq!(all, R::ERROR_UNSUPPORTED_ENUMERATION);
+    // Groups that we choose keep to it, and others are refused.
+    let (array, value, mut best) = (zero.device_memory(64), 3_u32, [0_usize]);
+    assert_eq!(run(zero.queue, tight, 16, array, Some(&value)), R::SUCCESS);
+    zero.finish();
+    assert_eq!(zero.read::<u32, 16>(array), [3; 16]);
+    let (offset, global) = ([0_usize], [16_usize]);
+    let (queue, offset, global) = (zero.queue, offset.as_ptr(), global.as_ptr());
+    let to = best.as_mut_ptr();
+    let code = call!(kernel.get_suggested_local_work_size(tight, queue, 1, offset, global, to));
+    assert_eq!(code, R::SUCCESS);
+    assert!((1..=4).contains(&best[0]), "{best:?}");
+    // A module that somebody else loaded has no SPIR-V to ask.
+    let (mut native, mut adopted) = (0, NO_PROGRAM);
+    assert_eq!(call!(program.get_native_handle(limited, &mut native)), R::SUCCESS);
+    let (context, to) = (zero.context, &raw mut adopted);
+    let code = call!(program.create_with_native_handle(native, context, null(), to));
+    assert_eq!(code, R::SUCCESS);
+    let unknown = kernel(adopted, c"set");
+    assert_eq!(most(unknown), Err(R::ERROR_UNSUPPORTED_ENUMERATION));
+    for one in [tight, loose, unknown] {
+        assert_eq!(call!(kernel.release(one)), R::SUCCESS);
+    }
+    release(&[adopted, limited, free]);
+    zero.free(array);
+}
+#[test]
+fn a_program_of_a_native_handle_is_built_already() {
+    let Some(zero) = Zero::new() else { return };
+    let (made, mut native, mut adopted) = (built(&zero, &spirv::special()), 0, NO_PROGRAM);
+    assert_eq!(call!(program.get_native_handle(made, &mut native)), R::SUCCESS);
+    let code = call!(program.create_with_native_handle(native, zero.context, null(), &mut adopted));
+    assert_eq!(code, R::SUCCESS);
+    use ur_program_build_info_t as I;
+    let ask = |name| {
+        let (mut told, device) = (77_u32, zero.device);
+        let to = (&raw mut told).cast();
+        let code = call!(program.get_build_info(adopted, device, name, 4, to, null_mut()));
+        assert_eq!(code, R::SUCCESS);
+        told
+    };
+    assert_eq!(ask(I::STATUS), ur_program_build_status_t::SUCCESS.0);
+    assert_eq!(ask(I::BINARY_TYPE), ur_program_binary_type_t::EXECUTABLE.0);
+    assert_eq!(written(&zero, adopted, c"put"), [1; 4]);
+    // Building it again changes nothing.
+    assert_eq!(call!(program.build(zero.context, adopted, null())), R::SUCCESS);
+    assert_eq!(written(&zero, adopted, c"put"), [1; 4]);
+    // One that is not built has nothing that the driver would know.
+    let early = program(&zero, &spirv::special());
+    let code = call!(program.get_native_handle(early, &mut native));
+    assert_eq!(code, R::ERROR_INVALID_PROGRAM_EXECUTABLE);
+    release(&[adopted, made, early]);
 }
 #[test]
 fn a_failed_build_says_why() {

@@ -91,6 +91,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
         [("ZE_SOFTWARE_IPC", "opaque"), ("ZE_SOFTWARE_DEVICES", "1")],
         [("ZE_SOFTWARE_IPC", "fd"), ("ZE_SOFTWARE_DEVICES", "2")],
         [("ZE_SOFTWARE_PEER", "0"), ("ZE_SOFTWARE_DEVICES", "2")],
+        [("ZE_SOFTWARE_HOST_NAMES", "0"), ("ZE_SOFTWARE_DEVICES", "1")],
         [("ZE_SOFTWARE_SUBDEVICES", "2"), ("ZE_SOFTWARE_DEVICES", "2")],
     ];
     for environment in ways {
@@ -125,6 +126,37 @@ fn a_driver_without_counter_based_events_has_all_but_shared_events() {
         // Both the family of the events that are shared and its own are chosen by the first of these.
         let says_no = text(&out.stdout).contains("answers no to UR_DEVICE_INFO_IPC_EVENT_SUPPORT");
         assert!(says_no || family != "event::", "{}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn what_a_driver_lacks_its_devices_say_and_is_refused_where_it_is_asked_for() {
+    if is_real() {
+        return; // the machine's driver has what it has
+    }
+    let Some(world) = world() else { return };
+    let [memory, physical, event] = [
+        "answers no to UR_DEVICE_INFO_IPC_MEMORY_SUPPORT",
+        "answers no to UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT",
+        "answers no to UR_DEVICE_INFO_IPC_EVENT_SUPPORT",
+    ];
+    for (lacks, no) in [
+        ("ipc", &[memory, event][..]),
+        ("descriptors", &[physical]),
+        ("virtual_memory", &[physical]),
+        ("ipc,descriptors,virtual_memory", &[memory, physical, event]),
+    ] {
+        let mut arguments = vec![];
+        for filter in ["urIPCGet", "where the device says so", "virtual_mem::", "usm::"] {
+            arguments.extend(["--filter", filter]);
+        }
+        let environment = [("ZE_SOFTWARE_LACKS", lacks)];
+        let Some(out) = judge(&world, "level_zero_v2", &environment, &arguments) else { return };
+        let (said, count) = (text(&out.stdout), passed(&out));
+        assert!(count > 50, "{lacks}: {said}");
+        for query in [memory, physical, event] {
+            assert_eq!(said.contains(query), no.contains(&query), "{lacks}: {query}\n{said}");
+        }
     }
 }
 

@@ -32,18 +32,12 @@ fn world() -> Arc<World> {
 impl World {
     /// What comes of these files before the null adapter, in two starts.
     fn forced(&self, files: &[PathBuf]) -> Ran {
-        self.forced_with(files, "cache")
-    }
-    /// The same, with a folder of this name for what the loader notes for other processes.
-    fn forced_with(&self, files: &[PathBuf], cache: &str) -> Ran {
         let mut paths: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
         paths.push(self.dist.adapter("null"));
-        let cache = self.dist.0.join(cache).display().to_string();
-        let environment = [("UR_ADAPTERS_FORCE_LOAD", paths.join(",")), ("XDG_CACHE_HOME", cache)];
         self.dist.ours(
             &self.words,
             &["init", "down", "init", "adapters-null", "count"],
-            &environment,
+            &[("UR_ADAPTERS_FORCE_LOAD", paths.join(","))],
         )
     }
 }
@@ -90,24 +84,15 @@ fn a_file_that_is_no_shared_object_of_this_machine_is_told_of_once_and_left_out(
 }
 
 #[test]
-fn an_adapter_that_fails_in_its_getter_is_told_of_once_and_the_others_work() {
+fn an_adapter_whose_getter_refuses_is_told_of_once_and_the_others_work() {
     let world = world();
     for (name, body, said) in [
-        ("crash", "*(volatile int *)0 = 1;", "signal 11"),
-        ("abort", "abort();", "signal 6"),
-        ("leave", "exit(3);", "ends the process with status 3"),
-        ("signal", "kill(getpid(), 9);", "signal 9"),
         ("version", "return UR_RESULT_ERROR_UNSUPPORTED_VERSION;", "another version"),
         ("refuse", "return UR_RESULT_ERROR_OUT_OF_RESOURCES;", "UR_RESULT_ERROR_OUT_OF_RESOURCES"),
         ("strange", "return (ur_result_t)12345;", "urGetAdapterProcAddrTable answers"),
         ("hollow", "table->pfnGet = NULL; return UR_RESULT_SUCCESS;", "no urAdapterGet"),
     ] {
-        let body = if name == "signal" {
-            format!("#include <signal.h>\n{}", source(body))
-        } else {
-            source(body)
-        };
-        let ran = world.forced(&[world.dist.object(name, &body)]);
+        let ran = world.forced(&[world.dist.object(name, &source(body))]);
         there(&ran, 1);
         let [complaint] = complaints(&ran)[..] else { panic!("{name}: {}", ran.complained) };
         assert!(complaint.contains(said), "{name}: {complaint}");
@@ -119,37 +104,32 @@ fn an_adapter_that_fails_in_its_getter_is_told_of_once_and_the_others_work() {
     assert_eq!(ran.complained.lines().count(), 1, "{}", ran.complained);
 }
 
-#[test]
-fn several_that_crash_are_each_found_out_and_a_good_one_between_them_works() {
-    let world = world();
-    let crash = |name: &str| world.dist.object(name, &source("abort();"));
-    let good = world.dist.object("good", &source(""));
-    let ran = world.forced(&[crash("first"), good, crash("second"), crash("third")]);
-    there(&ran, 2);
-    assert_eq!(complaints(&ran).len(), 3, "{}", ran.complained);
-}
+/// An adapter that is served by a thread which its constructor starts, and says when its process forks.
+const THREADED: &str = "#include <pthread.h>\n#include <stdlib.h>\n\
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n\
+    static pthread_cond_t turn = PTHREAD_COND_INITIALIZER;\n\
+    static int asked, answered;\n\
+    static void *serve(void *none) {\n\
+    pthread_mutex_lock(&lock);\n\
+    for (;;) { while (!asked) pthread_cond_wait(&turn, &lock); asked = 0; answered = 1;\n\
+    pthread_cond_broadcast(&turn); }\n\
+    return none;\n}\n\
+    static void forks(void) { abort(); }\n\
+    __attribute__((constructor)) static void start(void) {\n\
+    pthread_t thread;\n\
+    pthread_create(&thread, NULL, serve, NULL);\n\
+    pthread_atfork(forks, NULL, NULL);\n}\n";
 
 #[test]
-fn a_file_that_lived_is_tried_once_for_all_processes_until_it_changes() {
+fn an_adapter_that_its_own_thread_serves_works_and_the_loader_does_not_fork_the_program() {
     let world = world();
-    // Each process that asks for tables leaves a byte, the child that tries it and the program alike.
-    let count = world.dist.0.join("asked");
-    let body = format!(
-        "static int asked; if (!asked++) {{ FILE *f = fopen(\"{}\", \"a\"); fputc('x', f); fclose(f); }}",
-        count.display()
-    );
-    let body = format!("#include <stdio.h>\n{}", source(&body));
-    let file = world.dist.object("counted", &body);
-    let asked = || fs::read(&count).map_or(0, |bytes| bytes.len());
-    let run = || there(&world.forced_with(std::slice::from_ref(&file), "cache-tried"), 2);
-    run();
-    assert_eq!(asked(), 2, "the child and the program");
-    run();
-    assert_eq!(asked(), 3, "the program alone");
-    let crash = world.dist.object("counted", &source("abort();"));
-    let ran = world.forced_with(&[crash], "cache-tried");
-    there(&ran, 1);
-    assert_eq!(complaints(&ran).len(), 1, "{}", ran.complained);
+    let body = "pthread_mutex_lock(&lock); asked = 1; pthread_cond_broadcast(&turn);\n\
+         while (!answered) pthread_cond_wait(&turn, &lock);\n\
+         answered = 0; pthread_mutex_unlock(&lock);";
+    let threaded = world.dist.object("threaded", &format!("{THREADED}{}", source(body)));
+    let ran = world.forced(&[threaded]);
+    there(&ran, 2);
+    assert_eq!(ran.complained, "");
 }
 
 #[test]

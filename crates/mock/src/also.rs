@@ -3,6 +3,7 @@ use std::ffi::{CStr, c_char, c_void};
 use ur_adapter::{
     error::{ErrorCode, Result, enter},
     memory::UserData,
+    object::Backend,
 };
 use ur_adapters::mock::{self, Call, Place};
 use ur_sys::ur_result_t;
@@ -30,7 +31,7 @@ unsafe fn put(
     data: *mut c_void,
 ) -> ur_result_t {
     let data = UserData::new(data);
-    enter(|| {
+    enter(Backend::Mock, "", || {
         // SAFETY: the caller's promise.
         let entry = unsafe { name(entry) }?.ok_or(ErrorCode::InvalidNullPointer)?;
         let Some(callback) = callback else { return mock::clear(entry, place) };
@@ -90,7 +91,7 @@ pub unsafe extern "C" fn cwMockSetAfter(
 /// `entry` is null or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cwMockReset(entry: *const c_char) -> ur_result_t {
-    enter(|| {
+    enter(Backend::Mock, "", || {
         // SAFETY: the caller's promise.
         let entry = unsafe { name(entry) }?;
         mock::reset(entry)

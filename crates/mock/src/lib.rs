@@ -3,12 +3,14 @@
 #![expect(unsafe_code, reason = "the symbols that a loader asks for")]
 mod also;
 
-use ur_adapter::entry::fill;
+use ur_adapter::{entry::fill, object::Backend};
 use ur_adapters::mock::MOCK_TABLE;
 use ur_sys::*;
 
 /// What logs call this adapter, and the environment variable that asks for them.
 const NAME: &str = "MOCK";
+/// Whose log it is.
+const BACKEND: Backend = Backend::Mock;
 
 /// Fills the table of `Adapter`.
 ///
@@ -20,7 +22,7 @@ pub unsafe extern "C" fn urGetAdapterProcAddrTable(
     table: *mut ur_adapter_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.adapter) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.adapter) }
 }
 
 /// Fills the table of `Platform`.
@@ -33,7 +35,7 @@ pub unsafe extern "C" fn urGetPlatformProcAddrTable(
     table: *mut ur_platform_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.platform) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.platform) }
 }
 
 /// Fills the table of `Context`.
@@ -46,7 +48,7 @@ pub unsafe extern "C" fn urGetContextProcAddrTable(
     table: *mut ur_context_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.context) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.context) }
 }
 
 /// Fills the table of `Event`.
@@ -59,7 +61,7 @@ pub unsafe extern "C" fn urGetEventProcAddrTable(
     table: *mut ur_event_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.event) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.event) }
 }
 
 /// Fills the table of `EventExp`.
@@ -72,7 +74,7 @@ pub unsafe extern "C" fn urGetEventExpProcAddrTable(
     table: *mut ur_event_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.event_exp) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.event_exp) }
 }
 
 /// Fills the table of `Program`.
@@ -85,7 +87,7 @@ pub unsafe extern "C" fn urGetProgramProcAddrTable(
     table: *mut ur_program_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.program) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.program) }
 }
 
 /// Fills the table of `ProgramExp`.
@@ -98,7 +100,7 @@ pub unsafe extern "C" fn urGetProgramExpProcAddrTable(
     table: *mut ur_program_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.program_exp) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.program_exp) }
 }
 
 /// Fills the table of `Kernel`.
@@ -111,7 +113,7 @@ pub unsafe extern "C" fn urGetKernelProcAddrTable(
     table: *mut ur_kernel_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.kernel) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.kernel) }
 }
 
 /// Fills the table of `Queue`.
@@ -124,7 +126,7 @@ pub unsafe extern "C" fn urGetQueueProcAddrTable(
     table: *mut ur_queue_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.queue) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.queue) }
 }
 
 /// Fills the table of `QueueExp`.
@@ -137,7 +139,7 @@ pub unsafe extern "C" fn urGetQueueExpProcAddrTable(
     table: *mut ur_queue_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.queue_exp) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.queue_exp) }
 }
 
 /// Fills the table of `Sampler`.
@@ -150,7 +152,7 @@ pub unsafe extern "C" fn urGetSamplerProcAddrTable(
     table: *mut ur_sampler_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.sampler) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.sampler) }
 }
 
 /// Fills the table of `Mem`.
@@ -163,7 +165,7 @@ pub unsafe extern "C" fn urGetMemProcAddrTable(
     table: *mut ur_mem_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.mem) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.mem) }
 }
 
 /// Fills the table of `PhysicalMem`.
@@ -176,7 +178,7 @@ pub unsafe extern "C" fn urGetPhysicalMemProcAddrTable(
     table: *mut ur_physical_mem_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.physical_mem) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.physical_mem) }
 }
 
 /// Fills the table of `Enqueue`.
@@ -189,7 +191,7 @@ pub unsafe extern "C" fn urGetEnqueueProcAddrTable(
     table: *mut ur_enqueue_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.enqueue) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.enqueue) }
 }
 
 /// Fills the table of `EnqueueExp`.
@@ -202,7 +204,7 @@ pub unsafe extern "C" fn urGetEnqueueExpProcAddrTable(
     table: *mut ur_enqueue_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.enqueue_exp) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.enqueue_exp) }
 }
 
 /// Fills the table of `USM`.
@@ -215,7 +217,7 @@ pub unsafe extern "C" fn urGetUSMProcAddrTable(
     table: *mut ur_usm_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.usm) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.usm) }
 }
 
 /// Fills the table of `USMExp`.
@@ -228,7 +230,7 @@ pub unsafe extern "C" fn urGetUSMExpProcAddrTable(
     table: *mut ur_usm_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.usm_exp) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.usm_exp) }
 }
 
 /// Fills the table of `BindlessImagesExp`.
@@ -241,7 +243,7 @@ pub unsafe extern "C" fn urGetBindlessImagesExpProcAddrTable(
     table: *mut ur_bindless_images_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.bindless_images_exp) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.bindless_images_exp) }
 }
 
 /// Fills the table of `CommandBufferExp`.
@@ -254,7 +256,7 @@ pub unsafe extern "C" fn urGetCommandBufferExpProcAddrTable(
     table: *mut ur_command_buffer_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.command_buffer_exp) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.command_buffer_exp) }
 }
 
 /// Fills the table of `GraphExp`.
@@ -267,7 +269,7 @@ pub unsafe extern "C" fn urGetGraphExpProcAddrTable(
     table: *mut ur_graph_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.graph_exp) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.graph_exp) }
 }
 
 /// Fills the table of `IPCExp`.
@@ -280,7 +282,7 @@ pub unsafe extern "C" fn urGetIPCExpProcAddrTable(
     table: *mut ur_ipc_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.ipc_exp) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.ipc_exp) }
 }
 
 /// Fills the table of `MemoryExportExp`.
@@ -293,7 +295,7 @@ pub unsafe extern "C" fn urGetMemoryExportExpProcAddrTable(
     table: *mut ur_memory_export_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.memory_export_exp) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.memory_export_exp) }
 }
 
 /// Fills the table of `UsmP2PExp`.
@@ -306,7 +308,7 @@ pub unsafe extern "C" fn urGetUsmP2PExpProcAddrTable(
     table: *mut ur_usm_p2p_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.usm_p2p_exp) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.usm_p2p_exp) }
 }
 
 /// Fills the table of `VirtualMem`.
@@ -319,7 +321,7 @@ pub unsafe extern "C" fn urGetVirtualMemProcAddrTable(
     table: *mut ur_virtual_mem_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.virtual_mem) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.virtual_mem) }
 }
 
 /// Fills the table of `Device`.
@@ -332,7 +334,7 @@ pub unsafe extern "C" fn urGetDeviceProcAddrTable(
     table: *mut ur_device_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.device) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.device) }
 }
 
 /// Fills the table of `DeviceExp`.
@@ -345,5 +347,5 @@ pub unsafe extern "C" fn urGetDeviceExpProcAddrTable(
     table: *mut ur_device_exp_dditable_t,
 ) -> ur_result_t {
     // SAFETY: the caller's promise.
-    unsafe { fill(NAME, version, table, &MOCK_TABLE.device_exp) }
+    unsafe { fill(BACKEND, NAME, version, table, &MOCK_TABLE.device_exp) }
 }

@@ -22,8 +22,8 @@ impl Dist {
         cc.args(&compiler[1..]).args(["-Wall", "-Wextra", "-Werror", "-pedantic"]);
         cc.arg("-I").arg(self.0.join("include"));
         cc.arg(format!("{}/tests/clients/{source}", env!("CARGO_MANIFEST_DIR")));
-        cc.arg("-o").arg(&program).arg(self.0.join("libur_adapter_mock.so.0"));
-        let out = cc.arg(format!("-Wl,-rpath,{}", self.0.display())).output().unwrap();
+        cc.arg("-o").arg(&program).arg(self.0.join("mock/libur_adapter_mock.so.0"));
+        let out = cc.arg(format!("-Wl,-rpath,{}/mock", self.0.display())).output().unwrap();
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         program
     }

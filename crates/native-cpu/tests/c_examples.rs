@@ -1,4 +1,4 @@
-//! The C examples, compiled by a C compiler against the headers and the shared object, as two
+//! The C examples, compiled by a C compiler against the headers and the loader, as two
 //! processes; and the same under Valgrind's eyes.
 mod common;
 use common::{Dist, root};
@@ -13,17 +13,19 @@ fn compile(dist: &Dist, name: &str) -> PathBuf {
     let mut cc = Command::new("cc");
     cc.args(["-std=c99", "-g", "-Wall", "-Wextra", "-Werror", "-pedantic"]);
     cc.arg("-I").arg(dist.0.join("include"));
-    cc.arg(root().join(format!("examples/c/{name}.c"))).arg("-o").arg(&program).arg(dist.object());
+    cc.arg(root().join(format!("examples/c/{name}.c"))).arg("-o").arg(&program);
+    cc.arg("-L").arg(&dist.0).arg("-lur_loader");
     cc.arg(format!("-Wl,-rpath,{}", dist.0.display()));
     let out = cc.output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     program
 }
 /// Starts a program in front of which `before` stands, with the two pipes.
-fn start(before: &[&str], program: &Path, pipes: &[PathBuf; 2]) -> Child {
+fn start(dist: &Dist, before: &[&str], program: &Path, pipes: &[PathBuf; 2]) -> Child {
     // Nothing here is to take long; a hang is a failure and not a blocked test.
     let mut command = Command::new("timeout");
     command.arg("120").args(before).arg(program).args(pipes);
+    command.env("UR_ADAPTERS_SEARCH_PATH", dist.adapter());
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 /// Whether a program ended well, what it said, and its complaints.
@@ -36,7 +38,7 @@ fn run_both(dist: &Dist, before: &[&str]) {
     let programs = ["producer", "consumer"].map(|name| compile(dist, name));
     let pipes = ["there", "back"].map(|name| dist.0.join(name));
     assert!(Command::new("mkfifo").args(&pipes).status().unwrap().success());
-    let [producer, consumer] = programs.map(|program| start(before, &program, &pipes));
+    let [producer, consumer] = programs.map(|program| start(dist, before, &program, &pipes));
     // Both have ended before anything is said of either: one's failure is often the other's.
     let ended = [end(producer), end(consumer)];
     let expected = [

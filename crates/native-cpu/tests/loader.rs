@@ -131,7 +131,7 @@ fn the_same_program_runs_without_layers_and_with_each_alone() {
         world.run(layer, None);
     }
     let mut command = client(&world.program);
-    command.env("UR_ADAPTERS_SEARCH_PATH", &world.dist.0);
+    command.env("UR_ADAPTERS_SEARCH_PATH", world.dist.adapter());
     // Found by name; the loader's own folder has adapters without devices here, which count too.
     command.env("ONEAPI_DEVICE_SELECTOR", "native_cpu:cpu");
     let ran = run(&mut command);

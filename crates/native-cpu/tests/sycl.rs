@@ -90,7 +90,7 @@ fn two_consumers_at_once_follow_one_producer() {
 #[test]
 fn the_adapter_is_found_by_its_name_beside_others() {
     let Some(world) = world() else { return };
-    let path = [("UR_ADAPTERS_SEARCH_PATH", world.dist.0.display().to_string())];
+    let path = [("UR_ADAPTERS_SEARCH_PATH", world.dist.adapter().display().to_string())];
     world.run_all(&path);
     let selected = [path[0].clone(), ("ONEAPI_DEVICE_SELECTOR", "native_cpu:cpu".to_string())];
     world.run_all(&selected);

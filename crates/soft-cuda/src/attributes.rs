@@ -1,5 +1,6 @@
 //! What a device says of itself: a device of capability 9.0, with what such have.
-use crate::code::{Answer, INVALID_VALUE};
+use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
+use std::sync::OnceLock;
 
 /// Threads of a block at most.
 pub const THREADS: i32 = 1024;
@@ -25,6 +26,38 @@ pub const CLUSTER_NON_PORTABLE: u32 = 16;
 /// The PCI bus of a device.
 pub fn bus(index: u8) -> u8 {
     0x18 + index
+}
+/// What `SOFT_CUDA_LACKS` can name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Feature {
+    /// Handles of linear memory for other processes.
+    Ipc,
+    /// Descriptors of physical memory.
+    Descriptors,
+    /// Reserved addresses, and physical memory.
+    VirtualMemory,
+    /// Streams that write and wait for words.
+    StreamWords,
+}
+/// Whether the driver has it: the environment may say that it does not.
+pub fn has(feature: Feature) -> bool {
+    static LACKS: OnceLock<Vec<String>> = OnceLock::new();
+    let lacks = LACKS.get_or_init(|| {
+        let names = std::env::var("SOFT_CUDA_LACKS").unwrap_or_default();
+        names.split(',').map(|name| name.trim().to_owned()).collect()
+    });
+    let lacks = |name| lacks.iter().any(|one| one == name);
+    match feature {
+        Feature::Ipc => !lacks("ipc"),
+        Feature::Descriptors => !lacks("descriptors") && has(Feature::VirtualMemory),
+        Feature::VirtualMemory => !lacks("virtual_memory"),
+        Feature::StreamWords => !lacks("stream_words"),
+    }
+}
+/// # Errors
+/// `NOT_SUPPORTED` for what the driver does not have.
+pub fn check(feature: Feature) -> Answer {
+    if has(feature) { Ok(()) } else { Err(NOT_SUPPORTED) }
 }
 /// Attribute `number` of the device at `index`.
 pub fn of(number: i32, index: u8) -> Answer<i32> {
@@ -89,7 +122,8 @@ pub fn of(number: i32, index: u8) -> Answer<i32> {
         98 => 1,
         99 => 1,
         100 | 101 => 0,
-        102 | 103 => 1, // virtual memory, POSIX descriptors
+        102 => i32::from(has(Feature::VirtualMemory)),
+        103 => i32::from(has(Feature::Descriptors)),
         104 | 105 => 0,
         106 => BLOCKS,
         107 => 0,
@@ -105,9 +139,9 @@ pub fn of(number: i32, index: u8) -> Answer<i32> {
         119 => 1, // pools as POSIX descriptors
         120 => 1,
         121 => 0,
-        122 | 123 => 1, // 64-bit stream memory operations
+        122 | 123 => i32::from(has(Feature::StreamWords)), // 64-bit stream memory operations
         124 => 0,
-        125 => 0, // interprocess events
+        125 => i32::from(has(Feature::Ipc)), // by which programs ask for handles of memory too
         126 => 1,
         127 => 0,
         128..=134 => {

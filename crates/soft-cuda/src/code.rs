@@ -31,6 +31,7 @@ codes! {
     UNSUPPORTED_PTX = 222, c"CUDA_ERROR_UNSUPPORTED_PTX_VERSION", c"the PTX is newer than this driver";
     OPERATING_SYSTEM = 304, c"CUDA_ERROR_OPERATING_SYSTEM", c"the operating system refused";
     INVALID_HANDLE = 400, c"CUDA_ERROR_INVALID_HANDLE", c"not a live handle of the right kind";
+    ILLEGAL_STATE = 401, c"CUDA_ERROR_ILLEGAL_STATE", c"not in the state for this";
     NOT_FOUND = 500, c"CUDA_ERROR_NOT_FOUND", c"no such name";
     NOT_READY = 600, c"CUDA_ERROR_NOT_READY", c"not complete yet";
     ILLEGAL_ADDRESS = 700, c"CUDA_ERROR_ILLEGAL_ADDRESS", c"the device reached for memory that it may not";
@@ -45,6 +46,12 @@ codes! {
     COOPERATIVE_TOO_LARGE = 720, c"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", c"more groups than can run at once";
     NOT_PERMITTED = 800, c"CUDA_ERROR_NOT_PERMITTED", c"not allowed here";
     NOT_SUPPORTED = 801, c"CUDA_ERROR_NOT_SUPPORTED", c"not supported";
+    CAPTURE_UNSUPPORTED = 900, c"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", c"not permitted while a stream is captured";
+    CAPTURE_INVALIDATED = 901, c"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", c"the capture was broken by an earlier error";
+    CAPTURE_ISOLATION = 905, c"CUDA_ERROR_STREAM_CAPTURE_ISOLATION", c"a dependency would cross the border of a capture";
+    IMPLICIT = 906, c"CUDA_ERROR_STREAM_CAPTURE_IMPLICIT", c"the legacy stream would order a captured one";
+    CAPTURED_EVENT = 907, c"CUDA_ERROR_CAPTURED_EVENT", c"the event was last recorded in a captured stream";
+    CAPTURE_WRONG_THREAD = 908, c"CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD", c"a capture is ended by the thread that began it";
     INVALID_CLUSTER = 912, c"CUDA_ERROR_INVALID_CLUSTER_SIZE", c"no such size of a cluster";
     UNKNOWN = 999, c"CUDA_ERROR_UNKNOWN", c"an unknown failure";
 }

@@ -1,6 +1,7 @@
 //! Primary contexts: retained and released, current by thread, poisoned by what went wrong in them.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
+    capture,
     code::{
         Answer, CONTEXT_DESTROYED, Code, INVALID_CONTEXT, INVALID_DEVICE, INVALID_VALUE,
         OUT_OF_MEMORY, PEER_ENABLED, PEER_NOT_ENABLED, PEER_UNSUPPORTED,
@@ -148,6 +149,11 @@ entries! {
         device::of(device)?;
         release(device)
     }
+    fn cuDevicePrimaryCtxGetState(device: i32, flags: *mut u32, active: *mut i32) {
+        device::of(device)?;
+        put(flags, 0)?;
+        put(active, i32::from(primary(device) != 0))
+    }
     fn cuCtxPushCurrent_v2(context: u64) {
         of(context)?;
         push(context)
@@ -171,7 +177,9 @@ entries! {
         put(to, current()?.device)
     }
     fn cuCtxSynchronize() {
-        current()?.synchronize()
+        let context = current()?;
+        capture::forbid_synchronize(context.id)?;
+        context.synchronize()
     }
     fn cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) {
         current()?;

@@ -7,7 +7,8 @@ use crate::{
     layout::{Copy2d, Copy3d, Side2d, Side3d},
     ranges::{self, Who},
     raw::{self, get},
-    space, stream,
+    space,
+    stream::{self, Stream},
 };
 use std::sync::Arc;
 
@@ -22,20 +23,37 @@ fn is_pageable(at: u64) -> bool {
     !space::is_device(at) && ranges::table().find(at).is_none()
 }
 /// Both ranges, if that device may copy between them.
-fn check(to: u64, from: u64, bytes: u64, device: i32) -> Answer {
+fn check(to: u64, from: u64, bytes: u64, by: By) -> Answer {
     let table = ranges::table();
-    table.check(from, bytes, device, Who::Copy, false, false)?;
-    table.check(to, bytes, device, Who::Copy, true, false)
+    table.check(from, bytes, by.from, Who::Copy, false, false)?;
+    table.check(to, bytes, by.to, Who::Copy, true, false)
 }
-fn copy(to: u64, from: u64, bytes: u64, device: i32) -> Answer {
+/// The devices by which the ends of a copy are reached: the stream's own, unless the caller names contexts.
+#[derive(Clone, Copy)]
+struct By {
+    to: i32,
+    from: i32,
+}
+impl By {
+    fn one(device: i32) -> Self {
+        Self { to: device, from: device }
+    }
+    /// Of a copy that names the contexts of both ends, in a stream of `own`. What a stream of a third device
+    /// would come to is not documented.
+    fn named(to: u64, from: u64, own: i32) -> Answer<Self> {
+        let (to, from) = (context::of(to)?.device, context::of(from)?.device);
+        if own == to || own == from { Ok(Self { to, from }) } else { Err(INVALID_VALUE) }
+    }
+}
+fn copy(to: u64, from: u64, bytes: u64, by: By) -> Answer {
     // Downwards where the end of the source lies in the target.
     let pieces = bytes.div_ceil(PIECE);
     for i in 0..pieces {
         let i = if from < to { pieces - 1 - i } else { i };
         let (at, long) = (i * PIECE, PIECE.min(bytes - i * PIECE));
         let table = ranges::table();
-        let source = table.reach(from + at, long, device, Who::Copy, false)?;
-        let target = table.reach(to + at, long, device, Who::Copy, true)?;
+        let source = table.reach(from + at, long, by.from, Who::Copy, false)?;
+        let target = table.reach(to + at, long, by.to, Who::Copy, true)?;
         raw::copy(target, source, long as usize);
     }
     Ok(())
@@ -92,25 +110,24 @@ impl End {
         }
     }
 }
-fn copy_3d(what: &Copy3d, stream: u64) -> Answer {
-    let stream = stream::of(stream)?;
+fn copy_3d(what: &Copy3d, stream: &Arc<Stream>, by: By) -> Answer {
     let size = [what.width as u64, what.height as u64, what.depth as u64];
     let from = End::of(&what.from, size[0], size[1])?;
     let to = End::of(&what.to, size[0], size[1])?;
     if size.contains(&0) {
         return Ok(());
     }
-    let (device, lasts) = (stream.device, from.is_pageable() || to.is_pageable());
-    from.check(size, device, false, false)?;
-    to.check(size, device, true, false)?;
+    let lasts = from.is_pageable() || to.is_pageable();
+    from.check(size, by.from, false, false)?;
+    to.check(size, by.to, true, false)?;
     let ticket = stream.submit(move || {
-        from.check(size, device, false, true).map_err(|_| crate::code::ILLEGAL_ADDRESS)?;
-        to.check(size, device, true, true).map_err(|_| crate::code::ILLEGAL_ADDRESS)?;
+        from.check(size, by.from, false, true).map_err(|_| crate::code::ILLEGAL_ADDRESS)?;
+        to.check(size, by.to, true, true).map_err(|_| crate::code::ILLEGAL_ADDRESS)?;
         let mut rows = (0..size[2]).flat_map(|z| (0..size[1]).map(move |y| (y, z)));
-        rows.try_for_each(|(y, z)| copy(to.row(y, z), from.row(y, z), size[0], device))
+        rows.try_for_each(|(y, z)| copy(to.row(y, z), from.row(y, z), size[0], by))
     })?;
     if lasts {
-        ticket.wait();
+        ticket.spin();
     }
     Ok(())
 }
@@ -118,35 +135,52 @@ fn copy_3d(what: &Copy3d, stream: u64) -> Answer {
 entries! {
     fn cuMemcpyAsync(to: u64, from: u64, bytes: usize, stream: u64) {
         let stream = stream::of(stream)?;
-        let (bytes, device) = (bytes as u64, stream.device);
+        let (bytes, by) = (bytes as u64, By::one(stream.device));
         if bytes == 0 {
             return Ok(());
         }
         if to == 0 || from == 0 {
             return Err(INVALID_VALUE);
         }
-        check(to, from, bytes, device)?;
+        check(to, from, bytes, by)?;
         if is_pageable(from) && !is_pageable(to) && bytes <= STAGED {
             let mut staged = vec![0_u8; bytes as usize];
             raw::copy(staged.as_mut_ptr(), space::reach(from), staged.len());
-            stream.submit(move || copy(to, staged.as_ptr().expose_provenance() as u64, bytes, device))?;
+            stream.submit(move || copy(to, staged.as_ptr().expose_provenance() as u64, bytes, by))?;
             return Ok(());
         }
-        let ticket = stream.submit(move || copy(to, from, bytes, device))?;
+        let ticket = stream.submit(move || copy(to, from, bytes, by))?;
         if is_pageable(from) || is_pageable(to) {
-            ticket.wait();
+            ticket.spin();
         }
         Ok(())
     }
+    fn cuMemcpyPeerAsync(to: u64, to_context: u64, from: u64, from_context: u64, bytes: usize, stream: u64) {
+        let (stream, bytes) = (stream::of(stream)?, bytes as u64);
+        let by = By::named(to_context, from_context, stream.device)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        if !space::is_device(to) || !space::is_device(from) {
+            return Err(INVALID_VALUE);
+        }
+        check(to, from, bytes, by)?;
+        stream.submit(move || copy(to, from, bytes, by))?;
+        Ok(())
+    }
     fn cuMemcpy3DAsync_v2(what: *const Copy3d, stream: u64) {
-        copy_3d(&get(what)?, stream)
+        let stream = stream::of(stream)?;
+        copy_3d(&get(what)?, &stream, By::one(stream.device))
     }
     fn cuMemcpy3DPeerAsync(what: *const Copy3d, stream: u64) {
-        let what = get(what)?;
+        let (what, stream) = (get(what)?, stream::of(stream)?);
         // The contexts of both ends are where the other form has reserved words.
-        context::of(what.from.reserved as u64)?;
-        context::of(what.to.reserved as u64)?;
-        copy_3d(&what, stream)
+        let by = By::named(what.to.reserved as u64, what.from.reserved as u64, stream.device)?;
+        let is_a_devices = |side: &Side3d| side.kind == 3 || space::is_device(side.device);
+        if !is_a_devices(&what.to) || !is_a_devices(&what.from) {
+            return Err(INVALID_VALUE);
+        }
+        copy_3d(&what, &stream, by)
     }
     fn cuMemcpy2DAsync_v2(what: *const Copy2d, stream: u64) {
         let flat = get(what)?;
@@ -156,6 +190,8 @@ entries! {
             Side3d { x, y, z, lod, kind, host, device, array, reserved, pitch, height }
         };
         let (width, height) = (flat.width, flat.height);
-        copy_3d(&Copy3d { from: side(flat.from), to: side(flat.to), width, height, depth: 1 }, stream)
+        let stream = stream::of(stream)?;
+        let what = Copy3d { from: side(flat.from), to: side(flat.to), width, height, depth: 1 };
+        copy_3d(&what, &stream, By::one(stream.device))
     }
 }

@@ -1,7 +1,11 @@
 //! Events: where a stream was when they were recorded.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
-    code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY, NOT_SUPPORTED},
+    capture,
+    code::{
+        Answer, CAPTURE_ISOLATION, CAPTURED_EVENT, INVALID_HANDLE, INVALID_VALUE, NOT_READY,
+        NOT_SUPPORTED,
+    },
     context,
     raw::put,
     state::handle,
@@ -9,14 +13,19 @@ use crate::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError},
-    time::Instant,
+    sync::{
+        Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering::*},
+    },
+    time::{Duration, Instant},
 };
 
 struct Event {
     context: u64,
     flags: u32,
     mark: Mutex<Option<Mark>>,
+    /// The stream in which its last recording was captured; 0: it was not.
+    captured: AtomicU64,
 }
 /// One recording.
 #[derive(Clone)]
@@ -34,9 +43,30 @@ fn of(id: u64) -> Answer<Arc<Event>> {
     context::of(event.context).map_err(|_| INVALID_HANDLE)?;
     Ok(event)
 }
+/// How far the device's clock is ahead of the host's, in nanoseconds: a long pause, for those who test one.
+static AHEAD: AtomicU64 = AtomicU64::new(0);
+fn now() -> Instant {
+    Instant::now() + Duration::from_nanos(AHEAD.load(Relaxed)) // what is recorded later says so
+}
+/// Not of the driver's: puts the device's clock forward.
+#[unsafe(no_mangle)]
+extern "C" fn softCudaAdvance(nanoseconds: u64) {
+    AHEAD.fetch_add(nanoseconds, Relaxed);
+}
 impl Event {
     fn mark(&self) -> MutexGuard<'_, Option<Mark>> {
         self.mark.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Whether its last recording is one that runs.
+    fn is_recorded(&self) -> Answer {
+        match self.captured.load(Acquire) {
+            0 => Ok(()),
+            stream => {
+                // As measured on real drivers: the question breaks the capture.
+                let _was = capture::forbid_query(stream);
+                Err(CAPTURED_EVENT)
+            }
+        }
     }
     /// When the last recording was reached.
     fn stamp(&self) -> Answer<Instant> {
@@ -62,7 +92,7 @@ entries! {
             return Err(NOT_SUPPORTED);
         }
         let id = handle(0x0e);
-        events().insert(id, Arc::new(Event { context, flags, mark: Mutex::default() }));
+        events().insert(id, Arc::new(Event { context, flags, mark: Mutex::default(), captured: AtomicU64::new(0) }));
         put(to, id)
     }
     fn cuEventDestroy_v2(event: u64) {
@@ -73,10 +103,12 @@ entries! {
         if event.context != stream.context {
             return Err(INVALID_HANDLE);
         }
+        let captured = if capture::is_captured(stream.id) { stream.id } else { 0 };
+        event.captured.store(captured, Release);
         let stamp = Arc::new(OnceLock::new());
         let here = stamp.clone();
         let ticket = stream.submit(move || {
-            here.get_or_init(Instant::now);
+            here.get_or_init(now);
             Ok(())
         })?;
         *event.mark() = Some(Mark { ticket, stamp });
@@ -84,15 +116,20 @@ entries! {
     }
     fn cuEventQuery(event: u64) {
         let event = of(event)?;
+        event.is_recorded()?;
         context::of(event.context)?.health()?;
         let over = event.mark().as_ref().is_none_or(|m| m.ticket.is_over());
         if over { Ok(()) } else { Err(NOT_READY) }
     }
     fn cuEventSynchronize(event: u64) {
         let event = of(event)?;
+        event.is_recorded()?;
         let mark = event.mark().clone();
         if let Some(mark) = mark {
-            mark.ticket.wait();
+            match event.flags & 1 {
+                0 => mark.ticket.spin(),
+                _ => mark.ticket.wait(),
+            }
         }
         context::of(event.context)?.health()
     }
@@ -102,16 +139,22 @@ entries! {
             return Err(INVALID_HANDLE);
         }
         let (start, end) = (start.stamp()?, end.stamp()?);
+        // One float of milliseconds, of the exact difference: 24 bits.
         let passed = match end.checked_duration_since(start) {
-            Some(after) => after.as_secs_f32(),
-            None => -(start - end).as_secs_f32(),
+            Some(after) => after.as_secs_f64(),
+            None => -(start - end).as_secs_f64(),
         };
-        put(to, passed * 1e3)
+        put(to, (passed * 1e3) as f32)
     }
     fn cuStreamWaitEvent(stream: u64, event: u64, flags: u32) {
         let (stream, event) = (stream::of(stream)?, of(event)?);
         if flags > 1 {
             return Err(INVALID_VALUE);
+        }
+        // Captured work and other work cannot wait for each other.
+        if (event.captured.load(Acquire) != 0) != capture::is_captured(stream.id) {
+            let _was = capture::forbid_query(stream.id);
+            return Err(CAPTURE_ISOLATION);
         }
         let mark = event.mark().clone();
         let Some(mark) = mark.filter(|m| !m.ticket.is_over()) else { return Ok(()) };

@@ -1,6 +1,7 @@
 //! Legacy handles: memory of `cuMemAlloc`, reached through the descriptors of the exporting process.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
+    attributes::{self, Feature},
     backing::{Backing, Kind},
     code::{Answer, INVALID_CONTEXT, INVALID_VALUE, PEER_UNSUPPORTED},
     context, device, memory,
@@ -72,6 +73,7 @@ pub fn gone(range: &Range) {
 
 entries! {
     fn cuIpcGetMemHandle(to: *mut Handle, at: u64) {
+        attributes::check(Feature::Ipc)?;
         context::current()?;
         let range = ranges::table().find(at).filter(|r| r.what == What::Linear).cloned().ok_or(INVALID_VALUE)?;
         if range.leaving.load(Ordering::Acquire) {
@@ -80,6 +82,7 @@ entries! {
         put(to, describe(&range)?)
     }
     fn cuIpcOpenMemHandle_v2(to: *mut u64, handle: Handle, flags: u32) {
+        attributes::check(Feature::Ipc)?;
         let context = context::current()?;
         let [magic, process, theirs, ..] = handle.0;
         if flags != 1 || to.is_null() || magic != MAGIC {

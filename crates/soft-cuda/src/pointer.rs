@@ -36,7 +36,8 @@ fn tell(range: &Range, attribute: i32, at: u64, to: *mut c_void) -> Answer {
         16 => {
             let current = context::current()?.device;
             let bits = range.access.load(Ordering::Acquire) >> (2 * current) & 3;
-            put(to.cast(), if host { 3 } else { bits })
+            // As driver 580 has it of memory of pools, whatever the pool says.
+            put(to.cast(), if host || range.what == What::Pooled { 3 } else { bits })
         }
         17 => put(to.cast(), if range.what == What::Pooled { range.extra } else { 0 }),
         18 => put(to.cast(), range.bytes),

@@ -3,7 +3,7 @@
 use crate::{
     backing::Backing,
     code::{Answer, ILLEGAL_ADDRESS, INVALID_VALUE},
-    context, device, space,
+    context, space,
 };
 use std::{
     collections::BTreeMap,
@@ -87,8 +87,9 @@ impl Range {
                 bits & if writes { 2 } else { 1 } != 0
             }
             What::Linear | What::Opened | What::Global => {
+                // Between devices copies of such memory go by way of the host where they must.
                 device == self.device
-                    || (who == Who::Copy && device::reaches(device, self.device))
+                    || who == Who::Copy
                     || context::peer_is_on(device, self.device)
             }
         }

@@ -2,17 +2,21 @@
 //! from a host function.
 #![expect(unsafe_code, reason = "exports symbols of the driver; the end of the process")]
 use crate::{
+    capture,
     code::{
-        Answer, DEINITIALIZED, INVALID_VALUE, NO_DEVICE, NOT_INITIALIZED, NOT_PERMITTED, UNKNOWN,
+        Answer, DEINITIALIZED, INVALID_VALUE, NO_DEVICE, NOT_INITIALIZED, NOT_PERMITTED,
+        OUT_OF_MEMORY, UNKNOWN,
     },
     device,
     raw::put,
 };
 use std::{
     cell::Cell,
+    collections::BTreeMap,
+    ffi::{CStr, c_char},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Once,
+        Mutex, Once, PoisonError,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
@@ -21,7 +25,11 @@ use std::{
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 static ENDED: AtomicBool = AtomicBool::new(false);
 static NEXT: AtomicU64 = AtomicU64::new(1);
-thread_local!(static CALLED_BACK: Cell<bool> = const { Cell::new(false) });
+thread_local! {
+    static CALLED_BACK: Cell<bool> = const { Cell::new(false) };
+    /// How many calls this thread has made.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
 
 /// A number that was never a handle of this process before; `kind` makes the kinds of handles differ.
 pub fn handle(kind: u64) -> u64 {
@@ -41,16 +49,69 @@ fn usable() -> Answer {
         _ => Ok(()),
     }
 }
+/// How often each function was called, once somebody has asked.
+static BY_NAME: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
+static COUNTS: AtomicBool = AtomicBool::new(false);
+/// Not of the driver's: how often the function of this name was called since this was first asked.
+#[unsafe(no_mangle)]
+extern "C" fn softCudaCallsOf(name: *const c_char) -> u64 {
+    COUNTS.store(true, Ordering::Release);
+    // SAFETY: the caller's promise: a text that ends with NUL.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    let calls = BY_NAME.lock().unwrap_or_else(PoisonError::into_inner);
+    calls.get(&*name).copied().unwrap_or(0)
+}
+fn count(name: &str) {
+    if COUNTS.load(Ordering::Acquire) {
+        let mut calls = BY_NAME.lock().unwrap_or_else(PoisonError::into_inner);
+        *calls.entry(name.to_owned()).or_default() += 1;
+    }
+}
+thread_local! {
+    /// Which call of this thread's fails: the function, and how many calls of it come before. It needs no destructor: programs call
+    /// the driver while their main thread's values are being destroyed.
+    static FAILS: Cell<Option<(&'static str, u64)>> = const { Cell::new(None) };
+}
+/// Not of the driver's: of the calling thread's calls of the function of this name, the one after `before` more fails once, for want
+/// of memory.
+#[unsafe(no_mangle)]
+extern "C" fn softCudaFail(name: *const c_char, before: u64) {
+    // SAFETY: the caller's promise: a text that ends with NUL.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
+    FAILS.set(Some((name.leak(), before)));
+}
+fn refuse(name: &str) -> Answer {
+    match FAILS.get() {
+        Some((which, before)) if which == name && before > 0 => {
+            FAILS.set(Some((which, before - 1)))
+        }
+        Some((which, _)) if which == name => {
+            FAILS.set(None);
+            return Err(OUT_OF_MEMORY);
+        }
+        _ => {}
+    }
+    Ok(())
+}
 /// One call from C.
-pub fn enter(call: impl FnOnce() -> Answer) -> i32 {
-    let answer =
-        usable().and_then(|()| catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(UNKNOWN)));
+pub fn enter(name: &str, call: impl FnOnce() -> Answer) -> i32 {
+    CALLS.set(CALLS.get() + 1);
+    count(name);
+    let answer = usable()
+        .and_then(|()| capture::permit(name))
+        .and_then(|()| refuse(name))
+        .and_then(|()| catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(UNKNOWN)));
     if let Err(code) = answer
         && std::env::var_os("SOFT_CUDA_TRACE").is_some()
     {
-        eprintln!("soft-cuda: {code:?}\n{}", std::backtrace::Backtrace::force_capture());
+        eprintln!("soft-cuda: {name}: {code:?}\n{}", std::backtrace::Backtrace::force_capture());
     }
     answer.map_or_else(|code| code.0, |()| 0)
+}
+/// Not of the driver's: how many of its functions the calling thread has called so far.
+#[unsafe(no_mangle)]
+extern "C" fn softCudaCalls() -> u64 {
+    CALLS.get()
 }
 extern "C" fn end() {
     ENDED.store(true, Ordering::Release);

@@ -2,6 +2,7 @@
 //! blocking streams wait for each other.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
+    capture,
     code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY},
     context::{self, Context},
     raw::put,
@@ -44,6 +45,12 @@ pub struct Ticket {
 impl Ticket {
     pub fn is_over(&self) -> bool {
         self.stream.line().done >= self.number
+    }
+    /// As the driver has its callers wait who did not ask for anything else.
+    pub fn spin(&self) {
+        while !self.is_over() {
+            thread::yield_now();
+        }
     }
     pub fn wait(&self) {
         let mut line = self.stream.line();
@@ -91,6 +98,10 @@ impl Stream {
         job: impl FnOnce() -> Answer + Send + 'static,
     ) -> Answer<Ticket> {
         let context = context::of(self.context)?;
+        let is_legacy = self.id == context.default[0].id;
+        if capture::takes(self.id, context.id, is_legacy)? {
+            return Ok(self.tail());
+        }
         let before = self.before(&context);
         let whole = move || {
             before.iter().for_each(Ticket::wait);
@@ -149,7 +160,7 @@ pub fn end_of(context: u64) {
     });
 }
 /// A stream by its handle, of whatever context; only the default ones are those of the current one.
-fn any(id: u64) -> Answer<Arc<Stream>> {
+pub fn any(id: u64) -> Answer<Arc<Stream>> {
     match id {
         0 | 1 => Ok(context::current()?.default[0].clone()),
         2 => Ok(context::current()?.default[1].clone()),
@@ -190,13 +201,15 @@ entries! {
     }
     fn cuStreamSynchronize(stream: u64) {
         let stream = any(stream)?;
+        capture::forbid_query(stream.id)?;
         // An empty command of the legacy stream waits for the blocking ones.
         let tail = if stream.flags == 0 { stream.submit(|| Ok(()))? } else { stream.tail() };
-        tail.wait();
+        tail.spin();
         context::of(stream.context)?.health()
     }
     fn cuStreamQuery(stream: u64) {
         let stream = any(stream)?;
+        capture::forbid_query(stream.id)?;
         let context = context::of(stream.context)?;
         context.health()?;
         let idle = stream.tail().is_over() && stream.before(&context).is_empty();
@@ -210,9 +223,5 @@ entries! {
     }
     fn cuStreamGetPriority(stream: u64, to: *mut i32) {
         put(to, any(stream)?.priority)
-    }
-    fn cuStreamIsCapturing(stream: u64, to: *mut i32) {
-        any(stream)?;
-        put(to, 0)
     }
 }

@@ -1,6 +1,7 @@
 //! Virtual memory: reservations, physical memory, mappings, access, and descriptors between processes.
 #![expect(unsafe_code, reason = "exports symbols of the driver; descriptors that C hands over")]
 use crate::{
+    attributes::{self, Feature},
     backing::{Backing, Kind},
     code::{Answer, INVALID_DEVICE, INVALID_VALUE, NOT_SUPPORTED, UNKNOWN},
     device,
@@ -45,10 +46,14 @@ pub fn location(location: Location) -> Answer<i32> {
 }
 /// What C may ask memory to be.
 fn properties(from: *const AllocationProp) -> Answer<(i32, i32)> {
+    attributes::check(Feature::VirtualMemory)?;
     let p = get(from)?;
     let plain = p.kind == 1 && p.compression == 0 && p.usage & !2 == 0;
     if !plain || !matches!(p.handle_types, 0 | 1) || p.rdma > 1 {
         return Err(INVALID_VALUE);
+    }
+    if p.handle_types != 0 {
+        attributes::check(Feature::Descriptors)?;
     }
     Ok((location(p.location)?, p.handle_types))
 }
@@ -68,6 +73,7 @@ pub fn duplicate(fd: i32) -> Answer<OwnedFd> {
 
 entries! {
     fn cuMemAddressReserve(to: *mut u64, bytes: usize, alignment: usize, hint: u64, flags: u64) {
+        attributes::check(Feature::VirtualMemory)?;
         granular(0, bytes as u64)?;
         let right = alignment == 0 || alignment.is_power_of_two();
         if !right || flags != 0 || to.is_null() {
@@ -188,6 +194,7 @@ entries! {
         put(to, copy.into_raw_fd())
     }
     fn cuMemImportFromShareableHandle(to: *mut u64, handle: usize, kind: i32) {
+        attributes::check(Feature::Descriptors)?;
         if kind != 1 || to.is_null() {
             return Err(INVALID_VALUE);
         }

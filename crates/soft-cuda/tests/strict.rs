@@ -1,41 +1,10 @@
 //! What a driver of a GPU would let pass, or end in a crash, is an error here: called through its C symbols.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
-use libloading::Library;
-use std::sync::OnceLock;
 
-/// `call!("cuInit", 0 => u32)`: the symbol, its arguments and their types.
-macro_rules! call {
-    ($name:literal $(, $argument:expr => $type:ty)*) => {{
-        let f = unsafe { driver().get::<unsafe extern "C" fn($($type),*) -> i32>($name.as_bytes()) };
-        let f = f.expect($name);
-        unsafe { f($($argument),*) }
-    }};
-}
-/// The shared object beside this test, initialised.
-fn driver() -> &'static Library {
-    static DRIVER: OnceLock<Library> = OnceLock::new();
-    DRIVER.get_or_init(|| {
-        let test = std::env::current_exe().unwrap();
-        let places = ["libsoft_cuda.so", "../libsoft_cuda.so"];
-        let mut files = places.iter().map(|place| test.parent().unwrap().join(place));
-        let library = unsafe { Library::new(files.find(|f| f.exists()).unwrap()) }.unwrap();
-        let init = unsafe { library.get::<unsafe extern "C" fn(u32) -> i32>(b"cuInit") };
-        assert_eq!(unsafe { init.unwrap()(0) }, 0);
-        library
-    })
-}
-/// The primary context, current on this thread.
-fn current() {
-    let mut context = 0;
-    assert_eq!(call!("cuDevicePrimaryCtxRetain", &mut context => *mut u64, 0 => i32), 0);
-    assert_eq!(call!("cuCtxPushCurrent_v2", context => u64), 0);
-}
-fn stream() -> u64 {
-    let mut stream = 0;
-    let made = call!("cuStreamCreateWithPriority", &mut stream => *mut u64, 1 => u32, 0 => i32);
-    assert_eq!(made, 0);
-    stream
-}
+mod common;
+
+use common::{call, current, stream};
+
 fn memory(bytes: usize) -> u64 {
     let mut at = 0;
     assert_eq!(call!("cuMemAlloc_v2", &mut at => *mut u64, bytes => usize), 0);

@@ -1,6 +1,9 @@
 //! Failures: a code for C, a sentence for people; and `enter`, the one way out of Rust.
 pub use crate::error_code::ErrorCode;
-use crate::log;
+use crate::{
+    log,
+    object::{Backend, Body},
+};
 use std::{
     any::Any,
     borrow::Cow,
@@ -10,6 +13,9 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 use ur_sys::{ur_logger_level_t, ur_result_t};
+
+/// Why sharing between processes failed, more precisely than the ABI's codes can say.
+pub use ur_ipc::ErrorKind as Reason;
 
 /// A failure: the code C callers see, and what else we knew when it happened.
 #[derive(Debug)]
@@ -21,12 +27,13 @@ pub struct Error {
 #[derive(Debug)]
 struct Detail {
     message: Cow<'static, str>,
+    reason: Option<Reason>,
     native: Option<i32>,
     level: Option<ur_logger_level_t>,
 }
 impl Detail {
     fn new(message: Cow<'static, str>) -> Box<Self> {
-        Box::new(Self { message, native: None, level: None })
+        Box::new(Self { message, reason: None, native: None, level: None })
     }
 }
 
@@ -47,6 +54,12 @@ impl Error {
     fn detail(&mut self) -> &mut Detail {
         let code = self.code;
         self.detail.get_or_insert_with(|| Detail::new(code.to_string().into()))
+    }
+    /// Adds why sharing failed, for programs: the sentence ends with its word.
+    #[must_use]
+    pub fn because(mut self, reason: Reason) -> Self {
+        self.detail().reason = Some(reason);
+        self
     }
     /// Adds the driver's own status, or errno where the kernel is the driver.
     #[must_use]
@@ -86,6 +99,18 @@ impl Error {
     pub fn native_status(&self) -> Option<i32> {
         self.detail.as_ref()?.native
     }
+    /// What an entry answers that needs the thread `name` and could not start it.
+    pub fn no_thread(name: &str, why: &dyn fmt::Display) -> Self {
+        // A stack that finds no place is called "try again", as too many threads are.
+        let (code, advice) = match ur_mapping::addresses_exhausted() {
+            true => (ErrorCode::OutOfHostMemory, "raise the limit on addresses (`ulimit -v`)"),
+            false => (
+                ErrorCode::OutOfResources,
+                "raise the limit on processes (`ulimit -u`) or use fewer queues",
+            ),
+        };
+        Self::new(code, format!("the thread {name} could not be started: {why}; {advice}"))
+    }
     /// What an entry without an implementation answers.
     ///
     /// # Errors
@@ -101,48 +126,78 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.detail {
-            Some(d) => match d.native {
-                Some(n) => write!(f, "{} ({}, driver status {n})", d.message, self.code),
-                None => write!(f, "{} ({})", d.message, self.code),
-            },
+            Some(detail) => {
+                write!(f, "{} ({}", detail.message, self.code)?;
+                if let Some(reason) = detail.reason {
+                    write!(f, ", reason {}", reason.word())?;
+                }
+                if let Some(status) = detail.native {
+                    write!(f, ", driver status {status}")?;
+                }
+                f.write_str(")")
+            }
             None => write!(f, "{}", self.code),
         }
     }
 }
 impl std::error::Error for Error {}
 
-/// What `urAdapterGetLastError` lends until the thread's next failure.
+/// What `urAdapterGetLastError` lends until the adapter's next failure on the thread.
 struct Last {
     error: Error,
     sentence: CString,
 }
-thread_local! { static LAST: RefCell<Option<Last>> = const { RefCell::new(None) }; }
+/// The last failure of each adapter on one thread: several may be in one program.
+struct Failures {
+    /// By `Backend::index`.
+    of: [Option<Last>; Backend::ALL.len()],
+    /// Whose failure was the last of all.
+    latest: Option<Backend>,
+}
+thread_local! {
+    static FAILURES: RefCell<Failures> = const {
+        RefCell::new(Failures { of: [const { None }; Backend::ALL.len()], latest: None })
+    };
+}
 
 /// The one way out of Rust: a code for the caller; the detail for the logger and for
 /// `urAdapterGetLastError`. Nothing unwinds past it, not even in a thread's last moments.
-pub fn enter(body: impl FnOnce() -> Result<()>) -> ur_result_t {
-    enter_as("", body)
-}
-/// The same for the entry of this name, which the log tells with each of its failures.
-pub fn enter_as(entry: &'static str, body: impl FnOnce() -> Result<()>) -> ur_result_t {
+///
+/// The log is that of `backend`'s adapter, and tells the entry's name with each of its failures.
+pub fn enter(
+    backend: Backend,
+    entry: &'static str,
+    body: impl FnOnce() -> Result<()>,
+) -> ur_result_t {
     let error = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return ur_result_t::SUCCESS,
         Ok(Err(error)) => error,
         Err(panic) => Error::new(ErrorCode::Unknown, format!("panicked: {}", discard(panic))),
     };
     let code = ur_result_t::from(error.code);
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| keep(entry, error))) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| keep(backend, entry, error))) {
         discard(panic);
     }
     code
 }
+/// The same for an entry of the adapter whose object `T` is: any object of its own.
+pub fn enter_as<T: Body>(entry: &'static str, body: impl FnOnce() -> Result<()>) -> ur_result_t {
+    enter(backend::<T>(), entry, body)
+}
+/// Whose object `T` is.
+pub(crate) const fn backend<T: Body>() -> Backend {
+    const { T::TAG.backend().expect("only objects that can be made have an adapter") }
+}
 /// Logs `error` and keeps it, unless this thread's storage is gone or in use further up.
-fn keep(entry: &str, error: Error) {
+fn keep(backend: Backend, entry: &str, error: Error) {
     let between = if entry.is_empty() { "" } else { ": " };
-    log::say(error.level(), &format_args!("{entry}{between}{error}"));
+    log::say(backend, error.level(), &format_args!("{entry}{between}{error}"));
     let sentence = CString::new(error.to_string().replace('\0', " ")).unwrap_or_default();
-    let _ = LAST.try_with(|last| {
-        last.try_borrow_mut().map(|mut last| *last = Some(Last { error, sentence }))
+    let _ = FAILURES.try_with(|failures| {
+        failures.try_borrow_mut().map(|mut failures| {
+            failures.of[backend.index()] = Some(Last { error, sentence });
+            failures.latest = Some(backend);
+        })
     });
 }
 /// What a panic said. Dropping what it carried may panic in turn; that one is leaked.
@@ -154,18 +209,22 @@ fn discard(panic: Box<dyn Any + Send>) -> String {
     }
     said.unwrap_or_else(|| "(no message)".into())
 }
-/// The sentence of this thread's last failure.
+/// The sentence of this thread's last failure, whichever adapter's.
 pub fn last_error() -> Option<String> {
-    LAST.try_with(|last| last.try_borrow().ok()?.as_ref().map(|l| l.error.to_string())).ok()?
+    let last = |failures: &Failures| {
+        let last = failures.of[failures.latest?.index()].as_ref()?;
+        Some(last.error.to_string())
+    };
+    FAILURES.try_with(|failures| last(&*failures.try_borrow().ok()?)).ok()?
 }
-/// What `urAdapterGetLastError` answers: a C string that lives until this thread's next
-/// failure, and the driver's status (0 if the failure had none).
-pub fn last_error_for_c() -> Option<(*const std::ffi::c_char, i32)> {
-    LAST.try_with(|last| {
-        let last = last.try_borrow().ok()?;
-        last.as_ref().map(|l| (l.sentence.as_ptr(), l.error.native_status().unwrap_or(0)))
-    })
-    .ok()?
+/// What `urAdapterGetLastError` of `backend`'s adapter answers: a C string that lives until that
+/// adapter's next failure on this thread, and the driver's status (0 if the failure had none).
+pub(crate) fn last_error_for_c(backend: Backend) -> Option<(*const std::ffi::c_char, i32)> {
+    let lent = |failures: &Failures| {
+        let last = failures.of[backend.index()].as_ref()?;
+        Some((last.sentence.as_ptr(), last.error.native_status().unwrap_or(0)))
+    };
+    FAILURES.try_with(|failures| lent(&*failures.try_borrow().ok()?)).ok()?
 }
 
 impl From<ur_ipc::Error> for Error {
@@ -173,14 +232,16 @@ impl From<ur_ipc::Error> for Error {
     fn from(error: ur_ipc::Error) -> Self {
         use ur_ipc::ErrorKind as K;
         let code = match error.kind() {
-            K::TooManyDescriptors | K::TooManyMappings | K::Full => ErrorCode::OutOfResources,
+            K::TooManyDescriptors | K::TooManyMappings | K::TooManyThreads | K::Full => {
+                ErrorCode::OutOfResources
+            }
             K::NoMemory => ErrorCode::OutOfHostMemory,
             K::KernelLacks | K::Unsupported => ErrorCode::UnsupportedFeature,
             K::Forked => ErrorCode::Uninitialized,
-            K::Directory => ErrorCode::OutOfResources,
+            K::Directory | K::NoSpace => ErrorCode::OutOfResources,
             _ => ErrorCode::InvalidValue,
         };
-        let new = Self::new(code, error.to_string());
+        let new = Self::new(code, error.to_string()).because(error.kind());
         match error.errno() {
             Some(errno) => new.native(errno),
             None => new,

@@ -6,6 +6,7 @@ pub mod chain;
 pub mod entry;
 pub mod error;
 mod error_code;
+mod hal;
 pub mod info;
 pub mod log;
 pub mod memory;

@@ -25,6 +25,10 @@ impl UsmPtr {
     pub const fn addr(self) -> usize {
         self.0.get()
     }
+    /// The address as a number that is not 0.
+    pub const fn non_zero(self) -> NonZeroUsize {
+        self.0
+    }
     /// The address `bytes` further on.
     ///
     /// # Errors

@@ -48,6 +48,51 @@ pub enum Backend {
     Mock = 0x7fff,
 }
 
+impl Backend {
+    /// All of them, each at its `index`.
+    pub(crate) const ALL: [Self; 8] = [
+        Self::LevelZero,
+        Self::OpenCl,
+        Self::Cuda,
+        Self::Hip,
+        Self::Cpu,
+        Self::Offload,
+        Self::Null,
+        Self::Mock,
+    ];
+    /// Its place among all of them, for what there is once of each adapter.
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::LevelZero => 0,
+            Self::OpenCl => 1,
+            Self::Cuda => 2,
+            Self::Hip => 3,
+            Self::Cpu => 4,
+            Self::Offload => 5,
+            Self::Null => 6,
+            Self::Mock => 7,
+        }
+    }
+    /// The one with this number.
+    const fn of_number(number: u16) -> Option<Self> {
+        let mut i = 0;
+        while i < Self::ALL.len() {
+            if Self::ALL[i] as u16 == number {
+                return Some(Self::ALL[i]);
+            }
+            i += 1;
+        }
+        None
+    }
+}
+const _: () = {
+    let mut i = 0;
+    while i < Backend::ALL.len() {
+        assert!(Backend::ALL[i].index() == i);
+        i += 1;
+    }
+};
+
 /// What kind of object a handle names.
 #[repr(u16)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,6 +127,10 @@ impl Tag {
     /// The tag of `kind` objects of `backend`'s adapter.
     pub const fn new(backend: Backend, kind: Kind) -> Self {
         Self((0x5552_4f42 << 32) | ((backend as u64) << 16) | kind as u64)
+    }
+    /// Whose objects have this tag. Nobody's those of kinds that are never made.
+    pub const fn backend(self) -> Option<Backend> {
+        Backend::of_number((self.0 >> 16) as u16)
     }
 }
 

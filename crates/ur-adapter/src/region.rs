@@ -1,68 +1,11 @@
-//! Boxes of bytes in memory, as the rectangle commands describe them: what they reach, and whether
-//! two of them meet.
-use crate::error::{Error, ErrorCode, Result};
+//! Boxes of bytes as the rectangle commands describe them; the arithmetic on them is `ur_hal`'s.
+use crate::error::{ErrorCode, Result};
+pub use ur_hal::{BoxPlace as Place, BoxSpan as Span, share_bytes};
 use ur_sys::{ur_rect_offset_t, ur_rect_region_t};
 
-/// A box of bytes within memory, as C describes it: 0 for a pitch means that nothing is between.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// Its first byte in a row, its first row, its first slice.
-    origin: ur_rect_offset_t,
-    /// Bytes from row to row.
-    row: usize,
-    /// Bytes from slice to slice.
-    slice: usize,
-}
-/// Where a box starts, and how many bytes there are from there to behind its last.
-#[derive(Clone, Copy, Debug)]
-pub struct Span {
-    /// Bytes before its first.
-    pub start: usize,
-    /// Bytes from its first to behind its last.
-    pub bytes: usize,
-    /// Bytes from row to row; at least a row's.
-    pub row: usize,
-    /// Bytes from slice to slice; a multiple of `row`.
-    pub slice: usize,
-}
-impl Place {
-    /// A box that begins at `origin`; its pitches are in bytes.
-    pub fn new(origin: ur_rect_offset_t, row: usize, slice: usize) -> Self {
-        Self { origin, row, slice }
-    }
-    /// The bytes of a box of that size: width in bytes, rows, slices.
-    ///
-    /// # Errors
-    /// `INVALID_SIZE` for a region of nothing, for pitches that do not fit it and for what wraps
-    /// around.
-    pub fn span(self, [width, height, depth]: [usize; 3]) -> Result<Span> {
-        let refused = |why: String| Error::new(ErrorCode::InvalidSize, why);
-        let wraps = || refused("origin, region and pitches leave all memory there can be".into());
-        if width == 0 || height == 0 || depth == 0 {
-            return Err(refused(format!("{width} x {height} x {depth} bytes are no region")));
-        }
-        let row = if self.row == 0 { width } else { self.row };
-        if row < width {
-            return Err(refused(format!("rows of {width} bytes do not fit a pitch of {row}")));
-        }
-        let rows = row.checked_mul(height).ok_or_else(wraps)?;
-        let slice = if self.slice == 0 { rows } else { self.slice };
-        if slice < rows || !slice.is_multiple_of(row) {
-            return Err(refused(format!(
-                "a slice pitch of {slice} is not a multiple of the row pitch {row} that holds \
-                 {height} rows"
-            )));
-        }
-        let at = |x: u64, y: u64, z: u64| -> Option<usize> {
-            let [x, y, z] = [x, y, z].map(usize::try_from);
-            let rows = y.ok()?.checked_mul(row)?;
-            z.ok()?.checked_mul(slice)?.checked_add(rows)?.checked_add(x.ok()?)
-        };
-        let start = at(self.origin.x, self.origin.y, self.origin.z).ok_or_else(wraps)?;
-        let bytes = at(width as u64, height as u64 - 1, depth as u64 - 1).ok_or_else(wraps)?;
-        start.checked_add(bytes).filter(|&end| end <= isize::MAX as usize).ok_or_else(wraps)?;
-        Ok(Span { start, bytes, row, slice })
-    }
+/// A box of bytes within memory that begins at `origin`; its pitches are in bytes, 0 for nothing in between.
+pub fn place(origin: ur_rect_offset_t, row: usize, slice: usize) -> Place {
+    Place::new([origin.x, origin.y, origin.z], row, slice)
 }
 /// The size of a box: width in bytes, rows, slices.
 ///
@@ -71,87 +14,4 @@ impl Place {
 pub fn extent(region: ur_rect_region_t) -> Result<[usize; 3]> {
     let number = |n: u64| usize::try_from(n).map_err(|_| ErrorCode::InvalidSize);
     Ok([number(region.width)?, number(region.height)?, number(region.depth)?])
-}
-
-/// Whether two boxes of one memory have a byte in common. Exact where their pitches agree; where
-/// they do not, what lies between the first byte and the last counts as the box's.
-pub fn share_bytes(one: Span, other: Span, [width, height, depth]: [usize; 3]) -> bool {
-    let (low, high) = if one.start <= other.start { (one, other) } else { (other, one) };
-    let apart = high.start - low.start;
-    if apart >= low.bytes {
-        return false;
-    }
-    if one.row != other.row || one.slice != other.slice {
-        return true;
-    }
-    // A row of `high` begins k slices, i rows and some bytes behind one of `low`: they share bytes
-    // if those are fewer than a row's. i is negative where it begins further left.
-    let [apart, row, slice] = [apart, low.row, low.slice].map(|n| n as i128);
-    let [width, height, depth] = [width, height, depth].map(|n| n as i128);
-    let near = |n: i128, step: i128| [n.div_euclid(step), n.div_euclid(step) + 1];
-    near(apart, slice).into_iter().any(|k| {
-        let rest = apart - k * slice;
-        let shares = |i: i128| i.abs() < height && (rest - i * row).abs() < width;
-        k < depth && near(rest, row).into_iter().any(shares)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::HashSet;
-
-    fn place(at: [u64; 3], row: usize, slice: usize) -> Place {
-        let [x, y, z] = at;
-        Place::new(ur_rect_offset_t { x, y, z }, row, slice)
-    }
-    fn bytes(span: Span, [width, height, depth]: [usize; 3]) -> HashSet<usize> {
-        let rows = |z| (0..height).map(move |y| (y, z));
-        let starts = (0..depth).flat_map(rows);
-        starts
-            .flat_map(|(y, z)| {
-                (0..width).map(move |x| span.start + x + y * span.row + z * span.slice)
-            })
-            .collect()
-    }
-
-    #[test]
-    fn a_span_reaches_from_the_first_byte_of_its_box_to_the_last() {
-        for (at, row, slice) in [([0, 0, 0], 0, 0), ([3, 1, 2], 16, 64), ([1, 0, 0], 7, 0)] {
-            let span = place(at, row, slice).span([5, 3, 2]).unwrap();
-            let all = bytes(span, [5, 3, 2]);
-            assert_eq!(all.iter().min(), Some(&span.start));
-            assert_eq!(all.iter().max(), Some(&(span.start + span.bytes - 1)));
-        }
-    }
-    #[test]
-    fn boxes_without_bytes_pitches_that_do_not_fit_and_what_wraps_around_are_no_spans() {
-        for (at, row, slice, region) in [
-            ([0; 3], 0, 0, [0, 1, 1]),
-            ([0; 3], 4, 0, [5, 1, 1]),
-            ([0; 3], 8, 15, [5, 2, 2]),
-            ([0; 3], 8, 20, [5, 2, 2]),
-            ([u64::MAX, 0, 0], 0, 0, [1, 1, 1]),
-            ([0, u64::MAX, 0], 8, 0, [1, 1, 1]),
-            ([0; 3], 0, 0, [usize::MAX, 2, 1]),
-        ] {
-            let refused = place(at, row, slice).span(region).map_err(|error| error.code());
-            assert_eq!(refused.map(|span| span.start), Err(ErrorCode::InvalidSize));
-        }
-    }
-    #[test]
-    #[cfg_attr(miri, ignore = "arithmetic alone, and hours of it")]
-    fn boxes_share_bytes_exactly_where_they_do() {
-        let region = [5, 3, 2];
-        let origins =
-            (0..3).flat_map(|z| (0..5).flat_map(move |y| (0..12).map(move |x| [x, y, z])));
-        let all: Vec<_> = origins.map(|at| place(at, 12, 72).span(region).unwrap()).collect();
-        for one in all.iter().step_by(3) {
-            let there = bytes(*one, region);
-            for other in &all {
-                let expected = !there.is_disjoint(&bytes(*other, region));
-                assert_eq!(share_bytes(*one, *other, region), expected, "{one:?} {other:?}");
-            }
-        }
-    }
 }

@@ -1,21 +1,20 @@
 //! The eleven `urIPC*` entries, written once. An adapter says what it has ([`SharesMemory`],
 //! [`SharesPhysicalMemory`], [`SharesEvents`]); who may have it, how it travels and when it ends is
 //! `ur-ipc`'s; which code C hears is said here.
+mod given;
 mod opens;
 
 use crate::{
     api::Objects,
-    error::{Error, ErrorCode, Result},
+    error::{Error, ErrorCode, Reason, Result},
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
     per_process::PerProcess,
 };
+use given::Given;
 pub use opens::Opens;
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
-use ur_ipc::{ENVELOPE_LEN, Export, Kind, Offer};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use ur_ipc::{ENVELOPE_LEN, Kind, Offer};
 
 /// What an address turns out to be.
 #[derive(Debug)]
@@ -142,11 +141,15 @@ impl From<Refusal> for Error {
     }
 }
 
-/// What C has got and not yet put, by the address of its bytes: those are in the box.
-type Given = Mutex<HashMap<(Kind, usize), Box<Export>>>;
-static GIVEN: PerProcess<Given> = PerProcess::new();
-fn given() -> MutexGuard<'static, HashMap<(Kind, usize), Box<Export>>> {
+static GIVEN: PerProcess<Mutex<Given>> = PerProcess::new();
+fn given() -> MutexGuard<'static, Given> {
     GIVEN.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
+/// Says that the owner freed an object that was shared, or gave up its last handle: whoever opens a ticket of it is told
+/// so, and all that was kept for tickets that C has not put goes. A later put of them succeeds.
+pub fn freed(object: u64, kind: Kind) {
+    ur_ipc::freed(object, kind);
+    given().freed(kind, object); // what it keeps of each is of after that
 }
 
 fn supported(is: bool, entry: &'static str) -> Result<()> {
@@ -159,29 +162,28 @@ fn refused<T>(why: impl Into<std::borrow::Cow<'static, str>>) -> Result<T> {
 fn ticket(data: HostBytes<'_>) -> Result<[u8; ENVELOPE_LEN]> {
     data.exactly().map_or_else(
         || {
-            refused(format!(
+            let why = format!(
                 "a handle has {ENVELOPE_LEN} bytes and {} were given: send and receive all of it",
                 data.len()
-            ))
+            );
+            Err(Error::new(ErrorCode::InvalidValue, why).because(Reason::WrongSize))
         },
         Ok,
     )
 }
 /// Makes the export C asked for; its bytes are C's to read until it puts them.
 fn give(offer: Offer) -> Result<(UsmPtr, usize)> {
-    let kind = offer.kind;
+    let (kind, object) = (offer.kind, offer.object);
     let export = Box::new(ur_ipc::export(offer)?);
-    let bytes = UsmPtr::new(export.bytes().as_ptr().cast())?;
-    given().insert((kind, bytes.addr()), export);
-    Ok((bytes, ENVELOPE_LEN))
+    Ok((given().add(kind, object, export)?, ENVELOPE_LEN))
 }
 /// Withdraws the export whose bytes are at an address.
 fn put(kind: Kind, bytes: UsmPtr) -> Result<()> {
     // A withdrawal is not made under the lock.
-    let export = given().remove(&(kind, bytes.addr()));
-    match export {
-        Some(export) => {
-            drop(export);
+    let taken = given().take(kind, bytes.addr());
+    match taken {
+        Some(handle) => {
+            drop(handle);
             Ok(())
         }
         None => refused(format!(
@@ -220,7 +222,7 @@ pub fn get_memory<A: SharesMemory>(
     let (bytes, size) = give(offer)?;
     if !A::is_allocated(object) {
         // Another thread freed it since: what it told nobody of, it is told now.
-        ur_ipc::freed(object, Kind::Memory);
+        freed(object, Kind::Memory);
         put(Kind::Memory, bytes)?;
         return refused(format!("{at:?} was freed while it was being shared"));
     }

@@ -1,10 +1,10 @@
 //! How C arguments become Rust ones: what the generated entries are written with.
 #![expect(unsafe_code, reason = "the C ABI")]
 use crate::{
-    error::{Error, ErrorCode, Result, enter_as, last_error_for_c},
+    error::{Error, ErrorCode, Result, backend, enter, enter_as, last_error_for_c},
     log,
     memory::UsmPtr,
-    object::{Body, Borrowed, Object, Owned},
+    object::{Backend, Body, Borrowed, Object, Owned},
 };
 use std::ffi::{CStr, c_char, c_void};
 use ur_sys::{
@@ -251,23 +251,23 @@ pub unsafe fn barrier_event<'a, T: Body>(event: *const c_void) -> Result<Barrier
     })
 }
 
-/// Counts one more of C's references: the body of `entry`.
+/// Counts one more of C's references: the body of `entry` of the adapter whose object `A` is.
 ///
 /// # Safety
 /// As for `handle`.
-pub unsafe fn retain<T: Body>(entry: &'static str, raw: *mut c_void) -> ur_result_t {
-    enter_as(entry, || {
+pub unsafe fn retain<A: Body, T: Body>(entry: &'static str, raw: *mut c_void) -> ur_result_t {
+    enter_as::<A>(entry, || {
         // SAFETY: the caller's promise.
         let object = unsafe { handle::<T>(raw) }?;
         object.retain()
     })
 }
-/// Takes one of C's references back: the body of `entry`.
+/// Takes one of C's references back: the body of `entry` of the adapter whose object `A` is.
 ///
 /// # Safety
 /// As for `handle`; and C gives one reference back.
-pub unsafe fn release<T: Body>(entry: &'static str, raw: *mut c_void) -> ur_result_t {
-    enter_as(entry, || {
+pub unsafe fn release<A: Body, T: Body>(entry: &'static str, raw: *mut c_void) -> ur_result_t {
+    enter_as::<A>(entry, || {
         // SAFETY: the caller's promise.
         let object = unsafe { handle::<T>(raw) }?;
         // SAFETY: the caller's promise.
@@ -275,7 +275,8 @@ pub unsafe fn release<T: Body>(entry: &'static str, raw: *mut c_void) -> ur_resu
     })
 }
 
-/// `urAdapterGetLastError`: the sentence of this thread's last failure, and the driver's status.
+/// `urAdapterGetLastError`: the sentence of the adapter's last failure on this thread, and the driver's
+/// status.
 ///
 /// # Safety
 /// As C's entry: pointers are null or writable.
@@ -291,7 +292,7 @@ pub unsafe extern "C" fn adapter_get_last_error<T: Body>(
     if message.is_null() || status.is_null() {
         return ErrorCode::InvalidNullPointer.into();
     }
-    let (sentence, native) = last_error_for_c().unwrap_or((c"".as_ptr(), 0));
+    let (sentence, native) = last_error_for_c(backend::<T>()).unwrap_or((c"".as_ptr(), 0));
     // SAFETY: not null, hence writable.
     unsafe { put(message, sentence) };
     // SAFETY: likewise.
@@ -314,13 +315,13 @@ pub unsafe extern "C" fn adapter_set_logger_callback<T: Body>(
     user_data: *mut c_void,
     level: ur_logger_level_t,
 ) -> ur_result_t {
-    enter_as("urAdapterSetLoggerCallback", || {
+    enter_as::<T>("urAdapterSetLoggerCallback", || {
         // SAFETY: forwarded from the C caller's own contract.
         unsafe { handle::<T>(adapter.0) }?;
         let callback = callback.ok_or(ErrorCode::InvalidNullPointer)?;
         let level = checked_level(level)?;
         // SAFETY: likewise.
-        unsafe { log::set(callback, user_data, level) };
+        unsafe { log::set(backend::<T>(), callback, user_data, level) };
         Ok(())
     })
 }
@@ -332,27 +333,28 @@ pub unsafe extern "C" fn adapter_set_logger_callback_level<T: Body>(
     adapter: ur_adapter_handle_t,
     level: ur_logger_level_t,
 ) -> ur_result_t {
-    enter_as("urAdapterSetLoggerCallbackLevel", || {
+    enter_as::<T>("urAdapterSetLoggerCallbackLevel", || {
         // SAFETY: forwarded from the C caller's own contract.
         unsafe { handle::<T>(adapter.0) }?;
-        log::set_level(checked_level(level)?);
+        log::set_level(backend::<T>(), checked_level(level)?);
         Ok(())
     })
 }
 
 /// The body of every `urGet*ProcAddrTable`; the symbols themselves live in the leaf crates. The log
-/// of the adapter of this name is opened first: a loader that is refused is told nothing but a code.
+/// of the adapter, which is called `name` there, is opened first: a loader that is refused is told nothing but a code.
 ///
 /// # Safety
 /// `table` is null or writable.
 pub unsafe fn fill<T: Copy>(
-    adapter: &'static str,
+    backend: Backend,
+    name: &'static str,
     version: ur_api_version_t,
     table: *mut T,
     ours: &T,
 ) -> ur_result_t {
-    log::open(adapter);
-    enter_as("urGetProcAddrTable", || {
+    log::open(backend, name);
+    enter(backend, "urGetProcAddrTable", || {
         present(table)?;
         if version != ur_api_version_t::CURRENT {
             return Err(Error::new(

@@ -13,7 +13,10 @@ use std::{
     thread,
 };
 use toy::*;
-use ur_adapter::error::{Error, ErrorCode, enter, last_error};
+use ur_adapter::{
+    error::{Error, ErrorCode, enter, last_error},
+    object::Backend,
+};
 use ur_sys::*;
 
 fn enqueue(kind: Queue) -> ur_result_t {
@@ -45,7 +48,10 @@ fn panics_whose_payload_panics_go_no_further() {
             panic!("in drop");
         }
     }
-    assert_eq!(enter(|| std::panic::panic_any(Spiteful)), ur_result_t::ERROR_UNKNOWN);
+    assert_eq!(
+        enter(Backend::Mock, "", || std::panic::panic_any(Spiteful)),
+        ur_result_t::ERROR_UNKNOWN
+    );
     assert!(last_error().unwrap().starts_with("panicked: (no message)"));
 }
 #[test]
@@ -53,14 +59,14 @@ fn errors_are_codes_even_while_a_thread_ends() {
     struct Late;
     impl Drop for Late {
         fn drop(&mut self) {
-            let result = enter(|| Err(ErrorCode::InvalidValue.into()));
+            let result = enter(Backend::Mock, "", || Err(ErrorCode::InvalidValue.into()));
             assert_eq!(result, ur_result_t::ERROR_INVALID_VALUE);
         }
     }
     thread_local! { static LATE: Late = const { Late }; }
     let thread = thread::spawn(|| {
         LATE.with(|_| {});
-        enter(|| Err(ErrorCode::InvalidValue.into())) // kept after LATE, so gone before it
+        enter(Backend::Mock, "", || Err(ErrorCode::InvalidValue.into())) // kept after LATE, so gone before it
     });
     assert_eq!(thread.join().unwrap(), ur_result_t::ERROR_INVALID_VALUE);
 }
@@ -72,7 +78,9 @@ fn c_reads_the_sentence_and_the_driver_s_status_of_its_own_thread() {
     let (sentence, status) = ask(adapter);
     assert!(sentence.starts_with("the toy is full; empty it"), "{sentence}");
     assert_eq!(status, 0);
-    enter(|| Err(Error::new(ErrorCode::AdapterSpecific, "the driver is unwell").native(719)));
+    enter(Backend::Mock, "", || {
+        Err(Error::new(ErrorCode::AdapterSpecific, "the driver is unwell").native(719))
+    });
     let (sentence, status) = ask(adapter);
     assert!(sentence.starts_with("the driver is unwell"), "{sentence}");
     assert_eq!(status, 719);
@@ -81,7 +89,7 @@ fn c_reads_the_sentence_and_the_driver_s_status_of_its_own_thread() {
 #[test]
 fn asking_for_the_last_error_wrongly_does_not_replace_it() {
     let adapter = adapter();
-    enter(|| Err(Error::new(ErrorCode::InvalidValue, "keep me")));
+    enter(Backend::Mock, "", || Err(Error::new(ErrorCode::InvalidValue, "keep me")));
     let get = TABLE.adapter.get_last_error.unwrap();
     let (mut message, mut status) = (ptr::null(), 0);
     unsafe {
@@ -103,7 +111,9 @@ fn errors_are_logged_for_users_who_asked_for_their_level() {
         let notes = NOTES.lock().unwrap();
         notes.iter().any(|n| n.to_str().unwrap().starts_with(what))
     };
-    let fail = |what: &'static str| enter(|| Err(Error::new(ErrorCode::InvalidValue, what)));
+    let fail = |what: &'static str| {
+        enter(Backend::Mock, "", || Err(Error::new(ErrorCode::InvalidValue, what)))
+    };
     let set = TABLE.adapter.set_logger_callback.unwrap();
     let set_level = TABLE.adapter.set_logger_callback_level.unwrap();
     let to = ptr::from_ref(&NOTES).cast_mut().cast::<c_void>();

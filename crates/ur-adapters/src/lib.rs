@@ -3,6 +3,7 @@
 mod blank;
 pub mod cpu;
 pub mod cuda_family;
+mod exhausted;
 mod from_c;
 mod kernels;
 pub mod level_zero;
@@ -11,6 +12,8 @@ mod memory;
 pub mod mock;
 pub mod null;
 mod over_driver;
+mod profiling;
+mod unseen;
 
 use ur_sys::ur_dditable_t;
 

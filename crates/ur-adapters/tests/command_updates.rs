@@ -95,6 +95,15 @@ fn nothing(command: Command) -> Update {
         pNewLocalWorkSize: null_mut(),
     }
 }
+fn new_pointer(index: u32, place: &*mut c_void) -> ur_exp_command_buffer_update_pointer_arg_desc_t {
+    ur_exp_command_buffer_update_pointer_arg_desc_t {
+        stype: S::EXP_COMMAND_BUFFER_UPDATE_POINTER_ARG_DESC,
+        pNext: null(),
+        argIndex: index,
+        pProperties: null(),
+        pNewPointerArg: (&raw const *place).cast(), // where it is, not what it is
+    }
+}
 fn new_value(index: u32, value: &u32) -> ur_exp_command_buffer_update_value_arg_desc_t {
     ur_exp_command_buffer_update_value_arg_desc_t {
         stype: S::EXP_COMMAND_BUFFER_UPDATE_VALUE_ARG_DESC,
@@ -144,8 +153,11 @@ fn arguments_ranges_and_kernels_change_and_enqueued_executions_take_no_notice() 
     s.c.codes.wait(before);
     assert_eq!(unsafe { s.out.read_volatile() }, 5);
     assert_eq!(s.run(buffer), [7; 8]);
-    // The kernel, and back again.
-    s.update(buffer, &[Update { hNewKernel: s.double, ..nothing(command) }]).unwrap();
+    // The kernel, and back again: each has arguments of its own.
+    let out = s.out.cast();
+    let pointers = [new_pointer(0, &out)];
+    let both = Update { numNewPointerArgs: 1, pNewPointerArgList: pointers.as_ptr(), ..update };
+    s.update(buffer, &[Update { hNewKernel: s.double, ..both }]).unwrap();
     assert_eq!(s.run(buffer), [14; 8]);
     s.update(buffer, &[Update { hNewKernel: s.put, ..nothing(command) }]).unwrap();
     assert_eq!(s.run(buffer), [7; 8]);
@@ -173,18 +185,63 @@ fn arguments_ranges_and_kernels_change_and_enqueued_executions_take_no_notice() 
     assert_eq!(s.run(buffer), [7; 20]);
     s.c.release(buffer);
 }
+/// `out[0] = 77`, by the first item alone: two that write one word at once are a data race.
+unsafe extern "C" fn lone(args: *const *mut c_void, state: *const State) {
+    unsafe {
+        if (*state).global_id[0] == 0 {
+            (*args).cast::<u32>().write(77);
+        }
+    }
+}
+#[test]
+fn a_kernel_in_the_place_of_another_takes_no_argument_of_that_one() {
+    let s = Scene::new();
+    let program = s.c.codes.table(&[pair(c"lone", lone), END]).unwrap();
+    s.c.codes.build(program).unwrap();
+    let lone = s.c.codes.kernel(program, "lone").unwrap();
+    let buffer = s.c.create([true, false, false]).unwrap();
+    let arguments = [pointer(0, s.out.cast()), value(1, &5_u32)];
+    let ask = Ask { command: true, ..Ask::default() };
+    let kernel = (s.put, &[lone, s.double][..]);
+    let command = s.c.launch(buffer, kernel, items(&[8]), &arguments, ask).unwrap().command;
+    s.c.finalize(buffer).unwrap();
+    let (out, nine, index) = (s.out.cast(), 9, R::ERROR_INVALID_KERNEL_ARGUMENT_INDEX);
+    let (pointers, values) = ([new_pointer(0, &out)], [new_value(1, &nine)]);
+    let first = Update {
+        hNewKernel: lone,
+        numNewPointerArgs: 1,
+        pNewPointerArgList: pointers.as_ptr(),
+        ..nothing(command)
+    };
+    s.update(buffer, &[first]).unwrap();
+    assert_eq!(s.run(buffer), [77]);
+    // It was given one argument: there is no second that could be changed.
+    let second =
+        Update { numNewValueArgs: 1, pNewValueArgList: values.as_ptr(), ..nothing(command) };
+    assert_eq!(code(s.update(buffer, &[second])), index);
+    // The second alone leaves a gap where the old kernel had an argument.
+    assert_eq!(code(s.update(buffer, &[Update { hNewKernel: s.double, ..second }])), index);
+    assert_eq!(s.run(buffer), [77]);
+    // Of two for one index the last counts; what it had before stays with the kernel that comes back.
+    let eleven = 11;
+    let values = [new_value(1, &nine), new_value(1, &eleven)];
+    let back = Update {
+        hNewKernel: s.put,
+        numNewValueArgs: 2,
+        pNewValueArgList: values.as_ptr(),
+        ..nothing(command)
+    };
+    s.update(buffer, &[back]).unwrap();
+    assert_eq!(s.run(buffer), [11; 8]);
+    s.c.release(buffer);
+    s.c.codes.release_program(program);
+}
 #[test]
 fn pointers_and_memory_objects_change() {
     let s = Scene::new();
     let (buffer, command) = s.launch();
     let other = s.c.ur.alloc(Usm::Host, 64).unwrap();
-    let pointers = [ur_exp_command_buffer_update_pointer_arg_desc_t {
-        stype: S::EXP_COMMAND_BUFFER_UPDATE_POINTER_ARG_DESC,
-        pNext: null(),
-        argIndex: 0,
-        pProperties: null(),
-        pNewPointerArg: (&raw const other).cast(), // where it is, not what it is
-    }];
+    let pointers = [new_pointer(0, &other)];
     let update =
         Update { numNewPointerArgs: 1, pNewPointerArgList: pointers.as_ptr(), ..nothing(command) };
     s.update(buffer, &[update]).unwrap();
@@ -280,6 +337,8 @@ fn only_finalized_updatable_buffers_change_and_only_launches() {
     c.finalize(buffer).unwrap();
     c.finalize(fixed).unwrap();
     assert_eq!(code(s.update(fixed, &[nothing(launch.command)])), R::ERROR_INVALID_OPERATION);
+    let nobody = nothing(Command::NULL);
+    assert_eq!(code(s.update(fixed, &[nobody])), R::ERROR_INVALID_NULL_HANDLE);
     let refused = s.update(buffer, &[nothing(fill.command)]);
     assert_eq!(code(refused), R::ERROR_INVALID_COMMAND_BUFFER_COMMAND_HANDLE_EXP);
     assert_eq!(signal(fill.command, &mut event), R::ERROR_INVALID_OPERATION);

@@ -101,7 +101,12 @@ fn wrongs(objects: &Objects, entry: &Entry, at: usize) -> Vec<Wrong> {
                 add(what, bad, &|w| w.list(at, count, &[event, handle], 2));
             }
         }
-        Role::Out(None) | Role::InOut | Role::Pointer(None) | Role::Text | Role::Callback
+        Role::Out(None)
+        | Role::OutNull
+        | Role::InOut
+        | Role::Pointer(None)
+        | Role::Text
+        | Role::Callback
             if !param.optional =>
         {
             add("null", null_pointer, &|w| w.set(at, 0));
@@ -218,6 +223,23 @@ fn every_entry_refuses_what_is_wrong_and_leaves_everything_as_it_was() {
         let list = complaints.join("\n");
         assert!(complaints.is_empty(), "{} of {calls} calls:\n{list}", complaints.len());
     });
+}
+
+#[test]
+fn an_event_without_times_says_so_whatever_the_pointers_are() {
+    let objects = Objects::new();
+    let name = "urEventGetProfilingInfo";
+    let entry = ENTRIES.iter().find(|entry| entry.name == name).expect("it is in the table");
+    let event = objects.live("Event").expect("events can be made");
+    let is_answer = |at: &usize| matches!(entry.params[*at].role, Role::Answer(Some(_), _));
+    let at = (0..entry.params.len()).find(is_answer).expect("it answers");
+    let wrongs = wrongs(&objects, entry, at);
+    assert_eq!(wrongs.len(), 3, "nowhere, no room, room nowhere");
+    for mut wrong in wrongs {
+        wrong.words.set(0, event);
+        wrong.expected = Expected::Code(R::ERROR_PROFILING_INFO_NOT_AVAILABLE);
+        assert_eq!(complaint(&objects, entry, wrong), None);
+    }
 }
 
 #[test]

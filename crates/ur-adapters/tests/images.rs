@@ -318,6 +318,11 @@ fn formats_have_the_pixels_that_their_channels_make() {
         (O::RA, C::UNORM_INT16, 4),
         (O::RGX, C::SIGNED_INT32, 8),
         (O::RGB, C::UNORM_SHORT_565, 2),
+        (O::RGB, C::UNSIGNED_INT8, 3),
+        (O::RGB, C::SIGNED_INT32, 12),
+        (O::RGBX, C::UNORM_INT16, 8),
+        (O::BGRA, C::FLOAT, 16),
+        (O::ABGR, C::HALF_FLOAT, 8),
         (O::RGB, C::INT_101010, 4),
         (O::RGBX, C::UNORM_SHORT_555, 2),
         (O::RGBA, C::FLOAT, 16),
@@ -337,10 +342,8 @@ fn formats_have_the_pixels_that_their_channels_make() {
         mems.release(mem);
     }
     for (order, channel) in [
-        (O::RGB, C::UNSIGNED_INT8),
         (O::RGBA, C::UNORM_SHORT_565),
         (O::R, C::INT_101010),
-        (O::BGRA, C::FLOAT),
         (O::INTENSITY, C::SIGNED_INT32),
         (O::SRGBA, C::FLOAT),
         (O(99), C::FLOAT),

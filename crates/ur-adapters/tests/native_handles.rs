@@ -120,7 +120,8 @@ fn queues_and_events_come_back_in_their_own_context_only() {
     };
     assert_eq!(make(of_event, ur.context), (R::SUCCESS, event));
     assert_eq!(make(of_event, other).0, R::ERROR_INVALID_CONTEXT);
-    for wrong in garbage(of_event).into_iter().chain([native]) {
+    // 0 is no garbage here: it is an event that is complete.
+    for wrong in garbage(of_event).into_iter().filter(|wrong| *wrong != 0).chain([native]) {
         assert_eq!(make(wrong, ur.context).0, R::ERROR_INVALID_EVENT, "{wrong:#x}");
     }
     for _ in 0..2 {

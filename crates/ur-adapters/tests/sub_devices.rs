@@ -246,3 +246,45 @@ fn contexts_take_parts_and_queues_run_on_them() {
     assert_eq!(call!(context.release(of_part)), R::SUCCESS);
     assert_eq!(call!(device.release(part)), R::ERROR_INVALID_DEVICE);
 }
+#[test]
+fn programs_for_different_parts_are_not_linked_for_either() {
+    let ur = Ur::new();
+    if units(&ur, ur.device) < 2 {
+        println!("skipped: the device has one processor, and no two parts");
+        return;
+    }
+    let each = units(&ur, ur.device) / 2;
+    let parts = partition(ur.device, &[(P::EQUALLY, each)]).unwrap();
+    let mut context = ur_context_handle_t::NULL;
+    assert_eq!(call!(context.create(2, parts.as_ptr(), null(), &mut context)), R::SUCCESS);
+    let (table, length) = ([0_usize; 2], 16); // a table of no functions
+    let programs = [0, 1].map(|n| {
+        let (mut device, mut length, mut made) = (parts[n], length, ur_program_handle_t::NULL);
+        let mut at = table.as_ptr().cast::<u8>();
+        let (device, length, at) = (&raw mut device, &raw mut length, &raw mut at);
+        let code =
+            call!(program.create_with_binary(context, 1, device, length, at, null(), &mut made));
+        assert_eq!(code, R::SUCCESS);
+        assert_eq!(call!(program.compile(context, made, null())), R::SUCCESS);
+        made
+    });
+    let (both, mut linked) = (programs.as_ptr(), ur_program_handle_t::NULL);
+    let code = call!(program.link(context, 2, both, null(), &mut linked));
+    assert_eq!((code, linked), (R::ERROR_PROGRAM_LINK_FAILURE, ur_program_handle_t::NULL));
+    let (mut part, none) = (parts[1], ur_exp_program_flags_t::default());
+    let code =
+        call!(program_exp.link_exp(context, 1, &mut part, none, 1, both, null(), &mut linked));
+    assert_eq!((code, linked), (R::ERROR_INVALID_DEVICE, ur_program_handle_t::NULL));
+    assert_eq!(call!(program.link(context, 1, both, null(), &mut linked)), R::SUCCESS);
+    let told: u32 = ur
+        .value(|size, to, ret| {
+            call!(program.get_info(linked, ur_program_info_t::NUM_DEVICES, size, to, ret))
+        })
+        .unwrap();
+    assert_eq!(told, 1, "for the part that it has code for");
+    for one in programs.into_iter().chain([linked]) {
+        assert_eq!(call!(program.release(one)), R::SUCCESS);
+    }
+    assert_eq!(call!(context.release(context)), R::SUCCESS);
+    release(parts);
+}

@@ -4,12 +4,15 @@ mod build;
 mod command_buffer;
 mod command_updates;
 mod context;
-mod device;
+mod crossing;
+pub mod device;
 mod enqueue;
 mod event;
+mod fills;
 mod images;
 pub mod kernel;
 pub mod memory;
+mod profiling;
 pub mod program;
 mod queue;
 pub mod recorded_kernels;
@@ -31,12 +34,15 @@ pub fn cases() -> Vec<Case> {
         context::cases(),
         queue::cases(),
         event::cases(),
+        profiling::cases(),
         usm::cases(),
         usm_pool::cases(),
         memory::cases(),
         images::cases(),
         sampler::cases(),
         enqueue::cases(),
+        fills::cases(),
+        crossing::cases(),
         virtual_mem::cases(),
         reusable_events::cases(),
         program::cases(),

@@ -6,13 +6,16 @@ mod events;
 mod family;
 mod hostile;
 mod lifetime;
+mod limits;
 mod memory;
+mod paused;
 mod peer;
 mod scale;
 mod stage;
 mod stage_process;
 mod stage_threads;
 mod steps;
+mod unput;
 
 use crate::{
     adapter::Adapter,
@@ -75,9 +78,12 @@ pub fn cases() -> Vec<Case> {
         hostile::cases(),
         death::cases(),
         borders::cases(),
+        limits::cases(),
+        paused::cases(),
         scale::cases(),
         steps::cases(),
         family::cases(),
+        unput::cases(),
     ];
     parts.into_iter().flatten().collect()
 }

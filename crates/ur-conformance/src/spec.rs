@@ -54,6 +54,8 @@ pub struct Param {
     /// Where an answer goes: the parameters that name it and bound it.
     pub answer: Option<(String, String)>,
     pub released: bool,
+    /// A handle that is null after every refusal.
+    pub nulled: bool,
 }
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Type {
@@ -77,7 +79,7 @@ pub enum When {
 /// An expression over parameters.
 #[derive(Debug, Clone)]
 pub enum Condition {
-    /// A parameter or constant, or a member of what a parameter leads to.
+    /// A parameter or constant, or a member of what a parameter leads to, or an element of it, by its number.
     Name(String, Option<String>),
     Number(u64),
     Not(Box<Condition>),
@@ -321,6 +323,11 @@ fn condition(e: &Expr) -> Option<Condition> {
             let member = member.to_string().trim_start_matches("r#").to_owned();
             Condition::Name(name, Some(member))
         }
+        // An element is the member that has its number for a name.
+        Expr::Index(i) => {
+            let Condition::Name(name, None) = condition(&i.expr)? else { return None };
+            Condition::Name(name, Some(constant(&i.index)?.to_string()))
+        }
         Expr::Binary(b) => {
             let (left, right) = (condition(&b.left)?, condition(&b.right)?);
             Condition::Both(Box::new(left), operator(&b.op)?, Box::new(right))
@@ -369,6 +376,7 @@ fn param(arg: &syn::FnArg) -> Result<Param> {
         wait_list: words("wait_list")?.map(|words| words.concat()),
         answer,
         released: has(&p.attrs, "released"),
+        nulled: has(&p.attrs, "nulled"),
     })
 }
 fn ty(t: &syn::Type) -> Result<Type> {

@@ -21,7 +21,7 @@ impl Dist {
         Self(dir)
     }
     fn object(&self) -> PathBuf {
-        self.0.join("libur_adapter_native_cpu.so.0")
+        self.0.join("native_cpu/libur_adapter_native_cpu.so.0")
     }
 }
 impl Drop for Dist {

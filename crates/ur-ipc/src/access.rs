@@ -1,17 +1,18 @@
 //! Who may open what. Only the kernel says who a peer is; what the peer says of itself is never asked.
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, waiting::look_at};
 use nix::sys::socket::{
     getsockopt,
     sockopt::{PeerCredentials, PeerPidfd},
 };
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
+    event::PollFlags,
     fs::{fstat, fstatfs},
     process::{Pid, PidfdFlags, geteuid, pidfd_open},
 };
 use std::{
     io,
     os::fd::{AsFd, OwnedFd},
+    sync::Arc,
 };
 
 /// What the kernel shows in place of a user that this user namespace does not map. Nobody, and so never admitted.
@@ -102,7 +103,24 @@ pub(crate) struct Peer {
     pub uid: u32,
     /// Whether that is our own effective user.
     same_user: bool,
-    pidfd: Option<OwnedFd>,
+    pidfd: Option<Arc<OwnedFd>>,
+    who: Who,
+}
+
+/// A process, as far as the kernel tells which it is, to count what belongs to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Who {
+    Process(u64),
+    /// Where pidfds do not tell processes apart. One that is reused makes two count as one.
+    Pid(i32),
+    /// One of this user's, of another pid namespace.
+    SomeOf(u32),
+}
+impl Who {
+    /// Whether it is one process.
+    pub fn is_known(self) -> bool {
+        !matches!(self, Self::SomeOf(_))
+    }
 }
 
 impl Peer {
@@ -118,40 +136,47 @@ impl Peer {
                 let pidfd = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
                 pidfd.filter(|_| !hung_up(socket))
             }
+            // Without one it would not be known by its process: better not at all, for now.
+            Err(e @ (nix::Error::EMFILE | nix::Error::ENFILE)) => return Err(e.into()),
             Err(_) => None,
         };
-        Ok(Self::new(credentials.uid(), pidfd))
+        Ok(Self::new(credentials.uid(), credentials.pid(), pidfd))
     }
-    fn new(uid: u32, pidfd: Option<OwnedFd>) -> Self {
+    fn new(uid: u32, pid: i32, pidfd: Option<OwnedFd>) -> Self {
         let same_user = uid == geteuid().as_raw() && uid != OVERFLOW_UID;
-        Self { uid, same_user, pidfd }
+        let who = match pidfd.as_ref().and_then(Process::behind) {
+            Some(process) => Who::Process(process.inode),
+            None if pid > 0 => Who::Pid(pid),
+            None => Who::SomeOf(uid),
+        };
+        Self { uid, same_user, pidfd: pidfd.map(Arc::new), who }
+    }
+    /// Which process it is.
+    pub fn who(&self) -> Who {
+        self.who
     }
     pub fn is_same_user(&self) -> bool {
         self.same_user
     }
-    pub fn pidfd(&self) -> Option<&OwnedFd> {
+    pub fn pidfd(&self) -> Option<&Arc<OwnedFd>> {
         self.pidfd.as_ref()
     }
-    pub fn into_pidfd(self) -> Option<OwnedFd> {
+    pub fn into_pidfd(self) -> Option<Arc<OwnedFd>> {
         self.pidfd
     }
     fn process(&self) -> Option<Process> {
-        self.pidfd.as_ref().and_then(Process::behind)
+        self.pidfd.as_ref().and_then(|pidfd| Process::behind(pidfd))
     }
 }
 
-const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-
 /// Whether the other end of a socket is closed.
 pub(crate) fn hung_up(socket: &impl AsFd) -> bool {
-    let mut polled = [PollFd::new(socket, PollFlags::empty())];
-    poll(&mut polled, Some(&AT_ONCE)).is_ok() && polled[0].revents().contains(PollFlags::HUP)
+    look_at(socket, PollFlags::empty()).is_ok_and(|seen| seen.contains(PollFlags::HUP))
 }
 
-/// Whether the process behind a pidfd is gone (a zombie is).
+/// Whether the process behind a pidfd is gone (a zombie is). Where the kernel does not say, it is not known to be.
 pub(crate) fn is_dead(pidfd: &impl AsFd) -> bool {
-    let mut polled = [PollFd::new(pidfd, PollFlags::IN)];
-    !matches!(poll(&mut polled, Some(&AT_ONCE)), Ok(0))
+    look_at(pidfd, PollFlags::IN).is_ok_and(|seen| !seen.is_empty())
 }
 
 #[cfg(test)]
@@ -175,7 +200,7 @@ mod tests {
         assert_eq!(peer.uid, me());
         assert!(Access::SameUser.admits(&peer) && Access::User(me()).admits(&peer));
         assert!(!Access::User(me() + 1).admits(&peer));
-        let stranger = Peer::new(me() + 1, None);
+        let stranger = Peer::new(me() + 1, 0, None);
         assert!(!Access::SameUser.admits(&stranger) && Access::User(me() + 1).admits(&stranger));
     }
     #[test]
@@ -183,7 +208,7 @@ mod tests {
         let ours = Process::with_pid(std::process::id()).unwrap();
         assert!(Access::Process(ours).admits(&us()));
         assert!(!Access::Process(ours).reaches_others());
-        assert!(!Access::Process(ours).admits(&Peer::new(me(), None)), "unknown is nobody");
+        assert!(!Access::Process(ours).admits(&Peer::new(me(), 0, None)), "unknown is nobody");
         let first = Process::with_pid(1).unwrap();
         assert!(first != ours && !Access::Process(first).admits(&us()));
         assert_eq!(Process::with_pid(u32::MAX).unwrap_err().kind(), ErrorKind::Unsupported);
@@ -191,7 +216,7 @@ mod tests {
     }
     #[test]
     fn a_user_that_this_namespace_does_not_know_is_nobody() {
-        let nobody = Peer::new(OVERFLOW_UID, None);
+        let nobody = Peer::new(OVERFLOW_UID, 0, None);
         assert!(!Access::User(OVERFLOW_UID).admits(&nobody));
         assert!(!nobody.is_same_user());
     }

@@ -2,24 +2,27 @@
 //! of which can make it wait. What there is to hand out is `exports`' to say.
 use crate::{
     access::Peer,
-    directory::Entrance,
+    arena::WeakArena,
+    entrance::Entrance,
     envelope::Door,
     exports::DESK,
     fork::Guarded,
     identity::{hash, identity},
-    leases::Object,
+    limits::Limits,
     liveness::{self, Source},
     locked,
+    notice::notice,
     protocol::{
         Answer, PATIENCE, REQUEST_LEN, Request, Verdict, decode_request, encode_answer, receive,
         send,
     },
-    visitor::{Close, Doing, Kept, Letter, Visitor},
+    visitor::{Close, Doing, Grant, Kept, Letter, Visitor},
+    waiting::{look, uninterrupted},
 };
 use rustix::{
-    event::{EventfdFlags, PollFd, PollFlags, Timespec, epoll::EventFlags, eventfd, poll},
+    event::{PollFd, PollFlags, epoll::EventFlags},
     io::Errno,
-    net::{RecvFlags, SendFlags, SocketFlags, accept_with},
+    net::{SocketFlags, accept_with},
 };
 use std::{
     collections::{HashMap, VecDeque},
@@ -28,57 +31,57 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Connections of one user.
-const PER_USER: usize = 64;
-/// Connections in all.
-const IN_ALL: usize = 256;
-/// Answers with descriptors that their askers have not read yet. At 1,025 descriptors the kernel would let nobody of
-/// this user send any.
-const UNREAD: usize = 64;
 /// Connections accepted in one go, before others are heard again.
 const AT_ONCE: usize = 16;
 /// For so long nobody is let in once there is no descriptor for it.
 const PAUSE: Duration = Duration::from_millis(10);
+/// How soon after its connection one asks whether a process has ended too, and how long at most until one asks again.
+const ASKED_AFTER: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 
 /// The broker's side of all connections.
 pub(crate) struct Broker {
     visitors: HashMap<u64, Visitor>,
+    /// As they were when somebody came last.
+    limits: Limits,
     next: u64,
     unread: usize,
     /// Answers with descriptors, ever.
     granted: u64,
     /// Who asks for descriptors while too many are unread.
     waiting: VecDeque<u64>,
-    /// Given up for an instant when descriptors run out, so that a peer can be told so.
-    reserve: Option<OwnedFd>,
     /// Doors that nobody is let in at until then, for want of descriptors.
     paused: Option<(Door, Instant)>,
+    /// Arenas in which something waits for the end of processes whose connections have ended, and when to look again.
+    departed: HashMap<u64, WeakArena>,
+    ask_after: (Instant, Duration),
 }
 
 impl Broker {
     pub fn new() -> Self {
         Self {
             visitors: HashMap::new(),
+            limits: Limits::now(),
             next: 1,
             unread: 0,
             granted: 0,
             waiting: VecDeque::new(),
-            reserve: None,
             paused: None,
+            departed: HashMap::new(),
+            ask_after: (Instant::now(), ASKED_AFTER.0),
         }
     }
     /// When somebody's patience ends next.
     pub fn deadline(&self) -> Option<Instant> {
         let deadlines = self.visitors.values().filter_map(|visitor| visitor.deadline);
-        deadlines.chain(self.paused.map(|(_, until)| until)).min()
+        let look = DESK.peek().and_then(|desk| locked(desk).next_look());
+        let ask_after = (!self.departed.is_empty()).then_some(self.ask_after.0);
+        deadlines.chain(self.paused.map(|(_, until)| until)).chain(look).chain(ask_after).min()
     }
 
     /// Lets in who waits at the door.
     pub fn admit(&mut self, door: Door) {
-        if self.reserve.is_none() {
-            self.reserve = eventfd(0, EventfdFlags::CLOEXEC).ok();
-        }
         let Ok(desk) = DESK.get() else { return };
+        let _none_left = locked(desk).lay_in_reserve(); // then the next one to come cannot be told
         for _ in 0..AT_ONCE {
             let accepted = match locked(desk).entrance(door) {
                 Some(entrance) => accept(entrance), // which does not wait: the lock is held for an instant
@@ -87,29 +90,28 @@ impl Broker {
             match accepted {
                 Ok(socket) => self.welcome(socket),
                 Err(Errno::MFILE | Errno::NFILE) => {
-                    if self.reserve.take().is_none() {
+                    if self.evict(|_| true) {
+                        continue; // there are descriptors again, of somebody who was silent
+                    }
+                    if !locked(desk).give_up_reserve() {
                         return self.pause(door);
                     }
                     if let Some(Ok(socket)) = locked(desk).entrance(door).map(accept) {
                         turn_away(&socket, Verdict::Descriptors);
                     }
-                    self.reserve = eventfd(0, EventfdFlags::CLOEXEC).ok();
+                    let _none_left = locked(desk).lay_in_reserve();
                 }
                 Err(_) => return, // nobody waits, or the one who did is gone
             }
         }
     }
     pub fn welcome(&mut self, socket: OwnedFd) {
-        let Ok(peer) = Peer::of(&socket) else { return };
-        let uid = peer.uid;
-        if self.visitors.values().filter(|v| v.peer.uid == uid).count() >= PER_USER {
-            self.evict(|visitor| visitor.peer.uid == uid);
-        }
-        if self.visitors.len() >= IN_ALL {
-            self.evict(|_| true);
-        }
-        let of_user = self.visitors.values().filter(|v| v.peer.uid == uid).count();
-        if of_user >= PER_USER || self.visitors.len() >= IN_ALL {
+        let peer = match Peer::of(&socket) {
+            Err(_) if self.evict(|_| true) => Peer::of(&socket),
+            peer => peer,
+        };
+        let Ok(peer) = peer else { return turn_away(&socket, Verdict::Descriptors) };
+        if !self.makes_room(&peer) {
             return turn_away(&socket, Verdict::Full);
         }
         let (id, socket) = (self.next, Guarded::new(socket));
@@ -127,30 +129,48 @@ impl Broker {
             interest: EventFlags::IN,
             deadline: Some(now + PATIENCE),
             doing: Doing::Listening,
+            last: None,
+            session: 0,
             leases: HashMap::new(),
             joined: HashMap::new(),
         };
         self.visitors.insert(id, visitor);
     }
-    /// Closes the longest connected of those who hold nothing and have said nothing that is still to be heard. One that
-    /// lapsed stays: it has descriptors on their way.
-    fn evict(&mut self, among: impl Fn(&Visitor) -> bool) {
-        let idle = self.visitors.iter().filter(|(_, v)| !v.holds() && !v.is_lapsed() && among(v));
+    /// Whether there is room for one more connection, if need be in place of a silent one.
+    fn makes_room(&mut self, peer: &Peer) -> bool {
+        self.limits = Limits::now();
+        let (limits, who) = (self.limits, peer.who());
+        let of_process = if who.is_known() { limits.of_process } else { limits.of_others };
+        let is_other = !peer.is_same_user();
+        self.has_room(of_process, |v| v.peer.who() == who)
+            && (!is_other || self.has_room(limits.of_others, |v| !v.peer.is_same_user()))
+            && self.has_room(limits.all, |_| true)
+    }
+    fn has_room(&mut self, limit: usize, among: impl Fn(&Visitor) -> bool) -> bool {
+        self.visitors.values().filter(|v| among(v)).count() < limit || self.evict(among)
+    }
+    /// Closes the longest connected of those who hold nothing and have said nothing that is still to be heard; whether
+    /// there is one. Those who were never admitted go first, and those who kept some answer unread last. If they are
+    /// another user's, these stay: each has descriptors on their way, of which the kernel allows this user so many.
+    fn evict(&mut self, among: impl Fn(&Visitor) -> bool) -> bool {
+        let may_go = |v: &Visitor| !v.holds() && (!v.is_lapsed() || v.peer.is_same_user());
+        let idle = self.visitors.iter().filter(|(_, v)| may_go(v) && among(v));
         let mut idle: Vec<_> = idle.collect();
-        idle.sort_by_key(|(_, v)| v.since);
+        idle.sort_by_key(|(_, v)| (v.is_lapsed(), v.admitted, v.since));
         let mut polled: Vec<_> =
             idle.iter().map(|(_, v)| PollFd::new(&v.socket, PollFlags::IN)).collect();
-        if poll(&mut polled, Some(&Timespec::default())).is_err() {
-            return; // out of memory: then nobody is let in either
+        if look(&mut polled).is_err() {
+            return false; // out of memory: then nobody is let in either
         }
         let mute = |polled: &PollFd<'_>| !matches!(polled.revents(), PollFlags::IN);
         let Some((id, visitor)) = idle.iter().zip(&polled).find_map(|(v, p)| mute(p).then_some(*v))
         else {
-            return;
+            return false;
         };
         let id = *id;
         turn_away(&visitor.socket, Verdict::Full);
         self.part(id);
+        true
     }
 
     /// Something happened on a connection.
@@ -158,7 +178,11 @@ impl Broker {
         let Some(visitor) = self.visitors.get_mut(&id) else { return };
         let kept = match &visitor.doing {
             Doing::Sending(_) if flags.contains(EventFlags::OUT) => self.post(id),
-            Doing::Listening | Doing::Unread(_) if flags.contains(EventFlags::IN) => self.read(id),
+            Doing::Listening | Doing::Unread(_) | Doing::Lapsed(_)
+                if flags.contains(EventFlags::IN) =>
+            {
+                self.read(id).map(drop)
+            }
             _ if flags.intersects(EventFlags::HUP | EventFlags::ERR) => Err(Close),
             _ => Ok(()),
         };
@@ -166,38 +190,43 @@ impl Broker {
             self.part(id);
         }
     }
-    /// One datagram.
-    fn read(&mut self, id: u64) -> Kept {
+    /// One datagram; whether there was one.
+    fn read(&mut self, id: u64) -> Result<bool, Close> {
         let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
         let mut bytes = [0; REQUEST_LEN];
-        let received = match receive(&visitor.socket, &mut bytes, RecvFlags::DONTWAIT) {
+        let received = match receive(&visitor.socket, &mut bytes) {
             Ok(received) => received,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+            Err(Errno::AGAIN) => return Ok(false),
             Err(_) => return Err(Close),
         };
         // What came along and is not needed is closed when `received` goes. A peer that speaks otherwise is not ours.
         let whole = bytes.get(..received.length).and_then(decode_request);
         let (number, read, request) = whole.ok_or(Close)?;
-        if read != 0 {
-            let is_it = matches!(visitor.doing, Doing::Unread(nonce) if nonce == read);
-            if !is_it {
-                return Err(Close);
+        let owes = match visitor.doing {
+            Doing::Unread(nonce) => Some((nonce, true)),
+            Doing::Lapsed(nonce) => Some((nonce, false)),
+            _ => None,
+        };
+        match owes {
+            Some((nonce, counts)) if read == nonce => {
+                visitor.listen();
+                self.unread -= usize::from(counts); // what lapsed is not counted any more
             }
-            visitor.listen();
-            self.unread -= 1;
-        } else if matches!(visitor.doing, Doing::Unread(_)) && request.wants_answer() {
-            return Err(Close);
+            Some(_) if read == 0 && !request.wants_answer() => {}
+            None if read == 0 => {}
+            _ => return Err(Close),
         }
         let kept = self.serve(id, number, request, received.rights);
         if read != 0 {
             self.serve_waiting();
         }
-        kept
+        kept.map(|()| true)
     }
     fn serve(&mut self, id: u64, number: u64, request: Request, came: Vec<OwnedFd>) -> Kept {
-        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
         let brings = matches!(request, Request::Fetch { .. } | Request::Debtor { .. });
-        if brings && self.unread >= UNREAD {
+        let waits = brings && !self.may_send_to(id);
+        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
+        if waits {
             visitor.doing = Doing::Waiting(number, request, came);
             visitor.deadline = Some(Instant::now() + PATIENCE);
             visitor.expect(id, EventFlags::empty());
@@ -205,24 +234,32 @@ impl Broker {
             return Ok(());
         }
         match request {
-            Request::Fetch { ticket, has_ledger, participant } => {
-                let has = (has_ledger, participant);
-                let ((answer, rights), lease) = match visitor.fetch(id, &ticket, came, has) {
-                    Ok((packed, object)) => (packed, Some(object)),
-                    Err(verdict) => ((Answer::of(verdict), Vec::new()), None),
+            Request::Fetch { session, ticket, has_ledger, participant, part } => {
+                visitor.session = session;
+                let has = (has_ledger, participant, part);
+                let ((answer, rights), grant) = match visitor.fetch(id, &ticket, came, has) {
+                    Ok(granted) => granted,
+                    Err(verdict) => ((Answer::of(verdict), Vec::new()), Grant::default()),
                 };
-                self.answer(id, number, answer, rights, lease)
+                self.answer(id, number, answer, rights, grant)
             }
             Request::TakeCounter { ledger, participant } => {
                 let answer = visitor.take_counter(ledger, participant);
-                self.answer(id, number, answer, Vec::new(), None)
+                self.reply(id, number, answer)
             }
             Request::Debtor { ledger, participant, counter } => {
                 let (answer, rights) = visitor.debtor(ledger, participant, counter);
-                self.answer(id, number, answer, rights, None)
+                self.answer(id, number, answer, rights, Grant::default())
             }
-            Request::Ping => {
-                self.answer(id, number, Answer::of(Verdict::Granted), Vec::new(), None)
+            Request::Ping => self.reply(id, number, Answer::of(Verdict::Granted)),
+            Request::Confirm { nonce } => {
+                let verdict = visitor.confirm(nonce)?;
+                self.reply(id, number, Answer::of(verdict))
+            }
+            Request::GiveBack { nonce } => visitor.give_back(nonce),
+            Request::Resume { session, nonce } => {
+                let verdict = self.resume(id, session, nonce);
+                self.reply(id, number, Answer::of(verdict))
             }
             Request::LeaseEnd { kind, object } => visitor.end_lease((kind, object)),
             Request::ReleaseCounter { ledger, participant, counter } => {
@@ -237,11 +274,26 @@ impl Broker {
             Request::Read => Ok(()), // which was said along with it
         }
     }
+    /// Whether this one may be sent descriptors, or has to wait until others, or its own process, have read theirs.
+    fn may_send_to(&self, id: u64) -> bool {
+        let limits = self.limits;
+        let who = self.visitors.get(&id).map(|v| v.peer.who());
+        let keeps_unread = |v: &&Visitor| matches!(v.doing, Doing::Unread(_));
+        let of_process = || {
+            let unread = self.visitors.values().filter(keeps_unread);
+            unread.filter(|v| Some(v.peer.who()) == who).count()
+        };
+        self.unread < limits.unread
+            && (self.unread < limits.unread_of_process || of_process() < limits.unread_of_process)
+    }
+    /// The longest waiting of those who need wait no more.
+    fn next_waiting(&mut self) -> Option<u64> {
+        let at = self.waiting.iter().position(|id| self.may_send_to(*id))?;
+        self.waiting.remove(at)
+    }
     /// Those who wait go on while there is room.
     fn serve_waiting(&mut self) {
-        while self.unread < UNREAD
-            && let Some(id) = self.waiting.pop_front()
-        {
+        while let Some(id) = self.next_waiting() {
             let Some(visitor) = self.visitors.get_mut(&id) else { continue };
             let doing = std::mem::replace(&mut visitor.doing, Doing::Listening);
             let Doing::Waiting(number, request, came) = doing else {
@@ -256,13 +308,17 @@ impl Broker {
             }
         }
     }
+    /// An answer that grants nothing.
+    fn reply(&mut self, id: u64, number: u64, answer: Answer) -> Kept {
+        self.answer(id, number, answer, Vec::new(), Grant::default())
+    }
     fn answer(
         &mut self,
         id: u64,
         number: u64,
         mut answer: Answer,
         rights: Vec<Arc<OwnedFd>>,
-        lease: Option<Object>,
+        grant: Grant,
     ) -> Kept {
         if !rights.is_empty() {
             let key = identity().map_err(|_| Close)?.key;
@@ -270,7 +326,7 @@ impl Broker {
             answer.nonce = hash(&key, &self.granted.to_le_bytes()).max(1); // which nobody can guess
         }
         let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
-        visitor.doing = Doing::Sending(Box::new(Letter { number, answer, rights, lease }));
+        visitor.doing = Doing::Sending(Box::new(Letter { number, answer, rights, grant }));
         visitor.deadline = Some(Instant::now() + PATIENCE);
         self.post(id)
     }
@@ -285,24 +341,36 @@ impl Broker {
                 return Ok(());
             }
             Err(Errno::TOOMANYREFS | Errno::NOMEM | Errno::NOBUFS) if !letter.rights.is_empty() => {
-                let (number, lease) = (letter.number, letter.lease);
-                if let Some(object) = lease {
-                    visitor.end_lease(object)?;
-                }
-                return self.answer(id, number, Answer::of(Verdict::Descriptors), Vec::new(), None);
+                return self.withdraw(id);
             }
             Err(_) => return Err(Close),
         }
-        let nonce = letter.answer.nonce;
+        let (nonce, grant) = (letter.answer.nonce, std::mem::take(&mut letter.grant));
         visitor.expect(id, EventFlags::IN);
         if nonce == 0 {
             visitor.listen();
         } else {
             self.unread += 1;
-            visitor.doing = Doing::Unread(nonce);
-            visitor.deadline = Some(Instant::now() + PATIENCE);
+            visitor.sent(nonce, grant);
         }
         Ok(())
+    }
+    /// What cannot be sent is not granted either; a refusal takes its place.
+    fn withdraw(&mut self, id: u64) -> Kept {
+        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
+        let doing = std::mem::replace(&mut visitor.doing, Doing::Listening);
+        let number = match doing {
+            Doing::Sending(letter) => {
+                visitor.take_back(letter.grant);
+                letter.number
+            }
+            Doing::Waiting(number, ..) => number,
+            other => {
+                visitor.doing = other;
+                return Ok(());
+            }
+        };
+        self.reply(id, number, Answer::of(Verdict::Descriptors))
     }
 
     /// The peer is gone, or has to go.
@@ -313,14 +381,21 @@ impl Broker {
         }
     }
     fn take_leave(&mut self, mut visitor: Visitor) {
+        let arenas: Vec<_> = visitor.joined.values().cloned().collect();
         visitor.strip();
+        for arena in arenas.iter().filter(|arena| arena.tend()) {
+            self.departed.insert(arena.id(), arena.downgrade());
+            self.ask_after = (Instant::now() + ASKED_AFTER.0, ASKED_AFTER.0);
+        }
         liveness::unwatch(&visitor.socket);
         if matches!(visitor.doing, Doing::Unread(_)) {
             self.unread -= 1;
         }
     }
-    /// Ends everybody's patience that is over.
+    /// Ends everybody's patience that is over, and looks after the doors.
     pub fn expire(&mut self, now: Instant) {
+        let said = DESK.peek().map(|desk| locked(desk).look_after_entrances(now));
+        said.into_iter().flatten().for_each(|sentence| notice(&sentence));
         if let Some((door, until)) = self.paused
             && until <= now
         {
@@ -330,18 +405,59 @@ impl Broker {
                 liveness::rewatch(Source::Entrance(door), entrance, EventFlags::IN);
             }
         }
+        if !self.departed.is_empty() && self.ask_after.0 <= now {
+            self.departed.retain(|_, arena| arena.upgrade().is_some_and(|arena| arena.tend()));
+            let pause = (self.ask_after.1 * 2).min(ASKED_AFTER.1);
+            self.ask_after = (now + pause, pause);
+        }
         let late = |v: &Visitor| v.deadline.is_some_and(|deadline| deadline <= now);
-        let late: Vec<u64> =
+        let ids: Vec<u64> =
             self.visitors.iter().filter(|(_, v)| late(v)).map(|(id, _)| *id).collect();
-        for id in late {
-            match self.visitors.get_mut(&id) {
-                Some(visitor) if matches!(visitor.doing, Doing::Unread(_)) => {
-                    visitor.lapse(id);
-                    self.unread -= 1;
-                    self.serve_waiting();
-                }
-                _ => self.part(id),
+        for id in ids {
+            let kept = match self.catch_up(id) {
+                Ok(true) => self.time_out(id, late),
+                Ok(false) => Ok(()),
+                Err(close) => Err(close),
+            };
+            if kept.is_err() {
+                self.part(id);
             }
+        }
+    }
+    /// Hears what a peer has said already: said in time it counts, even if this thread comes late to it. Whether that
+    /// was all. If not, the peer's time is not over: the rest may hold its acknowledgement, and is heard after the others.
+    fn catch_up(&mut self, id: u64) -> Result<bool, Close> {
+        for _ in 0..AT_ONCE {
+            let visitor = self.visitors.get(&id).ok_or(Close)?;
+            let hears = matches!(visitor.doing, Doing::Unread(_) | Doing::Listening);
+            if !hears || !self.read(id)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+    /// Somebody's time is over. One that holds something keeps it: no lease ends by time.
+    fn time_out(&mut self, id: u64, is_late: impl Fn(&Visitor) -> bool) -> Kept {
+        let Some(visitor) = self.visitors.get_mut(&id).filter(|v| is_late(v)) else {
+            return Ok(());
+        };
+        match visitor.doing {
+            Doing::Unread(nonce) => {
+                visitor.lapse(nonce);
+                self.unread -= 1;
+                self.serve_waiting();
+                Ok(())
+            }
+            Doing::Waiting(..) | Doing::Sending(_) if visitor.holds() => {
+                self.withdraw(id)?;
+                if let Some(visitor) = self.visitors.get_mut(&id)
+                    && matches!(visitor.doing, Doing::Sending(_))
+                {
+                    visitor.deadline = None; // until there is room, or it hangs up
+                }
+                Ok(())
+            }
+            _ => Err(Close),
         }
     }
     /// Descriptors ran out altogether: lets nobody in for a moment instead of being told again and again.
@@ -361,19 +477,20 @@ impl Broker {
                 self.take_leave(visitor);
             }
             self.waiting.clear();
-            (self.reserve, self.paused) = (None, None);
+            self.paused = None;
         }
     }
 }
 
 fn accept(entrance: &Entrance) -> Result<OwnedFd, Errno> {
-    accept_with(entrance, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+    uninterrupted(|| accept_with(entrance, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK))
 }
 
 /// Tells a peer why it is not let in. It may be gone, or never read it.
 fn turn_away(socket: &impl AsFd, verdict: Verdict) {
-    let _ = send(socket, &encode_answer(0, &Answer::of(verdict)), &[], SendFlags::DONTWAIT);
+    let _ = send(socket, &encode_answer(0, &Answer::of(verdict)), &[]);
 }
 
+mod severed;
 #[cfg(test)]
 mod tests;

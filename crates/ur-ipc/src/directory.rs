@@ -1,95 +1,117 @@
-//! Where exporters' sockets are: which directory, whether it may be trusted, how a name in it is reached without a race,
-//! and the sweeping of what dead exporters left. What is said over the sockets is the broker's and fetch's.
-use crate::{Error, ErrorKind, InstanceId, Result, envelope::Door, fork::Guarded, identity};
+//! Where exporters' sockets are: which directories, whether one may be trusted, and how a name in it is reached without
+//! a race. Listening there is entrance's, what is said over the sockets the broker's and fetch's.
+use crate::{
+    Error, ErrorKind, InstanceId, Result,
+    access::OVERFLOW_UID,
+    envelope::Door,
+    identity,
+    waiting::{connect_by, uninterrupted},
+};
 use rustix::{
     fs::{
-        Access, AtFlags, CWD, Dir, DirEntry, FlockOperation, Mode, OFlags, access, chmod, chmodat,
-        flock, fstat, mkdir, openat, statat, unlinkat,
+        Access, CWD, Dir, DirEntry, Mode, OFlags, Stat, access, chmod, fchmod, fstat, mkdir, openat,
     },
     io::Errno,
-    net::{
-        AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
-        sockopt::{Timeout, set_socket_timeout},
-    },
+    net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with},
     process::geteuid,
 };
 use std::{
-    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
+    os::fd::{AsRawFd, OwnedFd},
     path::{Path, PathBuf},
-    time::Duration,
+    time::Instant,
 };
 
 /// Names this one in the environment: if set, no other directory is used.
 pub const VARIABLE: &str = "CAUSEWAY_DIR";
 /// How many leavings of dead exporters one start looks at.
 const SWEPT: usize = 1024;
-/// Tries to take one's own lock. Sweepers hold it for an instant only, and not one after the other.
-const LOCKED: u32 = 1000;
-/// Connections that wait to be accepted.
-const BACKLOG: i32 = 128;
 
 /// A directory that passed the checks, held open: names in it cannot be moved under us.
 pub(crate) struct Directory {
-    fd: OwnedFd,
+    pub fd: OwnedFd,
+    /// Absolute: the process may change its working directory.
     pub path: PathBuf,
     /// Hash of device and inode.
     pub id: u64,
     /// Whose it is.
-    owner: u32,
+    pub owner: u32,
+    mode: u32,
 }
 
+/// Why a directory is not used.
+type Flaw = (Errno, &'static str);
+
 impl Directory {
-    /// A directory of `owner`'s, not a link, which nobody else can write.
-    pub fn open(path: &Path, owner: u32, door: Door) -> Result<Self, (Errno, &'static str)> {
+    /// A directory that belongs to one of `owners`, is not a link, and which nobody else can write. An owner whom this
+    /// user namespace does not map may be anybody, and so is none of them.
+    pub fn open(path: &Path, owners: &[u32]) -> Result<Self, Flaw> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = openat(CWD, path, flags, Mode::empty()).map_err(|e| match e {
+        let opened = uninterrupted(|| openat(CWD, path, flags, Mode::empty()));
+        let fd = opened.map_err(|e| match e {
             Errno::NOTDIR | Errno::LOOP => (e, "not a directory, or a link to one"),
             e => (e, ""),
         })?;
         let stat = fstat(&fd).map_err(|e| (e, ""))?;
-        if stat.st_uid != owner {
+        if !owners.contains(&stat.st_uid) {
             return Err((Errno::PERM, "another user owns it"));
         }
         if stat.st_mode & 0o022 != 0 {
-            return Err((Errno::PERM, "others can write it: chmod it to 0700"));
-        }
-        if door == Door::Others && stat.st_mode & 0o077 != 0o011 {
-            return Err((Errno::PERM, "exports to others need it to be of mode 0711"));
+            return Err((Errno::PERM, "others can write it: run `chmod 0700` on it"));
         }
         let mut place = [0; 16];
         place[..8].copy_from_slice(&stat.st_dev.to_le_bytes());
         place[8..].copy_from_slice(&stat.st_ino.to_le_bytes());
         let id = identity::hash(b"causeway socket ", &place).max(1);
-        Ok(Self { fd, path: path.into(), id, owner })
+        // Fails where there is no working directory: then it is as good as it came.
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+        Ok(Self { fd, path, id, owner: stat.st_uid, mode: stat.st_mode & 0o777 })
     }
-    /// The directory for exports behind this kind of door, made if need be.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Directory`], with every path that was tried.
-    pub fn for_export(door: Door) -> Result<Self> {
-        let user = geteuid().as_raw();
-        let mut tried = Tried::default();
-        for path in candidates(user, door) {
-            let mode = if door == Door::Others { 0o711 } else { 0o700 };
-            match mkdir(&path, Mode::from_raw_mode(mode)) {
-                Ok(()) => drop(chmod(&path, Mode::from_raw_mode(mode))), // the umask took bits; `open` checks
-                Err(Errno::EXIST) => {}
-                Err(e) => {
-                    tried.add(&path, e, "");
-                    continue;
-                }
+    /// Whether sockets behind that kind of door may be made in it. Its mode is never changed: it may be a directory that
+    /// the user has for other things too.
+    fn check_for_export(&self, door: Door) -> Result<(), Flaw> {
+        match door {
+            Door::Others if self.mode & 0o077 != 0o011 => {
+                Err((Errno::PERM, "exports to others need it to be of mode 0711"))
             }
-            match Self::open(&path, user, door) {
-                Ok(directory) => return Ok(directory),
-                Err((errno, why)) => tried.add(&path, errno, why),
+            // To pass is harmless, since names are secrets as long as they cannot be listed.
+            Door::Private if self.mode & 0o066 != 0 => {
+                Err((Errno::PERM, "others can list it: run `chmod 0700` on it"))
             }
+            _ => Ok(()),
         }
-        let sentence = format!("no directory for sockets can be used ({})", tried.text);
-        let error = Error::new(ErrorKind::Directory, sentence)
-            .advise(format!("set {VARIABLE} to a directory of yours that only you can write"));
-        Err(match tried.errno {
-            Some(errno) => error.with_errno(errno),
-            None => error,
+    }
+    /// One for this user's exports behind that kind of door, made if need be.
+    pub fn for_export(path: &Path, door: Door) -> Result<Self, Flaw> {
+        let mode = Mode::from_raw_mode(if door == Door::Others { 0o711 } else { 0o700 });
+        let made = match uninterrupted(|| mkdir(path, mode)) {
+            Ok(()) => true,
+            Err(Errno::EXIST) => false,
+            Err(e) => return Err((e, "")),
+        };
+        let mut directory = Self::open(path, &[geteuid().as_raw()])?;
+        if made && directory.mode != mode.as_raw_mode() {
+            // The umask took bits. What is changed is what was opened and checked, whatever has the path by now.
+            change_mode(&directory.fd, mode).map_err(|e| (e, "its mode cannot be set"))?;
+            directory.mode = mode.as_raw_mode();
+        }
+        directory.check_for_export(door)?;
+        Ok(directory)
+    }
+    /// What makes it unfit for a user's exports, in words; nothing if it is fit.
+    pub fn trouble(path: &Path, user: u32, door: Door) -> Option<String> {
+        let opened = Self::open(path, &[user]).and_then(|d| d.check_for_export(door));
+        // One that is not there is made when it is needed, where it can be.
+        let missing = |parent: &Path| match access(parent, Access::WRITE_OK | Access::EXEC_OK) {
+            Ok(()) => Ok(()),
+            Err(errno) => Err((errno, "it is not there, and cannot be made")),
+        };
+        let fit = match (opened, path.parent()) {
+            (Err((Errno::NOENT, _)), Some(parent)) => missing(parent),
+            (opened, _) => opened,
+        };
+        fit.err().map(|(errno, why)| match why {
+            "" => errno.to_string(),
+            why => format!("{errno}: {why}"),
         })
     }
     /// The instances whose sockets behind that kind of door are in it.
@@ -104,9 +126,9 @@ impl Directory {
         names.take(SWEPT).filter_map(instance).collect()
     }
     /// What is in it, as far as a start looks; nothing if it cannot be read.
-    fn names(&self) -> Vec<String> {
+    pub fn names(&self) -> Vec<String> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let readable = openat(&self.fd, ".", flags, Mode::empty());
+        let readable = uninterrupted(|| openat(&self.fd, ".", flags, Mode::empty()));
         let Ok(entries) = readable.and_then(Dir::new) else { return Vec::new() };
         let name = |entry: DirEntry| entry.file_name().to_str().ok().map(String::from);
         entries.flatten().filter_map(name).take(SWEPT).collect()
@@ -114,8 +136,8 @@ impl Directory {
     /// Through /proc, the directory is the one that was checked, and its length does not count.
     /// To a process that is not dumpable its own /proc is closed: it goes by the directory's path,
     /// and who answers there proves by its credentials that it is the one.
-    fn address(&self, name: &str) -> Result<SocketAddrUnix, Errno> {
-        let through = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
+    pub fn address(&self, name: &str) -> Result<SocketAddrUnix, Errno> {
+        let through = in_proc(&self.fd);
         match access(&through, Access::EXISTS) {
             Err(Errno::ACCESS) => SocketAddrUnix::new(self.path.join(name)),
             _ => SocketAddrUnix::new(format!("{through}/{name}")),
@@ -123,7 +145,38 @@ impl Directory {
     }
 }
 
-fn is_instance(name: &str) -> bool {
+/// What a descriptor opens, as a path.
+fn in_proc(fd: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+/// Changes the mode of what an `O_PATH` descriptor holds, and of nothing that has taken its name since.
+pub(crate) fn change_mode(held: &OwnedFd, mode: Mode) -> Result<(), Errno> {
+    match chmod(in_proc(held), mode) {
+        // Its own /proc is closed to a process that is not dumpable; a directory can also be opened anew from itself.
+        Err(Errno::ACCESS | Errno::NOENT) => {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            fchmod(uninterrupted(|| openat(held, ".", flags, Mode::empty()))?, mode)
+        }
+        changed => changed,
+    }
+}
+
+/// What a file is, whatever its name.
+pub(crate) fn inode(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// An exporter may have both doors in one directory.
+pub(crate) const OTHERS: &str = "-others";
+/// The name of an instance's socket behind that kind of door.
+pub(crate) fn name_of(instance: InstanceId, door: Door) -> String {
+    match door {
+        Door::Private => instance.to_string(),
+        Door::Others => format!("{instance}{OTHERS}"),
+    }
+}
+pub(crate) fn is_instance(name: &str) -> bool {
     name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
@@ -132,18 +185,24 @@ fn is_instance(name: &str) -> bool {
 pub(crate) struct Tried {
     pub text: String,
     errno: Option<i32>,
-    /// Whether the exporter's own directory was among them, by its hash.
-    pub ids: Vec<u64>,
+    /// The directories that could be opened, by their hashes, and whose they are.
+    opened: Vec<(u64, u32)>,
     /// Whether a socket refused because of its permissions.
     pub denied: bool,
+    /// Whether there is such a socket, on which nobody listens any more.
+    pub refused: bool,
+    /// Whether a file system, or a quota on it, is full.
+    pub is_full: bool,
 }
 impl Tried {
-    fn add(&mut self, path: &Path, errno: Errno, why: &str) {
+    pub fn add(&mut self, path: &Path, errno: Errno, why: &str) {
         let comma = if self.text.is_empty() { "" } else { ", " };
         let colon = if why.is_empty() { "" } else { ": " };
         self.text += &format!("{comma}{}: {errno}{colon}{why}", path.display());
         self.errno = Some(errno.raw_os_error());
         self.denied |= matches!(errno, Errno::ACCESS | Errno::PERM);
+        self.refused |= errno == Errno::CONNREFUSED;
+        self.is_full |= matches!(errno, Errno::NOSPC | Errno::DQUOT);
     }
     pub fn errno(&self) -> Option<i32> {
         self.errno
@@ -151,6 +210,14 @@ impl Tried {
     /// Whether the last one tried has no such socket, as opposed to one that nobody listens on.
     pub fn is_absent(&self) -> bool {
         self.errno == Some(Errno::NOENT.raw_os_error())
+    }
+    /// Whether the exporter's own directory, of that hash, was among them.
+    pub fn was_in(&self, directory: u64) -> bool {
+        self.owner_of(directory).is_some()
+    }
+    /// Whose the exporter's own directory is, if it was among them.
+    pub fn owner_of(&self, directory: u64) -> Option<u32> {
+        self.opened.iter().find(|(id, _)| *id == directory).map(|(_, owner)| *owner)
     }
 }
 
@@ -177,150 +244,55 @@ fn chosen() -> Option<PathBuf> {
     (!ur_mapping::is_privileged()).then_some(path)
 }
 
-/// A listening socket with its name, which goes when this is dropped.
-pub(crate) struct Entrance {
-    listener: Guarded,
-    lock: Guarded,
-    directory: Directory,
-    name: String,
+/// A connection, and whose directory it leads through, in the kernel's words to this process.
+pub(crate) struct Reached {
+    pub socket: OwnedFd,
+    pub owner: u32,
 }
 
-impl Entrance {
-    /// Sweeps the directory, then listens in it under the instance's name.
-    pub fn open(instance: InstanceId, door: Door) -> Result<Self> {
-        let directory = Directory::for_export(door)?;
-        sweep(&directory);
-        let name = name_of(instance, door);
-        let what = |what: &str| format!("{what} in {}", directory.path.display());
-        let lock = take_lock(&directory, &name).map_err(|e| {
-            Error::system(what("lock the socket's name"), e).unless_limit(ErrorKind::Directory)
-        })?;
-        let listener = (|| {
-            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-            bind(&socket, &directory.address(&name)?)?;
-            // Who may pass is the directory's and the broker's to say, and not the umask's.
-            let mode = if door == Door::Others { 0o666 } else { 0o600 };
-            // Fails if what was bound is not in the directory that was checked.
-            chmodat(&directory.fd, &name, Mode::from_raw_mode(mode), AtFlags::empty())?;
-            listen(&socket, BACKLOG)?;
-            Ok(socket)
-        })();
-        let listener: OwnedFd = listener.map_err(|e: Errno| {
-            let _ = unlinkat(&directory.fd, lock_name(&name), AtFlags::empty());
-            Error::system(what("listen on a socket"), e).unless_limit(ErrorKind::Directory)
-        })?;
-        Ok(Self { listener: Guarded::new(listener), lock, directory, name })
-    }
-    /// Hash of the directory, for the ticket.
-    pub fn directory(&self) -> u64 {
-        self.directory.id
-    }
-    /// As which user this process listens here: the one that importers meet, whoever it is by now.
-    pub fn user(&self) -> u32 {
-        self.directory.owner
-    }
+/// Where an exporter's socket may be. Made once for each connection, so that whoever connects again, on whatever thread,
+/// reads no environment.
+pub(crate) struct Address {
+    instance: InstanceId,
+    door: Door,
+    /// Whose a directory may be that is gone through.
+    owners: Vec<u32>,
+    places: Vec<PathBuf>,
 }
-impl AsFd for Entrance {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.listener.as_fd()
+impl Address {
+    /// `user` is who the ticket says that the exporter is, in the numbers of the exporter's user namespace, which may be
+    /// another than ours: a hint as to where to look. Our own user, whatever its number there, is an exporter's as well.
+    pub fn of(instance: InstanceId, user: u32, door: Door) -> Self {
+        let us = geteuid().as_raw();
+        let owners = [user, us].into_iter().filter(|uid| *uid != OVERFLOW_UID).collect();
+        let places = places_of([user, us], door).into_iter();
+        // Absolute, for this process may change its working directory. Fails where there is none.
+        let places = places.map(|path| std::path::absolute(&path).unwrap_or(path)).collect();
+        Self { instance, door, owners, places }
     }
-}
-impl Drop for Entrance {
-    fn drop(&mut self) {
-        if self.lock.is_ours() {
-            // If they are gone already, so much the better; the lock is held until both are.
-            let _ = unlinkat(&self.directory.fd, &self.name, AtFlags::empty());
-            let _ = unlinkat(&self.directory.fd, lock_name(&self.name), AtFlags::empty());
-        }
-    }
-}
-
-/// An exporter may have both doors in one directory.
-const OTHERS: &str = "-others";
-fn name_of(instance: InstanceId, door: Door) -> String {
-    match door {
-        Door::Private => instance.to_string(),
-        Door::Others => format!("{instance}{OTHERS}"),
-    }
-}
-
-fn lock_name(name: &str) -> String {
-    format!("{name}.lock")
-}
-
-/// Creates and locks `NAME.lock`. A sweeper may lock and unlink it in between: then once more.
-fn take_lock(directory: &Directory, name: &str) -> Result<Guarded, Errno> {
-    let name = lock_name(name);
-    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    for _ in 0..LOCKED {
-        let lock = openat(&directory.fd, &name, flags, Mode::from_raw_mode(0o600))?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) if is_named(directory, &lock, &name)? => return Ok(Guarded::new(lock)),
-            Ok(()) | Err(Errno::WOULDBLOCK) => std::thread::yield_now(),
-            Err(e) => return Err(e),
-        }
-    }
-    Err(Errno::WOULDBLOCK)
-}
-
-/// Whether the name still leads to this file. A lock counts for a name only then.
-fn is_named(directory: &Directory, lock: &OwnedFd, name: &str) -> Result<bool, Errno> {
-    let ours = fstat(lock)?;
-    match statat(&directory.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(named) => Ok((named.st_dev, named.st_ino) == (ours.st_dev, ours.st_ino)),
-        Err(Errno::NOENT) => Ok(false),
-        Err(e) => Err(e),
-    }
-}
-
-/// Removes sockets whose exporters died. A failure here costs nobody anything: the next start sweeps again.
-fn sweep(directory: &Directory) {
-    for name in directory.names() {
-        let name = name.strip_suffix(".lock").unwrap_or(&name);
-        let instance = name.strip_suffix(OTHERS).unwrap_or(name);
-        if is_instance(instance) {
-            sweep_one(directory, name);
-        }
-    }
-}
-
-fn sweep_one(directory: &Directory, name: &str) {
-    // Without a lock file the socket is no broker's of ours, or its lock file was unlinked first by hand: create one, so
-    // that no exporter starts under the name meanwhile.
-    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let Ok(lock) = openat(&directory.fd, lock_name(name), flags, Mode::from_raw_mode(0o600)) else {
-        return;
-    };
-    let free = flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok();
-    if free && is_named(directory, &lock, &lock_name(name)).is_ok_and(|named| named) {
-        let _ = unlinkat(&directory.fd, name, AtFlags::empty());
-        let _ = unlinkat(&directory.fd, lock_name(name), AtFlags::empty());
+    /// As [`is_listening`].
+    pub fn is_listened_at(&self) -> Option<bool> {
+        is_listening(self.instance, self.door)
     }
 }
 
 /// Connects to the exporter's socket, wherever it is.
-pub(crate) fn reach(
-    instance: InstanceId,
-    user: u32,
-    door: Door,
-    patience: Duration,
-) -> Result<Result<OwnedFd, Tried>> {
+pub(crate) fn reach(to: &Address, deadline: Instant) -> Result<Result<Reached, Tried>> {
     let mut tried = Tried::default();
-    for path in candidates(user, door) {
-        let directory = match Directory::open(&path, user, door) {
+    for path in &to.places {
+        let directory = match Directory::open(path, &to.owners) {
             Ok(directory) => directory,
-            Err((Errno::MFILE, _)) => {
-                return Err(Error::system("open the socket directory", Errno::MFILE));
+            Err((e @ (Errno::MFILE | Errno::NFILE), _)) => {
+                return Err(Error::system("open the socket directory", e));
             }
             Err((errno, why)) => {
-                tried.add(&path, errno, why);
+                tried.add(path, errno, why);
                 continue;
             }
         };
-        tried.ids.push(directory.id);
-        match connect_in(&directory, &name_of(instance, door), patience) {
-            Ok(socket) => return Ok(Ok(socket)),
+        tried.opened.push((directory.id, directory.owner));
+        match connect_in(&directory, &name_of(to.instance, to.door), deadline) {
+            Ok(socket) => return Ok(Ok(Reached { socket, owner: directory.owner })),
             Err(e @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
                 return Err(Error::system("connect to the exporter", e));
             }
@@ -330,64 +302,117 @@ pub(crate) fn reach(
                     Error::new(ErrorKind::TimedOut, why).with_errno(Errno::AGAIN.raw_os_error())
                 );
             }
-            Err(e) => tried.add(&path, e, ""),
+            Err(e) => tried.add(path, e, ""),
         }
     }
     Ok(Err(tried))
 }
 
-fn connect_in(directory: &Directory, name: &str, patience: Duration) -> Result<OwnedFd, Errno> {
+/// Whether somebody listens at a socket of that name, wherever it is and even if the name is gone: the kernel lists the
+/// sockets of this network namespace with the names that they were bound to. Nothing if it does not say.
+pub(crate) fn is_listening(instance: InstanceId, door: Door) -> Option<bool> {
+    let name = format!("/{}", name_of(instance, door));
+    let all = std::fs::read("/proc/net/unix").ok()?; // others' names may be any bytes
+    let listens = |line: &[u8]| {
+        const ACCEPTS: &[u8] = b"00010000"; // __SO_ACCEPTCON
+        let flags = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).nth(3);
+        line.ends_with(name.as_bytes()) && flags == Some(ACCEPTS)
+    };
+    Some(all.split(|byte| *byte == b'\n').any(listens))
+}
+
+/// The directories of either user's exporters, each once.
+fn places_of(users: [u32; 2], door: Door) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = Vec::new();
+    for path in users.into_iter().flat_map(|user| candidates(user, door)) {
+        if !places.contains(&path) {
+            places.push(path);
+        }
+    }
+    places
+}
+
+fn connect_in(directory: &Directory, name: &str, deadline: Instant) -> Result<OwnedFd, Errno> {
     let socket =
         socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-    set_socket_timeout(&socket, Timeout::Send, Some(patience))?; // for a full backlog
-    set_socket_timeout(&socket, Timeout::Recv, Some(patience))?;
-    connect(&socket, &directory.address(name)?)?;
+    connect_by(&socket, &directory.address(name)?, deadline)?; // which a full backlog delays
     Ok(socket)
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::{
         fs,
         os::unix::fs::{PermissionsExt, symlink},
     };
 
-    fn scratch(name: &str) -> PathBuf {
+    /// A directory of a test's own, of mode 0700.
+    pub(crate) fn scratch(name: &str) -> PathBuf {
         let path =
             std::env::temp_dir().join(format!("causeway-unit-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        set_mode(&path, 0o700);
         path
+    }
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
     fn me() -> u32 {
         geteuid().as_raw()
     }
-    fn entrance(path: &Path, name: &str) -> (Directory, Guarded) {
-        let directory = Directory::open(path, me(), Door::Private).unwrap();
-        let lock = take_lock(&directory, name).unwrap();
-        let socket =
-            socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-                .unwrap();
-        bind(&socket, &directory.address(name).unwrap()).unwrap();
-        (directory, lock)
+    fn exports(path: &Path, door: Door) -> Result<(), Flaw> {
+        Directory::for_export(path, door).map(drop)
     }
 
     #[test]
     fn only_our_own_directory_that_nobody_else_writes_is_used() {
         let path = scratch("owned");
-        assert!(Directory::open(&path, me(), Door::Private).is_ok());
-        let other = Directory::open(&path, me() + 1, Door::Private).map(|_| ());
+        assert!(Directory::open(&path, &[me()]).is_ok());
+        assert!(Directory::open(&path, &[me() + 1, me()]).is_ok());
+        let other = Directory::open(&path, &[me() + 1]).map(|_| ());
         assert_eq!(other.unwrap_err().0, Errno::PERM);
         for mode in [0o770, 0o702, 0o777] {
-            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            assert!(Directory::open(&path, me(), Door::Private).is_err(), "{mode:o}");
+            set_mode(&path, mode);
+            assert!(Directory::open(&path, &[me()]).is_err(), "{mode:o}");
         }
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
-        assert!(Directory::open(&path, me(), Door::Others).is_err());
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o711)).unwrap();
-        assert!(Directory::open(&path, me(), Door::Others).is_ok());
+        fs::remove_dir_all(&path).unwrap();
+    }
+    #[test]
+    fn a_directory_that_others_can_list_is_no_place_for_exports() {
+        let path = scratch("modes");
+        let why = |mode, door| {
+            set_mode(&path, mode);
+            exports(&path, door).err().map(|(_, why)| why)
+        };
+        for mode in [0o755, 0o750, 0o744, 0o704] {
+            let why = why(mode, Door::Private).unwrap();
+            assert!(why.contains("others can list it") && why.contains("chmod 0700"), "{why}");
+            assert!(Directory::open(&path, &[me()]).is_ok(), "an importer may look there");
+        }
+        for mode in [0o700, 0o711] {
+            assert_eq!(why(mode, Door::Private), None, "{mode:o}");
+        }
+        assert!(why(0o700, Door::Others).is_some() && why(0o755, Door::Others).is_some());
+        assert_eq!(why(0o711, Door::Others), None);
+        let unchanged = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(unchanged, 0o711, "the mode of what was there is its owner's to change");
+        fs::remove_dir_all(&path).unwrap();
+    }
+    #[test]
+    fn a_mode_is_changed_where_the_descriptor_leads_and_not_where_the_name_does() {
+        let path = scratch("held");
+        let (name, moved) = (path.join("name"), path.join("moved"));
+        fs::create_dir(&name).unwrap();
+        set_mode(&name, 0o700);
+        let held = Directory::open(&name, &[me()]).unwrap();
+        fs::rename(&name, &moved).unwrap();
+        fs::create_dir(&name).unwrap();
+        set_mode(&name, 0o700);
+        change_mode(&held.fd, Mode::from_raw_mode(0o711)).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&name), mode(&moved)), (0o700, 0o711));
         fs::remove_dir_all(&path).unwrap();
     }
     #[test]
@@ -396,34 +421,18 @@ mod tests {
         let (link, file) = (path.join("link"), path.join("file"));
         symlink(&path, &link).unwrap();
         fs::write(&file, b"").unwrap();
-        assert!(Directory::open(&link, me(), Door::Private).is_err());
-        assert!(Directory::open(&file, me(), Door::Private).is_err());
-        assert!(Directory::open(&path.join("absent"), me(), Door::Private).is_err());
+        assert!(Directory::open(&link, &[me()]).is_err());
+        assert!(Directory::open(&file, &[me()]).is_err());
+        assert!(Directory::open(&path.join("absent"), &[me()]).is_err());
         fs::remove_dir_all(&path).unwrap();
     }
     #[test]
-    fn sockets_of_the_dead_are_swept_and_those_of_the_living_stay() {
-        let path = scratch("swept");
-        let (dead, living) = ("0".repeat(32), "1".repeat(32));
-        drop(entrance(&path, &dead));
-        let held = entrance(&path, &living);
-        fs::write(path.join("notes.txt"), b"somebody's own").unwrap();
-        sweep(&held.0);
-        let names = fs::read_dir(&path).unwrap().map(|e| e.unwrap().file_name());
-        let mut left: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
-        left.sort();
-        assert_eq!(left, [living.clone(), lock_name(&living), "notes.txt".into()]);
-        fs::remove_dir_all(&path).unwrap();
-    }
-    #[test]
-    fn a_long_path_is_no_obstacle() {
-        let path = scratch("long");
-        let long = path.join("d".repeat(200));
-        fs::create_dir(&long).unwrap();
-        let (directory, _lock) = entrance(&long, &"2".repeat(32));
-        assert_eq!(directory.path, long);
-        assert!(long.join("2".repeat(32)).exists());
-        fs::remove_dir_all(&path).unwrap();
+    fn an_exporter_is_looked_for_among_both_users_places_each_once() {
+        let both = places_of([4711, 0], Door::Others);
+        if chosen().is_none() {
+            assert_eq!(both, [4711, 0].map(|u| PathBuf::from(format!("/tmp/causeway-{u}-others"))));
+        }
+        assert_eq!(places_of([me(), me()], Door::Private), candidates(me(), Door::Private));
     }
     #[test]
     fn this_test_runs_without_privileges_of_a_set_user_id_program() {

@@ -1,7 +1,7 @@
 //! What a user asks when sharing does not work: where sockets are looked for, whether those places can be used, and
 //! which exporters listen there. Mending anything is the user's.
 use crate::{
-    directory::{self, Directory},
+    directory::{Directory, candidates},
     envelope::Door,
 };
 use rustix::process::geteuid;
@@ -27,13 +27,10 @@ pub fn places() -> Vec<Place> {
     let user = geteuid().as_raw();
     let mut places = Vec::new();
     for door in [Door::Private, Door::Others] {
-        for path in directory::candidates(user, door) {
-            let opened = Directory::open(&path, user, door);
-            let exporters = opened.as_ref().map(|d| d.exporters(door)).unwrap_or_default();
-            let trouble = opened.err().map(|(errno, why)| match why {
-                "" => errno.to_string(),
-                why => format!("{errno}: {why}"),
-            });
+        for path in candidates(user, door) {
+            let opened = Directory::open(&path, &[user]);
+            let exporters = opened.map(|d| d.exporters(door)).unwrap_or_default();
+            let trouble = Directory::trouble(&path, user, door);
             places.push(Place { path, for_others: door == Door::Others, trouble, exporters });
         }
     }

@@ -45,6 +45,12 @@ pub enum ErrorKind {
     TimedOut,
     /// No directory for sockets can be used.
     Directory,
+    /// No directory in which this process looks has a socket of the exporter's.
+    Unreachable,
+    /// A file system or a table of the kernel is full, or a quota is used up.
+    NoSpace,
+    /// The system has no thread for this process.
+    TooManyThreads,
     /// The other process sent what the protocol does not allow.
     PeerNonsense,
     /// All arenas, slots, counters or exports are taken.
@@ -53,6 +59,67 @@ pub enum ErrorKind {
     Forked,
     /// The object cannot be shared in this way.
     Unsupported,
+}
+
+impl ErrorKind {
+    /// All of them.
+    pub const ALL: [Self; 25] = [
+        Self::WrongSize,
+        Self::Damaged,
+        Self::WrongKind,
+        Self::WrongBackend,
+        Self::WrongDevice,
+        Self::OtherHost,
+        Self::OtherBoot,
+        Self::Withdrawn,
+        Self::Freed,
+        Self::ExporterGone,
+        Self::Unknown,
+        Self::Denied,
+        Self::TooManyDescriptors,
+        Self::TooManyMappings,
+        Self::NoMemory,
+        Self::KernelLacks,
+        Self::TimedOut,
+        Self::Directory,
+        Self::PeerNonsense,
+        Self::Full,
+        Self::Forked,
+        Self::Unsupported,
+        Self::Unreachable,
+        Self::NoSpace,
+        Self::TooManyThreads,
+    ];
+    /// The kind as a word that does not change between versions, for programs that read it in text.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::WrongSize => "wrong_size",
+            Self::Damaged => "damaged",
+            Self::WrongKind => "wrong_kind",
+            Self::WrongBackend => "wrong_backend",
+            Self::WrongDevice => "wrong_device",
+            Self::OtherHost => "other_host",
+            Self::OtherBoot => "other_boot",
+            Self::Withdrawn => "withdrawn",
+            Self::Freed => "freed",
+            Self::ExporterGone => "exporter_gone",
+            Self::Unknown => "unknown",
+            Self::Denied => "denied",
+            Self::TooManyDescriptors => "too_many_descriptors",
+            Self::TooManyMappings => "too_many_mappings",
+            Self::NoMemory => "no_memory",
+            Self::KernelLacks => "kernel_lacks",
+            Self::TimedOut => "timed_out",
+            Self::Directory => "directory",
+            Self::PeerNonsense => "peer_nonsense",
+            Self::Full => "full",
+            Self::Forked => "forked",
+            Self::Unsupported => "unsupported",
+            Self::Unreachable => "unreachable",
+            Self::NoSpace => "no_space",
+            Self::TooManyThreads => "too_many_threads",
+        }
+    }
 }
 
 /// A failure: its kind, the system's error number where there was one, and whole sentences.
@@ -84,9 +151,9 @@ impl Error {
     /// The same with another kind, unless the error number told of a limit, which the user needs to know of.
     #[must_use]
     pub(crate) fn unless_limit(self, kind: ErrorKind) -> Self {
-        use ErrorKind::{NoMemory, TooManyDescriptors, TooManyMappings};
+        use ErrorKind::{NoMemory, NoSpace, TooManyDescriptors, TooManyMappings};
         match self.kind {
-            TooManyDescriptors | TooManyMappings | NoMemory => self,
+            TooManyDescriptors | TooManyMappings | NoMemory | NoSpace => self,
             _ => self.of_kind(kind),
         }
     }
@@ -131,12 +198,25 @@ fn judge(errno: Option<i32>) -> (ErrorKind, &'static str) {
             ErrorKind::TooManyDescriptors,
             "; too many descriptors of this user are on their way between processes (some process does not read its socket)",
         ),
+        Errno::NOMEM if ur_mapping::mappings_exhausted() => (
+            ErrorKind::TooManyMappings,
+            "; this process has reached the limit on mappings (raise vm.max_map_count, or close what is open)",
+        ),
         Errno::NOMEM => (
             ErrorKind::NoMemory,
-            "; memory is short, or the limit on mappings (vm.max_map_count) or on locked memory (`ulimit -l`) is reached",
+            "; memory is short, or the limit on addresses (`ulimit -v`), mappings (vm.max_map_count) or locked memory (`ulimit -l`) is reached",
         ),
-        Errno::NOBUFS | Errno::NOSPC => (ErrorKind::NoMemory, "; memory is short"),
+        Errno::NOBUFS => (ErrorKind::NoMemory, "; memory is short"),
+        Errno::NOSPC => (
+            ErrorKind::NoSpace,
+            "; a file system, or a table of the kernel (fs.epoll.max_user_watches), is full",
+        ),
+        Errno::DQUOT => (ErrorKind::NoSpace, "; this user's quota is used up"),
         Errno::AGAIN | Errno::TIMEDOUT => (ErrorKind::TimedOut, ""),
+        Errno::ROFS => (
+            ErrorKind::Directory,
+            "; set CAUSEWAY_DIR to a directory of yours that can be written, and that only you can write",
+        ),
         Errno::PERM | Errno::ACCESS => (ErrorKind::Denied, ""),
         Errno::NOSYS => {
             (ErrorKind::KernelLacks, "; this kernel, or its seccomp filter, lacks the call")

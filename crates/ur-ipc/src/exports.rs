@@ -2,14 +2,13 @@
 //! what a peer may have; opening one's own ticket is answered here without a broker.
 use crate::{
     Access, ENVELOPE_LEN, Error, ErrorKind, Kind, Result,
-    access::Peer,
+    access::{OVERFLOW_UID, Peer},
     arena,
-    directory::Entrance,
+    entrance::Entrance,
     envelope::{Door, Envelope, Transport, is_sealed_by, key_of},
     fork::{PerFork, inherited},
     identity::{Identity, identity},
     leases::{Leases, Object},
-    ledger,
     liveness::{self, Source},
     locked,
     protocol::{PAYLOAD, Verdict},
@@ -17,14 +16,16 @@ use crate::{
 };
 use rustc_hash::FxBuildHasher;
 use rustix::{
-    event::epoll,
+    event::{EventfdFlags, epoll, eventfd},
     fs::{FileType, SealFlags, fcntl_get_seals, fstat},
     io::Errno,
+    process::geteuid,
 };
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     os::fd::{AsFd, AsRawFd, OwnedFd},
     sync::{Arc, Mutex},
+    time::{Duration, Instant},
 };
 
 /// What the exporter knows of an object; the broker's copy of it is the truth.
@@ -50,6 +51,9 @@ pub struct Offer {
     pub access: Access,
 }
 
+/// The most descriptors of which one payload consists.
+pub const MOST_DESCRIPTORS: usize = 4096;
+
 /// What an importer needs in order to open an object.
 #[derive(Clone)]
 pub enum Payload {
@@ -74,6 +78,18 @@ pub enum Payload {
         /// What an importer's driver needs beside it; at most 256 bytes.
         bytes: Arc<[u8]>,
     },
+    /// Descriptors as in `Driver`, each of one physical object of the driver's: one behind the other they are what the
+    /// importer opens. At most [`MOST_DESCRIPTORS`].
+    DriverRun {
+        /// The descriptors, in the order of the addresses.
+        fds: Arc<[Arc<OwnedFd>]>,
+        /// Where the object begins in what the descriptors open, in bytes.
+        base: u64,
+        /// How many bytes the descriptors open together.
+        exposes: u64,
+        /// What an importer's driver needs beside them; at most 256 bytes.
+        bytes: Arc<[u8]>,
+    },
     /// At most 256 bytes that the driver understands.
     Bytes(Arc<[u8]>),
     /// A slot in an arena of this process.
@@ -84,10 +100,14 @@ pub enum Payload {
 pub struct Export {
     bytes: [u8; ENVELOPE_LEN],
     key: Key,
+    /// 0 once it was made into a [`FreedExport`].
     token: u64,
     exposes: u64,
     fork: u64,
 }
+
+/// A table is made smaller when less than one place in so many is taken.
+const SPARSE: usize = 8;
 
 /// An export's ledger and line.
 type Key = (u32, u16);
@@ -97,8 +117,8 @@ struct Issued {
     /// First, so that the ledger says "withdrawn" before the descriptor is closed.
     line: arena::Line,
     bytes: [u8; ENVELOPE_LEN],
+    token: u64,
     offer: Offer,
-    freed: bool,
 }
 
 /// All exports, all leases, and the entrances through which importers come. The tables' keys are numbers of this
@@ -107,10 +127,26 @@ struct Issued {
 pub(crate) struct Desk {
     issued: HashMap<Key, Issued, FxBuildHasher>,
     of_object: HashMap<Object, Vec<Key>, FxBuildHasher>,
+    /// Exports whose objects were freed and which nobody has dropped yet, by their tokens: all that is left of them.
+    freed: HashSet<u64, FxBuildHasher>,
     pub leases: Leases,
-    entrances: HashMap<Door, Entrance>,
+    entrances: HashMap<Door, Attended>,
+    /// Held as long as there is an entrance, and given up for an instant when descriptors run out, so that a visitor
+    /// can be told so.
+    reserve: Option<OwnedFd>,
+}
+/// An entrance, which is looked after: cleaners of temporary directories, and a logout, remove names that are in use.
+struct Attended {
+    entrance: Entrance,
+    /// When it is looked at next.
+    look: Instant,
+    /// Whether it was said that it cannot be found.
+    is_lost: bool,
 }
 pub(crate) static DESK: PerFork<Mutex<Desk>> = PerFork::new();
+
+/// How often an exporter looks whether its sockets still have their names.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// What a peer is to be given.
 pub(crate) struct Granted {
@@ -127,6 +163,10 @@ pub(crate) struct Granted {
 /// [`ErrorKind::Full`] when the ledger is, and the limits.
 pub fn export(offer: Offer) -> Result<Export> {
     check(&offer)?;
+    if geteuid().as_raw() == OVERFLOW_UID {
+        let why = "this process runs as user 65534 (nobody), which stands for every user that has no number here: no process could be admitted as the same user; run it as another user";
+        return Err(Error::new(ErrorKind::Denied, why));
+    }
     let identity = identity()?;
     let desk = DESK.get()?;
     let mut envelope = envelope_of(&offer, identity)?;
@@ -142,7 +182,9 @@ pub fn export(offer: Offer) -> Result<Export> {
     (envelope.ledger, envelope.index) = (line.arena().number(), line.index());
     envelope.generation = line.generation();
     let exposes = match &offer.payload {
-        Payload::Fd { exposes, .. } | Payload::Driver { exposes, .. } => *exposes,
+        Payload::Fd { exposes, .. }
+        | Payload::Driver { exposes, .. }
+        | Payload::DriverRun { exposes, .. } => *exposes,
         Payload::Bytes(_) => offer.size,
         Payload::Event(_) => 0,
     };
@@ -151,22 +193,19 @@ pub fn export(offer: Offer) -> Result<Export> {
     (envelope.directory, envelope.uid) = desk.enter(envelope.door, identity)?;
     let bytes = envelope.seal(&identity.key);
     desk.of_object.entry((offer.kind, offer.object)).or_default().push(key);
-    desk.issued.insert(key, Issued { line, bytes, offer, freed: false });
+    desk.issued.insert(key, Issued { line, bytes, token, offer });
     Ok(Export { bytes, key, token, exposes, fork: ur_mapping::fork_count() })
 }
 
-/// Says that the owner freed the object: every export of it answers so from now on, and stays until it is dropped.
+/// Says that the owner freed the object: every export of it ends here and now, whoever has it still, and with it goes all
+/// that was kept for it. Its ticket answers so until the [`Export`] is dropped.
 pub fn freed(object: u64, kind: Kind) {
     let Some(desk) = DESK.peek() else { return };
-    let mut desk = locked(desk);
-    let desk = &mut *desk;
-    for key in desk.of_object.get(&(kind, object)).into_iter().flatten() {
-        if let Some(issued) = desk.issued.get_mut(key) {
-            issued.freed = true;
-            issued.line.mark(ledger::State::Freed);
-        }
+    let ended = locked(desk).free((kind, object));
+    for Issued { line, offer, .. } in ended {
+        line.end_freed(); // which the ledger says before the descriptor is closed
+        drop(offer);
     }
-    desk.leases.freed((kind, object));
 }
 
 impl Export {
@@ -177,6 +216,10 @@ impl Export {
     /// How many bytes an importer could reach by what it is handed: the whole of the memory that holds the object.
     pub fn exposes(&self) -> u64 {
         self.exposes
+    }
+    /// What has to stay of it once its object was freed: as long as that is held, its ticket answers so.
+    pub fn into_freed(mut self) -> FreedExport {
+        FreedExport(std::mem::take(&mut self.token))
     }
     /// A number for logs that tells exports apart; no secret.
     pub fn token_id(&self) -> u64 {
@@ -191,18 +234,31 @@ impl Export {
             return Err(inherited("this export"));
         }
         match locked(DESK.get()?).issued.get(&self.key) {
-            Some(issued) if !issued.freed => Ok(()),
+            Some(issued) if issued.token == self.token => Ok(()),
             _ => Err(refusal(Verdict::Freed)),
         }
     }
 }
 impl Drop for Export {
     fn drop(&mut self) {
-        if self.fork == ur_mapping::fork_count()
+        if self.token != 0
+            && self.fork == ur_mapping::fork_count()
             && let Some(desk) = DESK.peek()
         {
-            let withdrawn = locked(desk).withdraw(self.key);
+            let withdrawn = locked(desk).withdraw(self.key, self.token);
             drop(withdrawn); // which the ledger says before the descriptor is closed, and with no lock held
+        }
+    }
+}
+
+/// What is left of an export whose object was freed: eight bytes here, and at most 21 where tickets are judged.
+#[derive(Debug)]
+pub struct FreedExport(u64);
+impl Drop for FreedExport {
+    fn drop(&mut self) {
+        // In a forked child these are not its own: the tokens are random, and no other's goes for it.
+        if let Some(desk) = DESK.peek() {
+            locked(desk).forget(self.0);
         }
     }
 }
@@ -210,30 +266,104 @@ impl Drop for Export {
 impl Desk {
     /// Opens the door that the export needs, if it is closed; the hash of its directory, and whose it is.
     fn enter(&mut self, door: Door, identity: &Identity) -> Result<(u64, u32)> {
-        if let Some(entrance) = self.entrances.get(&door) {
+        if let Some(Attended { entrance, .. }) = self.entrances.get(&door) {
             return Ok((entrance.directory(), entrance.user()));
         }
-        let entrance = Entrance::open(identity.instance, door)?;
-        liveness::watch(Source::Entrance(door), &entrance, epoll::EventFlags::IN)?;
+        // First: once there is an entrance, somebody may come whom no descriptor is left for.
+        self.lay_in_reserve().map_err(|e| Error::system("keep a descriptor in reserve", e))?;
+        let opened = Entrance::open(identity.instance, door).and_then(|entrance| {
+            liveness::watch(Source::Entrance(door), &entrance, epoll::EventFlags::IN)?;
+            Ok(entrance)
+        });
+        if opened.is_err() && self.entrances.is_empty() {
+            self.reserve = None;
+        }
+        let entrance = opened?;
         let place = (entrance.directory(), entrance.user());
-        self.entrances.insert(door, entrance);
+        self.attend(door, entrance);
         Ok(place)
+    }
+    fn attend(&mut self, door: Door, entrance: Entrance) -> Option<Attended> {
+        let look = Instant::now() + LOOK;
+        let before = self.entrances.insert(door, Attended { entrance, look, is_lost: false });
+        liveness::nudge(); // so that the watcher counts until that look
+        before
+    }
+    /// Makes the descriptor in reserve, if it was given up.
+    ///
+    /// # Errors
+    /// The system's, if there is none left.
+    pub fn lay_in_reserve(&mut self) -> std::result::Result<(), Errno> {
+        if self.reserve.is_none() {
+            self.reserve = Some(eventfd(0, EventfdFlags::CLOEXEC)?);
+        }
+        Ok(())
+    }
+    /// Gives up the descriptor in reserve; whether there was one.
+    pub fn give_up_reserve(&mut self) -> bool {
+        self.reserve.take().is_some()
     }
     /// The socket behind a door.
     pub fn entrance(&self, door: Door) -> Option<&Entrance> {
-        self.entrances.get(&door)
+        self.entrances.get(&door).map(|attended| &attended.entrance)
+    }
+    /// When an entrance is to be looked at next.
+    pub fn next_look(&self) -> Option<Instant> {
+        self.entrances.values().map(|attended| attended.look).min()
+    }
+    /// Looks whether importers still find the entrances, and binds anew those that they do not: what happened, for the
+    /// user, to be said when the desk is unlocked.
+    pub fn look_after_entrances(&mut self, now: Instant) -> Vec<String> {
+        let due = self.entrances.iter().filter(|(_, attended)| attended.look <= now);
+        let due: Vec<Door> = due.map(|(door, _)| *door).collect();
+        due.into_iter().filter_map(|door| self.look_after(door, now)).collect()
+    }
+    fn look_after(&mut self, door: Door, now: Instant) -> Option<String> {
+        let attended = self.entrances.get_mut(&door)?;
+        attended.look = now + LOOK;
+        if attended.entrance.is_in_place() {
+            attended.is_lost = false;
+            return None;
+        }
+        let was = attended.entrance.path().display().to_string();
+        let again = identity().and_then(|identity| {
+            let fresh = Entrance::open_again(&attended.entrance, identity.instance, door)?;
+            liveness::watch(Source::Entrance(door), &fresh, epoll::EventFlags::IN)?;
+            Ok(fresh)
+        });
+        match again {
+            Ok(fresh) => {
+                let is = fresh.path().display().to_string();
+                if let Some(before) = self.attend(door, fresh) {
+                    liveness::unwatch(&before.entrance);
+                }
+                Some(format!(
+                    "the socket by which other processes reach what this one shares was removed from {was}: it is bound again in {is}, and tickets made before still work; keep cleaners of temporary files off that directory"
+                ))
+            }
+            Err(_) if std::mem::replace(&mut attended.is_lost, true) => None,
+            Err(e) => Some(format!(
+                "the socket by which other processes reach what this one shares was removed from {was} and cannot be bound again, which is tried every two seconds: {e}"
+            )),
+        }
     }
     /// Closes all doors if nothing is exported; the caller has looked that nothing is leased.
     pub fn close_if_idle(&mut self) -> bool {
         if !self.issued.is_empty() {
             return false;
         }
-        for (_, entrance) in self.entrances.drain() {
-            liveness::unwatch(&entrance);
+        for (_, attended) in self.entrances.drain() {
+            liveness::unwatch(&attended.entrance);
         }
+        self.reserve = None;
         true
     }
-    fn withdraw(&mut self, key: Key) -> Option<Issued> {
+    /// Takes back the export, or what is left of it.
+    fn withdraw(&mut self, key: Key, token: u64) -> Option<Issued> {
+        if self.issued.get(&key).is_none_or(|issued| issued.token != token) {
+            self.forget(token); // the line may be another export's by now
+            return None;
+        }
         let issued = self.issued.remove(&key)?;
         let object = (issued.offer.kind, issued.offer.object);
         if let Some(keys) = self.of_object.get_mut(&object) {
@@ -242,6 +372,31 @@ impl Desk {
                 self.of_object.remove(&object);
             }
         }
+        self.tidy();
+        Some(issued)
+    }
+    /// All exports of an object that is no more. What stays of each is its token.
+    fn free(&mut self, object: Object) -> Vec<Issued> {
+        let keys = self.of_object.remove(&object).unwrap_or_default();
+        let ended: Vec<_> = keys.iter().filter_map(|key| self.issued.remove(key)).collect();
+        self.freed.extend(ended.iter().map(|issued| issued.token));
+        self.leases.freed(object);
+        if !ended.is_empty() {
+            self.tidy();
+        }
+        ended
+    }
+    fn forget(&mut self, token: u64) {
+        if self.freed.remove(&token) && self.freed.len() < self.freed.capacity() / SPARSE {
+            self.freed.shrink_to_fit();
+        }
+    }
+    /// After exports went.
+    fn tidy(&mut self) {
+        if self.issued.len() < self.issued.capacity() / SPARSE {
+            self.issued.shrink_to_fit();
+            self.of_object.shrink_to_fit();
+        }
         if self.issued.is_empty() {
             // At once where nothing is leased: the process may be about to end, and its socket should not outlive it.
             if self.leases.is_empty() {
@@ -249,7 +404,6 @@ impl Desk {
             }
             liveness::nudge();
         }
-        Some(issued)
     }
     /// What this peer may have of what it asks for; a lease begins with it.
     pub fn grant(
@@ -275,14 +429,16 @@ impl Desk {
         ticket: &[u8; ENVELOPE_LEN],
         same_user: bool,
     ) -> std::result::Result<&Issued, Verdict> {
-        match self.issued(ticket) {
-            Some(issued) if !issued.freed => return Ok(issued),
-            Some(_) if same_user => return Err(Verdict::Freed),
-            _ => {}
+        if let Some(issued) = self.issued(ticket) {
+            return Ok(issued);
         }
-        Envelope::parse(ticket).map_err(|_| Verdict::Nonsense)?;
+        let envelope = Envelope::parse(ticket).map_err(|_| Verdict::Nonsense)?;
         let was_ours = || identity().is_ok_and(|identity| is_sealed_by(ticket, &identity.key));
-        Err(if same_user && was_ours() { Verdict::Withdrawn } else { Verdict::Unknown })
+        Err(match same_user && was_ours() {
+            true if self.freed.contains(&envelope.tag()) => Verdict::Freed,
+            true => Verdict::Withdrawn,
+            false => Verdict::Unknown,
+        })
     }
     /// The export whose ticket has these very bytes.
     fn issued(&self, ticket: &[u8; ENVELOPE_LEN]) -> Option<&Issued> {
@@ -295,7 +451,7 @@ impl Desk {
 /// order. Why not is for [`open_own`] to say.
 pub(crate) fn issued_here(ticket: &[u8; ENVELOPE_LEN]) -> Option<(u64, u64, u64)> {
     let desk = locked(DESK.peek()?);
-    let offer = &desk.issued(ticket).filter(|issued| !issued.freed)?.offer;
+    let offer = &desk.issued(ticket)?.offer;
     Some((offer.object, offer.offset, offer.length))
 }
 /// Opens a ticket of this very process: object, offset and length.
@@ -326,11 +482,15 @@ pub(crate) fn refusal(verdict: Verdict) -> Error {
         ),
         Verdict::Full => (
             ErrorKind::Full,
-            "the exporter has no place left for this process (64 connections a user, 256 in all, and its arena's counters): close what is not needed",
+            "the exporter has no place left for this process (connections, by its limit on descriptors and CAUSEWAY_MAX_IMPORTERS, of which one process has a sixteenth; or its arena's counters): close what is not needed, or raise the limit where the exporter runs",
         ),
         Verdict::Descriptors => (
             ErrorKind::TooManyDescriptors,
             "the exporter has reached its limit of open descriptors: raise it there with `ulimit -n`, or close handles",
+        ),
+        Verdict::Lapsed => (
+            ErrorKind::TimedOut,
+            "this process was stopped again and again while the exporter answered, longer than it waits: try again",
         ),
         Verdict::Nonsense | Verdict::Granted => (
             ErrorKind::PeerNonsense,
@@ -351,11 +511,19 @@ fn check(offer: &Offer) -> Result<()> {
         ),
         (Payload::Event(_), Kind::Event) => Ok(()),
         (Payload::Event(_), _) => unsupported("only events travel as slots"),
-        (Payload::Bytes(bytes) | Payload::Driver { bytes, .. }, _) if bytes.len() > PAYLOAD => {
-            unsupported("the driver's handle is longer than 256 bytes")
+        (
+            Payload::Bytes(bytes)
+            | Payload::Driver { bytes, .. }
+            | Payload::DriverRun { bytes, .. },
+            _,
+        ) if bytes.len() > PAYLOAD => unsupported("the driver's handle is longer than 256 bytes"),
+        (Payload::DriverRun { fds, .. }, _) if fds.is_empty() || fds.len() > MOST_DESCRIPTORS => {
+            unsupported(
+                "the memory consists of more than 4,096 physical objects of the driver's, or of none: share parts of it",
+            )
         }
         (Payload::Bytes(_), _) => Ok(()),
-        (Payload::Driver { base, exposes, .. }, _) => {
+        (Payload::Driver { base, exposes, .. } | Payload::DriverRun { base, exposes, .. }, _) => {
             if !is_inside(*base, offer.size, *exposes) {
                 return unsupported("the descriptor opens less than the object");
             }
@@ -429,7 +597,7 @@ fn second_way_descriptor(offer: &Offer) -> Option<i32> {
 fn envelope_of(offer: &Offer, identity: &Identity) -> Result<Envelope> {
     let (transport, slot, slot_generation) = match &offer.payload {
         Payload::Fd { .. } => (Transport::Descriptor, 0, 0),
-        Payload::Driver { .. } => (Transport::Driver, 0, 0),
+        Payload::Driver { .. } | Payload::DriverRun { .. } => (Transport::Driver, 0, 0),
         Payload::Bytes(_) => (Transport::Bytes, 0, 0),
         Payload::Event(slot) => (Transport::Arena, slot.index(), slot.generation()),
     };

@@ -1,57 +1,92 @@
-//! The importer's side of a broker: one connection an exporter, which asks, and which is the lease: when it hangs up,
-//! all that was granted over it ends. Caching what was opened is `registry`'s.
+//! The importer's side of a broker: one connection an exporter, which asks, and which is the lease: when this process
+//! hangs up, all that was granted over it ends. Caching what was opened is `registry`'s.
+mod asking;
+pub(crate) mod lost;
+mod tickets;
+
+pub(crate) use tickets::Lease;
+
 use crate::{
-    ENVELOPE_LEN, Error, ErrorKind, InstanceId, Kind, Result,
-    access::{Peer, is_dead},
-    arena::{Arena, WeakArena},
-    directory::{Tried, reach},
-    envelope::{Envelope, Transport},
-    exports::{is_inside, refusal, verify_descriptor},
+    Error, ErrorKind, InstanceId, Result,
+    access::{Peer, Who, is_dead},
+    arena::{Arena, EXPORTER, WeakArena},
+    directory::{Address, Reached, Tried, reach},
+    envelope::Envelope,
+    exports::refusal,
     fork::{Guarded, inherited},
-    hosts,
-    joining::Joining,
-    killpoint, ledger,
+    hosts, identity, killpoint, ledger,
     liveness::{self, Source},
     locked,
-    protocol::{
-        ANSWER_LEN, Answer, Request, Verdict, decode_answer, encode_request, receive, send,
-    },
-    standing::{ArrivedPayload, Fetched, Ledger, Standing},
+    protocol::{Request, Verdict},
     turn::Turn,
+    waiting::look_at,
 };
+use asking::Claim;
+use lost::Return;
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, epoll::EventFlags, poll},
-    io::Errno,
-    net::{RecvFlags, SendFlags, Shutdown, shutdown},
-    process::{PidfdFlags, getpid, pidfd_open},
+    event::{PollFlags, epoll::EventFlags},
+    net::{Shutdown, shutdown},
 };
 use std::{
     collections::HashMap,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    ops::Deref,
+    os::fd::OwnedFd,
     sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering::*},
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU8, AtomicU64, Ordering::*},
     },
     time::{Duration, Instant},
 };
 
-/// How long an exporter may take to answer. Longer than a broker lets one importer keep others waiting.
-const ANSWERED: Duration = Duration::from_secs(2);
+/// How long an exporter may take to let us in and answer: the longest that an open, or another question, ever waits.
+/// Longer than a broker lets one importer keep others waiting.
+pub(crate) const ANSWERED: Duration = Duration::from_secs(2);
 /// Interest in nothing but the end.
 const END: EventFlags = EventFlags::RDHUP;
+
+/// How it stands with an exporter. Only from `Suspect` there is a way back.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub(crate) enum State {
+    Connected,
+    /// The connection ended and the process lives. What was opened stands, as far as anybody knows: `lost` finds out.
+    Suspect,
+    /// The exporter keeps nothing for this connection any more. It may live, and may pay what it owes to others.
+    Cut,
+    /// The process ended, or runs another program.
+    Gone,
+}
+impl State {
+    fn of(number: u8) -> Self {
+        let all = [Self::Connected, Self::Suspect, Self::Cut];
+        all.into_iter().find(|state| *state as u8 == number).unwrap_or(Self::Gone)
+    }
+}
 
 /// A connection to an exporter's broker.
 pub(crate) struct Host {
     id: u64,
     instance: InstanceId,
-    socket: Guarded,
-    pidfd: Option<OwnedFd>,
-    gone: AtomicBool,
+    address: Address,
+    /// A secret between this connection and the exporter, by which another one can take its place.
+    session: u64,
+    /// Of the process that made it.
+    fork: u64,
+    /// Another one when a lost connection was replaced. The lock is held for an instant only.
+    socket: Mutex<Arc<Guarded>>,
+    pidfd: Option<Arc<OwnedFd>>,
+    who: Who,
+    /// A [`State`], changed under the lock of `holds` only.
+    state: AtomicU8,
+    /// How many leases and joined arenas depend on the connection.
+    holds: Mutex<usize>,
+    changed: Condvar,
+    returning: Mutex<Return>,
     turn: Turn,
     next: AtomicU64,
     /// Questions that were given up; their answers may still come, descriptors and all.
     overdue: Mutex<HashMap<u64, Option<Claim>>>,
-    /// The nonce of an answer that was read; said with the next request, or in time. 0 is none.
+    /// The nonce of an answer that was read and is not acknowledged yet. 0 is none.
     read: AtomicU64,
     /// What could not be said at once, and needs no answer.
     unsaid: Mutex<Vec<Request>>,
@@ -59,29 +94,27 @@ pub(crate) struct Host {
     arenas: Mutex<HashMap<u32, WeakArena>>,
 }
 
-/// One open, given back when it is dropped.
-pub(crate) struct Lease {
-    host: Arc<Host>,
-    kind: Kind,
-    object: u64,
-}
-impl Drop for Lease {
-    fn drop(&mut self) {
-        self.host.tell(Request::LeaseEnd { kind: self.kind, object: self.object });
+/// A host on whose connection something depends: it is not given up without asking.
+pub(crate) struct Held(Arc<Host>);
+impl Held {
+    fn new(host: &Arc<Host>) -> Self {
+        *locked(&host.holds) += 1;
+        Self(host.clone())
     }
 }
-
-/// What a question is for: what its answer granted is given back by this if nobody takes it.
-#[derive(Clone, Copy)]
-pub(crate) struct Claim {
-    kind: Kind,
-    /// Whether it is an event in an arena; those of a driver's own are nobody's slots.
-    is_slot: bool,
-    /// For slots: where they are, and under which number this process has joined that arena; 0 for not yet.
-    arena: u32,
-    participant: u32,
-    slot: u16,
-    generation: u32,
+impl Deref for Held {
+    type Target = Host;
+    fn deref(&self) -> &Host {
+        &self.0
+    }
+}
+impl Drop for Held {
+    fn drop(&mut self) {
+        // In a forked child the lock may be one that a thread of the parent held.
+        if self.0.is_ours().is_ok() {
+            *locked(&self.0.holds) -= 1;
+        }
+    }
 }
 
 /// Why there is no connection.
@@ -98,26 +131,32 @@ impl From<Error> for Unreached {
 }
 
 impl Host {
-    pub fn connect(envelope: &Envelope) -> Result<Arc<Self>, Unreached> {
-        let socket = match reach(envelope.instance, envelope.uid, envelope.door, ANSWERED)? {
-            Ok(socket) => Guarded::new(socket),
-            Err(tried) => return Err(Unreached::NoBroker(tried)),
-        };
+    pub fn connect(envelope: &Envelope, deadline: Instant) -> Result<Arc<Self>, Unreached> {
+        let address = Address::of(envelope.instance, envelope.uid, envelope.door);
+        let Reached { socket, owner } = reach(&address, deadline)?.map_err(Unreached::NoBroker)?;
+        let socket = Guarded::new(socket);
         killpoint::reach("fetch.after_connect");
         let peer = Peer::of(&socket).map_err(|e| Error::system("ask who the exporter is", e))?;
-        if peer.uid != envelope.uid {
+        if peer.uid != owner {
             let why = format!(
-                "the socket that should be the exporter's belongs to user {} and not to {}, of whom the ticket tells: it is not used",
-                peer.uid, envelope.uid
+                "the socket that should be the exporter's is answered by user {} and lies in a directory of user {owner}: it is not used",
+                peer.uid
             );
             return Err(Error::new(ErrorKind::Denied, why).into());
         }
         let host = Arc::new(Self {
             id: hosts::fresh_id()?,
             instance: envelope.instance,
-            socket,
+            address,
+            session: u64::from_le_bytes(identity::random()?).max(1),
+            fork: ur_mapping::fork_count(),
+            socket: Mutex::new(Arc::new(socket)),
+            who: peer.who(),
             pidfd: peer.into_pidfd(),
-            gone: AtomicBool::new(false),
+            state: AtomicU8::new(State::Connected as u8),
+            holds: Mutex::new(0),
+            changed: Condvar::new(),
+            returning: Mutex::default(),
             turn: Turn::default(),
             next: AtomicU64::new(1),
             overdue: Mutex::default(),
@@ -127,7 +166,7 @@ impl Host {
             arenas: Mutex::default(),
         });
         hosts::enter(&host)?;
-        liveness::watch(Source::Host(host.id), &host.socket, END)?;
+        liveness::watch(Source::Host(host.id), &*host.socket(), END)?;
         if let Some(pidfd) = &host.pidfd {
             liveness::watch(Source::HostProcess(host.id), pidfd, EventFlags::IN)?;
         }
@@ -137,362 +176,149 @@ impl Host {
     pub fn id(&self) -> u64 {
         self.id
     }
-    /// Whether its end was noticed.
-    pub fn is_buried(&self) -> bool {
-        self.gone.load(Acquire)
+    fn socket(&self) -> Arc<Guarded> {
+        locked(&self.socket).clone()
     }
-    /// Whether the exporter is dead or hung up. A look at its pidfd: nobody need have told us yet.
+    fn state(&self) -> State {
+        State::of(self.state.load(Acquire)) // pairs with the Release in `turn_to`: what was done before is seen
+    }
+    /// Changes the state if it is one of `from`, under the lock that is given back.
+    fn turn_to(&self, state: State, from: &[State], _holds: &MutexGuard<'_, usize>) -> bool {
+        let is_from = from.contains(&self.state());
+        if is_from {
+            self.state.store(state as u8, Release);
+            self.changed.notify_all();
+        }
+        is_from
+    }
+    /// Whether the connection is of no more use: the next open needs another.
+    pub fn is_over(&self) -> bool {
+        self.state() >= State::Cut
+    }
+    /// The same, with a look at the exporter's pidfd: nobody need have told us yet.
     pub fn is_gone(&self) -> bool {
-        self.gone.load(Acquire) || self.pidfd.as_ref().is_some_and(is_dead)
+        self.is_over() || self.is_dead()
+    }
+    fn is_dead(&self) -> bool {
+        self.pidfd.as_ref().is_some_and(is_dead)
     }
     fn is_ours(&self) -> Result<()> {
-        if self.socket.is_ours() { Ok(()) } else { Err(inherited("what was opened from a ticket")) }
+        if self.fork == ur_mapping::fork_count() {
+            return Ok(());
+        }
+        Err(inherited("what was opened from a ticket"))
     }
-    /// Whoever waits for this exporter need wait no longer.
+    /// Whether what was opened over the connection stands, as far as anybody has told us.
+    fn check_state(&self) -> Result<()> {
+        match self.state() {
+            State::Connected | State::Suspect => Ok(()),
+            State::Cut => Err(cut_error()),
+            State::Gone => Err(gone_error()),
+        }
+    }
+    /// Whether something can be opened over the connection. If not, nothing has become stale by that: another may do.
+    fn check_way(&self) -> Result<()> {
+        if self.is_over() { Err(gone_error()) } else { Ok(()) }
+    }
+    /// As [`Host::check_state`], with a look at the exporter's pidfd.
+    pub fn check(&self) -> Result<()> {
+        if self.is_dead() { Err(gone_error()) } else { self.check_state() }
+    }
+    /// Waits until it is known whether the exporter is there; `false` if it is not by the deadline.
+    fn is_settled_by(&self, deadline: Instant) -> bool {
+        if self.state() != State::Suspect {
+            return true;
+        }
+        let patience = deadline.saturating_duration_since(Instant::now());
+        let is_open = |_: &mut usize| self.state() == State::Suspect;
+        let waited = self.changed.wait_timeout_while(locked(&self.holds), patience, is_open);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        self.state() != State::Suspect
+    }
+    fn live_arenas(&self) -> Vec<Arena> {
+        locked(&self.arenas).values().filter_map(WeakArena::upgrade).collect()
+    }
+
+    /// The process ended, or is another program's: whoever waits for this exporter need wait no longer.
     pub fn bury(&self) {
-        if self.gone.swap(true, AcqRel) {
+        let living = [State::Connected, State::Suspect, State::Cut];
+        if !self.turn_to(State::Gone, &living, &locked(&self.holds)) {
             return;
         }
-        liveness::unwatch(&self.socket);
-        if let Some(pidfd) = &self.pidfd {
-            liveness::unwatch(pidfd);
-        }
-        let arenas: Vec<_> = locked(&self.arenas).values().filter_map(WeakArena::upgrade).collect();
-        for arena in arenas {
-            arena.process_died(0); // the exporter's number in its own arenas
+        self.unwatch();
+        for arena in self.live_arenas() {
+            arena.process_died(EXPORTER);
         }
         hosts::forget(self.instance, self.id);
     }
-
-    /// Fetches what the ticket is for.
-    pub fn fetch(
-        self: &Arc<Self>,
-        envelope: &Envelope,
-        ticket: &[u8; ENVELOPE_LEN],
-    ) -> Result<Fetched> {
-        let arena = self.arena(envelope.ledger);
-        let reader = locked(&self.ledgers).get(&envelope.ledger).cloned();
-        let participant = arena.as_ref().map_or(0, Arena::participant);
-        let has_ledger = reader.is_some();
-        let request = Request::Fetch { ticket: Box::new(*ticket), has_ledger, participant };
-        let us = match envelope.transport {
-            // Needed only where the kernel does not tell the broker who we are; it says nothing of the ticket.
-            Transport::Arena if arena.is_none() => {
-                match pidfd_open(getpid(), PidfdFlags::empty()) {
-                    Ok(pidfd) => Some(pidfd),
-                    Err(Errno::NOSYS) => None, // the broker's kernel is this one, and may tell it all the same
-                    Err(e) => return Err(Error::system("open a pidfd of this process", e)),
-                }
-            }
-            _ => None,
-        };
-        let rights: Vec<_> = us.iter().map(AsFd::as_fd).collect();
-        let claim = Claim {
-            kind: envelope.kind,
-            is_slot: envelope.transport == Transport::Arena,
-            arena: envelope.ledger,
-            participant,
-            slot: envelope.slot,
-            generation: envelope.slot_generation,
-        };
-        let (answer, mut came) = self.ask(&request, &rights, Some(claim))?;
-        let lease = Lease { host: self.clone(), kind: envelope.kind, object: answer.object };
-        let payload_fd = answer.rights.payload.then(|| came.remove(0));
-        let ledger_fd = answer.rights.ledger.then(|| came.remove(0));
-        let arena_fd = answer.rights.arena.then(|| came.remove(0));
-        let (payload, ledger) = match (envelope.transport, payload_fd) {
-            (Transport::Descriptor, Some(fd)) => {
-                let (base, exposes) = (answer.base, answer.exposes);
-                verify_descriptor(&fd, base, envelope.size, exposes)
-                    .map_err(|e| e.unless_limit(ErrorKind::PeerNonsense))?;
-                let ledger = Ledger::Reader(self.reader(envelope.ledger, reader, ledger_fd)?);
-                (ArrivedPayload::Fd { fd, base, exposes }, ledger)
-            }
-            (Transport::Driver, Some(fd)) => {
-                let (base, exposes, bytes) = (answer.base, answer.exposes, answer.payload);
-                if !is_inside(base, envelope.size, exposes) {
-                    return Err(nonsense());
-                }
-                let ledger = Ledger::Reader(self.reader(envelope.ledger, reader, ledger_fd)?);
-                (ArrivedPayload::Driver { fd, base, exposes, bytes }, ledger)
-            }
-            (Transport::Bytes, None) => {
-                let ledger = Ledger::Reader(self.reader(envelope.ledger, reader, ledger_fd)?);
-                (ArrivedPayload::Bytes(answer.payload), ledger)
-            }
-            (Transport::Arena, None) => {
-                let arena = match (arena, arena_fd, ledger_fd) {
-                    (Some(arena), ..) => arena,
-                    (None, Some(arena), Some(ledger)) => {
-                        let joined =
-                            self.join(envelope.ledger, &arena, &ledger, answer.participant)?;
-                        if joined.participant() != answer.participant {
-                            // Another thread joined it first. What was opened here was under a number that is given
-                            // up: once more, under the one that counts, which stays as long as `joined` does.
-                            drop(lease);
-                            return self.fetch(envelope, ticket);
-                        }
-                        joined
-                    }
-                    _ => return Err(nonsense()),
-                };
-                let slot = arena.open_slot(envelope.slot, envelope.slot_generation)?;
-                (ArrivedPayload::Event(slot), Ledger::Arena(arena))
-            }
-            _ => return Err(nonsense()),
-        };
-        let standing = Standing::Connected(self.clone(), ledger);
-        Ok(Fetched { payload, object: answer.object, standing, lease: Some(lease) })
-    }
-    fn reader(
-        &self,
-        number: u32,
-        known: Option<Arc<ledger::Reader>>,
-        came: Option<OwnedFd>,
-    ) -> Result<Arc<ledger::Reader>> {
-        match (known, came) {
-            (Some(reader), _) => Ok(reader),
-            (None, Some(fd)) => {
-                let reader = Arc::new(ledger::Reader::of(fd.as_fd(), self.instance.0, number)?);
-                Ok(locked(&self.ledgers).entry(number).or_insert(reader).clone())
-            }
-            (None, None) => Err(nonsense()),
+    /// The connection is of no more use, and the process may live. Nothing is said of what it owes: that is written where
+    /// others read it too. Its end is still heard of.
+    fn cut_off(&self) {
+        if self.pidfd.is_none() {
+            return self.bury(); // whose end nobody would tell
         }
-    }
-    /// The exporter's arena of that number, if we joined it and still hold it.
-    pub fn arena(&self, number: u32) -> Option<Arena> {
-        locked(&self.arenas).get(&number).and_then(WeakArena::upgrade)
-    }
-    fn join(
-        self: &Arc<Self>,
-        number: u32,
-        arena: &OwnedFd,
-        ledger: &OwnedFd,
-        participant: u32,
-    ) -> Result<Arena> {
-        let link = Arc::new(Joining { host: self.clone(), arena: number, participant });
-        let arena = Arena::joined(arena, ledger, self.instance.0, number, participant, link)?;
-        let mut arenas = locked(&self.arenas);
-        if let Some(other) = arenas.get(&number).and_then(WeakArena::upgrade) {
-            return Ok(other); // another thread was faster
-        }
-        arenas.insert(number, arena.downgrade());
-        drop(arenas);
-        if self.gone.load(Acquire) {
-            arena.process_died(0); // it died before the arena was in the table
-        }
-        Ok(arena)
-    }
-
-    /// Asks, and waits for the answer until it must have come. Refusals are errors.
-    pub fn ask(
-        &self,
-        request: &Request,
-        rights: &[BorrowedFd<'_>],
-        claim: Option<Claim>,
-    ) -> Result<(Answer, Vec<OwnedFd>)> {
-        self.is_ours()?;
-        let deadline = Instant::now() + ANSWERED;
-        let turn = self.turn.take(deadline).ok_or_else(silent)?;
-        let asked = self.ask_in_turn(request, rights, claim, deadline);
-        drop(turn); // first: the watcher, which hears what is overdue, does so in its turn
-        if matches!(&asked, Err(e) if e.kind() == ErrorKind::TimedOut) {
-            liveness::rewatch(Source::Host(self.id), &self.socket, END | EventFlags::IN);
-        }
-        asked
-    }
-    fn ask_in_turn(
-        &self,
-        request: &Request,
-        rights: &[BorrowedFd<'_>],
-        claim: Option<Claim>,
-        deadline: Instant,
-    ) -> Result<(Answer, Vec<OwnedFd>)> {
-        self.say_unsaid();
-        // One question at a time, those included that were given up.
-        while !locked(&self.overdue).is_empty() {
-            let (number, answer, _) = self.hear_until(deadline, None)?;
-            if !self.forget(number, &answer) {
-                self.hang_up();
-                return Err(nonsense());
-            }
-        }
-        let number = self.next.fetch_add(1, Relaxed);
-        while let Err(e) = self.say_question(number, request, rights) {
-            match e {
-                // A broker that turns us away may have said why before it hung up.
-                Errno::PIPE | Errno::CONNRESET => break,
-                Errno::AGAIN => self.await_room(deadline)?,
-                e => return Err(Error::system("ask the exporter", e)),
-            }
-        }
-        let (got, answer, came) = self.hear_until(deadline, claim).inspect_err(|e| {
-            if e.kind() == ErrorKind::TimedOut {
-                locked(&self.overdue).insert(number, claim);
-            }
-        })?;
-        match (got, answer.verdict) {
-            (0, refused) => {
-                self.bury(); // turned away at the door: there is no connection
-                Err(refusal(refused))
-            }
-            (got, _) if got != number => {
-                self.hang_up();
-                Err(nonsense())
-            }
-            (_, Verdict::Granted) => Ok((answer, came)),
-            (_, refused) => Err(refusal(refused)),
-        }
-    }
-    fn hear_until(
-        &self,
-        deadline: Instant,
-        claim: Option<Claim>,
-    ) -> Result<(u64, Answer, Vec<OwnedFd>)> {
-        loop {
-            match self.hear_answer(RecvFlags::empty(), claim) {
-                Err(e) if e.kind() == ErrorKind::TimedOut && Instant::now() < deadline => {}
-                heard => return heard,
-            }
-        }
-    }
-    /// One answer, acknowledged if descriptors came with it.
-    fn hear_answer(
-        &self,
-        flags: RecvFlags,
-        claim: Option<Claim>,
-    ) -> Result<(u64, Answer, Vec<OwnedFd>)> {
-        let mut bytes = [0; ANSWER_LEN];
-        let received = loop {
-            match receive(&self.socket, &mut bytes, flags) {
-                Ok(received) => break received,
-                // Reset, because it hung up without hearing us; but first it may have said why. Told only once.
-                Err(Errno::INTR | Errno::CONNRESET) => {}
-                Err(Errno::AGAIN) => return Err(silent()),
-                Err(e) => return Err(Error::system("hear the exporter's answer", e)),
-            }
-        };
-        if received.length == 0 {
-            return Err(self.lost());
-        }
-        let whole = bytes.get(..received.length).and_then(decode_answer);
-        let Some((number, answer)) = whole else {
-            self.hang_up();
-            return Err(nonsense());
-        };
-        if answer.nonce != 0 {
-            // Said right now it would wake the broker while this thread is still busy with what it was given.
-            self.read.store(answer.nonce, Relaxed);
-            liveness::remind();
-        }
-        if received.rights.len() == answer.rights.count() {
-            return Ok((number, answer, received.rights));
-        }
-        if received.rights_lost {
-            // What was granted and could not be taken in is given back.
-            let overdue = locked(&self.overdue).remove(&number).flatten();
-            if let Some(claim) = overdue.or(claim) {
-                self.give_back(claim, &answer);
-            }
-            return Err(Error::system("take in the exporter's descriptors", Errno::MFILE));
-        }
-        self.hang_up();
-        Err(nonsense())
-    }
-    /// Gives back what a late answer brought; whether its question was one that was given up.
-    fn forget(&self, number: u64, answer: &Answer) -> bool {
-        let overdue = locked(&self.overdue).remove(&number);
-        if let (Verdict::Granted, Some(Some(claim))) = (answer.verdict, overdue) {
-            self.give_back(claim, answer);
-        }
-        overdue.is_some()
-    }
-    /// What was granted and nobody takes.
-    fn give_back(&self, claim: Claim, answer: &Answer) {
-        let Claim { kind, is_slot, arena: ledger, participant, slot, generation } = claim;
-        self.tell(Request::LeaseEnd { kind, object: answer.object });
-        if !is_slot {
+        let living = [State::Connected, State::Suspect];
+        if !self.turn_to(State::Cut, &living, &locked(&self.holds)) {
             return;
         }
-        if participant == 0 {
-            self.tell(Request::Leave { ledger, participant: answer.participant });
-        } else if let Some(_held) = self.arena(ledger).filter(|a| a.participant() == participant) {
-            // If it is held no more, this process has left it, and with it all that it had open there.
-            self.tell(Request::SlotClosed { ledger, participant, slot, generation });
+        let _ = shutdown(&*self.socket(), Shutdown::Both); // fails only if there is no other end any more
+        self.unwatch_connections();
+        locked(&self.unsaid).clear();
+        let arenas = self.live_arenas();
+        arenas.iter().for_each(Arena::orphan);
+        hosts::forget(self.instance, self.id);
+        if !arenas.is_empty() {
+            lost::look_at_once(self.id); // it may run another program by now
         }
     }
-    /// Under the lock under which all else is said: what was read is acknowledged by one message, and a question that
-    /// came in before that message would be taken for nonsense.
-    fn say_question(
-        &self,
-        number: u64,
-        request: &Request,
-        rights: &[BorrowedFd<'_>],
-    ) -> rustix::io::Result<()> {
-        let _saying = locked(&self.unsaid);
-        let read = self.read.swap(0, Relaxed);
-        let bytes = encode_request(number, read, request);
-        send(&self.socket, &bytes, rights, SendFlags::DONTWAIT).inspect_err(|e| {
-            if *e == Errno::AGAIN {
-                self.read.store(read, Relaxed); // not said: else it would count as never read
-            }
-        })
-    }
-    /// Until the socket takes more.
-    fn await_room(&self, deadline: Instant) -> Result<()> {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(silent());
+    /// The connection ended, and it is not known why.
+    pub fn ended(&self) {
+        if self.pidfd.is_none() || self.is_dead() {
+            return self.bury();
         }
-        let timeout = Timespec::try_from(left).map_err(|_| silent())?;
-        let mut room = [PollFd::new(&self.socket, PollFlags::OUT)];
-        match poll(&mut room, Some(&timeout)) {
-            Ok(0) => Err(silent()),
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(e) => Err(Error::system("wait for room on the way to the exporter", e)),
+        let holds = locked(&self.holds);
+        if *holds == 0 {
+            drop(holds);
+            return self.cut_off();
+        }
+        let is_news = self.turn_to(State::Suspect, &[State::Connected], &holds);
+        drop(holds);
+        if is_news {
+            liveness::unwatch(&*self.socket());
+            lost::look_at_once(self.id);
         }
     }
-    /// Says what needs no answer. Never waits: what there is no room for is said later.
-    pub fn tell(&self, request: Request) {
-        if self.socket.is_ours() && !self.gone.load(Relaxed) {
-            locked(&self.unsaid).push(request);
-            self.say_unsaid();
+    fn unwatch(&self) {
+        self.unwatch_connections();
+        if let Some(pidfd) = &self.pidfd {
+            liveness::unwatch(pidfd);
         }
     }
-    fn say_unsaid(&self) {
-        let mut unsaid = locked(&self.unsaid);
-        let mut said = 0;
-        for request in unsaid.iter() {
-            let read = self.read.swap(0, Relaxed);
-            match send(&self.socket, &encode_request(0, read, request), &[], SendFlags::DONTWAIT) {
-                Err(Errno::AGAIN) => {
-                    self.read.store(read, Relaxed);
-                    break;
-                }
-                _ => said += 1, // or there is nobody to tell any more
-            }
-        }
-        unsaid.drain(..said);
-        if !unsaid.is_empty() {
-            liveness::rewatch(Source::Host(self.id), &self.socket, END | EventFlags::OUT);
-        }
+    fn unwatch_connections(&self) {
+        liveness::unwatch(&*self.socket());
+        self.drop_return();
     }
     /// The connection ended.
     fn lost(&self) -> Error {
-        self.bury();
+        self.ended();
         gone_error()
     }
     /// A peer that speaks nonsense is not spoken to any more.
     fn hang_up(&self) {
-        let _ = shutdown(&self.socket, Shutdown::Both); // fails only if there is no other end any more
-        self.bury();
+        self.cut_off();
     }
     /// Something happened on the connection; on the watcher thread.
     pub fn hear(&self, flags: EventFlags) {
+        let socket = self.socket();
         if flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP) {
-            return self.bury();
+            // Of this connection, and not of the one before it.
+            let end = PollFlags::HUP | PollFlags::ERR | PollFlags::RDHUP;
+            if look_at(&*socket, PollFlags::RDHUP).is_ok_and(|seen| !seen.intersects(end)) {
+                return;
+            }
+            return self.ended();
         }
-        liveness::rewatch(Source::Host(self.id), &self.socket, END);
+        liveness::rewatch(Source::Host(self.id), &*socket, END);
         if flags.contains(EventFlags::OUT) {
             self.say_unsaid();
         }
@@ -500,33 +326,25 @@ impl Host {
         if flags.contains(EventFlags::IN)
             && let Some(_turn) = self.turn.try_take()
         {
-            while let Ok((number, answer, _)) = self.hear_answer(RecvFlags::DONTWAIT, None) {
+            while let Ok((number, answer, _)) = self.hear_answer(None) {
                 if !self.forget(number, &answer) {
                     return self.hang_up();
                 }
             }
-            if !self.gone.load(Relaxed) && !locked(&self.overdue).is_empty() {
-                liveness::rewatch(Source::Host(self.id), &self.socket, END | EventFlags::IN);
+            self.acknowledge();
+            if self.state() == State::Connected && !locked(&self.overdue).is_empty() {
+                liveness::rewatch(Source::Host(self.id), &*socket, END | EventFlags::IN);
             }
-        }
-    }
-    /// Says, on the watcher thread, what was read a while ago and not acknowledged since.
-    pub fn acknowledge(&self) {
-        if self.read.load(Relaxed) != 0 {
-            self.tell(Request::Read);
         }
     }
 }
 impl Drop for Host {
     fn drop(&mut self) {
-        if !self.socket.is_ours() {
+        if self.is_ours().is_err() {
             return;
         }
-        if !self.gone.load(Acquire) {
-            liveness::unwatch(&self.socket);
-            if let Some(pidfd) = &self.pidfd {
-                liveness::unwatch(pidfd);
-            }
+        if self.state() != State::Gone {
+            self.unwatch();
         }
         hosts::leave(self.id);
     }
@@ -536,6 +354,10 @@ pub(crate) fn gone_error() -> Error {
     let why = "the process that made this ticket is gone, and what it shared with it: start it again and ask for a new ticket";
     Error::new(ErrorKind::ExporterGone, why)
 }
+fn cut_error() -> Error {
+    let why = "the connection over which this was opened is lost, and its exporter does not keep it for this process any more: close it, and open its ticket anew";
+    Error::new(ErrorKind::Freed, why)
+}
 fn silent() -> Error {
     let why =
         "the exporter did not answer within two seconds: it is stopped or overloaded; try again";
@@ -544,3 +366,6 @@ fn silent() -> Error {
 fn nonsense() -> Error {
     refusal(Verdict::Nonsense)
 }
+
+#[cfg(test)]
+mod tests;

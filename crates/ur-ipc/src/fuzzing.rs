@@ -10,7 +10,7 @@ use crate::{
 };
 use rustix::{
     event::epoll::EventFlags,
-    net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair},
+    net::{AddressFamily, SocketFlags, SocketType, socketpair},
 };
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -73,10 +73,10 @@ impl Visit {
     /// the nonce of an answer that brought descriptors, else 0; `None` if the broker has hung up.
     pub fn say(&mut self, bytes: &[u8], rights: usize) -> Option<u64> {
         let rights: Vec<_> = (0..rights).map(|_| self.us.as_fd()).collect();
-        send(&self.us, bytes, &rights, SendFlags::DONTWAIT).ok()?;
+        send(&self.us, bytes, &rights).ok()?;
         self.broker.hear(FIRST, EventFlags::IN);
         let mut answer = [0; ANSWER_LEN];
-        match receive(&self.us, &mut answer, RecvFlags::DONTWAIT) {
+        match receive(&self.us, &mut answer) {
             Ok(got) if got.length == 0 => None,
             Ok(got) => decode_answer(answer.get(..got.length)?).map(|(_, answer)| answer.nonce),
             Err(rustix::io::Errno::AGAIN) => Some(0),

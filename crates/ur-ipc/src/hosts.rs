@@ -10,6 +10,7 @@ use crate::{
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, Weak},
+    time::Instant,
 };
 
 /// Connections kept although nothing is open over them.
@@ -45,15 +46,15 @@ impl Hosts {
 }
 static HOSTS: PerFork<Mutex<Hosts>> = PerFork::new();
 
-/// The connection to the ticket's exporter: the one there is, or a new one.
-pub(crate) fn to(envelope: &Envelope) -> Result<Arc<Host>, Unreached> {
+/// The connection to the ticket's exporter: the one there is, or a new one by the deadline.
+pub(crate) fn to(envelope: &Envelope, deadline: Instant) -> Result<Arc<Host>, Unreached> {
     let hosts = HOSTS.get()?;
     if let Some(host) = locked(hosts).known(envelope.instance).filter(|host| !host.is_gone()) {
         return Ok(host);
     }
-    let fresh = Host::connect(envelope)?;
+    let fresh = Host::connect(envelope, deadline)?;
     let mut hosts = locked(hosts);
-    let other = hosts.known(envelope.instance).filter(|other| !other.is_buried());
+    let other = hosts.known(envelope.instance).filter(|other| !other.is_over());
     let (mut replaced, mut excess) = (None, None);
     if other.is_none() {
         hosts.next += 1;
@@ -95,9 +96,4 @@ pub(crate) fn forget(instance: InstanceId, id: u64) {
 /// The connection of that number, if there still is one.
 pub(crate) fn by_id(id: u64) -> Option<Arc<Host>> {
     HOSTS.peek().and_then(|hosts| locked(hosts).by_id.get(&id).and_then(Weak::upgrade))
-}
-/// All there are.
-pub(crate) fn all() -> Vec<Arc<Host>> {
-    let Some(hosts) = HOSTS.peek() else { return Vec::new() };
-    locked(hosts).by_id.values().filter_map(Weak::upgrade).collect()
 }

@@ -1,6 +1,6 @@
 //! Who this process is to those it shares with: a random instance id, drawn at first use and again after fork.
 //! Boot, pid, start time and namespace are for messages only: pids come back, and with them start times.
-use crate::{Error, Result, fork::PerFork, locked};
+use crate::{Error, Result, fork::PerFork, locked, waiting::uninterrupted};
 use rustix::rand::{GetRandomFlags, getrandom};
 use siphasher::sip::SipHasher24;
 use std::{fmt, fs, hash::Hasher, os::unix::fs::MetadataExt, sync::Mutex};
@@ -102,7 +102,7 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
 }
 fn draw<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
-    let got = getrandom(&mut bytes, GetRandomFlags::empty())
+    let got = uninterrupted(|| getrandom(&mut bytes, GetRandomFlags::empty()))
         .map_err(|e| Error::system("draw random bytes (getrandom)", e))?;
     debug_assert_eq!(got, N); // the kernel never gives less when 256 bytes or fewer are asked for
     Ok(bytes)

@@ -3,18 +3,14 @@
 use crate::{
     Result,
     arena::{Link, WeakArena},
-    fetch::Host,
+    fetch::Held,
     fork::PerFork,
     liveness::{self, Source},
     locked,
     protocol::Request,
 };
 use rustix::event::epoll::EventFlags;
-use std::{
-    collections::HashMap,
-    os::fd::OwnedFd,
-    sync::{Arc, Mutex},
-};
+use std::{collections::HashMap, os::fd::OwnedFd, sync::Mutex};
 
 /// All third processes that this one watches.
 #[derive(Default)]
@@ -39,19 +35,14 @@ impl Debtors {
 
 /// How a joined arena asks its exporter.
 pub(crate) struct Joining {
-    pub host: Arc<Host>,
+    pub host: Held,
     pub arena: u32,
     /// This process's number in it.
     pub participant: u32,
 }
 impl Link for Joining {
     fn take_counter(&self) -> Result<(u16, u32)> {
-        let (answer, _) = self.host.ask(
-            &Request::TakeCounter { ledger: self.arena, participant: self.participant },
-            &[],
-            None,
-        )?;
-        Ok((answer.counter, answer.epoch))
+        self.host.take_counter(self.arena, self.participant)
     }
     fn release_counter(&self, counter: u16) {
         self.host.tell(Request::ReleaseCounter {
@@ -71,7 +62,7 @@ impl Link for Joining {
     fn watch(&self, counter: u16, participant: u32) -> Result<bool> {
         let request =
             Request::Debtor { ledger: self.arena, participant: self.participant, counter };
-        let (answer, came) = self.host.ask(&request, &[], None)?;
+        let (answer, came) = self.host.ask(&request)?;
         let Some(pidfd) = came.into_iter().next().filter(|_| answer.participant == participant)
         else {
             return Ok(false); // the counter changed hands, which it does only when all is reached or its owner died

@@ -1,7 +1,9 @@
-//! Named places at which a test has this process die, as SIGKILL would have it: to prove that peers survive it there.
+//! Named places at which a test has this process die, as SIGKILL would have it, stop, as SIGSTOP would, or panic: to prove
+//! that peers survive it there, and that it goes on well.
 //! Release builds without the feature `killpoints` contain nothing of it.
 
-/// Dies here if `CAUSEWAY_KILL_AT` is `name`, or at the n-th time if it is `name:n`.
+/// Dies here if `CAUSEWAY_KILL_AT` is `name`, or at the n-th time if it is `name:n`; is stopped here if it is
+/// `CAUSEWAY_STOP_AT` that is so.
 #[inline]
 pub fn reach(name: &str) {
     #[cfg(any(debug_assertions, feature = "killpoints"))]
@@ -10,8 +12,18 @@ pub fn reach(name: &str) {
     let _ = name;
 }
 
+/// Panics here if `CAUSEWAY_PANIC_AT` is `name`, or at the n-th time if it is `name:n`.
+#[inline]
+pub fn panic_at(name: &str) {
+    #[cfg(any(debug_assertions, feature = "killpoints"))]
+    armed::panic_at(name);
+    #[cfg(not(any(debug_assertions, feature = "killpoints")))]
+    let _ = name;
+}
+
 #[cfg(any(debug_assertions, feature = "killpoints"))]
 mod armed {
+    use rustix::process::{Signal, getpid, kill_process};
     use std::sync::{
         OnceLock,
         atomic::{AtomicU32, Ordering::Relaxed},
@@ -23,15 +35,26 @@ mod armed {
     }
 
     pub fn reach(name: &str) {
-        static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
-        let armed = ARMED.get_or_init(|| parse(&std::env::var("CAUSEWAY_KILL_AT").ok()?));
-        if let Some(armed) = armed.as_ref().filter(|armed| armed.name == name)
-            && armed.left.fetch_sub(1, Relaxed) == 1
-        {
-            use rustix::process::{Signal, getpid, kill_process};
+        static KILL: OnceLock<Option<Armed>> = OnceLock::new();
+        static STOP: OnceLock<Option<Armed>> = OnceLock::new();
+        if is_due(&KILL, "CAUSEWAY_KILL_AT", name) {
             let killed = kill_process(getpid(), Signal::KILL);
             unreachable!("SIGKILL to oneself does not return: {killed:?}");
         }
+        if is_due(&STOP, "CAUSEWAY_STOP_AT", name) {
+            // To this very thread, which then does nothing more.
+            let stopped = nix::sys::signal::raise(nix::sys::signal::Signal::SIGSTOP);
+            assert!(stopped.is_ok(), "a process may stop itself: {stopped:?}");
+        }
+    }
+    fn is_due(armed: &OnceLock<Option<Armed>>, variable: &str, name: &str) -> bool {
+        let armed = armed.get_or_init(|| parse(&std::env::var(variable).ok()?));
+        let armed = armed.as_ref().filter(|armed| armed.name == name);
+        armed.is_some_and(|armed| armed.left.fetch_sub(1, Relaxed) == 1)
+    }
+    pub fn panic_at(name: &str) {
+        static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
+        assert!(!is_due(&ARMED, "CAUSEWAY_PANIC_AT", name), "asked for, at {name}");
     }
     fn parse(at: &str) -> Option<Armed> {
         let (name, times) = match at.split_once(':') {

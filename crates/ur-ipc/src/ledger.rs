@@ -21,6 +21,8 @@ pub enum State {
     Withdrawn = 2,
     /// The exporter freed the object.
     Freed = 3,
+    /// Neither any more, and the line is another export's: which of the two it was, the exporter may know.
+    Forgotten = 4,
 }
 
 /// A line that stands: its second word when it is `Live` in this generation.
@@ -75,10 +77,6 @@ impl Owner {
         word.store(Holder { participant, epoch }.to_word(), Release); // pairs with `Reader::holder`
         epoch
     }
-    /// One more than the highest counter that was ever granted.
-    pub fn high_water(&self) -> u16 {
-        self.0.word(HIGH_WATER).load(Relaxed) as u16
-    }
     /// Starts a line over, in a new generation, which is returned.
     pub fn begin(&self, slot: u16, tag: u64, descriptor: i32) -> u32 {
         let at = slot_word(slot);
@@ -113,8 +111,10 @@ fn judge(status: u64, generation: u32, is_tagged: impl FnOnce() -> bool) -> Stat
         State::Live
     } else if status == self::status(generation, State::Freed) {
         State::Freed
-    } else {
+    } else if status as u32 == generation {
         State::Withdrawn
+    } else {
+        State::Forgotten
     }
 }
 

@@ -1,35 +1,28 @@
 //! The one watcher thread of a process: it waits for deaths, for hang-ups and for the broker's visitors, and ends when
 //! nothing is left to wait for. What an event means is said by those who are called.
 use crate::{
-    Error, Result,
+    Error, ErrorKind, Result,
+    arena::streams::{AGAIN, release_again},
     broker::Broker,
     envelope::Door,
+    fetch::lost,
     fork::{Guarded, PerFork},
-    hosts, joining, locked,
+    hosts, joining, killpoint, limits, locked,
+    notice::notice,
+    waiting::events_by,
 };
 use nix::sys::signal::{SigSet, SigmaskHow};
-use rustix::{
-    event::{EventfdFlags, Timespec, epoll, eventfd},
-    io::Errno,
-    time::{
-        Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create,
-        timerfd_settime,
-    },
-};
+use rustix::event::{EventfdFlags, epoll, eventfd};
 use std::{
     os::fd::{AsFd, OwnedFd},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering::*},
-    },
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant},
 };
 
 /// Events taken in at once: all there can be, so that nobody's time is declared over who has spoken.
 const EVENTS: usize = 1024;
-/// After so many nanoseconds at the latest, a broker hears that an answer was read. Well within its patience.
-const REMINDED: i64 = 50_000_000;
 
 /// What the watcher waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,8 +41,8 @@ pub(crate) enum Source {
     HostProcess(u64),
     /// A third process, which owes a signal in an arena that we joined.
     Debtor(u64),
-    /// It is time to acknowledge what was read.
-    Reminder,
+    /// A connection that is to take the place of one of ours that was lost.
+    Returning(u64),
 }
 impl Source {
     fn pack(self) -> u64 {
@@ -61,7 +54,7 @@ impl Source {
             Self::Host(id) => (4, id),
             Self::HostProcess(id) => (5, id),
             Self::Debtor(id) => (6, id),
-            Self::Reminder => (7, 0),
+            Self::Returning(id) => (7, id),
         };
         id << 3 | kind
     }
@@ -75,7 +68,7 @@ impl Source {
             4 => Self::Host(id),
             5 => Self::HostProcess(id),
             6 => Self::Debtor(id),
-            7 => Self::Reminder,
+            7 => Self::Returning(id),
             _ => Self::Nudge,
         }
     }
@@ -85,8 +78,6 @@ impl Source {
 struct Post {
     epoll: Guarded,
     nudge: Guarded,
-    timer: Guarded,
-    armed: AtomicBool,
 }
 /// The running thread's post, and how many sources it watches.
 #[derive(Default)]
@@ -146,35 +137,15 @@ fn nudge_post(post: &Post) {
     let _ = rustix::io::write(&post.nudge, &1u64.to_ne_bytes());
 }
 
-/// Has what was read acknowledged before long, without waking anybody now.
-pub(crate) fn remind() {
-    let Some(post) = WATCH.peek().and_then(|watch| locked(watch).post.clone()) else { return };
-    if !post.armed.swap(true, AcqRel) {
-        let after = Timespec { tv_sec: 0, tv_nsec: REMINDED };
-        let once = Itimerspec { it_interval: Timespec::default(), it_value: after };
-        // Cannot fail: the timer is ours and the time is one.
-        let _ = timerfd_settime(&post.timer, TimerfdTimerFlags::empty(), &once);
-    }
-}
-
 fn start() -> Result<Arc<Post>> {
     let doing = "start the watcher thread";
+    limits::asked(); // while it is this thread that reads the environment
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| Error::system(doing, e))?;
     let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
     let nudge: OwnedFd = eventfd(0, flags).map_err(|e| Error::system(doing, e))?;
     let data = epoll::EventData::new_u64(Source::Nudge.pack());
     epoll::add(&epoll, &nudge, data, epoll::EventFlags::IN).map_err(|e| Error::system(doing, e))?;
-    let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-    let timer =
-        timerfd_create(TimerfdClockId::Monotonic, flags).map_err(|e| Error::system(doing, e))?;
-    let data = epoll::EventData::new_u64(Source::Reminder.pack());
-    epoll::add(&epoll, &timer, data, epoll::EventFlags::IN).map_err(|e| Error::system(doing, e))?;
-    let post = Arc::new(Post {
-        epoll: Guarded::new(epoll),
-        nudge: Guarded::new(nudge),
-        timer: Guarded::new(timer),
-        armed: AtomicBool::new(false),
-    });
+    let post = Arc::new(Post { epoll: Guarded::new(epoll), nudge: Guarded::new(nudge) });
     let theirs = post.clone();
     // Blocked here and inherited there: not for an instant does the thread take a signal of the program's.
     let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK);
@@ -182,7 +153,16 @@ fn start() -> Result<Arc<Post>> {
     if let Ok(before) = before {
         before.thread_set_mask().map_err(|e| Error::system("restore the signal mask", e))?;
     }
-    thread.map_err(|e| Error::system(doing, e))?;
+    thread.map_err(|e| {
+        if ur_mapping::addresses_exhausted() || ur_mapping::mappings_exhausted() {
+            return Error::system(doing, rustix::io::Errno::NOMEM); // which says which of them
+        }
+        let why = format!(
+            "could not {doing}: {e}; this user or its control group has as many threads as it may have (raise `ulimit -u` or pids.max)"
+        );
+        let error = Error::new(ErrorKind::TooManyThreads, why);
+        e.raw_os_error().map_or(error.clone(), |errno| error.with_errno(errno))
+    })?;
     Ok(post)
 }
 
@@ -190,32 +170,75 @@ fn start() -> Result<Arc<Post>> {
 fn attend(post: &Arc<Post>) {
     let mut broker = Broker::new();
     let mut events = Vec::with_capacity(EVENTS);
+    // Whether a device of ours may wait for somebody dead, whose own may write late.
+    let mut is_awaited = false;
     loop {
-        let now = Instant::now();
-        let patience = broker.deadline().map(|at| at.saturating_duration_since(now));
         // Rounded up: woken a little late, not twice.
-        let patience = patience.map(|p| p + Duration::from_micros(100));
-        let patience = patience.and_then(|p| Timespec::try_from(p).ok());
-        events.clear();
-        let waited = epoll::wait(
-            &post.epoll,
-            rustix::buffer::spare_capacity(&mut events),
-            patience.as_ref(),
-        );
-        match waited {
-            Ok(_) => {}
-            // A process that was stopped and goes on is told so, and not what came meanwhile: nobody's time is over yet.
-            Err(Errno::INTR) => continue,
-            Err(_) => thread::sleep(Duration::from_millis(10)), // out of memory, for now: do not spin
+        let until = broker.deadline().map(|at| at + Duration::from_micros(100));
+        let again = is_awaited.then(|| Instant::now() + AGAIN);
+        let until = until.into_iter().chain(again).chain(lost::next()).min();
+        if events_by(&post.epoll, &mut events, until).is_err() {
+            thread::sleep(Duration::from_millis(10)); // out of memory, for now: do not spin
         }
         for event in &events {
-            pass_on(Source::unpack(event.data.u64()), event.flags, post, &mut broker);
+            let source = Source::unpack(event.data.u64());
+            let told = survives(|| pass_on(source, event.flags, post, &mut broker));
+            if !told {
+                survives(|| give_up(source, &mut broker));
+            }
         }
-        broker.expire(Instant::now());
-        broker.close_if_idle();
-        if is_over(post) {
+        let kept = survives(|| {
+            // If there may be more to hear, that comes before anybody's time is over.
+            if events.len() < EVENTS {
+                broker.expire(Instant::now());
+            }
+            broker.close_if_idle();
+        });
+        if !kept {
+            thread::sleep(Duration::from_millis(10)); // whatever it is may be there again: do not spin
+        }
+        survives(lost::look);
+        survives(|| is_awaited = release_again());
+        if !is_awaited && is_over(post) {
             return;
         }
+    }
+}
+
+/// Does it, and returns whether it did not panic. A fault at one peer must not end the watching of all the others. No
+/// lock stays poisoned (see `locked`), and what was being done for the peer is given up as a whole.
+fn survives(act: impl FnOnce()) -> bool {
+    let survived = catch_unwind(AssertUnwindSafe(act)).is_ok();
+    if !survived {
+        notice(
+            &"a fault in the thread that serves and watches other processes, which is printed above: it goes on, and the connection that was concerned is given up; please report it",
+        );
+    }
+    survived
+}
+
+/// Hearing of it failed: nothing more is expected from there.
+fn give_up(source: Source, broker: &mut Broker) {
+    match source {
+        Source::Visitor(id) => broker.give_up(id),
+        Source::VisitorProcess(id) => broker.part(id),
+        Source::Host(id) => {
+            if let Some(host) = hosts::by_id(id) {
+                host.ended(); // and so asks whether it is there still
+            }
+        }
+        Source::HostProcess(id) => {
+            if let Some(host) = hosts::by_id(id) {
+                host.bury();
+            }
+        }
+        Source::Returning(id) => {
+            if let Some(host) = hosts::by_id(id) {
+                host.try_later();
+            }
+        }
+        Source::Debtor(id) => joining::gone(id),
+        Source::Entrance(_) | Source::Nudge => {} // the next one comes
     }
 }
 
@@ -226,7 +249,10 @@ fn pass_on(source: Source, flags: epoll::EventFlags, post: &Post, broker: &mut B
             let _ = rustix::io::read(&post.nudge, &mut [0; 8]); // nudged twice is nudged once
         }
         Source::Entrance(door) => broker.admit(door),
-        Source::Visitor(id) => broker.hear(id, flags),
+        Source::Visitor(id) => {
+            killpoint::panic_at("watcher.hear");
+            broker.hear(id, flags);
+        }
         Source::VisitorProcess(id) => broker.part(id),
         Source::Host(id) => {
             if let Some(host) = hosts::by_id(id) {
@@ -239,10 +265,10 @@ fn pass_on(source: Source, flags: epoll::EventFlags, post: &Post, broker: &mut B
             }
         }
         Source::Debtor(id) => joining::gone(id),
-        Source::Reminder => {
-            let _ = rustix::io::read(&post.timer, &mut [0; 8]); // it rang: that is all there is to know
-            post.armed.store(false, Release); // first: what is read from here on rings anew
-            hosts::all().iter().for_each(|host| host.acknowledge());
+        Source::Returning(id) => {
+            if let Some(host) = hosts::by_id(id) {
+                host.hear_return();
+            }
         }
     }
 }
@@ -273,7 +299,7 @@ mod tests {
             Source::Host(0),
             Source::HostProcess(3),
             Source::Debtor(9),
-            Source::Reminder,
+            Source::Returning(4),
         ];
         for source in sources {
             assert_eq!(Source::unpack(source.pack()), source);

@@ -1,33 +1,32 @@
 //! From a ticket to what it stands for: the broker first, then the second way; and if both fail, why, in a sentence.
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, Result,
-    directory::{Tried, VARIABLE},
+    directory::{Tried, VARIABLE, is_listening},
     envelope::{Door, Envelope},
-    exports::refusal,
-    fetch::{Unreached, gone_error},
+    fetch::{ANSWERED, Unreached, gone_error},
     hosts,
     identity::{identity, start_time},
     pidfd,
-    protocol::Verdict,
     standing::Fetched,
 };
 use rustix::process::geteuid;
+use std::time::Instant;
 
 /// So often an exporter is asked that hangs up.
 const TRIES: u32 = 4;
 
-/// Gets what the ticket is for from its exporter.
+/// Gets what the ticket is for from its exporter, within [`ANSWERED`] in all.
 pub(crate) fn obtain(envelope: &Envelope, ticket: &[u8; ENVELOPE_LEN]) -> Result<Fetched> {
-    check_whence(envelope)?;
+    let deadline = Instant::now() + ANSWERED;
     let mut tries = 0;
     loop {
-        let host = match hosts::to(envelope) {
+        let host = match hosts::to(envelope, deadline) {
             Ok(host) => host,
             Err(Unreached::Failed(e)) => return Err(e),
             Err(Unreached::NoBroker(tried)) => return second_way(envelope, &tried),
         };
         tries += 1;
-        match host.fetch(envelope, ticket) {
+        match host.fetch(envelope, ticket, deadline) {
             // It hung up without an answer: it died, or its last export was just put back, or others flood it.
             Err(_) if host.is_gone() && tries < TRIES => {}
             Err(e) if e.kind() == ErrorKind::ExporterGone => return Err(hung_up(envelope)),
@@ -45,27 +44,41 @@ fn hung_up(envelope: &Envelope) -> Error {
     Error::new(ErrorKind::TimedOut, why)
 }
 
-fn check_whence(envelope: &Envelope) -> Result<()> {
-    let (here, there) = (identity()?.whence, envelope.whence);
-    if here.boot == there.boot || here.boot == 0 || there.boot == 0 {
-        return Ok(());
+/// Whether this process and the exporter's are told the same boot id. A container may have one of its own: this decides
+/// only how a failure is explained.
+fn is_of_this_boot(envelope: &Envelope) -> bool {
+    let here = identity().map_or(0, |identity| identity.whence.boot);
+    let there = envelope.whence.boot;
+    here == there || here == 0 || there == 0
+}
+
+/// Nobody answers, and the ticket tells of another boot.
+fn of_another_boot(envelope: &Envelope, tried: &Tried) -> Error {
+    let here = identity().map_or(0, |identity| identity.whence.host);
+    let reach = format!(
+        "nobody answers for it here (tried {}); if its exporter runs in a container of this machine, set {VARIABLE} to one directory for both",
+        tried.text
+    );
+    if here != 0 && here == envelope.whence.host {
+        let why = "this ticket was made before this machine was last booted, or where another boot id is shown: start the exporter again and ask for a new ticket";
+        return Error::new(ErrorKind::OtherBoot, why).advise(reach);
     }
-    Err(if here.host != 0 && here.host == there.host {
-        let why = "this ticket was made before this machine was last booted: start the exporter again and ask for a new ticket";
-        Error::new(ErrorKind::OtherBoot, why)
-    } else {
-        let why = "this ticket was made on another machine: memory and events are shared between processes of one machine only";
-        Error::new(ErrorKind::OtherHost, why)
-    })
+    let why = "this ticket was made on another machine, or in a container that is shown another boot id: memory and events are shared between processes of one machine only";
+    Error::new(ErrorKind::OtherHost, why).advise(reach)
 }
 
 fn second_way(envelope: &Envelope, tried: &Tried) -> Result<Fetched> {
     // Where its socket should be, there is none, or nobody listens: it is no matter of ways.
-    let looked_there = tried.ids.contains(&envelope.directory);
+    let looked_there = tried.was_in(envelope.directory);
     if looked_there || !pidfd::is_open(envelope) || exporter_runs(envelope) == Some(false) {
         return Err(explain(envelope, tried));
     }
     pidfd::fetch(envelope).map_err(|e| match e.kind() {
+        ErrorKind::Denied | ErrorKind::KernelLacks | ErrorKind::ExporterGone
+            if !is_of_this_boot(envelope) =>
+        {
+            of_another_boot(envelope, tried)
+        }
         ErrorKind::Denied | ErrorKind::KernelLacks => e.advise(format!(
             "its socket is not in any directory where this process looks ({}): set {VARIABLE} to the same directory for both, which needs no such permission",
             tried.text
@@ -78,26 +91,47 @@ fn second_way(envelope: &Envelope, tried: &Tried) -> Result<Fetched> {
 fn exporter_runs(envelope: &Envelope) -> Option<bool> {
     let (here, there) = (identity().ok()?.whence, envelope.whence);
     let comparable = here.pid_namespace == there.pid_namespace && here.pid_namespace != 0;
+    let comparable = comparable && is_of_this_boot(envelope);
     (comparable && there.start_time != 0).then(|| start_time(there.pid) == Some(there.start_time))
 }
 
 /// Nobody answers. Whose fault that is shows in where the socket should be, and in whether the process runs.
 fn explain(envelope: &Envelope, tried: &Tried) -> Error {
-    let same_user = envelope.uid == geteuid().as_raw();
-    let looked_there = envelope.directory != 0 && tried.ids.contains(&envelope.directory);
+    let us = geteuid().as_raw();
+    // Where a user namespace has other numbers for users, it is the exporter's directory that tells whose it is.
+    let owner = tried.owner_of(envelope.directory);
+    let (same_user, looked_there) = (owner.unwrap_or(envelope.uid) == us, owner.is_some());
     let errno = |error: Error| tried.errno().map_or(error.clone(), |errno| error.with_errno(errno));
     let pid = envelope.whence.pid;
+    if !looked_there && !is_of_this_boot(envelope) {
+        return errno(of_another_boot(envelope, tried));
+    }
     if !same_user {
         let user = envelope.uid;
         let why = format!(
-            "no exporter of user {user} answers for this ticket, or none that may be reached from here (tried {}): it is gone, or the ticket is not for this user",
+            "no exporter of user {user} answers for this ticket, or none that may be reached from here (tried {}): it is gone, or the ticket is not for this user (if it runs in another user namespace, set {VARIABLE} to one directory for both)",
             tried.text
         );
-        return errno(Error::new(ErrorKind::Unknown, why));
+        let kind = if tried.denied { ErrorKind::Denied } else { ErrorKind::Unknown };
+        return errno(Error::new(kind, why));
     }
     match exporter_runs(envelope) {
         Some(false) => gone_error(),
-        Some(true) if looked_there && tried.is_absent() => refusal(Verdict::Withdrawn),
+        Some(true)
+            if looked_there
+                && tried.is_absent()
+                && is_listening(envelope.instance, envelope.door) == Some(true) =>
+        {
+            let why = format!(
+                "the name of the exporter's socket was removed (tried {}); the exporter binds it again within two seconds: try again then, and keep cleaners of temporary files off that directory",
+                tried.text
+            );
+            errno(Error::new(ErrorKind::Unreachable, why))
+        }
+        Some(true) if looked_there && tried.is_absent() => {
+            let why = "the exporter shares nothing any more: it has withdrawn this ticket, or freed the object behind it; ask it for a new one";
+            Error::new(ErrorKind::Withdrawn, why)
+        }
         Some(true) if tried.denied => {
             let why =
                 format!("the exporter's socket may not be used from here (tried {})", tried.text);
@@ -115,7 +149,7 @@ fn explain(envelope: &Envelope, tried: &Tried) -> Error {
                 "{whether} its socket is not in any directory where this process looks (tried {}): set {VARIABLE} to one directory{others} for both, or mount the exporter's here",
                 tried.text
             );
-            errno(Error::new(ErrorKind::Directory, why))
+            errno(Error::new(ErrorKind::Unreachable, why))
         }
     }
 }

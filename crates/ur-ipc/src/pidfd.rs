@@ -54,13 +54,13 @@ pub(crate) fn fetch(envelope: &Envelope) -> Result<Fetched> {
     let stands = |ledger: &Reader| match ledger.check(line, tag, envelope.generation) {
         _ if is_dead(&pidfd) => Err(gone_error()),
         State::Live => Ok(()),
-        State::Withdrawn => Err(refusal(Verdict::Withdrawn)),
+        State::Withdrawn | State::Forgotten => Err(refusal(Verdict::Withdrawn)),
         State::Freed => Err(refusal(Verdict::Freed)),
     };
     stands(&ledger)?;
     let number = ledger.descriptor(line).ok_or_else(|| {
         let why = "the exporter's broker cannot be reached, and it does not offer this object in any other way: make its socket directory reachable";
-        Error::new(ErrorKind::Directory, why)
+        Error::new(ErrorKind::Unreachable, why)
     })?;
     let fd = take(&pidfd, number)?;
     // The exporter closes the descriptor only after the ledger says "withdrawn": what was taken is the object's.
@@ -168,10 +168,8 @@ mod tests {
         assert_eq!(kind(&stranger), Some(ErrorKind::ExporterGone), "a reused pid");
         let no_ledger = Envelope { ledger_descriptor: 0, ..envelope };
         assert_eq!(kind(&no_ledger), Some(ErrorKind::ExporterGone), "a reused descriptor");
-        line.mark(State::Freed);
+        line.end_freed();
         assert_eq!(kind(&envelope), Some(ErrorKind::Freed));
-        drop(line);
-        assert_eq!(kind(&envelope), Some(ErrorKind::Withdrawn));
     }
     #[test]
     fn a_dead_pid_is_a_gone_exporter() {

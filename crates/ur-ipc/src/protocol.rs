@@ -1,6 +1,6 @@
 //! What importers and brokers say to each other: datagrams of one fixed size each way, over `SOCK_SEQPACKET`.
 //! Both sides decode the other's words as hostile; who is let in, and when to give up, is the broker's and fetch's.
-use crate::{ENVELOPE_LEN, Kind};
+use crate::{ENVELOPE_LEN, Kind, waiting::uninterrupted};
 use rustix::{
     io::{Errno, IoSlice, IoSliceMut},
     net::{
@@ -22,8 +22,13 @@ use zerocopy::{
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// Payload bytes that fit into an answer.
 pub(crate) const PAYLOAD: usize = 256;
-/// The most descriptors of one datagram that are looked at.
+/// The most descriptors of one request that are looked at.
 const RIGHTS: usize = 4;
+/// The most descriptors of one payload that one answer brings: well below the 253 that the kernel takes, so that many
+/// answers can be on their way without reaching the user's limit of descriptors in flight.
+pub(crate) const BATCH: usize = 64;
+/// Those of a payload, and a ledger, an arena, a process.
+const ANSWER_RIGHTS: usize = BATCH + 3;
 
 const MAGIC: u32 = 0x6377_6970;
 const VERSION: u16 = 1;
@@ -32,8 +37,15 @@ const VERSION: u16 = 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     /// Let me open this. For an event, as that participant in its arena; as 0, joins it, and a pidfd of the asker comes
-    /// along.
-    Fetch { ticket: Box<[u8; ENVELOPE_LEN]>, has_ledger: bool, participant: u32 },
+    /// along. Of a payload of many descriptors, `part` says which [`BATCH`] of them; each part is a lease of its own.
+    /// By the `session`, a secret of the asker's, its connection can be told from others, if it is ever lost.
+    Fetch {
+        session: u64,
+        ticket: Box<[u8; ENVELOPE_LEN]>,
+        has_ledger: bool,
+        participant: u32,
+        part: u32,
+    },
     /// Nothing but that an answer was read. No answer.
     Read,
     /// One open of the object was closed. No answer.
@@ -50,14 +62,22 @@ pub(crate) enum Request {
     Leave { ledger: u32, participant: u32 },
     /// Are you there?
     Ping,
+    /// Does what the answer with this nonce granted still stand? Asked by one who may have read it too late.
+    Confirm { nonce: u64 },
+    /// What the answer with this nonce granted is not wanted; it may have been taken back already. No answer.
+    GiveBack { nonce: u64 },
+    /// The connection of that session was lost; what is held over it, this one is to hold. The last answer that brought
+    /// descriptors, and whose receipt was not acknowledged, had this nonce; 0 is none.
+    Resume { session: u64, nonce: u64 },
 }
 impl Request {
     pub fn wants_answer(&self) -> bool {
         use Request::*;
         match self {
-            Fetch { .. } | TakeCounter { .. } | Debtor { .. } | Ping => true,
+            Fetch { .. } | TakeCounter { .. } | Debtor { .. } | Ping | Confirm { .. } => true,
+            Resume { .. } => true,
             Read | LeaseEnd { .. } | ReleaseCounter { .. } | SlotClosed { .. } => false,
-            Leave { .. } => false,
+            Leave { .. } | GiveBack { .. } => false,
         }
     }
 }
@@ -79,6 +99,8 @@ pub(crate) enum Verdict {
     Descriptors = 7,
     /// The request makes no sense here.
     Nonsense = 8,
+    /// What was granted was not acknowledged in time and has been taken back.
+    Lapsed = 9,
 }
 
 /// A broker's answer; what of it has a meaning depends on the request.
@@ -92,6 +114,8 @@ pub(crate) struct Answer {
     pub object: u64,
     pub base: u64,
     pub exposes: u64,
+    /// How many descriptors the payload has in all its parts.
+    pub descriptors: u16,
     /// Of the importer in the arena, or of the debtor.
     pub participant: u32,
     pub counter: u16,
@@ -107,6 +131,7 @@ impl Answer {
             object: 0,
             base: 0,
             exposes: 0,
+            descriptors: 0,
             participant: 0,
             counter: 0,
             epoch: 0,
@@ -122,25 +147,30 @@ pub(crate) struct Rights {
     pub ledger: bool,
     pub arena: bool,
     pub process: bool,
+    /// Further descriptors of the payload, which come right behind its first.
+    pub more: u8,
 }
 impl Rights {
     fn bits(self) -> u16 {
         [self.payload, self.ledger, self.arena, self.process]
             .iter()
             .rev()
-            .fold(0, |bits, set| bits << 1 | u16::from(*set))
+            .fold(self.more.into(), |bits, set| bits << 1 | u16::from(*set))
     }
     fn from_bits(bits: u16) -> Option<Self> {
         let bit = |n: u16| bits >> n & 1 == 1;
-        (bits < 16).then(|| Self {
+        let more = u8::try_from(bits >> 4).ok()?;
+        let is_right = usize::from(more) < BATCH && (more == 0 || bit(0));
+        is_right.then(|| Self {
             payload: bit(0),
             ledger: bit(1),
             arena: bit(2),
             process: bit(3),
+            more,
         })
     }
     pub fn count(self) -> usize {
-        self.bits().count_ones() as usize
+        (self.bits() & 15).count_ones() as usize + usize::from(self.more)
     }
 }
 
@@ -174,6 +204,7 @@ struct AnswerLayout {
     epoch: U32,
     counter: U16,
     rights: U16,
+    descriptors: U16,
     length: U16,
     payload: [u8; PAYLOAD],
 }
@@ -203,8 +234,9 @@ pub(crate) fn encode_request(number: u64, read: u64, request: &Request) -> [u8; 
         (l.ledger, l.participant, l.index) = (ledger.into(), participant.into(), index.into());
     };
     let what: u16 = match *request {
-        Request::Fetch { ref ticket, has_ledger, participant } => {
-            place(0, participant, has_ledger.into());
+        Request::Fetch { session, ref ticket, has_ledger, participant, part } => {
+            place(part, participant, has_ledger.into());
+            l.key = session.into();
             l.ticket = **ticket;
             1
         }
@@ -236,6 +268,19 @@ pub(crate) fn encode_request(number: u64, read: u64, request: &Request) -> [u8; 
             place(ledger, participant, 0);
             9
         }
+        Request::Confirm { nonce } => {
+            l.key = nonce.into();
+            10
+        }
+        Request::GiveBack { nonce } => {
+            l.key = nonce.into();
+            11
+        }
+        Request::Resume { session, nonce } => {
+            l.key = session.into();
+            (l.ledger, l.generation) = ((nonce as u32).into(), ((nonce >> 32) as u32).into());
+            12
+        }
     };
     l.what = what.into();
     zerocopy::transmute!(l)
@@ -249,7 +294,11 @@ pub(crate) fn decode_request(bytes: &[u8]) -> Option<(u64, u64, Request)> {
     }
     let (ledger, participant, index) = (l.ledger.get(), l.participant.get(), l.index.get());
     let request = match l.what.get() {
-        1 => Request::Fetch { ticket: Box::new(l.ticket), has_ledger: index & 1 != 0, participant },
+        1 => {
+            let (ticket, has_ledger) = (Box::new(l.ticket), index & 1 != 0);
+            let session = l.key.get();
+            Request::Fetch { session, ticket, has_ledger, participant, part: ledger }
+        }
         2 => Request::Read,
         3 => Request::LeaseEnd {
             kind: Kind::from_byte(u8::try_from(index).ok()?)?,
@@ -264,6 +313,12 @@ pub(crate) fn decode_request(bytes: &[u8]) -> Option<(u64, u64, Request)> {
         7 => Request::Debtor { ledger, participant, counter: index },
         8 => Request::Ping,
         9 => Request::Leave { ledger, participant },
+        10 => Request::Confirm { nonce: l.key.get() },
+        11 => Request::GiveBack { nonce: l.key.get() },
+        12 => {
+            let nonce = u64::from(l.generation.get()) << 32 | u64::from(ledger);
+            Request::Resume { session: l.key.get(), nonce }
+        }
         _ => return None,
     };
     Some((l.number.get(), l.read.get(), request))
@@ -287,6 +342,7 @@ pub(crate) fn encode_answer(number: u64, answer: &Answer) -> [u8; ANSWER_LEN] {
         epoch: answer.epoch.into(),
         counter: answer.counter.into(),
         rights: answer.rights.bits().into(),
+        descriptors: answer.descriptors.into(),
         length: (length as u16).into(),
         payload,
     })
@@ -299,7 +355,8 @@ pub(crate) fn decode_answer(bytes: &[u8]) -> Option<(u64, Answer)> {
     if l.magic != MAGIC || l.version != VERSION {
         return None;
     }
-    let verdicts = [Granted, Withdrawn, Freed, Unknown, Denied, Full, Descriptors, Nonsense];
+    let verdicts =
+        [Granted, Withdrawn, Freed, Unknown, Denied, Full, Descriptors, Nonsense, Lapsed];
     let answer = Answer {
         verdict: verdicts.into_iter().find(|v| *v as u16 == l.verdict.get())?,
         nonce: l.nonce.get(),
@@ -307,6 +364,7 @@ pub(crate) fn decode_answer(bytes: &[u8]) -> Option<(u64, Answer)> {
         object: l.object.get(),
         base: l.base.get(),
         exposes: l.exposes.get(),
+        descriptors: l.descriptors.get(),
         participant: l.participant.get(),
         counter: l.counter.get(),
         epoch: l.epoch.get(),
@@ -315,26 +373,19 @@ pub(crate) fn decode_answer(bytes: &[u8]) -> Option<(u64, Answer)> {
     Some((l.number.get(), answer))
 }
 
-/// Sends one datagram, whole or not at all.
+/// Sends one datagram, whole or not at all, and without waiting.
 pub(crate) fn send(
     socket: &impl AsFd,
     bytes: &[u8],
     rights: &[BorrowedFd<'_>],
-    flags: SendFlags,
 ) -> Result<(), Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RIGHTS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(ANSWER_RIGHTS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !rights.is_empty() && !control.push(SendAncillaryMessage::ScmRights(rights)) {
         return Err(Errno::INVAL);
     }
-    let flags = flags | SendFlags::NOSIGNAL;
-    loop {
-        match sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags) {
-            Ok(_) => return Ok(()),
-            Err(Errno::INTR) => {}
-            Err(e) => return Err(e),
-        }
-    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    uninterrupted(|| sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)).map(drop)
 }
 
 /// One datagram as it came.
@@ -346,16 +397,25 @@ pub(crate) struct Received {
     pub rights_lost: bool,
 }
 
-/// Receives one datagram. Descriptors beyond the few that the protocol knows are closed.
-pub(crate) fn receive(
+/// Receives one request that is there, without waiting. Descriptors beyond the few that the protocol knows are closed.
+pub(crate) fn receive(socket: &impl AsFd, into: &mut [u8]) -> Result<Received, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RIGHTS))];
+    receive_in(socket, into, &mut space)
+}
+/// Receives one answer that is there, which may bring a part of a payload of many descriptors.
+pub(crate) fn receive_answer(socket: &impl AsFd, into: &mut [u8]) -> Result<Received, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(ANSWER_RIGHTS))];
+    receive_in(socket, into, &mut space)
+}
+fn receive_in(
     socket: &impl AsFd,
     into: &mut [u8],
-    flags: RecvFlags,
+    space: &mut [MaybeUninit<u8>],
 ) -> Result<Received, Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RIGHTS))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let flags = flags | RecvFlags::CMSG_CLOEXEC | RecvFlags::TRUNC;
-    let message = recvmsg(socket, &mut [IoSliceMut::new(into)], &mut control, flags)?;
+    let mut control = RecvAncillaryBuffer::new(space);
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC | RecvFlags::TRUNC;
+    let mut into = [IoSliceMut::new(into)];
+    let message = uninterrupted(|| recvmsg(socket, &mut into, &mut control, flags))?;
     let mut rights = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(fds) = message {

@@ -86,6 +86,9 @@ impl<T> Opening<T> {
     fn check(&self) -> Result<()> {
         self.standing.check(self.line, self.tag, self.generation)
     }
+    fn is_forgotten(&self) -> bool {
+        self.standing.is_forgotten(self.line, self.tag, self.generation)
+    }
 }
 
 /// What arrived from the exporter, verified as far as the kernel can say.
@@ -141,8 +144,10 @@ impl<T: Send + Sync + 'static> Importer<T> {
         let known = locked(cache).tickets.get(&key_of(bytes)).and_then(Weak::upgrade);
         if let Some(opening) = known.filter(|opening| opening.bytes == *bytes) {
             check_device(&device_of(bytes), device)?;
-            opening.check()?;
-            return Ok(Opened::Remote(Remote(opening)));
+            match opening.check() {
+                Err(_) if opening.is_forgotten() => {} // the exporter says why it cannot be opened
+                checked => return Ok(checked.map(|()| Opened::Remote(Remote(opening)))?),
+            }
         }
         let issued = issued_here(bytes);
         let envelope = match issued {

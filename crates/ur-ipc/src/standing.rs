@@ -43,6 +43,17 @@ pub enum ArrivedPayload {
         /// What the driver needs beside it; at most 256 bytes.
         bytes: Vec<u8>,
     },
+    /// Several such descriptors: one behind the other they are what holds the object.
+    DriverRun {
+        /// The descriptors, close-on-exec, in the order of the addresses; at least one.
+        fds: Vec<OwnedFd>,
+        /// Where the object begins in what they open, in bytes.
+        base: u64,
+        /// How many bytes they open together, in the exporter's words.
+        exposes: u64,
+        /// What the driver needs beside them; at most 256 bytes.
+        bytes: Vec<u8>,
+    },
     /// Bytes that the driver understands.
     Bytes(Vec<u8>),
     /// An event in an arena which this process has joined.
@@ -61,18 +72,26 @@ impl Standing {
     /// Whether the export stands: one load, and a look at the exporter's pidfd.
     ///
     /// # Errors
-    /// [`ErrorKind::Withdrawn`], [`ErrorKind::Freed`], [`ErrorKind::ExporterGone`].
+    /// [`ErrorKind::Withdrawn`]; [`ErrorKind::Freed`], also if the exporter lost the connection over which it was opened;
+    /// [`ErrorKind::ExporterGone`].
     pub fn check(&self, line: u16, tag: u64, generation: u32) -> Result<()> {
-        let (ledger, gone) = match self {
-            Self::Connected(host, ledger) => (ledger, host.is_gone()),
-            Self::Unconnected(pidfd, ledger) => (ledger, is_dead(pidfd)),
+        let (ledger, exporter) = match self {
+            Self::Connected(host, ledger) => (ledger, host.check()),
+            Self::Unconnected(pidfd, ledger) if is_dead(pidfd) => (ledger, Err(gone_error())),
+            Self::Unconnected(_, ledger) => (ledger, Ok(())),
         };
-        match ledger.check(line, tag, generation) {
-            _ if gone => Err(gone_error()),
+        let state = ledger.check(line, tag, generation); // before the end of its exporter is told
+        exporter?;
+        match state {
             ledger::State::Live => Ok(()),
-            ledger::State::Withdrawn => Err(refusal(Verdict::Withdrawn)),
+            ledger::State::Withdrawn | ledger::State::Forgotten => Err(refusal(Verdict::Withdrawn)),
             ledger::State::Freed => Err(refusal(Verdict::Freed)),
         }
+    }
+    /// Whether only the exporter can say what became of it: put or freed, and its line is another's.
+    pub fn is_forgotten(&self, line: u16, tag: u64, generation: u32) -> bool {
+        let (Self::Connected(_, ledger) | Self::Unconnected(_, ledger)) = self;
+        ledger.check(line, tag, generation) == ledger::State::Forgotten
     }
 }
 

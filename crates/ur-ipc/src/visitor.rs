@@ -9,13 +9,9 @@ use crate::{
     leases::{self, Object},
     liveness::{self, Source},
     locked,
-    protocol::{Answer, PATIENCE, Request, Rights, Verdict, encode_answer, send},
+    protocol::{Answer, BATCH, PATIENCE, Request, Rights, Verdict, encode_answer, send},
 };
-use rustix::{
-    event::epoll::EventFlags,
-    io::Errno,
-    net::{SendFlags, Shutdown, shutdown},
-};
+use rustix::{event::epoll::EventFlags, io::Errno};
 use std::{
     collections::HashMap,
     os::fd::{AsFd, OwnedFd},
@@ -41,6 +37,10 @@ pub(crate) struct Visitor {
     /// Until when it must have done what is expected of it; `None` for one that holds something and owes nothing.
     pub deadline: Option<Instant>,
     pub doing: Doing,
+    /// The latest answer that brought descriptors; it can be spoken of until the next.
+    pub last: Option<Last>,
+    /// By which the peer, and nobody else, can take what it holds over to another connection. 0 is none.
+    pub session: u64,
     pub leases: HashMap<Object, usize>,
     /// The arenas that it joined, by their numbers and its own in them.
     pub joined: HashMap<(u32, u32), Arena>,
@@ -55,9 +55,29 @@ pub(crate) enum Doing {
     Sending(Box<Letter>),
     /// For the peer to say that it has read the answer with this number.
     Unread(u64),
-    /// It did not, in time. Its end is kept until it hangs up, since as long as it has not read, descriptors are on
-    /// their way; but it is not served any more, and holds nothing.
-    Lapsed,
+    /// It did not, in time: perhaps it is stopped. What that answer granted has been taken back, and nothing else; when
+    /// it has read the answer after all, it is served again.
+    Lapsed(u64),
+    /// To come back over another connection, or to hang up: a fault of this side ended the connection. It may have
+    /// read the answer with this number.
+    Severed(Option<u64>),
+}
+
+/// What one answer granted.
+#[derive(Default)]
+pub(crate) struct Grant {
+    /// A lease on it began.
+    object: Option<Object>,
+    /// Of an event: the arena and the peer's number there, and whether the peer joined it by this.
+    arena: Option<((u32, u32), bool)>,
+    /// Its slot and generation, once it counts as open.
+    slot: Option<(u16, u32)>,
+}
+/// An answer with descriptors, by its nonce.
+pub(crate) struct Last {
+    pub nonce: u64,
+    /// `None` when it has been taken back.
+    grant: Option<Grant>,
 }
 
 /// An answer with what comes along.
@@ -65,8 +85,8 @@ pub(crate) struct Letter {
     pub number: u64,
     pub answer: Answer,
     pub rights: Vec<Arc<OwnedFd>>,
-    /// Begun with this answer, and ended if it cannot be sent.
-    pub lease: Option<Object>,
+    /// What it grants, which is taken back if it cannot be sent.
+    pub grant: Grant,
 }
 
 /// The connection is to be closed.
@@ -78,7 +98,7 @@ impl Visitor {
         !self.leases.is_empty() || !self.joined.is_empty()
     }
     pub fn is_lapsed(&self) -> bool {
-        matches!(self.doing, Doing::Lapsed)
+        matches!(self.doing, Doing::Lapsed(_))
     }
     /// Waits for its next request: for ever if it was admitted.
     pub fn listen(&mut self) {
@@ -106,7 +126,7 @@ impl Letter {
     pub fn send(&self, socket: &Guarded) -> Result<(), Errno> {
         let rights: Vec<_> = self.rights.iter().map(|fd| fd.as_fd()).collect();
         let bytes = encode_answer(self.number, &self.answer);
-        send(socket, &bytes, &rights, SendFlags::DONTWAIT)
+        send(socket, &bytes, &rights)
     }
 }
 
@@ -119,19 +139,20 @@ impl Visitor {
         id: u64,
         ticket: &[u8; ENVELOPE_LEN],
         came: Vec<OwnedFd>,
-        (has_ledger, participant): (bool, u32),
-    ) -> Result<(Packed, Object), Verdict> {
+        (has_ledger, participant, part): (bool, u32, u32),
+    ) -> Result<(Packed, Grant), Verdict> {
         let desk = DESK.get().map_err(|_| Verdict::Nonsense)?;
         let granted = locked(desk).grant(ticket, &self.peer)?;
         *self.leases.entry(granted.object).or_default() += 1;
         self.watch_process(id);
-        match self.pack(&granted, came, has_ledger, participant) {
+        let mut grant = Grant { object: Some(granted.object), ..Grant::default() };
+        match self.pack(&granted, came, (has_ledger, participant, part), &mut grant) {
             Ok(packed) => {
                 self.admitted = true;
-                Ok((packed, granted.object))
+                Ok((packed, grant))
             }
             Err(verdict) => {
-                let _ = self.end_lease(granted.object); // begun above
+                self.take_back(grant);
                 Err(verdict)
             }
         }
@@ -140,13 +161,23 @@ impl Visitor {
         &mut self,
         granted: &Granted,
         came: Vec<OwnedFd>,
-        has_ledger: bool,
-        participant: u32,
+        (has_ledger, participant, part): (bool, u32, u32),
+        grant: &mut Grant,
     ) -> Result<Packed, Verdict> {
         let mut answer = Answer { object: granted.object.1, ..Answer::of(Verdict::Granted) };
         let mut rights = Vec::new();
         let mut needs_arena = false;
         match &granted.payload {
+            Payload::DriverRun { fds, base, exposes, bytes } => {
+                (answer.base, answer.exposes) = (*base, *exposes);
+                answer.payload = bytes.to_vec();
+                answer.descriptors = u16::try_from(fds.len()).map_err(|_| Verdict::Nonsense)?;
+                let part = usize::try_from(part).ok().and_then(|part| fds.chunks(BATCH).nth(part));
+                rights.extend_from_slice(part.ok_or(Verdict::Nonsense)?);
+                answer.rights.payload = true;
+                answer.rights.more = (rights.len() - 1) as u8; // fewer than `BATCH`
+            }
+            _ if part != 0 => return Err(Verdict::Nonsense),
             Payload::Fd { fd, base, exposes } => {
                 (answer.base, answer.exposes) = (*base, *exposes);
                 answer.rights.payload = true;
@@ -161,10 +192,12 @@ impl Visitor {
             Payload::Bytes(bytes) => answer.payload = bytes.to_vec(),
             Payload::Event(slot) => {
                 answer.participant = self.join(&granted.arena, participant, came)?;
+                needs_arena = participant == 0;
+                grant.arena = Some(((granted.arena.number(), answer.participant), needs_arena));
                 let (index, generation) = (slot.index(), slot.generation());
                 let opened = granted.arena.slot_opened(answer.participant, index, generation);
                 opened.map_err(|e| verdict_of(&e))?;
-                needs_arena = participant == 0;
+                grant.slot = Some((index, generation));
             }
         }
         let is_event = matches!(granted.payload, Payload::Event(_));
@@ -188,9 +221,9 @@ impl Visitor {
         if self.joined.len() >= JOINED {
             return Err(Verdict::Full);
         }
-        let pidfd = match self.peer.pidfd().map(OwnedFd::try_clone) {
-            Some(clone) => clone.map_err(|_| Verdict::Descriptors)?,
-            None => came.into_iter().next().ok_or(Verdict::Nonsense)?,
+        let pidfd = match self.peer.pidfd() {
+            Some(pidfd) => pidfd.clone(),
+            None => came.into_iter().next().ok_or(Verdict::Nonsense)?.into(),
         };
         let participant = arena.join(pidfd).map_err(|e| verdict_of(&e))?;
         self.joined.insert((arena.number(), participant), arena.clone());
@@ -202,7 +235,7 @@ impl Visitor {
     }
     pub fn leave(&mut self, ledger: u32, participant: u32) -> Kept {
         let arena = self.joined.remove(&(ledger, participant)).ok_or(Close)?;
-        arena.participant_died(participant);
+        arena.participant_left(participant);
         self.rest();
         Ok(())
     }
@@ -255,12 +288,64 @@ impl Visitor {
             liveness::unwatch(pidfd);
         }
     }
-    pub fn lapse(&mut self, id: u64) {
-        self.strip();
-        (self.doing, self.deadline) = (Doing::Lapsed, None);
-        self.expect(id, EventFlags::empty());
-        // The peer is to learn that it is not served any more; if it is gone, it need not.
-        let _ = shutdown(&self.socket, Shutdown::Write);
+    /// Takes over what was held over another connection of the same peer, which is to be closed.
+    pub fn take_over(&mut self, id: u64, mut from: Self) {
+        if let (true, Some(pidfd)) = (from.watched, from.peer.pidfd()) {
+            liveness::unwatch(pidfd);
+        }
+        self.leases = std::mem::take(&mut from.leases);
+        self.joined = std::mem::take(&mut from.joined);
+        (self.last, self.session, self.admitted) = (from.last.take(), from.session, true);
+        if self.holds() {
+            self.watch_process(id);
+        }
+    }
+    /// Undoes what the latest answer that brought descriptors granted, if that has not been done yet.
+    pub fn take_last_back(&mut self) {
+        if let Some(grant) = self.last.as_mut().and_then(|last| last.grant.take()) {
+            self.take_back(grant);
+        }
+    }
+    /// Undoes what one answer granted.
+    pub fn take_back(&mut self, grant: Grant) {
+        match (grant.arena, grant.slot) {
+            (Some(((ledger, participant), true)), _) => {
+                let _ = self.leave(ledger, participant); // joined by that answer, if not left since
+            }
+            (Some((key, false)), Some((slot, generation))) => {
+                if let Some(arena) = self.joined.get(&key) {
+                    let _ = arena.slot_closed(key.1, slot, generation); // opened by that answer
+                }
+            }
+            _ => {}
+        }
+        if let Some(object) = grant.object {
+            let _ = self.end_lease(object); // begun by that answer
+        }
+    }
+    /// An answer with descriptors is on its way.
+    pub fn sent(&mut self, nonce: u64, grant: Grant) {
+        self.doing = Doing::Unread(nonce);
+        self.deadline = Some(Instant::now() + PATIENCE);
+        self.last = Some(Last { nonce, grant: Some(grant) });
+    }
+    /// It did not say in time that it had read that: so it does not have what was granted. Whatever it had before stays.
+    pub fn lapse(&mut self, nonce: u64) {
+        (self.doing, self.deadline) = (Doing::Lapsed(nonce), None);
+        self.take_last_back();
+    }
+    /// Whether what the answer with that nonce granted still stands. Only the latest can be asked after.
+    pub fn confirm(&self, nonce: u64) -> Result<Verdict, Close> {
+        let last = self.last.as_ref().filter(|last| last.nonce == nonce).ok_or(Close)?;
+        Ok(if last.grant.is_some() { Verdict::Granted } else { Verdict::Lapsed })
+    }
+    /// It does not want what the answer with that nonce granted.
+    pub fn give_back(&mut self, nonce: u64) -> Kept {
+        let last = self.last.as_mut().filter(|last| last.nonce == nonce).ok_or(Close)?;
+        if let Some(grant) = last.grant.take() {
+            self.take_back(grant);
+        }
+        Ok(())
     }
 }
 

@@ -16,7 +16,16 @@ const SOON: Duration = Duration::from_millis(100);
 fn settled(place: &Place, exporter: &mut Peer, ticket: &str) -> String {
     Peer::at(&place.0).ask(&format!("open {ticket}"));
     eventually("all is quiet", || exporter.ask("leased 1") == "false");
-    exporter.ask("descriptors")
+    // The lease ends an instant before its connection is closed.
+    let (mut count, mut since) = (exporter.ask("descriptors"), Instant::now());
+    eventually("the count stays", || {
+        let now = exporter.ask("descriptors");
+        if std::mem::replace(&mut count, now.clone()) != now {
+            since = Instant::now();
+        }
+        since.elapsed() > SOON
+    });
+    count
 }
 
 #[test]
@@ -105,6 +114,26 @@ fn an_importer_killed_at_any_point_of_an_open_leaves_nothing_behind() {
         eventually("its lease ended", || exporter.ask("leased 1") == "false");
         eventually("nothing is left", || exporter.ask("descriptors") == before);
     }
+}
+/// One after the other they take more counters than there are, and each time an event names one of them.
+#[test]
+fn counters_of_killed_importers_come_back() {
+    const EACH: usize = 5000;
+    let place = Place::new();
+    let mut exporter = Peer::at(&place.0);
+    exporter.ask("slot e");
+    let event = exporter.ask("export-slot e");
+    for round in 0..15 {
+        let mut importer = Peer::at(&place.0);
+        assert!(importer.ask(&format!("open-event {event}")).starts_with("event"), "{round}");
+        assert_eq!(importer.take_counters(&event, EACH), (EACH, String::new()), "{round}");
+        assert_eq!(importer.ask(&format!("signal {event}")), "ok");
+        assert_eq!(exporter.ask("wait e 15000"), "waiting");
+        importer.kill();
+        assert_eq!(exporter.hear(), "Failed");
+    }
+    assert_eq!(exporter.ask("signal e"), "ok");
+    assert_eq!(exporter.ask("complete"), "ok");
 }
 #[test]
 fn an_importer_killed_at_random_moments_leaves_nothing_behind() {

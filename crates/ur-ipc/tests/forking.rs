@@ -132,8 +132,8 @@ fn a_child_keeps_no_socket_and_no_lock_of_its_parents() {
     importer.ask(&format!("open {ticket}"));
     let (parents, childs) = (exporter.ask("descriptors"), exporter.ask("fork descriptors"));
     exporter.hear();
-    // Listener, lock, connection, epoll, nudge and timer.
-    assert_eq!(parents.parse::<u32>().unwrap() - childs.parse::<u32>().unwrap(), 6);
+    // Listener, lock, connection, epoll and nudge.
+    assert_eq!(parents.parse::<u32>().unwrap() - childs.parse::<u32>().unwrap(), 5);
 }
 #[test]
 fn an_exporter_is_gone_although_its_child_lives() {
@@ -189,6 +189,42 @@ fn an_exporter_that_runs_another_program_is_gone() {
         importer.ask(&format!("current {ticket}")).starts_with("ExporterGone")
     });
     assert!(importer.ask(&format!("open {unopened}")).starts_with("ExporterGone"));
+}
+#[test]
+fn whoever_waits_for_an_exporter_that_runs_another_program_is_told() {
+    let (_place, mut exporter, mut importer) = pair();
+    exporter.ask("slot e");
+    let ticket = exporter.ask("export-slot e");
+    importer.ask(&format!("open-event {ticket}"));
+    exporter.ask("signal e");
+    assert_eq!(importer.ask(&format!("wait {ticket} 15000")), "waiting");
+    exporter.tell("exec");
+    let left = Instant::now();
+    assert_eq!(importer.hear(), "Failed");
+    assert!(left.elapsed() < Duration::from_secs(5));
+    assert!(importer.ask(&format!("open-event {ticket}")).starts_with("ExporterGone"));
+}
+/// A bare `clone` keeps the parent's sockets, so that nobody sees it hang up.
+#[test]
+fn whoever_waits_for_a_dead_exporter_is_told_although_its_child_holds_the_connection() {
+    for way in ["fork-and-stay idle", "clone-and-stay"] {
+        let (_place, mut exporter, mut importer) = pair();
+        exporter.ask("slot e");
+        let ticket = exporter.ask("export-slot e");
+        importer.ask(&format!("open-event {ticket}"));
+        exporter.ask("signal e");
+        assert_eq!(importer.ask(&format!("wait-aside {ticket}")), "waiting");
+        exporter.tell(way);
+        if way.starts_with("fork") {
+            assert_eq!(exporter.hear(), "ok");
+        }
+        let _child = Stayer::of(&exporter.hear());
+        exporter.kill();
+        let killed = Instant::now();
+        assert_eq!(importer.ask("waited"), "Failed");
+        assert!(killed.elapsed() < SOON, "{way}: {:?}", killed.elapsed());
+        assert!(importer.ask(&format!("open-event {ticket}")).starts_with("ExporterGone"));
+    }
 }
 #[test]
 fn an_importers_leases_end_when_it_runs_another_program() {

@@ -68,7 +68,11 @@ fn request(what: u16, number: u64, key: u64, index: u16, ticket: &[u8]) -> Vec<u
 const FETCH: u16 = 1;
 const READ: u16 = 2;
 const LEASE_END: u16 = 3;
+const TAKE_COUNTER: u16 = 4;
 const PING: u16 = 8;
+const CONFIRM: u16 = 10;
+const GIVE_BACK: u16 = 11;
+const LAPSED: u16 = 9;
 const FULL: u16 = 6;
 /// Verdict and nonce of the next answer, and how many descriptors came with it; `None` at the end.
 fn answer(socket: &OwnedFd) -> Option<(u16, u64, usize)> {
@@ -76,7 +80,12 @@ fn answer(socket: &OwnedFd) -> Option<(u16, u64, usize)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut into = [rustix::io::IoSliceMut::new(&mut bytes)];
-    let got = match recvmsg(socket, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC) {
+    let mut received = recvmsg(socket, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC);
+    // A reset is told before what was said ahead of it.
+    if matches!(received, Err(Errno::CONNRESET)) {
+        received = recvmsg(socket, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC);
+    }
+    let got = match received {
         Ok(got) => got.bytes,
         Err(Errno::CONNRESET) => return None,
         Err(e) => panic!("{e}"),
@@ -143,13 +152,13 @@ fn garbage_ends_its_own_connection_only() {
         say(&socket, &vec![0xa5; length]);
         assert_eq!(answer(&socket), None, "{length} bytes");
     }
-    for what in [0, 9, 10, u16::MAX, READ, LEASE_END, 5, 6] {
+    for what in [0, 9, CONFIRM, GIVE_BACK, 13, u16::MAX, READ, LEASE_END, 5, 6] {
         let socket = connect(&place.socket()).unwrap();
         say(&socket, &request(what, 1, 77, 1, &[]));
         assert_eq!(answer(&socket), None, "request {what}");
     }
-    // A question about an arena that was never joined is answered, with a refusal.
-    for what in [4, 7] {
+    // A question about an arena that was never joined, or a session that is not known, is answered, with a refusal.
+    for what in [4, 7, 12] {
         let socket = connect(&place.socket()).unwrap();
         say(&socket, &request(what, 1, 77, 1, &[]));
         assert_ne!(answer(&socket).unwrap().0, 1, "request {what}");
@@ -185,17 +194,121 @@ fn descriptors_that_nobody_asked_for_are_closed() {
     is_served(&place, &ticket);
 }
 #[test]
-fn a_grant_that_is_not_read_in_time_is_taken_back() {
-    let (place, mut exporter, ticket) = exporter();
+fn a_grant_that_is_not_acknowledged_in_time_is_taken_back_alone() {
+    let (place, mut exporter, kept) = exporter();
+    let late = exporter.ask("export late 2 same");
     let socket = connect(&place.socket()).unwrap();
-    say(&socket, &request(FETCH, 1, 0, 0, &unhex(&ticket)));
-    eventually("it is granted", || exporter.ask("leased 1") == "true");
-    eventually("it is taken back", || exporter.ask("leased 1") == "false");
-    is_served(&place, &ticket);
+    say(&socket, &request(FETCH, 1, 0, 0, &unhex(&kept)));
+    let (_, nonce, _) = answer(&socket).unwrap();
+    say(&socket, &request(READ, 0, nonce, 0, &[]));
+    say(&socket, &request(FETCH, 2, 0, 0, &unhex(&late)));
+    eventually("it is granted", || exporter.ask("leased 2") == "true");
+    eventually("it is taken back", || exporter.ask("leased 2") == "false");
+    assert_eq!(exporter.ask("leased 1"), "true", "what was acknowledged stands");
+    is_served(&place, &kept);
+    // It reads the answer after all, asks whether it still counts, and asks anew.
     let (verdict, nonce, rights) = answer(&socket).unwrap();
     assert_eq!((verdict, rights), (1, 2));
+    say(&socket, &request(READ, 0, nonce, 0, &[]));
+    say(&socket, &request(CONFIRM, 3, nonce, 0, &[]));
+    assert_eq!(answer(&socket), Some((LAPSED, 0, 0)));
+    say(&socket, &request(FETCH, 4, 0, 0, &unhex(&late)));
+    let (verdict, nonce, _) = answer(&socket).unwrap();
+    say(&socket, &request(READ, 0, nonce, 0, &[]));
+    say(&socket, &request(CONFIRM, 5, nonce, 0, &[]));
+    assert_eq!((verdict, answer(&socket)), (1, Some((1, 0, 0))));
+    assert_eq!(
+        (exporter.ask("leased 1"), exporter.ask("leased 2")),
+        ("true".into(), "true".into())
+    );
+    // What it gives back by its nonce ends once, and nothing else does.
+    say(&socket, &request(GIVE_BACK, 0, nonce, 0, &[]));
+    say(&socket, &request(GIVE_BACK, 0, nonce, 0, &[]));
+    eventually("it is given back", || exporter.ask("leased 2") == "false");
+    assert_eq!(exporter.ask("leased 1"), "true");
+    drop(socket);
+    eventually("a lease ends with its connection", || exporter.ask("leased 1") == "false");
+}
+#[test]
+fn a_lease_is_given_back_by_one_that_owes_an_acknowledgement() {
+    let (place, mut exporter, first) = exporter();
+    let late = exporter.ask("export late 2 same");
+    let socket = connect(&place.socket()).unwrap();
+    say(&socket, &request(FETCH, 1, 0, 0, &unhex(&first)));
+    let (_, nonce, _) = answer(&socket).unwrap();
+    say(&socket, &request(READ, 0, nonce, 0, &[]));
+    say(&socket, &request(FETCH, 2, 0, 0, &unhex(&late)));
+    eventually("it is granted", || exporter.ask("leased 2") == "true");
+    eventually("it is taken back", || exporter.ask("leased 2") == "false");
+    say(&socket, &request(LEASE_END, 0, 1, 1, &[]));
+    eventually("it is heard", || exporter.ask("leased 1") == "false");
+    let (_, nonce, _) = answer(&socket).unwrap();
+    // But a question is not, before it has read what it was sent.
+    say(&socket, &request(PING, 3, 0, 0, &[]));
+    assert_eq!(answer(&socket), None);
     assert_ne!(nonce, 0);
-    assert_eq!(answer(&socket), None, "it is not served any more");
+}
+/// At either side of reading the answer, and longer than the exporter waits for an acknowledgement.
+#[test]
+fn an_importer_that_is_stopped_during_an_open_loses_nothing_that_it_had() {
+    for point in ["fetch.before_answer:2", "fetch.before_acknowledge:2"] {
+        let (place, mut exporter, first) = exporter();
+        let second = exporter.ask("export second 2 same");
+        let mut importer = Peer::start(&place.0, |command| {
+            command.env("CAUSEWAY_STOP_AT", point);
+        });
+        assert_eq!(importer.ask(&format!("open {first}")), "remote hello 16 32");
+        importer.tell(&format!("open {second}"));
+        eventually("it is granted", || exporter.ask("leased 2") == "true");
+        importer.await_stop();
+        eventually("it is taken back", || exporter.ask("leased 2") == "false");
+        assert_eq!(exporter.ask(&format!("put {first}")), "ok");
+        assert_eq!(exporter.ask("free 1"), "ok");
+        assert_eq!(exporter.ask("leased 1"), "true", "{point}: its memory is not given to others");
+        importer.signal(rustix::process::Signal::CONT);
+        assert_eq!(importer.hear(), "remote second 16 32", "{point}");
+        assert_eq!(exporter.ask("leased 2"), "true", "{point}: opened anew");
+        assert_eq!(importer.ask(&format!("read {first}")), "hello");
+        // Not by time, once it is acknowledged.
+        importer.signal(rustix::process::Signal::STOP);
+        let stopped = Instant::now();
+        eventually("longer than any patience", || {
+            assert_eq!(exporter.ask("leased 1"), "true", "{point}");
+            assert_eq!(exporter.ask("leased 2"), "true", "{point}");
+            stopped.elapsed() > Duration::from_millis(1500)
+        });
+        importer.signal(rustix::process::Signal::CONT);
+        assert_eq!(importer.ask(&format!("close {first}")), "ok");
+        assert_eq!(exporter.hear(), "lease of 1 gone", "{point}");
+        assert_eq!(exporter.ask("leased 2"), "true", "{point}");
+    }
+}
+/// The open of an event that was stopped: the importer stays in the arena, and signals and waits there.
+#[test]
+fn an_importer_that_is_stopped_while_it_opens_keeps_its_place_in_the_arena() {
+    let (place, mut exporter, _ticket) = exporter();
+    for name in ["e", "f"] {
+        exporter.ask(&format!("slot {name}"));
+    }
+    let (e, memory) = (exporter.ask("export-slot e"), exporter.ask("export second 2 same"));
+    let f = exporter.ask("export-slot f");
+    let mut importer = Peer::start(&place.0, |command| {
+        command.env("CAUSEWAY_STOP_AT", "fetch.before_acknowledge:2");
+    });
+    importer.ask(&format!("open-event {e}"));
+    importer.ask(&format!("signal {e}"));
+    importer.tell(&format!("open {memory}"));
+    importer.await_stop();
+    eventually("its grant is taken back", || exporter.ask("leased 2") == "false");
+    assert_eq!(exporter.ask("wait e 10000"), "waiting");
+    importer.signal(rustix::process::Signal::CONT);
+    assert_eq!(importer.hear(), "remote second 16 32");
+    importer.ask("complete");
+    assert_eq!(exporter.hear(), "Complete", "what it owed, it paid");
+    assert!(importer.ask(&format!("open-event {f}")).starts_with("event"));
+    importer.ask(&format!("signal {f}"));
+    importer.ask("complete");
+    assert_eq!(exporter.ask("wait f 10000"), "complete at once");
 }
 #[test]
 fn a_grant_that_is_read_in_time_is_kept() {
@@ -212,12 +325,40 @@ fn a_grant_that_is_read_in_time_is_kept() {
     say(&socket, &request(LEASE_END, 0, 1, 1, &[]));
     eventually("it is given back", || exporter.ask("leased 1") == "false");
 }
+/// It is asked after until it ends, as it could write its counters until then; by one descriptor.
+#[test]
+fn a_process_that_comes_and_goes_with_counters_costs_its_exporter_no_descriptors() {
+    let place = Place::new();
+    let mut exporter = Peer::at(&place.0);
+    exporter.ask("slot e");
+    let ticket = unhex(&exporter.ask("export-slot e"));
+    let visit = |participant: u32| {
+        let socket = connect(&place.socket()).unwrap();
+        say(&socket, &request(FETCH, 1, 0, 0, &ticket));
+        let (verdict, nonce, _) = answer(&socket).unwrap();
+        assert_eq!(verdict, 1);
+        say(&socket, &request(READ, 0, nonce, 0, &[]));
+        let mut take = request(TAKE_COUNTER, 2, 0, 0, &[]);
+        take[40..44].copy_from_slice(&participant.to_le_bytes());
+        say(&socket, &take);
+        assert_eq!(answer(&socket), Some((1, 0, 0)));
+    };
+    visit(1);
+    let before: usize = exporter.ask("descriptors").parse().unwrap();
+    (2..100).for_each(visit);
+    eventually("it has as many as before", || {
+        exporter.ask("descriptors").parse::<usize>().unwrap() <= before
+    });
+}
 #[test]
 fn unread_grants_of_one_peer_block_nobody_for_long() {
     let (place, _exporter, ticket) = exporter();
+    // Those beyond this process's share are turned away, and cannot be told anything.
     let sockets: Vec<_> = (0..60).map(|_| connect(&place.socket()).unwrap()).collect();
     for socket in &sockets {
-        say(socket, &request(FETCH, 1, 0, 0, &unhex(&ticket)));
+        let bytes = request(FETCH, 1, 0, 0, &unhex(&ticket));
+        let said = send(socket, &bytes, SendFlags::NOSIGNAL);
+        assert!(matches!(said, Ok(_) | Err(Errno::PIPE)), "{said:?}");
     }
     is_served(&place, &ticket);
     drop(sockets);
@@ -267,22 +408,96 @@ fn a_brokers_sockets_are_for_no_other_program_and_make_nobody_wait() {
     }
 }
 #[test]
-fn a_peer_beyond_the_limit_is_told_so() {
-    let (place, _exporter, ticket) = exporter();
-    let sockets: Vec<_> = (0..64).map(|_| connect(&place.socket()).unwrap()).collect();
-    for socket in &sockets {
-        say(socket, &request(FETCH, 1, 0, 0, &unhex(&ticket)));
-        let (verdict, nonce, _) = answer(socket).unwrap();
-        assert_eq!(verdict, 1);
-        say(socket, &request(READ, 0, nonce, 0, &[]));
-    }
-    let mut importer = Peer::at(&place.0);
-    let answer = importer.ask(&format!("open {ticket}"));
-    assert!(answer.starts_with("Full"), "{answer}");
+fn a_process_beyond_its_share_is_told_so_and_no_other_is() {
+    let place = Place::new();
+    let mut exporter = small(&place, "64");
+    let ticket = exporter.ask("export hello 1 same");
+    let take = || {
+        let socket = connect(&place.socket()).unwrap();
+        let said = send(&socket, &request(FETCH, 1, 0, 0, &unhex(&ticket)), SendFlags::NOSIGNAL);
+        assert!(matches!(said, Ok(_) | Err(Errno::PIPE)), "{said:?}");
+        let (verdict, nonce, _) = answer(&socket).unwrap();
+        if verdict == 1 {
+            say(&socket, &request(READ, 0, nonce, 0, &[]));
+        }
+        (socket, verdict)
+    };
+    let (sockets, verdicts): (Vec<_>, Vec<_>) = (0..5).map(|_| take()).unzip();
+    assert_eq!(verdicts, [1, 1, 1, 1, FULL], "a sixteenth of 64");
+    is_served(&place, &ticket);
     drop(sockets);
-    eventually("there is room again", || {
-        importer.ask(&format!("open {ticket}")).starts_with("remote")
-    });
+    eventually("there is room again", || take().1 == 1);
+}
+/// An exporter that keeps so many connections.
+fn small(place: &Place, importers: &str) -> Peer {
+    Peer::start(&place.0, |command| {
+        command.env("CAUSEWAY_MAX_IMPORTERS", importers);
+    })
+}
+#[test]
+fn a_peer_beyond_the_limit_is_told_so() {
+    let place = Place::new();
+    let mut exporter = small(&place, "8");
+    let ticket = exporter.ask("export hello 1 same");
+    let open = format!("open {ticket}");
+    let mut importers: Vec<_> = (0..8).map(|_| Peer::at(&place.0)).collect();
+    for importer in &mut importers {
+        assert_eq!(importer.ask(&open), "remote hello 16 32");
+    }
+    let mut late = Peer::at(&place.0);
+    let answer = late.ask(&open);
+    assert!(answer.starts_with("Full:"), "{answer}");
+    assert!(answer.contains("CAUSEWAY_MAX_IMPORTERS"), "{answer}");
+    // One that has closed what it had is silent: it makes way, and comes again when it needs to.
+    importers[3].ask(&format!("close {ticket}"));
+    eventually("there is room again", || late.ask(&open).starts_with("remote"));
+    importers[4].ask(&format!("close {ticket}"));
+    eventually("there is room again", || importers[3].ask(&open).starts_with("remote"));
+}
+#[test]
+fn silent_processes_lock_nobody_out() {
+    let place = Place::new();
+    let mut exporter = small(&place, "32");
+    let ticket = exporter.ask("export hello 1 same");
+    let path = place.socket().display().to_string();
+    let mut silent: Vec<_> = (0..16).map(|_| Peer::at(&place.0)).collect();
+    let mut importers: Vec<_> = (0..8).map(|_| Peer::at(&place.0)).collect();
+    for (at, importer) in importers.iter_mut().enumerate() {
+        silent[2 * at].ask(&format!("connect-silently {path} 4"));
+        silent[2 * at + 1].ask(&format!("connect-silently {path} 4"));
+        assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
+    }
+    for importer in &mut importers {
+        assert_eq!(importer.ask(&format!("current {ticket}")), "current");
+    }
+}
+/// As many as one machine runs of one user's, under the limit on descriptors that processes have by default.
+#[test]
+fn two_hundred_and_fifty_six_importers_hold_memory_and_an_event_at_once() {
+    const IMPORTERS: usize = 256;
+    let place = Place::new();
+    let mut exporter = Peer::at(&place.0);
+    assert_eq!(exporter.ask("limit-descriptors 1024"), "ok");
+    let memory = exporter.ask("export hello 1 same");
+    exporter.ask("slot e");
+    let event = exporter.ask("export-slot e");
+    let mut importers: Vec<_> = (0..IMPORTERS).map(|_| Peer::at(&place.0)).collect();
+    for importer in &mut importers {
+        importer.tell(&format!("open {memory}"));
+        importer.tell(&format!("open-event {event}"));
+    }
+    for importer in &mut importers {
+        assert_eq!(importer.hear(), "remote hello 16 32");
+        let answer = importer.hear();
+        assert!(answer.starts_with("event"), "{answer}");
+    }
+    for importer in &mut importers {
+        assert_eq!(importer.ask(&format!("current {memory}")), "current");
+    }
+    let descriptors: usize = exporter.ask("descriptors").parse().unwrap();
+    assert!(descriptors <= 1024 - 256, "a quarter is left to the program: {descriptors}");
+    drop(importers);
+    eventually("all leases end", || exporter.ask("leased 1") == "false");
 }
 #[test]
 fn an_exporter_without_descriptors_says_so_and_recovers() {
@@ -413,6 +628,7 @@ fn an_impostor_who_grants_what_is_not_there_is_refused() {
         let said = impostor(|socket| {
             answer(socket);
             say_with(socket, &answer_bytes(1, 1, rights), fds);
+            answer(socket); // until it says that it has read that, or hangs up
         });
         assert!(said.starts_with("PeerNonsense"), "{at}: {said}");
     }

@@ -32,6 +32,34 @@ fn a_drivers_descriptor_crosses_with_its_bytes_and_is_the_drivers_to_judge() {
     assert_eq!(exporter.ask(&format!("open-driver {ticket}")), "local 4");
     assert!(exporter.ask("export-driver 65530 65536").starts_with("Unsupported"));
 }
+/// One answer brings 64: a run of more comes in parts, each of them a lease that ends when all have come.
+#[test]
+fn a_run_of_a_drivers_descriptors_crosses_whole_and_in_order() {
+    for count in [1, 2, 64, 65, 154, 700] {
+        let (_place, mut exporter, mut importer) = pair();
+        let ticket = exporter.ask(&format!("export-run {count}"));
+        assert_eq!(importer.ask(&format!("open-run {ticket}")), format!("run {count} true"));
+        let before = importer.ask("descriptors");
+        assert_eq!(importer.ask(&format!("open-run {ticket}")), format!("run {count} true"));
+        assert_eq!(importer.ask("descriptors"), before, "nothing stays open");
+        eventually("all leases end", || exporter.ask("leased 5") == "false");
+    }
+}
+#[test]
+fn a_run_for_which_the_importer_lacks_descriptors_says_so_and_leaves_no_lease() {
+    let (_place, mut exporter, mut importer) = pair();
+    let ticket = exporter.ask("export-run 154");
+    importer.ask("exhaust 100");
+    assert!(importer.ask(&format!("open-run {ticket}")).starts_with("TooManyDescriptors"));
+    eventually("all leases end", || exporter.ask("leased 5") == "false");
+    importer.ask("recover");
+    assert_eq!(importer.ask(&format!("open-run {ticket}")), "run 154 true");
+}
+#[test]
+fn a_run_of_no_descriptors_or_of_too_many_is_refused_where_it_is_offered() {
+    let (_place, mut exporter, _importer) = pair();
+    assert!(exporter.ask("export-run 0").starts_with("Unsupported"));
+}
 #[test]
 fn opening_in_the_exporting_process_is_local() {
     let place = Place::new();
@@ -82,6 +110,55 @@ fn a_put_is_told_from_a_free_and_from_what_never_was() {
     importer.ask(&format!("open {kept}"));
     exporter.ask("free 1");
     assert!(importer.ask(&format!("open {kept}")).starts_with("Freed"));
+}
+#[test]
+fn a_free_gives_back_what_was_kept_for_tickets_that_nobody_put() {
+    let (place, mut exporter, mut importer) = pair();
+    exporter.ask("slot warm-up");
+    let before = exporter.ask("descriptors");
+    let tickets: Vec<_> =
+        (0..100).map(|object| exporter.ask(&format!("export hello {object} same"))).collect();
+    let leased = exporter.ask("export leased 100 same");
+    importer.ask(&format!("open {leased}"));
+    for object in 0..=100 {
+        exporter.ask(&format!("free {object}"));
+    }
+    assert_eq!(importer.ask(&format!("read {leased}")), "leased");
+    assert!(importer.ask(&format!("open {leased}")).starts_with("Freed"), "warm");
+    assert!(importer.ask(&format!("open {}", tickets[5])).starts_with("Freed"), "cold");
+    importer.ask(&format!("close {leased}"));
+    assert_eq!(exporter.hear(), "lease of 100 gone");
+    eventually("the broker ends: nothing is shared any more", || place.names().is_empty());
+    eventually("no descriptor is left", || exporter.ask("descriptors") == before);
+    assert!(importer.ask(&format!("open {}", tickets[5])).contains("freed"), "nobody answers");
+    for ticket in &tickets {
+        assert!(exporter.ask(&format!("open {ticket}")).starts_with("Freed"));
+        assert_eq!(exporter.ask(&format!("put {ticket}")), "ok");
+        assert!(exporter.ask(&format!("open {ticket}")).starts_with("Withdrawn"));
+    }
+}
+#[test]
+fn why_a_ticket_opens_nothing_is_known_after_its_place_in_the_ledger_went_to_others() {
+    let (_place, mut exporter, mut importer) = pair();
+    let (freed, put) = (exporter.ask("export hello 1 same"), exporter.ask("export hello 2 same"));
+    importer.ask(&format!("open {freed}"));
+    importer.ask(&format!("open {put}"));
+    exporter.ask("free 1");
+    exporter.ask(&format!("put {put}"));
+    let mut last = String::new();
+    for object in 3..600 {
+        last = exporter.ask(&format!("export hello {object} same"));
+        exporter.ask(&format!("free {object}"));
+    }
+    let keep = exporter.ask("export keep 600 same");
+    for ticket in [&freed, &last] {
+        assert!(importer.ask(&format!("open {ticket}")).starts_with("Freed"));
+    }
+    assert!(importer.ask(&format!("open {put}")).starts_with("Withdrawn"));
+    exporter.ask(&format!("put {freed}"));
+    assert!(importer.ask(&format!("open {freed}")).starts_with("Withdrawn"));
+    // What was put long after its line went to another takes nothing from that one.
+    assert_eq!(importer.ask(&format!("open {keep}")), "remote keep 16 32");
 }
 #[test]
 fn a_changed_ticket_opens_nothing_cold_or_warm() {

@@ -7,8 +7,7 @@ use crate::{
     failure::enter,
     held::Held,
     library::{self, Closed, Opened},
-    log, probe,
-    verdicts::Notes,
+    log,
 };
 use std::{
     collections::BTreeSet,
@@ -48,13 +47,23 @@ fn up() -> Option<&'static Adapters> {
     // SAFETY: null, or one of `ALL`, which stay.
     unsafe { UP.load(Ordering::Acquire).as_ref() }
 }
+/// The table of the only adapter there is, or null: each call of an object reads it.
+static ONLY: AtomicPtr<ur_dditable_t> = AtomicPtr::new(null_mut());
+
 /// The table of the only adapter there is.
-#[inline]
+#[inline(always)]
 pub(crate) fn only() -> Option<&'static ur_dditable_t> {
-    match up()?.0.as_slice() {
-        [one] => Some(one.table),
-        _ => None,
-    }
+    // SAFETY: null, or a table of one of `ALL`, which stay. Acquire: with the store in `now`.
+    unsafe { ONLY.load(Ordering::Acquire).as_ref() }
+}
+/// These are the adapters from now on.
+fn now(adapters: Option<&'static Adapters>) {
+    let only = match adapters.map(|all| all.0.as_slice()) {
+        Some([one]) => from_ref(one.table).cast_mut(),
+        _ => null_mut(),
+    };
+    ONLY.store(only, Ordering::Release);
+    UP.store(adapters.map_or(null_mut(), |all| from_ref(all).cast_mut()), Ordering::Release);
 }
 
 /// Sentences that were said: a program that starts the loader a thousand times reads each once.
@@ -74,19 +83,13 @@ enum Found {
 
 /// Opens what can be opened of the candidates; these are the adapters from now on.
 pub(crate) fn start(candidates: &[Candidate]) {
-    let notes = Notes::default();
-    let found = |candidate| Some((candidate, find(candidate, &notes)?));
-    let found: Vec<(&Candidate, Found)> = candidates.iter().filter_map(found).collect();
-    let files = found.iter().filter_map(|(_, found)| match found {
-        Found::File(opened) => Some(*opened),
-        Found::Table(_) => None,
-    });
-    probe::examine(&notes, files);
     let mut adapters = Vec::new();
-    for (Candidate { name, .. }, found) in &found {
-        let table = match found {
-            Found::File(opened) => opened.table(),
-            Found::Table(table) => Ok(*table),
+    for candidate in candidates {
+        let name = &candidate.name;
+        let table = match find(candidate) {
+            Some(Found::File(opened)) => opened.table(),
+            Some(Found::Table(table)) => Ok(table),
+            None => continue,
         };
         match table.and_then(|table| Adapter::new(name, table)) {
             Ok(adapter) => {
@@ -106,15 +109,15 @@ pub(crate) fn start(candidates: &[Candidate]) {
         all.push(fresh);
         fresh
     });
-    UP.store(from_ref(up).cast_mut(), Ordering::Release);
+    now(Some(up));
 }
 /// There are no adapters from now on; their files stay open.
 pub(crate) fn stop() {
-    UP.store(null_mut(), Ordering::Release);
+    now(None);
 }
 
 /// The first place where the candidate is.
-fn find(candidate: &Candidate, notes: &Notes) -> Option<Found> {
+fn find(candidate: &Candidate) -> Option<Found> {
     let name = &candidate.name;
     for place in &candidate.places {
         let file: &OsStr = match place {
@@ -123,7 +126,7 @@ fn find(candidate: &Candidate, notes: &Notes) -> Option<Found> {
             Place::System(name) => name.as_ref(),
         };
         let shown = file.display();
-        match library::open(file, notes) {
+        match library::open(file) {
             Ok(opened) => {
                 log::info(format_args!("adapter {name} is {shown}"));
                 return Some(Found::File(opened));

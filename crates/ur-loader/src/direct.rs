@@ -1,11 +1,12 @@
-//! One function for each entry that sends the call where the handle says: two loads and a jump.
-//! Whether it may be called so is `entry`'s question.
+//! One function for each entry that sends the call to its adapter: the only one there is, whatever the
+//! handle is, or the one that the handle says. Whether it may be called so is `entry`'s question.
 #![expect(unsafe_code, reason = "calls adapters through the tables that their objects name")]
 use crate::adapters;
 use std::ffi::{c_char, c_void};
 use ur_sys::*;
 
-/// The table of the adapter that made the object: every object begins with its address.
+/// The table of the adapter that made the object: the only one there is, whose handles may be
+/// anything and are not read; of several, that at whose address the object begins.
 ///
 /// # Safety
 /// `handle` is null or an adapter's object.
@@ -13,6 +14,9 @@ use ur_sys::*;
 unsafe fn table<'a>(handle: *mut c_void) -> Option<&'a ur_dditable_t> {
     if handle.is_null() {
         return None;
+    }
+    if let only @ Some(_) = adapters::only() {
+        return only;
     }
     // SAFETY: an object's first word is its table's address.
     let table = unsafe { handle.cast::<*const ur_dditable_t>().read() };
@@ -37,22 +41,15 @@ macro_rules! send {
         // SAFETY: the caller's promise is the adapter's to use.
         unsafe { call($($p),*) }
     }};
-    ($group:ident $slot:ident ($($p:ident),*) by command $of:ident) => {{
-        if $of.is_null() {
-            return ur_result_t::ERROR_INVALID_NULL_HANDLE;
+    ($group:ident $slot:ident ($($p:ident),*) by handle $of:ident nulls $to:ident) => {{
+        let send = || send!($group $slot ($($p),*) by handle $of);
+        let code = send();
+        // The adapter does so itself, if it is asked.
+        if code != ur_result_t::SUCCESS && !$to.is_null() {
+            // SAFETY: not null, hence writable, by the caller's promise.
+            unsafe { $to.cast::<*mut c_void>().write(std::ptr::null_mut()) };
         }
-        // Some adapters' commands begin with something else.
-        let table = match adapters::only() {
-            Some(table) => table,
-            // SAFETY: the caller's promise.
-            None => match unsafe { table($of.0) } {
-                Some(table) => table,
-                None => return ur_result_t::ERROR_INVALID_NULL_HANDLE,
-            },
-        };
-        let Some(call) = table.$group.$slot else { return LEFT_OUT };
-        // SAFETY: the caller's promise is the adapter's to use.
-        unsafe { call($($p),*) }
+        code
     }};
     ($group:ident $slot:ident ($($p:ident),*) by first $list:ident $count:ident $none:ident) => {{
         if $count == 0 {
@@ -61,9 +58,21 @@ macro_rules! send {
         if $list.is_null() {
             return ur_result_t::ERROR_INVALID_NULL_POINTER;
         }
-        // SAFETY: not null and not empty, hence the caller's promise.
-        let first = unsafe { $list.read() };
-        send!($group $slot ($($p),*) by handle first)
+        let table = match adapters::only() {
+            Some(only) => only,
+            None => {
+                // SAFETY: not null and not empty, hence the caller's promise.
+                let first = unsafe { $list.read() };
+                // SAFETY: as above.
+                let Some(table) = (unsafe { table(first.0) }) else {
+                    return ur_result_t::ERROR_INVALID_NULL_HANDLE;
+                };
+                table
+            }
+        };
+        let Some(call) = table.$group.$slot else { return LEFT_OUT };
+        // SAFETY: the caller's promise is the adapter's to use.
+        unsafe { call($($p),*) }
     }};
 }
 

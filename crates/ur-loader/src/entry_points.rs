@@ -3,8 +3,7 @@
 
 /// Hands every entry to the macro that is named, table by table: the table's member, its getter and
 /// its type; then the entries: slot, C's name, ours, parameters, and how the adapter is found: by a
-/// handle, by a command of a command buffer, by the first of so many handles (or the code for none), or by
-/// hand. The types are those of `ur_sys` and `c_char` and `c_void` of `std::ffi`, which the place of use
+/// handle, by the first of so many handles (or the code for none), or by hand. The types are those of `ur_sys` and `c_char` and `c_void` of `std::ffi`, which the place of use
 /// has in scope.
 #[macro_export]
 macro_rules! entry_points {
@@ -118,7 +117,7 @@ macro_rules! entry_points {
                     program: ur_program_handle_t, options: *const c_char) by handle context;
                 link urProgramLink program_link(context: ur_context_handle_t, count: u32,
                     programs: *const ur_program_handle_t, options: *const c_char,
-                    program: *mut ur_program_handle_t) by handle context;
+                    program: *mut ur_program_handle_t) by handle context nulls program;
                 retain urProgramRetain program_retain(program: ur_program_handle_t)
                     by handle program;
                 release urProgramRelease program_release(program: ur_program_handle_t)
@@ -162,7 +161,8 @@ macro_rules! entry_points {
                 link_exp urProgramLinkExp program_link_exp(context: ur_context_handle_t,
                     num_devices: u32, devices: *mut ur_device_handle_t,
                     flags: ur_exp_program_flags_t, count: u32, programs: *const ur_program_handle_t,
-                    options: *const c_char, program: *mut ur_program_handle_t) by handle context;
+                    options: *const c_char, program: *mut ur_program_handle_t)
+                    by handle context nulls program;
             }
             kernel urGetKernelProcAddrTable ur_kernel_dditable_t {
                 create urKernelCreate kernel_create(program: ur_program_handle_t,
@@ -804,10 +804,10 @@ macro_rules! entry_points {
                     by handle command_buffer;
                 update_signal_event_exp urCommandBufferUpdateSignalEventExp command_buffer_update_signal_event_exp(
                     command: ur_exp_command_buffer_command_handle_t,
-                    signal_event: *mut ur_event_handle_t) by command command;
+                    signal_event: *mut ur_event_handle_t) by handle command;
                 update_wait_events_exp urCommandBufferUpdateWaitEventsExp command_buffer_update_wait_events_exp(
                     command: ur_exp_command_buffer_command_handle_t, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t) by command command;
+                    event_wait_list: *const ur_event_handle_t) by handle command;
                 get_info_exp urCommandBufferGetInfoExp command_buffer_get_info_exp(
                     command_buffer: ur_exp_command_buffer_handle_t,
                     prop_name: ur_exp_command_buffer_info_t, prop_size: usize,

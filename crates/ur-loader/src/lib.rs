@@ -2,12 +2,13 @@
 //! What adapters do is theirs; the C symbols of `libur_loader.so.0` are in the leaf crate `loader`,
 //! which makes them of the functions here.
 //!
-//! One call: the exported function looks whether something stands between (`state`), reads the
-//! adapter's table through the handle's first word and jumps (`direct`). No object of the loader's
-//! wraps a handle, so a handle of an adapter opened by hand works here, and ours there.
+//! One call: the exported function looks whether something stands between (`state`), and jumps through
+//! the table of the only adapter or, of several, through the one that the handle's first word names
+//! (`direct`). No object of the loader's wraps a handle.
 //!
 //! A start: `life` has `discover` name the adapters there could be, `adapters` opens them
-//! (`library`), those that crash are found out in a child (`probe`), and layers go on (`layers`).
+//! (`library`), and layers go on (`layers`). It makes no process: what an adapter does when it is
+//! opened and asked, it does in the program.
 mod adapters;
 pub mod config;
 pub mod direct;
@@ -15,6 +16,7 @@ mod discover;
 mod elf;
 pub mod entry;
 mod entry_points;
+pub mod examine;
 mod failure;
 mod held;
 pub mod layers;
@@ -23,8 +25,6 @@ pub mod life;
 pub mod log;
 mod paths;
 pub mod print;
-mod probe;
 pub mod selected;
 mod selector;
 pub mod state;
-mod verdicts;

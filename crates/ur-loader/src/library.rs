@@ -2,11 +2,10 @@
 //! asking its getters for its tables. A file that was opened stays open: objects and threads of the
 //! adapter may outlive the loader's end, and the next start finds it again.
 #![expect(unsafe_code, reason = "opens shared objects and calls what they export")]
-use crate::{elf::diagnose, held::Held, log, paths, verdicts::Notes};
+use crate::{elf::diagnose, held::Held, log, paths};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use std::{
     ffi::{CStr, OsStr, c_void},
-    fmt,
     mem::offset_of,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
@@ -29,15 +28,6 @@ macro_rules! getters {
 }
 crate::entry_points!(getters);
 
-/// What came of asking an adapter's getters in a process that may die of it.
-#[derive(Debug)]
-pub(crate) enum Verdict {
-    /// They come back.
-    Fine,
-    /// They do not, for this reason.
-    Deadly(String),
-}
-
 /// An adapter's file, open for good, and what was found of it.
 #[derive(Debug)]
 pub(crate) struct Opened {
@@ -46,20 +36,19 @@ pub(crate) struct Opened {
     getters: Vec<(&'static str, usize, Getter)>,
     /// `None` for a name that the system knows.
     identity: Option<Identity>,
-    verdict: OnceLock<Verdict>,
     table: OnceLock<Result<ur_dditable_t, String>>,
 }
 
 /// Which file it was, and how it was then: another one may come to have its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Identity {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Identity {
     device: u64,
     number: u64,
     length: u64,
     changed: (i64, i64),
 }
 impl Identity {
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    fn of(path: &Path) -> Option<Self> {
         let file = path.metadata().ok()?;
         Some(Self {
             device: file.dev(),
@@ -67,25 +56,6 @@ impl Identity {
             length: file.len(),
             changed: (file.mtime(), file.mtime_nsec()),
         })
-    }
-}
-impl Identity {
-    /// What `Display` wrote.
-    pub(crate) fn parse(line: &str) -> Option<Self> {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [device, number, length, seconds, nanoseconds] = words[..] else { return None };
-        Some(Self {
-            device: device.parse().ok()?,
-            number: number.parse().ok()?,
-            length: length.parse().ok()?,
-            changed: (seconds.parse().ok()?, nanoseconds.parse().ok()?),
-        })
-    }
-}
-impl fmt::Display for Identity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { device, number, length, changed: (seconds, nanoseconds) } = self;
-        write!(f, "{device} {number} {length} {seconds} {nanoseconds}")
     }
 }
 /// Every file that is open; those that have a path, under it.
@@ -103,7 +73,7 @@ pub(crate) enum Closed {
 }
 
 /// Opens a path, or a name that the system knows.
-pub(crate) fn open(name: &OsStr, notes: &Notes) -> Result<&'static Opened, Closed> {
+pub(crate) fn open(name: &OsStr) -> Result<&'static Opened, Closed> {
     let path = Path::new(name);
     let is_path = name.as_bytes().contains(&b'/');
     let identity = if is_path { Identity::of(path) } else { None };
@@ -113,12 +83,7 @@ pub(crate) fn open(name: &OsStr, notes: &Notes) -> Result<&'static Opened, Close
     if let Some(opened) = known(identity) {
         return Ok(opened);
     }
-    // One that was opened before as it is now is whole.
-    let noted = || identity.is_some_and(|of| notes.have(of));
-    if is_path
-        && !noted()
-        && let Some(wrong) = diagnose(path)
-    {
+    if is_path && let Some(wrong) = diagnose(path) {
         return Err(Closed::Wrong(wrong));
     }
     let deep = std::env::var_os("UR_ADAPTERS_DEEP_BIND").is_some_and(|value| paths::is_on(&value));
@@ -169,7 +134,6 @@ fn keep(library: Library, identity: Option<Identity>) -> &'static Opened {
         library: raw.addr(),
         getters,
         identity,
-        verdict: OnceLock::new(),
         table: OnceLock::new(),
     }));
     open.push(opened);
@@ -177,39 +141,12 @@ fn keep(library: Library, identity: Option<Identity>) -> &'static Opened {
 }
 
 impl Opened {
-    /// Which file it is, if it is one of a path.
-    pub(crate) fn identity(&self) -> Option<Identity> {
-        self.identity
-    }
-    /// What was found of it in a child process, if anything.
-    pub(crate) fn verdict(&self) -> Option<&Verdict> {
-        self.verdict.get()
-    }
-    /// Remembers what was found first.
-    pub(crate) fn judge(&self, verdict: Verdict) {
-        self.verdict.get_or_init(|| verdict);
-    }
     /// Its table. Its getters are called once in a process.
     ///
     /// # Errors
     /// Why it cannot be used.
     pub(crate) fn table(&self) -> Result<&ur_dditable_t, String> {
-        if let Some(Verdict::Deadly(end)) = self.verdict() {
-            return Err(format!(
-                "it was asked for its tables in a child process, and {end}; ask who made it for another \
-                 build"
-            ));
-        }
         self.table.get_or_init(|| self.ask_all()).as_ref().map_err(String::clone)
-    }
-    /// Calls every getter into a table that nobody reads. Allocates nothing, locks nothing.
-    pub(crate) fn rehearse(&self) {
-        // SAFETY: tables are pointers, of which null is one.
-        let mut table: ur_dditable_t = unsafe { std::mem::zeroed() };
-        for (_, at, getter) in &self.getters {
-            // SAFETY: as in `ask`.
-            unsafe { ask(*getter, &mut table, *at) };
-        }
     }
     /// The adapter's table, whose first part is whole: that of the adapter itself.
     fn ask_all(&self) -> Result<ur_dditable_t, String> {

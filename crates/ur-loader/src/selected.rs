@@ -24,6 +24,14 @@ pub(crate) fn selector() -> std::result::Result<Option<Selector>, String> {
     Selector::parse(value)
 }
 
+/// Why the variable can select nothing; none if it can, or is not set.
+pub fn complaint() -> Option<String> {
+    selector().err().map(|wrong| selects_nothing(&wrong))
+}
+fn selects_nothing(wrong: &str) -> String {
+    format!("{VARIABLE} selects nothing: {wrong}")
+}
+
 /// A device that was found; a part among them is ours until it is handed out.
 struct Found {
     device: ur_device_handle_t,
@@ -83,7 +91,7 @@ pub unsafe extern "C" fn device_get_selected(
 
 fn chosen(platform: ur_platform_handle_t, device_type: ur_device_type_t) -> Result<Vec<Found>> {
     let selector = selector().map_err(|wrong| {
-        let sentence = format!("{VARIABLE} selects nothing: {wrong}");
+        let sentence = selects_nothing(&wrong);
         log::error(&sentence);
         Failure::new(ErrorCode::InvalidValue, sentence)
     })?;

@@ -3,7 +3,10 @@
 #[path = "layers/programs.rs"]
 mod programs;
 
-use std::process::{Command, Output};
+use std::{
+    collections::BTreeMap,
+    process::{Command, Output},
+};
 
 const VALIDATION: &str = "UR_LAYER_FULL_VALIDATION";
 
@@ -101,6 +104,7 @@ fn a_handle_that_no_call_gave_is_reported() {
     let said = heard("foreign", &[("UR_ENABLE_LAYERS", "UR_LAYER_LIFETIME_VALIDATION")]);
     let reports = reports(&said);
     assert!(reports.iter().any(|r| r.contains("is a Context, not a Queue")), "{said}");
+    assert!(reports.iter().any(|r| r.contains("is an Adapter, not a Context")), "{said}");
 }
 #[test]
 fn what_is_never_released_is_told_at_the_end_with_the_place_of_its_making() {
@@ -114,6 +118,11 @@ fn what_is_never_released_is_told_at_the_end_with_the_place_of_its_making() {
     );
     assert!(of("1 reference(s) to the Queue").ends_with("made by urQueueCreate here:"), "{said}");
     assert!(said.contains("programs::leak"), "no backtrace names the program:\n{said}");
+    // Each backtrace begins where the program called.
+    let first: Vec<_> = said.lines().filter_map(|line| line.strip_prefix("   0: ")).collect();
+    let first: Vec<_> = first.into_iter().take(reports.len()).collect();
+    let of_the_program = |frame: &&str| frame.contains("programs::World::");
+    assert!(first.len() == 2 && first.iter().all(of_the_program), "{said}");
 }
 #[test]
 fn memory_ranges_and_ipc_handles_that_are_given_back_are_not_told() {
@@ -209,11 +218,6 @@ fn a_trace_for_people_has_every_call_with_its_arguments_and_result() {
     assert!(create.contains(") -> UR_RESULT_SUCCESS; "), "{create}");
 }
 #[test]
-fn a_trace_without_a_listener_says_nothing() {
-    let said = heard("well", &[("UR_ENABLE_LAYERS", "UR_LAYER_TRACING")]);
-    assert!(!said.contains("--->"), "{said}");
-}
-#[test]
 fn wrong_names_and_sanitizers_are_warnings_and_change_nothing_else() {
     let said = heard("well", &[("UR_ENABLE_LAYERS", "nope,,UR_LAYER_ASAN;\u{7},UR_LAYER_MSAN")]);
     let warnings = said.lines().filter(|l| l.contains("UR_ENABLE_LAYERS: there is no layer"));
@@ -221,23 +225,101 @@ fn wrong_names_and_sanitizers_are_warnings_and_change_nothing_else() {
     assert!(said.contains("UR_LAYER_MSAN does nothing here"), "{said}");
 }
 
-/// A file for a trace, gone when this is dropped.
+/// A folder for traces, gone when this is dropped.
 struct Scratch(std::path::PathBuf);
 impl Scratch {
     fn new(name: &str) -> Self {
-        Self(std::env::temp_dir().join(format!("causeway-{}-{name}", std::process::id())))
+        let path = std::env::temp_dir().join(format!("causeway-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
     }
+    /// What a program and those that it starts are to be given.
+    fn environment(&self, form: &str) -> [(&'static str, String); 2] {
+        let to = format!("{form}:{}", self.0.join("trace.json").display());
+        [("UR_ENABLE_LAYERS", format!("{VALIDATION},UR_LAYER_TRACING")), ("CAUSEWAY_TRACE", to)]
+    }
+    fn hear(&self, form: &str, program: &str) -> String {
+        let environment = self.environment(form);
+        heard(program, &environment.each_ref().map(|(name, value)| (*name, value.as_str())))
+    }
+    /// The traces, each by the number of the process that its name has.
+    fn traces(&self) -> BTreeMap<u64, String> {
+        let of = |file: std::io::Result<std::fs::DirEntry>| {
+            let path = file.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy();
+            let pid = name.strip_prefix("trace.").and_then(|name| name.strip_suffix(".json"));
+            (pid.unwrap().parse().unwrap(), std::fs::read_to_string(&path).unwrap())
+        };
+        std::fs::read_dir(&self.0).unwrap().map(of).collect()
+    }
+    /// The trace of the only process.
     fn trace(&self, form: &str, program: &str) -> String {
-        let to = format!("{form}:{}", self.0.display());
-        let layers = format!("{VALIDATION},UR_LAYER_TRACING");
-        heard(program, &[("UR_ENABLE_LAYERS", &layers), ("CAUSEWAY_TRACE", &to)]);
-        std::fs::read_to_string(&self.0).unwrap()
+        self.hear(form, program);
+        let traces = self.traces();
+        assert_eq!(traces.len(), 1, "{:?}", traces.keys());
+        traces.into_values().next().unwrap()
     }
 }
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+/// The calls of a trace in Chrome's form, all of which are of the process that the file is named after.
+fn calls((pid, trace): (&u64, &String)) -> Vec<String> {
+    let events: Vec<serde_json::Value> = serde_json::from_str(trace).unwrap();
+    assert!(events.iter().all(|event| event["pid"] == *pid), "{pid}: {trace}");
+    events.iter().map(|event| event["name"].as_str().unwrap().to_string()).collect()
+}
+fn count(calls: &[String], of: &str) -> usize {
+    calls.iter().filter(|call| *call == of).count()
+}
+#[test]
+fn processes_that_run_at_once_with_one_variable_each_have_a_whole_trace() {
+    let scratch = Scratch::new("at-once");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| scratch.hear("chrome", "threads"));
+        }
+    });
+    let traces = scratch.traces();
+    assert_eq!(traces.len(), 4);
+    for trace in &traces {
+        assert_eq!(count(&calls(trace), "urContextCreate"), 16 * programs::ROUNDS);
+    }
+}
+#[test]
+fn children_that_inherit_the_variable_leave_their_parents_trace_alone() {
+    let scratch = Scratch::new("children");
+    scratch.hear("chrome", "children");
+    let traces = scratch.traces();
+    // The program, a child that it forked, and one that it executed.
+    assert_eq!(traces.len(), 3, "{:?}", traces.keys());
+    for trace in &traces {
+        assert_eq!(count(&calls(trace), "urUSMHostAlloc"), 1);
+    }
+}
+#[test]
+fn another_start_of_the_loader_goes_on_with_the_trace() {
+    for form in ["chrome", "json"] {
+        let scratch = Scratch::new(&format!("again-{form}"));
+        let trace = scratch.trace(form, "again");
+        let of = |name| trace.lines().filter(|line| line.contains(name)).count();
+        assert_eq!(of("urUSMHostAlloc"), 3, "{trace}");
+        if form == "chrome" {
+            serde_json::from_str::<Vec<serde_json::Value>>(&trace).unwrap();
+        }
+    }
+}
+#[test]
+fn a_trace_without_the_layer_and_the_layer_without_a_trace_are_said() {
+    let said = heard("again", &[("CAUSEWAY_TRACE", "json")]);
+    let told = "CAUSEWAY_TRACE is set, but no trace is written: add UR_LAYER_TRACING";
+    assert_eq!(said.matches(told).count(), 1, "{said}");
+    let said = heard("again", &[("UR_ENABLE_LAYERS", "UR_LAYER_TRACING")]);
+    let told = "UR_LAYER_TRACING is on, but no trace is written: set CAUSEWAY_TRACE=chrome:FILE";
+    assert_eq!(said.matches(told).count(), 1, "{said}");
+    assert!(!said.contains("--->"), "{said}");
 }
 #[test]
 fn a_chrome_trace_is_an_array_of_complete_events_of_every_thread() {
@@ -264,7 +346,7 @@ fn a_trace_in_json_is_an_object_for_each_call() {
     let alloc = calls.iter().find(|c| c["call"] == "urUSMHostAlloc").unwrap();
     assert_eq!(alloc["arguments"]["size"], "64");
     assert_eq!(alloc["result"], "UR_RESULT_SUCCESS");
-    assert!(alloc["thread"].is_u64() && alloc["duration_ns"].is_u64());
+    assert!(alloc["thread"].is_u64() && alloc["duration_ns"].is_u64() && alloc["pid"].is_u64());
 }
 #[test]
 fn sixteen_threads_are_told_of_no_fault_that_they_do_not_make() {
@@ -272,12 +354,26 @@ fn sixteen_threads_are_told_of_no_fault_that_they_do_not_make() {
     assert_eq!(reports(&said), [""; 0], "{said}");
 }
 #[test]
+fn threads_that_get_and_release_the_adapter_a_million_times_are_told_of_nothing() {
+    let layers = "UR_LAYER_LIFETIME_VALIDATION,UR_LAYER_LEAK_CHECKING";
+    let said = heard("adapters", &[("UR_ENABLE_LAYERS", layers)]);
+    let reports = reports(&said);
+    assert_eq!(reports, [""; 0], "{} reports", reports.len());
+}
+#[test]
+fn of_two_threads_that_release_the_last_reference_at_once_one_is_told() {
+    let said = heard("doubly", &[("UR_ENABLE_LAYERS", "UR_LAYER_LIFETIME_VALIDATION")]);
+    let reports = reports(&said);
+    let told = "is used after its last reference was released by urContextRelease";
+    assert!(reports.iter().all(|report| report.contains(told)), "{said}");
+    assert_eq!(reports.len(), programs::DOUBLE_RELEASES);
+}
+#[test]
 fn a_child_of_a_fork_neither_hangs_nor_tells_of_its_parents_objects() {
     let scratch = Scratch::new("fork");
-    let to = format!("chrome:{}", scratch.0.display());
-    let layers = format!("{VALIDATION},UR_LAYER_TRACING");
-    let said = heard("fork", &[("UR_ENABLE_LAYERS", &layers), ("CAUSEWAY_TRACE", &to)]);
+    let said = scratch.hear("chrome", "fork");
     assert_eq!(reports(&said), [""; 0], "{said}");
-    let trace = std::fs::read_to_string(&scratch.0).unwrap();
-    serde_json::from_str::<Vec<serde_json::Value>>(&trace).unwrap();
+    let traces = scratch.traces();
+    assert_eq!(traces.len(), 1, "{:?}", traces.keys());
+    traces.iter().for_each(|trace| drop(calls(trace)));
 }

@@ -1,12 +1,16 @@
 //! The few things that sharing between processes cannot do without `unsafe`: shared memory as atomic words, and
 //! what a process must ask the C library about forks and scheduling. What the words mean is left to `ur-ipc`.
 mod fork;
+mod limits;
+mod pages;
 mod privilege;
 mod scheduling;
 pub mod spin;
 mod words;
 
 pub use fork::{fork_count, on_fork_in_child};
+pub use limits::{addresses_exhausted, mappings_exhausted};
+pub use pages::Pages;
 pub use privilege::is_privileged;
 pub use scheduling::{online_cpus, scheduled_real_time};
 pub use words::{ReadOnlyWords, SharedWords};

@@ -173,7 +173,7 @@ pub type ur_pfnEventGetNativeHandle_t = unsafe extern "C" fn(
     event: ur_event_handle_t,
     native_event: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urEventCreateWithNativeHandle`: Wraps a backend's own event in a runtime event.
+/// `urEventCreateWithNativeHandle`: Wraps a backend's own event in a runtime event; 0 stands for one that is complete already.
 pub type ur_pfnEventCreateWithNativeHandle_t = unsafe extern "C" fn(
     native_event: ur_native_handle_t,
     context: ur_context_handle_t,
@@ -877,7 +877,9 @@ pub type ur_pfnEnqueueWriteHostPipe_t = unsafe extern "C" fn(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t;
-/// `urEnqueueEventsWaitWithBarrierExt`: Queues a barrier wait that takes additional enqueue properties.
+/// `urEnqueueEventsWaitWithBarrierExt`: Queues a barrier wait that takes additional enqueue properties. The event's place is read, too: null there makes
+/// a new event; a reusable event of urEventCreateExp, or one that was opened from another process, is signalled by
+/// the barrier, again and again, and stays the caller's.
 pub type ur_pfnEnqueueEventsWaitWithBarrierExt_t = unsafe extern "C" fn(
     queue: ur_queue_handle_t,
     properties: *const ur_exp_enqueue_ext_properties_t,
@@ -1642,19 +1644,22 @@ pub type ur_pfnGraphExecutableGraphGetNativeHandleExp_t = unsafe extern "C" fn(
     executable_graph: ur_exp_executable_graph_handle_t,
     native_executable_graph: *mut ur_native_handle_t,
 ) -> ur_result_t;
-/// `urIPCGetMemHandleExp`: Gets handle data for sharing USM memory with other processes.
+/// `urIPCGetMemHandleExp`: Gets handle data for sharing USM memory with other processes. The data belongs to the adapter, which keeps it
+/// until it is put, or the memory is freed; other processes open copies of it.
 pub type ur_pfnIPCGetMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     mem: *mut c_void,
     ipc_mem_handle_data: *mut *mut c_void,
     ipc_mem_handle_data_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urIPCPutMemHandleExp`: Hands back the data obtained for sharing USM memory.
+/// `urIPCPutMemHandleExp`: Hands back the data obtained for sharing USM memory: the pointer that the get returned, once. Nobody opens the
+/// handle from then on; what is open stays open. Optional: freeing the memory gives back what its handles held.
 pub type ur_pfnIPCPutMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     ipc_mem_handle_data: *mut c_void,
 ) -> ur_result_t;
-/// `urIPCOpenMemHandleExp`: Opens USM memory that another process has shared.
+/// `urIPCOpenMemHandleExp`: Opens USM memory that another process has shared. Each open is counted and ended by a close of its own; the
+/// address stays valid until then, also after the handle was put or the memory freed by its owner.
 pub type ur_pfnIPCOpenMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1662,22 +1667,26 @@ pub type ur_pfnIPCOpenMemHandleExp_t = unsafe extern "C" fn(
     ipc_mem_handle_data_size: usize,
     mem: *mut *mut c_void,
 ) -> ur_result_t;
-/// `urIPCCloseMemHandleExp`: Closes memory that was opened from another process's handle.
+/// `urIPCCloseMemHandleExp`: Ends one open of memory from another process's handle. Commands that use it must be done; the owner's memory
+/// and other opens are not touched.
 pub type ur_pfnIPCCloseMemHandleExp_t =
     unsafe extern "C" fn(context: ur_context_handle_t, mem: *mut c_void) -> ur_result_t;
-/// `urIPCGetPhysMemHandleExp`: Gets handle data for sharing physical memory with other processes.
+/// `urIPCGetPhysMemHandleExp`: Gets handle data for sharing physical memory with other processes. The data belongs to the adapter, which keeps
+/// it until it is put, or the object is released for the last time; other processes open copies of it.
 pub type ur_pfnIPCGetPhysMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     phys_mem: ur_physical_mem_handle_t,
     ipc_phys_mem_handle_data: *mut *mut c_void,
     ipc_phys_mem_handle_data_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urIPCPutPhysMemHandleExp`: Hands back the data obtained for sharing physical memory.
+/// `urIPCPutPhysMemHandleExp`: Hands back the data obtained for sharing physical memory: the pointer that the get returned, once. Nobody opens
+/// the handle from then on; what is open stays open. Optional: the object's last release does the same.
 pub type ur_pfnIPCPutPhysMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     ipc_phys_mem_handle_data: *const c_void,
 ) -> ur_result_t;
-/// `urIPCOpenPhysMemHandleExp`: Opens physical memory that another process has shared.
+/// `urIPCOpenPhysMemHandleExp`: Opens physical memory that another process has shared: a new object, ended by a close, which may be mapped and
+/// shared again, and stays valid after the handle was put or the owner's object released.
 pub type ur_pfnIPCOpenPhysMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -1685,23 +1694,26 @@ pub type ur_pfnIPCOpenPhysMemHandleExp_t = unsafe extern "C" fn(
     ipc_phys_mem_handle_data_size: usize,
     phys_mem: *mut ur_physical_mem_handle_t,
 ) -> ur_result_t;
-/// `urIPCClosePhysMemHandleExp`: Closes physical memory that was opened from another process's handle.
+/// `urIPCClosePhysMemHandleExp`: Closes physical memory that was opened from another process's handle, which must not be mapped any more.
 pub type ur_pfnIPCClosePhysMemHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     phys_mem: ur_physical_mem_handle_t,
 ) -> ur_result_t;
-/// `urIPCGetEventHandleExp`: Gets handle data for sharing an event with other processes.
+/// `urIPCGetEventHandleExp`: Gets handle data for sharing an event with other processes. The data belongs to the adapter, which keeps it
+/// until it is put, or the event is released for the last time; it stays right however often the event is signalled.
 pub type ur_pfnIPCGetEventHandleExp_t = unsafe extern "C" fn(
     event: ur_event_handle_t,
     ipc_event_handle_data: *mut *mut c_void,
     ipc_event_handle_data_size_ret: *mut usize,
 ) -> ur_result_t;
-/// `urIPCPutEventHandleExp`: Hands back the data obtained for sharing an event.
+/// `urIPCPutEventHandleExp`: Hands back the data obtained for sharing an event: the pointer that the get returned, once. Nobody opens the
+/// handle from then on; the event and opened ones stay as they are. Optional: the event's last release does the same.
 pub type ur_pfnIPCPutEventHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     ipc_event_handle_data: *mut c_void,
 ) -> ur_result_t;
-/// `urIPCOpenEventHandleExp`: Opens an event that another process has shared.
+/// `urIPCOpenEventHandleExp`: Opens an event that another process has shared: a new handle with one reference on the same state, ended by its
+/// last release. Signals of either process are seen by both.
 pub type ur_pfnIPCOpenEventHandleExp_t = unsafe extern "C" fn(
     context: ur_context_handle_t,
     ipc_event_handle_data: *const c_void,

@@ -1,6 +1,9 @@
 //! What a module was built of, and what came of it: SPIR-V that is interpreted, or functions of an ELF file.
 use crate::{elf::Library, spirv::Program};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 /// The code of a module.
 pub enum Code {
@@ -113,6 +116,12 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Source>, String> {
 fn word(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
 }
+/// Whether variables are found by their names for hosts; `ZE_SOFTWARE_HOST_NAMES=0` says no.
+fn knows_hosts() -> bool {
+    static KNOWS: LazyLock<bool> =
+        LazyLock::new(|| crate::device::number("ZE_SOFTWARE_HOST_NAMES", 1) != 0);
+    *KNOWS
+}
 impl Code {
     /// The names of the kernels, each once.
     pub fn kernels(&self) -> Vec<String> {
@@ -144,11 +153,15 @@ impl Code {
             Code::Native(_) => Vec::new(),
         }
     }
-    /// The address and the size of a global variable.
+    /// The address and the size of a global variable, by the name that hosts have for it (unless the
+    /// environment says that this driver does not know those), or by its name in the code.
     pub fn global(&self, name: &str) -> Option<(u64, u64)> {
         match self {
             Code::Portable(parts) => {
-                let found = parts.iter().find_map(|p| p.program.globals().get(name))?;
+                let by_host = || parts.iter().find_map(|p| p.program.hosts().get(name));
+                let hosts = knows_hosts().then(by_host).flatten();
+                let found =
+                    hosts.or_else(|| parts.iter().find_map(|p| p.program.globals().get(name)))?;
                 Some((found.address, found.size))
             }
             Code::Native(library) => library.global(name),

@@ -142,7 +142,10 @@ entries! {
     fn zeDriverGetIpcProperties(driver: ze_driver_handle_t, to: *mut ze_driver_ipc_properties_t) {
         check(driver)?;
         raw::amend(to, |properties| {
-            properties.flags = ZE_IPC_PROPERTY_FLAG_MEMORY | ZE_IPC_PROPERTY_FLAG_EVENT_POOL;
+            properties.flags = match inject::lacks("ipc") {
+                true => 0,
+                false => ZE_IPC_PROPERTY_FLAG_MEMORY | ZE_IPC_PROPERTY_FLAG_EVENT_POOL,
+            };
             Ok(())
         })
     }

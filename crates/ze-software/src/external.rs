@@ -3,20 +3,24 @@
 use crate::{
     allocations::{self, Allocation, Origin},
     backing::{self, Backing, PAGE},
-    inject::Answer,
+    inject::{self, Answer},
     raw, virtual_memory,
 };
 use std::{ffi::c_void, os::fd::IntoRawFd as _, sync::Arc};
 use ze_sys::*;
 
 /// The kinds of descriptors that there are: each is the memory's file.
-const KINDS: ze_external_memory_type_flags_t =
-    ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF | ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
+pub fn kinds() -> ze_external_memory_type_flags_t {
+    match inject::lacks("descriptors") {
+        true => 0,
+        false => ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF | ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD,
+    }
+}
 
 /// One kind, and one that this driver has.
 fn one_kind(flags: ze_external_memory_type_flags_t) -> Answer {
     match flags.count_ones() {
-        1 if flags & KINDS != 0 => Ok(()),
+        1 if flags & kinds() != 0 => Ok(()),
         1 => Err(ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION),
         _ => Err(ZE_RESULT_ERROR_INVALID_ENUMERATION),
     }
@@ -38,7 +42,7 @@ pub fn exports(chain: *const c_void) -> Answer<ze_external_memory_type_flags_t> 
         return Ok(0);
     };
     let flags = raw::get(at)?.flags;
-    if flags == 0 || flags & !KINDS != 0 {
+    if flags == 0 || flags & !kinds() != 0 {
         return Err(ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION);
     }
     Ok(flags)

@@ -39,7 +39,7 @@ impl Plan {
         let wishes = std::env::var("ZE_SOFTWARE_FAIL").unwrap_or_default();
         Self {
             wishes: wishes.split(',').filter(|wish| !wish.is_empty()).map(wish).collect(),
-            hides: ["ZE_SOFTWARE_HIDE", "ZE_SOFTWARE_COUNTER_EVENTS"]
+            hides: ["ZE_SOFTWARE_HIDE", "ZE_SOFTWARE_COUNTER_EVENTS", "ZE_SOFTWARE_LACKS"]
                 .iter()
                 .any(|name| std::env::var_os(name).is_some()),
             trace: trace == "1",
@@ -114,7 +114,19 @@ pub fn hidden(name: &str) -> bool {
         "core" => older,
         _ => false,
     };
-    left_out || list.iter().any(|hidden| hidden == name)
+    let is_event_ipc = name.contains("CounterBased") && name.ends_with("IpcHandle");
+    let is_virtual = name.starts_with("zeVirtualMem") || name.starts_with("zePhysicalMem");
+    let is_lacking = is_virtual && lacks("virtual_memory") || is_event_ipc && lacks("ipc");
+    left_out || is_lacking || list.iter().any(|hidden| hidden == name)
+}
+/// Whether `ZE_SOFTWARE_LACKS` names it: `ipc`, `descriptors` or `virtual_memory`.
+pub fn lacks(feature: &str) -> bool {
+    static LACKS: OnceLock<Vec<String>> = OnceLock::new();
+    let lacks = LACKS.get_or_init(|| {
+        let names = std::env::var("ZE_SOFTWARE_LACKS").unwrap_or_default();
+        names.split(',').map(|name| name.trim().to_owned()).collect()
+    });
+    lacks.iter().any(|one| one == feature)
 }
 /// Whether `ZE_SOFTWARE_COUNTER_EVENTS` lets the driver have counter-based events at all.
 pub fn counter_events() -> bool {

@@ -6,7 +6,7 @@ use crate::{
     allocations::{self, Allocation, Origin},
     backing::{Backing, DEVICE_PAGE, Mapping, borrow},
     context, device,
-    inject::Answer,
+    inject::{self, Answer},
     raw,
 };
 use std::{
@@ -87,6 +87,9 @@ fn give(at: *const c_void, to: *mut ze_ipc_mem_handle_t) -> Answer {
     if at.is_null() {
         return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
     }
+    if inject::lacks("ipc") {
+        return Err(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
+    }
     let one = allocations::find(at.expose_provenance()).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let shareable = one.kind == ZE_MEMORY_TYPE_DEVICE || one.kind == ZE_MEMORY_TYPE_HOST;
     let backing = one.backing.as_ref().filter(|_| shareable && one.origin == Origin::Allocated);
@@ -165,6 +168,9 @@ entries! {
         }
         if !within.has(&device) {
             return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
+        }
+        if inject::lacks("ipc") {
+            return Err(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
         }
         let body = unpack(handle)?;
         let backing = backing(&body)?;

@@ -9,9 +9,11 @@
 //! | `ZE_SOFTWARE_MEMORY` | MiB of each device (4096) |
 //! | `ZE_SOFTWARE_IPC` | `fd`: IPC handles open only by a descriptor of the process that opens, as older drivers' do; `opaque`: only by the process that gave them; else by either |
 //! | `ZE_SOFTWARE_COUNTER_EVENTS` | `none`: no counter-based events; `zex`: only by the older names; `core`: only by the new |
+//! | `ZE_SOFTWARE_HOST_NAMES` | 0: variables are not found by the names that `HostAccessINTEL` gives them |
 //! | `ZE_SOFTWARE_INLINE` | 1: a command whose turn has come runs in the thread that appends it (for figures of adapters) |
 //! | `ZE_SOFTWARE_REORDER` | 0: commands of lists without an order do not overtake each other |
 //! | `ZE_SOFTWARE_HIDE` | names of functions, separated by commas, that the driver lacks (unsupported feature) |
+//! | `ZE_SOFTWARE_LACKS` | what the driver lacks, separated by commas: `ipc`, `descriptors`, `virtual_memory` |
 //! | `ZE_SOFTWARE_FAIL` | `name:nth=code`, separated by commas: that call of that function fails (nth 0: each) |
 //! | `ZE_SOFTWARE_TRACE` | 1: names each call and its result; `errors`: only those that failed |
 

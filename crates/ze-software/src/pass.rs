@@ -5,6 +5,7 @@
 use crate::{inject::Answer, ticket::known_file};
 use rustix::{
     fd::OwnedFd,
+    io::retry_on_intr,
     net::{
         RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
         SendAncillaryMessage, SendFlags,
@@ -85,7 +86,8 @@ fn give(mut stream: UnixStream) -> std::io::Result<()> {
     let mut room = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut room);
     control.push(SendAncillaryMessage::ScmRights(&descriptors));
-    rustix::net::sendmsg(&stream, &[IoSlice::new(&[1])], &mut control, SendFlags::NOSIGNAL)?;
+    let (bytes, flags) = ([IoSlice::new(&[1])], SendFlags::NOSIGNAL);
+    retry_on_intr(|| rustix::net::sendmsg(&stream, &bytes, &mut control, flags))?;
     Ok(())
 }
 /// The memory with this number, from the process that has the socket `name`.
@@ -97,7 +99,7 @@ pub fn fetch(name: u64, number: u64) -> Option<OwnedFd> {
     let mut control = RecvAncillaryBuffer::new(&mut room);
     let (mut byte, flags) = ([0], RecvFlags::CMSG_CLOEXEC);
     let mut bytes = [IoSliceMut::new(&mut byte)];
-    rustix::net::recvmsg(&stream, &mut bytes, &mut control, flags).ok()?;
+    retry_on_intr(|| rustix::net::recvmsg(&stream, &mut bytes, &mut control, flags)).ok()?;
     control.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
         _ => None,

@@ -4,6 +4,7 @@
 use crate::{
     allocations, clock,
     device::{self, Device},
+    external,
     inject::{self, Answer},
     raw,
 };
@@ -206,7 +207,7 @@ entries! {
         to: *mut ze_device_external_memory_properties_t,
     ) {
         device::get(device)?;
-        let kinds = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF | ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
+        let kinds = external::kinds();
         raw::amend(to, |p| {
             (p.memoryAllocationImportTypes, p.memoryAllocationExportTypes) = (kinds, kinds);
             (p.imageImportTypes, p.imageExportTypes) = (0, 0);

@@ -4,7 +4,7 @@ use super::{
     shape::{self, Arg, Shape},
 };
 use crate::{
-    model::{Entry, Spec, Table, When},
+    model::{Entry, Fault, Spec, Table, When},
     names,
 };
 use std::fmt::Write;
@@ -55,6 +55,7 @@ fn family(spec: &Spec, table: &Table) -> String {
     let mut methods = String::new();
     for e in table.entries.iter().filter(|e| !shape::by_hand(e)) {
         if shape::counting(spec, e).is_none() {
+            methods.push_str(&first_check(spec, e));
             methods.push_str(&method(spec, e));
         }
     }
@@ -88,19 +89,38 @@ fn family(spec: &Spec, table: &Table) -> String {
     )
 }
 
+/// What is judged of an entry's handles before its other arguments are.
+fn first_check(spec: &Spec, entry: &Entry) -> String {
+    if !shape::is_checked_first(entry) {
+        return String::new();
+    }
+    let args = shape::of(spec, entry);
+    let handles = shape::handles(&args).filter_map(|a| parameter(spec, entry, a));
+    let (names, list): (Vec<_>, Vec<_>) =
+        handles.map(|(name, ty)| (format!("{name},"), format!("{name}: {ty}"))).unzip();
+    let words: String = entry.errors.iter().filter(|f| f.first).filter_map(reason).collect();
+    format!(
+        "    /// What `{}` has to know of its objects before pointers and sizes are judged.\n    ///\n    \
+         /// # Errors\n{words}    fn check_{}({}) -> Result<()> {{\n        let _ = ({});\n        Ok(())\n    }}\n",
+        entry.name,
+        names::function(&entry.name),
+        list.join(", "),
+        names.concat(),
+    )
+}
+/// A reason that the adapter has to find, as a line of documentation.
+fn reason(fault: &Fault) -> Option<String> {
+    match &fault.when {
+        When::Words(words) => Some(format!("    /// - `{}`: {words}\n", fault.code)),
+        _ => None,
+    }
+}
 fn method(spec: &Spec, entry: &Entry) -> String {
     let args = shape::of(spec, entry);
     let text = if entry.doc.is_empty() { format!("`{}`", entry.name) } else { entry.doc.clone() };
     let mut s = doc(&text, "    ");
     let _ = write!(s, "    ///\n    /// # Errors\n    /// As `{}` documents them", entry.name);
-    let words: Vec<_> = entry
-        .errors
-        .iter()
-        .filter_map(|f| match &f.when {
-            When::Words(w) => Some(format!("    /// - `{}`: {w}\n", f.code)),
-            _ => None,
-        })
-        .collect();
+    let words: Vec<_> = entry.errors.iter().filter_map(reason).collect();
     match words.is_empty() {
         true => s.push_str(".\n"),
         false => {

@@ -15,6 +15,28 @@ pub fn condition(spec: &Spec, entry: &Entry, fault: &Fault) -> Option<String> {
     Translate { spec, entry, there: Vec::new(), of_answers }.boolean(expr)
 }
 
+/// The condition on elements of a list of structs under which `fault` is due, where it is that a
+/// member is null.
+pub fn of_elements(spec: &Spec, entry: &Entry, fault: &Fault) -> Option<String> {
+    let When::Expr(expr) = &fault.when else { return None };
+    let Expr::Binary(equality) = bare(expr) else { return None };
+    let named = if is_null(&equality.left) { &equality.right } else { &equality.left };
+    let is_null = is_null(&equality.left) || is_null(&equality.right);
+    let (Expr::Field(field), BinOp::Eq(_), true) = (&**named, equality.op, is_null) else {
+        return None;
+    };
+    let (Expr::Path(list), syn::Member::Named(member)) = (&*field.base, &field.member) else {
+        return None;
+    };
+    let (list, member) = (list.path.get_ident()?.to_string(), member.to_string());
+    let param = entry.params.iter().find(|p| p.name == list && matches!(p.role, Role::List(_)))?;
+    let record = spec.record(param.ty.base())?;
+    let member = record.fields.iter().find(|f| f.name == member)?;
+    let member = names::escape(&member.name);
+    let list = names::escape(&list);
+    (!param.optional).then(|| format!("{list}.iter().any(|one| one.{member}.is_null())"))
+}
+
 struct Translate<'s> {
     spec: &'s Spec,
     entry: &'s Entry,
@@ -125,6 +147,13 @@ impl<'s> Translate<'s> {
             }
         }
     }
+    /// Whether numbers of two widths meet, which the adapter has to see to.
+    fn differ(&self, b: &syn::ExprBinary) -> bool {
+        match (self.width(&b.left), self.width(&b.right)) {
+            (Some(one), Some(other)) => one != other,
+            _ => false,
+        }
+    }
     fn equality(&self, b: &syn::ExprBinary) -> Option<String> {
         let not = if matches!(b.op, BinOp::Ne(_)) { "!" } else { "" };
         if let (Expr::Binary(bits), Some("0")) = (bare(&b.left), self.value(&b.right).as_deref())
@@ -141,6 +170,9 @@ impl<'s> Translate<'s> {
         if let (Expr::Binary(rem), "0") = (&*b.left, self.value(&b.right)?.as_str())
             && matches!(rem.op, BinOp::Rem(_))
         {
+            if self.differ(rem) {
+                return None;
+            }
             let (l, r) = (self.value(&rem.left)?, self.value(&rem.right)?);
             return Some(format!("{not}{l}.is_multiple_of({r})"));
         }
@@ -167,6 +199,9 @@ impl<'s> Translate<'s> {
                 there.then(|| format!("{base}.{}", names::escape(field)))
             }
             Expr::Binary(b) => {
+                if self.differ(b) {
+                    return None;
+                }
                 let op = match b.op {
                     BinOp::Rem(_) => "%",
                     BinOp::BitOr(_) => "|",

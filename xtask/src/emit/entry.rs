@@ -55,7 +55,7 @@ fn family(spec: &Spec, table: &Table) -> String {
     }
     let mut uses = String::new();
     for (word, path) in [
-        ("enter_as(", "crate::error::enter_as"),
+        ("enter_as::<", "crate::error::enter_as"),
         ("ErrorCode::", "crate::error::ErrorCode"),
         ("UsmPtr::", "crate::memory::UsmPtr"),
         ("HostBytes::", "crate::memory::HostBytes"),
@@ -101,29 +101,37 @@ fn function(spec: &Spec, entry: &Entry) -> String {
         let call = if release { "release" } else { "retain" };
         let name = &entry.params[0].name;
         return format!(
-            "{head} {{\n    // SAFETY: forwarded from the C caller's own contract.\n    unsafe {{ shim::{call}::<A::{kind}>(\"{}\", {name}.0) }}\n}}\n\n",
+            "{head} {{\n    // SAFETY: forwarded from the C caller's own contract.\n    unsafe {{ shim::{call}::<A::Adapter, A::{kind}>(\"{}\", {name}.0) }}\n}}\n\n",
             entry.name
         );
     }
     let args = shape::of(spec, entry);
-    let mut s = format!("{head} {{\n    enter_as(\"{}\", || {{\n", entry.name);
+    let nulls: String = args.iter().map(|a| nulled(spec, a)).collect();
+    let keep = if nulls.is_empty() { "" } else { "let code = " };
+    let mut s = format!("{head} {{\n    {keep}enter_as::<A::Adapter>(\"{}\", || {{\n", entry.name);
     args.iter().for_each(|a| s.push_str(&handles(entry, a)));
     args.iter().for_each(|a| s.push_str(&presence(a)));
     args.iter().for_each(|a| s.push_str(&values(spec, a)));
+    if shape::is_checked_first(entry) {
+        let given: Vec<_> = shape::handles(&args).map(|a| names::escape(&a.param.name)).collect();
+        let check = names::function(&entry.name);
+        let _ = writeln!(s, "        A::check_{check}({})?;", given.join(", "));
+    }
     let mut seen = Vec::new();
     for fault in &entry.errors {
         if let Some(when) = check::condition(spec, entry, fault)
             && !seen.contains(&when)
         {
-            let _ = writeln!(
-                s,
-                "        if {when} {{\n            return Err(ErrorCode::{}.into());\n        }}",
-                fault.code
-            );
+            s.push_str(&refusal(&when, &fault.code));
             seen.push(when);
         }
     }
     args.iter().for_each(|a| s.push_str(&conversion(entry, a)));
+    for fault in &entry.errors {
+        if let Some(when) = check::of_elements(spec, entry, fault) {
+            s.push_str(&refusal(&when, &fault.code));
+        }
+    }
     s.push_str(&call(entry, &args));
     args.iter().for_each(|a| s.push_str(&result(entry, a)));
     let closed = match entry.name.as_str() {
@@ -137,7 +145,11 @@ fn function(spec: &Spec, entry: &Entry) -> String {
             "        // SAFETY: closing is C giving its reference back.\n        unsafe {{ {closed}.release() }}?;"
         );
     }
-    s.push_str("        Ok(())\n    })\n}\n\n");
+    s.push_str("        Ok(())\n    })");
+    if !nulls.is_empty() {
+        let _ = write!(s, ";\n    if code != ur_result_t::SUCCESS {{\n{nulls}    }}\n    code");
+    }
+    s.push_str("\n}\n\n");
     s
 }
 
@@ -147,6 +159,21 @@ fn as_u32(entry: &Entry, count: &str) -> String {
     if narrow { count.to_string() } else { format!("u32::try_from({count}).unwrap_or(u32::MAX)") }
 }
 
+/// What ends a call under a condition.
+fn refusal(when: &str, code: &str) -> String {
+    format!("        if {when} {{\n            return Err(ErrorCode::{code}.into());\n        }}\n")
+}
+/// After a refusal: what makes a result null that has to be.
+fn nulled(spec: &Spec, a: &Arg<'_>) -> String {
+    let n = names::escape(&a.param.name);
+    match a.param.ty.pointee().filter(|_| a.param.nulled) {
+        Some(handle) => {
+            let handle = rust_type(spec, handle);
+            format!("{SAFETY}        unsafe {{ shim::put({n}, {handle}::NULL) }};\n")
+        }
+        None => String::new(),
+    }
+}
 /// Handles first: what is wrong with them is said before anything else.
 fn handles(entry: &Entry, a: &Arg<'_>) -> String {
     let n = names::escape(&a.param.name);

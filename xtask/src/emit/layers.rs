@@ -1,5 +1,4 @@
-//! `crates/ur-loader/src/layers/{check,rows}.rs`: what parameters must be, as conditions over C's own
-//! arguments; and what each entry does to the objects that it is given.
+//! `crates/ur-loader/src/layers/check.rs`: what parameters must be, as conditions over C's own arguments.
 use super::{NOTICE, Output, header, rust_type, rustfmt};
 use crate::{
     model::{Direction, Entry, Enum, EnumKind, Fault, Param, Role, Spec, Type, When},
@@ -11,13 +10,10 @@ use syn::{BinOp, Expr};
 /// How long a line of `check` is.
 const WIDTH: usize = 100;
 
-/// The files.
-pub fn files(spec: &Spec) -> Result<Vec<Output>, String> {
-    let file = |name: &str, text: String| -> Result<Output, String> {
-        let path = format!("crates/ur-loader/src/layers/{name}.rs");
-        Ok(Output { path, text: rustfmt(&text)? })
-    };
-    Ok(vec![file("check", checks(spec)?)?, file("rows", rows(spec)?)?])
+/// The file.
+pub fn file(spec: &Spec) -> Result<Output, String> {
+    let path = "crates/ur-loader/src/layers/check.rs".into();
+    Ok(Output { path, text: rustfmt(&checks(spec)?)? })
 }
 
 fn checks(spec: &Spec) -> Result<String, String> {
@@ -113,14 +109,14 @@ fn result(spec: &Spec, code: &str) -> Result<String, String> {
 /// One rule of a row.
 enum Rule {
     /// These are there, or values of their types: each with what C calls it.
-    Given(Vec<(String, String)>),
+    Given(Order, Vec<(String, String)>),
     /// This member is a value of its type.
-    Member(String, String),
+    Member(Order, String, String),
     /// This is not so: the code, the condition, and the condition in words.
     Never(String, String, String),
     /// A list and its count, with the code that is answered where either is missing.
     Paired(String, String, String),
-    /// The room for an answer, where it goes, and where its size goes.
+    /// The room for an answer, where it goes, and where its size goes: one of both is asked for.
     Answer(String, String, String),
     /// A list of events, its count, and what C calls it.
     Events(String, String, String),
@@ -128,11 +124,11 @@ enum Rule {
 impl Rule {
     fn write(&self, s: &mut String) {
         match self {
-            Self::Given(all) => {
+            Self::Given(_, all) => {
                 let all: Vec<_> = all.iter().map(|(name, c)| format!("{name} {c:?}")).collect();
                 wrap(s, 8, ("given(", &all, ")"));
             }
-            Self::Member(member, c) => {
+            Self::Member(_, member, c) => {
                 let _ = writeln!(s, "        member({member} {c:?})");
             }
             Self::Never(code, condition, words) => {
@@ -157,34 +153,76 @@ impl Rule {
         }
     }
 }
+/// In which order rules are asked: what is there at all, then what is a value of its type, in arguments and
+/// in members of structs, and only then values and what they are together. Within one kind the order is
+/// that of the parameters, and of the errors that the entry documents.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Order {
+    Pointers,
+    Handles,
+    Enumerations,
+    Values,
+    Events,
+    Late,
+}
+impl Order {
+    fn of_code(code: &str) -> Self {
+        match code {
+            "ERROR_INVALID_NULL_POINTER" => Self::Pointers,
+            "ERROR_INVALID_NULL_HANDLE" => Self::Handles,
+            "ERROR_INVALID_ENUMERATION" => Self::Enumerations,
+            _ => Self::Values,
+        }
+    }
+    fn of(rule: &Rule) -> Self {
+        match rule {
+            // Arguments of one kind, which says where they belong; as do members.
+            Rule::Given(order, _) | Rule::Member(order, ..) => *order,
+            Rule::Never(code, ..) | Rule::Paired(code, ..) => Self::of_code(code),
+            Rule::Answer(..) => Self::Pointers,
+            Rule::Events(..) => Self::Events,
+        }
+    }
+}
 /// What must be of an entry's arguments, in the order in which it is asked; the types that are asked
 /// after are added.
 fn rules(spec: &Spec, e: &Entry, asked: &mut BTreeSet<String>) -> Result<Vec<Rule>, String> {
     let mut all = Vec::new();
-    let mut given = Vec::new();
+    for order in [Order::Pointers, Order::Handles, Order::Enumerations] {
+        let of = e.params.iter().filter(|p| is_given(spec, p) && kind(spec, p) == order);
+        let named = |p: &Param| (names::escape(&p.name), header::parameter(spec, &e.name, p));
+        let given: Vec<_> = of.map(named).collect();
+        if !given.is_empty() {
+            all.push(Rule::Given(order, given));
+        }
+    }
     for p in e.params.iter().filter(|p| is_given(spec, p)) {
-        given.push((names::escape(&p.name), header::parameter(spec, &e.name, p)));
         if let Type::Name(n) = &p.ty
             && spec.callback(n).is_none()
         {
             asked.insert(n.clone());
         }
     }
-    if !given.is_empty() {
-        all.push(Rule::Given(given));
-    }
-    faults(spec, e, &mut all)?;
-    // After what the entry says of members itself, perhaps with another code.
     for p in &e.params {
         members(spec, e, p, &mut all, asked);
     }
+    faults(spec, e, &mut all)?;
     for p in &e.params {
         if let Role::WaitList(count) = &p.role {
             let c = header::parameter(spec, &e.name, p);
             all.push(Rule::Events(p.name.clone(), count.clone(), c));
         }
     }
+    all.sort_by_key(Order::of); // stable
     Ok(all)
+}
+/// When an argument that something is asked of by its type alone is asked after.
+fn kind(spec: &Spec, p: &Param) -> Order {
+    match &p.ty {
+        Type::Name(n) if spec.is_handle(n) => Order::Handles,
+        Type::Name(n) if spec.callback(n).is_none() => Order::Enumerations,
+        _ => Order::Pointers,
+    }
 }
 /// Whether something is asked of an argument by its type alone.
 fn is_given(spec: &Spec, p: &Param) -> bool {
@@ -230,7 +268,18 @@ fn members(spec: &Spec, e: &Entry, p: &Param, all: &mut Vec<Rule>, asked: &mut B
         }
         asked.insert(ty.clone());
         let member = format!("{}.{}", names::escape(&p.name), names::escape(&f.name));
-        all.push(Rule::Member(member, format!("{c}->{}", f.name)));
+        // A value that the entry itself has another code for is asked after by that code first.
+        let flags = spec.enumeration(ty).is_some_and(|e| e.kind == EnumKind::Flags);
+        let own = !flags
+            && e.errors.iter().any(|fault| match &fault.when {
+                When::Expr(when) if fault.code != "InvalidEnumeration" => {
+                    let when = quote::quote!(#when).to_string().replace(" . ", ".");
+                    when.contains(&format!("{}.{}", p.name, names::escape(&f.name)))
+                }
+                _ => false,
+            });
+        let order = if own { Order::Late } else { Order::Enumerations };
+        all.push(Rule::Member(order, member, format!("{c}->{}", f.name)));
     }
 }
 
@@ -248,6 +297,7 @@ fn faults(spec: &Spec, e: &Entry, all: &mut Vec<Rule>) -> Result<(), String> {
     while let Some(((code, condition, words), after)) = rest.split_first() {
         if let Some(rule) = answer(rest) {
             all.push(rule);
+            all.push(Rule::Never(code.clone(), condition.clone(), words.clone()));
             rest = &rest[3..];
         } else if let Some(rule) = paired(rest) {
             all.push(rule);
@@ -293,6 +343,13 @@ fn of_fault(spec: &Spec, e: &Entry, fault: &Fault) -> Option<(String, String)> {
         let (read, asked) = (format!("(*{}).", p.name), format!("{}.is_null()", p.name));
         if condition.contains(&read) && !condition.contains(&asked) {
             let _ = write!(guards, "!{asked} && ");
+        }
+    }
+    // And those of a list's first element where there is one.
+    for p in &e.params {
+        let Role::List(count) = &p.role else { continue };
+        if condition.contains(&format!("(*{}).", p.name)) {
+            let _ = write!(guards, "{count} > 0 && ");
         }
     }
     let words = quote::quote!(#expr).to_string();
@@ -362,8 +419,9 @@ impl Translate<'_> {
     fn absent(&self, e: &Expr) -> Option<String> {
         if let Expr::Field(_) = bare(e) {
             let (place, ty) = self.field(bare(e))?;
+            let handle = matches!(&ty, Type::Name(n) if self.spec.is_handle(n));
             let pointer = matches!(ty, Type::Pointer { .. });
-            return pointer.then(|| format!("{place}.is_null()"));
+            return (pointer || handle).then(|| format!("{place}.is_null()"));
         }
         let p = self.param(e)?;
         let name = names::escape(&p.name);
@@ -384,7 +442,9 @@ impl Translate<'_> {
         let field = record.fields.iter().find(|f| f.name == member)?;
         let (name, member) = (names::escape(&p.name), names::escape(member));
         let place = match p.ty {
-            Type::Pointer { .. } if p.role == Role::Plain => format!("(*{name}).{member}"),
+            Type::Pointer { .. } if matches!(p.role, Role::Plain | Role::List(_)) => {
+                format!("(*{name}).{member}")
+            }
             Type::Name(_) => format!("{name}.{member}"),
             _ => return None,
         };
@@ -410,18 +470,27 @@ impl Translate<'_> {
                 let (place, ty) = self.field(e)?;
                 self.as_number(&place, &ty)
             }
+            // An element of a list.
+            Expr::Index(at) => {
+                let p = self.param(&at.expr)?;
+                let (index, of) = (self.number(&at.index)?, p.ty.pointee()?);
+                self.as_number(&format!("{}.add({}).read()", p.name, index.text), of)
+            }
             Expr::Binary(b) => {
                 let (l, r) = (self.number(&b.left)?, self.number(&b.right)?);
                 let differ = l.differs(&r);
                 let ty = if differ { Some("u64".into()) } else { l.ty.clone().or(r.ty.clone()) };
                 let [l, r] = alike(l, r);
+                // A cast that is all of an argument needs no parentheses.
+                let whole = r.strip_prefix('(').and_then(|r| r.strip_suffix(" as u64)"));
+                let whole = whole.map_or(r.clone(), |r| format!("{r} as u64"));
                 let text = match b.op {
-                    BinOp::Add(_) => format!("{l}.saturating_add({r})"),
-                    BinOp::Mul(_) => format!("{l}.saturating_mul({r})"),
-                    BinOp::Rem(_) => format!("{l}.checked_rem({r}).unwrap_or(0)"),
+                    BinOp::Add(_) => format!("{l}.saturating_add({whole})"),
+                    BinOp::Mul(_) => format!("{l}.saturating_mul({whole})"),
+                    BinOp::Rem(_) => format!("{l}.checked_rem({whole}).unwrap_or(0)"),
                     BinOp::BitAnd(_) => format!("({l} & {r})"),
                     BinOp::BitOr(_) => format!("({l} | {r})"),
-                    BinOp::Sub(_) => format!("{l}.wrapping_sub({r})"),
+                    BinOp::Sub(_) => format!("{l}.wrapping_sub({whole})"),
                     _ => return None,
                 };
                 Some(Number { text, ty })
@@ -469,178 +538,5 @@ fn bare(e: &Expr) -> &Expr {
     }
 }
 
-/// Entries that end an object though it has no count to go down.
-const ENDS: &[(&str, &str)] = &[
-    ("urIPCClosePhysMemHandleExp", "phys_mem"),
-    ("urUSMPoolDestroyExp", "pool"),
-    ("urGraphDestroyExp", "graph"),
-    ("urGraphExecutableGraphDestroyExp", "executable_graph"),
-];
-/// Kinds whose handles are looked up, and not made for the caller, by entries that list them.
-const LISTED: &[&str] = &["Platform", "Device"];
-
-fn rows(spec: &Spec) -> Result<String, String> {
-    let mut s = format!(
-        "{NOTICE}//! What each entry does to the objects that it is given.\n\
-         #![allow(non_upper_case_globals, missing_docs, reason = \"each has its entry's name\")]\n\
-         use super::effect::{{Act, Class, Effect, Holding, Kind, Row, Size, Span}};\nuse crate::print::calls;\n"
-    );
-    for e in spec.tables.iter().flat_map(|t| &t.entries) {
-        let name = names::function(&e.name);
-        let mut effects = String::new();
-        for (i, p) in e.params.iter().enumerate() {
-            if let Some((kind, act)) = act(spec, e, p)? {
-                let _ = write!(
-                    effects,
-                    "Effect {{ param: {i}, kind: Kind::{kind}, act: Act::{act} }}, "
-                );
-            }
-        }
-        let spans = e.params.iter().enumerate().filter_map(|(i, p)| span(e, i, p));
-        let spans: String = spans.collect();
-        let holdings = holdings(e)?;
-        let _ = write!(
-            s,
-            "\npub static {name}: Row = Row {{ call: &calls::{}, effects: &[{effects}], spans: &[{spans}], holdings: &[{holdings}] }};\n",
-            name.to_ascii_uppercase()
-        );
-    }
-    Ok(s)
-}
-fn act(spec: &Spec, e: &Entry, p: &Param) -> Result<Option<(String, String)>, String> {
-    let at = |name: &str| e.params.iter().position(|p| p.name == name);
-    if let Role::Answer { name, size } = &p.role {
-        let (Some(name), Some(size)) = (at(name), at(size)) else { return Ok(None) };
-        let written = p.direction != Direction::In;
-        return Ok(written.then(|| ("Any".into(), format!("Answer({name}, {size})"))));
-    }
-    let base = p.ty.base();
-    if !spec.is_handle(base) || base == "LoaderConfig" {
-        return Ok(None);
-    }
-    let count = match &p.role {
-        Role::List(n) | Role::WaitList(n) => Some(at(n).ok_or(format!("{}: no {n}", e.name))?),
-        _ => None,
-    };
-    let counted = super::shape::counting(spec, e);
-    let ends = ENDS.contains(&(e.name.as_str(), p.name.as_str()));
-    let looked_up = LISTED.contains(&base) && (e.name.contains("Get"));
-    let act = match (&p.ty, p.direction, count) {
-        (Type::Name(_), ..) => match counted {
-            Some((_, true)) => "Release".into(),
-            Some((_, false)) => "Retain".into(),
-            None if ends || p.role == Role::Released => "Release".into(),
-            None => "Use".into(),
-        },
-        (_, Direction::In, Some(n)) => format!("UseList({n})"),
-        (_, Direction::In, None) => "UseAt".into(),
-        (_, _, Some(n)) if looked_up => format!("NoteList({n})"),
-        (_, _, Some(n)) => format!("MakeList({n})"),
-        _ if e.name == "urEnqueueEventsWaitWithBarrierExt" => "MakeOrSignal".into(),
-        _ if looked_up || e.name.contains("GetDefault") || e.name.contains("GetDevicePool") => {
-            "Note".into()
-        }
-        _ => "Make".into(),
-    };
-    Ok(Some((base.strip_prefix("Exp").unwrap_or(base).into(), act)))
-}
-/// What an entry gives that is known by its address: the entry, where the address goes, its class, what it
-/// is, and how long, in `Size`'s words with names of parameters.
-const GIVES: &[(&str, &str, &str, &str, &str)] = &[
-    ("urUSMHostAlloc", "mem", "Usm", "host USM", "Bytes(size)"),
-    ("urUSMDeviceAlloc", "mem", "Usm", "device USM", "Bytes(size)"),
-    ("urUSMSharedAlloc", "mem", "Usm", "shared USM", "Bytes(size)"),
-    ("urUSMPitchedAllocExp", "mem", "Usm", "pitched USM", "Pitched(result_pitch, height)"),
-    ("urEnqueueUSMHostAllocExp", "mem", "Usm", "host USM", "Bytes(size)"),
-    ("urEnqueueUSMDeviceAllocExp", "mem", "Usm", "device USM", "Bytes(size)"),
-    ("urEnqueueUSMSharedAllocExp", "mem", "Usm", "shared USM", "Bytes(size)"),
-    ("urMemoryExportAllocExportableMemoryExp", "mem", "Usm", "exportable USM", "Bytes(size)"),
-    ("urVirtualMemReserve", "start_ret", "Range", "range of addresses", "Bytes(size)"),
-    (
-        "urIPCGetMemHandleExp",
-        "ipc_mem_handle_data",
-        "Ticket",
-        "IPC handle of USM",
-        "At(ipc_mem_handle_data_size_ret)",
-    ),
-    (
-        "urIPCGetPhysMemHandleExp",
-        "ipc_phys_mem_handle_data",
-        "Ticket",
-        "IPC handle of physical memory",
-        "At(ipc_phys_mem_handle_data_size_ret)",
-    ),
-    (
-        "urIPCGetEventHandleExp",
-        "ipc_event_handle_data",
-        "Ticket",
-        "IPC handle of an event",
-        "At(ipc_event_handle_data_size_ret)",
-    ),
-    ("urIPCOpenMemHandleExp", "mem", "Opened", "memory of an IPC handle", ""),
-];
-/// What an entry takes back that is known by its address: the entry, the address, its class.
-const TAKES: &[(&str, &str, &str)] = &[
-    ("urUSMFree", "mem", "Usm"),
-    ("urEnqueueUSMFreeExp", "mem", "Usm"),
-    ("urMemoryExportFreeExportableMemoryExp", "mem", "Usm"),
-    ("urVirtualMemFree", "start", "Range"),
-    ("urIPCPutMemHandleExp", "ipc_mem_handle_data", "Ticket"),
-    ("urIPCPutPhysMemHandleExp", "ipc_phys_mem_handle_data", "Ticket"),
-    ("urIPCPutEventHandleExp", "ipc_event_handle_data", "Ticket"),
-    ("urIPCCloseMemHandleExp", "mem", "Opened"),
-];
-
-fn holdings(e: &Entry) -> Result<String, String> {
-    let at = |name: &str| {
-        let found = e.params.iter().position(|p| p.name == name);
-        found.ok_or(format!("{} has no parameter {name}", e.name))
-    };
-    let mut s = String::new();
-    for (_, param, class, what, size) in GIVES.iter().filter(|g| g.0 == e.name) {
-        let size = match size.trim_end_matches(')').split_once('(') {
-            None => "None".into(),
-            Some((how, of)) => {
-                let of: Vec<_> = of.split(", ").map(at).collect::<Result<_, _>>()?;
-                let of: Vec<_> = of.iter().map(usize::to_string).collect();
-                format!("Some(Size::{how}({}))", of.join(", "))
-            }
-        };
-        let _ = write!(
-            s,
-            "Holding::Gives {{ param: {}, class: Class::{class}, what: {what:?}, size: {size}, pool: {:?} }}, ",
-            at(param)?,
-            at("pool").ok()
-        );
-    }
-    for (_, param, class) in TAKES.iter().filter(|t| t.0 == e.name) {
-        let _ = write!(s, "Holding::Takes {{ param: {}, class: Class::{class} }}, ", at(param)?);
-    }
-    Ok(s)
-}
-/// The part of an operand that is touched, if the parameters say it.
-fn span(e: &Entry, i: usize, p: &Param) -> Option<String> {
-    let (from, size) = p.bounds.as_ref()?;
-    let at = |name: &str| e.params.iter().position(|p| p.name == name);
-    if let Some(region) = at(size).filter(|i| e.params[*i].ty.base() == "RectRegion") {
-        let block = format!("param: {i}, block: ({}, {region})", at(from)?);
-        if e.name.contains("Image") {
-            return Some(format!("Span::Image {{ {block} }}, "));
-        }
-        // They are called as the origin is.
-        let pitch = |of: &str| at(&format!("{}{of}_pitch", from.strip_suffix("origin")?));
-        let pitches = (pitch("row")?, pitch("slice")?);
-        return Some(format!("Span::Rect {{ {block}, pitches: {pitches:?} }}, "));
-    }
-    let by = match size.split_once(" * ") {
-        Some((one, other)) => format!("Product({}, {})", at(one)?, at(other)?),
-        None => format!("Bytes({})", at(size)?),
-    };
-    match (p.ty.pointee().is_some(), from.as_str()) {
-        (true, "0") => Some(format!("Span::Usm {{ param: {i}, size: Size::{by} }}, ")),
-        (false, from) => {
-            Some(format!("Span::Buffer {{ param: {i}, from: {}, size: Size::{by} }}, ", at(from)?))
-        }
-        _ => None,
-    }
-}
+#[cfg(test)]
+mod tests;

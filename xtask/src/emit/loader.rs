@@ -10,8 +10,6 @@ use std::fmt::Write;
 
 /// The entry that asks every adapter and so is sent to none.
 const ALL_ADAPTERS: &str = "urAdapterGet";
-/// What shipped adapters do not begin with their table, as other objects do.
-const COMMAND: &str = "ExpCommandBufferCommand";
 
 /// The file.
 pub fn file(spec: &Spec) -> Result<Output, String> {
@@ -19,8 +17,7 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
         "{NOTICE}//! The entries of the tables, as rows that a macro can make functions of.\n\n\
          /// Hands every entry to the macro that is named, table by table: the table's member, its getter and\n\
          /// its type; then the entries: slot, C's name, ours, parameters, and how the adapter is found: by a\n\
-         /// handle, by a command of a command buffer, by the first of so many handles (or the code for none), or by\n\
-         /// hand. The types are those of `ur_sys` and `c_char` and `c_void` of `std::ffi`, which the place of use\n\
+         /// handle, by the first of so many handles (or the code for none), or by hand. The types are those of `ur_sys` and `c_char` and `c_void` of `std::ffi`, which the place of use\n\
          /// has in scope.\n\
          #[macro_export]\nmacro_rules! entry_points {{\n    ($($then:tt)*) => {{\n        $($then)*! {{\n"
     );
@@ -84,8 +81,9 @@ fn owner(spec: &Spec, entry: &Entry) -> Result<String, String> {
     }
     let handle = entry.params.iter().find(|p| matches!(&p.ty, Type::Name(n) if spec.is_handle(n)));
     if let Some(handle) = handle {
-        let how = if handle.ty.base() == COMMAND { "command" } else { "handle" };
-        return Ok(format!("{how} {}", names::escape(&handle.name)));
+        let nulls = entry.params.iter().find(|p| p.nulled);
+        let nulls = nulls.map_or(String::new(), |p| format!(" nulls {}", names::escape(&p.name)));
+        return Ok(format!("handle {}{nulls}", names::escape(&handle.name)));
     }
     let list = entry.params.iter().find_map(|p| match (&p.role, p.ty.pointee()) {
         (Role::List(count), Some(Type::Name(n))) if spec.is_handle(n) => Some((p, count)),

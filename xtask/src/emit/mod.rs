@@ -3,6 +3,7 @@ pub mod answers;
 pub mod api;
 mod check;
 pub mod codes;
+pub mod effects;
 pub mod entry;
 pub mod header;
 pub mod layers;

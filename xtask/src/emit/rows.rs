@@ -117,6 +117,7 @@ fn pointer(spec: &Spec, entry: &Entry, p: &Param, to: &Type) -> String {
         (Direction::In, _) if base == "c_char" => "Text".into(),
         (Direction::In, _) => format!("Pointer({count})"),
         (Direction::InOut, _) => "InOut".into(),
+        (Direction::Out, _) if p.nulled => "OutNull".into(),
         (Direction::Out, _) => format!("Out({count})"),
     }
 }

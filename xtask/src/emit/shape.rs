@@ -243,3 +243,12 @@ pub fn counting<'s>(spec: &Spec, entry: &'s Entry) -> Option<(&'s str, bool)> {
     let release = name.ends_with("Release");
     (spec.is_handle(kind) && (release || name.ends_with("Retain"))).then_some((kind, release))
 }
+
+/// Whether the adapter judges the handles before anything else is judged.
+pub fn is_checked_first(entry: &Entry) -> bool {
+    entry.errors.iter().any(|fault| fault.first)
+}
+/// The arguments that are handles.
+pub fn handles<'a, 's>(args: &'a [Arg<'s>]) -> impl Iterator<Item = &'a Arg<'s>> {
+    args.iter().filter(|a| matches!(a.shape, Shape::Handle { .. }))
+}

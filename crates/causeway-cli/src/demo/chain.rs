@@ -60,7 +60,7 @@ fn mark(number: usize) -> u64 {
 pub struct Gate {
     pub event: Event,
     open: mpsc::Sender<()>,
-    _queue: Queue,
+    clock: Clock,
 }
 impl Gate {
     /// A closed gate.
@@ -72,31 +72,34 @@ impl Gate {
         }
         let (queue, event) = (Queue::new(context)?, context.create_event()?);
         let (open, opened) = mpsc::channel();
-        // Ends when the gate is opened, or dropped on the way out of a failure.
-        queue.host_task(move || {
+        let (say, at) = mpsc::channel();
+        // Ends when the gate is opened, or dropped on the way out of a failure. The last thing that it does is to read
+        // the time: that it was woken is no part of the chain.
+        let task = queue.host_task(move || {
             let _ = opened.recv();
+            let _ = say.send(Instant::now());
         })?;
         queue.signal(&event)?;
         queue.flush()?;
-        Ok(Self { event, open, _queue: queue })
+        let clock = Clock { event: task, at, _queue: queue };
+        Ok(Self { event, open, clock })
     }
-    /// Opens the gate; when that was.
+    /// Opens the gate; the clock says when it was open.
     ///
     /// It fails if the chain has ended: then the gate held nothing, and nothing was measured.
-    pub fn open(self, end: &Event) -> Result<Instant> {
+    pub fn open(self, end: &Event) -> Result<Clock> {
         if self.event.status()? == Status::Complete || end.status()? == Status::Complete {
             return Err(Failure::said(
                 "the chain ended before its gate was opened: nothing was handed over",
             ));
         }
-        let now = Instant::now();
         // The task holds the other end until it has heard.
         self.open.send(()).map_err(|_| Failure::said("the gate of the chain broke"))?;
-        Ok(now)
+        Ok(self.clock)
     }
 }
 
-/// Reads the time when an event is complete, without asking again and again for it.
+/// The time when an event was complete, read without asking again and again for it.
 pub struct Clock {
     event: Event,
     at: mpsc::Receiver<Instant>,

@@ -2,7 +2,10 @@
 use crate::{failure::Result, open::hex, stop::Stop, transfer};
 use causeway::{Buffer, Queue};
 use sha2::{Digest, Sha256};
-use std::time::{Duration, Instant};
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::{Duration, Instant},
+};
 
 /// The bits of `value` stirred so that neighbours have nothing in common (splitmix64).
 pub fn stir(value: u64) -> u64 {
@@ -12,14 +15,34 @@ pub fn stir(value: u64) -> u64 {
     value ^ value >> 31
 }
 
+/// A seed that no other run and no other process has.
+pub fn seed() -> u64 {
+    // The keys of the standard library's hash maps are drawn from the system's random numbers.
+    RandomState::new().hash_one(0)
+}
+
+/// The hash of the pattern of `seed` over `length` bytes.
+pub fn hash(length: usize, seed: u64) -> String {
+    let mut hash = Sha256::new();
+    for at in (0..length).step_by(transfer::PIECE) {
+        hash.update(piece(at, length.min(at + transfer::PIECE), seed));
+    }
+    hex(&hash.finalize())
+}
+/// The bytes of the pattern of `seed` from `at` to `end`.
+fn piece(at: usize, end: usize, seed: u64) -> Vec<u8> {
+    let words = (at..end).step_by(8).map(|at| stir(seed ^ at as u64).to_le_bytes());
+    let mut piece: Vec<u8> = words.flatten().collect();
+    piece.truncate(end - at);
+    piece
+}
+
 /// Writes the pattern of `seed` over `to`; the hash of what was written.
 pub fn write(queue: &Queue, to: &Buffer<u8>, seed: u64) -> Result<String> {
     let (mut hash, mut at) = (Sha256::new(), 0);
     while at < to.len() {
         let end = to.len().min(at + transfer::PIECE);
-        let words = (at..end).step_by(8).map(|at| stir(seed ^ at as u64).to_le_bytes());
-        let mut piece: Vec<u8> = words.flatten().collect();
-        piece.truncate(end - at);
+        let piece = piece(at, end, seed);
         hash.update(&piece);
         queue.upload(piece, &to.slice(at..end)?)?;
         at = end;

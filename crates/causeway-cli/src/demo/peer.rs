@@ -2,7 +2,7 @@
 use super::{
     chain::Side,
     data,
-    talk::{Answer, Ask, Shared, receive, send},
+    talk::{Answer, Ask, Opens, Shared, receive, send},
 };
 use crate::{
     devices,
@@ -11,17 +11,17 @@ use crate::{
 };
 use causeway::{Buffer, Context, Event, Export, PhysicalMemory, Queue, Rights, Share, Ticket};
 use std::{
-    io, process,
+    io,
     time::{Duration, Instant},
 };
 
-/// Answers until the first process is gone.
-pub fn run() -> Result<()> {
+/// Answers until the first process is gone; an `idle` one writes nothing into memory and says that it did.
+pub fn run(idle: bool) -> Result<()> {
     let (mut asks, mut answers) = (io::stdin().lock(), io::stdout().lock());
     let failed = |error| Failure::system("talk to the first process", &error);
     let mut peer = None;
     while let Some(ask) = receive(&mut asks).map_err(failed)? {
-        let answer = match answer(&mut peer, ask) {
+        let answer = match answer(&mut peer, ask, idle) {
             Ok(answer) => answer,
             Err(Failure::Said(sentence)) => Answer::Failed(sentence),
             Err(end) => return Err(end),
@@ -36,6 +36,7 @@ struct Peer {
     queue: Queue,
     stop: Stop,
     chain: Option<Chain>,
+    idle: bool,
 }
 struct Chain {
     side: Side,
@@ -44,11 +45,11 @@ struct Chain {
     _pong: Export<Event>,
 }
 
-fn answer(peer: &mut Option<Peer>, ask: Ask) -> Result<Answer> {
+fn answer(peer: &mut Option<Peer>, ask: Ask, idle: bool) -> Result<Answer> {
     if let Ask::Device(number) = ask {
         let context = devices::context(number)?;
         let (queue, stop) = (Queue::new(&context)?, Stop::new()?);
-        *peer = Some(Peer { context, queue, stop, chain: None });
+        *peer = Some(Peer { context, queue, stop, chain: None, idle });
         return Ok(Answer::Ready);
     }
     peer.as_mut().ok_or_else(out_of_turn)?.answer(ask)
@@ -58,8 +59,8 @@ impl Peer {
     fn answer(&mut self, ask: Ask) -> Result<Answer> {
         match ask {
             Ask::Device(_) => Err(out_of_turn()),
-            Ask::Memory(ticket) => self.memory(&ticket),
-            Ask::Physical(ticket) => self.physical(&ticket),
+            Ask::Memory { page, whole } => self.memory(&page, &whole),
+            Ask::Physical { page, whole } => self.physical(&page, &whole),
             Ask::Chain { ping, trail, hops } => self.chain(&ping, &trail, hops),
             Ask::Hop(number) => {
                 self.chain.as_ref().ok_or_else(out_of_turn)?.side.hop(number)?;
@@ -72,16 +73,26 @@ impl Peer {
             }
         }
     }
-    fn memory(&self, ticket: &Ticket<Buffer<u8>>) -> Result<Answer> {
-        let (opened, first_open) = self.timed_open(ticket)?;
-        let later_open = self.timed_opens(ticket)?;
-        Ok(Answer::Shared(self.use_shared(&opened, first_open, later_open)?))
+    fn memory(&self, page: &Ticket<Buffer<u8>>, whole: &Ticket<Buffer<u8>>) -> Result<Answer> {
+        let (opened, opens) = self.timed(page, whole)?;
+        Ok(Answer::Shared(self.use_shared(&opened, opens)?))
     }
-    fn physical(&self, ticket: &Ticket<PhysicalMemory>) -> Result<Answer> {
-        let (opened, first_open) = self.timed_open(ticket)?;
-        let later_open = self.timed_opens(ticket)?;
+    fn physical(
+        &self,
+        page: &Ticket<PhysicalMemory>,
+        whole: &Ticket<PhysicalMemory>,
+    ) -> Result<Answer> {
+        let (opened, opens) = self.timed(page, whole)?;
         let mapping = opened.map(Rights::ReadWrite)?;
-        Ok(Answer::Shared(self.use_shared(&mapping.buffer()?, first_open, later_open)?))
+        Ok(Answer::Shared(self.use_shared(&mapping.buffer()?, opens)?))
+    }
+    /// Opens the page, for what an open itself takes; then the whole, which takes the mapping of its pages besides;
+    /// then the whole again and again.
+    fn timed<T: Share>(&self, page: &Ticket<T>, whole: &Ticket<T>) -> Result<(T, Opens)> {
+        let (page, first) = self.timed_open(page)?;
+        let (opened, mapped) = self.timed_open(whole)?;
+        drop(page);
+        Ok((opened, Opens { first, mapped, later: self.timed_opens(whole)? }))
     }
     fn timed_open<T: Share>(&self, ticket: &Ticket<T>) -> Result<(T, Duration)> {
         let begun = Instant::now();
@@ -97,15 +108,14 @@ impl Peer {
         times.sort_unstable();
         Ok(times[times.len() / 2])
     }
-    fn use_shared(
-        &self,
-        memory: &Buffer<u8>,
-        first_open: Duration,
-        later_open: Duration,
-    ) -> Result<Shared> {
+    fn use_shared(&self, memory: &Buffer<u8>, opens: Opens) -> Result<Shared> {
         let (read_hash, read) = data::read(&self.queue, memory, &self.stop)?;
-        let written_hash = data::write(&self.queue, memory, data::stir(process::id().into()))?;
-        Ok(Shared { first_open, later_open, read, read_hash, written_hash })
+        let seed = data::seed();
+        let written_hash = match self.idle {
+            true => data::hash(memory.len(), seed),
+            false => data::write(&self.queue, memory, seed)?,
+        };
+        Ok(Shared { opens, read, read_hash, written_hash })
     }
     fn chain(
         &mut self,

@@ -16,10 +16,10 @@ use std::{
 pub enum Ask {
     /// Use this device.
     Device(usize),
-    /// Open this twice, read it, then write your own pattern over it.
-    Memory(Ticket<Buffer<u8>>),
+    /// Open a page; open the whole, read it, then write your own pattern over it.
+    Memory { page: Ticket<Buffer<u8>>, whole: Ticket<Buffer<u8>> },
     /// The same for physical memory, mapped.
-    Physical(Ticket<PhysicalMemory>),
+    Physical { page: Ticket<PhysicalMemory>, whole: Ticket<PhysicalMemory> },
     /// Get ready for the chain.
     Chain { ping: Ticket<Event>, trail: Ticket<Buffer<u64>>, hops: usize },
     /// Submit this hop.
@@ -46,12 +46,22 @@ pub enum Answer {
 /// What the second process did with shared memory.
 #[derive(Serialize, Deserialize)]
 pub struct Shared {
-    pub first_open: Duration,
-    pub later_open: Duration,
+    pub opens: Opens,
     pub read: Duration,
     /// What it read, and what it wrote then.
     pub read_hash: String,
     pub written_hash: String,
+}
+
+/// What opening took.
+#[derive(Serialize, Deserialize)]
+pub struct Opens {
+    /// Of the first ticket of this kind, for a page: what the processes say to each other.
+    pub first: Duration,
+    /// Of a large object, which includes the mapping of its pages.
+    pub mapped: Duration,
+    /// The median of more opens of that.
+    pub later: Duration,
 }
 
 /// One line.
@@ -82,12 +92,16 @@ pub struct Second {
 }
 
 impl Second {
-    /// Starts this program again, in its other role.
-    pub fn start() -> Result<Self> {
+    /// Starts this program again, in its other role; an `idle` one writes nothing.
+    pub fn start(idle: bool) -> Result<Self> {
         let failed = |error| Failure::system("start a second process", &error);
         let program = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(program);
-        command.arg("demo-peer").stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .arg("demo-peer")
+            .args(idle.then_some("--idle"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
         let (Some(asks), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(Failure::said("the second process has no pipes"));

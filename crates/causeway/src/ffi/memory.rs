@@ -21,6 +21,17 @@ enum Origin {
     Mapped(#[expect(dead_code, reason = "kept alive")] Arc<Physical>),
 }
 
+/// Where memory came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum MemoryKind {
+    /// Allocated in this process.
+    Allocated,
+    /// Opened from a ticket.
+    Opened,
+    /// A mapping of physical memory.
+    Mapped,
+}
+
 impl Memory {
     /// `bytes` of device memory, contents unspecified.
     pub(crate) fn allocate(context: &Arc<Context>, bytes: usize) -> Result<Arc<Self>> {
@@ -107,6 +118,18 @@ impl Memory {
     pub(super) fn at(&self, offset: usize) -> *mut c_void {
         debug_assert!(offset <= self.bytes);
         (self.address + offset) as *mut c_void
+    }
+    /// Where it came from.
+    pub(crate) fn kind(&self) -> MemoryKind {
+        match self.origin {
+            Origin::Allocated => MemoryKind::Allocated,
+            Origin::Opened => MemoryKind::Opened,
+            Origin::Mapped(_) => MemoryKind::Mapped,
+        }
+    }
+    /// Its first address.
+    pub(crate) fn address(&self) -> usize {
+        self.address
     }
     /// The length of the range.
     pub(crate) fn bytes(&self) -> usize {

@@ -15,7 +15,7 @@ mod share;
 pub(crate) use command::{Download, Queue, QueueKind, Span};
 pub(crate) use event::Event;
 pub(crate) use handle::Context;
-pub(crate) use memory::Memory;
+pub(crate) use memory::{Memory, MemoryKind};
 pub(crate) use physical::Physical;
 pub(crate) use share::Exported;
 
@@ -170,10 +170,15 @@ fn list_platforms(api: &Api) -> Result<Vec<ur_platform_handle_t>> {
     Ok(list)
 }
 
+/// Those that `ONEAPI_DEVICE_SELECTOR` leaves a program, parts among them if it names parts. A part is kept for good,
+/// as all devices are.
 fn list_devices(api: &Api, platform: ur_platform_handle_t) -> Result<Vec<ur_device_handle_t>> {
-    const ENTRY: &str = "urDeviceGet";
+    const ENTRY: &str = "urDeviceGetSelected";
+    if let Some(wrong) = ur_loader::selected::complaint() {
+        return Err(Error::runtime(ENTRY, ur_result_t::ERROR_INVALID_VALUE, &wrong, 0));
+    }
     let (all, mut count) = (ur_device_type_t::ALL, 0);
-    let get = slot(api.table.device.get, ENTRY)?;
+    let get = ur_loader::selected::device_get_selected;
     // SAFETY: asks for the count only.
     let code = unsafe { get(platform, all, 0, std::ptr::null_mut(), &mut count) };
     if code == ur_result_t::ERROR_DEVICE_NOT_FOUND {
@@ -184,6 +189,7 @@ fn list_devices(api: &Api, platform: ur_platform_handle_t) -> Result<Vec<ur_devi
     if count > 0 {
         // SAFETY: `list` has room for `count` handles.
         api.check(ENTRY, unsafe { get(platform, all, count, list.as_mut_ptr(), &mut count) })?;
+        list.truncate(count as usize);
     }
     Ok(list)
 }

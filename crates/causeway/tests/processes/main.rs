@@ -3,8 +3,8 @@
 mod peer;
 
 use causeway::{
-    Buffer, Code, Context, Device, Error, ErrorKind, Event, PhysicalMemory, Queue, Rights, Status,
-    Ticket,
+    Buffer, Code, Context, Device, Error, ErrorKind, Event, HandOver, PhysicalMemory, Queue,
+    Rights, Status, Ticket,
 };
 use libtest_mimic::{Arguments, Failed, Trial};
 use peer::Peer;
@@ -28,6 +28,13 @@ fn main() -> ExitCode {
         ("work_waits_for_a_signal_of_the_other", work_waits_for_a_signal_of_the_other),
         ("death_of_the_debtor_ends_the_wait", death_of_the_debtor_ends_the_wait),
         ("a_debtor_that_never_pays_is_waited_for_until_the_deadline", deadline),
+        ("a_process_that_ends_after_its_last_signal_does_not_lose_it", last_signals),
+        ("values_of_another_type_are_refused_and_bytes_are_not", values_of_another_type),
+        ("a_hundred_hand_overs_need_nothing_but_the_ticket", hand_overs),
+        ("a_side_of_a_hand_over_that_ends_is_an_error_in_time_for_the_other", death_of_a_side),
+        ("a_turn_that_was_given_before_its_side_ended_is_taken", last_turn),
+        ("the_side_that_opened_a_hand_over_hears_of_the_creators_kill", death_of_the_creator),
+        ("of_processes_that_open_a_hand_over_at_once_one_has_it_at_most", several_openers),
         ("a_wrong_kind_is_refused_by_name", a_wrong_kind_is_refused_by_name),
     ]
     .into_iter()
@@ -97,6 +104,7 @@ fn a_withdrawn_ticket_opens_nothing() {
     drop(export);
     let sentence = peer.ask(&order).unwrap_err(); // a warm open obeys too
     assert!(!sentence.is_empty());
+    assert_eq!(peer.kind(), "Withdrawn");
     assert_eq!(peer.must("sum"), "100"); // what is open stays open
 }
 
@@ -106,7 +114,9 @@ fn what_is_open_outlives_the_sharers_death() {
     let opened = context.open(&ticket).unwrap();
     peer.kill();
     assert_eq!(opened.to_vec(&queue).unwrap(), [9; 5000]);
-    assert_eq!(context.open(&ticket).unwrap_err().code(), Some(Code::ERROR_INVALID_VALUE));
+    let error = context.open(&ticket).unwrap_err();
+    assert_eq!(error.code(), Some(Code::ERROR_INVALID_VALUE));
+    assert_eq!(error.kind(), ErrorKind::PeerGone);
 }
 
 fn a_dead_sharers_ticket_opens_nothing() {
@@ -166,6 +176,7 @@ fn death_of_the_debtor_ends_the_wait() {
     assert!(begun.elapsed() < Duration::from_secs(1), "after {:?}", begun.elapsed());
     for error in failed {
         assert_eq!(error.code(), Some(Code::ERROR_IN_EVENT_LIST_EXEC_STATUS), "{error}");
+        assert_eq!(error.kind(), ErrorKind::PeerGone, "{error}");
     }
     assert_eq!(event.status().unwrap(), Status::Failed);
 }
@@ -181,6 +192,125 @@ fn deadline() {
     peer.must("pay");
     event.wait().unwrap();
     queue.finish().unwrap();
+}
+
+/// Both sides, and the buffer that they work on.
+fn sides() -> (Context, Queue, Peer, Buffer<u8>, HandOver) {
+    let (context, queue, mut peer) = start();
+    let buffer = Buffer::<u8>::new(&context, 1000).unwrap();
+    let hand_over = HandOver::new(&queue).unwrap();
+    let (memory, turns) = (buffer.share().unwrap(), hand_over.share().unwrap());
+    peer.must(&format!("open {}", memory.ticket()));
+    peer.must(&format!("hand-over {}", turns.ticket()));
+    assert!(context.open(turns.ticket()).is_err(), "a third side");
+    (context, queue, peer, buffer, hand_over)
+}
+
+fn hand_overs() {
+    let (_context, queue, mut peer, buffer, mut hand_over) = sides();
+    peer.order("turns 100");
+    for turn in 0..100 {
+        queue.fill(&buffer.slice(..500).unwrap(), turn).unwrap();
+        hand_over.give(&queue).unwrap();
+        assert_eq!(hand_over.give(&queue).unwrap_err().kind(), ErrorKind::Unsuitable);
+        hand_over.take(&queue).unwrap();
+        let behind = queue.download(&buffer.slice(500..).unwrap()).unwrap();
+        assert_eq!(behind.wait().unwrap(), [turn; 500], "turn {turn}");
+    }
+    peer.answer().unwrap();
+}
+
+fn death_of_a_side() {
+    let (_context, queue, mut peer, _buffer, mut hand_over) = sides();
+    hand_over.give(&queue).unwrap();
+    let begun = Instant::now();
+    peer.kill();
+    assert_eq!(hand_over.take(&queue).unwrap_err().kind(), ErrorKind::PeerGone);
+    assert!(begun.elapsed() < Duration::from_secs(5), "after {:?}", begun.elapsed());
+
+    // The side that opened it, when the one that made it is gone.
+    let (_context, _queue, mut peer, _buffer, hand_over) = sides();
+    peer.order("turns 1");
+    drop(hand_over);
+    let begun = Instant::now();
+    peer.answer().unwrap_err();
+    assert_eq!(peer.kind(), "Withdrawn");
+    assert!(begun.elapsed() < Duration::from_secs(5), "after {:?}", begun.elapsed());
+}
+
+/// The other process takes its one turn, gives it back and ends, before this side looks.
+fn last_turn() {
+    let (_context, queue, mut peer, buffer, mut hand_over) = sides();
+    queue.fill(&buffer, 4).unwrap();
+    hand_over.give(&queue).unwrap();
+    peer.must("turns 1");
+    peer.must("end");
+    peer.wait();
+    hand_over.take(&queue).unwrap();
+    assert_eq!(buffer.to_vec(&queue).unwrap(), [4; 1000]);
+    hand_over.give(&queue).unwrap();
+    let kind = hand_over.take(&queue).unwrap_err().kind();
+    assert!([ErrorKind::PeerGone, ErrorKind::Withdrawn].contains(&kind), "{kind:?}");
+}
+
+fn death_of_the_creator() {
+    let (context, queue, mut creator) = start();
+    let ticket: Ticket<HandOver> = creator.must("create-hand-over").parse().unwrap();
+    let mut hand_over = context.open(&ticket).unwrap();
+    let begun = Instant::now();
+    creator.kill();
+    assert_eq!(hand_over.take(&queue).unwrap_err().kind(), ErrorKind::PeerGone);
+    assert!(begun.elapsed() < Duration::from_secs(5), "after {:?}", begun.elapsed());
+}
+
+fn several_openers() {
+    let mut peers = [(); 3].map(|()| Peer::start());
+    let (_context, queue, mut alone) = start();
+    for round in 0..200 {
+        let hand_over = HandOver::new(&queue).unwrap();
+        let export = hand_over.share().unwrap();
+        let order = format!("hand-over {}", export.ticket());
+        peers.iter_mut().for_each(|peer| peer.order(&order));
+        let mut have_it = 0;
+        for peer in &mut peers {
+            match peer.answer() {
+                Ok(_) => have_it += 1,
+                Err(_) => assert_eq!(peer.kind(), "Denied", "round {round}"),
+            }
+        }
+        assert!(have_it <= 1, "round {round}: {have_it} processes are the second side");
+        alone.ask(&order).unwrap_err(); // whoever comes when it is over gets nothing
+        assert_eq!(alone.kind(), "Denied");
+    }
+}
+
+/// The tour's own pattern, with the gate held until the other process has nothing left to do but end.
+fn last_signals() {
+    for round in 0..200 {
+        let (context, queue, mut peer) = start();
+        let buffer = Buffer::<u8>::new(&context, 1000).unwrap();
+        let event = context.create_shared_event().unwrap();
+        let (memory, signal) = (buffer.share().unwrap(), event.share().unwrap());
+        peer.must(&format!("open {}", memory.ticket()));
+        peer.must(&format!("event {}", signal.ticket()));
+        let gate = hold(&queue);
+        queue.fill(&buffer, 1).unwrap();
+        queue.signal(&event).unwrap();
+        peer.must("last-signal");
+        gate.send(()).unwrap();
+        event.wait().unwrap_or_else(|error| panic!("round {round}: {error}"));
+        assert_eq!(buffer.to_vec(&queue).unwrap(), [3; 1000], "round {round}");
+    }
+}
+
+fn values_of_another_type() {
+    let (_, queue, mut peer) = start();
+    let export = Buffer::from_slice(&queue, &[1_u32; 100]).unwrap().share().unwrap();
+    let sentence = peer.ask(&format!("open-floats {}", export.ticket())).unwrap_err();
+    assert_eq!(peer.kind(), "WrongType");
+    assert!(sentence.contains("u32 (size 4, alignment 4), and f32"), "{sentence}");
+    peer.must(&format!("open {}", export.ticket())); // as bytes
+    assert_eq!(peer.must("sum"), "100");
 }
 
 fn a_wrong_kind_is_refused_by_name() {

@@ -1,6 +1,7 @@
 //! The other process: this test program in a role, and the test's hold on it.
 use causeway::{
-    Buffer, Context, Device, Error, Event, Export, PhysicalMemory, Queue, Result, Rights, Ticket,
+    Buffer, Context, Device, Error, Event, Export, HandOver, PhysicalMemory, Queue, Result, Rights,
+    Ticket,
 };
 use std::{
     env,
@@ -18,6 +19,7 @@ pub struct Peer {
     child: Child,
     orders: ChildStdin,
     answers: mpsc::Receiver<String>,
+    kind: String,
 }
 impl Peer {
     pub fn start() -> Self {
@@ -32,20 +34,39 @@ impl Peer {
                 .map_while(|line| to.send(line.unwrap()).ok())
                 .for_each(drop);
         });
-        Self { child, orders, answers }
+        Self { child, orders, answers, kind: String::new() }
     }
     /// What it answers, or the sentence of its error.
     pub fn ask(&mut self, order: &str) -> Result<String, String> {
+        self.order(order);
+        self.answer()
+    }
+    /// Has it begin with something.
+    pub fn order(&mut self, order: &str) {
         writeln!(self.orders, "{order}").unwrap();
+    }
+    pub fn answer(&mut self) -> Result<String, String> {
         let answer = self.answers.recv_timeout(Duration::from_secs(60)).unwrap();
         match answer.split_once(' ').unwrap() {
             ("ok", answer) => Ok(answer.to_owned()),
-            (_, sentence) => Err(sentence.to_owned()),
+            (_, told) => {
+                let (kind, sentence) = told.split_once(' ').unwrap();
+                self.kind = kind.to_owned();
+                Err(sentence.to_owned())
+            }
         }
+    }
+    /// The kind of the error that it answered last.
+    pub fn kind(&self) -> &str {
+        &self.kind
     }
     #[track_caller]
     pub fn must(&mut self, order: &str) -> String {
         self.ask(order).unwrap_or_else(|sentence| panic!("{order}: {sentence}"))
+    }
+    /// Waits until it has ended by itself.
+    pub fn wait(&mut self) {
+        self.child.wait().unwrap();
     }
     /// Kills it and waits until it is gone.
     pub fn kill(&mut self) {
@@ -68,20 +89,33 @@ pub fn is_role() -> bool {
 pub fn serve() -> ExitCode {
     let context = Context::new(&Device::first().unwrap()).unwrap();
     let queue = Queue::new(&context).unwrap();
-    let mut role =
-        Role { context, queue, buffer: None, event: None, exports: Vec::new(), debt: None };
+    let mut role = Role {
+        context,
+        queue,
+        hand_over: None,
+        offer: None,
+        buffer: None,
+        event: None,
+        exports: Vec::new(),
+        debt: None,
+    };
     for order in io::stdin().lines() {
         let order = order.unwrap();
         let (verb, argument) = order.split_once(' ').unwrap_or((&order, ""));
         match role.obey(verb, argument) {
             Ok(answer) => println!("ok {answer}"),
-            Err(error) => println!("error {error}"),
+            Err(error) => println!("error {:?} {error}", error.kind()),
+        }
+        if ["last-signal", "end"].contains(&verb) {
+            break; // and so drop the queue, and end
         }
     }
     ExitCode::SUCCESS
 }
 
 struct Role {
+    hand_over: Option<HandOver>,
+    offer: Option<Export<HandOver>>,
     context: Context,
     queue: Queue,
     buffer: Option<Buffer<u8>>,
@@ -98,6 +132,7 @@ impl Role {
     }
     fn obey(&mut self, verb: &str, argument: &str) -> Result<String> {
         match verb {
+            "open-floats" => drop(self.context.open::<Buffer<f32>>(&argument.parse()?)?),
             "open" => self.buffer = Some(self.context.open(&argument.parse()?)?),
             "map" => {
                 let ticket: Ticket<PhysicalMemory> = argument.parse()?;
@@ -117,6 +152,30 @@ impl Role {
                 self.queue.fill(&self.buffer().slice(half..)?, 3)?;
                 self.queue.signal(self.event())?;
             }
+            "last-signal" => {
+                self.queue.wait_for(&[self.event()])?;
+                self.queue.fill(self.buffer(), 3)?;
+                self.queue.signal(self.event())?;
+            }
+            "hand-over" => self.hand_over = Some(self.context.open(&argument.parse()?)?),
+            "create-hand-over" => {
+                let hand_over = HandOver::new(&self.queue)?;
+                let export = hand_over.share()?;
+                let text = export.ticket().to_string();
+                (self.hand_over, self.offer) = (Some(hand_over), Some(export));
+                return Ok(text);
+            }
+            "turns" => {
+                let hand_over = self.hand_over.as_mut().expect("opened");
+                let turns: u32 = argument.parse().expect("a number");
+                for _ in 0..turns {
+                    hand_over.take(&self.queue)?;
+                    let half = self.buffer.as_ref().expect("opened").slice(..500)?;
+                    self.queue.copy(&half, &self.buffer.as_ref().expect("opened").slice(500..)?)?;
+                    hand_over.give(&self.queue)?;
+                }
+            }
+            "end" => {}
             "reshare" => drop(self.buffer().share()?),
             "share" => return self.share(argument),
             "owe" => return self.owe(),

@@ -23,7 +23,7 @@ impl World {
     pub fn new(name: &str) -> Option<Self> {
         let dir = env::temp_dir().join(format!("causeway-cuda-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
-        let mut world = Self { adapter: dir.join("libur_adapter_cuda.so.0"), dir };
+        let mut world = Self { adapter: dir.join("cuda/libur_adapter_cuda.so.0"), dir };
         match named("CAUSEWAY_CUDA_ADAPTER") {
             Some(adapter) => world.adapter = adapter,
             None => {
@@ -67,7 +67,10 @@ impl World {
             return Some(suite);
         }
         let mut suite = cargo()?;
-        suite.args(["build", "--package", "ur-conformance", "--message-format", "json"]);
+        // The other programs are selected so that nothing is built anew for want of a feature.
+        suite.args(["build", "--bin", "ur-conformance", "--message-format", "json"]);
+        suite.args(["--package", "ur-conformance", "--package", "causeway-cli"]);
+        suite.args(["--package", "xtask"]);
         let told = built(&mut suite);
         // Cargo names the file of each thing it builds; the program comes last.
         let (_, last) = told.rsplit_once("\"executable\":\"").expect("the package has a program");

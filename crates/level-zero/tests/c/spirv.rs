@@ -58,8 +58,15 @@ fn element(array: u32, element: u32) -> Vec<u32> {
 }
 /// `set(array, value)` writes a number to the item's element.
 pub fn set() -> Vec<u32> {
+    set_of(&[])
+}
+/// The same, of a kernel that allows groups of at most 4, 2 and 1 items.
+pub fn limited() -> Vec<u32> {
+    set_of(&[op(16, &[11, 5893, 4, 2, 1])])
+}
+fn set_of(modes: &[Vec<u32>]) -> Vec<u32> {
     let [kind, function, array, value, label, at] = [10, 11, 12, 13, 14, 15];
-    let names = [named(15, &[KERNEL, function], "set", &[ID]), place()];
+    let names = [named(15, &[KERNEL, function], "set", &[ID]), modes.concat(), place()];
     let rest = [
         op(33, &[kind, VOID, ARRAY, INT]),
         op(54, &[VOID, function, 0, kind]),
@@ -131,11 +138,19 @@ pub fn callee() -> Vec<u32> {
 }
 /// The variable `total`, 5 at first, and `get(array)`, which writes it.
 pub fn variable() -> Vec<u32> {
+    variable_of(&[])
+}
+/// The same, with a name that SYCL gives it.
+pub fn device_global() -> Vec<u32> {
+    variable_of(&[named(71, &[17, 6188, 3], "a unique name::total", &[])])
+}
+fn variable_of(notes: &[Vec<u32>]) -> Vec<u32> {
     let [kind, function, array, label, at] = [10, 11, 12, 14, 15];
     let [first, total, now] = [16, 17, 18];
     let names = [
         named(15, &[KERNEL, function], "get", &[ID]),
         named(71, &[total, 41], "total", &[0]),
+        notes.concat(),
         place(),
     ];
     let rest = [

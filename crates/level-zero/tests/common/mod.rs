@@ -41,7 +41,7 @@ impl World {
     /// The adapter's file under one of its names.
     #[allow(dead_code, reason = "one test of this folder needs it")]
     pub fn adapter(&self, name: &str) -> PathBuf {
-        self.dir.join(format!("libur_adapter_{name}.so.0"))
+        self.dir.join(name).join(format!("libur_adapter_{name}.so.0"))
     }
     pub fn drivers(&self) -> PathBuf {
         self.dir.join("driver")
@@ -55,7 +55,10 @@ impl World {
     #[allow(dead_code, reason = "one test of this folder needs it")]
     pub fn suite(&self) -> Option<PathBuf> {
         let mut suite = cargo()?;
-        suite.args(["build", "--package", "ur-conformance", "--message-format", "json"]);
+        // The other programs are selected so that nothing is built anew for want of a feature.
+        suite.args(["build", "--bin", "ur-conformance", "--message-format", "json"]);
+        suite.args(["--package", "ur-conformance", "--package", "causeway-cli"]);
+        suite.args(["--package", "xtask"]);
         let told = built(&mut suite);
         // Cargo names the file of each thing it builds; the program comes last.
         let (_, last) = told.rsplit_once("\"executable\":\"").expect("the package has a program");

@@ -27,6 +27,7 @@ impl Dist {
         let dist = Self(dir);
         dist.make(&dist.loader(), &["loader"]);
         dist.make(&dist.adapters(), adapters);
+        dist.gather(adapters);
         dist
     }
     fn make(&self, out: &Path, only: &[&str]) {
@@ -38,6 +39,14 @@ impl Dist {
         let only = only.iter().flat_map(|name| ["--only", name]);
         let done = dist.args(only).arg("--out").arg(out).current_dir(root()).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+    /// Puts the adapters side by side, where one folder of a search path finds them all.
+    fn gather(&self, adapters: &[&str]) {
+        for name in adapters {
+            let file = format!("libur_adapter_{name}.so.0");
+            fs::rename(self.adapters().join(name).join(&file), self.adapters().join(&file))
+                .unwrap();
+        }
     }
     /// Where our loader is.
     pub fn loader(&self) -> PathBuf {

@@ -13,7 +13,7 @@ impl Dist {
         let mut dist = Command::new(env!("CARGO"));
         dist.args(["run", "--quiet", "--package", "xtask", "--", "dist", "--debug"]);
         let out = dist
-            .args(["--only", "native_cpu", "--out"])
+            .args(["--only", "native_cpu", "--only", "loader", "--out"])
             .arg(&dir)
             .current_dir(root())
             .output()
@@ -21,8 +21,14 @@ impl Dist {
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         Self(dir)
     }
+    /// The folder in which the adapter is found by its name.
+    #[allow(dead_code, reason = "not every test of this folder searches")]
+    pub fn adapter(&self) -> PathBuf {
+        self.0.join("native_cpu")
+    }
+    #[allow(dead_code, reason = "not every test of this folder names the file")]
     pub fn object(&self) -> PathBuf {
-        self.0.join("libur_adapter_native_cpu.so.0")
+        self.adapter().join("libur_adapter_native_cpu.so.0")
     }
 }
 impl Drop for Dist {

@@ -88,7 +88,6 @@ pub trait EnqueueApi: Objects {
     /// As `urEnqueueMemBufferReadRect` documents them; these are the adapter's to find:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
-    /// - `InvalidSize`: a slice pitch is not 0 and smaller than, or no multiple of, the row pitch it spans
     /// - `InvalidSize`: origin, region and pitches together reach outside the buffer
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
     fn enqueue_mem_buffer_read_rect(
@@ -129,7 +128,6 @@ pub trait EnqueueApi: Objects {
     /// As `urEnqueueMemBufferWriteRect` documents them; these are the adapter's to find:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
-    /// - `InvalidSize`: a slice pitch is not 0 and smaller than, or no multiple of, the row pitch it spans
     /// - `InvalidSize`: origin, region and pitches together reach outside the buffer
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
     fn enqueue_mem_buffer_write_rect(
@@ -201,7 +199,6 @@ pub trait EnqueueApi: Objects {
     /// As `urEnqueueMemBufferCopyRect` documents them; these are the adapter's to find:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
-    /// - `InvalidSize`: a slice pitch is not 0 and smaller than, or no multiple of, the row pitch it spans
     /// - `InvalidSize`: origin, region and pitches together reach outside the source
     /// - `InvalidSize`: origin, region and pitches together reach outside the destination
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -596,7 +593,9 @@ pub trait EnqueueApi: Objects {
         let _ = (queue, program, pipe_symbol, blocking, src, size, event_wait_list, want_event);
         Error::unsupported("urEnqueueWriteHostPipe")
     }
-    /// Queues a barrier wait that takes additional enqueue properties.
+    /// Queues a barrier wait that takes additional enqueue properties. The event's place is read, too: null there makes
+    /// a new event; a reusable event of urEventCreateExp, or one that was opened from another process, is signalled by
+    /// the barrier, again and again, and stays the caller's.
     ///
     /// # Errors
     /// As `urEnqueueEventsWaitWithBarrierExt` documents them; these are the adapter's to find:

@@ -16,8 +16,6 @@ pub trait EnqueueExpApi: Objects {
     /// As `urEnqueueKernelLaunchWithArgsExp` documents them; these are the adapter's to find:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
-    /// - `InvalidWorkDimension`: a dimension in use has a size of 0
-    /// - `InvalidWorkGroupSize`: a dimension in use has a size of 0
     /// - `InvalidOperation`: the device does not support one of the launch properties
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
     fn enqueue_kernel_launch_with_args_exp(

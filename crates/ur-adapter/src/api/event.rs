@@ -24,6 +24,14 @@ pub trait EventApi: Objects {
         let _ = (event, prop_name, answer);
         Error::unsupported("urEventGetInfo")
     }
+    /// What `urEventGetProfilingInfo` has to know of its objects before pointers and sizes are judged.
+    ///
+    /// # Errors
+    /// - `ProfilingInfoNotAvailable`: the event's queue was created without profiling turned on
+    fn check_event_get_profiling_info(event: Borrowed<'_, Self::Event>) -> Result<()> {
+        let _ = (event,);
+        Ok(())
+    }
     /// Reads one recorded time of the command behind an event.
     ///
     /// # Errors
@@ -56,7 +64,7 @@ pub trait EventApi: Objects {
         let _ = (event,);
         Error::unsupported("urEventGetNativeHandle")
     }
-    /// Wraps a backend's own event in a runtime event.
+    /// Wraps a backend's own event in a runtime event; 0 stands for one that is complete already.
     ///
     /// # Errors
     /// As `urEventCreateWithNativeHandle` documents them; these are the adapter's to find:

@@ -21,7 +21,8 @@ pub trait GraphExpApi: Objects {
     /// Turns a captured graph into one that can be executed.
     ///
     /// # Errors
-    /// As `urGraphInstantiateGraphExp` documents them.
+    /// As `urGraphInstantiateGraphExp` documents them; these are the adapter's to find:
+    /// - `InvalidArgument`: a queue still records into the graph, or its last capture failed
     fn graph_instantiate_graph_exp(
         graph: Borrowed<'_, Self::ExpGraph>,
     ) -> Result<Owned<Self::ExpExecutableGraph>> {
@@ -31,7 +32,8 @@ pub trait GraphExpApi: Objects {
     /// Destroys a graph and frees what it holds.
     ///
     /// # Errors
-    /// As `urGraphDestroyExp` documents them.
+    /// As `urGraphDestroyExp` documents them; these are the adapter's to find:
+    /// - `InvalidArgument`: a queue still records into the graph
     fn graph_destroy_exp(graph: Borrowed<'_, Self::ExpGraph>) -> Result<()> {
         let _ = (graph,);
         Error::unsupported("urGraphDestroyExp")
@@ -77,7 +79,8 @@ pub trait GraphExpApi: Objects {
     /// Writes a graph's contents to a file for inspection.
     ///
     /// # Errors
-    /// As `urGraphDumpContentsExp` documents them.
+    /// As `urGraphDumpContentsExp` documents them; these are the adapter's to find:
+    /// - `InvalidArgument`: the file cannot be written
     fn graph_dump_contents_exp(
         graph: Borrowed<'_, Self::ExpGraph>,
         file_path: &CStr,

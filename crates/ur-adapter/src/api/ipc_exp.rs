@@ -9,7 +9,8 @@ use crate::object::Owned;
 
 /// The entries of `IPCExp` that are not the same for every adapter.
 pub trait IpcExpApi: Objects {
-    /// Gets handle data for sharing USM memory with other processes.
+    /// Gets handle data for sharing USM memory with other processes. The data belongs to the adapter, which keeps it
+    /// until it is put, or the memory is freed; other processes open copies of it.
     ///
     /// # Errors
     /// As `urIPCGetMemHandleExp` documents them.
@@ -20,7 +21,8 @@ pub trait IpcExpApi: Objects {
         let _ = (context, mem);
         Error::unsupported("urIPCGetMemHandleExp")
     }
-    /// Hands back the data obtained for sharing USM memory.
+    /// Hands back the data obtained for sharing USM memory: the pointer that the get returned, once. Nobody opens the
+    /// handle from then on; what is open stays open. Optional: freeing the memory gives back what its handles held.
     ///
     /// # Errors
     /// As `urIPCPutMemHandleExp` documents them.
@@ -31,7 +33,8 @@ pub trait IpcExpApi: Objects {
         let _ = (context, ipc_mem_handle_data);
         Error::unsupported("urIPCPutMemHandleExp")
     }
-    /// Opens USM memory that another process has shared.
+    /// Opens USM memory that another process has shared. Each open is counted and ended by a close of its own; the
+    /// address stays valid until then, also after the handle was put or the memory freed by its owner.
     ///
     /// # Errors
     /// As `urIPCOpenMemHandleExp` documents them; these are the adapter's to find:
@@ -44,7 +47,8 @@ pub trait IpcExpApi: Objects {
         let _ = (context, device, ipc_mem_handle_data);
         Error::unsupported("urIPCOpenMemHandleExp")
     }
-    /// Closes memory that was opened from another process's handle.
+    /// Ends one open of memory from another process's handle. Commands that use it must be done; the owner's memory
+    /// and other opens are not touched.
     ///
     /// # Errors
     /// As `urIPCCloseMemHandleExp` documents them.
@@ -52,7 +56,8 @@ pub trait IpcExpApi: Objects {
         let _ = (context, mem);
         Error::unsupported("urIPCCloseMemHandleExp")
     }
-    /// Gets handle data for sharing physical memory with other processes.
+    /// Gets handle data for sharing physical memory with other processes. The data belongs to the adapter, which keeps
+    /// it until it is put, or the object is released for the last time; other processes open copies of it.
     ///
     /// # Errors
     /// As `urIPCGetPhysMemHandleExp` documents them; these are the adapter's to find:
@@ -64,7 +69,8 @@ pub trait IpcExpApi: Objects {
         let _ = (context, phys_mem);
         Error::unsupported("urIPCGetPhysMemHandleExp")
     }
-    /// Hands back the data obtained for sharing physical memory.
+    /// Hands back the data obtained for sharing physical memory: the pointer that the get returned, once. Nobody opens
+    /// the handle from then on; what is open stays open. Optional: the object's last release does the same.
     ///
     /// # Errors
     /// As `urIPCPutPhysMemHandleExp` documents them.
@@ -75,7 +81,8 @@ pub trait IpcExpApi: Objects {
         let _ = (context, ipc_phys_mem_handle_data);
         Error::unsupported("urIPCPutPhysMemHandleExp")
     }
-    /// Opens physical memory that another process has shared.
+    /// Opens physical memory that another process has shared: a new object, ended by a close, which may be mapped and
+    /// shared again, and stays valid after the handle was put or the owner's object released.
     ///
     /// # Errors
     /// As `urIPCOpenPhysMemHandleExp` documents them; these are the adapter's to find:
@@ -88,7 +95,7 @@ pub trait IpcExpApi: Objects {
         let _ = (context, device, ipc_phys_mem_handle_data);
         Error::unsupported("urIPCOpenPhysMemHandleExp")
     }
-    /// Closes physical memory that was opened from another process's handle.
+    /// Closes physical memory that was opened from another process's handle, which must not be mapped any more.
     ///
     /// # Errors
     /// As `urIPCClosePhysMemHandleExp` documents them.
@@ -99,7 +106,8 @@ pub trait IpcExpApi: Objects {
         let _ = (context, phys_mem);
         Error::unsupported("urIPCClosePhysMemHandleExp")
     }
-    /// Gets handle data for sharing an event with other processes.
+    /// Gets handle data for sharing an event with other processes. The data belongs to the adapter, which keeps it
+    /// until it is put, or the event is released for the last time; it stays right however often the event is signalled.
     ///
     /// # Errors
     /// As `urIPCGetEventHandleExp` documents them; these are the adapter's to find:
@@ -111,7 +119,8 @@ pub trait IpcExpApi: Objects {
         let _ = (event,);
         Error::unsupported("urIPCGetEventHandleExp")
     }
-    /// Hands back the data obtained for sharing an event.
+    /// Hands back the data obtained for sharing an event: the pointer that the get returned, once. Nobody opens the
+    /// handle from then on; the event and opened ones stay as they are. Optional: the event's last release does the same.
     ///
     /// # Errors
     /// As `urIPCPutEventHandleExp` documents them.
@@ -122,7 +131,8 @@ pub trait IpcExpApi: Objects {
         let _ = (context, ipc_event_handle_data);
         Error::unsupported("urIPCPutEventHandleExp")
     }
-    /// Opens an event that another process has shared.
+    /// Opens an event that another process has shared: a new handle with one reference on the same state, ended by its
+    /// last release. Signals of either process are seen by both.
     ///
     /// # Errors
     /// As `urIPCOpenEventHandleExp` documents them; these are the adapter's to find:

@@ -18,7 +18,8 @@ pub trait QueueExpApi: Objects {
     /// Starts recording the queue's commands into a graph that already exists.
     ///
     /// # Errors
-    /// As `urQueueBeginCaptureIntoGraphExp` documents them.
+    /// As `urQueueBeginCaptureIntoGraphExp` documents them; these are the adapter's to find:
+    /// - `InvalidArgument`: the graph holds commands already, or its last capture failed
     fn queue_begin_capture_into_graph_exp(
         queue: Borrowed<'_, Self::Queue>,
         graph: Borrowed<'_, Self::ExpGraph>,

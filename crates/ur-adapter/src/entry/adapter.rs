@@ -28,7 +28,7 @@ unsafe extern "C" fn adapter_get<A: Adapter>(
     adapters: *mut ur_adapter_handle_t,
     num_adapters: *mut u32,
 ) -> ur_result_t {
-    enter_as("urAdapterGet", || {
+    enter_as::<A::Adapter>("urAdapterGet", || {
         if num_entries == 0 && !adapters.is_null() {
             return Err(ErrorCode::InvalidSize.into());
         }
@@ -42,13 +42,13 @@ unsafe extern "C" fn adapter_get<A: Adapter>(
 // `urAdapterRelease`
 unsafe extern "C" fn adapter_release<A: Adapter>(adapter: ur_adapter_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Adapter>("urAdapterRelease", adapter.0) }
+    unsafe { shim::release::<A::Adapter, A::Adapter>("urAdapterRelease", adapter.0) }
 }
 
 // `urAdapterRetain`
 unsafe extern "C" fn adapter_retain<A: Adapter>(adapter: ur_adapter_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Adapter>("urAdapterRetain", adapter.0) }
+    unsafe { shim::retain::<A::Adapter, A::Adapter>("urAdapterRetain", adapter.0) }
 }
 
 // `urAdapterGetInfo`
@@ -59,7 +59,7 @@ unsafe extern "C" fn adapter_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urAdapterGetInfo", || {
+    enter_as::<A::Adapter>("urAdapterGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let adapter = unsafe { shim::handle::<A::Adapter>(adapter.0) }?;
         if prop_name.name().is_none() {

@@ -56,7 +56,7 @@ unsafe extern "C" fn bindless_images_unsampled_image_handle_destroy_exp<A: Adapt
     device: ur_device_handle_t,
     image: ur_exp_image_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesUnsampledImageHandleDestroyExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesUnsampledImageHandleDestroyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -72,7 +72,7 @@ unsafe extern "C" fn bindless_images_sampled_image_handle_destroy_exp<A: Adapter
     device: ur_device_handle_t,
     image: ur_exp_image_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesSampledImageHandleDestroyExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesSampledImageHandleDestroyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -90,7 +90,7 @@ unsafe extern "C" fn bindless_images_image_allocate_exp<A: Adapter>(
     image_desc: *const ur_image_desc_t,
     image_mem: *mut ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesImageAllocateExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesImageAllocateExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -117,7 +117,7 @@ unsafe extern "C" fn bindless_images_image_free_exp<A: Adapter>(
     device: ur_device_handle_t,
     image_mem: ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesImageFreeExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesImageFreeExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -136,7 +136,7 @@ unsafe extern "C" fn bindless_images_unsampled_image_create_exp<A: Adapter>(
     image_desc: *const ur_image_desc_t,
     image: *mut ur_exp_image_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesUnsampledImageCreateExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesUnsampledImageCreateExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -172,7 +172,7 @@ unsafe extern "C" fn bindless_images_sampled_image_create_exp<A: Adapter>(
     sampler_desc: *const ur_sampler_desc_t,
     image: *mut ur_exp_image_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesSampledImageCreateExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesSampledImageCreateExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -223,7 +223,7 @@ unsafe extern "C" fn bindless_images_image_copy_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesImageCopyExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesImageCopyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(src)?;
@@ -286,7 +286,7 @@ unsafe extern "C" fn bindless_images_image_get_info_exp<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesImageGetInfoExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesImageGetInfoExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         if prop_name.name().is_none() {
@@ -312,7 +312,7 @@ unsafe extern "C" fn bindless_images_get_image_memory_handle_type_support_exp<A:
     image_mem_handle_type: ur_exp_image_mem_type_t,
     supported_ret: *mut ur_bool_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesGetImageMemoryHandleTypeSupportExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesGetImageMemoryHandleTypeSupportExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -347,7 +347,7 @@ unsafe extern "C" fn bindless_images_get_image_unsampled_handle_support_exp<A: A
     image_mem_handle_type: ur_exp_image_mem_type_t,
     supported_ret: *mut ur_bool_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesGetImageUnsampledHandleSupportExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesGetImageUnsampledHandleSupportExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -382,7 +382,7 @@ unsafe extern "C" fn bindless_images_get_image_sampled_handle_support_exp<A: Ada
     image_mem_handle_type: ur_exp_image_mem_type_t,
     supported_ret: *mut ur_bool_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesGetImageSampledHandleSupportExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesGetImageSampledHandleSupportExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -416,7 +416,7 @@ unsafe extern "C" fn bindless_images_mipmap_get_level_exp<A: Adapter>(
     mipmap_level: u32,
     image_mem_ret: *mut ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesMipmapGetLevelExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesMipmapGetLevelExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -436,7 +436,7 @@ unsafe extern "C" fn bindless_images_mipmap_free_exp<A: Adapter>(
     device: ur_device_handle_t,
     mem: ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesMipmapFreeExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesMipmapFreeExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -455,7 +455,7 @@ unsafe extern "C" fn bindless_images_import_external_memory_exp<A: Adapter>(
     external_mem_desc: *mut ur_exp_external_mem_desc_t,
     external_mem: *mut ur_exp_external_mem_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesImportExternalMemoryExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesImportExternalMemoryExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -488,7 +488,7 @@ unsafe extern "C" fn bindless_images_map_external_array_exp<A: Adapter>(
     external_mem: ur_exp_external_mem_handle_t,
     image_mem: *mut ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesMapExternalArrayExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesMapExternalArrayExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -525,7 +525,7 @@ unsafe extern "C" fn bindless_images_map_external_linear_memory_exp<A: Adapter>(
     external_mem: ur_exp_external_mem_handle_t,
     ret_mem: *mut *mut c_void,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesMapExternalLinearMemoryExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesMapExternalLinearMemoryExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -552,7 +552,7 @@ unsafe extern "C" fn bindless_images_release_external_memory_exp<A: Adapter>(
     device: ur_device_handle_t,
     external_mem: ur_exp_external_mem_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesReleaseExternalMemoryExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesReleaseExternalMemoryExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -570,7 +570,7 @@ unsafe extern "C" fn bindless_images_free_mapped_linear_memory_exp<A: Adapter>(
     device: ur_device_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesFreeMappedLinearMemoryExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesFreeMappedLinearMemoryExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -588,7 +588,7 @@ unsafe extern "C" fn bindless_images_supports_importing_handle_type_exp<A: Adapt
     mem_handle_type: ur_exp_external_mem_type_t,
     supported_ret: *mut ur_bool_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesSupportsImportingHandleTypeExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesSupportsImportingHandleTypeExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         shim::present(supported_ret)?;
@@ -611,7 +611,7 @@ unsafe extern "C" fn bindless_images_import_external_semaphore_exp<A: Adapter>(
     external_semaphore_desc: *mut ur_exp_external_semaphore_desc_t,
     external_semaphore: *mut ur_exp_external_semaphore_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesImportExternalSemaphoreExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesImportExternalSemaphoreExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -640,7 +640,7 @@ unsafe extern "C" fn bindless_images_release_external_semaphore_exp<A: Adapter>(
     device: ur_device_handle_t,
     external_semaphore: ur_exp_external_semaphore_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesReleaseExternalSemaphoreExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesReleaseExternalSemaphoreExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -663,7 +663,7 @@ unsafe extern "C" fn bindless_images_wait_external_semaphore_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesWaitExternalSemaphoreExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesWaitExternalSemaphoreExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -698,7 +698,7 @@ unsafe extern "C" fn bindless_images_signal_external_semaphore_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urBindlessImagesSignalExternalSemaphoreExp", || {
+    enter_as::<A::Adapter>("urBindlessImagesSignalExternalSemaphoreExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

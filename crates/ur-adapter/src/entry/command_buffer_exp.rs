@@ -51,7 +51,7 @@ unsafe extern "C" fn command_buffer_create_exp<A: Adapter>(
     command_buffer_desc: *const ur_exp_command_buffer_desc_t,
     command_buffer: *mut ur_exp_command_buffer_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferCreateExp", || {
+    enter_as::<A::Adapter>("urCommandBufferCreateExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -72,7 +72,12 @@ unsafe extern "C" fn command_buffer_retain_exp<A: Adapter>(
     command_buffer: ur_exp_command_buffer_handle_t,
 ) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::ExpCommandBuffer>("urCommandBufferRetainExp", command_buffer.0) }
+    unsafe {
+        shim::retain::<A::Adapter, A::ExpCommandBuffer>(
+            "urCommandBufferRetainExp",
+            command_buffer.0,
+        )
+    }
 }
 
 // `urCommandBufferReleaseExp`
@@ -80,14 +85,19 @@ unsafe extern "C" fn command_buffer_release_exp<A: Adapter>(
     command_buffer: ur_exp_command_buffer_handle_t,
 ) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::ExpCommandBuffer>("urCommandBufferReleaseExp", command_buffer.0) }
+    unsafe {
+        shim::release::<A::Adapter, A::ExpCommandBuffer>(
+            "urCommandBufferReleaseExp",
+            command_buffer.0,
+        )
+    }
 }
 
 // `urCommandBufferFinalizeExp`
 unsafe extern "C" fn command_buffer_finalize_exp<A: Adapter>(
     command_buffer: ur_exp_command_buffer_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferFinalizeExp", || {
+    enter_as::<A::Adapter>("urCommandBufferFinalizeExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         A::command_buffer_finalize_exp(command_buffer)?;
@@ -113,14 +123,11 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendKernelLaunchExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendKernelLaunchExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
-        if work_dim < 1 || work_dim > 3 {
-            return Err(ErrorCode::InvalidWorkDimension.into());
-        }
         if kernel_alternatives.is_null() && num_kernel_alternatives > 0 {
             return Err(ErrorCode::InvalidValue.into());
         }
@@ -132,6 +139,9 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_exp<A: Adapter>(
         }
         if !sync_point_wait_list.is_null() && num_sync_points_in_wait_list == 0 {
             return Err(ErrorCode::InvalidCommandBufferSyncPointWaitListExp.into());
+        }
+        if work_dim < 1 || work_dim > 3 {
+            return Err(ErrorCode::InvalidWorkDimension.into());
         }
         // SAFETY: forwarded from the C caller's own contract.
         let global_work_offset =
@@ -199,14 +209,11 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_with_args_exp<A: Adapte
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendKernelLaunchWithArgsExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendKernelLaunchWithArgsExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
-        if work_dim < 1 || work_dim > 3 {
-            return Err(ErrorCode::InvalidWorkDimension.into());
-        }
         if args.is_null() && num_args > 0 {
             return Err(ErrorCode::InvalidNullPointer.into());
         }
@@ -221,6 +228,9 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_with_args_exp<A: Adapte
         }
         if !sync_point_wait_list.is_null() && num_sync_points_in_wait_list == 0 {
             return Err(ErrorCode::InvalidCommandBufferSyncPointWaitListExp.into());
+        }
+        if work_dim < 1 || work_dim > 3 {
+            return Err(ErrorCode::InvalidWorkDimension.into());
         }
         // SAFETY: forwarded from the C caller's own contract.
         let global_work_offset =
@@ -285,7 +295,7 @@ unsafe extern "C" fn command_buffer_append_usm_memcpy_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendUSMMemcpyExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendUSMMemcpyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(dst)?;
@@ -349,7 +359,7 @@ unsafe extern "C" fn command_buffer_append_usm_fill_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendUSMFillExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendUSMFillExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(memory)?;
@@ -421,7 +431,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_copy_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendMemBufferCopyExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendMemBufferCopyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -484,7 +494,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_write_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendMemBufferWriteExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendMemBufferWriteExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -546,7 +556,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_read_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendMemBufferReadExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendMemBufferReadExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -613,7 +623,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_copy_rect_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendMemBufferCopyRectExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendMemBufferCopyRectExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -685,7 +695,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_write_rect_exp<A: Adapter>
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendMemBufferWriteRectExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendMemBufferWriteRectExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -757,7 +767,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_read_rect_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendMemBufferReadRectExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendMemBufferReadRectExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -825,7 +835,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_fill_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendMemBufferFillExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendMemBufferFillExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -887,7 +897,7 @@ unsafe extern "C" fn command_buffer_append_usm_prefetch_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendUSMPrefetchExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendUSMPrefetchExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(memory)?;
@@ -951,7 +961,7 @@ unsafe extern "C" fn command_buffer_append_usm_advise_exp<A: Adapter>(
     event: *mut ur_event_handle_t,
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendUSMAdviseExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendUSMAdviseExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(memory)?;
@@ -1011,7 +1021,7 @@ unsafe extern "C" fn command_buffer_append_native_command_exp<A: Adapter>(
     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
     sync_point: *mut ur_exp_command_buffer_sync_point_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferAppendNativeCommandExp", || {
+    enter_as::<A::Adapter>("urCommandBufferAppendNativeCommandExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -1050,7 +1060,7 @@ unsafe extern "C" fn command_buffer_update_kernel_launch_exp<A: Adapter>(
     num_kernel_updates: u32,
     update_kernel_launch: *const ur_exp_command_buffer_update_kernel_launch_desc_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferUpdateKernelLaunchExp", || {
+    enter_as::<A::Adapter>("urCommandBufferUpdateKernelLaunchExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         if num_kernel_updates == 0 {
@@ -1059,6 +1069,9 @@ unsafe extern "C" fn command_buffer_update_kernel_launch_exp<A: Adapter>(
         // SAFETY: forwarded from the C caller's own contract.
         let update_kernel_launch =
             unsafe { shim::data(update_kernel_launch, num_kernel_updates as usize) }?;
+        if update_kernel_launch.iter().any(|one| one.hCommand.is_null()) {
+            return Err(ErrorCode::InvalidNullHandle.into());
+        }
         A::command_buffer_update_kernel_launch_exp(command_buffer, update_kernel_launch)?;
         Ok(())
     })
@@ -1069,7 +1082,7 @@ unsafe extern "C" fn command_buffer_update_signal_event_exp<A: Adapter>(
     command: ur_exp_command_buffer_command_handle_t,
     signal_event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferUpdateSignalEventExp", || {
+    enter_as::<A::Adapter>("urCommandBufferUpdateSignalEventExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command = unsafe { shim::handle::<A::ExpCommandBufferCommand>(command.0) }?;
         shim::present(signal_event)?;
@@ -1086,7 +1099,7 @@ unsafe extern "C" fn command_buffer_update_wait_events_exp<A: Adapter>(
     num_events_in_wait_list: u32,
     event_wait_list: *const ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferUpdateWaitEventsExp", || {
+    enter_as::<A::Adapter>("urCommandBufferUpdateWaitEventsExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command = unsafe { shim::handle::<A::ExpCommandBufferCommand>(command.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -1106,7 +1119,7 @@ unsafe extern "C" fn command_buffer_get_info_exp<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urCommandBufferGetInfoExp", || {
+    enter_as::<A::Adapter>("urCommandBufferGetInfoExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         if prop_name.name().is_none() {
@@ -1124,7 +1137,7 @@ unsafe extern "C" fn command_buffer_get_native_handle_exp<A: Adapter>(
     command_buffer: ur_exp_command_buffer_handle_t,
     native_command_buffer: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urCommandBufferGetNativeHandleExp", || {
+    enter_as::<A::Adapter>("urCommandBufferGetNativeHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(native_command_buffer)?;

@@ -30,7 +30,7 @@ unsafe extern "C" fn context_create<A: Adapter>(
     properties: *const ur_context_properties_t,
     context: *mut ur_context_handle_t,
 ) -> ur_result_t {
-    enter_as("urContextCreate", || {
+    enter_as::<A::Adapter>("urContextCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let properties = unsafe { shim::optional_record(properties) };
         shim::present(context)?;
@@ -54,13 +54,13 @@ unsafe extern "C" fn context_create<A: Adapter>(
 // `urContextRetain`
 unsafe extern "C" fn context_retain<A: Adapter>(context: ur_context_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Context>("urContextRetain", context.0) }
+    unsafe { shim::retain::<A::Adapter, A::Context>("urContextRetain", context.0) }
 }
 
 // `urContextRelease`
 unsafe extern "C" fn context_release<A: Adapter>(context: ur_context_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Context>("urContextRelease", context.0) }
+    unsafe { shim::release::<A::Adapter, A::Context>("urContextRelease", context.0) }
 }
 
 // `urContextGetInfo`
@@ -71,7 +71,7 @@ unsafe extern "C" fn context_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urContextGetInfo", || {
+    enter_as::<A::Adapter>("urContextGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         if prop_name.name().is_none() {
@@ -89,7 +89,7 @@ unsafe extern "C" fn context_get_native_handle<A: Adapter>(
     context: ur_context_handle_t,
     native_context: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urContextGetNativeHandle", || {
+    enter_as::<A::Adapter>("urContextGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(native_context)?;
@@ -109,7 +109,7 @@ unsafe extern "C" fn context_create_with_native_handle<A: Adapter>(
     properties: *const ur_context_native_properties_t,
     context: *mut ur_context_handle_t,
 ) -> ur_result_t {
-    enter_as("urContextCreateWithNativeHandle", || {
+    enter_as::<A::Adapter>("urContextCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let adapter = unsafe { shim::handle::<A::Adapter>(adapter.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -131,7 +131,7 @@ unsafe extern "C" fn context_set_extended_deleter<A: Adapter>(
     deleter: ur_context_extended_deleter_t,
     user_data: *mut c_void,
 ) -> ur_result_t {
-    enter_as("urContextSetExtendedDeleter", || {
+    enter_as::<A::Adapter>("urContextSetExtendedDeleter", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         let deleter = deleter.ok_or(ErrorCode::InvalidNullPointer)?;

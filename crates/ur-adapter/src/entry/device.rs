@@ -32,7 +32,7 @@ unsafe extern "C" fn device_get<A: Adapter>(
     devices: *mut ur_device_handle_t,
     num_devices: *mut u32,
 ) -> ur_result_t {
-    enter_as("urDeviceGet", || {
+    enter_as::<A::Adapter>("urDeviceGet", || {
         // SAFETY: forwarded from the C caller's own contract.
         let platform = unsafe { shim::handle::<A::Platform>(platform.0) }?;
         if device_type.name().is_none() {
@@ -59,7 +59,7 @@ unsafe extern "C" fn device_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urDeviceGetInfo", || {
+    enter_as::<A::Adapter>("urDeviceGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         if prop_name.name().is_none() {
@@ -75,13 +75,13 @@ unsafe extern "C" fn device_get_info<A: Adapter>(
 // `urDeviceRetain`
 unsafe extern "C" fn device_retain<A: Adapter>(device: ur_device_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Device>("urDeviceRetain", device.0) }
+    unsafe { shim::retain::<A::Adapter, A::Device>("urDeviceRetain", device.0) }
 }
 
 // `urDeviceRelease`
 unsafe extern "C" fn device_release<A: Adapter>(device: ur_device_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Device>("urDeviceRelease", device.0) }
+    unsafe { shim::release::<A::Adapter, A::Device>("urDeviceRelease", device.0) }
 }
 
 // `urDevicePartition`
@@ -92,7 +92,7 @@ unsafe extern "C" fn device_partition<A: Adapter>(
     sub_devices: *mut ur_device_handle_t,
     num_devices_ret: *mut u32,
 ) -> ur_result_t {
-    enter_as("urDevicePartition", || {
+    enter_as::<A::Adapter>("urDevicePartition", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -116,7 +116,7 @@ unsafe extern "C" fn device_select_binary<A: Adapter>(
     num_binaries: u32,
     selected_binary: *mut u32,
 ) -> ur_result_t {
-    enter_as("urDeviceSelectBinary", || {
+    enter_as::<A::Adapter>("urDeviceSelectBinary", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         shim::present(selected_binary)?;
@@ -137,7 +137,7 @@ unsafe extern "C" fn device_get_native_handle<A: Adapter>(
     device: ur_device_handle_t,
     native_device: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urDeviceGetNativeHandle", || {
+    enter_as::<A::Adapter>("urDeviceGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         shim::present(native_device)?;
@@ -155,7 +155,7 @@ unsafe extern "C" fn device_create_with_native_handle<A: Adapter>(
     properties: *const ur_device_native_properties_t,
     device: *mut ur_device_handle_t,
 ) -> ur_result_t {
-    enter_as("urDeviceCreateWithNativeHandle", || {
+    enter_as::<A::Adapter>("urDeviceCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let adapter = unsafe { shim::handle::<A::Adapter>(adapter.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -175,7 +175,7 @@ unsafe extern "C" fn device_get_global_timestamps<A: Adapter>(
     device_timestamp: *mut u64,
     host_timestamp: *mut u64,
 ) -> ur_result_t {
-    enter_as("urDeviceGetGlobalTimestamps", || {
+    enter_as::<A::Adapter>("urDeviceGetGlobalTimestamps", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         let (device_timestamp_result, host_timestamp_result) =

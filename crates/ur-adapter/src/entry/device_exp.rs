@@ -13,7 +13,7 @@ pub(super) const fn table<A: Adapter>() -> ur_device_exp_dditable_t {
 
 // `urDeviceWaitExp`
 unsafe extern "C" fn device_wait_exp<A: Adapter>(device: ur_device_handle_t) -> ur_result_t {
-    enter_as("urDeviceWaitExp", || {
+    enter_as::<A::Adapter>("urDeviceWaitExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?.own()?;
         A::device_wait_exp(device)?;

@@ -48,7 +48,7 @@ unsafe extern "C" fn enqueue_events_wait<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueEventsWait", || {
+    enter_as::<A::Adapter>("urEnqueueEventsWait", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -71,7 +71,7 @@ unsafe extern "C" fn enqueue_events_wait_with_barrier<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueEventsWaitWithBarrier", || {
+    enter_as::<A::Adapter>("urEnqueueEventsWaitWithBarrier", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -100,7 +100,7 @@ unsafe extern "C" fn enqueue_mem_buffer_read<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueMemBufferRead", || {
+    enter_as::<A::Adapter>("urEnqueueMemBufferRead", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -141,7 +141,7 @@ unsafe extern "C" fn enqueue_mem_buffer_write<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueMemBufferWrite", || {
+    enter_as::<A::Adapter>("urEnqueueMemBufferWrite", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -187,7 +187,7 @@ unsafe extern "C" fn enqueue_mem_buffer_read_rect<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueMemBufferReadRect", || {
+    enter_as::<A::Adapter>("urEnqueueMemBufferReadRect", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -247,7 +247,7 @@ unsafe extern "C" fn enqueue_mem_buffer_write_rect<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueMemBufferWriteRect", || {
+    enter_as::<A::Adapter>("urEnqueueMemBufferWriteRect", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -302,7 +302,7 @@ unsafe extern "C" fn enqueue_mem_buffer_copy<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueMemBufferCopy", || {
+    enter_as::<A::Adapter>("urEnqueueMemBufferCopy", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -347,7 +347,7 @@ unsafe extern "C" fn enqueue_mem_buffer_copy_rect<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueMemBufferCopyRect", || {
+    enter_as::<A::Adapter>("urEnqueueMemBufferCopyRect", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -401,7 +401,7 @@ unsafe extern "C" fn enqueue_mem_buffer_fill<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueMemBufferFill", || {
+    enter_as::<A::Adapter>("urEnqueueMemBufferFill", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -456,7 +456,7 @@ unsafe extern "C" fn enqueue_mem_image_read<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueMemImageRead", || {
+    enter_as::<A::Adapter>("urEnqueueMemImageRead", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -504,7 +504,7 @@ unsafe extern "C" fn enqueue_mem_image_write<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueMemImageWrite", || {
+    enter_as::<A::Adapter>("urEnqueueMemImageWrite", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -550,7 +550,7 @@ unsafe extern "C" fn enqueue_mem_image_copy<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueMemImageCopy", || {
+    enter_as::<A::Adapter>("urEnqueueMemImageCopy", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -595,7 +595,7 @@ unsafe extern "C" fn enqueue_mem_buffer_map<A: Adapter>(
     event: *mut ur_event_handle_t,
     ret_map: *mut *mut c_void,
 ) -> ur_result_t {
-    enter_as("urEnqueueMemBufferMap", || {
+    enter_as::<A::Adapter>("urEnqueueMemBufferMap", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -637,7 +637,7 @@ unsafe extern "C" fn enqueue_mem_unmap<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueMemUnmap", || {
+    enter_as::<A::Adapter>("urEnqueueMemUnmap", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -669,7 +669,7 @@ unsafe extern "C" fn enqueue_usm_fill<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueUSMFill", || {
+    enter_as::<A::Adapter>("urEnqueueUSMFill", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(mem)?;
@@ -711,7 +711,7 @@ unsafe extern "C" fn enqueue_usm_memcpy<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueUSMMemcpy", || {
+    enter_as::<A::Adapter>("urEnqueueUSMMemcpy", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(dst)?;
@@ -752,7 +752,7 @@ unsafe extern "C" fn enqueue_usm_prefetch<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueUSMPrefetch", || {
+    enter_as::<A::Adapter>("urEnqueueUSMPrefetch", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(mem)?;
@@ -785,7 +785,7 @@ unsafe extern "C" fn enqueue_usm_advise<A: Adapter>(
     advice: ur_usm_advice_flags_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueUSMAdvise", || {
+    enter_as::<A::Adapter>("urEnqueueUSMAdvise", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(mem)?;
@@ -818,7 +818,7 @@ unsafe extern "C" fn enqueue_usm_fill_2d<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueUSMFill2D", || {
+    enter_as::<A::Adapter>("urEnqueueUSMFill2D", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(mem)?;
@@ -883,7 +883,7 @@ unsafe extern "C" fn enqueue_usm_memcpy_2d<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueUSMMemcpy2D", || {
+    enter_as::<A::Adapter>("urEnqueueUSMMemcpy2D", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(dst)?;
@@ -942,7 +942,7 @@ unsafe extern "C" fn enqueue_device_global_variable_write<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueDeviceGlobalVariableWrite", || {
+    enter_as::<A::Adapter>("urEnqueueDeviceGlobalVariableWrite", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -988,7 +988,7 @@ unsafe extern "C" fn enqueue_device_global_variable_read<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueDeviceGlobalVariableRead", || {
+    enter_as::<A::Adapter>("urEnqueueDeviceGlobalVariableRead", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -1033,7 +1033,7 @@ unsafe extern "C" fn enqueue_read_host_pipe<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueReadHostPipe", || {
+    enter_as::<A::Adapter>("urEnqueueReadHostPipe", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -1077,7 +1077,7 @@ unsafe extern "C" fn enqueue_write_host_pipe<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueWriteHostPipe", || {
+    enter_as::<A::Adapter>("urEnqueueWriteHostPipe", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -1117,7 +1117,7 @@ unsafe extern "C" fn enqueue_events_wait_with_barrier_ext<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueEventsWaitWithBarrierExt", || {
+    enter_as::<A::Adapter>("urEnqueueEventsWaitWithBarrierExt", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

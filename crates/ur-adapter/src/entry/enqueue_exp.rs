@@ -41,7 +41,7 @@ unsafe extern "C" fn enqueue_kernel_launch_with_args_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueKernelLaunchWithArgsExp", || {
+    enter_as::<A::Adapter>("urEnqueueKernelLaunchWithArgsExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -102,7 +102,7 @@ unsafe extern "C" fn enqueue_usm_device_alloc_exp<A: Adapter>(
     mem: *mut *mut c_void,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueUSMDeviceAllocExp", || {
+    enter_as::<A::Adapter>("urEnqueueUSMDeviceAllocExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -148,7 +148,7 @@ unsafe extern "C" fn enqueue_usm_shared_alloc_exp<A: Adapter>(
     mem: *mut *mut c_void,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueUSMSharedAllocExp", || {
+    enter_as::<A::Adapter>("urEnqueueUSMSharedAllocExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -194,7 +194,7 @@ unsafe extern "C" fn enqueue_usm_host_alloc_exp<A: Adapter>(
     mem: *mut *mut c_void,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueUSMHostAllocExp", || {
+    enter_as::<A::Adapter>("urEnqueueUSMHostAllocExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -238,7 +238,7 @@ unsafe extern "C" fn enqueue_usm_free_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueUSMFreeExp", || {
+    enter_as::<A::Adapter>("urEnqueueUSMFreeExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -267,7 +267,7 @@ unsafe extern "C" fn enqueue_timestamp_recording_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueTimestampRecordingExp", || {
+    enter_as::<A::Adapter>("urEnqueueTimestampRecordingExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(event)?;
@@ -290,7 +290,7 @@ unsafe extern "C" fn enqueue_command_buffer_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueCommandBufferExp", || {
+    enter_as::<A::Adapter>("urEnqueueCommandBufferExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -323,7 +323,7 @@ unsafe extern "C" fn enqueue_host_task_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueHostTaskExp", || {
+    enter_as::<A::Adapter>("urEnqueueHostTaskExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         let host_task = host_task.ok_or(ErrorCode::InvalidNullPointer)?;
@@ -367,7 +367,7 @@ unsafe extern "C" fn enqueue_native_command_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueNativeCommandExp", || {
+    enter_as::<A::Adapter>("urEnqueueNativeCommandExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         if native_enqueue.is_none() {
@@ -413,7 +413,7 @@ unsafe extern "C" fn enqueue_graph_exp<A: Adapter>(
     event_wait_list: *const ur_event_handle_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEnqueueGraphExp", || {
+    enter_as::<A::Adapter>("urEnqueueGraphExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

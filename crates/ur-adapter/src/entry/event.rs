@@ -33,7 +33,7 @@ unsafe extern "C" fn event_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urEventGetInfo", || {
+    enter_as::<A::Adapter>("urEventGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         if prop_name.name().is_none() {
@@ -54,12 +54,13 @@ unsafe extern "C" fn event_get_profiling_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urEventGetProfilingInfo", || {
+    enter_as::<A::Adapter>("urEventGetProfilingInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         if prop_name.name().is_none() {
             return Err(ErrorCode::InvalidEnumeration.into());
         }
+        A::check_event_get_profiling_info(event)?;
         if !prop_value.is_null() && prop_size == 0 {
             return Err(ErrorCode::InvalidValue.into());
         }
@@ -75,7 +76,7 @@ unsafe extern "C" fn event_wait<A: Adapter>(
     num_events: u32,
     event_wait_list: *const ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEventWait", || {
+    enter_as::<A::Adapter>("urEventWait", || {
         if num_events == 0 {
             return Err(ErrorCode::InvalidValue.into());
         }
@@ -91,13 +92,13 @@ unsafe extern "C" fn event_wait<A: Adapter>(
 // `urEventRetain`
 unsafe extern "C" fn event_retain<A: Adapter>(event: ur_event_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Event>("urEventRetain", event.0) }
+    unsafe { shim::retain::<A::Adapter, A::Event>("urEventRetain", event.0) }
 }
 
 // `urEventRelease`
 unsafe extern "C" fn event_release<A: Adapter>(event: ur_event_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Event>("urEventRelease", event.0) }
+    unsafe { shim::release::<A::Adapter, A::Event>("urEventRelease", event.0) }
 }
 
 // `urEventGetNativeHandle`
@@ -105,7 +106,7 @@ unsafe extern "C" fn event_get_native_handle<A: Adapter>(
     event: ur_event_handle_t,
     native_event: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urEventGetNativeHandle", || {
+    enter_as::<A::Adapter>("urEventGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         shim::present(native_event)?;
@@ -123,7 +124,7 @@ unsafe extern "C" fn event_create_with_native_handle<A: Adapter>(
     properties: *const ur_event_native_properties_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEventCreateWithNativeHandle", || {
+    enter_as::<A::Adapter>("urEventCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -143,7 +144,7 @@ unsafe extern "C" fn event_set_callback<A: Adapter>(
     notify: ur_event_callback_t,
     user_data: *mut c_void,
 ) -> ur_result_t {
-    enter_as("urEventSetCallback", || {
+    enter_as::<A::Adapter>("urEventSetCallback", || {
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         let notify = notify.ok_or(ErrorCode::InvalidNullPointer)?;

@@ -19,7 +19,7 @@ unsafe extern "C" fn event_create_exp<A: Adapter>(
     event_desc: *const ur_exp_event_desc_t,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urEventCreateExp", || {
+    enter_as::<A::Adapter>("urEventCreateExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

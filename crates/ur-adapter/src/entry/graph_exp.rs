@@ -31,7 +31,7 @@ unsafe extern "C" fn graph_create_exp<A: Adapter>(
     context: ur_context_handle_t,
     graph: *mut ur_exp_graph_handle_t,
 ) -> ur_result_t {
-    enter_as("urGraphCreateExp", || {
+    enter_as::<A::Adapter>("urGraphCreateExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(graph)?;
@@ -47,7 +47,7 @@ unsafe extern "C" fn graph_instantiate_graph_exp<A: Adapter>(
     graph: ur_exp_graph_handle_t,
     exec_graph: *mut ur_exp_executable_graph_handle_t,
 ) -> ur_result_t {
-    enter_as("urGraphInstantiateGraphExp", || {
+    enter_as::<A::Adapter>("urGraphInstantiateGraphExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
         shim::present(exec_graph)?;
@@ -60,7 +60,7 @@ unsafe extern "C" fn graph_instantiate_graph_exp<A: Adapter>(
 
 // `urGraphDestroyExp`
 unsafe extern "C" fn graph_destroy_exp<A: Adapter>(graph: ur_exp_graph_handle_t) -> ur_result_t {
-    enter_as("urGraphDestroyExp", || {
+    enter_as::<A::Adapter>("urGraphDestroyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
         A::graph_destroy_exp(graph)?;
@@ -72,7 +72,7 @@ unsafe extern "C" fn graph_destroy_exp<A: Adapter>(graph: ur_exp_graph_handle_t)
 unsafe extern "C" fn graph_executable_graph_destroy_exp<A: Adapter>(
     executable_graph: ur_exp_executable_graph_handle_t,
 ) -> ur_result_t {
-    enter_as("urGraphExecutableGraphDestroyExp", || {
+    enter_as::<A::Adapter>("urGraphExecutableGraphDestroyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let executable_graph =
             unsafe { shim::handle::<A::ExpExecutableGraph>(executable_graph.0) }?;
@@ -86,7 +86,7 @@ unsafe extern "C" fn graph_is_empty_exp<A: Adapter>(
     graph: ur_exp_graph_handle_t,
     result: *mut bool,
 ) -> ur_result_t {
-    enter_as("urGraphIsEmptyExp", || {
+    enter_as::<A::Adapter>("urGraphIsEmptyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
         shim::present(result)?;
@@ -102,7 +102,7 @@ unsafe extern "C" fn graph_get_id_exp<A: Adapter>(
     graph: ur_exp_graph_handle_t,
     graph_id: *mut u64,
 ) -> ur_result_t {
-    enter_as("urGraphGetIdExp", || {
+    enter_as::<A::Adapter>("urGraphGetIdExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
         shim::present(graph_id)?;
@@ -119,7 +119,7 @@ unsafe extern "C" fn graph_set_destruction_callback_exp<A: Adapter>(
     callback: ur_exp_graph_destruction_callback_t,
     user_data: *mut c_void,
 ) -> ur_result_t {
-    enter_as("urGraphSetDestructionCallbackExp", || {
+    enter_as::<A::Adapter>("urGraphSetDestructionCallbackExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
         if callback.is_none() {
@@ -136,7 +136,7 @@ unsafe extern "C" fn graph_dump_contents_exp<A: Adapter>(
     graph: ur_exp_graph_handle_t,
     file_path: *const c_char,
 ) -> ur_result_t {
-    enter_as("urGraphDumpContentsExp", || {
+    enter_as::<A::Adapter>("urGraphDumpContentsExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
         shim::present(file_path)?;
@@ -152,7 +152,7 @@ unsafe extern "C" fn graph_get_native_handle_exp<A: Adapter>(
     graph: ur_exp_graph_handle_t,
     native_graph: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urGraphGetNativeHandleExp", || {
+    enter_as::<A::Adapter>("urGraphGetNativeHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
         shim::present(native_graph)?;
@@ -168,7 +168,7 @@ unsafe extern "C" fn graph_executable_graph_get_native_handle_exp<A: Adapter>(
     executable_graph: ur_exp_executable_graph_handle_t,
     native_executable_graph: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urGraphExecutableGraphGetNativeHandleExp", || {
+    enter_as::<A::Adapter>("urGraphExecutableGraphGetNativeHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let executable_graph =
             unsafe { shim::handle::<A::ExpExecutableGraph>(executable_graph.0) }?;

@@ -33,7 +33,7 @@ unsafe extern "C" fn ipc_get_mem_handle_exp<A: Adapter>(
     ipc_mem_handle_data: *mut *mut c_void,
     ipc_mem_handle_data_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urIPCGetMemHandleExp", || {
+    enter_as::<A::Adapter>("urIPCGetMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
@@ -55,7 +55,7 @@ unsafe extern "C" fn ipc_put_mem_handle_exp<A: Adapter>(
     context: ur_context_handle_t,
     ipc_mem_handle_data: *mut c_void,
 ) -> ur_result_t {
-    enter_as("urIPCPutMemHandleExp", || {
+    enter_as::<A::Adapter>("urIPCPutMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(ipc_mem_handle_data)?;
@@ -73,7 +73,7 @@ unsafe extern "C" fn ipc_open_mem_handle_exp<A: Adapter>(
     ipc_mem_handle_data_size: usize,
     mem: *mut *mut c_void,
 ) -> ur_result_t {
-    enter_as("urIPCOpenMemHandleExp", || {
+    enter_as::<A::Adapter>("urIPCOpenMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -95,7 +95,7 @@ unsafe extern "C" fn ipc_close_mem_handle_exp<A: Adapter>(
     context: ur_context_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t {
-    enter_as("urIPCCloseMemHandleExp", || {
+    enter_as::<A::Adapter>("urIPCCloseMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
@@ -112,7 +112,7 @@ unsafe extern "C" fn ipc_get_phys_mem_handle_exp<A: Adapter>(
     ipc_phys_mem_handle_data: *mut *mut c_void,
     ipc_phys_mem_handle_data_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urIPCGetPhysMemHandleExp", || {
+    enter_as::<A::Adapter>("urIPCGetPhysMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -138,7 +138,7 @@ unsafe extern "C" fn ipc_put_phys_mem_handle_exp<A: Adapter>(
     context: ur_context_handle_t,
     ipc_phys_mem_handle_data: *const c_void,
 ) -> ur_result_t {
-    enter_as("urIPCPutPhysMemHandleExp", || {
+    enter_as::<A::Adapter>("urIPCPutPhysMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(ipc_phys_mem_handle_data)?;
@@ -156,7 +156,7 @@ unsafe extern "C" fn ipc_open_phys_mem_handle_exp<A: Adapter>(
     ipc_phys_mem_handle_data_size: usize,
     phys_mem: *mut ur_physical_mem_handle_t,
 ) -> ur_result_t {
-    enter_as("urIPCOpenPhysMemHandleExp", || {
+    enter_as::<A::Adapter>("urIPCOpenPhysMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -179,7 +179,7 @@ unsafe extern "C" fn ipc_close_phys_mem_handle_exp<A: Adapter>(
     context: ur_context_handle_t,
     phys_mem: ur_physical_mem_handle_t,
 ) -> ur_result_t {
-    enter_as("urIPCClosePhysMemHandleExp", || {
+    enter_as::<A::Adapter>("urIPCClosePhysMemHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -197,7 +197,7 @@ unsafe extern "C" fn ipc_get_event_handle_exp<A: Adapter>(
     ipc_event_handle_data: *mut *mut c_void,
     ipc_event_handle_data_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urIPCGetEventHandleExp", || {
+    enter_as::<A::Adapter>("urIPCGetEventHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         shim::present(ipc_event_handle_data)?;
@@ -217,7 +217,7 @@ unsafe extern "C" fn ipc_put_event_handle_exp<A: Adapter>(
     context: ur_context_handle_t,
     ipc_event_handle_data: *mut c_void,
 ) -> ur_result_t {
-    enter_as("urIPCPutEventHandleExp", || {
+    enter_as::<A::Adapter>("urIPCPutEventHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(ipc_event_handle_data)?;
@@ -234,7 +234,7 @@ unsafe extern "C" fn ipc_open_event_handle_exp<A: Adapter>(
     ipc_event_handle_data_size: usize,
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
-    enter_as("urIPCOpenEventHandleExp", || {
+    enter_as::<A::Adapter>("urIPCOpenEventHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(ipc_event_handle_data)?;

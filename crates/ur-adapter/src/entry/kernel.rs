@@ -37,7 +37,7 @@ unsafe extern "C" fn kernel_create<A: Adapter>(
     kernel_name: *const c_char,
     kernel: *mut ur_kernel_handle_t,
 ) -> ur_result_t {
-    enter_as("urKernelCreate", || {
+    enter_as::<A::Adapter>("urKernelCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         shim::present(kernel_name)?;
@@ -59,7 +59,7 @@ unsafe extern "C" fn kernel_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urKernelGetInfo", || {
+    enter_as::<A::Adapter>("urKernelGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         if prop_name.name().is_none() {
@@ -81,7 +81,7 @@ unsafe extern "C" fn kernel_get_group_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urKernelGetGroupInfo", || {
+    enter_as::<A::Adapter>("urKernelGetGroupInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -105,7 +105,7 @@ unsafe extern "C" fn kernel_get_sub_group_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urKernelGetSubGroupInfo", || {
+    enter_as::<A::Adapter>("urKernelGetSubGroupInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -123,13 +123,13 @@ unsafe extern "C" fn kernel_get_sub_group_info<A: Adapter>(
 // `urKernelRetain`
 unsafe extern "C" fn kernel_retain<A: Adapter>(kernel: ur_kernel_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Kernel>("urKernelRetain", kernel.0) }
+    unsafe { shim::retain::<A::Adapter, A::Kernel>("urKernelRetain", kernel.0) }
 }
 
 // `urKernelRelease`
 unsafe extern "C" fn kernel_release<A: Adapter>(kernel: ur_kernel_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Kernel>("urKernelRelease", kernel.0) }
+    unsafe { shim::release::<A::Adapter, A::Kernel>("urKernelRelease", kernel.0) }
 }
 
 // `urKernelGetNativeHandle`
@@ -137,7 +137,7 @@ unsafe extern "C" fn kernel_get_native_handle<A: Adapter>(
     kernel: ur_kernel_handle_t,
     native_kernel: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urKernelGetNativeHandle", || {
+    enter_as::<A::Adapter>("urKernelGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         shim::present(native_kernel)?;
@@ -156,7 +156,7 @@ unsafe extern "C" fn kernel_create_with_native_handle<A: Adapter>(
     properties: *const ur_kernel_native_properties_t,
     kernel: *mut ur_kernel_handle_t,
 ) -> ur_result_t {
-    enter_as("urKernelCreateWithNativeHandle", || {
+    enter_as::<A::Adapter>("urKernelCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -181,7 +181,7 @@ unsafe extern "C" fn kernel_get_suggested_local_work_size<A: Adapter>(
     global_work_size: *const usize,
     suggested_local_work_size: *mut usize,
 ) -> ur_result_t {
-    enter_as("urKernelGetSuggestedLocalWorkSize", || {
+    enter_as::<A::Adapter>("urKernelGetSuggestedLocalWorkSize", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -223,7 +223,7 @@ unsafe extern "C" fn kernel_get_suggested_local_work_size_with_args<A: Adapter>(
     args: *const ur_exp_kernel_arg_properties_t,
     suggested_local_work_size: *mut usize,
 ) -> ur_result_t {
-    enter_as("urKernelGetSuggestedLocalWorkSizeWithArgs", || {
+    enter_as::<A::Adapter>("urKernelGetSuggestedLocalWorkSizeWithArgs", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -268,7 +268,7 @@ unsafe extern "C" fn kernel_set_exec_info<A: Adapter>(
     properties: *const ur_kernel_exec_info_properties_t,
     prop_value: *const c_void,
 ) -> ur_result_t {
-    enter_as("urKernelSetExecInfo", || {
+    enter_as::<A::Adapter>("urKernelSetExecInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -289,7 +289,7 @@ unsafe extern "C" fn kernel_set_specialization_constants<A: Adapter>(
     count: u32,
     spec_constants: *const ur_specialization_constant_info_t,
 ) -> ur_result_t {
-    enter_as("urKernelSetSpecializationConstants", || {
+    enter_as::<A::Adapter>("urKernelSetSpecializationConstants", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         if count == 0 {
@@ -311,7 +311,7 @@ unsafe extern "C" fn kernel_suggest_max_cooperative_group_count<A: Adapter>(
     dynamic_shared_memory_size: usize,
     group_count_ret: *mut u32,
 ) -> ur_result_t {
-    enter_as("urKernelSuggestMaxCooperativeGroupCount", || {
+    enter_as::<A::Adapter>("urKernelSuggestMaxCooperativeGroupCount", || {
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

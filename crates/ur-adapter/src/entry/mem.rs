@@ -34,7 +34,7 @@ unsafe extern "C" fn mem_image_create<A: Adapter>(
     host: *mut c_void,
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t {
-    enter_as("urMemImageCreate", || {
+    enter_as::<A::Adapter>("urMemImageCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -93,7 +93,7 @@ unsafe extern "C" fn mem_buffer_create<A: Adapter>(
     properties: *const ur_buffer_properties_t,
     buffer: *mut ur_mem_handle_t,
 ) -> ur_result_t {
-    enter_as("urMemBufferCreate", || {
+    enter_as::<A::Adapter>("urMemBufferCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -138,13 +138,13 @@ unsafe extern "C" fn mem_buffer_create<A: Adapter>(
 // `urMemRetain`
 unsafe extern "C" fn mem_retain<A: Adapter>(mem: ur_mem_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Mem>("urMemRetain", mem.0) }
+    unsafe { shim::retain::<A::Adapter, A::Mem>("urMemRetain", mem.0) }
 }
 
 // `urMemRelease`
 unsafe extern "C" fn mem_release<A: Adapter>(mem: ur_mem_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Mem>("urMemRelease", mem.0) }
+    unsafe { shim::release::<A::Adapter, A::Mem>("urMemRelease", mem.0) }
 }
 
 // `urMemBufferPartition`
@@ -155,7 +155,7 @@ unsafe extern "C" fn mem_buffer_partition<A: Adapter>(
     region: *const ur_buffer_region_t,
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t {
-    enter_as("urMemBufferPartition", || {
+    enter_as::<A::Adapter>("urMemBufferPartition", || {
         // SAFETY: forwarded from the C caller's own contract.
         let buffer = unsafe { shim::handle::<A::Mem>(buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -183,7 +183,7 @@ unsafe extern "C" fn mem_get_native_handle<A: Adapter>(
     device: ur_device_handle_t,
     native_mem: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urMemGetNativeHandle", || {
+    enter_as::<A::Adapter>("urMemGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let mem = unsafe { shim::handle::<A::Mem>(mem.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -203,7 +203,7 @@ unsafe extern "C" fn mem_buffer_create_with_native_handle<A: Adapter>(
     properties: *const ur_mem_native_properties_t,
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t {
-    enter_as("urMemBufferCreateWithNativeHandle", || {
+    enter_as::<A::Adapter>("urMemBufferCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -225,7 +225,7 @@ unsafe extern "C" fn mem_image_create_with_native_handle<A: Adapter>(
     properties: *const ur_mem_native_properties_t,
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t {
-    enter_as("urMemImageCreateWithNativeHandle", || {
+    enter_as::<A::Adapter>("urMemImageCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -256,7 +256,7 @@ unsafe extern "C" fn mem_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urMemGetInfo", || {
+    enter_as::<A::Adapter>("urMemGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let memory = unsafe { shim::handle::<A::Mem>(memory.0) }?;
         if prop_name.name().is_none() {
@@ -277,7 +277,7 @@ unsafe extern "C" fn mem_image_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urMemImageGetInfo", || {
+    enter_as::<A::Adapter>("urMemImageGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let memory = unsafe { shim::handle::<A::Mem>(memory.0) }?;
         if prop_name.name().is_none() {

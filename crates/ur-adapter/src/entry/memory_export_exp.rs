@@ -27,7 +27,7 @@ unsafe extern "C" fn memory_export_alloc_exportable_memory_exp<A: Adapter>(
     handle_type_to_export: ur_exp_external_mem_type_t,
     mem: *mut *mut c_void,
 ) -> ur_result_t {
-    enter_as("urMemoryExportAllocExportableMemoryExp", || {
+    enter_as::<A::Adapter>("urMemoryExportAllocExportableMemoryExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -58,7 +58,7 @@ unsafe extern "C" fn memory_export_free_exportable_memory_exp<A: Adapter>(
     device: ur_device_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t {
-    enter_as("urMemoryExportFreeExportableMemoryExp", || {
+    enter_as::<A::Adapter>("urMemoryExportFreeExportableMemoryExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -78,7 +78,7 @@ unsafe extern "C" fn memory_export_export_memory_handle_exp<A: Adapter>(
     mem: *mut c_void,
     mem_handle_ret: *mut c_void,
 ) -> ur_result_t {
-    enter_as("urMemoryExportExportMemoryHandleExp", || {
+    enter_as::<A::Adapter>("urMemoryExportExportMemoryHandleExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

@@ -27,7 +27,7 @@ unsafe extern "C" fn physical_mem_create<A: Adapter>(
     properties: *const ur_physical_mem_properties_t,
     physical_mem: *mut ur_physical_mem_handle_t,
 ) -> ur_result_t {
-    enter_as("urPhysicalMemCreate", || {
+    enter_as::<A::Adapter>("urPhysicalMemCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -52,7 +52,7 @@ unsafe extern "C" fn physical_mem_retain<A: Adapter>(
     physical_mem: ur_physical_mem_handle_t,
 ) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::PhysicalMem>("urPhysicalMemRetain", physical_mem.0) }
+    unsafe { shim::retain::<A::Adapter, A::PhysicalMem>("urPhysicalMemRetain", physical_mem.0) }
 }
 
 // `urPhysicalMemRelease`
@@ -60,7 +60,7 @@ unsafe extern "C" fn physical_mem_release<A: Adapter>(
     physical_mem: ur_physical_mem_handle_t,
 ) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::PhysicalMem>("urPhysicalMemRelease", physical_mem.0) }
+    unsafe { shim::release::<A::Adapter, A::PhysicalMem>("urPhysicalMemRelease", physical_mem.0) }
 }
 
 // `urPhysicalMemGetInfo`
@@ -71,7 +71,7 @@ unsafe extern "C" fn physical_mem_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urPhysicalMemGetInfo", || {
+    enter_as::<A::Adapter>("urPhysicalMemGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let physical_mem = unsafe { shim::handle::<A::PhysicalMem>(physical_mem.0) }?;
         if prop_name.name().is_none() {

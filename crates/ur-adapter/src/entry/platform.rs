@@ -28,7 +28,7 @@ unsafe extern "C" fn platform_get<A: Adapter>(
     platforms: *mut ur_platform_handle_t,
     num_platforms: *mut u32,
 ) -> ur_result_t {
-    enter_as("urPlatformGet", || {
+    enter_as::<A::Adapter>("urPlatformGet", || {
         // SAFETY: forwarded from the C caller's own contract.
         let adapter = unsafe { shim::handle::<A::Adapter>(adapter.0) }?;
         if num_entries == 0 && !platforms.is_null() {
@@ -54,7 +54,7 @@ unsafe extern "C" fn platform_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urPlatformGetInfo", || {
+    enter_as::<A::Adapter>("urPlatformGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let platform = unsafe { shim::handle::<A::Platform>(platform.0) }?;
         if prop_name.name().is_none() {
@@ -72,7 +72,7 @@ unsafe extern "C" fn platform_get_native_handle<A: Adapter>(
     platform: ur_platform_handle_t,
     native_platform: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urPlatformGetNativeHandle", || {
+    enter_as::<A::Adapter>("urPlatformGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let platform = unsafe { shim::handle::<A::Platform>(platform.0) }?;
         shim::present(native_platform)?;
@@ -90,7 +90,7 @@ unsafe extern "C" fn platform_create_with_native_handle<A: Adapter>(
     properties: *const ur_platform_native_properties_t,
     platform: *mut ur_platform_handle_t,
 ) -> ur_result_t {
-    enter_as("urPlatformCreateWithNativeHandle", || {
+    enter_as::<A::Adapter>("urPlatformCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let adapter = unsafe { shim::handle::<A::Adapter>(adapter.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -109,7 +109,7 @@ unsafe extern "C" fn platform_get_api_version<A: Adapter>(
     platform: ur_platform_handle_t,
     version: *mut ur_api_version_t,
 ) -> ur_result_t {
-    enter_as("urPlatformGetApiVersion", || {
+    enter_as::<A::Adapter>("urPlatformGetApiVersion", || {
         // SAFETY: forwarded from the C caller's own contract.
         let platform = unsafe { shim::handle::<A::Platform>(platform.0) }?;
         shim::present(version)?;
@@ -126,7 +126,7 @@ unsafe extern "C" fn platform_get_backend_option<A: Adapter>(
     frontend_option: *const c_char,
     platform_option: *mut *const c_char,
 ) -> ur_result_t {
-    enter_as("urPlatformGetBackendOption", || {
+    enter_as::<A::Adapter>("urPlatformGetBackendOption", || {
         // SAFETY: forwarded from the C caller's own contract.
         let platform = unsafe { shim::handle::<A::Platform>(platform.0) }?;
         shim::present(frontend_option)?;

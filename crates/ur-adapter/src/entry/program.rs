@@ -38,7 +38,7 @@ unsafe extern "C" fn program_create_with_il<A: Adapter>(
     properties: *const ur_program_properties_t,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
-    enter_as("urProgramCreateWithIL", || {
+    enter_as::<A::Adapter>("urProgramCreateWithIL", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(il)?;
@@ -76,7 +76,7 @@ unsafe extern "C" fn program_create_with_binary<A: Adapter>(
     properties: *const ur_program_properties_t,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
-    enter_as("urProgramCreateWithBinary", || {
+    enter_as::<A::Adapter>("urProgramCreateWithBinary", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -115,7 +115,7 @@ unsafe extern "C" fn program_build<A: Adapter>(
     program: ur_program_handle_t,
     options: *const c_char,
 ) -> ur_result_t {
-    enter_as("urProgramBuild", || {
+    enter_as::<A::Adapter>("urProgramBuild", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -133,7 +133,7 @@ unsafe extern "C" fn program_compile<A: Adapter>(
     program: ur_program_handle_t,
     options: *const c_char,
 ) -> ur_result_t {
-    enter_as("urProgramCompile", || {
+    enter_as::<A::Adapter>("urProgramCompile", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -153,7 +153,7 @@ unsafe extern "C" fn program_link<A: Adapter>(
     options: *const c_char,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
-    enter_as("urProgramLink", || {
+    let code = enter_as::<A::Adapter>("urProgramLink", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(program)?;
@@ -168,19 +168,24 @@ unsafe extern "C" fn program_link<A: Adapter>(
         // SAFETY: forwarded from the C caller's own contract.
         unsafe { shim::put_handle(program.cast(), program_result) };
         Ok(())
-    })
+    });
+    if code != ur_result_t::SUCCESS {
+        // SAFETY: forwarded from the C caller's own contract.
+        unsafe { shim::put(program, ur_program_handle_t::NULL) };
+    }
+    code
 }
 
 // `urProgramRetain`
 unsafe extern "C" fn program_retain<A: Adapter>(program: ur_program_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Program>("urProgramRetain", program.0) }
+    unsafe { shim::retain::<A::Adapter, A::Program>("urProgramRetain", program.0) }
 }
 
 // `urProgramRelease`
 unsafe extern "C" fn program_release<A: Adapter>(program: ur_program_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Program>("urProgramRelease", program.0) }
+    unsafe { shim::release::<A::Adapter, A::Program>("urProgramRelease", program.0) }
 }
 
 // `urProgramGetFunctionPointer`
@@ -190,7 +195,7 @@ unsafe extern "C" fn program_get_function_pointer<A: Adapter>(
     function_name: *const c_char,
     function_pointer: *mut *mut c_void,
 ) -> ur_result_t {
-    enter_as("urProgramGetFunctionPointer", || {
+    enter_as::<A::Adapter>("urProgramGetFunctionPointer", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -215,7 +220,7 @@ unsafe extern "C" fn program_get_global_variable_pointer<A: Adapter>(
     global_variable_size_ret: *mut usize,
     global_variable_pointer_ret: *mut *mut c_void,
 ) -> ur_result_t {
-    enter_as("urProgramGetGlobalVariablePointer", || {
+    enter_as::<A::Adapter>("urProgramGetGlobalVariablePointer", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -247,7 +252,7 @@ unsafe extern "C" fn program_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urProgramGetInfo", || {
+    enter_as::<A::Adapter>("urProgramGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         if prop_name.name().is_none() {
@@ -269,7 +274,7 @@ unsafe extern "C" fn program_get_build_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urProgramGetBuildInfo", || {
+    enter_as::<A::Adapter>("urProgramGetBuildInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -290,7 +295,7 @@ unsafe extern "C" fn program_set_specialization_constants<A: Adapter>(
     count: u32,
     spec_constants: *const ur_specialization_constant_info_t,
 ) -> ur_result_t {
-    enter_as("urProgramSetSpecializationConstants", || {
+    enter_as::<A::Adapter>("urProgramSetSpecializationConstants", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         if count == 0 {
@@ -308,7 +313,7 @@ unsafe extern "C" fn program_get_native_handle<A: Adapter>(
     program: ur_program_handle_t,
     native_program: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urProgramGetNativeHandle", || {
+    enter_as::<A::Adapter>("urProgramGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         shim::present(native_program)?;
@@ -326,7 +331,7 @@ unsafe extern "C" fn program_create_with_native_handle<A: Adapter>(
     properties: *const ur_program_native_properties_t,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
-    enter_as("urProgramCreateWithNativeHandle", || {
+    enter_as::<A::Adapter>("urProgramCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

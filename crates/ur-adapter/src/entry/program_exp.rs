@@ -24,7 +24,7 @@ unsafe extern "C" fn program_dynamic_link_exp<A: Adapter>(
     count: u32,
     programs: *const ur_program_handle_t,
 ) -> ur_result_t {
-    enter_as("urProgramDynamicLinkExp", || {
+    enter_as::<A::Adapter>("urProgramDynamicLinkExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         if count == 0 {
@@ -45,7 +45,7 @@ unsafe extern "C" fn program_build_exp<A: Adapter>(
     flags: ur_exp_program_flags_t,
     options: *const c_char,
 ) -> ur_result_t {
-    enter_as("urProgramBuildExp", || {
+    enter_as::<A::Adapter>("urProgramBuildExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         if flags.unknown_bits() != 0 {
@@ -68,7 +68,7 @@ unsafe extern "C" fn program_compile_exp<A: Adapter>(
     flags: ur_exp_program_flags_t,
     options: *const c_char,
 ) -> ur_result_t {
-    enter_as("urProgramCompileExp", || {
+    enter_as::<A::Adapter>("urProgramCompileExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         if flags.unknown_bits() != 0 {
@@ -94,7 +94,7 @@ unsafe extern "C" fn program_link_exp<A: Adapter>(
     options: *const c_char,
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
-    enter_as("urProgramLinkExp", || {
+    let code = enter_as::<A::Adapter>("urProgramLinkExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(program)?;
@@ -114,5 +114,10 @@ unsafe extern "C" fn program_link_exp<A: Adapter>(
         // SAFETY: forwarded from the C caller's own contract.
         unsafe { shim::put_handle(program.cast(), program_result) };
         Ok(())
-    })
+    });
+    if code != ur_result_t::SUCCESS {
+        // SAFETY: forwarded from the C caller's own contract.
+        unsafe { shim::put(program, ur_program_handle_t::NULL) };
+    }
+    code
 }

@@ -31,7 +31,7 @@ unsafe extern "C" fn queue_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urQueueGetInfo", || {
+    enter_as::<A::Adapter>("urQueueGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         if prop_name.name().is_none() {
@@ -51,7 +51,7 @@ unsafe extern "C" fn queue_create<A: Adapter>(
     properties: *const ur_queue_properties_t,
     queue: *mut ur_queue_handle_t,
 ) -> ur_result_t {
-    enter_as("urQueueCreate", || {
+    enter_as::<A::Adapter>("urQueueCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -86,13 +86,13 @@ unsafe extern "C" fn queue_create<A: Adapter>(
 // `urQueueRetain`
 unsafe extern "C" fn queue_retain<A: Adapter>(queue: ur_queue_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Queue>("urQueueRetain", queue.0) }
+    unsafe { shim::retain::<A::Adapter, A::Queue>("urQueueRetain", queue.0) }
 }
 
 // `urQueueRelease`
 unsafe extern "C" fn queue_release<A: Adapter>(queue: ur_queue_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Queue>("urQueueRelease", queue.0) }
+    unsafe { shim::release::<A::Adapter, A::Queue>("urQueueRelease", queue.0) }
 }
 
 // `urQueueGetNativeHandle`
@@ -101,7 +101,7 @@ unsafe extern "C" fn queue_get_native_handle<A: Adapter>(
     desc: *mut ur_queue_native_desc_t,
     native_queue: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urQueueGetNativeHandle", || {
+    enter_as::<A::Adapter>("urQueueGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -122,7 +122,7 @@ unsafe extern "C" fn queue_create_with_native_handle<A: Adapter>(
     properties: *const ur_queue_native_properties_t,
     queue: *mut ur_queue_handle_t,
 ) -> ur_result_t {
-    enter_as("urQueueCreateWithNativeHandle", || {
+    enter_as::<A::Adapter>("urQueueCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -140,7 +140,7 @@ unsafe extern "C" fn queue_create_with_native_handle<A: Adapter>(
 
 // `urQueueFinish`
 unsafe extern "C" fn queue_finish<A: Adapter>(queue: ur_queue_handle_t) -> ur_result_t {
-    enter_as("urQueueFinish", || {
+    enter_as::<A::Adapter>("urQueueFinish", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?.own()?;
         A::queue_finish(queue)?;
@@ -150,7 +150,7 @@ unsafe extern "C" fn queue_finish<A: Adapter>(queue: ur_queue_handle_t) -> ur_re
 
 // `urQueueFlush`
 unsafe extern "C" fn queue_flush<A: Adapter>(queue: ur_queue_handle_t) -> ur_result_t {
-    enter_as("urQueueFlush", || {
+    enter_as::<A::Adapter>("urQueueFlush", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         A::queue_flush(queue)?;

@@ -21,7 +21,7 @@ pub(super) const fn table<A: Adapter>() -> ur_queue_exp_dditable_t {
 unsafe extern "C" fn queue_begin_graph_capture_exp<A: Adapter>(
     queue: ur_queue_handle_t,
 ) -> ur_result_t {
-    enter_as("urQueueBeginGraphCaptureExp", || {
+    enter_as::<A::Adapter>("urQueueBeginGraphCaptureExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         A::queue_begin_graph_capture_exp(queue)?;
@@ -34,7 +34,7 @@ unsafe extern "C" fn queue_begin_capture_into_graph_exp<A: Adapter>(
     queue: ur_queue_handle_t,
     graph: ur_exp_graph_handle_t,
 ) -> ur_result_t {
-    enter_as("urQueueBeginCaptureIntoGraphExp", || {
+    enter_as::<A::Adapter>("urQueueBeginCaptureIntoGraphExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -49,7 +49,7 @@ unsafe extern "C" fn queue_end_graph_capture_exp<A: Adapter>(
     queue: ur_queue_handle_t,
     graph: *mut ur_exp_graph_handle_t,
 ) -> ur_result_t {
-    enter_as("urQueueEndGraphCaptureExp", || {
+    enter_as::<A::Adapter>("urQueueEndGraphCaptureExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(graph)?;
@@ -65,7 +65,7 @@ unsafe extern "C" fn queue_is_graph_capture_enabled_exp<A: Adapter>(
     queue: ur_queue_handle_t,
     result: *mut bool,
 ) -> ur_result_t {
-    enter_as("urQueueIsGraphCaptureEnabledExp", || {
+    enter_as::<A::Adapter>("urQueueIsGraphCaptureEnabledExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(result)?;
@@ -81,7 +81,7 @@ unsafe extern "C" fn queue_get_graph_exp<A: Adapter>(
     queue: ur_queue_handle_t,
     graph: *mut ur_exp_graph_handle_t,
 ) -> ur_result_t {
-    enter_as("urQueueGetGraphExp", || {
+    enter_as::<A::Adapter>("urQueueGetGraphExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(graph)?;

@@ -27,7 +27,7 @@ unsafe extern "C" fn sampler_create<A: Adapter>(
     desc: *const ur_sampler_desc_t,
     sampler: *mut ur_sampler_handle_t,
 ) -> ur_result_t {
-    enter_as("urSamplerCreate", || {
+    enter_as::<A::Adapter>("urSamplerCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -49,13 +49,13 @@ unsafe extern "C" fn sampler_create<A: Adapter>(
 // `urSamplerRetain`
 unsafe extern "C" fn sampler_retain<A: Adapter>(sampler: ur_sampler_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::Sampler>("urSamplerRetain", sampler.0) }
+    unsafe { shim::retain::<A::Adapter, A::Sampler>("urSamplerRetain", sampler.0) }
 }
 
 // `urSamplerRelease`
 unsafe extern "C" fn sampler_release<A: Adapter>(sampler: ur_sampler_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::Sampler>("urSamplerRelease", sampler.0) }
+    unsafe { shim::release::<A::Adapter, A::Sampler>("urSamplerRelease", sampler.0) }
 }
 
 // `urSamplerGetInfo`
@@ -66,7 +66,7 @@ unsafe extern "C" fn sampler_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urSamplerGetInfo", || {
+    enter_as::<A::Adapter>("urSamplerGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let sampler = unsafe { shim::handle::<A::Sampler>(sampler.0) }?;
         if prop_name.name().is_none() {
@@ -84,7 +84,7 @@ unsafe extern "C" fn sampler_get_native_handle<A: Adapter>(
     sampler: ur_sampler_handle_t,
     native_sampler: *mut ur_native_handle_t,
 ) -> ur_result_t {
-    enter_as("urSamplerGetNativeHandle", || {
+    enter_as::<A::Adapter>("urSamplerGetNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let sampler = unsafe { shim::handle::<A::Sampler>(sampler.0) }?;
         shim::present(native_sampler)?;
@@ -102,7 +102,7 @@ unsafe extern "C" fn sampler_create_with_native_handle<A: Adapter>(
     properties: *const ur_sampler_native_properties_t,
     sampler: *mut ur_sampler_handle_t,
 ) -> ur_result_t {
-    enter_as("urSamplerCreateWithNativeHandle", || {
+    enter_as::<A::Adapter>("urSamplerCreateWithNativeHandle", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

@@ -33,7 +33,7 @@ unsafe extern "C" fn usm_host_alloc<A: Adapter>(
     size: usize,
     mem: *mut *mut c_void,
 ) -> ur_result_t {
-    enter_as("urUSMHostAlloc", || {
+    enter_as::<A::Adapter>("urUSMHostAlloc", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -65,7 +65,7 @@ unsafe extern "C" fn usm_device_alloc<A: Adapter>(
     size: usize,
     mem: *mut *mut c_void,
 ) -> ur_result_t {
-    enter_as("urUSMDeviceAlloc", || {
+    enter_as::<A::Adapter>("urUSMDeviceAlloc", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -99,7 +99,7 @@ unsafe extern "C" fn usm_shared_alloc<A: Adapter>(
     size: usize,
     mem: *mut *mut c_void,
 ) -> ur_result_t {
-    enter_as("urUSMSharedAlloc", || {
+    enter_as::<A::Adapter>("urUSMSharedAlloc", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -129,7 +129,7 @@ unsafe extern "C" fn usm_free<A: Adapter>(
     context: ur_context_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t {
-    enter_as("urUSMFree", || {
+    enter_as::<A::Adapter>("urUSMFree", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
@@ -148,7 +148,7 @@ unsafe extern "C" fn usm_get_mem_alloc_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urUSMGetMemAllocInfo", || {
+    enter_as::<A::Adapter>("urUSMGetMemAllocInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
@@ -169,7 +169,7 @@ unsafe extern "C" fn usm_pool_create<A: Adapter>(
     pool_desc: *mut ur_usm_pool_desc_t,
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t {
-    enter_as("urUSMPoolCreate", || {
+    enter_as::<A::Adapter>("urUSMPoolCreate", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -188,13 +188,13 @@ unsafe extern "C" fn usm_pool_create<A: Adapter>(
 // `urUSMPoolRetain`
 unsafe extern "C" fn usm_pool_retain<A: Adapter>(pool: ur_usm_pool_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::retain::<A::UsmPool>("urUSMPoolRetain", pool.0) }
+    unsafe { shim::retain::<A::Adapter, A::UsmPool>("urUSMPoolRetain", pool.0) }
 }
 
 // `urUSMPoolRelease`
 unsafe extern "C" fn usm_pool_release<A: Adapter>(pool: ur_usm_pool_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
-    unsafe { shim::release::<A::UsmPool>("urUSMPoolRelease", pool.0) }
+    unsafe { shim::release::<A::Adapter, A::UsmPool>("urUSMPoolRelease", pool.0) }
 }
 
 // `urUSMPoolGetInfo`
@@ -205,7 +205,7 @@ unsafe extern "C" fn usm_pool_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urUSMPoolGetInfo", || {
+    enter_as::<A::Adapter>("urUSMPoolGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let pool = unsafe { shim::handle::<A::UsmPool>(pool.0) }?;
         if prop_name.name().is_none() {

@@ -36,7 +36,7 @@ unsafe extern "C" fn usm_pool_create_exp<A: Adapter>(
     pool_desc: *mut ur_usm_pool_desc_t,
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t {
-    enter_as("urUSMPoolCreateExp", || {
+    enter_as::<A::Adapter>("urUSMPoolCreateExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -60,7 +60,7 @@ unsafe extern "C" fn usm_pool_destroy_exp<A: Adapter>(
     device: ur_device_handle_t,
     pool: ur_usm_pool_handle_t,
 ) -> ur_result_t {
-    enter_as("urUSMPoolDestroyExp", || {
+    enter_as::<A::Adapter>("urUSMPoolDestroyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -80,7 +80,7 @@ unsafe extern "C" fn usm_pool_get_default_device_pool_exp<A: Adapter>(
     device: ur_device_handle_t,
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t {
-    enter_as("urUSMPoolGetDefaultDevicePoolExp", || {
+    enter_as::<A::Adapter>("urUSMPoolGetDefaultDevicePoolExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -100,7 +100,7 @@ unsafe extern "C" fn usm_pool_get_info_exp<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urUSMPoolGetInfoExp", || {
+    enter_as::<A::Adapter>("urUSMPoolGetInfoExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let pool = unsafe { shim::handle::<A::UsmPool>(pool.0) }?;
         if prop_name.name().is_none() {
@@ -123,7 +123,7 @@ unsafe extern "C" fn usm_pool_set_info_exp<A: Adapter>(
     prop_value: *mut c_void,
     prop_size: usize,
 ) -> ur_result_t {
-    enter_as("urUSMPoolSetInfoExp", || {
+    enter_as::<A::Adapter>("urUSMPoolSetInfoExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let pool = unsafe { shim::handle::<A::UsmPool>(pool.0) }?;
         shim::present(prop_value)?;
@@ -142,7 +142,7 @@ unsafe extern "C" fn usm_pool_set_device_pool_exp<A: Adapter>(
     device: ur_device_handle_t,
     pool: ur_usm_pool_handle_t,
 ) -> ur_result_t {
-    enter_as("urUSMPoolSetDevicePoolExp", || {
+    enter_as::<A::Adapter>("urUSMPoolSetDevicePoolExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -160,7 +160,7 @@ unsafe extern "C" fn usm_pool_get_device_pool_exp<A: Adapter>(
     device: ur_device_handle_t,
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t {
-    enter_as("urUSMPoolGetDevicePoolExp", || {
+    enter_as::<A::Adapter>("urUSMPoolGetDevicePoolExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -180,7 +180,7 @@ unsafe extern "C" fn usm_pool_trim_to_exp<A: Adapter>(
     pool: ur_usm_pool_handle_t,
     min_bytes_to_keep: usize,
 ) -> ur_result_t {
-    enter_as("urUSMPoolTrimToExp", || {
+    enter_as::<A::Adapter>("urUSMPoolTrimToExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -204,7 +204,7 @@ unsafe extern "C" fn usm_pitched_alloc_exp<A: Adapter>(
     mem: *mut *mut c_void,
     result_pitch: *mut usize,
 ) -> ur_result_t {
-    enter_as("urUSMPitchedAllocExp", || {
+    enter_as::<A::Adapter>("urUSMPitchedAllocExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -247,7 +247,7 @@ unsafe extern "C" fn usm_context_memcpy_exp<A: Adapter>(
     src: *const c_void,
     size: usize,
 ) -> ur_result_t {
-    enter_as("urUSMContextMemcpyExp", || {
+    enter_as::<A::Adapter>("urUSMContextMemcpyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(dst)?;
@@ -267,7 +267,7 @@ unsafe extern "C" fn usm_host_alloc_unregister_exp<A: Adapter>(
     context: ur_context_handle_t,
     host_mem: *mut c_void,
 ) -> ur_result_t {
-    enter_as("urUSMHostAllocUnregisterExp", || {
+    enter_as::<A::Adapter>("urUSMHostAllocUnregisterExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(host_mem)?;
@@ -284,7 +284,7 @@ unsafe extern "C" fn usm_host_alloc_register_exp<A: Adapter>(
     size: usize,
     properties: *const ur_exp_usm_host_alloc_register_properties_t,
 ) -> ur_result_t {
-    enter_as("urUSMHostAllocRegisterExp", || {
+    enter_as::<A::Adapter>("urUSMHostAllocRegisterExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(host_mem)?;
@@ -310,7 +310,7 @@ unsafe extern "C" fn usm_import_exp<A: Adapter>(
     mem: *mut c_void,
     size: usize,
 ) -> ur_result_t {
-    enter_as("urUSMImportExp", || {
+    enter_as::<A::Adapter>("urUSMImportExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
@@ -325,7 +325,7 @@ unsafe extern "C" fn usm_release_exp<A: Adapter>(
     context: ur_context_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t {
-    enter_as("urUSMReleaseExp", || {
+    enter_as::<A::Adapter>("urUSMReleaseExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;

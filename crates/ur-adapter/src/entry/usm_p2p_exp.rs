@@ -23,7 +23,7 @@ unsafe extern "C" fn usm_p2p_enable_peer_access_exp<A: Adapter>(
     command_device: ur_device_handle_t,
     peer_device: ur_device_handle_t,
 ) -> ur_result_t {
-    enter_as("urUsmP2PEnablePeerAccessExp", || {
+    enter_as::<A::Adapter>("urUsmP2PEnablePeerAccessExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_device = unsafe { shim::handle::<A::Device>(command_device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -38,7 +38,7 @@ unsafe extern "C" fn usm_p2p_disable_peer_access_exp<A: Adapter>(
     command_device: ur_device_handle_t,
     peer_device: ur_device_handle_t,
 ) -> ur_result_t {
-    enter_as("urUsmP2PDisablePeerAccessExp", || {
+    enter_as::<A::Adapter>("urUsmP2PDisablePeerAccessExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_device = unsafe { shim::handle::<A::Device>(command_device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -57,7 +57,7 @@ unsafe extern "C" fn usm_p2p_peer_access_get_info_exp<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urUsmP2PPeerAccessGetInfoExp", || {
+    enter_as::<A::Adapter>("urUsmP2PPeerAccessGetInfoExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let command_device = unsafe { shim::handle::<A::Device>(command_device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

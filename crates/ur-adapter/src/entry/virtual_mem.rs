@@ -33,7 +33,7 @@ unsafe extern "C" fn virtual_mem_granularity_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urVirtualMemGranularityGetInfo", || {
+    enter_as::<A::Adapter>("urVirtualMemGranularityGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -61,7 +61,7 @@ unsafe extern "C" fn virtual_mem_reserve<A: Adapter>(
     size: usize,
     start_ret: *mut *mut c_void,
 ) -> ur_result_t {
-    enter_as("urVirtualMemReserve", || {
+    enter_as::<A::Adapter>("urVirtualMemReserve", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start_ret)?;
@@ -79,7 +79,7 @@ unsafe extern "C" fn virtual_mem_free<A: Adapter>(
     start: *const c_void,
     size: usize,
 ) -> ur_result_t {
-    enter_as("urVirtualMemFree", || {
+    enter_as::<A::Adapter>("urVirtualMemFree", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start)?;
@@ -98,7 +98,7 @@ unsafe extern "C" fn virtual_mem_map<A: Adapter>(
     offset: usize,
     flags: ur_virtual_mem_access_flags_t,
 ) -> ur_result_t {
-    enter_as("urVirtualMemMap", || {
+    enter_as::<A::Adapter>("urVirtualMemMap", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -119,7 +119,7 @@ unsafe extern "C" fn virtual_mem_unmap<A: Adapter>(
     start: *const c_void,
     size: usize,
 ) -> ur_result_t {
-    enter_as("urVirtualMemUnmap", || {
+    enter_as::<A::Adapter>("urVirtualMemUnmap", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start)?;
@@ -136,7 +136,7 @@ unsafe extern "C" fn virtual_mem_set_access<A: Adapter>(
     size: usize,
     flags: ur_virtual_mem_access_flags_t,
 ) -> ur_result_t {
-    enter_as("urVirtualMemSetAccess", || {
+    enter_as::<A::Adapter>("urVirtualMemSetAccess", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start)?;
@@ -159,7 +159,7 @@ unsafe extern "C" fn virtual_mem_get_info<A: Adapter>(
     prop_value: *mut c_void,
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
-    enter_as("urVirtualMemGetInfo", || {
+    enter_as::<A::Adapter>("urVirtualMemGetInfo", || {
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start)?;

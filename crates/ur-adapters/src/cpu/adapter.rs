@@ -13,7 +13,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     info::Answer,
     log,
-    object::{Borrowed, Owned},
+    object::{Backend, Borrowed, Owned},
 };
 use ur_sys::{ur_adapter_info_t, ur_backend_t};
 
@@ -37,10 +37,13 @@ pub(super) fn backend() -> ur_backend_t {
             b"" | b"native_cpu" => ur_backend_t::NATIVE_CPU,
             b"opencl" => ur_backend_t::OPENCL,
             _ => {
-                log::warn_of_environment(format!(
-                    "{VARIABLE}={} is ignored: set it to opencl or native_cpu, or not at all",
-                    value.display()
-                ));
+                log::warn_of_environment(
+                    Backend::Cpu,
+                    format!(
+                        "{VARIABLE}={} is ignored: set it to opencl or native_cpu, or not at all",
+                        value.display()
+                    ),
+                );
                 ur_backend_t::NATIVE_CPU
             }
         },
@@ -53,7 +56,7 @@ pub(super) fn is_opencl() -> bool {
 
 impl AdapterApi for Cpu {
     fn adapter_get() -> Result<Vec<Owned<Adapter>>> {
-        log::open(NAME);
+        log::open(Backend::Cpu, NAME);
         backend(); // what is wrong with the variable is said before anything depends on it
         Ok(vec![the_adapter()])
     }

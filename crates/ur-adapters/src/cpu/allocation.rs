@@ -9,16 +9,15 @@ use super::{
     native,
     usm_pool::Chunks,
 };
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{
-        Arc, PoisonError, RwLock,
-        atomic::{AtomicBool, AtomicU64, Ordering::*},
-    },
+use crate::memory::allocations::{self, Allocated, Allocations, Entries, enter, leave, write};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering::*},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
+    object::Backend,
     per_process::PerProcess,
     pool::{self, Pool},
 };
@@ -200,29 +199,24 @@ pub fn next_object() -> u64 {
     NEXT.fetch_add(1, Relaxed) // a number, nothing more
 }
 
-/// Every allocation by its first address, and where each object is.
-#[derive(Default)]
-struct Ranges {
-    at: BTreeMap<usize, Arc<Allocation>>,
-    objects: HashMap<u64, usize>,
+impl Allocated for Allocation {
+    const BACKEND: Backend = Backend::Cpu;
+    fn all() -> &'static Allocations<Self> {
+        static ALL: PerProcess<Allocations<Allocation>> = PerProcess::new();
+        ALL.get()
+    }
+    fn base(&self) -> UsmPtr {
+        self.base
+    }
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+    fn object(&self) -> u64 {
+        self.object
+    }
 }
-static RANGES: PerProcess<RwLock<Ranges>> = PerProcess::new();
-
-fn read<R>(look: impl FnOnce(&Ranges) -> R) -> R {
-    look(&RANGES.get().read().unwrap_or_else(PoisonError::into_inner))
-}
-/// What `change` takes out it returns, to be dropped when the lock is free.
-fn write<R>(change: impl FnOnce(&mut Ranges) -> R) -> R {
-    change(&mut RANGES.get().write().unwrap_or_else(PoisonError::into_inner))
-}
-fn enter(allocation: Allocation) -> Arc<Allocation> {
-    let allocation = Arc::new(allocation);
-    write(|ranges| {
-        ranges.objects.insert(allocation.object, allocation.base.addr());
-        ranges.at.insert(allocation.base.addr(), Arc::clone(&allocation))
-    });
-    allocation
-}
+/// The allocations of this process.
+type Ranges = Entries<Allocation>;
 
 /// Allocates `bytes`, at least one, at a multiple of `align`, from `pool` or else the store.
 ///
@@ -264,40 +258,6 @@ pub(super) fn allocate_exportable(home: Home, bytes: usize, align: usize) -> Res
     Ok(enter(Allocation::new(base, bytes, Usm::Device, home, memory)).base)
 }
 
-/// Whether `[at, at + bytes)` shares a byte with an allocation.
-pub fn touches(at: UsmPtr, bytes: usize) -> bool {
-    let end = at.addr().saturating_add(bytes);
-    read(|ranges| {
-        let last = ranges.at.range(..end).next_back();
-        last.is_some_and(|(&start, one)| start.saturating_add(one.bytes) > at.addr())
-    })
-}
-
-/// The allocation that has the byte at `at`, opened ones and such as are freed and open included.
-pub fn find(at: UsmPtr) -> Option<Arc<Allocation>> {
-    read(|ranges| {
-        let (_, last) = ranges.at.range(..=at.addr()).next_back()?;
-        (last.bytes_from(at) > 0).then(|| Arc::clone(last))
-    })
-}
-
-/// Whether `[at, at + bytes)` is within one allocation, or touches none. If not, how many bytes
-/// there are from `at` to where its allocation ends, or the next one starts.
-pub fn room(at: UsmPtr, bytes: usize) -> Result<(), usize> {
-    let end = at.addr().saturating_add(bytes);
-    read(|ranges| {
-        let Some((&last, allocation)) = ranges.at.range(..end).next_back() else { return Ok(()) };
-        if last <= at.addr() {
-            let left = allocation.bytes_from(at);
-            return if left == 0 || left >= bytes { Ok(()) } else { Err(left) };
-        }
-        let own =
-            ranges.at.range(..=at.addr()).next_back().map_or(0, |(_, own)| own.bytes_from(at));
-        let next = ranges.at.range(at.addr() + 1..).next().map_or(0, |(next, _)| next - at.addr());
-        Err(if own > 0 { own } else { next })
-    })
-}
-
 /// Frees the allocation that starts at `at`. Its memory is used again when the commands enqueued
 /// in `context` so far have ended, when it is closed wherever this process opened it, and, if it
 /// shares a descriptor with others, when no other process has it open.
@@ -325,7 +285,7 @@ pub fn free_exportable(context: usize, at: UsmPtr) -> Result<()> {
 /// Tells whoever was told of the memory that it is free.
 fn announce(freed: &Allocation) {
     if freed.exported.load(SeqCst) {
-        ur_ipc::freed(freed.object, Kind::Memory);
+        ur_adapter::share::freed(freed.object, Kind::Memory);
     }
 }
 
@@ -356,9 +316,8 @@ impl Freeing {
     }
     /// Nothing was enqueued: the allocation is C's as before.
     pub fn undo(self) {
-        write(|ranges| {
-            ranges.objects.insert(self.0.object, self.0.base.addr());
-            ranges.at.insert(self.0.base.addr(), Arc::clone(&self.0));
+        write(|ranges: &mut Ranges| {
+            ranges.enter(&self.0);
             self.0.freed.store(false, SeqCst);
         });
     }
@@ -366,8 +325,8 @@ impl Freeing {
 
 fn begin_free(context: usize, at: UsmPtr, exportable: bool) -> Result<Arc<Allocation>> {
     let refused = |why: String| Err(Error::new(ErrorCode::InvalidMemObject, why));
-    write(|ranges| {
-        let Some(found) = ranges.at.get(&at.addr()).filter(|a| !a.is_freed()) else {
+    write(|ranges: &mut Ranges| {
+        let Some(found) = ranges.starting_at(at).filter(|a| !a.is_freed()) else {
             return refused(format!(
                 "{at:?} is not the start of an allocation, or it is free already"
             ));
@@ -391,9 +350,9 @@ fn begin_free(context: usize, at: UsmPtr, exportable: bool) -> Result<Arc<Alloca
         }
         found.freed.store(true, SeqCst); // see `expose`
         let found = Arc::clone(found);
-        ranges.objects.remove(&found.object);
+        ranges.forget_name(&found);
         if found.holds.load(Relaxed) == 0 {
-            ranges.at.remove(&at.addr());
+            ranges.remove(at);
         }
         Ok(found)
     })
@@ -405,9 +364,8 @@ pub struct Hold(Arc<Allocation>);
 impl Hold {
     /// The live allocation that is called `object`.
     pub fn of(object: u64) -> Option<Self> {
-        write(|ranges| {
-            let base = ranges.objects.get(&object)?;
-            let found = ranges.at.get(base).filter(|a| a.object == object)?;
+        write(|ranges: &mut Ranges| {
+            let found = ranges.named(object)?;
             found.holds.fetch_add(1, Relaxed); // under the lock
             Some(Self(Arc::clone(found)))
         })
@@ -419,10 +377,10 @@ impl Hold {
 }
 impl Drop for Hold {
     fn drop(&mut self) {
-        let last = write(|ranges| {
+        let last = write(|ranges: &mut Ranges| {
             let others = self.0.holds.fetch_sub(1, Relaxed) - 1; // under the lock
             let gone = others == 0 && self.0.is_freed();
-            gone.then(|| ranges.at.remove(&self.0.base.addr()))
+            gone.then(|| ranges.remove(self.0.base))
         });
         drop(last);
     }
@@ -449,11 +407,7 @@ impl OpenedMemory {
 }
 impl Drop for OpenedMemory {
     fn drop(&mut self) {
-        let last = write(|ranges| {
-            ranges.objects.remove(&self.0.object);
-            ranges.at.remove(&self.0.base.addr())
-        });
-        drop(last);
+        leave(&self.0);
     }
 }
 
@@ -463,11 +417,18 @@ impl pool::Passed for Passed {
     }
 }
 
+/// The allocation that has the byte at `at`, opened ones and such as are freed and open included.
+pub fn find(at: UsmPtr) -> Option<Arc<Allocation>> {
+    allocations::find(at)
+}
 /// Whether the allocation called `object` is there and not freed.
 pub fn is_live(object: u64) -> bool {
-    read(|ranges| ranges.objects.contains_key(&object))
+    allocations::is_live::<Allocation>(object)
 }
-
+/// Whether `[at, at + bytes)` shares a byte with an allocation.
+pub fn touches(at: UsmPtr, bytes: usize) -> bool {
+    allocations::touches::<Allocation>(at, bytes)
+}
 /// Gives back the memory that was freed while commands used it, if they have ended.
 pub fn sweep() {
     limbo::sweep();

@@ -124,7 +124,8 @@ impl Stand {
 ///
 /// # Errors
 /// `INVALID_OPERATION` if it records already; `GRAPH_CAPTURE_MERGE_ATTEMPT` if another queue records
-/// into the graph, `INVALID_GRAPH` if the graph is of another context or cannot be run.
+/// into the graph, `INVALID_GRAPH` if the graph is of another context, `INVALID_ARGUMENT` if it holds
+/// commands already or cannot be run.
 pub(super) fn begin(queue: &Queue, graph: &Owned<Graph>) -> Result<()> {
     if !graph.context().same(queue.context()) {
         return refused(ErrorCode::InvalidGraph, "the graph belongs to another context");
@@ -137,7 +138,7 @@ pub(super) fn begin(queue: &Queue, graph: &Owned<Graph>) -> Result<()> {
         let mut inside = locked(&graph.score().0);
         if inside.is_broken {
             return refused(
-                ErrorCode::InvalidGraph,
+                ErrorCode::InvalidArgument,
                 "the graph's last capture went wrong: make another",
             );
         }
@@ -145,6 +146,12 @@ pub(super) fn begin(queue: &Queue, graph: &Owned<Graph>) -> Result<()> {
             return refused(
                 ErrorCode::GraphCaptureMergeAttempt,
                 "another queue records into the graph: have this one wait for an event of it instead",
+            );
+        }
+        if !inside.recording.nodes.is_empty() {
+            return refused(
+                ErrorCode::InvalidArgument,
+                "the graph holds the commands of a capture already: make another",
             );
         }
         inside.leader = Some(Arc::downgrade(stand));
@@ -257,7 +264,7 @@ impl Taker<'_> {
         signal: Option<Owned<Event>>,
         report: Report,
     ) -> Made {
-        if submission.work.again().is_none() || submission.profiled {
+        if submission.work.again().is_none() || submission.profile.is_on() {
             return refused(
                 ErrorCode::GraphCaptureUnsupported,
                 format!("{command:?} cannot be repeated: leave it out of the capture"),

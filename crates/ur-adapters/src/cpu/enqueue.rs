@@ -2,7 +2,7 @@
 //! functions. Checks what C asks for and captures what must come first; the engine does the rest.
 use super::{
     CommandBuffer, Cpu, Event, ExecutableGraph, Kernel, Mem, Program, Queue, UsmPool,
-    allocation::{self, Usm},
+    allocation::{Allocation, Usm},
     capture::taker,
     command_buffer,
     engine::{Completion, Dependencies, Order, Pattern, Submission, Work, failed},
@@ -11,6 +11,7 @@ use super::{
     native::Rows,
     native_command, usm_async,
 };
+use crate::{memory::ranges, profiling::Profile};
 use std::ffi::CStr;
 use std::sync::Arc;
 use ur_adapter::{
@@ -19,7 +20,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
-    region::Place,
+    region,
     shim::BarrierEvent,
 };
 use ur_sys::{
@@ -110,61 +111,19 @@ pub(super) fn wait_order(events: &[Borrowed<'_, Event>]) -> Order {
 }
 
 /// # Errors
-/// `INVALID_SIZE` for 0 bytes, for more than there are from `at` to the end of its allocation, and
-/// for such as begin outside of one and reach into it. Where there is no allocation, C must know:
-/// it is mapped or host memory.
+/// As for [`ranges::check_range`].
 pub(super) fn check_range(at: UsmPtr, bytes: usize) -> Result<()> {
-    if bytes == 0 {
-        return Err(Error::new(ErrorCode::InvalidSize, "0 bytes are no range of memory"));
-    }
-    allocation::room(at, bytes).map_err(|left| {
-        Error::new(
-            ErrorCode::InvalidSize,
-            format!(
-                "{bytes} bytes from {at:?} on are not within one allocation: it ends, or the next \
-                 one begins, {left} bytes from there"
-            ),
-        )
-    })
+    ranges::check_range::<Allocation>(at, bytes)
 }
 /// # Errors
-/// `INVALID_SIZE` for rows longer than their pitch, and for more than the allocation has.
+/// As for [`ranges::check_rows`].
 pub(super) fn check_rows(rows: Rows, width: usize, height: usize) -> Result<()> {
-    let refused = |why: String| Err(Error::new(ErrorCode::InvalidSize, why));
-    let Rows { base, pitch } = rows;
-    if pitch < width {
-        return refused(format!("rows of {width} bytes do not fit a pitch of {pitch}"));
-    }
-    let Some(whole) = pitch.checked_mul(height).filter(|&whole| whole > 0) else {
-        return refused(format!("{height} rows, {pitch} bytes apart, are no memory there can be"));
-    };
-    if let Some(found) = allocation::find(base)
-        && whole > found.bytes()
-    {
-        let has = found.bytes();
-        return refused(format!(
-            "{height} rows, {pitch} bytes apart, exceed the allocation's {has} bytes"
-        ));
-    }
-    // Behind the last row nothing is touched: a part of a larger rectangle may end there.
-    match (whole - pitch).checked_add(width) {
-        Some(0) => Ok(()),
-        Some(span) => check_range(base, span),
-        None => refused("the rows wrap around the end of memory".into()),
-    }
+    ranges::check_rows::<Allocation>((rows.base, rows.pitch), (width, height))
 }
 /// # Errors
-/// `INVALID_SIZE` unless the pattern has 1 to `most` bytes and `most` is a multiple of that.
+/// As for [`ranges::pattern_of`].
 pub(super) fn pattern_of(bytes: HostBytes<'_>, most: usize) -> Result<Pattern> {
-    match bytes.at_most(most) {
-        Some(bytes) if !bytes.is_empty() && most.is_multiple_of(bytes.len()) => {
-            Ok(Pattern::new(bytes))
-        }
-        _ => Err(Error::new(
-            ErrorCode::InvalidSize,
-            format!("{most} bytes are not a multiple of a pattern of {}", bytes.len()),
-        )),
-    }
+    ranges::pattern_of(bytes, most).map(Pattern::new)
 }
 
 impl EnqueueApi for Cpu {
@@ -425,8 +384,8 @@ impl EnqueueApi for Cpu {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Made {
-        let inside = Place::new(buffer_origin, buffer_row_pitch, buffer_slice_pitch);
-        let host = Place::new(host_origin, host_row_pitch, host_slice_pitch);
+        let inside = region::place(buffer_origin, buffer_row_pitch, buffer_slice_pitch);
+        let host = region::place(host_origin, host_row_pitch, host_slice_pitch);
         let work = enqueue_mem::buffer_read_rect_work(buffer, inside, host, region, to)?;
         let report = Report::of(blocking, want_event);
         enqueue(queue, ur_command_t::MEM_BUFFER_READ_RECT, events, Submission::new(work), report)
@@ -446,8 +405,8 @@ impl EnqueueApi for Cpu {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Made {
-        let inside = Place::new(buffer_origin, buffer_row_pitch, buffer_slice_pitch);
-        let host = Place::new(host_origin, host_row_pitch, host_slice_pitch);
+        let inside = region::place(buffer_origin, buffer_row_pitch, buffer_slice_pitch);
+        let host = region::place(host_origin, host_row_pitch, host_slice_pitch);
         let work = enqueue_mem::buffer_write_rect_work(buffer, inside, host, region, from)?;
         let report = Report::of(blocking, want_event);
         enqueue(queue, ur_command_t::MEM_BUFFER_WRITE_RECT, events, Submission::new(work), report)
@@ -480,8 +439,8 @@ impl EnqueueApi for Cpu {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Made {
-        let source = Place::new(from_origin, from_row_pitch, from_slice_pitch);
-        let target = Place::new(to_origin, to_row_pitch, to_slice_pitch);
+        let source = region::place(from_origin, from_row_pitch, from_slice_pitch);
+        let target = region::place(to_origin, to_row_pitch, to_slice_pitch);
         let work = enqueue_mem::buffer_copy_rect_work(from, to, source, target, region)?;
         let report = Report::event(want_event);
         enqueue(queue, ur_command_t::MEM_BUFFER_COPY_RECT, events, Submission::new(work), report)
@@ -568,7 +527,7 @@ impl EnqueueExpApi for Cpu {
         events: &[Borrowed<'_, Event>],
     ) -> Result<Owned<Event>> {
         let command = ur_command_t::TIMESTAMP_RECORDING_EXP;
-        let submission = Submission { profiled: true, ..place(wait_order(events)) };
+        let submission = Submission { profile: Profile::Moment, ..place(wait_order(events)) };
         let made = enqueue(queue, command, events, submission, Report::of(blocking, true))?;
         Ok(made.expect("`enqueue` makes the event that it is asked for"))
     }

@@ -5,12 +5,13 @@ use super::{
     allocation::next_object,
     capture::{self, Score},
     engine::{
-        self, Completion, Dependencies, Dependency, Profile, Reusable, Signal, Status, Submission,
-        Times, Work, failed,
+        self, Completion, Dependencies, Dependency, Reusable, Signal, Status, Submission, Work,
+        failed,
     },
     host::uuid,
     native_handle,
 };
+use crate::profiling::{self, Profile};
 use std::{
     collections::HashMap,
     sync::{
@@ -89,7 +90,7 @@ impl Drop for Shared {
         if let Origin::Made { object, offered: was_offered } = &mut self.origin
             && *was_offered.get_mut()
         {
-            ur_ipc::freed(*object, Kind::Event);
+            ur_adapter::share::freed(*object, Kind::Event);
             let slot = offered().remove(object);
             drop(slot); // not under the lock
         }
@@ -154,8 +155,8 @@ impl Event {
             event.replace(completion);
         }
     }
-    fn reusable(context: Owned<Context>, state: State) -> Owned<Self> {
-        // The one kind of command that ever signals it.
+    fn without_queue(context: Owned<Context>, state: State) -> Owned<Self> {
+        // The one kind of command that ever signals it, if any does.
         let command = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
         Owned::new(Self { context, queue: None, command, state })
     }
@@ -196,11 +197,20 @@ impl Event {
     fn status(&self) -> Result<Status> {
         Ok(self.capture()?.map_or(Status::Complete, |latest| latest.status()))
     }
-    fn times(&self) -> Option<Times> {
+    /// The command of its latest signal, as far as that is of this process and has run or will.
+    fn completion(&self) -> Option<Arc<Completion>> {
         match &self.state {
-            State::Command(completion) => completion.times(),
-            State::Recorded(event) | State::Reusable(event) => event.current().times(),
+            State::Command(completion) => Some(Arc::clone(completion)),
+            State::Recorded(event) | State::Reusable(event) => Some(event.current()),
             State::Shared(_) | State::Captured(..) => None,
+        }
+    }
+    /// Which times it was made for, or has now.
+    fn profile(&self) -> Profile {
+        let own = self.replayed().map_or(Profile::Off, Reusable::profile);
+        match own {
+            Profile::Off => self.completion().map_or(own, |completion| completion.profile()),
+            own => own,
         }
     }
 }
@@ -251,32 +261,28 @@ impl EventApi for Cpu {
         context: Borrowed<'_, Context>,
         _properties: Option<&ur_event_native_properties_t>,
     ) -> Result<Owned<Event>> {
+        if native == 0 {
+            // One that is complete already.
+            let state = State::Command(Completion::fresh());
+            return Ok(Event::without_queue(context.own()?, state));
+        }
         let event: Owned<Event> = native_handle::find(native)?;
         native_handle::check_context(&event.context, context)?;
         Ok(event)
+    }
+    fn check_event_get_profiling_info(event: Borrowed<'_, Event>) -> Result<()> {
+        event.profile().check()
     }
     fn event_get_profiling_info(
         event: Borrowed<'_, Event>,
         name: ur_profiling_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        let Some(times) = event.times() else {
-            return Err(Error::new(
-                ErrorCode::ProfilingInfoNotAvailable,
-                "the event has no times: its command is not complete, or neither its queue nor the \
-                 event itself was made with profiling enabled",
-            ));
-        };
-        answer.value(match name {
-            ur_profiling_info_t::COMMAND_QUEUED | ur_profiling_info_t::COMMAND_SUBMIT => {
-                &times.submitted
-            }
-            ur_profiling_info_t::COMMAND_START => &times.started,
-            ur_profiling_info_t::COMMAND_END | ur_profiling_info_t::COMMAND_COMPLETE => {
-                &times.ended
-            }
-            _ => return Err(ErrorCode::UnsupportedEnumeration.into()),
-        })
+        let timed = event.completion().filter(|completion| completion.profile().is_on());
+        let completion = timed.ok_or_else(profiling::not_yet)?;
+        let span = || completion.times().map(|times| (times.started, times.ended));
+        let (profile, submitted) = (completion.profile(), completion.submitted_at());
+        answer.value(&profile.time(name, submitted, || Ok(span()))?)
     }
     fn event_wait(events: &[Owned<Event>]) -> Result<()> {
         if let [event] = events {
@@ -346,7 +352,7 @@ impl EventExpApi for Cpu {
         } else {
             State::Reusable(Reusable::new(Profile::Off))
         };
-        Ok(Event::reusable(context.own()?, state))
+        Ok(Event::without_queue(context.own()?, state))
     }
 }
 
@@ -360,7 +366,7 @@ impl SharesEvents for Cpu {
             _ => (false, false),
         };
         let has_profiling = match &event.state {
-            State::Reusable(event) => event.profile() != Profile::Off,
+            State::Reusable(event) => event.profile().is_on(),
             _ => false,
         };
         EventFacts { is_supported: true, is_shareable, is_opened, has_profiling }
@@ -414,7 +420,7 @@ impl SharesEvents for Cpu {
                 Shared { slot: Slot::clone(&loan), origin: Origin::Opened { _loan: loan } }
             }
         };
-        Ok(Event::reusable(context.own()?, State::Shared(shared)))
+        Ok(Event::without_queue(context.own()?, State::Shared(shared)))
     }
 }
 

@@ -46,6 +46,17 @@ impl Graph {
     pub(super) fn score(&self) -> &Arc<Score> {
         &self.score
     }
+    /// # Errors
+    /// `INVALID_ARGUMENT` while a queue records into it.
+    fn check_closed(&self) -> Result<()> {
+        match self.score.is_open() {
+            false => Ok(()),
+            true => Err(Error::new(
+                ErrorCode::InvalidArgument,
+                "a queue still records into the graph: end the capture first",
+            )),
+        }
+    }
 }
 impl Drop for Graph {
     fn drop(&mut self) {
@@ -97,15 +108,10 @@ impl GraphExpApi for Cpu {
         Ok(Graph::new(context.own()?))
     }
     fn graph_instantiate_graph_exp(graph: Borrowed<'_, Graph>) -> Result<Owned<ExecutableGraph>> {
-        if graph.score.is_open() {
-            return Err(Error::new(
-                ErrorCode::InvalidOperation,
-                "a queue still records into the graph: end the capture first",
-            ));
-        }
+        graph.check_closed()?;
         let recording = graph.score.copy().ok_or_else(|| {
             Error::new(
-                ErrorCode::InvalidGraph,
+                ErrorCode::InvalidArgument,
                 "the graph's capture ended with commands that nothing waits for: record it anew",
             )
         })?;
@@ -113,12 +119,7 @@ impl GraphExpApi for Cpu {
         Ok(Owned::new(ExecutableGraph { replay, _context: graph.context.clone() }))
     }
     fn graph_destroy_exp(graph: Borrowed<'_, Graph>) -> Result<()> {
-        if graph.score.is_open() {
-            return Err(Error::new(
-                ErrorCode::InvalidOperation,
-                "a queue still records into the graph: end the capture first",
-            ));
-        }
+        graph.check_closed()?;
         from_c::withdraw(graph)
     }
     fn graph_executable_graph_destroy_exp(graph: Borrowed<'_, ExecutableGraph>) -> Result<()> {
@@ -144,7 +145,7 @@ impl GraphExpApi for Cpu {
         let path = OsStr::from_bytes(file_path.to_bytes());
         std::fs::write(path, text).map_err(|error| {
             Error::new(
-                ErrorCode::InvalidValue,
+                ErrorCode::InvalidArgument,
                 format!("the graph could not be written to {}: {error}", path.display()),
             )
         })

@@ -67,8 +67,6 @@ fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
     use ur_image_channel_order_t as O;
     use ur_image_channel_type_t as T;
     let (order, channel) = (format.channelOrder, format.channelType);
-    let is_byte =
-        matches!(channel, T::SNORM_INT8 | T::UNORM_INT8 | T::SIGNED_INT8 | T::UNSIGNED_INT8);
     let is_norm = matches!(
         channel,
         T::SNORM_INT8 | T::SNORM_INT16 | T::UNORM_INT8 | T::UNORM_INT16 | T::HALF_FLOAT | T::FLOAT
@@ -81,14 +79,15 @@ fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
     let channels = match order {
         O::A | O::R | O::RX => Some(1),
         O::RG | O::RA | O::RGX => Some(2),
-        O::RGBA => Some(4),
-        O::BGRA | O::ARGB | O::ABGR => is_byte.then_some(4),
+        O::RGB => Some(3),
+        // RGBx has a channel that means nothing, unless it is packed.
+        O::RGBA | O::BGRA | O::ARGB | O::ABGR | O::RGBX => Some(4),
         O::INTENSITY | O::LUMINANCE => is_norm.then_some(1),
         O::SRGBA => (channel == T::UNORM_INT8).then_some(4),
         _ => None,
     };
     let bytes = match (order, packed) {
-        (O::RGB | O::RGBX, packed) => packed,
+        (O::RGB | O::RGBX, Some(bytes)) => Some(bytes),
         (_, Some(_)) => None,
         (_, None) => channel_bytes(channel).zip(channels).map(|(bytes, channels)| bytes * channels),
     };

@@ -8,6 +8,7 @@ use super::{
     native_handle,
     program::{Code, no_kernel},
 };
+use crate::kernels::metadata::Wanted;
 use std::{
     ffi::{CStr, CString},
     sync::Arc,
@@ -27,6 +28,7 @@ pub struct Kernel {
     program: Owned<Program>,
     name: CString,
     function: Function,
+    wanted: Wanted,
     /// It stays loaded.
     code: Arc<Code>,
 }
@@ -34,6 +36,10 @@ impl Kernel {
     /// The program whose function it is.
     pub fn program(&self) -> &Owned<Program> {
         &self.program
+    }
+    /// What it wants of its groups.
+    pub(super) fn wanted(&self) -> Wanted {
+        self.wanted
     }
     /// What is called.
     pub(super) fn function(&self) -> (Function, Arc<Code>) {
@@ -52,8 +58,8 @@ impl KernelApi for Cpu {
     fn kernel_create(program: Borrowed<'_, Program>, name: &CStr) -> Result<Owned<Kernel>> {
         let code = program.code()?;
         let function = code.kernel(name).ok_or_else(|| no_kernel(name))?;
-        let program = program.own()?;
-        Ok(Owned::new(Kernel { program, name: name.to_owned(), function, code }))
+        let (program, wanted) = (program.own()?, program.wanted(name));
+        Ok(Owned::new(Kernel { program, name: name.to_owned(), function, wanted, code }))
     }
     fn kernel_get_info(
         kernel: Borrowed<'_, Kernel>,
@@ -78,13 +84,15 @@ impl KernelApi for Cpu {
     ) -> Result<()> {
         use ur_kernel_group_info_t as I;
         kernel.program.check(device)?;
+        let wanted = kernel.wanted;
         match name {
             I::WORK_GROUP_SIZE => answer.value(&MAX_WORK_GROUP),
-            // 0: the code asks for none.
-            I::COMPILE_WORK_GROUP_SIZE | I::COMPILE_MAX_WORK_GROUP_SIZE => {
-                answer.slice(&[0_usize; 3])
+            // 0: nothing is asked for.
+            I::COMPILE_WORK_GROUP_SIZE => answer.slice(&wanted.size.unwrap_or_default()),
+            I::COMPILE_MAX_WORK_GROUP_SIZE => answer.slice(&wanted.most.unwrap_or_default()),
+            I::COMPILE_MAX_LINEAR_WORK_GROUP_SIZE => {
+                answer.value(&wanted.most_in_all.unwrap_or_default())
             }
-            I::COMPILE_MAX_LINEAR_WORK_GROUP_SIZE => answer.value(&0_usize),
             // Its own variables are on the stack.
             I::LOCAL_MEM_SIZE | I::PRIVATE_MEM_SIZE => answer.value(&0_usize),
             I::PREFERRED_WORK_GROUP_SIZE_MULTIPLE => answer.value(&1_usize),
@@ -132,7 +140,8 @@ impl KernelApi for Cpu {
         global: &[usize],
     ) -> Result<Vec<usize>> {
         launch::check(&queue, &kernel)?;
-        launch::range(queue.device(), Some(offset), global, None).map(|range| range.local.to_vec())
+        let range = launch::range(queue.device(), kernel.wanted, Some(offset), global, None)?;
+        Ok(range.local[..global.len()].to_vec())
     }
     fn kernel_get_suggested_local_work_size_with_args(
         kernel: Borrowed<'_, Kernel>,

@@ -7,6 +7,10 @@ use super::{
     enqueue::{Made, Report, check_range, enqueue},
     native_code::{self, Arguments, Range},
 };
+use crate::kernels::{
+    geometry::{self, Limits},
+    metadata::Wanted,
+};
 use std::{ffi::CStr, sync::Arc};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -24,13 +28,15 @@ fn refused<T>(code: ErrorCode, why: String) -> Result<T> {
     Err(Error::new(code, why))
 }
 
-/// The items that C describes; sizes of groups that it leaves to us divide the range.
+/// The items that C describes, for a kernel that wants its groups so; sizes of groups that C leaves to us
+/// divide the range.
 ///
 /// # Errors
 /// `INVALID_WORK_DIMENSION`, `INVALID_WORK_GROUP_SIZE`, `INVALID_GLOBAL_OFFSET`-like faults as
 /// `INVALID_VALUE`.
 pub(super) fn range(
     device: &Device,
+    wanted: Wanted,
     offset: Option<&[usize]>,
     global: &[usize],
     local: Option<&[usize]>,
@@ -53,31 +59,23 @@ pub(super) fn range(
         let why = format!("{global:?} items from {offset:?} on are more than can be counted");
         return refused(ErrorCode::InvalidValue, why);
     };
-    let local = match local {
-        Some(local) => three(local, 1),
-        None => suggested(device, items, global),
+    let limits = Limits {
+        items: MAX_WORK_GROUP,
+        group: [MAX_WORK_GROUP; 3],
+        grid: [usize::MAX; 3],
+        warp: 1,
+        wanted,
     };
-    if local.contains(&0) || (0..3).any(|d| local[d] == 0 || !global[d].is_multiple_of(local[d])) {
-        let why = format!("groups of {local:?} items do not divide {global:?}");
-        return refused(ErrorCode::InvalidWorkGroupSize, why);
-    }
-    let group = local.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
-    if group.is_none_or(|group| group > MAX_WORK_GROUP) {
-        let why = format!("a group of {local:?} items is larger than {MAX_WORK_GROUP}");
-        return refused(ErrorCode::InvalidWorkGroupSize, why);
-    }
+    let all = geometry::Range { offset, global };
+    let local = match local {
+        Some(local) => limits.local(&all, local)?,
+        // Not so large that there would be fewer than a core can take several of.
+        None => {
+            let best = (items / (device.compute_units() * PIECES_A_CORE)).clamp(1, GROUP);
+            limits.suggest(&all, best)?
+        }
+    };
     Ok(Range { offset, global, local })
-}
-/// Groups that divide the range, not so large that there would be fewer than a core can take
-/// several of.
-fn suggested(device: &Device, items: usize, global: [usize; 3]) -> [usize; 3] {
-    let most = (items / (device.compute_units() * PIECES_A_CORE)).clamp(1, GROUP);
-    let mut left = most;
-    global.map(|n| {
-        let size = (1..=left.min(n)).rev().find(|&size| n.is_multiple_of(size)).unwrap_or(1);
-        left /= size;
-        size
-    })
 }
 
 /// A launch as work that can be done again and again: kernel, arguments and memory stay with it.
@@ -147,7 +145,7 @@ pub(super) fn enqueue_with_arguments(
 ) -> Made {
     check(&queue, &kernel)?;
     check_properties(properties)?;
-    let range = range(queue.device(), offset, global, local)?;
+    let range = range(queue.device(), kernel.wanted(), offset, global, local)?;
     let arguments = Arguments::new(arguments.unwrap_or_default())?;
     let work = work(queue.device(), &kernel, arguments, range);
     let report = Report::event(want_event);

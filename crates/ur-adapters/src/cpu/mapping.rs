@@ -7,7 +7,7 @@ use rustix::{
         FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, fstat,
         ftruncate, memfd_create,
     },
-    io::Errno,
+    io::{Errno, retry_on_intr},
     mm::{
         Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
     },
@@ -21,7 +21,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
 };
-use ur_mapping::fork_count;
+use ur_mapping::{fork_count, mappings_exhausted};
 
 /// The page: what every offset and length of a mapping is a multiple of, in bytes.
 pub fn page() -> usize {
@@ -30,11 +30,16 @@ pub fn page() -> usize {
 }
 
 /// Opened memory of this size and more is mapped with its pages, in chunks of `POPULATE_CHUNK`:
-/// a fault a page would cost more, and one long call would keep the address space locked.
+/// a fault a page would cost more, and one long call would keep the address space locked. Only
+/// while that takes no new memory: an exporter may claim any size for a memfd without pages, which
+/// this process would then pay for. It pays for one chunk at most before it notices.
 const POPULATE_FROM: usize = 2 << 20;
 const POPULATE_CHUNK: usize = 32 << 20;
 /// A commit is cut into calls of this size, so that a signal costs one of them and not all.
 const COMMIT_CHUNK: usize = 256 << 20;
+/// Older kernels end the call at any signal, and then it has done nothing: where signals come often the calls shrink until
+/// one fits between two of them.
+const COMMIT_AT_LEAST: usize = 64 << 10;
 /// The kernel commits a memfd page by page and refuses none of them: at the end of memory it ends
 /// a process instead. So commits from this size on are first held against what is free, less
 /// `SPARE`.
@@ -118,19 +123,6 @@ fn refused(doing: &str, errno: Errno, side: Side) -> Error {
     Error::new(code, format!("could not {doing}: {errno}; {advice}")).native(errno.raw_os_error())
 }
 
-/// Whether the process is at `vm.max_map_count`. Asked only after the kernel refused.
-fn mappings_exhausted() -> bool {
-    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count")
-        .ok()
-        .and_then(|text| text.trim().parse::<usize>().ok());
-    let maps = std::fs::read("/proc/self/maps").ok();
-    match (limit, maps) {
-        // A map in the middle of another takes up to two more than there are.
-        (Some(limit), Some(maps)) => maps.iter().filter(|&&b| b == b'\n').count() + 3 >= limit,
-        _ => false,
-    }
-}
-
 /// Who may write a memfd once it is sealed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Writers {
@@ -154,6 +146,8 @@ impl Memfd {
     /// # Errors
     /// `OUT_OF_RESOURCES` without descriptors, `OUT_OF_DEVICE_MEMORY` without memory.
     pub fn create(bytes: usize) -> Result<Self> {
+        ur_ipc::file_size::may_have(bytes as u64)
+            .map_err(|e| Error::from(e).with_code(ErrorCode::OutOfDeviceMemory))?;
         let doing = "create a memfd";
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let made = match memfd_create("causeway", flags | MemfdFlags::NOEXEC_SEAL) {
@@ -228,9 +222,9 @@ impl Memfd {
     /// # Errors
     /// `OUT_OF_DEVICE_MEMORY`; what was committed on the way is given back.
     pub fn commit(&self, from: usize, bytes: usize) -> Result<()> {
-        let mut done = 0;
+        let (mut done, mut most) = (0, COMMIT_CHUNK);
         while done < bytes {
-            let now = (bytes - done).min(COMMIT_CHUNK);
+            let now = (bytes - done).min(most);
             let at = (from + done) as u64;
             if now >= ASK_FROM && free_memory() < (bytes - done + SPARE) as u64 {
                 let _ = self.discard(from, done); // as below
@@ -238,7 +232,7 @@ impl Memfd {
             }
             match fallocate(&*self.fd, FallocateFlags::empty(), at, now as u64) {
                 Ok(()) => done += now,
-                Err(Errno::INTR) => {}
+                Err(Errno::INTR) => most = (now / 2).max(COMMIT_AT_LEAST),
                 Err(errno) => {
                     // Should this fail too, the memory goes with the memfd.
                     let _ = self.discard(from, done);
@@ -257,8 +251,12 @@ impl Memfd {
             return Ok(());
         }
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        fallocate(&*self.fd, flags, from as u64, bytes as u64)
+        retry_on_intr(|| fallocate(&*self.fd, flags, from as u64, bytes as u64))
             .map_err(|e| refused("give memory back", e, Side::Device))
+    }
+    /// How many of its bytes have memory; none if the kernel does not say.
+    fn pages(&self) -> u64 {
+        fstat(&*self.fd).map_or(0, |stat| u64::try_from(stat.st_blocks).unwrap_or(0) * 512)
     }
     /// How many bytes its descriptor opens.
     pub fn bytes(&self) -> usize {
@@ -314,12 +312,26 @@ impl Mapping {
                 .map_err(fails)?;
         Ok(Self { base: UsmPtr::new(start)?, bytes, fork: fork_count() })
     }
-    /// With its pages, a chunk at a time: the kernel holds its lock on the addresses meanwhile.
+    /// With its pages as far as they are there, a chunk at a time: the kernel holds its lock on the
+    /// addresses meanwhile. The rest is mapped without, and costs what is touched of it.
     fn populated(memfd: &Memfd, from: usize, bytes: usize) -> Result<Self> {
         let mapping = Self::reserve(None, bytes, page(), Side::Device)?;
-        for at in (0..bytes).step_by(POPULATE_CHUNK) {
+        let place =
+            |at, now, flags| mapping.place(at, memfd, from + at, now, Rights::ReadWrite, flags);
+        let (mut at, mut has) = (0, memfd.pages());
+        if has < bytes as u64 {
+            has = 0; // less memory than is claimed: some of it would have to be made
+        }
+        while at < bytes && has > 0 {
             let now = (bytes - at).min(POPULATE_CHUNK);
-            mapping.place(at, memfd, from + at, now, Rights::ReadWrite, MapFlags::POPULATE)?;
+            place(at, now, MapFlags::POPULATE)?;
+            at += now;
+            if memfd.pages() > has {
+                break; // that made some: the exporter took pages away, or has others than these
+            }
+        }
+        if at < bytes {
+            place(at, bytes - at, MapFlags::empty())?;
         }
         Ok(mapping)
     }

@@ -1,5 +1,5 @@
 //! The CPU: the device that every machine has. Its queues are threads, its memory is memfds, its
-//! events are words in shared memory. Kernels and images are not implemented yet and say so.
+//! events are words in shared memory. Its kernels are native code; see `docs/native-kernels.md`.
 mod adapter;
 mod allocation;
 mod backing;

@@ -171,16 +171,16 @@ pub fn copy_3d(to: Planes, from: Planes, width: usize, height: usize, depth: usi
     });
 }
 
-/// Fills `height` rows of `width` bytes; the pattern starts anew with each row.
+/// Fills `height` rows of `width` bytes; the pattern runs on from each row to the next.
 pub fn fill_2d(to: Rows, pattern: &[u8], width: usize, height: usize) {
     if width == 0 || height == 0 || pattern.is_empty() {
         return;
     }
-    if to.pitch == width && width.is_multiple_of(pattern.len()) {
+    if to.pitch == width {
         return fill(to.base, pattern, width * height);
     }
     in_rows(width, height, |row, at, len| {
-        fill_piece(to.row(row).wrapping_add(at), pattern, at, len);
+        fill_piece(to.row(row).wrapping_add(at), pattern, row * width + at, len);
     });
 }
 

@@ -249,37 +249,35 @@ impl Arguments {
     /// `INVALID_KERNEL_ARGS` unless there is one for each index; `INVALID_ENUMERATION`,
     /// `INVALID_MEM_OBJECT`, `INVALID_SAMPLER`; `OUT_OF_RESOURCES` for too much local memory.
     pub(super) fn new(given: &[ur_exp_kernel_arg_properties_t]) -> Result<Self> {
-        let mut all: Vec<Option<Argument>> = vec![None; given.len()];
-        Self::default().place(given, &mut all)?;
-        Self::whole(all)
+        // As many places as arguments: one that is given twice leaves a gap.
+        Self::placed(given, vec![None; given.len()])
     }
-    /// The same with some replaced, by index.
+    /// The same with some replaced, by index; where there are none, those are all. Of several for one
+    /// index the last counts.
     ///
     /// # Errors
     /// As for `new`.
     pub(super) fn with(&self, given: &[ur_exp_kernel_arg_properties_t]) -> Result<Self> {
-        let mut all: Vec<Option<Argument>> = vec![None; self.0.len()];
-        self.place(given, &mut all)?;
-        all.iter_mut().zip(&*self.0).for_each(|(new, old)| {
-            new.get_or_insert_with(|| old.clone());
-        });
-        Self::whole(all)
+        let last = given.iter().map(|one| one.index as usize).max();
+        let all = match self.0.len() {
+            0 => vec![None; last.map_or(0, |last| (last + 1).min(given.len()))],
+            _ => self.0.iter().cloned().map(Some).collect(),
+        };
+        Self::placed(given, all)
     }
-    fn place(
-        &self,
+    fn placed(
         given: &[ur_exp_kernel_arg_properties_t],
-        all: &mut [Option<Argument>],
-    ) -> Result<()> {
+        mut all: Vec<Option<Argument>>,
+    ) -> Result<Self> {
         for one in given {
-            let place = all.get_mut(one.index as usize).filter(|place| place.is_none());
-            let Some(place) = place else {
+            let Some(place) = all.get_mut(one.index as usize) else {
                 let why =
                     format!("argument {} is given twice, or leaves a gap before it", one.index);
                 return Err(Error::new(ErrorCode::InvalidKernelArgs, why));
             };
             *place = Some(argument(one)?);
         }
-        Ok(())
+        Self::whole(all)
     }
     fn whole(all: Vec<Option<Argument>>) -> Result<Self> {
         let all: Option<Arc<[Argument]>> = all.into_iter().collect();

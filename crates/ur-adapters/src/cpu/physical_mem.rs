@@ -59,7 +59,7 @@ impl Drop for Named {
     fn drop(&mut self) {
         names().remove(&self.object);
         if self.exported.load(Relaxed) {
-            ur_ipc::freed(self.object, Kind::PhysicalMemory);
+            ur_adapter::share::freed(self.object, Kind::PhysicalMemory);
             // Also where the memory is another's: while ours has importers, we have its lease.
             let kept = Kept::Physical(Arc::clone(&self.backing));
             limbo::when_unleased(self.object, Kind::PhysicalMemory, kept);

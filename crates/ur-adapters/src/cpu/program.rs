@@ -6,6 +6,10 @@ use super::{
     native_code::{self, Function, Given, Module},
     native_handle,
 };
+use crate::kernels::{
+    given,
+    metadata::{Metadata, Wanted},
+};
 use std::{
     collections::BTreeMap,
     ffi::{CStr, CString},
@@ -26,6 +30,8 @@ pub struct Program {
     context: Owned<Context>,
     devices: Vec<Owned<Device>>,
     sources: Vec<Source>,
+    /// What C says of it beside its code.
+    metadata: Metadata,
     build: Mutex<Build>,
 }
 
@@ -102,8 +108,17 @@ impl Code {
 }
 
 impl Program {
-    fn new(context: Owned<Context>, devices: Vec<Owned<Device>>, sources: Vec<Source>) -> Self {
-        Self { context, devices, sources, build: Mutex::default() }
+    fn new(
+        context: Owned<Context>,
+        devices: Vec<Owned<Device>>,
+        sources: Vec<Source>,
+        metadata: Metadata,
+    ) -> Self {
+        Self { context, devices, sources, metadata, build: Mutex::default() }
+    }
+    /// What a kernel of it wants of its groups.
+    pub(super) fn wanted(&self, kernel: &CStr) -> Wanted {
+        self.metadata.wanted(kernel.to_bytes())
     }
     /// The context it was made in.
     pub fn context(&self) -> &Owned<Context> {
@@ -124,12 +139,13 @@ impl Program {
             )
         })
     }
-    /// Where a variable is, and how many bytes it has.
+    /// Where a variable is, and how many bytes it has. The name may be SYCL's own for it.
     ///
     /// # Errors
     /// `INVALID_VALUE` where there is none of that name; as for `code`.
     pub(super) fn variable(&self, name: &CStr) -> Result<(UsmPtr, usize)> {
-        self.code()?.variables.get(name).copied().ok_or_else(|| {
+        let inside = self.metadata.global(name.to_bytes()).map_or(name, CString::as_c_str);
+        self.code()?.variables.get(inside).copied().ok_or_else(|| {
             Error::new(ErrorCode::InvalidValue, format!("the program has no variable {name:?}"))
         })
     }
@@ -201,7 +217,7 @@ impl Program {
 ///
 /// # Errors
 /// `PROGRAM_LINK_FAILURE`; `INVALID_OPERATION` for such as are not compiled; `INVALID_CONTEXT` for
-/// such as are of another context.
+/// such as are of another context; `INVALID_DEVICE` for a device that one of them is not for.
 fn link(
     context: Borrowed<'_, Context>,
     devices: Vec<Owned<Device>>,
@@ -210,13 +226,15 @@ fn link(
 ) -> Result<Owned<Program>> {
     for program in programs {
         program.check_context(context)?;
+        devices.iter().try_for_each(|device| program.check(device.borrow()))?;
         if !program.is_made() {
             let why = "a program is not compiled: call urProgramCompile first";
             return Err(Error::new(ErrorCode::InvalidOperation, why));
         }
     }
     let sources = programs.iter().flat_map(|program| program.sources.iter().cloned()).collect();
-    let linked = Program::new(context.own()?, devices, sources);
+    let metadata = Metadata::join(programs.iter().map(|program| &program.metadata));
+    let linked = Program::new(context.own()?, devices, sources, metadata);
     linked
         .make(ur_program_binary_type_t::EXECUTABLE, options)
         .map_err(|error| error.with_code(ErrorCode::ProgramLinkFailure))?;
@@ -261,7 +279,7 @@ impl ProgramApi for Cpu {
         devices: &[Borrowed<'_, Device>],
         lengths: &[usize],
         binaries: &[*const u8],
-        _properties: Option<&ur_program_properties_t>,
+        properties: Option<&ur_program_properties_t>,
     ) -> Result<Owned<Program>> {
         devices.iter().try_for_each(|device| context.check(*device))?;
         let mut sources = Vec::new();
@@ -275,8 +293,9 @@ impl ProgramApi for Cpu {
                 Given::Table(module) => Source::Table(Arc::new(module)),
             });
         }
+        let metadata = Metadata::of(given::metadata(properties)?)?;
         let devices = devices.iter().map(|d| d.own()).collect::<Result<_>>()?;
-        Ok(Owned::new(Program::new(context.own()?, devices, sources)))
+        Ok(Owned::new(Program::new(context.own()?, devices, sources, metadata)))
     }
     fn program_build(
         context: Borrowed<'_, Context>,
@@ -299,7 +318,17 @@ impl ProgramApi for Cpu {
         programs: &[Borrowed<'_, Program>],
         options: Option<&CStr>,
     ) -> Result<Owned<Program>> {
-        link(context, context.devices().to_vec(), programs, options)
+        programs.iter().try_for_each(|program| program.check_context(context))?;
+        let has_all =
+            |device: &&Owned<Device>| programs.iter().all(|p| p.check(device.borrow()).is_ok());
+        let devices: Vec<_> = context.devices().iter().filter(has_all).cloned().collect();
+        if devices.is_empty() {
+            return Err(Error::new(
+                ErrorCode::ProgramLinkFailure,
+                "the programs have no device in common: give each code for the same one",
+            ));
+        }
+        link(context, devices, programs, options)
     }
     fn program_get_function_pointer(
         device: Borrowed<'_, Device>,

@@ -5,6 +5,7 @@ use super::{
     engine::{self, Completion, Failure, Plan, Run, Submission, Work},
     enqueue::{Made, Report, capture, enqueue_with},
 };
+use crate::profiling::Profile;
 use std::sync::{Arc, Mutex, PoisonError};
 use ur_adapter::{
     error::{Error, ErrorCode},
@@ -161,8 +162,8 @@ impl Replay {
         let (told, signals) = state.signals();
         let run = Run::new(state.plan(), told, Arc::clone(&self.hands));
         let work = Work::Call(Box::new(move || run.execute().map_err(|why| failure(&why))));
-        let submission =
-            Submission { profiled: self.profiled, want: true, ..Submission::new(work) };
+        let profile = if self.profiled { Profile::Phases } else { Profile::Off };
+        let submission = Submission { profile, want: true, ..Submission::new(work) };
         let (made, completion) =
             enqueue_with(queue, command, dependencies, submission, Report::event(want_event))?;
         // Commands submitted from here on wait for this execution.

@@ -39,16 +39,6 @@ impl SamplerApi for Cpu {
         desc: &ur_sampler_desc_t,
     ) -> Result<Owned<Sampler>> {
         let (addressing, filter) = (desc.addressingMode, desc.filterMode);
-        if matches!(
-            addressing,
-            ur_sampler_addressing_mode_t::REPEAT | ur_sampler_addressing_mode_t::MIRRORED_REPEAT
-        ) && !desc.normalizedCoords
-        {
-            return Err(Error::new(
-                ErrorCode::InvalidValue,
-                "repetition is defined for normalized coordinates only: set normalizedCoords",
-            ));
-        }
         let (context, normalized) = (context.own()?, desc.normalizedCoords);
         Ok(Owned::new(Sampler { context, normalized, addressing, filter }))
     }

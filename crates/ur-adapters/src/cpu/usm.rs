@@ -5,6 +5,7 @@ use super::{
     allocation::{self, Home, Usm},
     backing::ALIGNMENT,
     engine::all_queues_ticket,
+    enqueue::check_range,
     host::host,
     native, usm_host,
     usm_pool::UsmPool,
@@ -280,7 +281,7 @@ impl UsmExpApi for Cpu {
         src: UsmPtr,
         size: usize,
     ) -> Result<()> {
-        let short = |at: UsmPtr| allocation::room(at, size).is_err();
+        let short = |at| check_range(at, size).is_err();
         if size == 0 || short(dst) || short(src) {
             let why = format!("{size} bytes are none, or more than an allocation has from there");
             return Err(Error::new(ErrorCode::InvalidSize, why));

@@ -38,7 +38,7 @@ pub(super) fn backend<D: Dialect>() -> ur_backend_t {
 
 impl<D: Dialect> AdapterApi for Family<D> {
     fn adapter_get() -> Result<Vec<Owned<Adapter<D>>>> {
-        log::open(D::NAME);
+        log::open(D::BACKEND, D::NAME);
         Ok(vec![the_adapter()])
     }
     fn adapter_get_info(

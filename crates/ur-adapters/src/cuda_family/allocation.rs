@@ -2,6 +2,7 @@
 //! Any address inside an allocation finds it. Where memory comes from is `backing.rs`'s, when it goes
 //! back `limbo.rs`'s, what other processes see of it `share.rs`'s, memory of others `foreign.rs`'s.
 use super::{
+    Context,
     backing::Behind,
     driver::Dialect,
     limbo::{self, Kept, Spent},
@@ -10,23 +11,27 @@ use super::{
         pool::{DriverPool, FromPool},
     },
     opened::Opened,
-    queue,
     usm_pool::{Chunks, UsmBlocks},
 };
-use crate::memory::totals::Totals;
+pub(super) use crate::memory::allocations::{enter, leave};
+use crate::memory::{
+    allocations::{self, Allocated, Allocations, Entries, write},
+    limbo::is_for_room,
+    totals::Totals,
+};
 pub(super) use crate::over_driver::next_object;
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering::*},
-    },
+use crate::over_driver::number_of;
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering::*},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
+    object::{Backend, Object},
     pool,
 };
+use ur_hal::Range;
 use ur_ipc::Kind;
 use ur_sys::ur_usm_type_t;
 
@@ -139,6 +144,8 @@ pub struct Allocation<D: Dialect> {
     usm: Usm,
     home: Home,
     object: u64,
+    /// Commands that were begun before there was an object with this number do not know it.
+    since: u64,
     exported: AtomicBool,
     freed: AtomicBool,
     /// How often it is open in this process. Changes only under the registry's lock.
@@ -150,8 +157,10 @@ impl<D: Dialect> Allocation<D> {
     pub(super) fn new(base: UsmPtr, bytes: usize, usm: Usm, home: Home, memory: Memory<D>) -> Self {
         let (exported, freed) = (AtomicBool::new(false), AtomicBool::new(false));
         let (object, holds) = (next_object::<D>(), AtomicU64::new(0));
+        // What a stream allocates is known to the command that does.
+        let since = if let Memory::Ordered(_) = memory { 0 } else { number_of(object) };
         let memory = Mutex::new(Some(memory));
-        Self { base, bytes, usm, home, object, exported, freed, holds, memory }
+        Self { base, bytes, usm, home, object, since, exported, freed, holds, memory }
     }
     /// Its first byte.
     pub fn base(&self) -> UsmPtr {
@@ -176,6 +185,10 @@ impl<D: Dialect> Allocation<D> {
     /// Its name among the objects of this process, never used again.
     pub fn object(&self) -> u64 {
         self.object
+    }
+    /// The number of the object before whose time no command knew it.
+    pub fn since(&self) -> u64 {
+        self.since
     }
     /// Whether another process made it.
     pub fn is_opened(&self) -> bool {
@@ -231,46 +244,29 @@ impl<D: Dialect> Drop for Allocation<D> {
     }
 }
 
-/// Every allocation by its first address, and where each object is.
-pub(super) struct Ranges<D: Dialect> {
-    at: BTreeMap<usize, Arc<Allocation<D>>>,
-    objects: HashMap<u64, usize>,
-}
-impl<D: Dialect> Default for Ranges<D> {
-    fn default() -> Self {
-        Self { at: BTreeMap::new(), objects: HashMap::new() }
+impl<D: Dialect> Allocated for Allocation<D> {
+    const BACKEND: Backend = D::BACKEND;
+    fn all() -> &'static Allocations<Self> {
+        &D::statics().memory.get().ranges
+    }
+    fn base(&self) -> UsmPtr {
+        self.base
+    }
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+    fn object(&self) -> u64 {
+        self.object
+    }
+    fn check_elsewhere(range: Range) -> Result<()> {
+        D::statics().memory.get().reserved.check_mapped(range)
     }
 }
+/// The allocations of this process.
+type Ranges<D> = Entries<Allocation<D>>;
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-fn read<D: Dialect, R>(look: impl FnOnce(&Ranges<D>) -> R) -> R {
-    let ranges = &D::statics().memory.get().ranges;
-    look(&ranges.read().unwrap_or_else(PoisonError::into_inner))
-}
-/// What `change` takes out it returns, to be dropped when the lock is free.
-fn write<D: Dialect, R>(change: impl FnOnce(&mut Ranges<D>) -> R) -> R {
-    let ranges = &D::statics().memory.get().ranges;
-    change(&mut ranges.write().unwrap_or_else(PoisonError::into_inner))
-}
-/// Makes an allocation known.
-pub(super) fn enter<D: Dialect>(allocation: Allocation<D>) -> Arc<Allocation<D>> {
-    let allocation = Arc::new(allocation);
-    write(|ranges: &mut Ranges<D>| {
-        ranges.objects.insert(allocation.object, allocation.base.addr());
-        ranges.at.insert(allocation.base.addr(), Arc::clone(&allocation))
-    });
-    allocation
-}
-/// Makes it unknown, where nobody else holds it.
-pub(super) fn leave<D: Dialect>(allocation: &Allocation<D>) {
-    let last = write(|ranges: &mut Ranges<D>| {
-        ranges.objects.remove(&allocation.object);
-        ranges.at.remove(&allocation.base.addr())
-    });
-    drop(last);
-}
-
 /// Allocates `bytes`, at least one, at a multiple of `align`, from `pool`.
 ///
 /// # Errors
@@ -283,17 +279,16 @@ pub(super) fn allocate<D: Dialect>(
     pool: &Arc<UsmBlocks<D>>,
 ) -> Result<UsmPtr> {
     limbo::sweep::<D>();
-    let block = pool.take(bytes, align).or_else(|error| match error.code() {
-        ErrorCode::OutOfDeviceMemory | ErrorCode::OutOfHostMemory | ErrorCode::OutOfResources => {
+    let block = pool.take(bytes, align).or_else(|error| match is_for_room(&error) {
+        true => {
             limbo::sweep_all::<D>();
             pool.take(bytes, align)
         }
-        _ => Err(error),
+        false => Err(error),
     })?;
     let base = block.base()?;
     if pool.source().zeroed {
-        let on = pool.source().device.enter()?;
-        memory::zero(&on, base.addr() as u64, block.bytes())?;
+        memory::zero(&pool.source().device, base.addr() as u64, block.bytes())?;
     }
     let memory = Memory::Pooled(Pooled::new(block));
     Ok(enter(Allocation::<D>::new(base, bytes, usm, home, memory)).base)
@@ -309,56 +304,20 @@ pub(super) fn adopt<D: Dialect>(home: Home, bytes: usize, memory: Ordered<D>) ->
     Ok(enter(Allocation::new(base, bytes, Usm::Device, home, Memory::Ordered(memory))).base)
 }
 
-/// Whether `[at, at + bytes)` shares a byte with an allocation.
-pub fn touches<D: Dialect>(at: UsmPtr, bytes: usize) -> bool {
-    let end = at.addr().saturating_add(bytes);
-    read(|ranges: &Ranges<D>| {
-        let last = ranges.at.range(..end).next_back();
-        last.is_some_and(|(&start, one)| start.saturating_add(one.bytes) > at.addr())
-    })
-}
-/// The allocation that has the byte at `at`, opened ones and such as are freed and open included.
-pub fn find<D: Dialect>(at: UsmPtr) -> Option<Arc<Allocation<D>>> {
-    read(|ranges: &Ranges<D>| {
-        let (_, last) = ranges.at.range(..=at.addr()).next_back()?;
-        (last.bytes_from(at) > 0).then(|| Arc::clone(last))
-    })
-}
-/// Whether `[at, at + bytes)` is within one allocation, or touches none. If not, how many bytes there
-/// are from `at` to where its allocation ends, or the next one starts.
-pub fn room<D: Dialect>(at: UsmPtr, bytes: usize) -> Result<(), usize> {
-    let end = at.addr().saturating_add(bytes);
-    read(|ranges: &Ranges<D>| {
-        let Some((&last, allocation)) = ranges.at.range(..end).next_back() else { return Ok(()) };
-        if last <= at.addr() {
-            let left = allocation.bytes_from(at);
-            return if left == 0 || left >= bytes { Ok(()) } else { Err(left) };
-        }
-        let own =
-            ranges.at.range(..=at.addr()).next_back().map_or(0, |(_, own)| own.bytes_from(at));
-        let next = ranges.at.range(at.addr() + 1..).next().map_or(0, |(next, _)| next - at.addr());
-        Err(if own > 0 { own } else { next })
-    })
-}
-
 /// Frees the allocation that starts at `at`. Its memory is used again when the commands enqueued in
 /// `context` so far have ended, when it is closed wherever this process opened it, and, if it was
 /// shared, when no other process has it open.
 ///
 /// # Errors
 /// `INVALID_MEM_OBJECT`, with the reason.
-pub fn free<D: Dialect>(context: usize, at: UsmPtr) -> Result<()> {
-    let freed = begin_free::<D>(context, at)?;
-    // After it left the registry: a command that found it there is older than this.
-    let before = queue::ticket::<D>(context);
-    announce(&freed);
-    limbo::after(vec![before], Spent::Allocation(freed));
+pub fn free<D: Dialect>(context: &Object<Context<D>>, at: UsmPtr) -> Result<()> {
+    Freeing::begin(context, at)?.finish(context);
     Ok(())
 }
 /// Tells whoever was told of the memory that it is free.
 fn announce<D: Dialect>(freed: &Allocation<D>) {
     if freed.exported.load(SeqCst) {
-        ur_ipc::freed(freed.object, Kind::Memory);
+        ur_adapter::share::freed(freed.object, Kind::Memory);
     }
 }
 
@@ -371,8 +330,8 @@ impl<D: Dialect> Freeing<D> {
     ///
     /// # Errors
     /// `INVALID_MEM_OBJECT`, with the reason.
-    pub fn begin(context: usize, at: UsmPtr) -> Result<Self> {
-        begin_free(context, at).map(Self)
+    pub fn begin(context: &Object<Context<D>>, at: UsmPtr) -> Result<Self> {
+        begin_free(context.as_handle().addr(), at).map(Self)
     }
     /// What is freed.
     pub fn allocation(&self) -> &Allocation<D> {
@@ -387,16 +346,18 @@ impl<D: Dialect> Freeing<D> {
             _ => None,
         }
     }
-    /// The command is on its way: importers are told, and the memory goes when `before` is over.
-    pub fn finish(self, before: queue::Ticket<D>) {
+    /// Importers are told, and the memory goes when all commands of the context are over that were
+    /// submitted so far, since it was allocated.
+    pub fn finish(self, context: &Context<D>) {
+        // After it left the registry: a command that found it there is older than this.
+        let before = context.queues().ticket(self.0.since);
         announce(&self.0);
-        limbo::after(vec![before], Spent::Allocation(self.0));
+        limbo::after(before, Spent::Allocation(self.0));
     }
     /// Nothing was enqueued: the allocation is C's as before.
     pub fn undo(self) {
         write(|ranges: &mut Ranges<D>| {
-            ranges.objects.insert(self.0.object, self.0.base.addr());
-            ranges.at.insert(self.0.base.addr(), Arc::clone(&self.0));
+            ranges.enter(&self.0);
             self.0.freed.store(false, SeqCst);
         });
     }
@@ -405,7 +366,7 @@ impl<D: Dialect> Freeing<D> {
 fn begin_free<D: Dialect>(context: usize, at: UsmPtr) -> Result<Arc<Allocation<D>>> {
     let refused = |why: String| Err(Error::new(ErrorCode::InvalidMemObject, why));
     write(|ranges: &mut Ranges<D>| {
-        let Some(found) = ranges.at.get(&at.addr()).filter(|a| !a.is_freed()) else {
+        let Some(found) = ranges.starting_at(at).filter(|a| !a.is_freed()) else {
             return refused(format!(
                 "{at:?} is not the start of an allocation, or it is free already"
             ));
@@ -418,9 +379,9 @@ fn begin_free<D: Dialect>(context: usize, at: UsmPtr) -> Result<Arc<Allocation<D
         }
         found.freed.store(true, SeqCst); // see `expose`
         let found = Arc::clone(found);
-        ranges.objects.remove(&found.object);
+        ranges.forget_name(&found);
         if found.holds.load(Relaxed) == 0 {
-            ranges.at.remove(&at.addr());
+            ranges.remove(at);
         }
         Ok(found)
     })
@@ -433,8 +394,7 @@ impl<D: Dialect> Hold<D> {
     /// The live allocation that is called `object`.
     pub fn of(object: u64) -> Option<Self> {
         write(|ranges: &mut Ranges<D>| {
-            let base = ranges.objects.get(&object)?;
-            let found = ranges.at.get(base).filter(|a| a.object == object)?;
+            let found = ranges.named(object)?;
             found.holds.fetch_add(1, Relaxed); // under the lock
             Some(Self(Arc::clone(found)))
         })
@@ -449,13 +409,21 @@ impl<D: Dialect> Drop for Hold<D> {
         let last = write(|ranges: &mut Ranges<D>| {
             let others = self.0.holds.fetch_sub(1, Relaxed) - 1; // under the lock
             let gone = others == 0 && self.0.is_freed();
-            gone.then(|| ranges.at.remove(&self.0.base.addr()))
+            gone.then(|| ranges.remove(self.0.base))
         });
         drop(last);
     }
 }
 
+/// The allocation that has the byte at `at`, opened ones and such as are freed and open included.
+pub fn find<D: Dialect>(at: UsmPtr) -> Option<Arc<Allocation<D>>> {
+    allocations::find(at)
+}
 /// Whether the allocation called `object` is there and not freed.
 pub fn is_live<D: Dialect>(object: u64) -> bool {
-    read(|ranges: &Ranges<D>| ranges.objects.contains_key(&object))
+    allocations::is_live::<Allocation<D>>(object)
+}
+/// Whether `[at, at + bytes)` shares a byte with an allocation.
+pub fn touches<D: Dialect>(at: UsmPtr, bytes: usize) -> bool {
+    allocations::touches::<Allocation<D>>(at, bytes)
 }

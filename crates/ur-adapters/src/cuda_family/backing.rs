@@ -2,6 +2,7 @@
 //! host memory and of managed memory. How they are cut is `ur_adapter::pool`'s, whose they are
 //! `allocation.rs`'s.
 use super::{
+    Attribute,
     allocation::Usm,
     device::Device,
     driver::Dialect,
@@ -36,9 +37,10 @@ fn is_legacy_wished<D: Dialect>() -> bool {
             Ok("legacy") => true,
             Ok("virtual" | "") | Err(_) => false,
             Ok(other) => {
-                log::warn_of_environment(format!(
-                    "{name} is {other:?} and can be legacy or virtual: it is ignored"
-                ));
+                log::warn_of_environment(
+                    D::BACKEND,
+                    format!("{name} is {other:?} and can be legacy or virtual: it is ignored"),
+                );
                 false
             }
         }
@@ -47,8 +49,27 @@ fn is_legacy_wished<D: Dialect>() -> bool {
 fn is_virtual<D: Dialect>(device: &Device<D>) -> Result<bool> {
     Ok(!is_legacy_wished::<D>() && virtual_memory::is_supported(device)?)
 }
+/// Whether other processes can be given memory that is allocated on the device: by descriptors where it
+/// is virtual, else by the driver's old handles.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn is_shared<D: Dialect>(device: &Device<D>) -> Result<bool> {
+    match is_virtual(device)? {
+        true => virtual_memory::has_descriptors(device),
+        false => device.has(Attribute::Ipc),
+    }
+}
+/// Whether other processes can be given its physical memory.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn is_physical_shared<D: Dialect>(device: &Device<D>) -> Result<bool> {
+    Ok(virtual_memory::is_supported(device)? && virtual_memory::has_descriptors(device)?)
+}
 
-/// The numbers of those of `devices` that can reach the memory of `home`, itself first.
+/// The numbers of those of `devices` that can reach the memory of `home`, itself first. Access is given to
+/// those that are started: the rest get theirs from `peers.rs` when they are.
 pub(super) fn reaching<D: Dialect>(
     home: &Device<D>,
     devices: &[Owned<Device<D>>],
@@ -56,7 +77,6 @@ pub(super) fn reaching<D: Dialect>(
     let mut all = vec![home.number()];
     for one in devices.iter().filter(|one| one.number() != home.number()) {
         if native::can_access::<D>(one.number(), home.number())? {
-            one.context()?; // a device can only be given access once its context is there
             all.push(one.number());
         }
     }
@@ -145,7 +165,9 @@ impl<D: Dialect> Chunk<D> {
         let whole = bytes.checked_next_multiple_of(granule).ok_or_else(too_large)?;
         let access = reaching(device, devices)?;
         let memory = Arc::new(Physical::create(device, whole)?);
-        let mapped = Mapped::new(device, memory, align.max(granule), &access)?;
+        let mapped = Mapped::new(device, memory, align.max(granule))?;
+        let peers = &D::statics().memory.get().peers;
+        peers.enter_mapping(device, (mapped.at(), whole), access, 3)?;
         Self::of(device, mapped.at(), whole, Made::Virtual(mapped))
     }
     fn of(device: &Owned<Device<D>>, at: u64, bytes: usize, made: Made<D>) -> Result<Self> {
@@ -157,6 +179,10 @@ impl<D: Dialect> Chunk<D> {
     /// Whose memory it is.
     pub(super) fn device(&self) -> &Owned<Device<D>> {
         &self.device
+    }
+    /// Whether the driver takes it back only when its context is idle, and has the caller wait for that.
+    pub(super) fn goes_when_idle(&self) -> bool {
+        matches!(self.made, Made::Piece(_))
     }
     /// How another process can open it, and where in what it opens the chunk starts.
     ///
@@ -184,7 +210,11 @@ impl<D: Dialect> Chunk<D> {
 }
 impl<D: Dialect> Drop for Chunk<D> {
     fn drop(&mut self) {
-        D::statics().memory.get().give_up(self.base.addr()); // before the driver has it
+        let store = D::statics().memory.get();
+        store.give_up(self.base.addr()); // before the driver has it
+        if let Made::Virtual(mapped) = &self.made {
+            store.peers.leave_mapping(mapped.at());
+        }
     }
 }
 impl<D: Dialect> pool::Chunk for Chunk<D> {

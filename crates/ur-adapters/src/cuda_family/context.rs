@@ -1,5 +1,10 @@
 //! Contexts: which devices belong together, and what to call when one goes.
-use super::{Adapter, Device, Family, device, driver::Dialect, usm_pool::DevicePools};
+use super::{
+    Adapter, Device, Family, device,
+    driver::{Dialect, RawContext},
+    queue::Everyone,
+    usm_pool::DevicePools,
+};
 use std::sync::{Mutex, PoisonError};
 use ur_adapter::{
     api::ContextApi,
@@ -18,6 +23,7 @@ pub struct Context<D: Dialect> {
     devices: Vec<Owned<Device<D>>>,
     deleters: Mutex<Vec<ContextDeleter>>,
     pools: DevicePools<D>,
+    queues: Everyone<D>,
 }
 
 impl<D: Dialect> Context<D> {
@@ -28,6 +34,10 @@ impl<D: Dialect> Context<D> {
     /// What its devices allocate from when C names no pool.
     pub(super) fn pools(&self) -> &DevicePools<D> {
         &self.pools
+    }
+    /// The queues that were made for it.
+    pub(super) fn queues(&self) -> &Everyone<D> {
+        &self.queues
     }
     /// # Errors
     /// `INVALID_DEVICE` where `device` is none of this context's.
@@ -42,7 +52,7 @@ impl<D: Dialect> Context<D> {
     }
     fn of(devices: Vec<Owned<Device<D>>>) -> Owned<Self> {
         let (deleters, pools) = (Mutex::default(), DevicePools::default());
-        Owned::new(Self { devices, deleters, pools })
+        Owned::new(Self { devices, deleters, pools, queues: Everyone::new() })
     }
 }
 
@@ -61,7 +71,7 @@ impl<D: Dialect> ContextApi for Family<D> {
         if devices.is_empty() {
             return Err(Error::new(ErrorCode::InvalidValue, "a context needs a device"));
         }
-        devices.iter().try_for_each(|device| device.context().map(drop))?;
+        super::device::check_fork::<D>()?; // what a device's own context costs is for who first uses it
         Ok(Context::of(devices.iter().map(|d| d.own()).collect::<Result<_>>()?))
     }
     fn context_get_info(
@@ -96,7 +106,7 @@ impl<D: Dialect> ContextApi for Family<D> {
         let named: Vec<_> = devices.iter().map(|d| d.own()).collect::<Result<_>>()?;
         let candidates = if named.is_empty() { device::all::<D>().to_vec() } else { named };
         for one in &candidates {
-            if one.context()?.addr() as ur_native_handle_t == native {
+            if RawContext::from_addr(native).map_or(Ok(false), |raw| one.is_primary(raw))? {
                 let all = if devices.is_empty() { vec![one.clone()] } else { candidates.clone() };
                 return Ok(Context::of(all));
             }

@@ -10,6 +10,7 @@ use super::{
         device as native,
         event::EventPool,
     },
+    patience::Sleepers,
     program, queue,
 };
 use std::sync::{Arc, OnceLock};
@@ -33,6 +34,7 @@ pub struct Device<D: Dialect> {
     uuid: [u8; 16],
     context: OnceLock<RawContext>,
     events: Arc<EventPool<D>>,
+    sleepers: Sleepers<D>,
     clock: OnceLock<Clock<D>>,
     /// Bytes that a work-group may have.
     local_memory: OnceLock<u32>,
@@ -55,7 +57,7 @@ impl<D: Dialect> System<D> {
     fn found(&self) -> &Found<D> {
         self.0.get_or_init(|| {
             let devices = find::<D>().unwrap_or_else(|error| {
-                log::say(ur_sys::ur_logger_level_t::WARN, &error);
+                log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error);
                 vec![]
             });
             Found { fork: ur_mapping::fork_count(), devices }
@@ -72,10 +74,19 @@ fn find<D: Dialect>() -> Result<Vec<Owned<Device<D>>>> {
         .into_iter()
         .map(|number| {
             let (context, clock) = (OnceLock::new(), OnceLock::new());
-            let events = Arc::new(EventPool::new());
+            let events = Arc::new(EventPool::new(number));
             let (local_memory, _dialect) = (OnceLock::new(), std::marker::PhantomData);
             let uuid = native::uuid::<D>(number)?;
-            Ok(Owned::new(Device { number, uuid, context, events, clock, local_memory, _dialect }))
+            Ok(Owned::new(Device {
+                number,
+                uuid,
+                context,
+                events,
+                sleepers: Sleepers::new(),
+                clock,
+                local_memory,
+                _dialect,
+            }))
         })
         .collect()
 }
@@ -108,7 +119,7 @@ impl<D: Dialect> Device<D> {
     pub fn uuid(&self) -> [u8; 16] {
         self.uuid
     }
-    /// Its primary context, retained at first use.
+    /// Its primary context, retained at first use: it takes time and memory of the device.
     ///
     /// # Errors
     /// The driver's own; `UNINITIALIZED` in a forked child.
@@ -118,7 +129,17 @@ impl<D: Dialect> Device<D> {
             return Ok(*context);
         }
         let retained = context::retain_primary::<D>(self.number)?;
+        // Before anybody uses it: whose memory it may reach it reaches.
+        D::statics().memory.get().peers.started(self.number)?;
         Ok(*self.context.get_or_init(|| retained))
+    }
+    /// Whether `context` is its primary context. One that nobody has started is nobody's, and stays so.
+    ///
+    /// # Errors
+    /// As for [`Device::context`].
+    pub fn is_primary(&self, context: RawContext) -> Result<bool> {
+        check_fork::<D>()?;
+        Ok(context::is_primary_active::<D>(self.number)? && self.context()? == context)
     }
     /// Makes its primary context current until what is returned is dropped.
     ///
@@ -155,6 +176,10 @@ impl<D: Dialect> Device<D> {
     pub fn events(&self) -> &Arc<EventPool<D>> {
         &self.events
     }
+    /// What threads sleep in that wait for the device.
+    pub(super) fn sleepers(&self) -> &Sleepers<D> {
+        &self.sleepers
+    }
     fn clock(&self) -> Result<&Clock<D>> {
         if let Some(clock) = self.clock.get() {
             return Ok(clock);
@@ -182,7 +207,11 @@ fn wished_local_memory<D: Dialect>() -> Option<i32> {
     let bytes = text.trim().parse().ok().filter(|&bytes| bytes > 0);
     if bytes.is_none() {
         let why = format!("{name}={text} is no number of bytes: it is ignored");
-        log::say(ur_sys::ur_logger_level_t::WARN, &Error::new(ErrorCode::InvalidValue, why));
+        log::say(
+            D::BACKEND,
+            ur_sys::ur_logger_level_t::WARN,
+            &Error::new(ErrorCode::InvalidValue, why),
+        );
     }
     bytes
 }

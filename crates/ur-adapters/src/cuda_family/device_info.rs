@@ -1,8 +1,8 @@
 //! What a device says of itself, answered from what the driver says of it. What an adapter decides
 //! is answered as it is decided here; what this one does not have is a plain no.
 use super::{
-    Device, attribute::Attribute as A, device, driver::Dialect, native::device as native,
-    platform::the_platform, queue,
+    Device, attribute::Attribute as A, backing, device, driver::Dialect, native::device as native,
+    platform::the_platform, queue, shared_event,
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -280,16 +280,13 @@ fn usm<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Opti
         | I::USM_SYSTEM_SHARED_SUPPORT => {
             access(device, name).and_then(|flags| answer.value(&flags.bits()))
         }
-        I::IPC_MEMORY_SUPPORT_EXP => {
-            shares_descriptors(device).and_then(|yes| answer.bool(yes || device.has(A::Ipc)?))
-        }
+        I::IPC_MEMORY_SUPPORT_EXP => backing::is_shared(device).and_then(|yes| answer.bool(yes)),
         I::IPC_PHYSICAL_MEMORY_SUPPORT_EXP => {
-            shares_descriptors(device).and_then(|yes| answer.bool(yes))
+            backing::is_physical_shared(device).and_then(|yes| answer.bool(yes))
         }
-        // A shared event is a word of host memory that streams write and wait for.
-        I::IPC_EVENT_SUPPORT_EXP => device
-            .has(A::HostRegister)
-            .and_then(|yes| answer.bool(yes && device.has(A::StreamWords)?)),
+        I::IPC_EVENT_SUPPORT_EXP => {
+            shared_event::is_supported(device).and_then(|yes| answer.bool(yes))
+        }
         I::USM_POOL_SUPPORT
         | I::USM_P2P_SUPPORT_EXP
         | I::USM_CONTEXT_MEMCPY_SUPPORT_EXP
@@ -301,10 +298,6 @@ fn usm<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Opti
         | I::ENQUEUE_NATIVE_COMMAND_SUPPORT_EXP => answer.bool(true),
         _ => return None,
     })
-}
-/// Whether its memory has descriptors that other processes can be given.
-fn shares_descriptors<D: Dialect>(device: &Device<D>) -> Result<bool> {
-    Ok(device.has(A::VirtualMemory)? && device.has(A::Descriptors)?)
 }
 fn access<D: Dialect>(
     device: &Device<D>,

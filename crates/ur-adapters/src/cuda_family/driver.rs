@@ -84,13 +84,14 @@ impl Outcome {
     pub fn status(self) -> Option<i32> {
         self.status
     }
-    /// For queries: "not ready" is an answer, not a failure.
+    /// For queries: "not ready" is an answer, not a failure. While a capture forbids the question, nothing
+    /// is known, and surely not that it is done.
     ///
     /// # Errors
     /// As for [`Outcome::ok`].
     pub fn ready<D: Dialect>(self) -> Result<bool> {
         match self.status {
-            Some(n) if n == D::NOT_READY => Ok(false),
+            Some(n) if n == D::NOT_READY || is_of_capture(n) => Ok(false),
             _ => self.ok::<D>().map(|()| true),
         }
     }
@@ -109,6 +110,99 @@ impl fmt::Debug for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {:?}", self.call, self.status)
     }
+}
+
+/// Whether the status is of the group that captures answer with: what was asked was not done, and
+/// nothing is known of it.
+pub fn is_of_capture(status: i32) -> bool {
+    (900..=908).contains(&status)
+}
+
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`
+const RELAXED: i32 = 2;
+/// While this lives, this thread may make every call, though streams are captured anywhere in the process:
+/// a call that might wait would else be refused, and break captures of which we know nothing.
+struct Relaxed<'driver> {
+    driver: &'driver Driver,
+    /// The thread's mode before; `None` where nothing was changed.
+    before: Option<i32>,
+}
+impl<'driver> Relaxed<'driver> {
+    fn new(driver: &'driver Driver) -> Self {
+        let before = driver.exchange(RELAXED).filter(|&before| before != RELAXED);
+        Self { driver, before }
+    }
+}
+impl Drop for Relaxed<'_> {
+    fn drop(&mut self) {
+        self.before.map(|before| self.driver.exchange(before));
+    }
+}
+/// Whether a function may be called while streams are captured, as the drivers document it: such as put
+/// commands into streams, and such as tell what the driver knows without asking a device. All others are
+/// called as [`Relaxed`] has it, which takes two short calls more.
+const fn is_safe_in_capture(row: &str) -> bool {
+    const SAFE: &[&str] = &[
+        "init",
+        "driver_version",
+        "error_name",
+        "error_string",
+        "capture_mode",
+        "device_count",
+        "device_get",
+        "device_name",
+        "device_uuid",
+        "device_memory",
+        "device_attribute",
+        "peer_can",
+        "peer_attribute",
+        "context_push",
+        "context_pop",
+        "context_current",
+        "stream_wait_event",
+        "stream_host_fn",
+        "stream_write_value",
+        "stream_wait_value",
+        "stream_wait_masked",
+        "stream_context",
+        "stream_device",
+        "stream_flags",
+        "stream_priority",
+        "stream_capturing",
+        "event_record",
+        "prefetch",
+        "pointer_attribute",
+        "pointer_attributes",
+        "copy",
+        "copy_kind",
+        "copy_2d",
+        "copy_3d",
+        "copy_3d_peer",
+        "copy_peer",
+        "set_d8",
+        "set_d16",
+        "set_d32",
+        "set_2d_d8",
+        "set_2d_d16",
+        "set_2d_d32",
+        "launch",
+        "launch_ex",
+    ];
+    let mut next = 0;
+    while next < SAFE.len() {
+        if is_same(SAFE[next].as_bytes(), row.as_bytes()) {
+            return true;
+        }
+        next += 1;
+    }
+    false
+}
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
 }
 
 macro_rules! driver_table {
@@ -149,8 +243,11 @@ macro_rules! driver_table {
                 /// The driver's own conditions on its arguments.
                 #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome {
+                    let guard = const { !is_safe_in_capture(stringify!($name)) };
+                    let relaxed = guard.then(|| Relaxed::new(self));
                     // SAFETY: forwarded to the caller.
                     let status = self.$name.map(|f| unsafe { f($($arg),*) });
+                    drop(relaxed);
                     Outcome { call: self.symbols.$name, status }
                 }
             )*
@@ -174,11 +271,11 @@ driver_table! {
     device_pci:          "cuDeviceGetPCIBusId"        | "hipDeviceGetPCIBusId",         fn(to: *mut c_char, room: i32, device: i32);
     device_affinity:     "cuDeviceGetExecAffinitySupport" | "",                         fn(to: *mut i32, kind: i32, device: i32);
     primary_retain:      "cuDevicePrimaryCtxRetain"   | "hipDevicePrimaryCtxRetain",    fn(to: *mut Option<RawContext>, device: i32);
+    primary_state:       "cuDevicePrimaryCtxGetState" | "hipDevicePrimaryCtxGetState",  fn(device: i32, flags: *mut u32, active: *mut i32);
     primary_release:     "cuDevicePrimaryCtxRelease_v2" | "hipDevicePrimaryCtxRelease", fn(device: i32);
     context_push:        "cuCtxPushCurrent_v2"        | "hipCtxPushCurrent",            fn(context: RawContext);
     context_pop:         "cuCtxPopCurrent_v2"         | "hipCtxPopCurrent",             fn(to: *mut Option<RawContext>);
     context_current:     "cuCtxGetCurrent"            | "hipCtxGetCurrent",             fn(to: *mut Option<RawContext>);
-    context_synchronize: "cuCtxSynchronize"           | "hipCtxSynchronize",            fn();
     context_priorities:  "cuCtxGetStreamPriorityRange" | "hipDeviceGetStreamPriorityRange", fn(least: *mut i32, greatest: *mut i32);
     memory_info:         "cuMemGetInfo_v2"            | "hipMemGetInfo",                fn(free: *mut usize, total: *mut usize);
     peer_can:            "cuDeviceCanAccessPeer"      | "hipDeviceCanAccessPeer",       fn(to: *mut i32, device: i32, peer: i32);
@@ -195,9 +292,11 @@ driver_table! {
     stream_wait_value:   "cuStreamWaitValue64_v2"     | "",                             fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32);
     stream_wait_masked:  ""                           | "hipStreamWaitValue64",         fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32, mask: u64);
     stream_context:      "cuStreamGetCtx"             | "",                             fn(stream: Option<RawStream>, to: *mut Option<RawContext>);
+    stream_device:       ""                           | "hipStreamGetDevice",           fn(stream: Option<RawStream>, to: *mut i32);
     stream_flags:        "cuStreamGetFlags"           | "hipStreamGetFlags",            fn(stream: Option<RawStream>, to: *mut u32);
     stream_priority:     "cuStreamGetPriority"        | "hipStreamGetPriority",         fn(stream: Option<RawStream>, to: *mut i32);
     stream_capturing:    "cuStreamIsCapturing"        | "hipStreamIsCapturing",         fn(stream: Option<RawStream>, to: *mut i32);
+    capture_mode:        "cuThreadExchangeStreamCaptureMode" | "hipThreadExchangeStreamCaptureMode", fn(mode: *mut i32);
     event_create:        "cuEventCreate"              | "hipEventCreateWithFlags",      fn(to: *mut Option<RawEvent>, flags: u32);
     event_record:        "cuEventRecord"              | "hipEventRecord",               fn(event: RawEvent, stream: Option<RawStream>);
     event_query:         "cuEventQuery"               | "hipEventQuery",                fn(event: RawEvent);
@@ -217,6 +316,7 @@ driver_table! {
     prefetch:            "cuMemPrefetchAsync"         | "hipMemPrefetchAsync",          fn(at: u64, bytes: usize, device: i32, stream: Option<RawStream>);
     advise:              "cuMemAdvise"                | "hipMemAdvise",                 fn(at: u64, bytes: usize, advice: i32, device: i32);
     pointer_attribute:   "cuPointerGetAttribute"      | "hipPointerGetAttribute",       fn(to: *mut c_void, attribute: i32, at: u64);
+    pointer_attributes:  "cuPointerGetAttributes"     | "hipDrvPointerGetAttributes",   fn(count: u32, attributes: *const i32, to: *const *mut c_void, at: u64);
     address_range:       "cuMemGetAddressRange_v2"    | "hipMemGetAddressRange",        fn(base: *mut u64, bytes: *mut usize, at: u64);
     ipc_get_memory:      "cuIpcGetMemHandle"          | "hipIpcGetMemHandle",           fn(to: *mut IpcBytes, at: u64);
     ipc_open_memory:     "cuIpcOpenMemHandle_v2"      | "",                             fn(to: *mut u64, handle: IpcBytes, flags: u32);
@@ -229,6 +329,7 @@ driver_table! {
     pool_set:            "cuMemPoolSetAttribute"      | "hipMemPoolSetAttribute",       fn(pool: RawPool, attribute: i32, from: *mut c_void);
     pool_trim:           "cuMemPoolTrimTo"            | "hipMemPoolTrimTo",             fn(pool: RawPool, keep: usize);
     pool_access:         "cuMemPoolSetAccess"         | "hipMemPoolSetAccess",          fn(pool: RawPool, map: *const AccessDesc, count: usize);
+    pool_rights:         "cuMemPoolGetAccess"         | "hipMemPoolGetAccess",          fn(to: *mut i32, pool: RawPool, location: *const Location);
     pool_alloc:          "cuMemAllocFromPoolAsync"    | "hipMallocFromPoolAsync",       fn(to: *mut u64, bytes: usize, pool: RawPool, stream: Option<RawStream>);
     free_async:          "cuMemFreeAsync"             | "hipFreeAsync",                 fn(at: u64, stream: Option<RawStream>);
     pool_export:         "cuMemPoolExportToShareableHandle" | "hipMemPoolExportToShareableHandle", fn(to: *mut c_void, pool: RawPool, kind: i32, flags: u64);
@@ -254,12 +355,13 @@ driver_table! {
     copy_3d:             "cuMemcpy3DAsync_v2"         | "",                             fn(what: *const Copy3d, stream: Option<RawStream>);
     // Its structure is that of `copy_3d` with the contexts of both ends in the reserved words.
     copy_3d_peer:        "cuMemcpy3DPeerAsync"        | "",                             fn(what: *const Copy3d, stream: Option<RawStream>);
+    copy_peer:           "cuMemcpyPeerAsync"          | "",                             fn(to: u64, to_context: RawContext, from: u64, from_context: RawContext, bytes: usize, stream: Option<RawStream>);
     set_d8:              "cuMemsetD8Async"            | "hipMemsetD8Async",             fn(at: u64, value: u8, count: usize, stream: Option<RawStream>);
     set_d16:             "cuMemsetD16Async"           | "hipMemsetD16Async",            fn(at: u64, value: u16, count: usize, stream: Option<RawStream>);
     set_d32:             "cuMemsetD32Async"           | "hipMemsetD32Async",            fn(at: u64, value: u32, count: usize, stream: Option<RawStream>);
-    set_2d_d8:           "cuMemsetD2D8Async"          | "",                             fn(at: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Option<RawStream>);
-    set_2d_d16:          "cuMemsetD2D16Async"         | "",                             fn(at: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Option<RawStream>);
-    set_2d_d32:          "cuMemsetD2D32Async"         | "",                             fn(at: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Option<RawStream>);
+    set_2d_d8:           "cuMemsetD2D8Async"          | "hipMemsetD2D8Async",           fn(at: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Option<RawStream>);
+    set_2d_d16:          "cuMemsetD2D16Async"         | "hipMemsetD2D16Async",          fn(at: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Option<RawStream>);
+    set_2d_d32:          "cuMemsetD2D32Async"         | "hipMemsetD2D32Async",          fn(at: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Option<RawStream>);
     module_load:         "cuModuleLoadDataEx"         | "hipModuleLoadDataEx",          fn(to: *mut Option<RawModule>, image: *const c_void, count: u32, options: *mut i32, values: *mut *mut c_void);
     module_unload:       "cuModuleUnload"             | "hipModuleUnload",              fn(module: RawModule);
     module_function:     "cuModuleGetFunction"        | "hipModuleGetFunction",         fn(to: *mut Option<RawFunction>, module: RawModule, name: *const c_char);
@@ -300,6 +402,8 @@ pub trait Dialect: Sized + Send + Sync + fmt::Debug + 'static {
     const LIBRARIES: &'static [&'static str];
     /// What it calls its functions.
     const SYMBOLS: &'static Symbols;
+    /// The variable that says which devices a process sees.
+    const VISIBLE: &'static str;
     /// "Not ready", as a status.
     const NOT_READY: i32 = 600;
     /// "The driver has shut down", as a status.
@@ -323,13 +427,32 @@ pub trait Dialect: Sized + Send + Sync + fmt::Debug + 'static {
     /// One failure as a sentence with the driver's own words.
     fn failure(call: &'static str, status: i32) -> Error {
         let words = Self::driver().words(status);
-        Error::new(Self::code(status), format!("{call}: {words} ({status})")).native(status)
+        let code = match status {
+            OPERATING_SYSTEM => {
+                crate::exhausted::what_ran_out().unwrap_or(ErrorCode::AdapterSpecific)
+            }
+            _ => Self::code(status),
+        };
+        let hint = if status == ILLEGAL_ADDRESS { FAULT } else { "" };
+        Error::new(code, format!("{call}: {words} ({status}){hint}")).native(status)
     }
 }
 impl Driver {
     /// Whether the library was found.
     pub fn is_there(&self) -> bool {
         self.library.is_some()
+    }
+    /// Whether it copies between devices by the contexts of both; HIP's does so by the addresses alone.
+    pub fn has_peer_copies(&self) -> bool {
+        self.copy_peer.is_some() && self.copy_3d_peer.is_some()
+    }
+    /// Sets the mode in which this thread stands to captures, and answers the one before; `None` where
+    /// the driver has no modes.
+    fn exchange(&self, mode: i32) -> Option<i32> {
+        let mut mode = mode;
+        // SAFETY: `mode` is readable and writable.
+        let outcome = unsafe { self.capture_mode(&raw mut mode) };
+        (outcome.status() == Some(0)).then_some(mode)
     }
     /// What the driver says of a status.
     fn words(&self, status: i32) -> String {
@@ -345,13 +468,14 @@ impl Driver {
 }
 
 macro_rules! dialect {
-    ($t:ident, $name:literal, $libraries:expr, $symbols:expr, $($special:item)*) => {
+    ($t:ident, $name:literal, $visible:literal, $libraries:expr, $symbols:expr, $($special:item)*) => {
         #[doc = concat!("The dialect of ", $name, ".")]
         #[derive(Debug)]
         pub struct $t;
         impl Dialect for $t {
             const BACKEND: Backend = Backend::$t;
             const NAME: &'static str = $name;
+            const VISIBLE: &'static str = $visible;
             const LIBRARIES: &'static [&'static str] = &$libraries;
             const SYMBOLS: &'static Symbols = &$symbols;
             fn driver() -> &'static Driver {
@@ -370,6 +494,12 @@ macro_rules! dialect {
         }
     };
 }
+/// "A call of the operating system failed", as a status: the driver does not tell which, nor why.
+const OPERATING_SYSTEM: i32 = 304;
+/// "An illegal memory access", as a status.
+const ILLEGAL_ADDRESS: i32 = 700;
+const FAULT: &str = ": a kernel used an address that its device does not reach, such as freed memory, or that of \
+                     another device (copy it, or call urUsmP2PEnablePeerAccessExp where there is a link)";
 /// What both drivers number alike.
 fn common_code(status: i32) -> ErrorCode {
     match status {
@@ -379,22 +509,23 @@ fn common_code(status: i32) -> ErrorCode {
         100 | 101 => ErrorCode::InvalidDevice,
         200 | 209 | 218 => ErrorCode::InvalidBinary,
         201 | 709 => ErrorCode::InvalidContext,
-        217 | 704 | 705 => ErrorCode::InvalidOperation,
+        // No peer access, or switched already; mapped or registered already, by whomever; not permitted.
+        208 | 217 | 704 | 705 | 712 | 800 => ErrorCode::InvalidOperation,
         301 | 500 => ErrorCode::InvalidKernelName,
-        400 => ErrorCode::InvalidValue,
+        400 | 713 => ErrorCode::InvalidValue,
         701 | 720 => ErrorCode::OutOfResources, // among them more groups than can wait for each other
         801 => ErrorCode::UnsupportedFeature,
+        n if is_of_capture(n) => ErrorCode::InvalidOperation, // a stream or an event is being captured
         // What leaves the context unusable: memory errors, faults, asserts, timeouts.
         214 | 700 | 702 | 710 | 714..=719 => ErrorCode::DeviceLost,
         _ => ErrorCode::AdapterSpecific,
     }
 }
-dialect! { Cuda, "CUDA", ["libcuda.so.1"], CUDA,
+dialect! { Cuda, "CUDA", "CUDA_VISIBLE_DEVICES", ["libcuda.so.1"], CUDA,
     fn code(status: i32) -> ErrorCode {
         match status {
             // No image for the device, PTX that is not accepted, an older driver than the PTX.
             220..=223 => ErrorCode::InvalidBinary,
-            304 | 800 => ErrorCode::OutOfResources, // the operating system refused; not permitted
             _ => common_code(status),
         }
     }
@@ -407,7 +538,7 @@ dialect! { Cuda, "CUDA", ["libcuda.so.1"], CUDA,
         unsafe { Self::driver().copy(to, from, bytes, stream) }
     }
 }
-dialect! { Hip, "HIP", ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"], HIP,
+dialect! { Hip, "HIP", "ROCR_VISIBLE_DEVICES", ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"], HIP,
     fn code(status: i32) -> ErrorCode {
         common_code(status)
     }
@@ -418,5 +549,28 @@ dialect! { Hip, "HIP", ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.
     unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome {
         // SAFETY: the caller's promise. Kind 4: by the addresses.
         unsafe { Self::driver().copy_kind(to, from, bytes, 4, stream) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_driver_refuses_for_other_reasons_is_never_called_lack_of_memory() {
+        for (status, code) in [
+            (2, ErrorCode::OutOfDeviceMemory),
+            (208, ErrorCode::InvalidOperation),
+            (304, ErrorCode::AdapterSpecific), // and this process has descriptors left
+            (712, ErrorCode::InvalidOperation),
+            (713, ErrorCode::InvalidValue),
+            (800, ErrorCode::InvalidOperation),
+            (900, ErrorCode::InvalidOperation),
+            (908, ErrorCode::InvalidOperation),
+        ] {
+            let error = Cuda::failure("cuSomething", status);
+            assert_eq!((error.code(), error.native_status()), (code, Some(status)));
+            assert_eq!(crate::memory::limbo::is_for_room(&error), status == 2, "{status}");
+        }
     }
 }

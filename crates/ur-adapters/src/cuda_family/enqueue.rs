@@ -9,10 +9,12 @@ use super::{
     enqueue_mem, enqueue_usm as usm,
     event::{Point, Times},
     launch::{self, Part},
+    native::stream::Stream,
     native_command,
     submission::{Made, Order, Report, Submission, submit, wait_order},
     usm_async,
 };
+use crate::profiling::Profile;
 use std::ffi::CStr;
 use ur_adapter::{
     api::{EnqueueApi, EnqueueExpApi, Objects},
@@ -20,7 +22,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
-    region::Place,
+    region,
     shim::BarrierEvent,
 };
 use ur_sys::{
@@ -39,8 +41,8 @@ fn place<D: Dialect>(
     waits: &[Borrowed<'_, Event<D>>],
     report: Report,
 ) -> Made<D> {
-    let profiled = queue.is_profiling();
-    Submission { command, order, report, profiled }.put(queue, waits, |_| Ok(()), |_| Ok(()))
+    let profile = queue.profile();
+    Submission { command, order, report, profile }.put(queue, waits, |_| Ok(()), |_| Ok(()))
 }
 /// A barrier that signals an event of C's.
 fn signal<D: Dialect>(
@@ -48,23 +50,37 @@ fn signal<D: Dialect>(
     events: &[Borrowed<'_, Event<D>>],
     signalled: &Event<D>,
 ) -> Result<()> {
-    let profiled = signalled.check_signal()?;
+    let profiled = signalled.check_signal()? || queue.is_profiling();
     let device = queue.device();
     let on = device.enter()?;
     let command = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
-    let submission = Submission { command, order: Order::Both, report: Report::None, profiled };
+    let (report, profile) = (Report::None, Profile::Off);
+    let submission = Submission { command, order: Order::Both, report, profile };
     if let Some(shared) = signalled.as_shared() {
+        queue.work().check_capture(
+            &on,
+            "the signal of an event that processes share, each replay of which would write the same old \
+             value,",
+        )?;
         let prepared = shared.prepare(&queue)?;
         let put = submission.put(queue, events, |_| Ok(()), |stream| prepared.write(stream));
-        return put.map(|_| prepared.publish());
+        put?;
+        return prepared.publish();
     }
+    let is_captured = queue.work().is_capturing(&on)?;
     let end = device.events().take(&on, profiled)?;
-    let times = match profiled {
-        true => Some(Times { base: device.base()?, submitted: super::clock::now(), start: None }),
-        false => None,
+    let mut times = None;
+    let body = |stream: &Stream<D>| {
+        if profiled {
+            times = Some(Times::begin(device, &on, stream, Profile::Instant)?);
+        }
+        end.record(stream)
     };
-    submission.put(queue, events, |stream| end.record(stream), |_| Ok(()))?;
-    signalled.replace(Point::new(end, times, queue.work().open_debts()));
+    submission.put(queue, events, body, |_| Ok(()))?;
+    signalled.replace(match is_captured {
+        true => Point::captured(end),
+        false => Point::new(end, times, queue.work().open_debts()),
+    });
     Ok(())
 }
 
@@ -151,8 +167,8 @@ impl<D: Dialect> EnqueueApi for Family<D> {
         events: &[Borrowed<'_, Event<D>>],
         want_event: bool,
     ) -> Made<D> {
-        let inside = (buffer, Place::new(buffer_origin, buffer_row_pitch, buffer_slice_pitch));
-        let host = (to, Place::new(host_origin, host_row_pitch, host_slice_pitch));
+        let inside = (buffer, region::place(buffer_origin, buffer_row_pitch, buffer_slice_pitch));
+        let host = (to, region::place(host_origin, host_row_pitch, host_slice_pitch));
         let report = Report::of(blocking, want_event);
         enqueue_mem::mem_buffer_read_rect(queue, inside, host, region, events, report)
     }
@@ -171,8 +187,8 @@ impl<D: Dialect> EnqueueApi for Family<D> {
         events: &[Borrowed<'_, Event<D>>],
         want_event: bool,
     ) -> Made<D> {
-        let inside = (buffer, Place::new(buffer_origin, buffer_row_pitch, buffer_slice_pitch));
-        let host = (from, Place::new(host_origin, host_row_pitch, host_slice_pitch));
+        let inside = (buffer, region::place(buffer_origin, buffer_row_pitch, buffer_slice_pitch));
+        let host = (from, region::place(host_origin, host_row_pitch, host_slice_pitch));
         let report = Report::of(blocking, want_event);
         enqueue_mem::mem_buffer_write_rect(queue, inside, host, region, events, report)
     }
@@ -203,8 +219,8 @@ impl<D: Dialect> EnqueueApi for Family<D> {
         events: &[Borrowed<'_, Event<D>>],
         want_event: bool,
     ) -> Made<D> {
-        let source = (from, Place::new(from_origin, from_row_pitch, from_slice_pitch));
-        let target = (to, Place::new(to_origin, to_row_pitch, to_slice_pitch));
+        let source = (from, region::place(from_origin, from_row_pitch, from_slice_pitch));
+        let target = (to, region::place(to_origin, to_row_pitch, to_slice_pitch));
         enqueue_mem::mem_buffer_copy_rect(queue, source, target, region, events, want_event)
     }
     fn enqueue_mem_buffer_fill(
@@ -427,7 +443,7 @@ impl<D: Dialect> EnqueueExpApi for Family<D> {
     ) -> Result<Owned<Event<D>>> {
         let command = ur_command_t::TIMESTAMP_RECORDING_EXP;
         let (order, report) = (wait_order(events), Report::of(blocking, true));
-        let submission = Submission { command, order, report, profiled: true };
+        let submission = Submission { command, order, report, profile: Profile::Moment };
         let made = submission.put(queue, events, |_| Ok(()), |_| Ok(()))?;
         Ok(made.expect("`put` makes the event that it is asked for"))
     }

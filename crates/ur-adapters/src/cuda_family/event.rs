@@ -4,14 +4,18 @@
 use super::{
     Context, Device, Family, Queue,
     clock::Base,
-    driver::{Dialect, RawEvent},
+    driver::{Dialect, RawEvent, is_of_capture},
+    lane::captured,
     native::{
+        context::Entered,
         event::{NativeEvent, Pooled},
         stream::Stream,
     },
+    patience,
     shared_event::{Shared, await_all, have_failed, lost_dependency},
     watch,
 };
+use crate::profiling::{self, Profile};
 use std::{
     ptr,
     sync::{
@@ -48,6 +52,8 @@ enum State<D: Dialect> {
     Command(Arc<Point<D>>),
     /// The driver's, made by somebody else.
     Native(NativeEvent<D>),
+    /// Complete from the beginning, without an event of the driver's.
+    Complete,
     /// Signalled again and again, in this process; `profiled`: each signal notes its time.
     Reusable { latest: Mutex<Option<Arc<Point<D>>>>, profiled: bool },
     /// Signalled again and again, in any process that has it.
@@ -71,21 +77,51 @@ pub(super) struct Times<D: Dialect> {
     pub(super) submitted: u64,
     /// `None`: there is only one moment.
     pub(super) start: Option<Pooled<D>>,
+    pub(super) profile: Profile,
+}
+impl<D: Dialect> Times<D> {
+    /// Of a command that comes next in `stream`.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn begin(
+        device: &Device<D>,
+        on: &Entered<D>,
+        stream: &Stream<D>,
+        profile: Profile,
+    ) -> Result<Self> {
+        let (base, submitted) = (device.base()?, super::clock::now());
+        let start = match profile {
+            Profile::Phases => Some(device.events().take(on, true)?),
+            _ => None,
+        };
+        start.as_ref().map_or(Ok(()), |start| start.record(stream))?;
+        Ok(Self { base, submitted, start, profile })
+    }
 }
 const PENDING: u8 = 0;
 const COMPLETE: u8 = 1;
 const FAILED: u8 = 2;
+/// Its command was captured into a graph of somebody's and does not run here. The driver is not asked: a
+/// question about such an event breaks the capture.
+const CAPTURED: u8 = 3;
 
 impl<D: Dialect> Point<D> {
     /// One that `end` marks; recorded already.
     pub(super) fn new(end: Pooled<D>, times: Option<Times<D>>, debts: Vec<Debt>) -> Arc<Self> {
         Arc::new(Self { end, times, status: AtomicU8::new(PENDING), debts })
     }
+    /// One that `end` marks in a stream that is being captured.
+    pub(super) fn captured(end: Pooled<D>) -> Arc<Self> {
+        Arc::new(Self { end, times: None, status: AtomicU8::new(CAPTURED), debts: vec![] })
+    }
     fn settle(&self, outcome: &Result<bool>) {
         match outcome {
             Ok(true) if have_failed(&self.debts) => self.status.store(FAILED, Release),
             Ok(true) => self.status.store(COMPLETE, Release),
             Ok(false) => {}
+            // Its record is part of a graph: nothing is known, and nothing failed.
+            Err(error) if error.native_status().is_some_and(is_of_capture) => {}
             Err(_) => self.status.store(FAILED, Release),
         }
     }
@@ -103,9 +139,11 @@ impl<D: Dialect> Point<D> {
         if self.status.load(Acquire) == COMPLETE {
             return Ok(());
         }
-        // Others' work may take its time: a thread sleeps for that, where the driver would spin.
-        await_all(&self.debts);
-        let outcome = self.end.synchronize().map(|()| true);
+        if self.status.load(Acquire) == CAPTURED {
+            return Err(captured("waiting for a command of it"));
+        }
+        await_all(&self.debts); // a thread sleeps for what others owe
+        let outcome = self.end.wait().map(|()| true);
         self.settle(&outcome);
         match self.status.load(Acquire) == FAILED && outcome.is_ok() {
             true => Err(lost_dependency()),
@@ -118,6 +156,10 @@ impl<D: Dialect> Point<D> {
             COMPLETE => return Ok(()),
             FAILED => return Err(failed_dependency()),
             _ if is_before => return Ok(()), // and its debts are the queue's
+            // The driver would take the stream into the capture.
+            CAPTURED if !stream.is_capturing()? => {
+                return Err(captured("what a command elsewhere waits for"));
+            }
             _ => stream.wait_for(&self.end)?,
         }
         for debt in self.debts.iter().filter(|debt| debt.progress() != Progress::Complete) {
@@ -162,6 +204,23 @@ impl<D: Dialect> Event<D> {
     pub(super) fn is_profiled_reusable(&self) -> bool {
         matches!(self.state, State::Reusable { profiled: true, .. })
     }
+    /// Makes the context current in which the driver is asked about it, if it is: no device is started for an
+    /// event that has nothing to do with it.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn enter(&self) -> Result<Option<Entered<D>>> {
+        let on = match (&self.state, &self.queue) {
+            (State::Complete | State::Shared(_), _) => return Ok(None),
+            (_, Some(queue)) => queue.device().enter()?,
+            (State::Native(_), None) => self.context.devices()[0].enter()?,
+            _ => match self.point() {
+                Some(point) => point.end.device()?.enter()?,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(on))
+    }
     /// The context it was made in.
     pub(super) fn context(&self) -> &Owned<Context<D>> {
         &self.context
@@ -172,8 +231,18 @@ impl<D: Dialect> Event<D> {
             State::Reusable { latest, .. } => {
                 latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
             }
-            State::Native(_) | State::Shared(_) => None,
+            State::Native(_) | State::Complete | State::Shared(_) => None,
         }
+    }
+    /// Which times it was made for, or has now.
+    fn profile(&self) -> Profile {
+        let made_for = match self.is_profiled_reusable() {
+            true => Profile::Instant,
+            false => Profile::Off,
+        };
+        let point = self.point();
+        let times = point.as_ref().and_then(|point| point.times.as_ref());
+        times.map_or(made_for, |times| times.profile)
     }
     /// What `queue` puts into `stream` later waits for its latest signal so far.
     ///
@@ -182,6 +251,7 @@ impl<D: Dialect> Event<D> {
     pub(super) fn order(&self, queue: &Queue<D>, stream: &Stream<D>) -> Result<()> {
         match &self.state {
             State::Native(event) => stream.wait_for(event),
+            State::Complete => Ok(()),
             State::Shared(shared) => shared.order(queue, stream),
             State::Command(point) => {
                 let is_same = |own: &Owned<Queue<D>>| ptr::eq(own.work(), queue.work());
@@ -199,7 +269,7 @@ impl<D: Dialect> Event<D> {
     /// `INVALID_EVENT` for an event that belongs to one command.
     pub(super) fn check_signal(&self) -> Result<bool> {
         match &self.state {
-            State::Command(_) | State::Native(_) => Err(Error::new(
+            State::Command(_) | State::Native(_) | State::Complete => Err(Error::new(
                 ErrorCode::InvalidEvent,
                 "the event belongs to one command and cannot be signalled again: make one with \
                  urEventCreateExp",
@@ -240,7 +310,7 @@ impl<D: Dialect> Event<D> {
     /// What has to be waited for: captured now, waited for later.
     fn capture(&self) -> Result<Wait<'_, D>> {
         Ok(match &self.state {
-            State::Native(event) => Wait::Native(event),
+            State::Native(event) => Wait::Native(event, &self.context.devices()[0]),
             State::Shared(shared) => Wait::Shared(shared.capture()?),
             _ => self.point().map_or(Wait::Nothing, Wait::Point),
         })
@@ -249,7 +319,7 @@ impl<D: Dialect> Event<D> {
 enum Wait<'event, D: Dialect> {
     Nothing,
     Point(Arc<Point<D>>),
-    Native(&'event NativeEvent<D>),
+    Native(&'event NativeEvent<D>, &'event Device<D>),
     Shared(super::shared_event::Awaited),
 }
 impl<D: Dialect> Wait<'_, D> {
@@ -257,7 +327,7 @@ impl<D: Dialect> Wait<'_, D> {
         match self {
             Self::Nothing => Ok(()),
             Self::Point(point) => point.wait(),
-            Self::Native(event) => event.synchronize(),
+            Self::Native(event, device) => patience::wait_for(event, device),
             Self::Shared(awaited) => awaited.wait(),
         }
     }
@@ -277,7 +347,7 @@ impl<D: Dialect> EventApi for Family<D> {
             ur_event_info_t::CONTEXT => answer.handle(&event.context),
             ur_event_info_t::COMMAND_TYPE => answer.value(&event.command.0),
             ur_event_info_t::COMMAND_EXECUTION_STATUS => {
-                let _on = event.context.devices()[0].enter()?;
+                let _on = event.enter()?;
                 answer.value(&event.status()?.0)
             }
             ur_event_info_t::REFERENCE_COUNT => answer.value(&event.api_refs()),
@@ -292,6 +362,7 @@ impl<D: Dialect> EventApi for Family<D> {
         let raw = match &event.state {
             State::Command(point) => point.end.raw(),
             State::Native(event) => event.raw(),
+            State::Complete => return Ok(0), // as it was made
             State::Reusable { .. } | State::Shared(_) => {
                 return Error::unsupported("urEventGetNativeHandle of a reusable event");
             }
@@ -303,44 +374,32 @@ impl<D: Dialect> EventApi for Family<D> {
         context: Borrowed<'_, Context<D>>,
         properties: Option<&ur_event_native_properties_t>,
     ) -> Result<Owned<Event<D>>> {
-        let null = || Error::new(ErrorCode::InvalidNullHandle, "0 is no event of the driver");
-        let raw = RawEvent::from_addr(native).ok_or_else(null)?;
         let owned = properties.is_some_and(|p| p.isNativeHandleOwned);
-        let state = State::Native(NativeEvent::adopted(raw, owned));
+        let state = match RawEvent::from_addr(native) {
+            Some(raw) => State::Native(NativeEvent::adopted(raw, owned)),
+            None => State::Complete,
+        };
         Ok(Event::without_queue(context.own()?, state))
+    }
+    fn check_event_get_profiling_info(event: Borrowed<'_, Event<D>>) -> Result<()> {
+        event.profile().check()
     }
     fn event_get_profiling_info(
         event: Borrowed<'_, Event<D>>,
         name: ur_profiling_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        let missing = || {
-            Error::new(
-                ErrorCode::ProfilingInfoNotAvailable,
-                "the event has no times: its command is not complete, or neither its queue nor the \
-                 event itself was made with profiling enabled",
-            )
-        };
-        let _on = event.context.devices()[0].enter()?;
-        let point = event.point().ok_or_else(missing)?;
-        let times = point.times.as_ref().ok_or_else(missing)?;
-        if point.status() != ur_event_status_t::COMPLETE {
-            return Err(missing());
-        }
-        let end = || times.base.time_of(&point.end);
-        let start = || times.start.as_ref().map_or_else(end, |start| times.base.time_of(start));
-        answer.value(&match name {
-            // Clocks of two machines: what is before on the one must not be after on the other.
-            ur_profiling_info_t::COMMAND_QUEUED | ur_profiling_info_t::COMMAND_SUBMIT => {
-                match times.start {
-                    Some(_) => times.submitted.min(start()?),
-                    None => end()?, // a moment is all there is
-                }
+        let _on = event.enter()?;
+        let point = event.point().ok_or_else(profiling::not_yet)?;
+        let times = point.times.as_ref().ok_or_else(profiling::not_yet)?;
+        answer.value(&times.profile.time(name, times.submitted, || {
+            if point.status() != ur_event_status_t::COMPLETE {
+                return Ok(None);
             }
-            ur_profiling_info_t::COMMAND_START => start()?,
-            ur_profiling_info_t::COMMAND_END | ur_profiling_info_t::COMMAND_COMPLETE => end()?,
-            _ => return Err(ErrorCode::UnsupportedEnumeration.into()),
-        })
+            let end = times.base.time_of(&point.end)?;
+            let start = times.start.as_ref().map(|start| times.base.time_of(start));
+            Ok(Some((start.unwrap_or(Ok(end))?, end)))
+        })?)
     }
     fn event_wait(events: &[Owned<Event<D>>]) -> Result<()> {
         super::device::check_fork::<D>()?;

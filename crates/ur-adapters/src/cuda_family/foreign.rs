@@ -2,24 +2,32 @@
 //! says of it decides how it is shared: a driver's pool by its descriptor, the old kind by the old
 //! handle, virtual memory by its own descriptor. What cannot be shared is an error that says why.
 //!
-//! Nobody tells us of a free: that memory was freed shows in the number that the driver gives to each
-//! allocation once.
+//! No library announces its frees here. That memory was freed, and other memory allocated or mapped at the same
+//! addresses, shows in the number that the driver gives to each allocation and to each mapping once. What was shared
+//! before is shared again (a warm get) only if every one of these numbers is still the one that it was shared with,
+//! asked of the driver in that call: one call for an allocation, one for each mapping of a segment and one for what
+//! lies behind its end. The driver has no call that tells of several mappings at once, and a mapping in the middle of
+//! a segment may have been replaced; so the cost of a warm get grows with the number of mappings (not with their
+//! length), and none of them is taken on trust. What is found replaced ends for importers with that call: their next
+//! opens fail. An importer that has the memory open keeps what was there when it opened it, as after every free.
 use super::{
     Context, Device,
     allocation::next_object,
     device,
     driver::Dialect,
     native::{
+        context::Entered,
         ipc,
-        memory::{self, Known},
+        memory::{self, Identity, Known},
         pool::{self, DriverPool},
         virtual_memory::Physical,
     },
-    share::{Form, bytes_of, offer},
+    share::{Form, bytes_of, lengths_for_offer, offer},
 };
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -33,15 +41,77 @@ use ur_sys::{ur_usm_alloc_info_t, ur_usm_type_t};
 
 /// What was shared of others' memory, by object.
 pub(super) type All = Mutex<HashMap<u64, Shared>>;
-/// One allocation of somebody's, or one mapping.
-#[derive(Clone, Copy, Debug)]
+/// One allocation of somebody's, or mappings one behind the other.
+#[derive(Clone, Debug)]
 pub(super) struct Shared {
     base: u64,
     bytes: usize,
-    /// The driver's number of the allocation.
-    id: u64,
+    parts: Parts,
     /// The driver's number of the device.
     device: i32,
+    /// How others open it, for as long as an export of it has the descriptors.
+    way: Way,
+}
+/// By what it is known again.
+#[derive(Clone, Debug)]
+enum Parts {
+    /// One allocation.
+    Whole(Identity),
+    /// Mappings one behind the other.
+    Run {
+        /// The first address of each, and the driver's number of it.
+        ids: Arc<[(u64, u64)]>,
+        /// The number of what lies behind the last one, where another mapping may come to be; `None` for nothing.
+        behind: Option<u64>,
+    },
+}
+impl Parts {
+    /// Whether both are the same memory, whatever lies behind it.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Whole(one), Self::Whole(other)) => one == other,
+            (Self::Run { ids: one, .. }, Self::Run { ids: other, .. }) => one == other,
+            _ => false,
+        }
+    }
+}
+/// How others open memory. Descriptors are the exports': without one they are made again.
+#[derive(Clone, Debug)]
+enum Way {
+    /// A driver's pool, and what names the allocation.
+    Pool(Weak<OwnedFd>, Arc<[u8]>),
+    /// The driver's old handle.
+    Handle(Arc<[u8]>),
+    /// Physical memories.
+    Run(Weak<[Arc<OwnedFd>]>, Arc<[u8]>),
+}
+impl Way {
+    /// The payload and how to find it again.
+    fn pool(fd: Arc<OwnedFd>, bytes: Arc<[u8]>, exposes: u64) -> (Self, Payload) {
+        let way = Self::Pool(Arc::downgrade(&fd), Arc::clone(&bytes));
+        (way, Payload::Driver { fd, base: 0, exposes, bytes })
+    }
+    fn handle(bytes: Arc<[u8]>) -> (Self, Payload) {
+        (Self::Handle(Arc::clone(&bytes)), Payload::Bytes(bytes))
+    }
+    fn run(fds: Arc<[Arc<OwnedFd>]>, bytes: Arc<[u8]>, exposes: u64) -> (Self, Payload) {
+        let way = Self::Run(Arc::downgrade(&fds), Arc::clone(&bytes));
+        (way, Payload::DriverRun { fds, base: 0, exposes, bytes })
+    }
+    fn again(&self, exposes: u64) -> Option<Payload> {
+        Some(match self {
+            Self::Pool(fd, bytes) => {
+                Payload::Driver { fd: fd.upgrade()?, base: 0, exposes, bytes: Arc::clone(bytes) }
+            }
+            Self::Handle(bytes) => Payload::Bytes(Arc::clone(bytes)),
+            Self::Run(fds, bytes) => Payload::DriverRun {
+                fds: fds.upgrade()?,
+                base: 0,
+                exposes,
+                bytes: Arc::clone(bytes),
+            },
+        })
+    }
 }
 fn all<D: Dialect>() -> MutexGuard<'static, HashMap<u64, Shared>> {
     D::statics().memory.get().foreign.lock().unwrap_or_else(PoisonError::into_inner)
@@ -73,28 +143,71 @@ fn known<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Result<Option<Known>> 
     }
     Ok(Some(known))
 }
-/// The object that stands for an allocation of somebody's. What was freed there before is told to whoever
-/// was told of it.
-fn object_of<D: Dialect>(known: &Known) -> u64 {
-    let mut all = all::<D>();
-    let end = known.base + known.bytes as u64;
-    let same = |one: &Shared| (one.base, one.id) == (known.base, known.id);
-    let stale =
-        |one: &Shared| !same(one) && one.base < end && known.base < one.base + one.bytes as u64;
-    let gone: Vec<_> = all.iter().filter(|(_, one)| stale(one)).map(|(&o, _)| o).collect();
-    all.retain(|object, _| !gone.contains(object));
-    let found = all.iter().find(|(_, one)| same(one)).map(|(&object, _)| object);
+/// The object that stands for what is shared. What was freed there before is told to whoever was told of it;
+/// what is there still stays, though it overlaps: mappings may have come behind it.
+fn object_of<D: Dialect>(fresh: Shared) -> u64 {
+    let same = |one: &Shared| {
+        (one.base, one.bytes, one.device) == (fresh.base, fresh.bytes, fresh.device)
+            && one.parts.is_same(&fresh.parts)
+    };
+    let overlaps = |one: &Shared| {
+        one.base < fresh.base + fresh.bytes as u64 && fresh.base < one.base + one.bytes as u64
+    };
+    let (mut found, mut suspects) = (None, vec![]);
+    for (&object, one) in all::<D>().iter() {
+        match () {
+            () if same(one) => found = Some(object),
+            () if overlaps(one) => suspects.push((object, one.clone())),
+            () => {}
+        }
+    }
+    suspects.retain(|(_, one)| !is_there::<D>(one)); // and no lock while the driver is asked
     let object = found.unwrap_or_else(next_object::<D>);
-    let Known { base, bytes, id, device, .. } = *known;
-    all.insert(object, Shared { base, bytes, id, device });
+    let mut all = all::<D>();
+    suspects.iter().for_each(|(object, _)| drop(all.remove(object)));
+    all.insert(object, fresh);
     drop(all);
-    gone.into_iter().for_each(|object| ur_ipc::freed(object, Kind::Memory));
+    suspects.into_iter().for_each(|(object, _)| ur_adapter::share::freed(object, Kind::Memory));
     object
 }
-/// How others can open it.
-fn payload<D: Dialect>(device: &Device<D>, known: &Known, at: u64) -> Result<Payload> {
+/// Whether it is what it was when it was shared.
+fn is_there<D: Dialect>(shared: &Shared) -> bool {
+    let Some(device) = device_of::<D>(shared.device) else { return false };
+    let Ok(on) = device.enter() else { return false };
+    is_there_on(&on, shared)
+}
+fn is_there_on<D: Dialect>(on: &Entered<D>, shared: &Shared) -> bool {
+    let is_numbered =
+        |&(at, id): &(u64, u64)| matches!(memory::buffer_id(on, at), Ok(Some(now)) if now == id);
+    match &shared.parts {
+        Parts::Whole(identity) => {
+            matches!(memory::identity(on, shared.base), Ok(Some(now)) if now == *identity)
+        }
+        Parts::Run { ids, .. } => ids.iter().all(is_numbered),
+    }
+}
+/// Whether mappings have come behind it, or gone from there, since it was shared.
+fn has_changed_behind<D: Dialect>(on: &Entered<D>, shared: &Shared) -> bool {
+    match &shared.parts {
+        Parts::Whole(_) => false,
+        Parts::Run { behind, .. } => {
+            let end = shared.base + shared.bytes as u64;
+            !matches!(memory::buffer_id(on, end), Ok(now) if now == *behind)
+        }
+    }
+}
+/// How others can open it, and what is shared with it.
+fn share<D: Dialect>(device: &Device<D>, known: &Known, at: u64) -> Result<(Shared, Payload)> {
     let on = device.enter()?;
+    let Known { base, bytes, device: number, .. } = *known;
+    let gone =
+        || Error::new(ErrorCode::InvalidValue, "the memory was freed while it was being shared");
+    let identity = || memory::identity(&on, base)?.ok_or_else(gone);
+    let whole = |identity, (way, payload)| {
+        (Shared { base, bytes, parts: Parts::Whole(identity), device: number, way }, payload)
+    };
     if let Some(raw) = memory::pool_of(&on, at)? {
+        let identity = identity()?;
         let from = DriverPool::borrowed(device, raw)?;
         let fd = from.export(device).map_err(|error| {
             cannot(
@@ -104,25 +217,89 @@ fn payload<D: Dialect>(device: &Device<D>, known: &Known, at: u64) -> Result<Pay
                 &error,
             )
         })?;
-        let bytes = bytes_of(Form::Pool, &pool::export_pointer(device, known.base)?);
-        return Ok(Payload::Driver { fd, base: 0, exposes: known.bytes as u64, bytes });
+        let said = bytes_of(Form::Pool, &pool::export_pointer(device, base)?);
+        return Ok(whole(identity, Way::pool(fd, said, bytes as u64)));
     }
     if memory::is_legacy_shareable(&on, at)? {
-        let said = [&ipc::handle_of(device, known.base)?[..], &[0; 8]].concat();
-        return Ok(Payload::Bytes(bytes_of(Form::Handle, &said)));
+        let identity = identity()?;
+        let said = [&ipc::handle_of(device, base)?[..], &[0; 8]].concat();
+        return Ok(whole(identity, Way::handle(bytes_of(Form::Handle, &said))));
     }
-    let advice = "have it allocate with POSIX handle types (PyTorch: \
-                  TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC=1, or expandable_segments:False), or copy to \
-                  device USM";
-    let why = "it is virtual memory whose handles were not made to be exported";
-    if !memory::has_descriptor(&on, at)? {
-        return Err(cannot(why, advice, &"the driver allows no descriptor of it"));
+    share_run(device, &on, (base, bytes), number)
+}
+/// What keeps virtual memory from being shared.
+const UNEXPORTABLE: &str = "it is virtual memory whose handles were not made to be exported";
+const ADVICE: &str = "have it allocate with POSIX handle types (PyTorch: TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC=1, \
+                      or expandable_segments:False), or copy to device USM";
+/// One mapping of physical memory: where it begins, how long it is, and the driver's number of it.
+struct Mapping {
+    at: u64,
+    bytes: usize,
+    id: u64,
+}
+/// The mapping at `first` and those behind it without a gap, of the same device, as far as they can be
+/// exported: how far of them an allocation of its owner reaches, nobody tells.
+fn run_from<D: Dialect>(on: &Entered<D>, first: (u64, usize), device: i32) -> Result<Vec<Mapping>> {
+    let (mut run, mut next) = (Vec::<Mapping>::new(), Some(first));
+    while let Some((at, bytes)) = next {
+        let id = memory::buffer_id(on, at)?;
+        let is_ours = run.is_empty() || memory::device_of(on, at)? == Some(device);
+        let Some(id) = id.filter(|_| is_ours) else { break };
+        if !memory::has_descriptor(on, at)? {
+            break;
+        }
+        if run.len() == ur_ipc::MOST_DESCRIPTORS {
+            return Err(cannot(
+                "it lies in a row of more than 4,096 physical allocations",
+                "allocate it from a segment of its own, or copy to device USM",
+                &"each of them is a descriptor",
+            ));
+        }
+        run.push(Mapping { at, bytes, id });
+        let end = at + bytes as u64;
+        next = memory::mapping_of(on, end)?.filter(|&(base, _)| base == end);
     }
-    let physical = Physical::retain(device, at, known.bytes);
-    let fd = physical.and_then(|physical| physical.export(device));
-    let fd = fd.map_err(|error| cannot(why, advice, &error))?;
-    let (bytes, exposes) = (bytes_of(Form::Physical, &[]), known.bytes as u64);
-    Ok(Payload::Driver { fd, base: 0, exposes, bytes })
+    Ok(run)
+}
+fn share_run<D: Dialect>(
+    device: &Device<D>,
+    on: &Entered<D>,
+    first: (u64, usize),
+    number: i32,
+) -> Result<(Shared, Payload)> {
+    let run = run_from(on, first, number)?;
+    if run.is_empty() {
+        return Err(cannot(UNEXPORTABLE, ADVICE, &"the driver allows no descriptor of it"));
+    }
+    let said = lengths_for_offer(run.iter().map(|one| one.bytes)).ok_or_else(|| {
+        cannot(
+            "it lies in a row of physical allocations of many different lengths",
+            "allocate it from a segment of its own, or copy to device USM",
+            &"more than 21 changes of length",
+        )
+    })?;
+    let descriptor = |one: &Mapping| {
+        let exported = Physical::retain(device, one.at, one.bytes).and_then(|p| p.export(device));
+        exported.map_err(|error| match rustix::process::getrlimit(rustix::process::Resource::Nofile).current {
+            // The driver's words for it are "the operating system refused".
+            Some(most) if run.len() as u64 + 16 > most => Error::new(
+                ErrorCode::OutOfResources,
+                format!(
+                    "this memory consists of {} physical allocations, each of them a descriptor, and this \
+                     process may have {most} open: raise the limit (ulimit -n) here and where it is opened \
+                     ({error})",
+                    run.len()
+                ),
+            ),
+            _ => cannot(UNEXPORTABLE, ADVICE, &error),
+        })
+    };
+    let fds: Arc<[_]> = run.iter().map(descriptor).collect::<Result<Vec<_>>>()?.into();
+    let (base, bytes) = (first.0, run.iter().map(|one| one.bytes).sum());
+    let (way, payload) = Way::run(fds, bytes_of(Form::Run, &said), bytes as u64);
+    let ids = run.iter().map(|one| (one.at, one.id)).collect();
+    let behind = memory::buffer_id(on, base + bytes as u64)?;
+    Ok((Shared { base, bytes, parts: Parts::Run { ids, behind }, device: number, way }, payload))
 }
 fn cannot(why: &str, advice: &str, said: &dyn std::fmt::Display) -> Error {
     let text = format!(
@@ -139,6 +316,9 @@ pub(super) fn locate<D: Dialect>(
     context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
 ) -> Result<Located<Offer>> {
+    if let Some(again) = locate_again(&*context, at) {
+        return Ok(again);
+    }
     let Some(known) = known(&*context, at)? else { return Ok(Located::Nobodys) };
     if known.is_managed {
         return Ok(Located::Shared);
@@ -150,20 +330,47 @@ pub(super) fn locate<D: Dialect>(
     if !context.devices().iter().any(|one| one.number() == known.device) {
         return Ok(Located::OtherContext);
     }
-    let payload = payload(device, &known, at.addr() as u64)?;
-    let offset = at.addr() - known.base as usize;
-    let range = (offset, known.bytes.saturating_sub(offset));
-    let (object, uuid) = (object_of::<D>(&known), device.uuid());
-    Ok(Located::Device(offer::<D>(Kind::Memory, object, uuid, range, known.bytes, payload)))
+    let (shared, payload) = share(device, &known, at.addr() as u64)?;
+    let (base, bytes) = (shared.base as usize, shared.bytes);
+    let offset = at.addr() - base;
+    let range = (offset, bytes.saturating_sub(offset));
+    let (object, uuid) = (object_of::<D>(shared), device.uuid());
+    Ok(Located::Device(offer::<D>(Kind::Memory, object, uuid, range, bytes, payload)))
 }
-/// Whether what `object` stands for is what it was when it was shared.
+/// The same for memory that was shared before, is there still, and has an export: `None` where it has not.
+fn locate_again<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Option<Located<Offer>> {
+    let address = at.addr() as u64;
+    let holds = |one: &Shared| one.base <= address && address < one.base + one.bytes as u64;
+    // Of those that overlap the one that reaches farthest.
+    let reach = |(_, one): &(u64, Shared)| one.base + one.bytes as u64;
+    let known = all::<D>()
+        .iter()
+        .filter(|(_, one)| holds(one))
+        .map(|(&o, s)| (o, s.clone()))
+        .max_by_key(reach);
+    let (object, shared) = known?; // and no lock while the driver is asked
+    let device = context.devices().iter().find(|one| one.number() == shared.device)?;
+    let on = device.enter().ok()?;
+    if !is_there_on(&on, &shared) || has_changed_behind(&on, &shared) {
+        return None;
+    }
+    let payload = shared.way.again(shared.bytes as u64)?;
+    let offset = (address - shared.base) as usize;
+    let range = (offset, shared.bytes - offset);
+    Some(Located::Device(offer::<D>(
+        Kind::Memory,
+        object,
+        device.uuid(),
+        range,
+        shared.bytes,
+        payload,
+    )))
+}
+/// Whether `object` still stands for memory: no other thread has found it replaced since it was located, which asked
+/// the driver. Whoever finds it replaced takes it out first and tells importers afterwards; so an export made in
+/// between is told of here.
 pub(super) fn is_live<D: Dialect>(object: u64) -> bool {
-    let Some(shared) = all::<D>().get(&object).copied() else { return false };
-    let there = || {
-        let on = device_of::<D>(shared.device)?.enter().ok()?;
-        memory::buffer_id(&on, shared.base).ok()?
-    };
-    there() == Some(shared.id)
+    all::<D>().contains_key(&object)
 }
 /// Where it is, and how long.
 ///
@@ -171,8 +378,8 @@ pub(super) fn is_live<D: Dialect>(object: u64) -> bool {
 /// `INVALID_VALUE` for what was freed.
 pub(super) fn find<D: Dialect>(object: u64) -> Result<(UsmPtr, usize)> {
     let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
-    let shared = all::<D>().get(&object).copied(); // and no lock while the driver is asked
-    let shared = shared.filter(|_| is_live::<D>(object)).ok_or_else(freed)?;
+    let shared = all::<D>().get(&object).cloned(); // and no lock while the driver is asked
+    let shared = shared.filter(is_there::<D>).ok_or_else(freed)?;
     Ok((UsmPtr::from_addr(shared.base as usize).ok_or_else(freed)?, shared.bytes))
 }
 /// Answers for an address that the driver knows; `None` for any other.

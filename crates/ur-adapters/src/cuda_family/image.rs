@@ -6,6 +6,7 @@ use super::{
     Context, Mem,
     device::has_images,
     driver::{Dialect, RawArray, layout::ArrayDesc},
+    enqueue_usm::check_range,
     native::{
         array::{Array, End, LAYERED, SURFACES},
         stream::Stream,
@@ -156,6 +157,7 @@ pub(super) fn create<D: Dialect>(
         _ => error,
     })?;
     if let Some(host) = host {
+        check_range::<D>(host, bytes)?;
         let there = image.whole_on_host(host)?;
         storage.aside(None, |stream, found| match found {
             Found::Array(array) => write(stream, (&image, array), image.whole(), there),
@@ -209,9 +211,9 @@ fn elements(format: ur_image_format_t) -> Result<(i32, u32, usize)> {
     use ur_image_channel_order_t as O;
     use ur_image_channel_type_t as T;
     let channels = match format.channelOrder {
-        O::R => Some(1),
-        O::RG => Some(2),
-        O::RGBA => Some(4),
+        O::R | O::RX => Some(1),
+        O::RG | O::RGX => Some(2),
+        O::RGBA | O::RGBX => Some(4),
         _ => None,
     };
     let element = match format.channelType {
@@ -278,8 +280,13 @@ mod tests {
         };
         assert_eq!(bytes(Order::RGBA, Channel::FLOAT), Ok(16));
         assert_eq!(bytes(Order::RG, Channel::SIGNED_INT16), Ok(4));
+        assert_eq!(bytes(Order::RX, Channel::UNORM_INT8), Ok(1));
+        assert_eq!(bytes(Order::RGX, Channel::SIGNED_INT16), Ok(4));
+        assert_eq!(bytes(Order::RGBX, Channel::FLOAT), Ok(16));
         let refused = Err(ErrorCode::UnsupportedImageFormat);
         assert_eq!(bytes(Order::BGRA, Channel::UNORM_INT8), refused);
+        assert_eq!(bytes(Order::A, Channel::UNORM_INT8), refused);
+        assert_eq!(bytes(Order::RGB, Channel::UNORM_INT8), refused);
         assert_eq!(bytes(Order::R, Channel::UNORM_SHORT_565), refused);
     }
 }

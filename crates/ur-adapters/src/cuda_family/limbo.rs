@@ -3,11 +3,12 @@ use super::{
     allocation::{Allocation, Memory},
     backing::Chunk,
     driver::Dialect,
-    queue::Ticket,
+    queue::{Moment, Ticket},
     share::Open,
 };
 use crate::memory::limbo;
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering::*};
+use ur_adapter::pool;
 use ur_ipc::Kind;
 
 /// What is dropped once the commands before have ended.
@@ -19,7 +20,37 @@ pub(super) enum Spent<D: Dialect> {
     /// A closed pointer.
     Open(Open<D>),
     /// What a pool no longer keeps.
-    Chunk(Arc<Chunk<D>>),
+    Chunk(Leaving<D>),
+}
+
+/// A chunk on its way back to the driver. The driver takes pinned, managed and legacy device memory back only when
+/// its context is idle, and has the caller wait for that: in the worst case for a command that waits for this very
+/// thread. So the chunk stays while any queue of the process has commands, as long as [`MOST`] bytes stay so.
+#[derive(Debug)]
+pub(super) struct Leaving<D: Dialect>(Option<Arc<Chunk<D>>>);
+/// How many bytes are kept from the driver while queues are busy; what is more is given back at once, as C's own
+/// call of the driver would: programs whose queues are never idle must not run out of memory.
+const MOST: usize = 256 << 20;
+impl<D: Dialect> Leaving<D> {
+    pub(super) fn new(chunk: Arc<Chunk<D>>) -> Self {
+        if chunk.goes_when_idle() {
+            D::statics().memory.get().leaving.fetch_add(pool::Chunk::bytes(&*chunk), Relaxed);
+        }
+        Self(Some(chunk))
+    }
+}
+impl<D: Dialect> Drop for Leaving<D> {
+    fn drop(&mut self) {
+        let Some(chunk) = self.0.take().filter(|chunk| chunk.goes_when_idle()) else { return };
+        let (store, bytes) = (D::statics().memory.get(), pool::Chunk::bytes(&*chunk));
+        let now = D::statics().queues_now.ticket(0);
+        // The sum is a limit and orders nothing.
+        if store.leaving.load(Relaxed) <= MOST && !now.is_over() {
+            store.limbo.later(now.into_moments(), Spent::Chunk(Self(Some(chunk))));
+        } else {
+            store.leaving.fetch_sub(bytes, Relaxed);
+        }
+    }
 }
 
 /// What is dropped once no other process has the object open.
@@ -31,16 +62,20 @@ pub(super) enum Kept<D: Dialect> {
 }
 
 /// All that waits in a process.
-pub(super) type Limbo<D> = limbo::Limbo<Ticket<D>, Spent<D>, Kept<D>>;
+pub(super) type Limbo<D> = limbo::Limbo<Moment<D>, Spent<D>, Kept<D>>;
 fn limbo<D: Dialect>() -> &'static Limbo<D> {
     &D::statics().memory.get().limbo
 }
 
-/// Drops `spent` as soon as all of `moments` have passed.
-pub(super) fn after<D: Dialect>(moments: Vec<Ticket<D>>, spent: Spent<D>) {
-    limbo::<D>().after(moments, spent);
+/// Drops `spent` as soon as what was submitted before is done.
+pub(super) fn after<D: Dialect>(before: Ticket<D>, spent: Spent<D>) {
+    limbo::<D>().after(before.into_moments(), spent);
 }
-/// Drops the oldest of what no command uses any more.
+/// Drops `spent` as soon as all of `before` is done.
+pub(super) fn after_all<D: Dialect>(before: Vec<Ticket<D>>, spent: Spent<D>) {
+    limbo::<D>().after(before.into_iter().flat_map(Ticket::into_moments).collect(), spent);
+}
+/// Drops what no command uses any more, as far as a few questions tell.
 pub(super) fn sweep<D: Dialect>() {
     limbo::<D>().sweep();
 }

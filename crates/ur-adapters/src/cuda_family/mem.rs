@@ -4,6 +4,7 @@
 use super::{
     Context, Device,
     driver::Dialect,
+    enqueue_usm::check_range,
     image,
     native::{
         memory::{self, Piece},
@@ -54,6 +55,7 @@ impl<D: Dialect> KeepsBytes for D {
         host: Option<UsmPtr>,
     ) -> Result<(Storage<D>, Option<UsmPtr>)> {
         use ur_mem_flags_t as F;
+        host.map_or(Ok(()), |host| check_range::<D>(host, bytes))?;
         let uses = host.filter(|_| flags.contains(F::USE_HOST_POINTER));
         let read_only = flags.contains(F::READ_ONLY);
         if let Some(host) = uses

@@ -4,6 +4,9 @@
 //!
 //! An object of this room keeps the primary context of its device; contexts are pushed and popped
 //! around driver calls, never left current, never reset: programs share them with cudart and torch.
+//!
+//! What an importer sees when an exporter ends, and what cannot be promised then, is on the page of the
+//! crate `cuda`.
 mod adapter;
 mod allocation;
 mod attribute;
@@ -12,6 +15,7 @@ mod binary;
 pub mod clock;
 mod code;
 mod context;
+mod crossing;
 mod device;
 mod device_info;
 pub mod driver;
@@ -33,6 +37,8 @@ pub mod native;
 mod native_command;
 mod opened;
 mod p2p;
+mod patience;
+mod peers;
 mod physical_mem;
 mod platform;
 mod program;
@@ -101,6 +107,7 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
         shared_events: shared_event::Desk<D>,
         watch: over_driver::watch::Watch<Event<D>>,
         staging: staging::Pool<D>,
+        utility: native::utility::UtilityStreams<D>,
         lingering: linger::Lingering<D>,
         devices: Slab<Device<D>>,
         mems: Slab<Mem<D>>,
@@ -118,6 +125,7 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
                 shared_events: shared_event::Desk::new(),
                 watch: over_driver::watch::Watch::new(),
                 staging: staging::Pool::new(),
+                utility: native::utility::UtilityStreams::new(),
                 lingering: linger::Lingering::new(),
                 devices: Slab::new(table),
                 mems: Slab::new(table),
@@ -170,8 +178,8 @@ impl<D: Dialect> Beneath for D {
     fn check(context: &Context<D>, device: Borrowed<'_, Device<D>>) -> Result<()> {
         context.check(device)
     }
-    fn wait(context: usize) {
-        queue::ticket::<D>(context).wait();
+    fn wait(context: usize) -> Result<()> {
+        queue::ticket::<D>(context).wait()
     }
     fn sweep() {
         limbo::sweep::<D>();

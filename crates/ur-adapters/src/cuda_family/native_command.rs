@@ -26,8 +26,8 @@ pub(super) fn run<D: Dialect>(
         return Err(ErrorCode::InvalidNullPointer.into());
     }
     let queue = queue.own()?; // the function may do with C's references what it likes
-    let (command, profiled) = (ur_command_t::ENQUEUE_NATIVE_EXP, queue.is_profiling());
-    let submission = |report| Submission { command, order: Order::Both, report, profiled };
+    let (command, profile) = (ur_command_t::ENQUEUE_NATIVE_EXP, queue.profile());
+    let submission = |report| Submission { command, order: Order::Both, report, profile };
     // A barrier, so that the stream which C is told of is behind everything in an out-of-order queue.
     submission(Report::None).put(queue.borrow(), events, |_| Ok(()), |_| Ok(()))?;
     let on = queue.device().enter()?;

@@ -7,11 +7,11 @@ use super::{
     native::{
         ipc::OpenedHandle,
         pool::{DriverPool, FromPool},
-        virtual_memory::{self, Mapped},
+        virtual_memory::{self, Mapped, MappedRun},
     },
 };
 use std::sync::{Arc, Mutex};
-use ur_adapter::{error::Result, memory::UsmPtr};
+use ur_adapter::{error::Result, memory::UsmPtr, object::Owned};
 
 /// Another process's memory, in the way it came.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ use ur_adapter::{error::Result, memory::UsmPtr};
 pub(super) enum Opened<D: Dialect> {
     /// By descriptor.
     Mapped(Mapped<D>),
+    /// By many descriptors.
+    MappedRun(MappedRun<D>),
     /// Of a driver's pool.
     FromPool(FromPool<D>),
     /// By the driver's old handle.
@@ -44,26 +46,32 @@ enum Reach<D: Dialect> {
     Peers,
 }
 impl<D: Dialect> OpenedMemory<D> {
-    /// Enters `bytes` at `base`, of `device` by C's handle, which `admitted` can reach.
+    /// Enters `bytes` at `base`, of `device`'s, which `admitted` can reach.
+    ///
+    /// # Errors
+    /// The driver's own.
     pub(super) fn new(
         base: UsmPtr,
         bytes: usize,
-        device: usize,
+        device: &Owned<Device<D>>,
         admitted: Vec<i32>,
         memory: Opened<D>,
-    ) -> Self {
-        let home = Home { device, ..Home::default() };
+    ) -> Result<Self> {
+        let home = Home { device: device.as_handle().addr(), ..Home::default() };
         let reach = match &memory {
             Opened::Mapped(mapped) => Reach::Mapping(mapped.at(), mapped.bytes()),
+            Opened::MappedRun(mapped) => Reach::Mapping(mapped.at(), mapped.bytes()),
             Opened::FromPool(memory) => Reach::Pool(Arc::clone(memory.pool())),
             Opened::Handle(_) => Reach::Peers,
         };
         if let Reach::Mapping(at, bytes) = reach {
-            D::statics().memory.get().claim(at as usize, bytes);
+            let store = D::statics().memory.get();
+            store.peers.enter_mapping(device, (at, bytes), admitted.clone(), 3)?;
+            store.claim(at as usize, bytes);
         }
         let allocation =
             enter(Allocation::new(base, bytes, Usm::Device, home, Memory::Opened(memory)));
-        Self { allocation, reach, admitted: Mutex::new(admitted) }
+        Ok(Self { allocation, reach, admitted: Mutex::new(admitted) })
     }
     /// The whole of the object.
     pub fn allocation(&self) -> &Allocation<D> {
@@ -83,7 +91,7 @@ impl<D: Dialect> OpenedMemory<D> {
             Reach::Mapping(at, bytes) => {
                 virtual_memory::set_access(home, *at, *bytes, &number, 3)?;
             }
-            Reach::Pool(pool) => pool.admit(home, &number)?,
+            Reach::Pool(pool) => pool.admit(home, &number, true)?,
             Reach::Peers => {}
         }
         locked(&self.admitted).push(device.number());
@@ -94,7 +102,9 @@ impl<D: Dialect> Drop for OpenedMemory<D> {
     fn drop(&mut self) {
         leave(&self.allocation);
         if let Reach::Mapping(at, _) = self.reach {
-            D::statics().memory.get().give_up(at as usize);
+            let store = D::statics().memory.get();
+            store.peers.leave_mapping(at);
+            store.give_up(at as usize);
         }
     }
 }

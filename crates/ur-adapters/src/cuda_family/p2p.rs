@@ -37,7 +37,8 @@ impl<D: Dialect> UsmP2pExpApi for Family<D> {
         }
         check(&command_device, &peer_device)?;
         let on = command_device.enter()?;
-        on.reach(peer_device.context()?)
+        on.reach(peer_device.context()?)?;
+        D::statics().memory.get().peers.switch(&command_device, &peer_device, true)
     }
     /// What is not enabled stays so.
     fn usm_p2p_disable_peer_access_exp(
@@ -48,7 +49,8 @@ impl<D: Dialect> UsmP2pExpApi for Family<D> {
             return Ok(());
         }
         let on = command_device.enter()?;
-        on.leave(peer_device.context()?)
+        on.leave(peer_device.context()?)?;
+        D::statics().memory.get().peers.switch(&command_device, &peer_device, false)
     }
     fn usm_p2p_peer_access_get_info_exp(
         command_device: Borrowed<'_, Device<D>>,

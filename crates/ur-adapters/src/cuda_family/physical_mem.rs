@@ -32,8 +32,13 @@ impl<D: Dialect> HasPhysicalMemory for D {
         _: Borrowed<'_, Context<D>>,
         device: &Device<D>,
         bytes: usize,
-        _is_shareable: bool,
+        is_shareable: bool,
     ) -> Result<Physical<D>> {
+        if is_shareable && !virtual_memory::has_descriptors(device)? {
+            return Error::unsupported(
+                "urPhysicalMemCreate with ENABLE_IPC: this device gives no descriptors of its memory",
+            );
+        }
         Physical::create(device, bytes)
     }
     fn bytes(memory: &Physical<D>) -> usize {

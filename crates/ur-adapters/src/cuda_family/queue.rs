@@ -14,12 +14,20 @@
 use super::{
     Context, Device, Family,
     driver::{Dialect, RawStream},
-    lane::Lane,
-    native::{context::Entered, event::Pooled, stream::Stream},
+    lane::{Lane, Mark, captured},
+    native::{
+        context::Entered,
+        event::Pooled,
+        stream::{Stream, StreamHome},
+    },
     shared_event::{Counters, Debts, Registered, await_all},
 };
+use crate::{
+    memory::limbo::{self, Moment as _},
+    profiling::Profile,
+};
 use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*},
 };
 use ur_adapter::{
@@ -162,6 +170,15 @@ impl<D: Dialect> Work<D> {
     pub(super) fn counters(&self) -> &Counters<D> {
         &self.counters
     }
+    /// Whether a stream of it is captured.
+    pub(super) fn is_capturing(&self, _on: &Entered<D>) -> Result<bool> {
+        self.used().try_fold(false, |is, lane| Ok(is || lane.is_capturing()?))
+    }
+    /// # Errors
+    /// `INVALID_OPERATION` while a stream of it is captured: see [`Lane::check_capture`].
+    pub(super) fn check_capture(&self, _on: &Entered<D>, what: &str) -> Result<()> {
+        self.used().try_for_each(|lane| lane.check_capture(what))
+    }
     /// `lane` waits for everything that the other lanes have.
     pub(super) fn gather(&self, on: &Entered<D>, lane: &Lane<D>) -> Result<()> {
         for other in self.used().filter(|other| !std::ptr::eq(*other, lane)) {
@@ -186,15 +203,20 @@ impl<D: Dialect> Work<D> {
         Ok(())
     }
     pub(super) fn is_idle(&self) -> Result<bool> {
+        let _on = self.device.enter()?; // the default stream is that of the current context
         self.used().try_fold(true, |idle, lane| Ok(lane.is_idle()? && idle))
     }
     fn finish(&self) -> Result<()> {
         let _on = self.device.enter()?;
         // Others' work may take its time: a thread sleeps for that, where the driver would spin.
         await_all(&self.open_debts());
-        let done = self.used().try_for_each(Lane::synchronize);
+        let done = self.used().try_for_each(|lane| lane.synchronize(&self.device));
         self.tell_failure(&done);
-        done.and_then(|()| self.check())
+        let checked = done.and_then(|()| self.check());
+        if checked.is_err() && self.is_idle().unwrap_or(false) {
+            self.debts().have_gone_on();
+        }
+        checked
     }
     /// A failure of the driver's is one of the whole context: what its streams owe others never comes.
     pub(super) fn tell_failure<T>(&self, outcome: &Result<T>) {
@@ -202,77 +224,157 @@ impl<D: Dialect> Work<D> {
             self.counters.fail();
         }
     }
-    /// What it takes to know when everything submitted so far is done.
-    fn note(&self, into: &mut Vec<Arc<Pooled<D>>>) -> Result<()> {
-        let mut on = None;
-        for lane in self.used() {
-            if on.is_none() {
-                on = Some(self.device.enter()?);
-            }
-            let Some(on) = &on else { break };
-            into.extend(lane.mark(&self.device, on)?);
+    /// Up to where its streams have to come for everything that was submitted so far and may know of
+    /// memory as old as the object with the number `since`. The driver is not asked.
+    fn note(self: &Arc<Self>, since: u64, into: &mut Vec<Moment<D>>) {
+        for (lane, there) in (0..).zip(&self.lanes) {
+            let number = there.get().and_then(|there| there.last_since(since));
+            into.extend(number.map(|number| Moment { work: Arc::clone(self), lane, number }));
         }
-        Ok(())
     }
 }
 
-/// The queues of this process, and what released ones have still to do.
+/// Queues, and what released ones have still to do: those of this process, or those of one context.
 #[derive(Debug)]
-pub struct Everyone<D: Dialect>(Mutex<Vec<Arc<Work<D>>>>);
+pub struct Everyone<D: Dialect>(RwLock<Vec<Arc<Work<D>>>>);
 impl<D: Dialect> Everyone<D> {
     pub(super) const fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
+        Self(RwLock::new(Vec::new()))
     }
-    fn all(&self) -> MutexGuard<'_, Vec<Arc<Work<D>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn all(&self) -> RwLockReadGuard<'_, Vec<Arc<Work<D>>>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
     fn add(&self, work: &Arc<Work<D>>) {
         // What is over and idle goes; the driver is not asked under the lock.
         let over: Vec<_> = self.all().iter().filter(|w| w.is_over.load(Acquire)).cloned().collect();
-        let gone: Vec<_> = over.iter().filter(|w| w.is_idle().unwrap_or(true)).collect();
-        let mut all = self.all();
-        let left = |w: &Arc<Work<D>>| !gone.iter().any(|g| Arc::ptr_eq(g, w));
-        let kept: Vec<_> = all.drain(..).filter(left).collect();
-        *all = kept;
+        let gone: Vec<_> = over.iter().filter(|w| is_done(w.is_idle())).collect();
+        let is_gone = |w: &Arc<Work<D>>| gone.iter().any(|g| Arc::ptr_eq(g, w));
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let taken: Vec<_> = all.extract_if(.., |w| is_gone(w)).collect();
         all.push(Arc::clone(work));
+        drop(all);
+        drop(taken); // streams are destroyed: not under the lock
     }
     fn of(&self, is_meant: impl Fn(&Work<D>) -> bool) -> Vec<Arc<Work<D>>> {
         self.all().iter().filter(|work| is_meant(work)).cloned().collect()
     }
+    /// What was submitted so far to these queues and may know of memory as old as the object with the
+    /// number `since`. No driver is asked.
+    pub(super) fn ticket(&self, since: u64) -> Ticket<D> {
+        let mut moments = vec![];
+        self.all().iter().for_each(|work| work.note(since, &mut moments));
+        Ticket(moments)
+    }
 }
 
+/// Whether the driver says that something is done. What failed is done: nothing runs any more in a context
+/// that is broken or gone. But that the question made no sense says nothing of the answer.
+fn is_done(said: Result<bool>) -> bool {
+    said.unwrap_or_else(|error| error.code() != ErrorCode::InvalidContext)
+}
+
+/// Up to where a stream must have come.
+#[derive(Debug)]
+pub(super) struct Moment<D: Dialect> {
+    work: Arc<Work<D>>,
+    lane: u32,
+    number: u64,
+}
+impl<D: Dialect> Clone for Moment<D> {
+    fn clone(&self) -> Self {
+        Self { work: Arc::clone(&self.work), ..*self }
+    }
+}
+impl<D: Dialect> Moment<D> {
+    fn in_lane(&self) -> Option<&Lane<D>> {
+        self.work.lanes[self.lane as usize].get()
+    }
+}
+impl<D: Dialect> limbo::Moment for Moment<D> {
+    fn lane(&self) -> (usize, u32) {
+        (Arc::as_ptr(&self.work).addr(), self.lane)
+    }
+    fn number(&self) -> u64 {
+        self.number
+    }
+    fn has_passed(&self) -> bool {
+        self.in_lane().is_none_or(|lane| lane.has_passed(self.number))
+    }
+    fn ask(&self, may_mark: bool) {
+        if let Some(lane) = self.in_lane() {
+            lane.ask(self.number, &self.work.device, may_mark);
+        }
+    }
+}
 /// Everything submitted up to a moment.
 #[derive(Debug)]
-pub(super) struct Ticket<D: Dialect>(Vec<Arc<Pooled<D>>>);
+pub(super) struct Ticket<D: Dialect>(Vec<Moment<D>>);
 impl<D: Dialect> Ticket<D> {
+    /// What it consists of.
+    pub(super) fn into_moments(self) -> Vec<Moment<D>> {
+        self.0
+    }
     /// Whether it is done; what failed is done.
     pub(super) fn is_over(&self) -> bool {
-        self.0.iter().all(|event| event.is_complete().unwrap_or(true))
+        self.0.iter().all(|moment| {
+            if !moment.has_passed() {
+                moment.ask(true);
+            }
+            moment.has_passed()
+        })
+    }
+    /// Waits until it is done.
+    ///
+    /// # Errors
+    /// `INVALID_OPERATION` if a queue's stream is being captured, so that it cannot be waited for; the
+    /// driver's own, those of commands among them.
+    fn finish(&self) -> Result<()> {
+        let mut marks = vec![];
+        for moment in self.0.iter().filter(|moment| !moment.has_passed()) {
+            let (Some(lane), device) = (moment.in_lane(), &moment.work.device) else { continue };
+            match lane.mark(device, &device.enter()?)? {
+                Mark::Nothing => {}
+                Mark::Event(event) => marks.push(event),
+                Mark::Captured => return Err(captured("waiting for all queues of the context")),
+            }
+        }
+        let mut done = Ok(());
+        for mark in marks {
+            done = done.and(mark.wait()); // all have ended when this returns
+        }
+        done
     }
     /// Waits until it is done; how commands ended is for their queues and events to tell.
-    pub(super) fn wait(&self) {
-        self.0.iter().for_each(|event| drop(event.synchronize()));
+    ///
+    /// # Errors
+    /// `INVALID_OPERATION` if a queue's stream is being captured, so that it cannot be waited for.
+    pub(super) fn wait(&self) -> Result<()> {
+        match self.finish() {
+            Err(error) if error.code() == ErrorCode::InvalidOperation => Err(error),
+            _ => Ok(()),
+        }
     }
 }
 /// What was submitted so far to queues of the context with this handle; 0: of all contexts.
-/// A queue whose driver is gone has nothing to wait for.
 pub(super) fn ticket<D: Dialect>(context: usize) -> Ticket<D> {
-    let mut events = vec![];
+    let mut moments = vec![];
     for work in D::statics().queues_now.of(|w| context == 0 || w.context == context) {
-        let _ = work.note(&mut events);
+        work.note(0, &mut moments);
     }
-    Ticket(events)
+    Ticket(moments)
 }
 /// Waits for all commands submitted so far to queues of `device`.
 ///
 /// # Errors
 /// The driver's own, those of earlier commands among them.
 pub(super) fn wait_for_device<D: Dialect>(device: &Device<D>) -> Result<()> {
-    let on = device.enter()?;
+    // Not the context as a whole: that would break captures of others in it.
+    let mut moments = vec![];
     for work in D::statics().queues_now.of(|work| work.device.number() == device.number()) {
         await_all(&work.open_debts());
+        work.note(0, &mut moments);
     }
-    on.synchronize()
+    Ticket(moments).finish()
 }
 
 impl<D: Dialect> Queue<D> {
@@ -291,6 +393,10 @@ impl<D: Dialect> Queue<D> {
     /// Whether its events have times.
     pub fn is_profiling(&self) -> bool {
         self.flags.contains(ur_queue_flags_t::PROFILING_ENABLE)
+    }
+    /// Which times the events of its commands tell.
+    pub(super) fn profile(&self) -> Profile {
+        if self.is_profiling() { Profile::Phases } else { Profile::Off }
     }
     pub(super) fn work(&self) -> &Work<D> {
         &self.work
@@ -324,12 +430,13 @@ impl<D: Dialect> Queue<D> {
         let kind = (priority, flags.contains(F::SYNC_WITH_DEFAULT_STREAM));
         let work = Work::new(device.clone(), context.as_handle().addr(), kind, lanes);
         match stream {
-            Some(stream) => drop(work.lanes[0].set(Lane::new(stream))),
+            Some(stream) => drop(work.lanes[0].set(Lane::new(stream.of(device.clone())))),
             None => _ = work.lane(&on, 0)?, // so that a driver that is out of streams says so now
         }
         drop(on);
         let work = Arc::new(work);
         D::statics().queues_now.add(&work);
+        context.queues().add(&work);
         Ok(Owned::new(Self { context, device, flags, work }))
     }
 }
@@ -363,6 +470,59 @@ fn check(properties: &ur_queue_properties_t) -> Result<()> {
         )),
         _ => Ok(()),
     }
+}
+
+/// The number that names another stream on each thread: `CU_STREAM_PER_THREAD`.
+const PER_THREAD: usize = 2;
+/// Up to this number, handles name the default streams of the current context.
+const DEFAULTS: usize = 2;
+
+/// The device whose context an adopted stream belongs to: `wished`, or any of the context's where C `named`
+/// none.
+///
+/// # Errors
+/// `INVALID_VALUE` for a stream of another context, and for one that each thread has of its own.
+fn whose<D: Dialect>(
+    stream: &Stream<D>,
+    wished: Owned<Device<D>>,
+    all: &[Owned<Device<D>>],
+    named: bool,
+) -> Result<Owned<Device<D>>> {
+    let number = stream.raw().map_or(0, RawStream::addr);
+    if number == PER_THREAD {
+        return Err(Error::new(
+            ErrorCode::InvalidValue,
+            "2 (CU_STREAM_PER_THREAD) names another stream on each thread that uses it, and a queue may be \
+             used on any: create a stream, and make the queue of that",
+        ));
+    }
+    let on = wished.enter()?;
+    let home = if number <= DEFAULTS { None } else { stream.home()? };
+    drop(on);
+    let Some(home) = home else { return Ok(wished) };
+    if home.is_of(&wished)? {
+        return Ok(wished);
+    }
+    let others = all.iter().filter(|_| !named);
+    for device in others {
+        if home.is_of(device)? {
+            return Ok(device.clone());
+        }
+    }
+    let why = match home {
+        StreamHome::Context(_) => {
+            "the stream belongs to another context than the primary one of this device: name the \
+                                   device whose primary context it was made in, or make one in it \
+                                   (cuDevicePrimaryCtxRetain)"
+                .into()
+        }
+        StreamHome::Device(number) => format!(
+            "the stream was made on device {number} of {}: name that device, with a context that has it, or make the \
+             stream on this one",
+            D::NAME
+        ),
+    };
+    Err(Error::new(ErrorCode::InvalidValue, why))
 }
 
 impl<D: Dialect> QueueApi for Family<D> {
@@ -417,12 +577,14 @@ impl<D: Dialect> QueueApi for Family<D> {
         properties: Option<&ur_queue_native_properties_t>,
     ) -> Result<Owned<Queue<D>>> {
         device.map_or(Ok(()), |device| context.check(device))?;
+        let is_named = device.is_some();
         let device = match device {
             Some(device) => device.own()?,
             None => context.devices()[0].clone(),
         };
         let owned = properties.is_some_and(|p| p.isNativeHandleOwned);
         let stream = Stream::adopted(RawStream::from_addr(native), owned);
+        let device = whose(&stream, device, context.devices(), is_named)?;
         Queue::make(context.own()?, device, ur_queue_flags_t::default(), Some(stream))
     }
     fn queue_finish(queue: Owned<Queue<D>>) -> Result<()> {

@@ -1,17 +1,19 @@
 //! Everything that a process knows of one dialect's memory, in one place: statics cannot be generic.
 use super::{
-    allocation::Ranges,
+    allocation::Allocation,
     driver::{Dialect, RawPool},
     foreign,
     limbo::Limbo,
     opened::OpenedMemory,
+    peers::Peers,
     share, usm_host, virtual_mem,
 };
+use crate::memory::allocations::Allocations;
 use crate::over_driver::physical_mem::{Names, OpenedPhysical};
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     fmt,
-    sync::{Mutex, OnceLock, PoisonError, RwLock},
+    sync::{Mutex, OnceLock, PoisonError, RwLock, atomic::AtomicUsize},
 };
 use ur_adapter::{per_process::PerProcess, share::Opens};
 use ur_ipc::{Importer, Kind};
@@ -44,12 +46,15 @@ impl<D: Dialect> fmt::Debug for Registry<D> {
 }
 /// What is known in one process.
 pub(super) struct Store<D: Dialect> {
-    pub(super) ranges: RwLock<Ranges<D>>,
+    pub(super) ranges: Allocations<Allocation<D>>,
     pub(super) limbo: Limbo<D>,
+    /// Bytes of chunks that go back to the driver when it is idle: see `limbo.rs`.
+    pub(super) leaving: AtomicUsize,
     pub(super) hosts: usm_host::All<D>,
     pub(super) reserved: virtual_mem::All<D>,
     pub(super) names: Names<D>,
     pub(super) foreign: foreign::All,
+    pub(super) peers: Peers<D>,
     pub(super) is_legacy_wished: OnceLock<bool>,
     pub(super) takes_offsets: OnceLock<bool>,
     /// Addresses of ours, taken or not: first and how many. What is not in an allocation there is nobody's.
@@ -62,12 +67,14 @@ pub(super) struct Store<D: Dialect> {
 impl<D: Dialect> Default for Store<D> {
     fn default() -> Self {
         Self {
-            ranges: RwLock::default(),
+            ranges: Allocations::default(),
             limbo: Limbo::default(),
+            leaving: AtomicUsize::new(0),
             hosts: Mutex::default(),
             reserved: virtual_mem::All::default(),
             names: Mutex::default(),
             foreign: Mutex::default(),
+            peers: Peers::default(),
             is_legacy_wished: OnceLock::new(),
             takes_offsets: OnceLock::new(),
             pieces: RwLock::default(),

@@ -40,14 +40,7 @@ impl<D: Dialect> SamplerApi for Family<D> {
         context: Borrowed<'_, Context<D>>,
         desc: &ur_sampler_desc_t,
     ) -> Result<Owned<Sampler<D>>> {
-        use ur_sampler_addressing_mode_t as A;
         let (addressing, filter) = (desc.addressingMode, desc.filterMode);
-        if matches!(addressing, A::REPEAT | A::MIRRORED_REPEAT) && !desc.normalizedCoords {
-            return Err(Error::new(
-                ErrorCode::InvalidValue,
-                "repetition is defined for normalized coordinates only: set normalizedCoords",
-            ));
-        }
         let (context, normalized) = (context.own()?, desc.normalizedCoords);
         Ok(Owned::new(Sampler { context, normalized, addressing, filter }))
     }

@@ -4,7 +4,7 @@
 use super::{
     Context, Device, Family,
     allocation::{self, Exposed, Hold, Usm},
-    backing::{Behind, granule, reaching},
+    backing::{Behind, granule, is_physical_shared, is_shared, reaching},
     device,
     driver::{Dialect, IpcBytes},
     foreign,
@@ -13,11 +13,10 @@ use super::{
         device as native,
         ipc::OpenedHandle,
         pool::{self, DriverPool, FromPool},
-        virtual_memory::{self, Mapped, Physical},
+        virtual_memory::{self, Mapped, MappedRun, Physical},
     },
     opened::{Opened as OpenedAs, OpenedMemory},
     physical_mem::PhysicalMem,
-    queue,
 };
 use crate::over_driver::physical_mem::OpenedPhysical;
 use std::{os::fd::AsFd, sync::Arc};
@@ -41,6 +40,17 @@ pub enum Open<D: Dialect> {
     Remote(Remote<OpenedMemory<D>>),
 }
 
+impl<D: Dialect> Open<D> {
+    /// The number of the object before whose time no command knew the memory; 0: unknown.
+    fn since(&self) -> u64 {
+        match self {
+            Self::Local(hold) => hold.allocation().since(),
+            Self::Foreign(_) => 0,
+            Self::Remote(remote) => remote.allocation().since(),
+        }
+    }
+}
+
 /// What the descriptor or the bytes of an offer are: the first byte that comes along.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -51,6 +61,42 @@ pub(super) enum Form {
     Pool = 2,
     /// The driver's old handle, and no descriptor.
     Handle = 3,
+    /// Descriptors of physical memories that lie one behind the other, and how long each is: see [`lengths`].
+    Run = 4,
+}
+/// How long the parts of a run are, as the bytes of an offer say it: how many are of which length, in their
+/// order. `None` for lengths that change more often than there is room for.
+pub(super) fn lengths_for_offer(parts: impl Iterator<Item = usize>) -> Option<Vec<u8>> {
+    let mut groups: Vec<(u32, u64)> = vec![];
+    for bytes in parts {
+        match groups.last_mut() {
+            Some((count, same)) if *same == bytes as u64 => *count += 1,
+            _ => groups.push((1, bytes as u64)),
+        }
+    }
+    let said =
+        |(count, bytes): &(u32, u64)| [&count.to_le_bytes()[..], &bytes.to_le_bytes()].concat();
+    (groups.len() <= GROUPS).then(|| groups.iter().flat_map(said).collect())
+}
+/// How many groups fit into the 256 bytes of an offer, its form being one.
+const GROUPS: usize = 255 / GROUP;
+const GROUP: usize = 12;
+/// What [`lengths_for_offer`] said, of `count` parts with `whole` bytes together.
+fn lengths(said: &[u8], count: usize, whole: u64) -> Result<Vec<u64>> {
+    let wrong = || contradiction("its parts are not as long as it is");
+    let (mut all, mut sum) = (vec![], 0_u64);
+    for group in said.chunks(GROUP) {
+        let (number, bytes) = group.split_first_chunk::<4>().ok_or_else(wrong)?;
+        let bytes = u64::from_le_bytes(bytes.try_into().map_err(|_| wrong())?);
+        for _ in 0..u32::from_le_bytes(*number) {
+            sum = sum.checked_add(bytes).ok_or_else(wrong)?;
+            all.push(bytes);
+            if all.len() > count {
+                return Err(wrong());
+            }
+        }
+    }
+    if all.len() == count && sum == whole { Ok(all) } else { Err(wrong()) }
 }
 /// The bytes of an offer: its form, and what the driver said.
 pub(super) fn bytes_of(form: Form, said: &[u8]) -> Arc<[u8]> {
@@ -121,15 +167,15 @@ fn home_of<D: Dialect>(ticket: &[u8; ENVELOPE_LEN]) -> Option<&'static Owned<Dev
     let uuid = ur_ipc::device_of(ticket);
     device::all::<D>().iter().find(|device| device.uuid() == uuid)
 }
-/// See [`home`].
-type Home<D> = (Owned<Device<D>>, Option<[u8; 16]>);
-/// The device to import for: the memory's own. The second is what the ticket has to be made for, where
-/// that is not seen here, so that the ticket itself is judged first.
+/// The device to import for, and whether the memory's own is hidden from this process.
+type Home<D> = (Owned<Device<D>>, bool);
+/// The device to import for: the memory's own. Where that is not seen here, its driver may reach it all the same,
+/// and is asked with the device that C names.
 fn home<D: Dialect>(
     device: Borrowed<'_, Device<D>>,
     ticket: &[u8; ENVELOPE_LEN],
 ) -> Result<Home<D>> {
-    let Some(home) = home_of::<D>(ticket) else { return Ok((device.own()?, Some(device.uuid()))) };
+    let Some(home) = home_of::<D>(ticket) else { return Ok((device.own()?, true)) };
     if home.number() != device.number() && !native::can_access::<D>(device.number(), home.number())?
     {
         return Err(Error::new(
@@ -138,12 +184,29 @@ fn home<D: Dialect>(
              it for the exporter's device, and copy",
         ));
     }
-    Ok((home.clone(), None))
+    Ok((home.clone(), false))
+}
+/// What is said of memory on a device that this process does not see, and that the driver does not open for it.
+fn on_hidden<D: Dialect>(ticket: &[u8; ENVELOPE_LEN], error: &Error) -> Error {
+    let hex = |range: std::ops::Range<usize>, uuid: &[u8; 16]| -> String {
+        uuid[range].iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    let uuid = ur_ipc::device_of(ticket);
+    let name = [0..4, 4..6, 6..8, 8..10, 10..16].map(|range| hex(range, &uuid)).join("-");
+    Error::new(
+        ErrorCode::InvalidValue,
+        format!(
+            "the memory lies on GPU-{name}, which this process does not see, and the driver does not open it \
+             for a device that it sees: let {} name that device for both processes (its own one first, if \
+             order matters) ({error})",
+            D::VISIBLE
+        ),
+    )
 }
 
 impl<D: Dialect> SharesMemory for Family<D> {
-    fn shares_memory(_context: &Context<D>) -> bool {
-        true
+    fn shares_memory(context: &Context<D>) -> bool {
+        context.devices().iter().all(|device| is_shared(device).unwrap_or(false))
     }
     fn locate(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<Located<Offer>> {
         device::check_fork::<D>()?;
@@ -172,10 +235,13 @@ impl<D: Dialect> SharesMemory for Family<D> {
     ) -> Result<UsmPtr> {
         device::check_fork::<D>()?;
         context.check(device)?;
-        let (home, uuid) = home(device, ticket)?;
-        let import = |arrived| map(arrived, &home, context.devices());
+        let (home, is_hidden) = home(device, ticket)?;
+        let import = |arrived| {
+            let opened = map(arrived, &home, context.devices());
+            opened.map_err(|error| if is_hidden { on_hidden::<D>(ticket, &error) } else { error })
+        };
         let registry = &D::statics().memory;
-        let (open, base, bytes, offset) = match registry.memory.open(ticket, uuid, import)? {
+        let (open, base, bytes, offset) = match registry.memory.open(ticket, None, import)? {
             Opened::Local { object, offset, .. } => match Hold::<D>::of(object) {
                 Some(hold) => {
                     let (base, bytes) = (hold.allocation().base(), hold.allocation().bytes());
@@ -201,8 +267,8 @@ impl<D: Dialect> SharesMemory for Family<D> {
     }
     fn close_memory(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<()> {
         let open = D::statics().memory.opens.take(at)?;
-        let before = queue::ticket::<D>(context.as_handle().addr());
-        limbo::after(vec![before], Spent::Open(open));
+        let before = context.queues().ticket(open.since());
+        limbo::after(before, Spent::Open(open));
         Ok(())
     }
 }
@@ -223,18 +289,34 @@ fn map<D: Dialect>(
                 let memory = physical(home, fd.as_fd(), exposes)?;
                 let granule = granule(home)?;
                 let refused = |error| refusal(home, exposes, error);
-                let mapped =
-                    Mapped::new(home, Arc::new(memory), granule, &reaching).map_err(refused)?;
+                let mapped = Mapped::new(home, Arc::new(memory), granule).map_err(refused)?;
                 (mapped.at() as usize + base, OpenedAs::Mapped(mapped))
             }
             _ => {
                 let data = said(Form::Pool, &form)?;
                 let from = Arc::new(DriverPool::import(home, fd.as_fd())?);
-                from.admit(home, &reaching)?;
+                let peers = &D::statics().memory.get().peers;
+                peers.enter_pool(home, &from, reaching.clone())?;
                 let at = from.import_pointer(home, data)?;
                 (at as usize, OpenedAs::FromPool(FromPool::new(from, at)))
             }
         },
+        ArrivedPayload::DriverRun { fds, base, exposes, bytes: said } => {
+            let (&form, said) = said.split_first().unwrap_or((&0, &[]));
+            if form != Form::Run as u8 {
+                return Err(contradiction("its bytes are of another form"));
+            }
+            let (base, all) =
+                (usize::try_from(base).map_err(too_large)?, lengths(said, fds.len(), exposes)?);
+            let exposed = usize::try_from(exposes).map_err(too_large)?;
+            // Each descriptor is closed as soon as the driver has what it names.
+            let parts =
+                fds.into_iter().zip(all).map(|(fd, bytes)| physical(home, fd.as_fd(), bytes));
+            let granule = granule(home)?;
+            let refused = |error| refusal(home, exposes, error);
+            let mapped = MappedRun::new(home, exposed, parts, granule).map_err(refused)?;
+            (mapped.at() as usize + base, OpenedAs::MappedRun(mapped))
+        }
         ArrivedPayload::Bytes(bytes) => {
             let (named, base) = bytes.split_last_chunk::<8>().unwrap_or((&[], &[0; 8]));
             let base = usize::try_from(u64::from_le_bytes(*base)).map_err(too_large)?;
@@ -246,7 +328,7 @@ fn map<D: Dialect>(
     let null = || contradiction("it is at no address");
     let base = UsmPtr::from_addr(at).ok_or_else(null)?;
     base.offset(bytes)?;
-    Ok(OpenedMemory::new(base, bytes, home.as_handle().addr(), reaching, memory))
+    OpenedMemory::new(base, bytes, home, reaching, memory)
 }
 /// Physical memory of `home` behind a descriptor; the size is the exporter's word until it is mapped.
 fn physical<D: Dialect>(
@@ -272,11 +354,7 @@ fn refusal<D: Dialect>(home: &Device<D>, bytes: u64, error: Error) -> Error {
 
 impl<D: Dialect> SharesPhysicalMemory for Family<D> {
     fn shares_physical_memory(context: &Context<D>) -> bool {
-        let shares = |device: &Owned<Device<D>>| {
-            virtual_memory::is_supported(device).unwrap_or(false)
-                && virtual_memory::has_descriptors(device).unwrap_or(false)
-        };
-        context.devices().iter().all(shares)
+        context.devices().iter().all(|device| is_physical_shared(device).unwrap_or(false))
     }
     fn is_shareable(memory: &PhysicalMem<D>) -> bool {
         memory.is_shareable()
@@ -299,7 +377,7 @@ impl<D: Dialect> SharesPhysicalMemory for Family<D> {
     ) -> Result<Owned<PhysicalMem<D>>, Refusal> {
         device::check_fork::<D>()?;
         context.check(device)?;
-        let (home, uuid) = home(device, ticket)?;
+        let (home, is_hidden) = home(device, ticket)?;
         let import = |arrived: Arrived| -> Result<OpenedPhysical<D>, Refusal> {
             let ArrivedPayload::Driver { fd, base: 0, exposes, bytes } = arrived.payload else {
                 return Err(contradiction("what arrived is no physical memory").into());
@@ -307,9 +385,12 @@ impl<D: Dialect> SharesPhysicalMemory for Family<D> {
             if bytes.first() != Some(&(Form::Physical as u8)) || exposes != arrived.size {
                 return Err(contradiction("physical memory is a whole of its own").into());
             }
-            Ok(OpenedPhysical(Arc::new(physical(&home, fd.as_fd(), exposes)?.passing_on(fd))))
+            let memory = physical(&home, fd.as_fd(), exposes);
+            let memory = memory
+                .map_err(|error| if is_hidden { on_hidden::<D>(ticket, &error) } else { error })?;
+            Ok(OpenedPhysical(Arc::new(memory.passing_on(fd))))
         };
-        let opened = match D::statics().memory.physical.open(ticket, uuid, import)? {
+        let opened = match D::statics().memory.physical.open(ticket, None, import)? {
             Opened::Local { object, .. } => PhysicalMem::again(context, home.borrow(), object)?,
             Opened::Remote(remote) => PhysicalMem::opened(context, home.borrow(), remote)?,
         };
@@ -323,6 +404,20 @@ ur_adapter::share_entries!(impl[D: Dialect] Family<D>);
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_lengths_of_a_run_read_back_and_nothing_else_is_believed() {
+        let parts = [2, 2, 2, 20, 20, 2];
+        let said = lengths_for_offer(parts.into_iter()).unwrap();
+        assert_eq!(said.len(), 3 * GROUP);
+        assert_eq!(lengths(&said, 6, 48).unwrap(), [2, 2, 2, 20, 20, 2]);
+        for (count, whole) in [(5, 48), (7, 48), (6, 47)] {
+            assert!(lengths(&said, count, whole).is_err(), "{count} {whole}");
+        }
+        assert!(lengths(&said[..20], 4, 26).is_err(), "cut short");
+        let huge = [&u32::MAX.to_le_bytes()[..], &u64::MAX.to_le_bytes()].concat();
+        assert!(lengths(&huge, 4096, 48).is_err());
+        assert_eq!(lengths_for_offer(1..=GROUPS + 1), None, "they change too often");
+    }
     #[test]
     fn what_the_driver_said_reads_back_in_its_own_form_only() {
         let bytes = bytes_of(Form::Pool, &[7; 64]);

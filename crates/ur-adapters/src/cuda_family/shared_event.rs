@@ -21,14 +21,14 @@ use std::{
     },
 };
 use ur_adapter::{
-    error::{Error, ErrorCode, Result},
+    error::{Error, ErrorCode, Reason, Result},
     object::{Borrowed, Owned},
     per_process::PerProcess,
     share::{EventFacts, SharesEvents},
 };
 use ur_ipc::{
     Access, ArrivedPayload, ENVELOPE_LEN, Importer, Kind, Offer, Opened, Payload, Remote,
-    arena::{self, Arena, Captured, Counter, Debt, Progress, Slot, protocol::word_of},
+    arena::{self, Arena, Captured, Counter, Debt, DeviceWait, Progress, Slot, protocol::word_of},
 };
 use ur_sys::ur_event_status_t;
 
@@ -196,8 +196,13 @@ impl<D: Dialect> Prepared<'_, D> {
         stream.write_value(at, word_of(value))
     }
     /// From now on the event stands for that value.
-    pub(super) fn publish(self) {
-        self.slot.publish(&self.counter.counter, self.value.load(Relaxed));
+    ///
+    /// # Errors
+    /// `INVALID_EVENT` if the process that made the event took this one for gone and let go of it: the barrier
+    /// is in the stream all the same, and nobody sees the signal.
+    pub(super) fn publish(self) -> Result<()> {
+        let value = self.value.load(Relaxed);
+        crate::unseen::judge(self.slot.publish(&self.counter.counter, value))
     }
 }
 
@@ -205,8 +210,16 @@ impl<D: Dialect> Shared<D> {
     /// A new one, complete.
     ///
     /// # Errors
-    /// `OUT_OF_RESOURCES` where there is no room for more of them.
+    /// `UNSUPPORTED_FEATURE` on a device that has none; `OUT_OF_RESOURCES` where there is no room for more
+    /// of them.
     pub(super) fn make(device: Owned<Device<D>>) -> Result<Self> {
+        if !is_supported(&device)? {
+            return Err(Error::new(
+                ErrorCode::UnsupportedFeature,
+                "this device cannot share events between processes: its streams neither write nor wait \
+                 for words of host memory; create the event without IPC_EXP",
+            ));
+        }
         let slot = arena::slot(Access::SameUser)?;
         let object = super::allocation::next_object::<D>();
         let origin = Origin::Made { object, offered: AtomicBool::new(false) };
@@ -281,7 +294,7 @@ impl<D: Dialect> Drop for Shared<D> {
         if let Origin::Made { object, offered: was_offered } = &mut self.origin
             && *was_offered.get_mut()
         {
-            ur_ipc::freed(*object, Kind::Event);
+            ur_adapter::share::freed(*object, Kind::Event);
             let slot = desk::<D>().offered().remove(object);
             drop(slot); // not under the lock
         }
@@ -300,6 +313,16 @@ fn lost() -> Error {
         "the process that was to signal an event has died, or its command failed: the signal will \
          never come",
     )
+    .because(Reason::ExporterGone)
+}
+
+/// Whether the device has such events: a shared event is a word of host memory that streams write and
+/// wait for.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn is_supported<D: Dialect>(device: &Device<D>) -> Result<bool> {
+    Ok(device.has(Attribute::HostRegister)? && device.has(Attribute::StreamWords)?)
 }
 
 /// What a host thread waits for.
@@ -315,30 +338,56 @@ impl Awaited {
 
 /// What a queue's streams wait for, as far as it is not known to have come.
 #[derive(Debug, Default)]
-pub(super) struct Debts(Vec<Debt>);
+pub(super) struct Debts {
+    owed: Vec<(Debt, Option<DeviceWait>)>,
+    /// What will never come, until the streams have gone on: a write of the dead one's device may come late, and they
+    /// have to be released again.
+    lost: Vec<DeviceWait>,
+}
 impl Debts {
     pub(super) fn add(&mut self, owed: Debt) {
-        self.0.retain(|one| one.progress() != Progress::Complete);
+        self.owed.retain(|(one, _)| one.progress() != Progress::Complete);
         // Of one counter's values the greatest says it all: if a lesser one never comes, it does not.
-        let same = |one: &&mut Debt| one.word_address() == owed.word_address();
-        match self.0.iter_mut().find(same) {
-            Some(one) if one.value() >= owed.value() => {}
-            Some(one) => *one = owed,
-            None => self.0.push(owed),
+        let same = |(one, _): &&mut (Debt, _)| {
+            one.word_address() == owed.word_address() && one.progress() == Progress::Pending
+        };
+        // None in a forked child alone, where the driver does not work.
+        let awaited = || owed.awaited_by_device().ok();
+        match self.owed.iter_mut().find(same) {
+            Some((one, _)) if one.value() >= owed.value() => {}
+            Some(one) => *one = (owed.clone(), awaited()),
+            None => {
+                let awaited = awaited();
+                self.owed.push((owed, awaited));
+            }
         }
     }
     /// Those that are still owed.
     pub(super) fn open(&self) -> Vec<Debt> {
-        self.0.iter().filter(|one| one.progress() != Progress::Complete).cloned().collect()
+        let open = self.owed.iter().map(|(one, _)| one);
+        open.filter(|one| one.progress() != Progress::Complete).cloned().collect()
+    }
+    /// The streams are idle: none of them waits for what will never come.
+    pub(super) fn have_gone_on(&mut self) {
+        self.lost.clear();
     }
     /// Forgets what has come, and what never will. Whether something is left.
     ///
     /// # Errors
     /// `IN_EVENT_LIST_EXEC_STATUS` once for what never will come.
     pub(super) fn check(&mut self) -> Result<bool> {
-        let has_failed = self.0.iter().any(|one| one.progress() == Progress::Failed);
-        self.0.retain(|one| one.progress() == Progress::Pending);
-        if has_failed { Err(lost()) } else { Ok(!self.0.is_empty()) }
+        let mut has_failed = false;
+        for (one, awaited) in std::mem::take(&mut self.owed) {
+            match one.progress() {
+                Progress::Pending => self.owed.push((one, awaited)),
+                Progress::Complete => {}
+                Progress::Failed => {
+                    has_failed = true;
+                    self.lost.extend(awaited);
+                }
+            }
+        }
+        if has_failed { Err(lost()) } else { Ok(!self.owed.is_empty()) }
     }
 }
 /// Sleeps until each has come, or never will.
@@ -358,9 +407,7 @@ pub(super) fn lost_dependency() -> Error {
 
 impl<D: Dialect> SharesEvents for Family<D> {
     fn shares_events(context: &Context<D>) -> bool {
-        let has = |device: &Device<D>, what| device.has(what).unwrap_or(false);
-        let all = |what| context.devices().iter().all(|device| has(device, what));
-        all(Attribute::HostRegister) && all(Attribute::StreamWords)
+        context.devices().iter().all(|device| is_supported(device).unwrap_or(false))
     }
     fn event_facts(event: &Event<D>) -> EventFacts {
         let shared = event.as_shared();

@@ -1,29 +1,31 @@
 //! Copies between a device and memory of C's that the driver does not know, and from host memory to
 //! host memory. The driver would have the calling thread wait until the stream gets to such a copy; so, where the stream has something else
 //! to do first, they go through a pinned piece, and a host function copies between that and C's
-//! memory, in the stream's order. Nothing here waits.
+//! memory, in the stream's order. Nothing here waits. Ends on devices out of reach are `crossing.rs`'s.
 use super::{
     Device,
     allocation::{self, Usm},
+    crossing,
     driver::{Dialect, layout::Copy3d},
     native::{
         memory::{Piece, Sort},
         staging::{Place, Rows, copy_rows, place_of},
         stream::Stream,
     },
+    patience,
 };
 use std::{
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use ur_adapter::{error::Result, memory::UsmPtr};
+use ur_adapter::{error::Result, memory::UsmPtr, object::Owned};
 
 /// The sizes of pieces.
 const SIZES: [usize; 2] = [64 << 10, 4 << 20];
 /// How many pieces of each size there are at most; then the driver does it in its own way.
 const MOST: [usize; 2] = [256, 16];
 /// `CU_MEMORYTYPE_UNIFIED`: an end of a copy that is told by its address.
-const BY_ADDRESS: i32 = 4;
+pub(super) const BY_ADDRESS: i32 = 4;
 
 /// The pieces of this process.
 #[derive(Debug)]
@@ -47,12 +49,15 @@ impl<D: Dialect> Pool<D> {
 struct Lent<D: Dialect> {
     piece: Option<Piece<D>>,
     size: usize,
+    /// More bytes than fit into it, which pass through it one part after another.
+    waiting: Vec<u8>,
 }
 impl<D: Dialect> Lent<D> {
     /// One for `bytes`, which may be less than all of them; `None` if there are enough in use.
     fn take(device: &Device<D>, bytes: usize) -> Result<Option<Arc<Self>>> {
         let (pool, size) = (&D::statics().staging, usize::from(bytes > SIZES[0]));
-        let lent = |piece| Ok(Some(Arc::new(Self { piece: Some(piece), size })));
+        let lent =
+            |piece| Ok(Some(Arc::new(Self { piece: Some(piece), size, waiting: Vec::new() })));
         let mut shelves = pool.shelves();
         if let Some(piece) = shelves[size].idle.pop() {
             return lent(piece);
@@ -71,6 +76,15 @@ impl<D: Dialect> Lent<D> {
     fn bytes(&self) -> usize {
         SIZES[self.size]
     }
+    /// It goes back when the stream comes there, also where a part of the copy was refused: the others may use it yet.
+    fn go_back(self: Arc<Self>, stream: &Stream<D>, copied: Result<()>) -> Result<bool> {
+        let last = Arc::clone(&self);
+        let goes = stream.host_fn(move || drop(last));
+        if goes.is_err() {
+            mem::forget(self); // what is in the stream may use it yet
+        }
+        copied.and(goes).map(|()| true)
+    }
 }
 impl<D: Dialect> Drop for Lent<D> {
     fn drop(&mut self) {
@@ -87,31 +101,53 @@ enum Unknown {
 }
 /// `None`: the driver can do it without waiting. It waits for ends that it does not know, and for
 /// copies from host memory to host memory, known or not.
-///
-/// # Errors
-/// The driver's own.
-fn unknown<D: Dialect>(
-    device: &Device<D>,
-    to: Option<u64>,
-    from: Option<u64>,
-) -> Result<Option<Unknown>> {
-    let (to, from) = (place(device, to)?, place(device, from)?);
-    Ok(match (to, from) {
+fn unknown(to: Place, from: Place) -> Option<Unknown> {
+    match (to, from) {
         (Place::Device, Place::Pageable) => Some(Unknown::From),
         (Place::Pageable, Place::Device) => Some(Unknown::To),
         (Place::Device, _) | (_, Place::Device) => None,
         _ => Some(Unknown::Both),
-    })
+    }
 }
-/// What is at one end; `None` is an array. Of our own memory nobody is asked.
-fn place<D: Dialect>(device: &Device<D>, end: Option<u64>) -> Result<Place> {
-    let Some(at) = end else { return Ok(Place::Device) };
+/// What is at one end, for a stream of some device.
+enum End<D: Dialect> {
+    /// What it reaches.
+    Within(Place),
+    /// Memory of that device, which it does not reach.
+    Beyond(&'static Owned<Device<D>>),
+}
+/// `None` is an array. Of memory that we allocated on that device nobody is asked.
+fn end<D: Dialect>(device: &Owned<Device<D>>, end: Option<u64>) -> Result<End<D>> {
+    let Some(at) = end else { return Ok(End::Within(Place::Device)) };
     let ours = UsmPtr::from_addr(at as usize).and_then(allocation::find::<D>);
-    Ok(match ours.map(|found| found.usm()) {
-        Some(Usm::Host) => Place::Pinned,
-        Some(Usm::Device | Usm::Shared) => Place::Device,
+    let place = match ours.as_ref().map(|found| found.usm()) {
+        Some(Usm::Host) => return Ok(End::Within(Place::Pinned)),
+        Some(Usm::Shared) => return Ok(End::Within(Place::Device)),
+        Some(Usm::Device) => Place::Device,
         None => place_of(&device.enter()?, at),
-    })
+    };
+    let is_home = ours.is_some_and(|found| found.home().device == device.as_handle().addr());
+    if is_home || place != Place::Device {
+        return Ok(End::Within(place));
+    }
+    Ok(crossing::beyond(device, at)?.map_or(End::Within(place), End::Beyond))
+}
+
+/// The device whose memory is at `at`, if `device` does not reach it.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn beyond<D: Dialect>(
+    device: &Owned<Device<D>>,
+    at: u64,
+) -> Result<Option<&'static Owned<Device<D>>>> {
+    match crossing::is_possible::<D>() {
+        true => Ok(match end(device, Some(at))? {
+            End::Beyond(home) => Some(home),
+            End::Within(_) => None,
+        }),
+        false => Ok(None),
+    }
 }
 
 /// Copies bytes behind what `stream` has to do yet. Whether it did: if not, the driver can do it.
@@ -119,17 +155,17 @@ fn place<D: Dialect>(device: &Device<D>, end: Option<u64>) -> Result<Place> {
 /// # Errors
 /// The driver's own.
 pub(super) fn copy<D: Dialect>(
-    device: &Device<D>,
+    device: &Owned<Device<D>>,
     stream: &Stream<D>,
     (to, from): (u64, u64),
     bytes: usize,
 ) -> Result<bool> {
-    let by = |at| End { address: at, pitch: bytes, rows: 1, x: 0, y: 0, z: 0 };
+    let by = |at| Corner { address: at, pitch: bytes, rows: 1, x: 0, y: 0, z: 0 };
     let what = Copy3d { width: bytes, height: 1, depth: 1, ..between(by(to), by(from)) };
     copy_3d(device, stream, &what)
 }
-/// One end in memory.
-struct End {
+/// Where one end begins in memory.
+struct Corner {
     address: u64,
     pitch: usize,
     rows: usize,
@@ -137,7 +173,7 @@ struct End {
     y: usize,
     z: usize,
 }
-fn between(to: End, from: End) -> Copy3d {
+fn between(to: Corner, from: Corner) -> Copy3d {
     Copy3d {
         src_type: BY_ADDRESS,
         src_device: from.address,
@@ -161,12 +197,12 @@ fn between(to: End, from: End) -> Copy3d {
 /// # Errors
 /// The driver's own.
 pub(super) fn copy_2d<D: Dialect>(
-    device: &Device<D>,
+    device: &Owned<Device<D>>,
     stream: &Stream<D>,
     (to, from): (Rows, Rows),
     (width, height): (usize, usize),
 ) -> Result<bool> {
-    let by = |(address, pitch)| End { address, pitch, rows: height, x: 0, y: 0, z: 0 };
+    let by = |(address, pitch)| Corner { address, pitch, rows: height, x: 0, y: 0, z: 0 };
     copy_3d(device, stream, &Copy3d { width, height, depth: 1, ..between(by(to), by(from)) })
 }
 /// The same for a box.
@@ -174,13 +210,29 @@ pub(super) fn copy_2d<D: Dialect>(
 /// # Errors
 /// The driver's own.
 pub(super) fn copy_3d<D: Dialect>(
-    device: &Device<D>,
+    device: &Owned<Device<D>>,
     stream: &Stream<D>,
     what: &Copy3d,
 ) -> Result<bool> {
     let address = |sort, at| (sort == BY_ADDRESS).then_some(at);
     let ends = (address(what.dst_type, what.dst_device), address(what.src_type, what.src_device));
-    let Some(unknown) = unknown(device, ends.0, ends.1)? else { return Ok(false) };
+    let is_careful = stream.never_waits() || stream.waits_before();
+    if !is_careful && !crossing::is_possible::<D>() {
+        return Ok(false);
+    }
+    let (to, from) = match (end(device, ends.0)?, end(device, ends.1)?) {
+        (End::Within(to), End::Within(from)) => (to, from),
+        (_, End::Beyond(home)) | (End::Beyond(home), _) => {
+            return crossing::copy_3d(device, stream, what, home).map(|()| true);
+        }
+    };
+    let Some(unknown) = unknown(to, from).filter(|_| is_careful) else {
+        return Ok(false);
+    };
+    if stream.waits_before() {
+        patience::finish(stream, device)?;
+        return Ok(false);
+    }
     if stream.is_idle()? {
         return Ok(false);
     }
@@ -194,12 +246,7 @@ pub(super) fn copy_3d<D: Dialect>(
         Unknown::From => upload(stream, &lent, &part),
         _ => download(stream, &lent, &part),
     });
-    let last = Arc::clone(&lent);
-    let outcome = outcome.and_then(|()| stream.host_fn(move || drop(last)));
-    if outcome.is_err() {
-        mem::forget(lent); // what is in the stream may use it yet
-    }
-    outcome.map(|()| true)
+    lent.go_back(stream, outcome)
 }
 /// What fits into `room` at once, in order.
 fn parts(what: &Copy3d, room: usize) -> impl Iterator<Item = Copy3d> {
@@ -220,11 +267,12 @@ fn parts(what: &Copy3d, room: usize) -> impl Iterator<Item = Copy3d> {
     })
 }
 /// Where the rows of a part begin in memory.
-fn source(part: &Copy3d) -> Rows {
+pub(super) fn source(part: &Copy3d) -> Rows {
     let row = part.src_z * part.src_height + part.src_y;
     (part.src_device + (row * part.src_pitch + part.src_x) as u64, part.src_pitch)
 }
-fn target(part: &Copy3d) -> Rows {
+/// The same of where they go.
+pub(super) fn target(part: &Copy3d) -> Rows {
     let row = part.dst_z * part.dst_height + part.dst_y;
     (part.dst_device + (row * part.dst_pitch + part.dst_x) as u64, part.dst_pitch)
 }
@@ -256,31 +304,44 @@ fn download<D: Dialect>(stream: &Stream<D>, lent: &Arc<Lent<D>>, part: &Copy3d) 
     stream.copy_3d_now(&rest)?;
     stream.host_fn(move || copy_rows(to, (keep.at(), size.0), size))
 }
-/// Copies bytes that the caller does not keep. Whether it did.
+/// Copies rows of `width` bytes that the caller does not keep. Whether it did.
 ///
 /// # Errors
 /// The driver's own.
 pub(super) fn upload_copy_of<D: Dialect>(
-    device: &Device<D>,
+    device: &Owned<Device<D>>,
     stream: &Stream<D>,
-    to: u64,
+    to: Rows,
     bytes: &[u8],
+    width: usize,
 ) -> Result<bool> {
-    let lent = match bytes.len() <= SIZES[1] {
-        true => Lent::take(device, bytes.len())?,
-        false => None,
-    };
-    let Some(lent) = lent else { return Ok(false) };
-    let (from, size) = (bytes.as_ptr().expose_provenance() as u64, (bytes.len(), 1));
-    copy_rows((lent.at(), size.0), (from, size.0), size);
-    let by = |address| End { address, pitch: size.0, rows: 1, x: 0, y: 0, z: 0 };
-    let what = Copy3d { width: size.0, height: 1, depth: 1, ..between(by(to), by(lent.at())) };
-    let last = Arc::clone(&lent);
-    let outcome = stream.copy_3d_now(&what).and_then(|()| stream.host_fn(move || drop(last)));
-    if outcome.is_err() {
-        mem::forget(lent); // what is in the stream may use it yet
+    let size = (width, bytes.len() / width);
+    let from = move |bytes: &[u8]| (bytes.as_ptr().expose_provenance() as u64, width);
+    let by = |(address, pitch)| Corner { address, pitch, rows: size.1, x: 0, y: 0, z: 0 };
+    if let End::Within(Place::Pinned | Place::Pageable) = end(device, Some(to.0))? {
+        let bytes = bytes.to_vec();
+        stream.host_fn(move || copy_rows(to, from(&bytes), size))?;
+        return Ok(true);
     }
-    outcome.map(|()| true)
+    let Some(mut lent) = Lent::take(device, bytes.len())? else { return Ok(false) };
+    let is_whole = bytes.len() <= lent.bytes();
+    let source = match is_whole {
+        true => {
+            copy_rows((lent.at(), width), from(bytes), size);
+            (lent.at(), width)
+        }
+        false => {
+            let only = Arc::get_mut(&mut lent).expect("it was just taken");
+            only.waiting = bytes.to_vec();
+            from(&only.waiting)
+        }
+    };
+    let what = Copy3d { width, height: size.1, depth: 1, ..between(by(to), by(source)) };
+    let copied = match is_whole {
+        true => stream.copy_3d_now(&what),
+        false => parts(&what, lent.bytes()).try_for_each(|part| upload(stream, &lent, &part)),
+    };
+    lent.go_back(stream, copied)
 }
 /// From C's memory to C's memory.
 fn by_host<D: Dialect>(stream: &Stream<D>, what: &Copy3d) -> Result<()> {

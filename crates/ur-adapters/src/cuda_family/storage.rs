@@ -10,7 +10,6 @@ use super::{
     linger,
     native::{
         array::Array,
-        device as native,
         event::Pooled,
         memory::{Piece, Registered},
         stream::Stream,
@@ -71,21 +70,14 @@ enum State<D: Dialect> {
     /// Another one is newer, or nothing was ever written.
     Old,
     /// On its way, in some stream.
-    Coming(Arc<Arrival<D>>),
+    Coming(Arc<Pooled<D>>),
     Good,
-}
-/// A copy between devices that is under way.
-#[derive(Debug)]
-struct Arrival<D: Dialect> {
-    event: Pooled<D>,
-    /// What the bytes pass through.
-    _between: Option<Block<D>>,
 }
 /// What must happen before a device's copy is used.
 enum Before<D: Dialect> {
     Nothing,
-    Wait(Arc<Arrival<D>>),
-    Copy { from: usize, after: Option<Arc<Arrival<D>>> },
+    Wait(Arc<Pooled<D>>),
+    Copy { from: usize, after: Option<Arc<Pooled<D>>> },
 }
 
 impl<D: Dialect> Storage<D> {
@@ -221,20 +213,19 @@ impl<D: Dialect> Storage<D> {
         let copy = self.copy(copies, index)?;
         let now = match before(&lock(state), index) {
             Before::Nothing => State::Good,
-            Before::Wait(arrival) if arrival.event.is_complete()? => State::Good,
+            Before::Wait(arrival) if arrival.is_complete()? => State::Good,
             Before::Wait(arrival) => {
-                stream.wait_for(&arrival.event)?;
+                stream.wait_for(&arrival)?;
                 State::Coming(arrival)
             }
             Before::Copy { from, after } => {
                 if let Some(arrival) = after {
-                    stream.wait_for(&arrival.event)?;
+                    stream.wait_for(&arrival)?;
                 }
-                let there = (&self.context.devices()[from], self.copy(copies, from)?);
-                let _between = self.bring(stream, (device, copy), there)?;
+                self.bring(stream, copy, self.copy(copies, from)?)?;
                 let event = device.events().take(&device.enter()?, false)?;
                 event.record(stream)?;
-                State::Coming(Arc::new(Arrival { event, _between }))
+                State::Coming(Arc::new(event))
             }
         };
         self.settle(state, index, now, writes);
@@ -257,50 +248,18 @@ impl<D: Dialect> Storage<D> {
         drop(all);
     }
     /// Puts the bytes of one device's copy into another's.
-    fn bring(
-        &self,
-        stream: &Stream<D>,
-        (device, to): (&Owned<Device<D>>, &Copy<D>),
-        (source, from): (&Owned<Device<D>>, &Copy<D>),
-    ) -> Result<Option<Block<D>>> {
+    fn bring(&self, stream: &Stream<D>, to: &Copy<D>, from: &Copy<D>) -> Result<()> {
         match (to, from, &self.shape) {
             (Copy::Bytes(to), Copy::Bytes(from), Shape::Bytes(bytes)) => {
                 let [to, from] = [to, from].map(|block| block.at().addr() as u64);
-                match native::can_access::<D>(device.number(), source.number())? {
-                    true => stream.copy(to, from, *bytes).map(|()| None),
-                    false => self.by_host((device, stream, to), (source, from), *bytes).map(Some),
-                }
+                stream.copy(to, from, *bytes)
             }
             (Copy::Pixels(to), Copy::Pixels(from), Shape::Pixels(what, element)) => {
                 let whole = [what.width * element, what.height.max(1), what.depth.max(1)];
-                stream.copy_array(to, from, whole).map(|()| None)
+                stream.copy_array(to, from, whole)
             }
             _ => Err(Error::new(ErrorCode::Unknown, "the copies of one storage are of one kind")),
         }
-    }
-    /// The same between devices that do not reach each other: through memory that both do, each with a
-    /// stream of its own.
-    fn by_host(
-        &self,
-        (device, stream, to): (&Owned<Device<D>>, &Stream<D>, u64),
-        (source, from): (&Owned<Device<D>>, u64),
-        bytes: usize,
-    ) -> Result<Block<D>> {
-        let between = Block::new(&self.context, None, bytes)?;
-        let at = between.at().addr() as u64;
-        let before = device.events().take(&device.enter()?, false)?;
-        before.record(stream)?;
-        let arrived = {
-            let on = source.enter()?;
-            let (aside, arrived) = (Stream::create(&on, 0)?, source.events().take(&on, false)?);
-            aside.wait_for(&before)?;
-            aside.copy(at, from, bytes)?;
-            arrived.record(&aside)?;
-            arrived
-        };
-        stream.wait_for(&arrived)?;
-        stream.copy(to, at, bytes)?;
-        Ok(between) // it goes when this is done
     }
     /// What `device` has, up to date when this returns; the first device of the context if none is
     /// named. Waits for copies, not for commands.
@@ -321,7 +280,7 @@ impl<D: Dialect> Storage<D> {
         work: impl FnOnce(&Stream<D>, &Found<'s, D>) -> Result<()>,
     ) -> Result<Found<'s, D>> {
         let device = device.unwrap_or(&self.context.devices()[0]);
-        let stream = Stream::create(&device.enter()?, 0)?;
+        let stream = Stream::create(&device.enter()?, 0)?.of(device.clone());
         let _on = device.enter()?;
         let found = self.at(device, &stream, false)?;
         work(&stream, &found)?;

@@ -4,8 +4,10 @@ use super::{
     Event, Queue,
     driver::Dialect,
     event::{Point, Times},
+    lane::captured,
     native::stream::Stream,
 };
+use crate::profiling::Profile;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
@@ -56,8 +58,8 @@ pub(super) fn submit<D: Dialect>(
     report: Report,
     body: impl FnOnce(&Stream<D>) -> Result<()>,
 ) -> Made<D> {
-    let profiled = queue.is_profiling();
-    let submission = Submission { command, order: Order::Free, report, profiled };
+    let profile = queue.profile();
+    let submission = Submission { command, order: Order::Free, report, profile };
     submission.put(queue, waits, body, |_| Ok(()))
 }
 
@@ -66,8 +68,8 @@ pub(super) struct Submission {
     pub(super) command: ur_command_t,
     pub(super) order: Order,
     pub(super) report: Report,
-    /// Whether its times are wanted.
-    pub(super) profiled: bool,
+    /// Which times its event tells.
+    pub(super) profile: Profile,
 }
 impl Submission {
     /// Submits it; `after` comes last in the stream, behind the point that events stand for.
@@ -84,8 +86,29 @@ impl Submission {
         work.check()?;
         let lane = work.next(&on)?;
         let waits_anyway = matches!(self.report, Report::Done { .. });
-        let plain = waits_anyway.then(|| lane.stream().waiting());
+        let is_captured = lane.is_capturing()?;
+        if is_captured && waits_anyway {
+            return Err(captured("a call that waits for its command"));
+        }
+        if is_captured && waits.iter().any(|event| event.as_shared().is_some()) {
+            return Err(captured(
+                "a wait for an event that processes share, each replay of which would wait for the same \
+                 old signal,",
+            ));
+        }
+        // What waits, and what is replayed, goes to the driver as it is and not by way of pinned memory.
+        // While the stream has something to do, the host does not wait inside of the driver for its turn.
+        let is_busy = waits_anyway && !(waits.is_empty() && lane.is_known_idle());
+        let plain = match (is_captured, waits_anyway) {
+            (false, false) => None,
+            (false, true) if is_busy => Some(lane.stream().waiting().waiting_before()),
+            _ => Some(lane.stream().waiting()),
+        };
         let stream = plain.as_ref().unwrap_or(lane.stream());
+        // What comes next may wait for ever: memory that was freed before is not to wait with it.
+        if (!waits.is_empty() || self.order != Order::Free) && lane.wants_mark() {
+            lane.put_mark(device, &on)?;
+        }
         let putting = lane.begin();
         for event in waits {
             event.order(&queue, stream).map_err(in_wait_list)?;
@@ -95,32 +118,37 @@ impl Submission {
             work.gather(&on, lane)?;
         }
         let wants_event = matches!(self.report, Report::Event | Report::Done { event: true });
-        let times = match self.profiled && wants_event {
+        let times = match self.profile.is_on() && wants_event {
             false => None,
-            true => {
-                let (base, submitted) = (device.base()?, super::clock::now());
-                let start = device.events().take(&on, true)?;
-                start.record(stream)?;
-                Some(Times { base, submitted, start: Some(start) })
-            }
+            true => Some(Times::begin(device, &on, stream, self.profile)?),
         };
         body(stream)?;
+        let before = putting.before();
         let point = match self.report {
             Report::None => None,
             _ => {
                 let end = device.events().take(&on, times.is_some())?;
                 end.record(stream)?;
-                Some(Point::new(end, times, work.open_debts()))
+                Some(match is_captured {
+                    true => Point::captured(end),
+                    false => Point::new(end, times, work.open_debts()),
+                })
             }
         };
         after(stream)?;
+        if !is_captured {
+            lane.note_last(device, &on)?;
+        }
         if self.order == Order::Both {
             work.set_fence(&on, lane)?;
         }
-        drop(putting);
         let Some(point) = point else { return Ok(None) };
         if let Report::Done { .. } = self.report {
             let done = point.wait();
+            match is_captured || done.is_err() {
+                true => drop(putting),
+                false => putting.end(before),
+            }
             work.check()?; // a lost signal is said here, and once
             work.tell_failure(&done);
             done?;

@@ -6,6 +6,7 @@ use super::{
     backing::ALIGNMENT,
     device::check_fork,
     driver::Dialect,
+    enqueue_usm::check_range,
     foreign,
     native::{device as native, memory},
     queue, usm_host,
@@ -118,7 +119,7 @@ impl<D: Dialect> UsmApi for Family<D> {
     }
     fn usm_free(context: Borrowed<'_, Context<D>>, mem: UsmPtr) -> Result<()> {
         check_fork::<D>()?;
-        allocation::free::<D>(handle(&context), mem)
+        allocation::free(&context, mem)
     }
     fn usm_get_mem_alloc_info(
         context: Borrowed<'_, Context<D>>,
@@ -276,14 +277,10 @@ impl<D: Dialect> UsmExpApi for Family<D> {
         src: UsmPtr,
         size: usize,
     ) -> Result<()> {
-        let short = |at: UsmPtr| allocation::room::<D>(at, size).is_err();
-        if size == 0 || short(dst) || short(src) {
-            let why = format!("{size} bytes are none, or more than an allocation has from there");
-            return Err(Error::new(ErrorCode::InvalidSize, why));
-        }
-        queue::ticket::<D>(handle(&context)).wait();
-        let on = context.devices()[0].enter()?;
-        memory::copy(&on, dst.addr() as u64, src.addr() as u64, size)
+        check_range::<D>(dst, size)?;
+        check_range::<D>(src, size)?;
+        queue::ticket::<D>(handle(&context)).wait()?;
+        memory::copy(&context.devices()[0], dst.addr() as u64, src.addr() as u64, size)
     }
     fn usm_host_alloc_register_exp(
         context: Borrowed<'_, Context<D>>,

@@ -8,7 +8,6 @@ use super::{
     device::check_fork,
     driver::Dialect,
     native::pool::{DriverPool, FromPool},
-    queue,
     submission::{Made, Report, submit},
     usm::{Wish, allocate},
     usm_pool::UsmPool,
@@ -73,7 +72,7 @@ pub(super) fn alloc<D: Dialect>(
     match submit(queue, command(usm), events, Report::event(want_event), |_stream| Ok(())) {
         Ok(event) => Ok((at, event)),
         Err(error) => {
-            allocation::free::<D>(handle(context), at)?;
+            allocation::free(context, at)?;
             Err(error)
         }
     }
@@ -108,7 +107,7 @@ fn ordered<D: Dialect>(
         (Ok(_), None) => Err(Error::new(ErrorCode::Unknown, "the allocation was never submitted")),
         (Err(error), None) => Err(error),
         (Err(error), Some(at)) => {
-            allocation::free::<D>(home.context, at)?;
+            allocation::free(queue.context(), at)?;
             Err(error)
         }
     }
@@ -127,7 +126,7 @@ pub(super) fn free<D: Dialect>(
     want_event: bool,
 ) -> Made<D> {
     check_fork::<D>()?;
-    let context = handle(queue.context());
+    let context = queue.context();
     let freeing = Freeing::<D>::begin(context, mem)?;
     let Home { pool: from, .. } = freeing.allocation().home();
     if pool.is_some_and(|pool| handle(&pool) != from) {
@@ -143,12 +142,12 @@ pub(super) fn free<D: Dialect>(
         submit(queue, ur_command_t::ENQUEUE_USM_FREE_EXP, events, Report::event(want_event), body);
     match submitted {
         Ok(event) => {
-            freeing.finish(queue::ticket::<D>(context));
+            freeing.finish(context);
             Ok(event)
         }
         // The stream has it: C cannot have it back.
         Err(error) if !freeing.allocation().has_memory() => {
-            freeing.finish(queue::ticket::<D>(context));
+            freeing.finish(context);
             Err(error)
         }
         Err(error) => {

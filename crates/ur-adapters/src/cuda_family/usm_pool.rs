@@ -6,11 +6,12 @@ use super::{
     allocation::{self, Home, Usm},
     backing::Chunk,
     driver::Dialect,
-    limbo::{self, Spent},
+    limbo::{self, Leaving, Spent},
     native::{device as native, pool::DriverPool},
     queue::Ticket,
 };
 use crate::memory::{
+    limbo::is_for_room,
     pools::{ByDevice, Identified, Identity},
     totals::Totals,
     usm::limits,
@@ -56,7 +57,7 @@ impl<D: Dialect> Source for Chunks<D> {
     }
     fn give_back(&self, chunk: Arc<Chunk<D>>, after: Vec<Ticket<D>>) {
         self.totals.unclaim(pool::Chunk::bytes(&*chunk));
-        limbo::after(after, Spent::Chunk(chunk));
+        limbo::after_all(after, Spent::Chunk(Leaving::new(chunk)));
     }
 }
 impl<D: Dialect> pool::Passed for Ticket<D> {
@@ -193,14 +194,12 @@ impl<D: Dialect> UsmPool<D> {
     ) -> Result<UsmPtr> {
         let part = self.of(usm, home.device)?;
         let allocate = || allocation::allocate(usm, home, size, align, part);
-        allocate().or_else(|error| match error.code() {
-            ErrorCode::OutOfResources
-            | ErrorCode::OutOfDeviceMemory
-            | ErrorCode::OutOfHostMemory => {
+        allocate().or_else(|error| match is_for_room(&error) {
+            true => {
                 self.trim_to(0);
                 allocate()
             }
-            _ => Err(error),
+            false => Err(error),
         })
     }
     /// The driver's pool for memory in a stream's order on `device`; `None` where the device has none
@@ -220,7 +219,7 @@ impl<D: Dialect> UsmPool<D> {
             return Ok(None);
         }
         let fresh = DriverPool::create(device, OWN_DEVICE.keep as u64)?;
-        fresh.admit(device, &super::backing::reaching(device, devices)?)?;
+        let reaching = super::backing::reaching(device, devices)?;
         let mut all = locked(&self.ordered);
         let unused = match all.get(&device.number()) {
             Some(_) => Some(fresh), // another thread was faster
@@ -231,7 +230,11 @@ impl<D: Dialect> UsmPool<D> {
         };
         let chosen = all.get(&device.number()).map(|one| Arc::clone(&one.0));
         drop(all);
+        let is_new = unused.is_none();
         drop(unused); // not under the lock
+        if let (true, Some(pool)) = (is_new, &chosen) {
+            D::statics().memory.get().peers.enter_pool(device, pool, reaching)?;
+        }
         Ok(chosen)
     }
     /// # Errors

@@ -83,10 +83,11 @@ fn map<D: Dialect>(
         _ => error,
     };
     virtual_memory::map(device, at, size, memory.memory(), offset).map_err(refusal)?;
-    let reaching = reaching(device, context.devices());
-    let given = reaching.and_then(|all| match rights {
-        0 => Ok(()), // as it is when nothing is said
-        rights => virtual_memory::set_access(device, at, size, &all, rights),
+    let given = reaching(device, context.devices()).and_then(|all| {
+        if rights != 0 {
+            virtual_memory::set_access(device, at, size, &[device.number()], rights)?;
+        }
+        D::statics().memory.get().peers.enter_mapping(device, (at, size), all, rights)
     });
     given.or_else(|error| virtual_memory::unmap(device, at, size).and(Err(error)))
 }
@@ -172,6 +173,7 @@ impl<D: Dialect> VirtualMemApi for Family<D> {
     ) -> Result<()> {
         let wait = || queue::ticket::<D>(context.as_handle().addr()).wait();
         all::<D>().unmap(span(context, start, size), wait, |(device, _), at, bytes| {
+            D::statics().memory.get().peers.leave_mapping(at);
             virtual_memory::unmap(device, at, bytes)
         })
     }
@@ -183,8 +185,11 @@ impl<D: Dialect> VirtualMemApi for Family<D> {
     ) -> Result<()> {
         let rights = rights(flags)?;
         all().set_access(span(context, start, size), flags, |(device, _)| {
-            let reaching = reaching(device, context.devices())?;
-            virtual_memory::set_access(device, start.addr() as u64, size, &reaching, rights)
+            let (at, peers) = (start.addr() as u64, &D::statics().memory.get().peers);
+            // Before the others are chosen: who starts from now on has these.
+            peers.set_rights(at..at + size as u64, rights);
+            let reaching = peers.started_of(device, &reaching(device, context.devices())?);
+            virtual_memory::set_access(device, at, size, &reaching, rights)
         })
     }
     fn virtual_mem_get_info(

@@ -13,7 +13,7 @@ impl<D: Dialect> Watched for Event<D> {
         device::check_fork::<D>()
     }
     fn is_over(&self) -> bool {
-        let Ok(_on) = self.context().devices()[0].enter() else { return true };
+        let Ok(_on) = self.enter() else { return true };
         let pending = [ur_event_status_t::SUBMITTED, ur_event_status_t::RUNNING];
         !self.status().is_ok_and(|status| pending.contains(&status))
     }

@@ -6,7 +6,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     info::Answer,
     log,
-    object::{Borrowed, Owned},
+    object::{Backend, Borrowed, Owned},
 };
 use ur_sys::{ur_adapter_info_t, ur_backend_t};
 
@@ -22,7 +22,7 @@ pub(super) fn the_adapter() -> Owned<Adapter> {
 
 impl AdapterApi for LevelZero {
     fn adapter_get() -> Result<Vec<Owned<Adapter>>> {
-        log::open(if face::is_v2() { "LEVEL_ZERO_V2" } else { "LEVEL_ZERO" });
+        log::open(Backend::LevelZero, if face::is_v2() { "LEVEL_ZERO_V2" } else { "LEVEL_ZERO" });
         Ok(if face::is_chosen() { vec![the_adapter()] } else { vec![] })
     }
     fn adapter_get_info(

@@ -2,26 +2,28 @@
 //! Any address inside an allocation finds it. Where memory comes from is `backing.rs`'s, when it goes
 //! back `limbo.rs`'s, what other processes see of it `share.rs`'s.
 use super::{
-    Ze,
+    Context, Ze,
     backing::Chunk,
     limbo::{self, Kept, Spent},
     native::ipc::{Handle, OpenedHandle},
-    queue,
     registry::registry,
     usm_pool::{Chunks, UsmBlocks},
 };
+pub(super) use crate::memory::allocations::{enter, leave};
+use crate::memory::{
+    allocations::{self, Allocated, Allocations, Entries, write},
+    limbo::is_for_room,
+};
 pub(super) use crate::over_driver::next_object;
-use std::{
-    cell::Cell,
-    collections::{BTreeMap, HashMap},
-    sync::{
-        Arc, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering::*},
-    },
+use crate::over_driver::number_of;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering::*},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
+    object::{Backend, Object},
     pool,
 };
 use ur_ipc::Kind;
@@ -119,6 +121,10 @@ impl Allocation {
         let memory = Some(memory);
         Self { base, bytes, usm, home, object, exported, freed, holds, memory }
     }
+    /// The number of the object before whose time no command knew it.
+    pub fn since(&self) -> u64 {
+        number_of(self.object)
+    }
     /// Its first byte.
     pub fn base(&self) -> UsmPtr {
         self.base
@@ -196,64 +202,23 @@ impl Drop for Allocation {
     }
 }
 
-/// Every allocation by its first address, and where each object is.
-#[derive(Default)]
-pub(super) struct Ranges {
-    at: BTreeMap<usize, Arc<Allocation>>,
-    objects: HashMap<u64, usize>,
-}
-fn read<R>(look: impl FnOnce(&Ranges) -> R) -> R {
-    let ranges = &registry().get().ranges;
-    look(&ranges.read().unwrap_or_else(PoisonError::into_inner))
-}
-/// What `change` takes out it returns, to be dropped when the lock is free.
-fn write<R>(change: impl FnOnce(&mut Ranges) -> R) -> R {
-    let ranges = &registry().get().ranges;
-    let mut ranges = ranges.write().unwrap_or_else(PoisonError::into_inner);
-    let taken = change(&mut ranges);
-    CHANGES.fetch_add(1, Release); // before the lock is free: see `Seen`
-    taken
-}
-
-/// Goes up with each change of what is allocated.
-static CHANGES: AtomicU64 = AtomicU64::new(1);
-/// Addresses of one allocation, as of a change: who copies to and fro asks for the same again and again.
-/// The number is read before the look that it goes with: a change in between makes it an old one.
-#[derive(Clone, Copy)]
-struct Seen {
-    change: u64,
-    start: usize,
-    end: usize,
-}
-thread_local! {
-    /// What this thread saw last.
-    static SEEN: Cell<[Seen; 2]> = const { Cell::new([Seen { change: 0, start: 0, end: 0 }; 2]) };
-}
-impl Seen {
-    fn has(&self, change: u64, start: usize, end: usize) -> bool {
-        self.change == change && self.start <= start && end <= self.end
+impl Allocated for Allocation {
+    const BACKEND: Backend = Backend::LevelZero;
+    fn all() -> &'static Allocations<Self> {
+        &registry().get().ranges
     }
-    fn keep(self) {
-        SEEN.set([self, SEEN.get()[0]]);
+    fn base(&self) -> UsmPtr {
+        self.base
+    }
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+    fn object(&self) -> u64 {
+        self.object
     }
 }
-/// Makes an allocation known.
-pub(super) fn enter(allocation: Allocation) -> Arc<Allocation> {
-    let allocation = Arc::new(allocation);
-    write(|ranges| {
-        ranges.objects.insert(allocation.object, allocation.base.addr());
-        ranges.at.insert(allocation.base.addr(), Arc::clone(&allocation))
-    });
-    allocation
-}
-/// Makes it unknown, where nobody else holds it.
-pub(super) fn leave(allocation: &Allocation) {
-    let last = write(|ranges| {
-        ranges.objects.remove(&allocation.object);
-        ranges.at.remove(&allocation.base.addr())
-    });
-    drop(last);
-}
+/// The allocations of this process.
+type Ranges = Entries<Allocation>;
 
 /// Allocates `bytes`, at least one, at a multiple of `align`, from `pool`.
 ///
@@ -267,12 +232,12 @@ pub(super) fn allocate(
     pool: &Arc<UsmBlocks>,
 ) -> Result<UsmPtr> {
     limbo::sweep();
-    let block = pool.take(bytes, align).or_else(|error| match error.code() {
-        ErrorCode::OutOfDeviceMemory | ErrorCode::OutOfHostMemory | ErrorCode::OutOfResources => {
+    let block = pool.take(bytes, align).or_else(|error| match is_for_room(&error) {
+        true => {
             limbo::sweep_all();
             pool.take(bytes, align)
         }
-        _ => Err(error),
+        false => Err(error),
     })?;
     let base = block.base()?;
     if pool.source().zeroed {
@@ -288,67 +253,20 @@ pub(super) fn adopt(home: Home, bytes: usize, chunk: Chunk) -> UsmPtr {
     enter(Allocation::new(base, bytes, Usm::Device, home, Memory::Exportable(chunk))).base
 }
 
-/// Whether `[at, at + bytes)` shares a byte with an allocation.
-pub fn touches(at: UsmPtr, bytes: usize) -> bool {
-    let end = at.addr().saturating_add(bytes);
-    read(|ranges| {
-        let last = ranges.at.range(..end).next_back();
-        last.is_some_and(|(&start, one)| start.saturating_add(one.bytes) > at.addr())
-    })
-}
-/// The allocation that has the byte at `at`, opened ones and such as are freed and open included.
-pub fn find(at: UsmPtr) -> Option<Arc<Allocation>> {
-    read(|ranges| {
-        let (_, last) = ranges.at.range(..=at.addr()).next_back()?;
-        (last.bytes_from(at) > 0).then(|| Arc::clone(last))
-    })
-}
-/// Whether `[at, at + bytes)` is within one allocation, or touches none. If not, how many bytes there
-/// are from `at` to where its allocation ends, or the next one starts.
-#[inline]
-pub fn room(at: UsmPtr, bytes: usize) -> Result<(), usize> {
-    let (change, end) = (CHANGES.load(Acquire), at.addr().saturating_add(bytes));
-    match SEEN.get().iter().any(|seen| seen.has(change, at.addr(), end)) {
-        true => Ok(()),
-        false => look_for_room(at, bytes, change),
-    }
-}
-fn look_for_room(at: UsmPtr, bytes: usize, change: u64) -> Result<(), usize> {
-    let end = at.addr().saturating_add(bytes);
-    read(|ranges| {
-        let Some((&last, allocation)) = ranges.at.range(..end).next_back() else { return Ok(()) };
-        if last <= at.addr() {
-            let left = allocation.bytes_from(at);
-            if left >= bytes {
-                Seen { change, start: last, end: last.saturating_add(allocation.bytes) }.keep();
-            }
-            return if left == 0 || left >= bytes { Ok(()) } else { Err(left) };
-        }
-        let own =
-            ranges.at.range(..=at.addr()).next_back().map_or(0, |(_, own)| own.bytes_from(at));
-        let next = ranges.at.range(at.addr() + 1..).next().map_or(0, |(next, _)| next - at.addr());
-        Err(if own > 0 { own } else { next })
-    })
-}
-
 /// Frees the allocation that starts at `at`. Its memory is used again when the commands enqueued in
 /// `context` so far have ended, when it is closed wherever this process opened it, and, if it was
 /// shared, when no other process has it open.
 ///
 /// # Errors
 /// `INVALID_MEM_OBJECT`, with the reason.
-pub fn free(context: usize, at: UsmPtr) -> Result<()> {
-    let freed = begin_free(context, at)?;
-    // After it left the registry: a command that found it there is older than this.
-    let before = queue::ticket(context);
-    announce(&freed);
-    limbo::after(vec![before], Spent::Allocation(freed));
+pub fn free(context: &Object<Context>, at: UsmPtr) -> Result<()> {
+    Freeing::begin(context, at)?.finish(context);
     Ok(())
 }
 /// Tells whoever was told of the memory that it is free.
 fn announce(freed: &Allocation) {
     if freed.exported.load(SeqCst) {
-        ur_ipc::freed(freed.object, Kind::Memory);
+        ur_adapter::share::freed(freed.object, Kind::Memory);
     }
 }
 
@@ -361,23 +279,25 @@ impl Freeing {
     ///
     /// # Errors
     /// `INVALID_MEM_OBJECT`, with the reason.
-    pub fn begin(context: usize, at: UsmPtr) -> Result<Self> {
-        begin_free(context, at).map(Self)
+    pub fn begin(context: &Object<Context>, at: UsmPtr) -> Result<Self> {
+        begin_free(context.as_handle().addr(), at).map(Self)
     }
     /// What is freed.
     pub fn allocation(&self) -> &Allocation {
         &self.0
     }
-    /// The command is on its way: importers are told, and the memory goes when `before` is over.
-    pub fn finish(self, before: queue::Ticket) {
+    /// Importers are told, and the memory goes when all commands of the context are over that were
+    /// submitted so far, since it was allocated.
+    pub fn finish(self, context: &Context) {
+        // After it left the registry: a command that found it there is older than this.
+        let before = context.queues().ticket(self.0.since());
         announce(&self.0);
-        limbo::after(vec![before], Spent::Allocation(self.0));
+        limbo::after(before, Spent::Allocation(self.0));
     }
     /// Nothing was enqueued: the allocation is C's as before.
     pub fn undo(self) {
-        write(|ranges| {
-            ranges.objects.insert(self.0.object, self.0.base.addr());
-            ranges.at.insert(self.0.base.addr(), Arc::clone(&self.0));
+        write(|ranges: &mut Ranges| {
+            ranges.enter(&self.0);
             self.0.freed.store(false, SeqCst);
         });
     }
@@ -385,8 +305,8 @@ impl Freeing {
 
 fn begin_free(context: usize, at: UsmPtr) -> Result<Arc<Allocation>> {
     let refused = |why: String| Err(Error::new(ErrorCode::InvalidMemObject, why));
-    write(|ranges| {
-        let Some(found) = ranges.at.get(&at.addr()).filter(|a| !a.is_freed()) else {
+    write(|ranges: &mut Ranges| {
+        let Some(found) = ranges.starting_at(at).filter(|a| !a.is_freed()) else {
             return refused(format!(
                 "{at:?} is not the start of an allocation, or it is free already"
             ));
@@ -399,9 +319,9 @@ fn begin_free(context: usize, at: UsmPtr) -> Result<Arc<Allocation>> {
         }
         found.freed.store(true, SeqCst); // see `expose`
         let found = Arc::clone(found);
-        ranges.objects.remove(&found.object);
+        ranges.forget_name(&found);
         if found.holds.load(Relaxed) == 0 {
-            ranges.at.remove(&at.addr());
+            ranges.remove(at);
         }
         Ok(found)
     })
@@ -413,9 +333,8 @@ pub struct Hold(Arc<Allocation>);
 impl Hold {
     /// The live allocation that is called `object`.
     pub fn of(object: u64) -> Option<Self> {
-        write(|ranges| {
-            let base = ranges.objects.get(&object)?;
-            let found = ranges.at.get(base).filter(|a| a.object == object)?;
+        write(|ranges: &mut Ranges| {
+            let found = ranges.named(object)?;
             found.holds.fetch_add(1, Relaxed); // under the lock
             Some(Self(Arc::clone(found)))
         })
@@ -427,16 +346,24 @@ impl Hold {
 }
 impl Drop for Hold {
     fn drop(&mut self) {
-        let last = write(|ranges| {
+        let last = write(|ranges: &mut Ranges| {
             let others = self.0.holds.fetch_sub(1, Relaxed) - 1; // under the lock
             let gone = others == 0 && self.0.is_freed();
-            gone.then(|| ranges.at.remove(&self.0.base.addr()))
+            gone.then(|| ranges.remove(self.0.base))
         });
         drop(last);
     }
 }
 
+/// The allocation that has the byte at `at`, opened ones and such as are freed and open included.
+pub fn find(at: UsmPtr) -> Option<Arc<Allocation>> {
+    allocations::find(at)
+}
 /// Whether the allocation called `object` is there and not freed.
 pub fn is_live(object: u64) -> bool {
-    read(|ranges| ranges.objects.contains_key(&object))
+    allocations::is_live::<Allocation>(object)
+}
+/// Whether `[at, at + bytes)` shares a byte with an allocation.
+pub fn touches(at: UsmPtr, bytes: usize) -> bool {
+    allocations::touches::<Allocation>(at, bytes)
 }

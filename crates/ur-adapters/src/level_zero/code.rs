@@ -1,6 +1,7 @@
 //! What a program is made of, and what became of it on each device. Modules are unloaded when nobody
 //! has a kernel of them any more.
 use super::native::module::{Code, NativeModule, Piece};
+use crate::kernels::spirv::Facts;
 use std::{ffi::CString, sync::Arc};
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_sys::{ur_program_binary_type_t, ur_program_build_status_t};
@@ -18,6 +19,26 @@ pub(super) enum Source {
     Module,
 }
 impl Source {
+    /// What the SPIR-V says, or why it is none; `None` of code that is none to begin with.
+    pub(super) fn facts(&self) -> Option<Result<Facts, String>> {
+        match self {
+            Self::Il(code) => Some(Facts::of(code)),
+            Self::Linked(pieces) => {
+                let each = pieces.iter().map(|piece| match &piece.code {
+                    Code::Il(code) => Some(Facts::of(code)),
+                    Code::Native(_) => None,
+                });
+                let all: Option<Result<Vec<_>, _>> = each.collect();
+                Some(all?.map(|all| {
+                    all.into_iter().fold(Facts::default(), |mut joined, one| {
+                        joined.join(one);
+                        joined
+                    })
+                }))
+            }
+            Self::Binaries(_) | Self::Module => None,
+        }
+    }
     /// The code for the device at this place.
     pub(super) fn code(&self, place: usize) -> Option<Code> {
         match self {

@@ -19,6 +19,7 @@ use super::{
     work::Work,
 };
 use crate::from_c;
+use crate::profiling::Profile;
 use std::{
     collections::HashMap,
     fmt,
@@ -284,7 +285,8 @@ pub(super) fn enqueue(
     let signals = state.signals(&queue, shared.is_profiled)?;
     let report = Report::event(want_event);
     let plain = Submission::new(queue, ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP, report);
-    let submission = Submission { profiled: shared.is_profiled, at_once: true, ..plain };
+    let profile = if shared.is_profiled { Profile::Phases } else { plain.profile };
+    let submission = Submission { profile, at_once: true, ..plain };
     let made = submission.put(queue, &waits, |list, kept| {
         // Executions follow one another, on whatever queues.
         if let Some((before, mark)) = &state.last {
@@ -317,8 +319,8 @@ impl State {
         let signal = |event| {
             let times = match profiled {
                 true => {
-                    let (submitted, is_moment) = (clock::now(queue.device())?, true);
-                    Some(Times { submitted, start: None, is_moment })
+                    let (submitted, profile) = (clock::now(queue.device())?, Profile::Moment);
+                    Some(Times { submitted, start: None, profile })
                 }
                 false => None,
             };

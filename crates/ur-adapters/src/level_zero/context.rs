@@ -1,8 +1,13 @@
 //! Contexts: which devices belong together, the driver's context they share, and what to call when
 //! one goes.
 use super::{
-    Adapter, Device, LevelZero, Platform, driver::RawContext, event::ContextEvents,
-    native::context::NativeContext, platform, queue::ContextLists, usm_pool::DevicePools,
+    Adapter, Device, LevelZero, Platform,
+    driver::RawContext,
+    event::ContextEvents,
+    native::context::NativeContext,
+    platform,
+    queue::{ContextLists, Everyone},
+    usm_pool::DevicePools,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use ur_adapter::{
@@ -20,6 +25,7 @@ use ur_sys::{
 #[derive(Debug)]
 pub struct Context {
     // What was made in the driver's context goes before it: fields are dropped in this order.
+    queues: Everyone,
     pools: DevicePools,
     events: ContextEvents,
     lists: ContextLists,
@@ -34,7 +40,8 @@ impl Context {
         let (pools, events, lists) = Default::default();
         let (platform, deleters) = (devices[0].platform().clone(), Mutex::default());
         let native = Arc::new(native);
-        Owned::new(Self { pools, events, lists, native, platform, devices, deleters })
+        let queues = Everyone::new();
+        Owned::new(Self { queues, pools, events, lists, native, platform, devices, deleters })
     }
     /// The devices this context was made for; never empty.
     pub fn devices(&self) -> &[Owned<Device>] {
@@ -51,6 +58,10 @@ impl Context {
     /// The driver of its devices.
     pub fn platform(&self) -> &Owned<Platform> {
         &self.platform
+    }
+    /// The queues that were made for it.
+    pub(super) fn queues(&self) -> &Everyone {
+        &self.queues
     }
     /// What its devices allocate from when C names no pool.
     pub(super) fn pools(&self) -> &DevicePools {

@@ -9,7 +9,10 @@ use std::{
     ptr::{NonNull, null_mut, with_exposed_provenance_mut},
     sync::OnceLock,
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::Backend,
+};
 use ze_sys::*;
 
 pub use rows::Driver;
@@ -137,7 +140,7 @@ impl Outcome {
     /// For releases in destructors: a failure is logged, since nobody can be told.
     pub fn let_go(self) {
         if let Err(error) = self.released() {
-            ur_adapter::log::say(ur_sys::ur_logger_level_t::WARN, &error);
+            ur_adapter::log::say(Backend::LevelZero, ur_sys::ur_logger_level_t::WARN, &error);
         }
     }
     /// Whether the driver said that it has not what was asked for: no such function, or one that

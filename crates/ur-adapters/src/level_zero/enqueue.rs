@@ -7,14 +7,14 @@ use super::{
     allocation::Usm,
     command_buffer,
     enqueue_image::{self, Pixels},
-    enqueue_mem::{self, Place},
-    enqueue_usm as usm, host_task,
+    enqueue_mem, enqueue_usm as usm, host_task,
     launch::{self, Part},
     native_command,
     signal::{Home, Signal},
     submission::{Appends, Order, Submission, wait_order},
     usm_async,
 };
+use crate::profiling::Profile;
 use std::{ffi::CStr, sync::Arc};
 use ur_adapter::{
     api::{EnqueueApi, EnqueueExpApi},
@@ -22,6 +22,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
+    region,
     shim::BarrierEvent,
 };
 use ur_sys::{
@@ -58,25 +59,30 @@ fn signal(
     events: &[Borrowed<'_, Event>],
     signalled: &Event,
 ) -> Result<()> {
-    let profiled = signalled.check_signal()?;
+    let is_timed = signalled.check_signal()? || queue.is_profiling();
     let command = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
-    let (order, is_moment) = (Order::Both, true);
     let plain = Submission::new(queue, command, Report::None);
-    let plain = Submission { order, profiled, is_moment, ..plain };
-    if let Some(shared) = signalled.as_shared() {
-        let raw = shared.core().event().raw();
-        let submission = Submission { at_once: true, profiled: false, ..plain };
-        submission.append(queue, events, |list, _| {
-            shared.core().sign(queue.work());
-            list.signal(raw)
-        })?;
+    let plain = Submission { order: Order::Both, profile: Profile::Off, ..plain };
+    let timed = Submission { report: Report::Event, profile: Profile::Instant, ..plain };
+    let Some(shared) = signalled.as_shared() else {
+        let submission =
+            if is_timed { timed } else { Submission { report: Report::Event, ..plain } };
+        let point = submission.append(queue, events, |_, _| Ok(()))?;
+        point.into_iter().for_each(|point| signalled.replace(Arc::new(point)));
         return Ok(());
-    }
-    let submission = Submission { report: Report::Event, ..plain };
-    let point = submission.append(queue, events, |_, _| Ok(()))?;
-    if let Some(point) = point {
-        signalled.replace(Arc::new(point));
-    }
+    };
+    // The times are another event's, which comes first: they are known as soon as this one is complete.
+    let times = match is_timed && shared.is_private() {
+        true => timed.append(queue, events, |_, _| Ok(()))?,
+        false => None,
+    };
+    let waits = if times.is_some() { &[] } else { events };
+    let raw = shared.core().event().raw();
+    Submission { at_once: true, ..plain }.append(queue, waits, |list, _| {
+        shared.core().sign(queue.work());
+        list.signal(raw)
+    })?;
+    shared.note_times(times);
     Ok(())
 }
 
@@ -163,8 +169,8 @@ impl EnqueueApi for LevelZero {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Made {
-        let inside = (buffer, Place::new(buffer_origin, buffer_row_pitch, buffer_slice_pitch));
-        let host = (to, Place::new(host_origin, host_row_pitch, host_slice_pitch));
+        let inside = (buffer, region::place(buffer_origin, buffer_row_pitch, buffer_slice_pitch));
+        let host = (to, region::place(host_origin, host_row_pitch, host_slice_pitch));
         let report = Report::of(blocking, want_event);
         enqueue_mem::mem_buffer_read_rect(queue, inside, host, region, events, report)
     }
@@ -183,8 +189,8 @@ impl EnqueueApi for LevelZero {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Made {
-        let inside = (buffer, Place::new(buffer_origin, buffer_row_pitch, buffer_slice_pitch));
-        let host = (from, Place::new(host_origin, host_row_pitch, host_slice_pitch));
+        let inside = (buffer, region::place(buffer_origin, buffer_row_pitch, buffer_slice_pitch));
+        let host = (from, region::place(host_origin, host_row_pitch, host_slice_pitch));
         let report = Report::of(blocking, want_event);
         enqueue_mem::mem_buffer_write_rect(queue, inside, host, region, events, report)
     }
@@ -215,8 +221,8 @@ impl EnqueueApi for LevelZero {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Made {
-        let source = (from, Place::new(from_origin, from_row_pitch, from_slice_pitch));
-        let target = (to, Place::new(to_origin, to_row_pitch, to_slice_pitch));
+        let source = (from, region::place(from_origin, from_row_pitch, from_slice_pitch));
+        let target = (to, region::place(to_origin, to_row_pitch, to_slice_pitch));
         enqueue_mem::mem_buffer_copy_rect(queue, source, target, region, events, want_event)
     }
     fn enqueue_mem_buffer_fill(
@@ -439,9 +445,8 @@ impl EnqueueExpApi for LevelZero {
     ) -> Result<Owned<Event>> {
         let command = ur_command_t::TIMESTAMP_RECORDING_EXP;
         let (order, report) = (wait_order(events), Report::of(blocking, true));
-        let (profiled, is_moment) = (true, true);
         let plain = Submission::new(queue, command, report);
-        let submission = Submission { order, profiled, is_moment, ..plain };
+        let submission = Submission { order, profile: Profile::Moment, ..plain };
         let made = submission.put(queue, events, |_, _| Ok(()))?;
         Ok(made.expect("`put` makes the event that it is asked for"))
     }

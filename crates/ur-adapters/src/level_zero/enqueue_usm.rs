@@ -2,76 +2,35 @@
 //! allocated; of other memory C must know.
 use super::{
     Event, Queue,
-    allocation::{self, Usm},
+    allocation::{self, Allocation, Usm},
     command_buffer::Step,
     enqueue::{Made, Report, submit, submit_one},
     native::list::Spot,
 };
+use crate::memory::ranges;
+pub(super) use crate::memory::ranges::pattern_of;
 use std::sync::Arc;
 use ur_adapter::{
-    error::{Error, ErrorCode, Result},
+    error::Result,
     log,
     memory::{HostBytes, UsmPtr},
-    object::Borrowed,
+    object::{Backend, Borrowed},
 };
 use ur_sys::{ur_command_t, ur_logger_level_t, ur_usm_advice_flags_t, ur_usm_migration_flags_t};
 use ze_sys::*;
 
 /// # Errors
-/// `INVALID_SIZE` for 0 bytes, for more than there are from `at` to the end of its allocation, and
-/// for such as begin outside of one and reach into it.
+/// As for [`ranges::check_range`].
 pub(super) fn check_range(at: UsmPtr, bytes: usize) -> Result<()> {
-    if bytes == 0 {
-        return Err(Error::new(ErrorCode::InvalidSize, "0 bytes are no range of memory"));
-    }
-    allocation::room(at, bytes).map_err(|left| {
-        Error::new(
-            ErrorCode::InvalidSize,
-            format!(
-                "{bytes} bytes from {at:?} on are not within one allocation: it ends, or the next \
-                 one begins, {left} bytes from there"
-            ),
-        )
-    })
+    ranges::check_range::<Allocation>(at, bytes)
 }
 /// Rows: where the first is, and from one to the next, in bytes.
 type Rows = (UsmPtr, usize);
 
 /// # Errors
-/// `INVALID_SIZE` for rows longer than their pitch, and for more than the allocation has.
-fn check_rows((base, pitch): Rows, width: usize, height: usize) -> Result<()> {
-    let refused = |why: String| Err(Error::new(ErrorCode::InvalidSize, why));
-    if pitch < width {
-        return refused(format!("rows of {width} bytes do not fit a pitch of {pitch}"));
-    }
-    let Some(whole) = pitch.checked_mul(height).filter(|&whole| whole > 0) else {
-        return refused(format!("{height} rows, {pitch} bytes apart, are no memory there can be"));
-    };
-    if let Some(found) = allocation::find(base)
-        && whole > found.bytes()
-    {
-        let has = found.bytes();
-        return refused(format!(
-            "{height} rows, {pitch} bytes apart, exceed the allocation's {has} bytes"
-        ));
-    }
-    // Behind the last row nothing is touched: a part of a larger rectangle may end there.
-    match (whole - pitch).checked_add(width) {
-        Some(0) => Ok(()),
-        Some(span) => check_range(base, span),
-        None => refused("the rows wrap around the end of memory".into()),
-    }
-}
-/// # Errors
-/// `INVALID_SIZE` unless the pattern has 1 to `most` bytes and `most` is a multiple of that.
-pub(super) fn pattern_of(bytes: HostBytes<'_>, most: usize) -> Result<&[u8]> {
-    match bytes.at_most(most) {
-        Some(bytes) if !bytes.is_empty() && most.is_multiple_of(bytes.len()) => Ok(bytes),
-        _ => Err(Error::new(
-            ErrorCode::InvalidSize,
-            format!("{most} bytes are not a multiple of a pattern of {}", bytes.len()),
-        )),
-    }
+/// As for [`ranges::check_rows`].
+fn check_rows(rows: Rows, width: usize, height: usize) -> Result<()> {
+    ranges::check_rows::<Allocation>(rows, (width, height))
 }
 fn address(at: UsmPtr) -> usize {
     at.addr()
@@ -141,7 +100,7 @@ fn is_managed(at: UsmPtr, hint: &str) -> bool {
     let managed = allocation::find(at).is_some_and(|found| found.usm() == Usm::Shared);
     if !managed {
         let what = format!("{hint} is without effect: {at:?} is not shared USM of this adapter");
-        log::say(ur_logger_level_t::WARN, &what);
+        log::say(Backend::LevelZero, ur_logger_level_t::WARN, &what);
     }
     managed
 }

@@ -1,5 +1,6 @@
 //! What the driver's statuses are called here: our code, and a sentence for whoever reads it.
 use super::driver::driver;
+use crate::exhausted::what_ran_out;
 use ur_adapter::error::{Error, ErrorCode};
 use ze_sys::*;
 
@@ -91,7 +92,14 @@ fn meaning(status: ze_result_t) -> (ErrorCode, &'static str) {
 
 /// One failure of the driver's.
 pub fn failure(call: &'static str, status: ze_result_t) -> Error {
-    let (code, words) = meaning(status);
+    let (code, words) = match meaning(status) {
+        // A driver says so too when it is descriptors or mappings that are missing.
+        (ErrorCode::OutOfHostMemory, _) if what_ran_out() == Some(ErrorCode::OutOfResources) => (
+            ErrorCode::OutOfResources,
+            "this process has no descriptors or no mappings left: raise `ulimit -n` or vm.max_map_count, or release objects",
+        ),
+        meaning => meaning,
+    };
     Error::new(code, format!("{call}: {words} ({status:#x})")).native(status as i32)
 }
 /// The driver has no such function.

@@ -10,6 +10,7 @@ use super::{
     submission::{Waits, wait_for_owed},
     watch,
 };
+use crate::profiling::{self, Profile};
 use std::{
     ptr,
     sync::{Arc, Mutex, PoisonError},
@@ -41,6 +42,8 @@ enum State {
     Command(Signal),
     /// The driver's, made by somebody else.
     Native(EventKind),
+    /// Complete from the beginning, without an event of the driver's.
+    Complete,
     /// Signalled again and again, with the times of each signal, or where the driver has no
     /// counter-based events: the latest signal.
     Latest {
@@ -110,6 +113,17 @@ impl Event {
             _ => None,
         }
     }
+    /// Which times it was made for, or has now.
+    fn profile(&self) -> Profile {
+        let of = |signal: &Signal| signal.times().map_or(Profile::Off, |times| times.profile);
+        match &self.state {
+            State::Command(signal) => of(signal),
+            State::Latest { profiled: true, .. } => Profile::Instant,
+            State::Latest { .. } => self.latest().map_or(Profile::Off, |signal| of(&signal)),
+            State::Shared(shared) => shared.profile(),
+            State::Native(_) | State::Complete => Profile::Off,
+        }
+    }
     /// Looks at its latest signal, if there is one of ours.
     fn with_signal<R>(&self, look: impl FnOnce(&Signal) -> R) -> Option<R> {
         match &self.state {
@@ -145,6 +159,7 @@ impl Event {
                 waits.extend([event.raw()]);
                 Ok(())
             }
+            State::Complete => Ok(()),
             State::Shared(shared) => {
                 shared.core().owed()?.map_or(Ok(()), |owed| wait_for_owed(queue, owed, waits))
             }
@@ -159,13 +174,14 @@ impl Event {
     /// `INVALID_EVENT` for an event that belongs to one command.
     pub(super) fn check_signal(&self) -> Result<bool> {
         match &self.state {
-            State::Command(_) | State::Native(_) | State::Latest { is_recorded: true, .. } => {
-                Err(Error::new(
-                    ErrorCode::InvalidEvent,
-                    "the event belongs to one command and cannot be signalled again: make one with \
+            State::Command(_)
+            | State::Native(_)
+            | State::Complete
+            | State::Latest { is_recorded: true, .. } => Err(Error::new(
+                ErrorCode::InvalidEvent,
+                "the event belongs to one command and cannot be signalled again: make one with \
                  urEventCreateExp",
-                ))
-            }
+            )),
             State::Latest { profiled, .. } => Ok(*profiled),
             State::Shared(_) => Ok(false),
         }
@@ -215,6 +231,7 @@ impl Event {
         Ok(match &self.state {
             State::Command(signal) => Wait::Command(signal),
             State::Native(event) => Wait::Native(event),
+            State::Complete => Wait::Nothing,
             State::Shared(shared) => Wait::Shared(shared.capture(self.context())?),
             State::Latest { .. } => self.latest().map_or(Wait::Nothing, Wait::Latest),
         })
@@ -286,6 +303,7 @@ impl EventApi for LevelZero {
         let raw = match &event.state {
             State::Command(signal) => signal.raw()?, // under way: C's own list may wait for it
             State::Native(event) => event.raw(),
+            State::Complete => return Ok(0), // as it was made
             State::Shared(shared) => shared.core().event().raw(),
             State::Latest { .. } => {
                 return Error::unsupported("urEventGetNativeHandle of such a reusable event");
@@ -298,24 +316,31 @@ impl EventApi for LevelZero {
         context: Borrowed<'_, Context>,
         properties: Option<&ur_event_native_properties_t>,
     ) -> Result<Owned<Event>> {
-        let null = || Error::new(ErrorCode::InvalidNullHandle, "0 is no event of the driver");
-        let raw = RawEvent::from_addr(native).ok_or_else(null)?;
         let owned = properties.is_some_and(|p| p.isNativeHandleOwned);
-        let state = State::Native(EventKind::Adopted(AdoptedEvent::new(raw, owned)));
+        let state = match RawEvent::from_addr(native) {
+            Some(raw) => State::Native(EventKind::Adopted(AdoptedEvent::new(raw, owned))),
+            None => State::Complete,
+        };
         Ok(Event::without_queue(context.own()?, state))
+    }
+    fn check_event_get_profiling_info(event: Borrowed<'_, Event>) -> Result<()> {
+        event.profile().check()
     }
     fn event_get_profiling_info(
         event: Borrowed<'_, Event>,
         name: ur_profiling_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        let device = match (&event.state, event.queue()) {
-            (State::Latest { device, .. }, _) => device,
-            (_, Some(queue)) => queue.device(),
-            _ => return Err(no_times()),
+        let (device, times) = match (&event.state, event.queue()) {
+            (State::Latest { device, .. }, _) => (device, event.latest()),
+            (State::Shared(shared), _) => (shared.device(), shared.times()),
+            (State::Command(signal), Some(queue)) => {
+                return answer.value(&time_of(queue.device(), signal, name)?);
+            }
+            _ => return Err(profiling::not_yet()),
         };
-        let time = event.with_signal(|signal| time_of(device, signal, name));
-        answer.value(&time.unwrap_or_else(|| Err(no_times()))?)
+        let signal = times.ok_or_else(profiling::not_yet)?;
+        answer.value(&time_of(device, &signal, name)?)
     }
     fn event_wait(events: &[Owned<Event>]) -> Result<()> {
         super::platform::check_fork()?;
@@ -348,34 +373,21 @@ impl EventApi for LevelZero {
         Ok(())
     }
 }
-fn no_times() -> Error {
-    Error::new(
-        ErrorCode::ProfilingInfoNotAvailable,
-        "the event has no times: its command is not complete, or neither its queue nor the event \
-         itself was made with profiling enabled",
-    )
-}
 /// Nanoseconds of the device's clock.
 fn time_of(device: &Device, signal: &Signal, name: ur_profiling_info_t) -> Result<u64> {
-    let times = signal.times().ok_or_else(no_times)?;
-    if signal.status() != ur_event_status_t::COMPLETE {
-        return Err(no_times());
-    }
-    let (began, ended) = signal.kind().ok_or_else(no_times)?.ticks()?;
-    let began =
-        times.start.as_ref().map_or(Ok(began), |start| start.ticks().map(|ticks| ticks.1))?;
-    let at = |ticks| clock::moment(device, times.submitted, ticks);
-    let began = if times.is_moment { at(ended) } else { at(began) };
-    match name {
-        ur_profiling_info_t::COMMAND_QUEUED | ur_profiling_info_t::COMMAND_SUBMIT => {
-            let submitted = device.nanoseconds(times.submitted);
-            // A moment is all there is; and clocks of two readers: before must not be after.
-            Ok(if times.is_moment { began } else { submitted.min(began) })
-        }
-        ur_profiling_info_t::COMMAND_START => Ok(began),
-        ur_profiling_info_t::COMMAND_END | ur_profiling_info_t::COMMAND_COMPLETE => Ok(at(ended)),
-        _ => Err(ErrorCode::UnsupportedEnumeration.into()),
-    }
+    let times = signal.times().ok_or_else(profiling::not_yet)?;
+    times.profile.time(name, device.nanoseconds(times.submitted), || {
+        let is_over = signal.status() == ur_event_status_t::COMPLETE;
+        let Some(end) = signal.kind().filter(|_| is_over) else { return Ok(None) };
+        let (began, ended) = end.ticks()?;
+        let began = match (&times.start, times.profile) {
+            (Some(start), _) => start.ticks()?.1,
+            (None, Profile::Phases) => began,
+            (None, _) => ended,
+        };
+        let at = |ticks| clock::moment(device, times.submitted, ticks);
+        Ok(Some((at(began), at(ended))))
+    })
 }
 
 impl EventExpApi for LevelZero {

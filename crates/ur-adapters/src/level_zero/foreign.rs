@@ -71,7 +71,7 @@ fn object_of(context: &Context, known: &Known) -> Result<(u64, Arc<Handle>)> {
         let found = all.iter().find(|(_, one)| same(one));
         (gone, found.map(|(&object, one)| (object, Arc::clone(&one.handle))))
     };
-    gone.iter().for_each(|(object, _)| ur_ipc::freed(*object, Kind::Memory));
+    gone.iter().for_each(|(object, _)| ur_adapter::share::freed(*object, Kind::Memory));
     drop(gone); // the driver's handles, and no lock
     if let Some(found) = found {
         return Ok(found);

@@ -14,7 +14,7 @@ use ur_adapter::{
     callback::HostFunction,
     error::{Error, ErrorCode, Result},
     log,
-    object::Borrowed,
+    object::{Backend, Borrowed},
 };
 use ur_sys::{ur_command_t, ur_logger_level_t};
 
@@ -57,14 +57,12 @@ fn by_thread(
         // A queue that failed never comes there; then nothing is called, and nothing waits.
         let outcome = is_reached.wait(EVER).map(|_| task.call());
         if let Err(error) = outcome.and_then(|()| done.signal()) {
-            log::say(ur_logger_level_t::ERROR, &error);
+            log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
         }
     };
     list.signal(reached.raw())?;
-    let started = thread::Builder::new().name("causeway-host-task".into()).spawn(work);
-    started.map_err(|error| {
-        let why = format!("no thread could be started for a host task: {error}");
-        Error::new(ErrorCode::OutOfResources, why)
-    })?;
+    let name = "causeway-host-task";
+    let started = thread::Builder::new().name(name.into()).spawn(work);
+    started.map_err(|error| Error::no_thread(name, &error))?;
     list.wait_for(&waits)
 }

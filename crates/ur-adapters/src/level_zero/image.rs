@@ -170,11 +170,19 @@ pub(super) fn adopt(
 fn elements(format: ur_image_format_t) -> Result<(ze_image_format_t, usize, usize)> {
     use ur_image_channel_order_t as O;
     use ur_image_channel_type_t as T;
+    let [zero, one] = [ZE_IMAGE_FORMAT_SWIZZLE_0, ZE_IMAGE_FORMAT_SWIZZLE_1];
+    // How many channels lie in memory, and which of them red, green, blue and alpha are.
     let channels = match format.channelOrder {
-        O::R => Some((1, [0, 4, 4, 5])),
-        O::RG => Some((2, [0, 1, 4, 5])),
+        O::A => Some((1, [zero, zero, zero, 0])),
+        O::R | O::RX => Some((1, [0, zero, zero, one])),
+        O::RG | O::RGX => Some((2, [0, 1, zero, one])),
+        O::RA => Some((2, [0, zero, zero, 1])),
+        O::RGB => Some((3, [0, 1, 2, one])),
+        O::RGBX => Some((4, [0, 1, 2, one])),
         O::RGBA => Some((4, [0, 1, 2, 3])),
         O::BGRA => Some((4, [2, 1, 0, 3])),
+        O::ARGB => Some((4, [1, 2, 3, 0])),
+        O::ABGR => Some((4, [3, 2, 1, 0])),
         _ => None,
     };
     let element = match format.channelType {
@@ -200,6 +208,9 @@ fn elements(format: ur_image_format_t) -> Result<(ze_image_format_t, usize, usiz
             (2, 1) => ZE_IMAGE_FORMAT_LAYOUT_8_8,
             (2, 2) => ZE_IMAGE_FORMAT_LAYOUT_16_16,
             (2, 4) => ZE_IMAGE_FORMAT_LAYOUT_32_32,
+            (3, 1) => ZE_IMAGE_FORMAT_LAYOUT_8_8_8,
+            (3, 2) => ZE_IMAGE_FORMAT_LAYOUT_16_16_16,
+            (3, 4) => ZE_IMAGE_FORMAT_LAYOUT_32_32_32,
             (4, 1) => ZE_IMAGE_FORMAT_LAYOUT_8_8_8_8,
             (4, 2) => ZE_IMAGE_FORMAT_LAYOUT_16_16_16_16,
             (4, 4) => ZE_IMAGE_FORMAT_LAYOUT_32_32_32_32,
@@ -270,8 +281,29 @@ mod tests {
         };
         assert_eq!(bytes(Order::RGBA, Channel::FLOAT), Ok(16));
         assert_eq!(bytes(Order::RG, Channel::SIGNED_INT16), Ok(4));
+        assert_eq!(bytes(Order::RX, Channel::UNORM_INT8), Ok(1));
+        assert_eq!(bytes(Order::RGB, Channel::UNORM_INT16), Ok(6));
+        assert_eq!(bytes(Order::RGBX, Channel::FLOAT), Ok(16));
         let refused = Err(ErrorCode::UnsupportedImageFormat);
         assert_eq!(bytes(Order::INTENSITY, Channel::UNORM_INT8), refused);
         assert_eq!(bytes(Order::R, Channel::UNORM_SHORT_565), refused);
+    }
+    #[test]
+    fn red_green_blue_and_alpha_are_the_channels_that_the_order_names() {
+        let [zero, one] = [ZE_IMAGE_FORMAT_SWIZZLE_0, ZE_IMAGE_FORMAT_SWIZZLE_1];
+        for (order, expected) in [
+            (Order::A, [zero, zero, zero, 0]),
+            (Order::RA, [0, zero, zero, 1]),
+            (Order::RGX, [0, 1, zero, one]),
+            (Order::RGB, [0, 1, 2, one]),
+            (Order::ARGB, [1, 2, 3, 0]),
+            (Order::ABGR, [3, 2, 1, 0]),
+            (Order::RGBX, [0, 1, 2, one]),
+        ] {
+            let channel = Channel::UNORM_INT8;
+            let format = ur_image_format_t { channelOrder: order, channelType: channel };
+            let (told, ..) = elements(format).unwrap();
+            assert_eq!([told.x, told.y, told.z, told.w], expected, "{order:?}");
+        }
     }
 }

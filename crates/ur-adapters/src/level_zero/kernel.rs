@@ -42,11 +42,17 @@ pub(super) struct OnDevice {
     pub(super) device: Owned<Device>,
     pub(super) native: Arc<NativeKernel>,
     pub(super) limits: Limits,
+    /// Whether there is code that would say how large groups may be at most.
+    tells_most: bool,
     /// The size of groups that was chosen last, and what for.
     chosen: Mutex<Option<([usize; 3], [usize; 3])>>,
 }
 impl OnDevice {
-    fn new(device: Owned<Device>, native: NativeKernel) -> Self {
+    fn new(
+        device: Owned<Device>,
+        native: NativeKernel,
+        (wanted, tells_most): (Wanted, bool),
+    ) -> Self {
         let (told, facts) = (device.limits(), *native.facts());
         let three = |all: [u32; 3]| all.map(|n| n as usize);
         let size = (facts.group != [0; 3]).then_some(facts.group);
@@ -55,9 +61,10 @@ impl OnDevice {
             group: three([told.maxGroupSizeX, told.maxGroupSizeY, told.maxGroupSizeZ]),
             grid: three([told.maxGroupCountX, told.maxGroupCountY, told.maxGroupCountZ]),
             warp: multiple(&device, &facts),
-            wanted: Wanted { size, ..Wanted::default() },
+            wanted: Wanted { size: size.or(wanted.size), ..wanted },
         };
-        Self { device, native: Arc::new(native), limits, chosen: Mutex::default() }
+        let (native, chosen) = (Arc::new(native), Mutex::default());
+        Self { device, native, limits, tells_most, chosen }
     }
     /// What it is like there.
     pub(super) fn facts(&self) -> &Facts {
@@ -146,10 +153,10 @@ fn unanswered(name: impl std::fmt::Debug) -> Result<()> {
 
 impl KernelApi for LevelZero {
     fn kernel_create(program: Borrowed<'_, Program>, name: &CStr) -> Result<Owned<Kernel>> {
-        let mut on = vec![];
+        let (mut on, wanted) = (vec![], program.wanted(name));
         for (device, module) in program.built()? {
             let native = NativeKernel::create(&module, name)?;
-            on.extend(native.map(|native| OnDevice::new(device, native)));
+            on.extend(native.map(|native| OnDevice::new(device, native, wanted)));
         }
         if on.is_empty() {
             return Err(no_kernel(name));
@@ -193,9 +200,15 @@ impl KernelApi for LevelZero {
             }
             I::WORK_GROUP_SIZE => answer.value(&limits.items),
             I::COMPILE_WORK_GROUP_SIZE => answer.slice(&facts.group), // 0: it asks for none
-            // The driver does not tell what a kernel allows at most.
-            I::COMPILE_MAX_WORK_GROUP_SIZE => answer.slice(&[0_usize; 3]),
-            I::COMPILE_MAX_LINEAR_WORK_GROUP_SIZE => answer.value(&0_usize),
+            // The driver does not tell what a kernel allows at most: its SPIR-V does, or the metadata.
+            I::COMPILE_MAX_WORK_GROUP_SIZE => match limits.wanted.most {
+                None if !on.tells_most => unanswered(name),
+                most => answer.slice(&most.unwrap_or_default()), // 0: it asks for none
+            },
+            I::COMPILE_MAX_LINEAR_WORK_GROUP_SIZE => match limits.wanted.most_in_all {
+                Some(most) => answer.value(&most),
+                None => unanswered(name),
+            },
             I::LOCAL_MEM_SIZE => answer.value(&facts.local),
             I::PRIVATE_MEM_SIZE => answer.value(&facts.private),
             I::PREFERRED_WORK_GROUP_SIZE_MULTIPLE => answer.value(&limits.warp),
@@ -247,7 +260,8 @@ impl KernelApi for LevelZero {
         let (device, module): (_, Arc<NativeModule>) = program.built()?.swap_remove(0);
         let native = NativeKernel::adopted(raw, owned, &module)?;
         let name = native.name()?;
-        let on = vec![OnDevice::new(device, native)];
+        let wanted = program.wanted(&name);
+        let on = vec![OnDevice::new(device, native, wanted)];
         Ok(Owned::new(Kernel { program: program.own()?, name, on }))
     }
     fn kernel_get_suggested_local_work_size(

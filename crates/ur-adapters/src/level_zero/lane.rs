@@ -8,6 +8,7 @@ use super::{
     },
     signal::Cache,
 };
+use crate::over_driver::objects_so_far;
 use std::{collections::VecDeque, ptr::null, sync::Arc};
 use ur_adapter::error::Result;
 
@@ -36,6 +37,11 @@ pub(super) struct Lane {
     pub(super) tail: Option<u64>,
     /// Marks behind such commands, by their numbers, that nobody has asked for yet.
     pub(super) marks: VecDeque<(u64, EventKind)>,
+    /// How many objects there were when the last command was put into it: memory that is younger it does not
+    /// know of.
+    latest: u64,
+    /// Marks under way for memory that was freed, with the numbers of the last commands before them.
+    pub(super) frees: VecDeque<(u64, EventKind)>,
     /// Events from pools that it waits for or that the host signals: kept until it has passed them.
     held: Vec<Arc<PooledEvent>>,
     /// Those before, and the mark behind them.
@@ -49,7 +55,23 @@ impl Lane {
         let (raw, list) = (list.raw(), Arc::new(list));
         let (held, passing, batch, sent) = Default::default();
         let (fence, count, tail, marks) = Default::default();
-        Self { list, raw, device, pattern, fence, count, tail, marks, held, passing, batch, sent }
+        let (latest, frees) = Default::default();
+        Self {
+            latest,
+            frees,
+            list,
+            raw,
+            device,
+            pattern,
+            fence,
+            count,
+            tail,
+            marks,
+            held,
+            passing,
+            batch,
+            sent,
+        }
     }
     /// The immediate list.
     pub(super) fn list(&self) -> &Arc<NativeList> {
@@ -72,8 +94,13 @@ impl Lane {
     /// Counts one more command, which is about to be put into it: its number there, from 1 on.
     #[inline]
     pub(super) fn count_one(&mut self) -> u64 {
+        self.latest = objects_so_far();
         self.count += 1;
         self.count
+    }
+    /// How many objects there were when the last command was put into it, and one.
+    pub(super) fn latest(&self) -> u64 {
+        self.latest
     }
     /// The number of the last command.
     #[inline]

@@ -2,6 +2,7 @@
 //! command list, a queue's or a command buffer's.
 use super::{
     Event, Kernel, Program, Queue,
+    enqueue_usm::check_range,
     kernel::OnDevice,
     native::{arguments::Arguments, list::List},
     submission::{Made, Report, submit_one},
@@ -196,6 +197,7 @@ pub(super) fn device_global_variable(
             format!("{count} bytes from {offset} on are not in {name:?}, which has {size}"),
         );
     }
+    check_range(host, count)?;
     let (at, host) = (at.offset(offset)?.addr(), host.addr());
     let (to, from, command) = match write {
         true => (at, host, ur_command_t::DEVICE_GLOBAL_VARIABLE_WRITE),

@@ -2,7 +2,7 @@
 use super::{
     allocation::{Allocation, Memory},
     backing::Chunk,
-    queue::Ticket,
+    queue::{Moment, Ticket},
     registry::registry,
     share::Open,
 };
@@ -31,16 +31,20 @@ pub(super) enum Kept {
 }
 
 /// All that waits in a process.
-pub(super) type Limbo = limbo::Limbo<Ticket, Spent, Kept>;
+pub(super) type Limbo = limbo::Limbo<Moment, Spent, Kept>;
 fn limbo() -> &'static Limbo {
     &registry().get().limbo
 }
 
-/// Drops `spent` as soon as all of `moments` have passed.
-pub(super) fn after(moments: Vec<Ticket>, spent: Spent) {
-    limbo().after(moments, spent);
+/// Drops `spent` as soon as what was submitted before is done.
+pub(super) fn after(before: Ticket, spent: Spent) {
+    limbo().after(before.into_moments(), spent);
 }
-/// Drops the oldest of what no command uses any more.
+/// Drops `spent` as soon as all of `before` is done.
+pub(super) fn after_all(before: Vec<Ticket>, spent: Spent) {
+    limbo().after(before.into_iter().flat_map(Ticket::into_moments).collect(), spent);
+}
+/// Drops what no command uses any more, as far as a few questions tell.
 pub(super) fn sweep() {
     limbo().sweep();
 }

@@ -5,7 +5,7 @@ use super::{
     code::{self, Build, Source},
     program::make,
 };
-use crate::kernels::given;
+use crate::kernels::{given, metadata::Metadata};
 use std::{ffi::CStr, sync::Arc};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -41,7 +41,8 @@ pub(super) fn link(
             made.map_err(|error| code::failed(error, &log, ErrorCode::ProgramLinkFailure))?;
         builds.push(Build { options: said.clone(), log, ..Build::done(Arc::new(module)) });
     }
-    Ok(Program::new(context.own()?, devices, Source::Linked(pieces), builds))
+    let metadata = Metadata::join(programs.iter().map(|program| program.metadata()));
+    Ok(Program::new(context.own()?, devices, Source::Linked(pieces), metadata, builds))
 }
 /// The options that a program was compiled with for the device at this place.
 fn compiled(program: &Program, place: usize) -> Result<String> {

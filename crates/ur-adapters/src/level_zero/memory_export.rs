@@ -78,7 +78,7 @@ impl MemoryExportExpApi for LevelZero {
         context.check(device)?;
         let refused = |error: Error| error.with_code(ErrorCode::InvalidValue); // as documented
         match allocation::find(mem).filter(|found| found.exportable().is_some()) {
-            Some(_) => allocation::free(handle(&context), mem).map_err(refused),
+            Some(_) => allocation::free(&context, mem).map_err(refused),
             None => nothing(mem),
         }
     }

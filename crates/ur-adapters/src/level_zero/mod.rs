@@ -4,6 +4,9 @@
 //!
 //! Environment variables of Unified Runtime's adapters that choose between ways which this one has
 //! are listed in `options.rs`; all others change nothing here.
+//!
+//! What an importer sees when an exporter ends, and what cannot be promised then, is on the page of the
+//! crate `level-zero`.
 mod adapter;
 mod allocation;
 mod backing;
@@ -165,8 +168,9 @@ impl Beneath for Ze {
     fn check(context: &Context, device: Borrowed<'_, Device>) -> Result<()> {
         context.check(device)
     }
-    fn wait(context: usize) {
+    fn wait(context: usize) -> Result<()> {
         queue::ticket(context).wait();
+        Ok(())
     }
     fn sweep() {
         limbo::sweep();

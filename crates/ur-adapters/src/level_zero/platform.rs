@@ -14,7 +14,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     info::Answer,
     log,
-    object::{Borrowed, Owned},
+    object::{Backend, Borrowed, Owned},
 };
 use ur_sys::{
     ur_api_version_t, ur_backend_t, ur_logger_level_t, ur_native_handle_t, ur_platform_info_t,
@@ -73,7 +73,7 @@ fn found() -> &'static Found {
     static FOUND: OnceLock<Found> = OnceLock::new();
     FOUND.get_or_init(|| {
         let platforms = find().unwrap_or_else(|error| {
-            log::say(ur_logger_level_t::WARN, &error);
+            log::say(Backend::LevelZero, ur_logger_level_t::WARN, &error);
             vec![]
         });
         Found { fork: ur_mapping::fork_count(), platforms }

@@ -9,10 +9,14 @@ use super::{
     link::link,
     native::module::{Constant, NativeModule, Piece},
 };
-use crate::kernels::{given, spirv};
+use crate::kernels::{
+    given,
+    metadata::{Metadata, Wanted},
+    spirv::Facts,
+};
 use std::{
     ffi::{CStr, CString},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 use ur_adapter::{
     api::{ProgramApi, ProgramExpApi},
@@ -29,6 +33,10 @@ pub struct Program {
     context: Owned<Context>,
     devices: Vec<Owned<Device>>,
     source: Source,
+    /// What C says of it beside its code.
+    metadata: Metadata,
+    /// What its SPIR-V says, or why it is none; nothing of a binary. Looked at when it is needed.
+    facts: OnceLock<Option<Result<Facts, String>>>,
     constants: Mutex<Vec<Constant>>,
     builds: Mutex<Vec<Build>>,
 }
@@ -40,19 +48,39 @@ impl Program {
         context: Owned<Context>,
         devices: Vec<Owned<Device>>,
         source: Source,
+        metadata: Metadata,
         builds: Vec<Build>,
     ) -> Owned<Self> {
         super::linger::sweep();
-        let (constants, builds) = (Mutex::default(), Mutex::new(builds));
-        Owned::new(Self { context, devices, source, constants, builds })
+        let (facts, constants, builds) = (OnceLock::new(), Mutex::default(), Mutex::new(builds));
+        Owned::new(Self { context, devices, source, metadata, facts, constants, builds })
     }
     fn unbuilt(
         context: Owned<Context>,
         devices: Vec<Owned<Device>>,
         source: Source,
-    ) -> Owned<Self> {
+        properties: Option<&ur_program_properties_t>,
+    ) -> Result<Owned<Self>> {
         let builds = vec![Build::default(); devices.len()];
-        Self::new(context, devices, source, builds)
+        let metadata = Metadata::of(given::metadata(properties)?)?;
+        Ok(Self::new(context, devices, source, metadata, builds))
+    }
+    pub(super) fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+    /// What its SPIR-V says, or why it is none; `None` of a binary.
+    fn facts(&self) -> Option<&Result<Facts, String>> {
+        self.facts.get_or_init(|| self.source.facts()).as_ref()
+    }
+    /// What a kernel of it wants of its groups, and whether there is SPIR-V that would say how large they
+    /// may be at most.
+    pub(super) fn wanted(&self, kernel: &CStr) -> (Wanted, bool) {
+        let mut wanted = self.metadata.wanted(kernel.to_bytes());
+        let facts = self.facts();
+        if let Some(Ok(facts)) = facts {
+            wanted.most = wanted.most.or_else(|| facts.largest_groups.get(kernel).copied());
+        }
+        (wanted, facts.is_some())
     }
     /// The context it was made in.
     pub fn context(&self) -> &Owned<Context> {
@@ -124,12 +152,21 @@ impl Program {
         }
         self.module(device)
     }
-    /// Where a variable is on a device, and how many bytes it has.
+    /// Where a variable is on a device, and how many bytes it has. The name is that in the code, or
+    /// SYCL's own for it: the metadata, the driver or the SPIR-V know what that stands for.
     ///
     /// # Errors
     /// `INVALID_VALUE` where there is none of that name; as for `module`.
     pub(super) fn variable(&self, device: &Device, name: &CStr) -> Result<(UsmPtr, usize)> {
-        let found = self.module(device)?.variable(name)?;
+        let module = self.module(device)?;
+        let mapped = self.metadata.global(name.to_bytes()).map(CString::as_c_str);
+        let mut found = module.variable(mapped.unwrap_or(name))?;
+        if found.is_none()
+            && let Some(Ok(facts)) = self.facts()
+            && let Some(inside) = facts.globals.get(name)
+        {
+            found = module.variable(inside)?;
+        }
         let found = found.and_then(|(at, bytes)| UsmPtr::from_addr(at).zip(Some(bytes)));
         found.ok_or_else(|| {
             Error::new(ErrorCode::InvalidValue, format!("the program has no variable {name:?}"))
@@ -172,13 +209,13 @@ impl Program {
     /// # Errors
     /// `INVALID_OPERATION` for a program that is a binary; `PROGRAM_BUILD_FAILURE`.
     fn compile(&self, places: &[usize], options: Option<&CStr>) -> Result<()> {
-        let Source::Il(code) = &self.source else {
+        let (Source::Il(_), Some(facts)) = (&self.source, self.facts()) else {
             let why = "only SPIR-V is compiled: binaries are built";
             return Err(Error::new(ErrorCode::InvalidOperation, why));
         };
         let said = options.map_or(String::new(), |o| o.to_string_lossy().into_owned());
         code::options(&said)?;
-        let log = spirv::constants(code).err().unwrap_or_default();
+        let log = facts.as_ref().err().cloned().unwrap_or_default();
         let mut builds = self.builds();
         places.iter().try_for_each(|&at| {
             let made = match log.as_str() {
@@ -254,18 +291,18 @@ impl ProgramApi for LevelZero {
         context: Borrowed<'_, Context>,
         il: UsmPtr,
         length: usize,
-        _properties: Option<&ur_program_properties_t>,
+        properties: Option<&ur_program_properties_t>,
     ) -> Result<Owned<Program>> {
         let bytes = given::bytes(il.as_ptr().cast_const().cast(), length)?;
         let devices = context.devices().to_vec();
-        Ok(Program::unbuilt(context.own()?, devices, Source::Il(bytes.into())))
+        Program::unbuilt(context.own()?, devices, Source::Il(bytes.into()), properties)
     }
     fn program_create_with_binary(
         context: Borrowed<'_, Context>,
         devices: &[Borrowed<'_, Device>],
         lengths: &[usize],
         binaries: &[*const u8],
-        _properties: Option<&ur_program_properties_t>,
+        properties: Option<&ur_program_properties_t>,
     ) -> Result<Owned<Program>> {
         devices.iter().try_for_each(|device| context.check(*device))?;
         let pairs = binaries.iter().zip(lengths);
@@ -273,7 +310,7 @@ impl ProgramApi for LevelZero {
             .map(|(binary, length)| given::bytes(*binary, *length).map(Into::into))
             .collect::<Result<_>>()?;
         let devices = devices.iter().map(|d| d.own()).collect::<Result<_>>()?;
-        Ok(Program::unbuilt(context.own()?, devices, Source::Binaries(all)))
+        Program::unbuilt(context.own()?, devices, Source::Binaries(all), properties)
     }
     fn program_build(
         context: Borrowed<'_, Context>,
@@ -394,13 +431,13 @@ impl ProgramApi for LevelZero {
         program: Borrowed<'_, Program>,
         constants: &[ur_specialization_constant_info_t],
     ) -> Result<()> {
-        let Source::Il(code) = &program.source else {
+        let (Source::Il(_), Some(facts)) = (&program.source, program.facts()) else {
             let why = "only SPIR-V has specialization constants: they are fixed in a binary";
             return Err(Error::new(ErrorCode::UnsupportedFeature, why));
         };
         let known =
-            spirv::constants(code).map_err(|why| Error::new(ErrorCode::InvalidProgram, why))?;
-        let given = |one| given::constant(one, &known);
+            facts.as_ref().map_err(|why| Error::new(ErrorCode::InvalidProgram, why.clone()))?;
+        let given = |one| given::constant(one, &known.constants);
         let given = constants.iter().map(given).collect::<Result<Vec<_>>>()?;
         let mut known = program.constants();
         for (number, bytes) in given {
@@ -426,7 +463,8 @@ impl ProgramApi for LevelZero {
         let module = Arc::new(NativeModule::adopted(raw, owned, context.native()));
         let devices = context.devices().to_vec();
         let builds = devices.iter().map(|_| Build::done(Arc::clone(&module))).collect();
-        Ok(Program::new(context.own()?, devices, Source::Module, builds))
+        let metadata = Metadata::default();
+        Ok(Program::new(context.own()?, devices, Source::Module, metadata, builds))
     }
 }
 /// There is no kernel of that name.

@@ -1,8 +1,9 @@
 //! Everything that a process knows of this driver's memory, in one place.
 use super::{
-    Ze, allocation::Ranges, foreign, limbo::Limbo, opened::OpenedMemory, physical_mem, share,
+    Ze, allocation::Allocation, foreign, limbo::Limbo, opened::OpenedMemory, physical_mem, share,
     usm_host, virtual_mem,
 };
+use crate::memory::allocations::Allocations;
 use crate::over_driver::physical_mem::OpenedPhysical;
 use std::{
     collections::BTreeMap,
@@ -46,7 +47,7 @@ pub(super) fn registry() -> &'static Registry {
 /// What is known in one process.
 #[derive(Default)]
 pub(super) struct Store {
-    pub(super) ranges: RwLock<Ranges>,
+    pub(super) ranges: Allocations<Allocation>,
     pub(super) limbo: Limbo,
     pub(super) hosts: usm_host::All,
     pub(super) reserved: virtual_mem::All,

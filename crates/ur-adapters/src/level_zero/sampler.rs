@@ -106,18 +106,11 @@ impl SamplerApi for LevelZero {
         context: Borrowed<'_, Context>,
         desc: &ur_sampler_desc_t,
     ) -> Result<Owned<Sampler>> {
-        use ur_sampler_addressing_mode_t as A;
         let desc = Desc {
             normalized: desc.normalizedCoords,
             addressing: desc.addressingMode,
             filter: desc.filterMode,
         };
-        if matches!(desc.addressing, A::REPEAT | A::MIRRORED_REPEAT) && !desc.normalized {
-            return Err(Error::new(
-                ErrorCode::InvalidValue,
-                "repetition is defined for normalized coordinates only: set normalizedCoords",
-            ));
-        }
         let sampler = Sampler { context: context.own()?, desc: Some(desc), on: Mutex::default() };
         sampler.raw(&context.devices()[0])?; // a driver that has no such one says so now
         Ok(Owned::new(sampler))

@@ -8,7 +8,7 @@ use super::{
     limbo::{self, Spent},
     native::{
         context::NativeContext,
-        ipc::{Handle, IpcBytes, OpenedHandle},
+        ipc::{self, Handle, IpcBytes, OpenedHandle},
         memory,
         physical_memory::{self, Physical},
     },
@@ -16,7 +16,6 @@ use super::{
     p2p, partition,
     physical_mem::PhysicalMem,
     platform::check_fork,
-    queue,
     registry::registry,
     virtual_mem::granule,
 };
@@ -40,6 +39,17 @@ pub enum Open {
     Foreign(u64),
     /// Of another process's.
     Remote(Remote<OpenedMemory>),
+}
+
+impl Open {
+    /// The number of the object before whose time no command knew the memory; 0: unknown.
+    fn since(&self) -> u64 {
+        match self {
+            Self::Local(hold) => hold.allocation().since(),
+            Self::Foreign(_) => 0,
+            Self::Remote(remote) => remote.allocation().since(),
+        }
+    }
 }
 
 /// What the descriptor or the bytes of an offer are: the first byte that comes along.
@@ -142,8 +152,8 @@ fn home(device: Borrowed<'_, Device>, ticket: &[u8; ENVELOPE_LEN]) -> Result<Hom
 }
 
 impl SharesMemory for LevelZero {
-    fn shares_memory(_context: &Context) -> bool {
-        true
+    fn shares_memory(context: &Context) -> bool {
+        context.devices().iter().all(|device| ipc::is_supported(device).unwrap_or(false))
     }
     fn locate(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Located<Offer>> {
         check_fork()?;
@@ -202,8 +212,8 @@ impl SharesMemory for LevelZero {
     }
     fn close_memory(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<()> {
         let open = registry().opens.take(at)?;
-        let before = queue::ticket(context.as_handle().addr());
-        limbo::after(vec![before], Spent::Open(open));
+        let before = context.queues().ticket(open.since());
+        limbo::after(before, Spent::Open(open));
         Ok(())
     }
 }

@@ -14,9 +14,10 @@ use super::{
         event::{EventKind, ImportedEvent, IpcBytes},
     },
     queue::Work,
-    signal::SLICE,
+    signal::{SLICE, Signal},
     signaller::{BYTES, Board, Process},
 };
+use crate::profiling::Profile;
 use std::{
     collections::HashMap,
     sync::{
@@ -25,7 +26,7 @@ use std::{
     },
 };
 use ur_adapter::{
-    error::{Error, ErrorCode, Result},
+    error::{Error, ErrorCode, Reason, Result},
     object::{Backend, Borrowed, Owned},
     per_process::PerProcess,
     share::{EventFacts, SharesEvents},
@@ -163,6 +164,7 @@ pub(super) fn lost() -> Error {
         "the process that was to signal an event has died, or its command failed: the signal will \
          never come, nor what waits for it in a queue",
     )
+    .because(Reason::ExporterGone)
 }
 
 /// A reusable event, as one handle of C's knows it.
@@ -171,6 +173,10 @@ pub struct Shared {
     core: Arc<Core>,
     origin: Origin,
     device: Owned<Device>,
+    /// The times of the latest signal, if a queue gave it whose events have times.
+    times: Mutex<Option<Arc<Signal>>>,
+    /// Whether there are any: most signals have none, and need not look.
+    has_times: AtomicBool,
 }
 /// Where it comes from.
 #[derive(Debug)]
@@ -243,7 +249,39 @@ impl Shared {
             false => Origin::Private,
         };
         let core = Core::new(EventKind::Counter(Arc::new(event)), OnceLock::new());
-        Ok(Some(Self { core, origin, device }))
+        Ok(Some(Self::new(core, origin, device)))
+    }
+    fn new(core: Arc<Core>, origin: Origin, device: Owned<Device>) -> Self {
+        Self { core, origin, device, times: Mutex::default(), has_times: AtomicBool::new(false) }
+    }
+    /// The device it was made for, or the first one of the context that it was opened in.
+    pub(super) fn device(&self) -> &Owned<Device> {
+        &self.device
+    }
+    /// Whether nobody else can have it.
+    pub(super) fn is_private(&self) -> bool {
+        matches!(self.origin, Origin::Private)
+    }
+    /// Which times its latest signal has.
+    pub(super) fn profile(&self) -> Profile {
+        if self.has_times.load(Acquire) { Profile::Instant } else { Profile::Off } // `note_times`
+    }
+    /// The times of its latest signal, once that has come.
+    pub(super) fn times(&self) -> Option<Arc<Signal>> {
+        let known = self.has_times.load(Acquire).then(|| self.lock_times().clone()); // `note_times`
+        known.flatten().filter(|_| matches!(self.status(), Ok(ur_event_status_t::COMPLETE)))
+    }
+    /// `times` are those of its latest signal.
+    pub(super) fn note_times(&self, times: Option<Signal>) {
+        if times.is_none() && !self.has_times.load(Acquire) {
+            return;
+        }
+        self.has_times.store(times.is_some(), Release); // read by `times` and the next signal
+        let old = std::mem::replace(&mut *self.lock_times(), times.map(Arc::new));
+        drop(old); // not under the lock
+    }
+    fn lock_times(&self) -> MutexGuard<'_, Option<Arc<Signal>>> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// What its handles have in common.
     pub(super) fn core(&self) -> &Arc<Core> {
@@ -285,7 +323,7 @@ impl Drop for Shared {
         if let Origin::Made { object, offered: was_offered } = &mut self.origin
             && *was_offered.get_mut()
         {
-            ur_ipc::freed(*object, Kind::Event);
+            ur_adapter::share::freed(*object, Kind::Event);
             let core = offered().remove(object);
             drop(core); // not under the lock
         }
@@ -381,7 +419,7 @@ impl SharesEvents for LevelZero {
                 (core, Origin::Opened { _loan: loan })
             }
         };
-        Ok(Event::shared(context.own()?, Shared { core, origin, device }))
+        Ok(Event::shared(context.own()?, Shared::new(core, origin, device)))
     }
 }
 /// What another process sent for a ticket of ours.

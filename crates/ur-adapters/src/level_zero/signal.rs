@@ -10,6 +10,7 @@ use super::{
     options,
     queue::{Spot, Work},
 };
+use crate::profiling::Profile;
 use std::{
     collections::VecDeque,
     sync::{
@@ -139,8 +140,8 @@ pub struct Times {
     pub(super) submitted: u64,
     /// Marks the beginning, where the end's own event does not tell it.
     pub(super) start: Option<EventKind>,
-    /// Whether there is only one moment.
-    pub(super) is_moment: bool,
+    /// Which of them are told.
+    pub(super) profile: Profile,
 }
 
 /// Whose a command is.

@@ -1,8 +1,10 @@
 //! Who signalled a shared event last: a word beside the driver's event, in memory that all have who
 //! have the event. The driver does not tell of deaths; so whoever waits looks whether he lives.
+use crate::exhausted::what_ran_out;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::io::Errno;
 use std::{
-    fmt, fs,
+    fmt, fs, io,
     os::fd::{AsFd, OwnedFd},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
@@ -43,15 +45,24 @@ pub(super) struct Process {
     who: u64,
     place: u64,
 }
-fn failed(doing: &str, why: impl std::fmt::Display) -> Error {
-    Error::new(ErrorCode::OutOfResources, format!("could not {doing}: {why}"))
+/// What is missing decides the code: addresses are the host's memory, descriptors and mappings are resources. A descriptor
+/// that is too short, or could become so, is the sender's fault.
+fn failed(doing: &str, why: impl Into<io::Error>) -> Error {
+    let why = why.into();
+    let is_want_of_memory = why.raw_os_error() == Some(Errno::NOMEM.raw_os_error());
+    let code = match why.kind() {
+        io::ErrorKind::InvalidData => ErrorCode::InvalidValue,
+        _ if is_want_of_memory => what_ran_out().unwrap_or(ErrorCode::OutOfHostMemory),
+        _ => ErrorCode::OutOfResources,
+    };
+    Error::new(code, format!("could not {doing}: {why}"))
 }
 
 impl Board {
     /// A new one, of an event that nobody has signalled.
     ///
     /// # Errors
-    /// `OUT_OF_RESOURCES`
+    /// `OUT_OF_RESOURCES`, `OUT_OF_HOST_MEMORY`
     pub(super) fn make() -> Result<Self> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let make = || {
@@ -73,9 +84,9 @@ impl Board {
     /// One that another process sent.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for what is none; `OUT_OF_RESOURCES`
+    /// `INVALID_VALUE` for what is none; as for [`Self::make`]
     pub(super) fn arrived(fd: OwnedFd) -> Result<Self> {
-        let board = Self::of(fd).map_err(|e| e.with_code(ErrorCode::InvalidValue))?;
+        let board = Self::of(fd)?;
         match board.word(WHAT).load(Acquire) {
             MAGIC => Ok(board),
             _ => Err(Error::new(
@@ -182,6 +193,14 @@ mod tests {
         ftruncate(&fd, BYTES as u64).unwrap();
         fcntl_add_seals(&fd, SealFlags::SHRINK).unwrap();
         assert_eq!(Board::arrived(fd).unwrap_err().code(), ErrorCode::InvalidValue);
+        let fd = memfd_create("x", MemfdFlags::ALLOW_SEALING).unwrap(); // it has no bytes, and could change
+        assert_eq!(Board::arrived(fd).unwrap_err().code(), ErrorCode::InvalidValue);
+    }
+    #[test]
+    fn what_is_missing_decides_what_a_failure_is_called() {
+        let code = |why: Errno| failed("map memory", why).code();
+        assert_eq!(code(Errno::NOMEM), ErrorCode::OutOfHostMemory);
+        assert_eq!(code(Errno::MFILE), ErrorCode::OutOfResources);
     }
     #[test]
     fn a_process_that_ended_is_dead_before_its_parent_notices() {

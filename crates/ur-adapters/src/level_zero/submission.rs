@@ -12,6 +12,7 @@ use super::{
     shared_event::{Debt, Owed, lost, needs_mark},
     signal::{Home, Signal, Times},
 };
+use crate::profiling::Profile;
 use std::sync::{Arc, MutexGuard};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -135,18 +136,16 @@ pub(super) struct Submission {
     pub(super) order: Order,
     pub(super) report: Report,
     pub(super) appends: Appends,
-    /// Whether its times are wanted.
-    pub(super) profiled: bool,
-    /// Whether it is one moment, not a while.
-    pub(super) is_moment: bool,
+    /// Which times its event tells.
+    pub(super) profile: Profile,
     /// Whether it is submitted at once, whatever the queue's way is.
     pub(super) at_once: bool,
 }
 impl Submission {
     pub(super) fn new(queue: Borrowed<'_, Queue>, command: ur_command_t, report: Report) -> Self {
-        let profiled = queue.is_profiling();
-        let (order, appends, is_moment, at_once) = (Order::Free, Appends::Any, false, false);
-        Self { command, order, report, appends, profiled, is_moment, at_once }
+        let profile = if queue.is_profiling() { Profile::Phases } else { Profile::Off };
+        let (order, appends, at_once) = (Order::Free, Appends::Any, false);
+        Self { command, order, report, appends, profile, at_once }
     }
     fn wants_event(&self) -> bool {
         matches!(self.report, Report::Event | Report::Done { event: true })
@@ -160,7 +159,7 @@ impl Submission {
     ) -> Made {
         let work = queue.work();
         work.check()?;
-        if waits.is_empty() && !self.profiled && !work.is_batched() {
+        if waits.is_empty() && !self.profile.is_on() && !work.is_batched() {
             let mut turn = work.turn();
             let number = work.next(&mut turn)?;
             work.mark_barrier(&mut turn)?;
@@ -236,7 +235,7 @@ impl Submission {
         for event in waits {
             event.send_for(&queue)?; // before the turn is taken: it may take another queue's
         }
-        let times = match self.profiled && self.wants_event() {
+        let times = match self.profile.is_on() && self.wants_event() {
             true => Some(clock::now(queue.device())?),
             false => None,
         };
@@ -322,7 +321,7 @@ impl<'put> Put<'put> {
             Appends::One => body(&self.turn(waits, raw))?,
             Appends::Any => {
                 self.turn(waits, None).wait_for(waits)?;
-                if submitted.is_some() && !what.is_moment {
+                if submitted.is_some() && what.profile == Profile::Phases {
                     let begun = cache.take(true)?;
                     self.turn(&[], None).mark(begun.raw())?;
                     start = Some(begun);
@@ -336,8 +335,8 @@ impl<'put> Put<'put> {
                 }
             }
         }
-        let is_moment = what.is_moment;
-        let times = submitted.map(|submitted| Times { submitted, start, is_moment });
+        let profile = what.profile;
+        let times = submitted.map(|submitted| Times { submitted, start, profile });
         let place = (Some(self.spot), self.batch);
         Ok(home.map(|home| Signal::new(home, end, times, place)))
     }

@@ -4,6 +4,7 @@ use super::{
     Context, Device, LevelZero, Ze,
     allocation::{self, Home, Usm},
     backing::ALIGNMENT,
+    enqueue_usm::check_range,
     foreign,
     native::memory,
     options,
@@ -123,7 +124,7 @@ impl UsmApi for LevelZero {
     }
     fn usm_free(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
         check_fork()?;
-        allocation::free(handle(&context), mem)
+        allocation::free(&context, mem)
     }
     fn usm_get_mem_alloc_info(
         context: Borrowed<'_, Context>,
@@ -281,7 +282,7 @@ impl UsmExpApi for LevelZero {
         src: UsmPtr,
         size: usize,
     ) -> Result<()> {
-        let short = |at: UsmPtr| allocation::room(at, size).is_err();
+        let short = |at| check_range(at, size).is_err();
         if size == 0 || short(dst) || short(src) {
             let why = format!("{size} bytes are none, or more than an allocation has from there");
             return Err(Error::new(ErrorCode::InvalidSize, why));

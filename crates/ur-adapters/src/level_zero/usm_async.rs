@@ -6,7 +6,6 @@ use super::{
     allocation::{self, Freeing, Home, Usm},
     enqueue::{Made, Report, submit},
     platform::check_fork,
-    queue,
     usm::{Wish, allocate},
     usm_pool::UsmPool,
 };
@@ -62,7 +61,7 @@ pub(super) fn alloc(
     match submit(queue, command(usm), events, Report::event(want_event), |_| Ok(())) {
         Ok(event) => Ok((at, event)),
         Err(error) => {
-            allocation::free(handle(context), at)?;
+            allocation::free(context, at)?;
             Err(error)
         }
     }
@@ -80,7 +79,7 @@ pub(super) fn free(
     want_event: bool,
 ) -> Made {
     check_fork()?;
-    let context = handle(queue.context());
+    let context = queue.context();
     let freeing = Freeing::begin(context, mem)?;
     let Home { pool: from, .. } = freeing.allocation().home();
     if pool.is_some_and(|pool| handle(&pool) != from) {
@@ -91,7 +90,7 @@ pub(super) fn free(
     let (command, report) = (ur_command_t::ENQUEUE_USM_FREE_EXP, Report::event(want_event));
     match submit(queue, command, events, report, |_| Ok(())) {
         Ok(event) => {
-            freeing.finish(queue::ticket(context));
+            freeing.finish(context);
             Ok(event)
         }
         Err(error) => {

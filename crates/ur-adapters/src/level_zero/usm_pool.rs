@@ -12,6 +12,7 @@ use super::{
     queue::Ticket,
 };
 use crate::memory::{
+    limbo::is_for_room,
     pools::{ByDevice, Identified, Identity},
     totals::Totals,
     usm::limits,
@@ -21,7 +22,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::Ordering::*},
 };
 use ur_adapter::{
-    error::{ErrorCode, Result},
+    error::Result,
     memory::UsmPtr,
     object::{Borrowed, Object, Owned},
     pool::{self, Limits, Pool, Source},
@@ -61,7 +62,7 @@ impl Source for Chunks {
     }
     fn give_back(&self, chunk: Arc<Chunk>, after: Vec<Ticket>) {
         self.totals.unclaim(pool::Chunk::bytes(&*chunk));
-        limbo::after(after, Spent::Chunk(chunk));
+        limbo::after_all(after, Spent::Chunk(chunk));
     }
 }
 impl pool::Passed for Ticket {
@@ -239,14 +240,12 @@ impl UsmPool {
     ) -> Result<UsmPtr> {
         let part = self.of(usm, device)?;
         let allocate = || allocation::allocate(usm, home, size, align, &part);
-        allocate().or_else(|error| match error.code() {
-            ErrorCode::OutOfResources
-            | ErrorCode::OutOfDeviceMemory
-            | ErrorCode::OutOfHostMemory => {
+        allocate().or_else(|error| match is_for_room(&error) {
+            true => {
                 self.trim_to(0);
                 allocate()
             }
-            _ => Err(error),
+            false => Err(error),
         })
     }
     /// # Errors

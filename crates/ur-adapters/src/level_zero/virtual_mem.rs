@@ -123,7 +123,10 @@ impl VirtualMemApi for LevelZero {
         })
     }
     fn virtual_mem_unmap(context: Borrowed<'_, Context>, start: UsmPtr, size: usize) -> Result<()> {
-        let wait = || queue::ticket(context.as_handle().addr()).wait();
+        let wait = || {
+            queue::ticket(context.as_handle().addr()).wait();
+            Ok(())
+        };
         all().unmap(span(context, start, size), wait, |_, at, bytes| {
             virtual_memory::unmap(context.native(), at, bytes)
         })

@@ -430,10 +430,6 @@ impl Work {
     }
 }
 impl Turn {
-    /// The lanes that there are.
-    pub(super) fn lanes(&self) -> impl Iterator<Item = &Lane> {
-        self.lanes.iter().flatten()
-    }
     /// Whether a command in this lane is behind the last barrier by being there.
     #[inline]
     pub(super) fn is_behind_barrier(&self, number: usize) -> bool {
@@ -441,6 +437,14 @@ impl Turn {
     }
     /// Whether C has this lane's list, and may have put something there.
     #[inline]
+    /// The lane with that number, if it has been taken.
+    pub(super) fn there(&mut self, number: usize) -> Option<&mut Lane> {
+        self.lanes.get_mut(number)?.as_mut()
+    }
+    /// How many lanes there may be.
+    pub(super) fn count(&self) -> usize {
+        self.lanes.len()
+    }
     pub(super) fn is_lent(&self, number: usize) -> bool {
         number == 0 && self.is_lent
     }

@@ -5,7 +5,10 @@
 use std::{
     collections::BTreeMap,
     ops::Range,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::*},
+    },
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -55,10 +58,14 @@ struct Reserved<R, K> {
     pieces: BTreeMap<usize, Piece<K>>,
 }
 /// All that is reserved, by first address: a driver's ranges `R`, and what their mappings keep.
-pub(crate) struct Reservations<R, K>(Mutex<BTreeMap<usize, Reserved<R, K>>>);
+pub(crate) struct Reservations<R, K> {
+    all: Mutex<BTreeMap<usize, Reserved<R, K>>>,
+    /// Whether there were any so far: most programs have none, and none of their commands looks for one.
+    any: AtomicBool,
+}
 impl<R, K> Default for Reservations<R, K> {
     fn default() -> Self {
-        Self(Mutex::default())
+        Self { all: Mutex::default(), any: AtomicBool::new(false) }
     }
 }
 
@@ -127,6 +134,18 @@ impl<R, K: Clone> Reserved<R, K> {
             _ => refused("part of the range is not mapped: map it first"),
         }
     }
+    /// The first byte of a part where nothing is mapped.
+    fn hole(&self, part: Range<usize>) -> Option<usize> {
+        let first = self.pieces.range(..=part.start).next_back().map_or(part.start, |(&at, _)| at);
+        let pieces = self.pieces.range(first..part.end);
+        let mapped = pieces.map(|(&at, piece)| at..at + piece.bytes);
+        let adjoining = |reached: usize, piece: Range<usize>| match piece.start <= reached {
+            true => reached.max(piece.end),
+            false => reached,
+        };
+        let reached = mapped.fold(part.start, adjoining);
+        (reached < part.end).then_some(reached)
+    }
     /// Says of the pieces in a part whether the driver is at work on them.
     fn mark(&mut self, part: &Range<usize>, is_busy: bool) {
         let first = self.pieces.range(..=part.start).next_back().map_or(part.start, |(&at, _)| at);
@@ -174,7 +193,7 @@ fn find<R, K: Clone>(
 
 impl<R, K: Clone> Reservations<R, K> {
     fn all(&self) -> MutexGuard<'_, BTreeMap<usize, Reserved<R, K>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Works on the reservation of a span.
     fn within<T>(
@@ -193,6 +212,34 @@ impl<R, K: Clone> Reservations<R, K> {
         let reserved = Reserved { range, base, bytes, granule, context, pieces };
         let replaced = self.all().insert(base, reserved);
         debug_assert!(replaced.is_none(), "the driver reserves no address twice");
+        self.any.store(true, Release); // pairs with `check_mapped`
+    }
+    /// # Errors
+    /// `INVALID_VALUE` where a part of the range is reserved and nothing is mapped there: whoever copies there as the host does, a
+    /// driver too, is killed.
+    pub(crate) fn check_mapped(&self, range: ur_hal::Range) -> Result<()> {
+        // Pairs with `enter`. A thread that was given a reserved address is behind that in any case.
+        if !self.any.load(Acquire) {
+            return Ok(());
+        }
+        match self.hole(range.start().get()..range.end()) {
+            None => Ok(()),
+            Some(at) => {
+                refused(format!("{at:#x} is reserved and nothing is mapped there: map it first"))
+            }
+        }
+    }
+    fn hole(&self, range: Range<usize>) -> Option<usize> {
+        let all = self.all();
+        let first = all.range(..=range.start).next_back().map_or(range.start, |(&base, _)| base);
+        all.range(first..range.end).find_map(|(&base, reserved)| {
+            let start = range.start.saturating_sub(base);
+            let end = (range.end - base).min(reserved.bytes);
+            if start >= end {
+                return None; // it ends before
+            }
+            reserved.hole(start..end).map(|at| base + at)
+        })
     }
     /// Takes a whole reservation out, for the driver to have back.
     ///
@@ -251,7 +298,7 @@ impl<R, K: Clone> Reservations<R, K> {
     pub(crate) fn unmap(
         &self,
         span: Span,
-        wait: impl FnOnce(),
+        wait: impl FnOnce() -> Result<()>,
         mut work: impl FnMut(&K, u64, usize) -> Result<()>,
     ) -> Result<()> {
         let pieces = self.within(span, |reserved, part| {
@@ -270,7 +317,13 @@ impl<R, K: Clone> Reservations<R, K> {
         })?;
         // The addresses are free to be mapped again when this returns, so what uses them now must be
         // over.
-        wait();
+        if let Err(error) = wait() {
+            self.within(span, |reserved, part| {
+                reserved.mark(&part, false);
+                Ok(())
+            })?;
+            return Err(error);
+        }
         let base = span.start.addr() as u64;
         let first = pieces.first().map_or(0, |(at, _)| *at);
         let mut ended = vec![];
@@ -368,13 +421,13 @@ mod tests {
         assert_eq!(Rc::strong_count(&memory), 2);
         assert_eq!(code(all.map(span(4, 2), Access::NONE, &memory, || Ok(()))), REFUSED);
         assert_eq!(code(all.take(span(0, 8))), REFUSED, "memory is mapped there");
-        assert_eq!(code(all.unmap(span(2, 2), || (), |_, _, _| Ok(()))), REFUSED, "a part");
+        assert_eq!(code(all.unmap(span(2, 2), || Ok(()), |_, _, _| Ok(()))), REFUSED, "a part");
         let mut unmapped = vec![];
         let work = |_: &Rc<()>, at, bytes| {
             unmapped.push((at, bytes));
             Ok(())
         };
-        all.unmap(span(2, 3), || (), work).unwrap();
+        all.unmap(span(2, 3), || Ok(()), work).unwrap();
         assert_eq!(unmapped, [((BASE + 2 * G) as u64, 3 * G)]);
         assert_eq!(Rc::strong_count(&memory), 1);
         assert_eq!(code(all.take(span(0, 4))), REFUSED, "only a part");
@@ -403,7 +456,7 @@ mod tests {
             unmapped.push(bytes);
             Ok(())
         };
-        all.unmap(span(0, 4), || (), work).unwrap();
+        all.unmap(span(0, 4), || Ok(()), work).unwrap();
         assert_eq!((unmapped, Rc::strong_count(&memory)), (vec![4 * G], 1));
     }
     #[test]
@@ -411,7 +464,7 @@ mod tests {
         let (all, memory) = (reserved(), Rc::new(()));
         all.map(span(0, 2), Access::READ_WRITE, &memory, || {
             assert_eq!(code(all.access(span(0, 2))), REFUSED);
-            assert_eq!(code(all.unmap(span(0, 2), || (), |_, _, _| Ok(()))), REFUSED);
+            assert_eq!(code(all.unmap(span(0, 2), || Ok(()), |_, _, _| Ok(()))), REFUSED);
             Ok(())
         })
         .unwrap();
@@ -419,8 +472,30 @@ mod tests {
             assert_eq!(code(all.set_access(span(0, 2), Access::NONE, |_| Ok(()))), REFUSED);
             Err(ErrorCode::DeviceLost.into())
         };
-        assert_eq!(code(all.unmap(span(0, 2), || (), work)), Some(ErrorCode::DeviceLost));
+        assert_eq!(code(all.unmap(span(0, 2), || Ok(()), work)), Some(ErrorCode::DeviceLost));
         assert_eq!(all.access(span(0, 2)).unwrap(), Access::READ_WRITE, "it is mapped still");
+    }
+    #[test]
+    fn what_commands_use_has_no_byte_that_is_reserved_and_not_mapped() {
+        let check = |all: &Reservations<_, _>, from: usize, to: usize| {
+            let range = ur_hal::Range::new(UsmPtr::from_addr(from).unwrap().into(), to - from);
+            code(all.check_mapped(range.unwrap()))
+        };
+        let none = Reservations::<&'static str, Rc<()>>::default();
+        assert_eq!(check(&none, BASE, BASE + 1), None);
+        let (all, memory) = (reserved(), Rc::new(()));
+        for (granule, count) in [(1, 1), (2, 2), (5, 1)] {
+            all.map(span(granule, count), Access::READ_WRITE, &memory, || Ok(())).unwrap();
+        }
+        all.set_access(span(2, 1), Access::READ_ONLY, |_| Ok(())).unwrap();
+        let of = |from: usize, to: usize| check(&all, BASE + from, BASE + to);
+        assert_eq!([of(G, 4 * G), of(G + 1, 4 * G - 1), of(5 * G, 6 * G)], [None; 3]);
+        let refused = [of(0, 1), of(G - 1, G + 1), of(3 * G, 4 * G + 1), of(5 * G, 6 * G + 1)];
+        assert_eq!(refused, [REFUSED; 4]);
+        assert_eq!([of(4 * G, 5 * G), of(G, 6 * G), of(8 * G - 1, 9 * G)], [REFUSED; 3]);
+        assert_eq!(check(&all, BASE - G, BASE), None, "before all");
+        assert_eq!(check(&all, BASE - 1, BASE + 1), REFUSED);
+        assert_eq!(check(&all, BASE + 8 * G, BASE + 9 * G), None, "behind all");
     }
     #[test]
     fn ranges_that_are_none_of_a_context_are_refused() {

@@ -4,6 +4,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     pool::Limits,
 };
+use ur_hal::greatest_common_divisor;
 use ur_sys::{
     ur_usm_desc_t, ur_usm_device_desc_t, ur_usm_host_desc_t, ur_usm_pool_desc_t,
     ur_usm_pool_limits_desc_t,
@@ -60,11 +61,7 @@ pub(crate) fn rows(
 }
 /// The least common multiple, if there is one.
 fn lcm(one: usize, other: usize) -> Option<usize> {
-    let (mut gcd, mut rest) = (one, other);
-    while rest != 0 {
-        (gcd, rest) = (rest, gcd % rest);
-    }
-    (one / gcd).checked_mul(other)
+    (one / greatest_common_divisor(one, other)).checked_mul(other)
 }
 /// What blocks of a pool are cut from, as C describes it.
 ///

@@ -41,6 +41,6 @@ impl<D: Beneath> Block<D> {
 impl<D: Beneath> Drop for Block<D> {
     fn drop(&mut self) {
         let freed = D::Adapter::usm_free(self.context.borrow(), self.at);
-        freed.unwrap_or_else(|error| log::say(ur_sys::ur_logger_level_t::WARN, &error));
+        freed.unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
     }
 }

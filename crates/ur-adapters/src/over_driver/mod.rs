@@ -39,7 +39,10 @@ pub trait Beneath: Sized + Send + Sync + fmt::Debug + 'static {
     /// `INVALID_DEVICE` where `device` is none of the context's.
     fn check(context: &Self::Context, device: Borrowed<'_, Self::Device>) -> Result<()>;
     /// Waits for all commands before in queues of the context with this handle.
-    fn wait(context: usize);
+    ///
+    /// # Errors
+    /// Where the driver cannot be asked to wait just now.
+    fn wait(context: usize) -> Result<()>;
     /// Drops what was freed and no command uses any more, as far as that is soon told.
     fn sweep();
     /// Drops all of it, and what the context's own pools keep for later: where memory has run out.
@@ -48,8 +51,20 @@ pub trait Beneath: Sized + Send + Sync + fmt::Debug + 'static {
     /// The driver's own.
     fn make_room(context: Borrowed<'_, Self::Context>) -> Result<()>;
 }
+/// How many objects were named so far, and one.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+/// The bits of a name that are its number; above are the adapter's.
+const NUMBER: u32 = 48;
 /// A name for an object of this process, memory or physical memory. Other adapters count from 1.
 pub(crate) fn next_object<D: Beneath>() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    (D::BACKEND as u64) << 48 | NEXT.fetch_add(1, Relaxed) // a number, nothing more
+    (D::BACKEND as u64) << NUMBER | NEXT.fetch_add(1, Relaxed) // a number, nothing more
+}
+/// A number that is greater than those of all objects named before, and of none named afterwards. To tell
+/// whether an object was there at some moment, for threads between which something else makes an order.
+pub(crate) fn objects_so_far() -> u64 {
+    NEXT.load(Relaxed) // a number, nothing more
+}
+/// The number in an object's name.
+pub(crate) fn number_of(object: u64) -> u64 {
+    object & ((1 << NUMBER) - 1)
 }

@@ -76,7 +76,7 @@ impl<D: HasPhysicalMemory> Drop for Named<D> {
     fn drop(&mut self) {
         names::<D>().remove(&self.object);
         if self.exported.load(Relaxed) {
-            ur_ipc::freed(self.object, Kind::PhysicalMemory);
+            ur_adapter::share::freed(self.object, Kind::PhysicalMemory);
         }
     }
 }

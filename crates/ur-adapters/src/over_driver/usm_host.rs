@@ -178,7 +178,7 @@ pub(crate) fn unregister<D: PinsMemory>(context: usize, at: UsmPtr) -> Result<()
         }
         _ => return refused(format!("no registered host memory starts at {at:?}")),
     }
-    D::wait(context);
+    D::wait(context)?;
     let ended = all::<D>().remove(&at.addr());
     drop(ended); // not under the lock
     Ok(())
@@ -207,7 +207,7 @@ pub(crate) fn import<D: PinsMemory>(
     all.insert(at.addr(), known.clone());
     drop(all);
     if let Err(error) = pin::<D>(context, at, bytes, false) {
-        log::say(ur_sys::ur_logger_level_t::INFO, &error); // it stays pageable, as it was
+        log::say(D::BACKEND, ur_sys::ur_logger_level_t::INFO, &error); // it stays pageable, as it was
         self::all::<D>().insert(at.addr(), known);
     }
     Ok(())
@@ -218,7 +218,10 @@ pub(crate) fn release<D: PinsMemory>(context: usize, at: UsmPtr) {
     if !all::<D>().get(&at.addr()).is_some_and(is_it) {
         return;
     }
-    D::wait(context);
+    if let Err(error) = D::wait(context) {
+        log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error); // it stays known: commands may use it
+        return;
+    }
     let ended = all::<D>().remove(&at.addr());
     drop(ended); // not under the lock
 }

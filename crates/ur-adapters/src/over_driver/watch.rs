@@ -8,7 +8,7 @@ use std::{
 };
 use ur_adapter::{
     callback::EventCallback,
-    error::{Error, ErrorCode, Result},
+    error::{Error, Result},
     object::{Body, Owned},
 };
 use ur_sys::ur_execution_info_t;
@@ -71,13 +71,12 @@ pub(crate) fn call_when_over<E: Watched>(
     state.wishes.push(Wish { event, status, callback });
     if !state.is_running {
         let name = "causeway-events".to_owned();
-        let started = thread::Builder::new().name(name).spawn(move || look(E::watch()));
+        let started = thread::Builder::new().name(name.clone()).spawn(move || look(E::watch()));
         if let Err(error) = started {
             let mine = state.wishes.pop();
             drop(state);
             drop(mine);
-            let why = format!("no thread could be started for callbacks: {error}");
-            return Err(Error::new(ErrorCode::OutOfResources, why));
+            return Err(Error::no_thread(&name, &error));
         }
         state.is_running = true;
     }

@@ -599,7 +599,7 @@ pub static ENTRIES: &[Entry] = &[
             Param { name: "count", optional: false, role: Role::Number },
             Param { name: "programs", optional: false, role: Role::Handles("Program", Some(1)) },
             Param { name: "options", optional: true, role: Role::Text },
-            Param { name: "program", optional: false, role: Role::Out(None) },
+            Param { name: "program", optional: false, role: Role::OutNull },
         ],
         call: |t, a| unsafe {
             t.program.link.expect("no slot is empty")(
@@ -847,7 +847,7 @@ pub static ENTRIES: &[Entry] = &[
             Param { name: "count", optional: false, role: Role::Number },
             Param { name: "programs", optional: false, role: Role::Handles("Program", Some(4)) },
             Param { name: "options", optional: true, role: Role::Text },
-            Param { name: "program", optional: false, role: Role::Out(None) },
+            Param { name: "program", optional: false, role: Role::OutNull },
         ],
         call: |t, a| unsafe {
             t.program_exp.link_exp.expect("no slot is empty")(

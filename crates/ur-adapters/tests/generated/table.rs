@@ -28,6 +28,8 @@ pub enum Role {
     WaitList(Option<usize>),
     /// Where a result goes.
     Out(Option<usize>),
+    /// Where a handle goes that is null after a refusal.
+    OutNull,
     /// What is read and written.
     InOut,
     /// A struct: its size, what its first word says, where words are that must be known and a

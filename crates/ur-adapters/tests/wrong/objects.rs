@@ -156,6 +156,22 @@ fn make_one(table: &ur_dditable_t, made: &Handles, kind: &str) -> Option<usize> 
     }
 }
 
+/// An event that is complete and has times: of a queue with profiling.
+fn make_timed(table: &ur_dditable_t, made: &Handles) -> Option<usize> {
+    let flags = ur_queue_flags_t::PROFILING_ENABLE;
+    let properties = ur_queue_properties_t {
+        stype: ur_structure_type_t::QUEUE_PROPERTIES,
+        pNext: ptr::null_mut(),
+        flags,
+    };
+    let words = [made["Context"], made["Device"], address(&properties)];
+    let queue = make(table, "urQueueCreate", &words)?;
+    let event = make(table, "urEnqueueEventsWait", &[queue, 0, 0])?;
+    assert_eq!(call(table, "urQueueFinish", &[queue]), ur_result_t::SUCCESS);
+    assert_eq!(call(table, "urQueueRelease", &[queue]), ur_result_t::SUCCESS);
+    Some(event)
+}
+
 /// How long memory and buffers are.
 pub const SIZE_OF_MEMORY: usize = 4096;
 
@@ -164,6 +180,7 @@ pub struct Objects {
     live: Handles,
     released: Handles,
     foreign: Handles,
+    timed_event: usize,
     memory: usize,
 }
 impl Objects {
@@ -177,15 +194,23 @@ impl Objects {
                 released.insert(kind, made);
             }
         }
+        let timed_event = make_timed(&cpu::TABLE, &live).expect("queues can time");
         let (context, mut memory) = (live["Context"], 0_usize);
         let to = (&raw mut memory).expose_provenance();
         let code = call(&cpu::TABLE, "urUSMHostAlloc", &[context, 0, 0, SIZE_OF_MEMORY, to]);
         assert_eq!(code, ur_result_t::SUCCESS);
-        Self { live, released, foreign, memory }
+        Self { live, released, foreign, timed_event, memory }
     }
     /// A live object of this kind, if there are any.
     pub fn live(&self, kind: &str) -> Option<usize> {
         self.live.get(kind).copied()
+    }
+    /// A live object of this kind with which nothing is wrong at this entry.
+    pub fn good_for(&self, entry: &str, kind: &str) -> Option<usize> {
+        match entry {
+            "urEventGetProfilingInfo" => Some(self.timed_event),
+            _ => self.live(kind),
+        }
     }
     /// An object that stands for kinds that cannot be made.
     pub fn stranger(&self) -> usize {

@@ -20,13 +20,16 @@ pub struct Words {
     /// What the parameters point at and what was in it, by their places.
     memory: BTreeMap<usize, Memory>,
     names: Vec<&'static str>,
+    /// Where a handle is that must be null afterwards.
+    nulled: Option<usize>,
 }
 impl Words {
     /// Arguments with which nothing is wrong, as far as one can tell without the entry.
     pub fn good(objects: &Objects, entry: &Entry) -> Self {
         let words = vec![0; entry.params.len()];
         let names = entry.params.iter().map(|param| param.name).collect();
-        let mut good = Self { entry: entry.name, words, memory: BTreeMap::new(), names };
+        let memory = BTreeMap::new();
+        let mut good = Self { entry: entry.name, words, memory, names, nulled: None };
         for (at, param) in entry.params.iter().enumerate() {
             good.one(objects, at, param);
         }
@@ -40,7 +43,8 @@ impl Words {
             }
             Role::Out(_) | Role::WaitList(_) | Role::Text | Role::InOut if param.optional => {}
             Role::Handle(kind) => {
-                self.words[at] = objects.live(kind).unwrap_or_else(|| objects.stranger());
+                let good = objects.good_for(self.entry, kind);
+                self.words[at] = good.unwrap_or_else(|| objects.stranger());
             }
             Role::Handles(kind, Some(count)) => {
                 let one = objects.live(kind).unwrap_or_else(|| objects.stranger());
@@ -49,6 +53,10 @@ impl Words {
             Role::Out(count) => {
                 self.memory(at, UNTOUCHED);
                 count.into_iter().for_each(|count| self.words[count] = 1);
+            }
+            Role::OutNull => {
+                self.memory(at, UNTOUCHED);
+                self.nulled = Some(at);
             }
             Role::InOut => self.memory(at, 0),
             Role::Record(size, ..) if !param.optional => self.record(at, param, size),
@@ -131,8 +139,11 @@ impl Words {
     pub fn words(&self) -> &[usize] {
         &self.words
     }
-    /// The parameter whose memory is not as it was.
+    /// The parameter whose memory is not as it was, or not null where it has to be.
     pub fn written(&mut self) -> Option<String> {
+        if let Some(at) = self.nulled.filter(|&at| self.words[at] != 0) {
+            self.memory.get_mut(&at).expect("it points at memory").1[0] = 0;
+        }
         let changed = self.memory.iter().find(|(_, (now, before))| {
             // Written behind the compiler's back, through a pointer that C got.
             let now = std::hint::black_box(now);

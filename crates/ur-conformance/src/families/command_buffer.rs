@@ -29,6 +29,10 @@ pub fn cases() -> Vec<Case> {
     };
     all.extend(cases! { "graph";
         "urQueueGetGraphExp", "UR_RESULT_ERROR_INVALID_OPERATION: the queue is not currently recording a graph", "a queue that does not record has no graph", no_graph;
+        "urQueueBeginCaptureIntoGraphExp", "UR_RESULT_ERROR_INVALID_ARGUMENT: the graph holds commands already, or its last capture failed", "a graph that holds commands is not captured into", full_graph;
+        "urGraphInstantiateGraphExp", "UR_RESULT_ERROR_INVALID_ARGUMENT: a queue still records into the graph, or its last capture failed", "a graph that records is not instantiated", open_graph;
+        "urGraphDestroyExp", "UR_RESULT_ERROR_INVALID_ARGUMENT: a queue still records into the graph", "a graph that records is not destroyed", open_graph_destroyed;
+        "urGraphDumpContentsExp", "UR_RESULT_ERROR_INVALID_ARGUMENT: the file cannot be written", "a path that leads nowhere is INVALID_ARGUMENT", bad_path;
         "urGraphCreateExp, urGraphIsEmptyExp", "a new graph is empty", "a new graph is empty and has a number of its own", empty_graph;
         "urQueueBeginGraphCaptureExp, urQueueEndGraphCaptureExp, urGraphInstantiateGraphExp, urEnqueueGraphExp", "what is captured runs when the graph does", "captured commands run with the graph, twice, and not before", capture;
     });
@@ -287,6 +291,49 @@ fn capture(b: &Bench) -> Verdict {
         holds(b, one, 4)?;
     }
     must!(b, graph_exp.executable_graph_destroy_exp(runs));
+    must!(b, graph_exp.destroy_exp(graph));
+    Ok(())
+}
+/// A graph that the bench's queue records into.
+fn recording(b: &Bench) -> Verdict<ur_exp_graph_handle_t> {
+    b.needs(ur_device_info_t::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP)?;
+    let graph = ur_exp_graph_handle_t(b.make("ExpGraph")?);
+    must!(b, queue_exp.begin_capture_into_graph_exp(b.queue()?, graph));
+    Ok(graph)
+}
+/// Ends the capture and destroys the graph.
+fn ended(b: &Bench, graph: ur_exp_graph_handle_t) -> Verdict {
+    let mut same = ur_exp_graph_handle_t::NULL;
+    must!(b, queue_exp.end_graph_capture_exp(b.queue()?, &mut same));
+    same!(same, graph, "the graph that the capture ends with");
+    must!(b, graph_exp.destroy_exp(graph));
+    Ok(())
+}
+fn full_graph(b: &Bench) -> Verdict {
+    let ((one, _), queue, graph) = (pair(b)?, b.queue()?, recording(b)?);
+    let (byte, none, mut same) = (4_u8, null_mut(), ur_exp_graph_handle_t::NULL);
+    let pattern = (&raw const byte).cast();
+    must!(b, enqueue.usm_fill(queue, one, 1, pattern, 4096, 0, null(), none));
+    must!(b, queue_exp.end_graph_capture_exp(queue, &mut same));
+    refused!(b, ERROR_INVALID_ARGUMENT, queue_exp.begin_capture_into_graph_exp(queue, graph));
+    must!(b, graph_exp.destroy_exp(graph));
+    Ok(())
+}
+fn open_graph(b: &Bench) -> Verdict {
+    let (graph, mut runs) = (recording(b)?, ur_exp_executable_graph_handle_t::NULL);
+    refused!(b, ERROR_INVALID_ARGUMENT, graph_exp.instantiate_graph_exp(graph, &mut runs));
+    ensure!(runs.is_null(), "the result is written to");
+    ended(b, graph)
+}
+fn open_graph_destroyed(b: &Bench) -> Verdict {
+    let graph = recording(b)?;
+    refused!(b, ERROR_INVALID_ARGUMENT, graph_exp.destroy_exp(graph));
+    ended(b, graph)
+}
+fn bad_path(b: &Bench) -> Verdict {
+    b.needs(ur_device_info_t::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP)?;
+    let (graph, path) = (ur_exp_graph_handle_t(b.make("ExpGraph")?), c"/there/is/no/such/folder");
+    refused!(b, ERROR_INVALID_ARGUMENT, graph_exp.dump_contents_exp(graph, path.as_ptr()));
     must!(b, graph_exp.destroy_exp(graph));
     Ok(())
 }

@@ -136,7 +136,8 @@ fn one_clock(b: &Bench) -> Verdict {
     ensure!(ours > 0 && host > 0, "a clock that stands: {ours}, {host}");
     Ok(())
 }
-fn parts(b: &Bench) -> Verdict<Vec<ur_device_handle_t>> {
+/// The device in parts of one unit each, at least two.
+pub fn parts(b: &Bench) -> Verdict<Vec<ur_device_handle_t>> {
     use ur_device_info_t as Info;
     let device = b.device()?;
     let most = info!(b, device.get_info(device, Info::PARTITION_MAX_SUB_DEVICES), u32);

@@ -42,7 +42,6 @@ pub fn cases() -> Vec<Case> {
         "urEnqueueHostTaskExp", "the event is complete when the function has returned", "what waits for a host task waits for its end", task_event;
         "urEnqueueHostTaskExp", "the function may wait", "a host task does not hold other queues", task_holds;
         "urEnqueueNativeCommandExp", "a function of the host's enqueues natively", "the function is called once, with its queue and data", native_command;
-        "urEnqueueTimestampRecordingExp", "a timestamp in the queue's order", "a recorded timestamp lies between two readings of the clock", timestamp;
     });
     all
 }
@@ -464,19 +463,5 @@ fn native_command(b: &Bench) -> Verdict {
     );
     b.finish(queue)?;
     same!(NATIVE.load(SeqCst), 1, "calls with the queue and the data");
-    Ok(())
-}
-fn timestamp(b: &Bench) -> Verdict {
-    b.needs(ur_device_info_t::TIMESTAMP_RECORDING_SUPPORT_EXP)?;
-    let (device, queue, mut event) = (b.device()?, b.queue()?, ur_event_handle_t::NULL);
-    let (mut before, mut after) = (0, 0);
-    must!(b, device.get_global_timestamps(device, &mut before, null_mut()));
-    must!(b, enqueue_exp.timestamp_recording_exp(queue, true, 0, null(), &mut event));
-    must!(b, device.get_global_timestamps(device, &mut after, null_mut()));
-    for name in [ur_profiling_info_t::COMMAND_START, ur_profiling_info_t::COMMAND_END] {
-        let time = crate::info!(b, event.get_profiling_info(event, name), u64);
-        ensure!((before..=after).contains(&time), "{time} is not in {before}..={after}");
-    }
-    must!(b, event.release(event));
     Ok(())
 }

@@ -32,6 +32,7 @@ pub fn cases() -> Vec<Case> {
         "urEventSetCallback", "called when the event is complete", "a callback on a complete event is called too", late_callback;
         "urEventSetCallback", "a fresh event counts as complete", "a callback on a reusable event that was never signalled is called once", fresh_callback;
         "urEventGetNativeHandle, urEventCreateWithNativeHandle", "a native handle leads back", "an event made of a native handle is waited for", native;
+        "urEventCreateWithNativeHandle", "0 stands for an event that is complete already", "the native handle 0 is an event that is complete, and nothing waits for it", native_zero;
     }
 }
 
@@ -211,7 +212,7 @@ fn clock(b: &Bench) -> Verdict {
     ensure!((before..=after).contains(&end), "{end} is not between {before} and {after}");
     release(b, event)
 }
-static CALLS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
+static CALLS: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
 extern "C" fn called(event: ur_event_handle_t, how: ur_execution_info_t, n: *mut c_void) {
     let is_right = !event.is_null() && how == ur_execution_info_t::COMPLETE;
     CALLS[n.addr()].fetch_add(if is_right { 1 } else { 1000 }, SeqCst);
@@ -267,4 +268,28 @@ fn native(b: &Bench) -> Verdict {
     crate::bench::exists(again.0)?;
     must!(b, event.wait(1, &again));
     release(b, again.0)
+}
+fn native_zero(b: &Bench) -> Verdict {
+    let (context, queue, mut event) = (b.context()?, b.queue()?, ur_event_handle_t::NULL);
+    must!(b, event.create_with_native_handle(0, context, null(), &mut event));
+    crate::bench::exists(event.0)?;
+    same!(b.status(event.0)?, ur_event_status_t::COMPLETE, "the status");
+    let found = info!(b, event.get_info(event, ur_event_info_t::CONTEXT), usize);
+    same!(found, context.0.addr(), "the context");
+    let found = info!(b, event.get_info(event, ur_event_info_t::COMMAND_QUEUE), usize);
+    same!(found, 0, "the queue");
+    b.wait(&[event.0, event.0])?;
+    let after = b.follow(queue, &[event.0])?;
+    let gate = b.gate(queue)?;
+    b.wait(&[event.0, after])?; // whatever the queue does
+    gate.open();
+    CALLS[3].store(0, SeqCst);
+    let (complete, data) = (ur_execution_info_t::COMPLETE, std::ptr::without_provenance_mut(3));
+    must!(b, event.set_callback(event, complete, Some(called), data));
+    heard(3)?;
+    release(b, after)?;
+    must!(b, event.retain(event));
+    release(b, event.0)?;
+    same!(b.status(event.0)?, ur_event_status_t::COMPLETE, "the status at the end");
+    release(b, event.0)
 }

@@ -23,7 +23,15 @@ const SHAPES: [Shape; 5] = [
     (Kind::IMAGE2D_ARRAY, "2D array", [12, 10, 4], [10, 0, 4]),
 ];
 /// Order, type, and bytes of a pixel.
-const FORMATS: [(Order, Channel, usize); 8] = [
+const FORMATS: [(Order, Channel, usize); 16] = [
+    (Order::A, Channel::UNSIGNED_INT8, 1),
+    (Order::RX, Channel::HALF_FLOAT, 2),
+    (Order::RA, Channel::UNSIGNED_INT16, 4),
+    (Order::RGX, Channel::UNORM_INT16, 4),
+    (Order::RGB, Channel::UNSIGNED_INT8, 3),
+    (Order::RGBX, Channel::UNSIGNED_INT8, 4),
+    (Order::ARGB, Channel::UNORM_INT8, 4),
+    (Order::ABGR, Channel::SIGNED_INT8, 4),
     (Order::RGBA, Channel::UNSIGNED_INT8, 4),
     (Order::RGBA, Channel::UNORM_INT8, 4),
     (Order::RGBA, Channel::SIGNED_INT16, 8),

@@ -12,12 +12,15 @@ use std::{
     ffi::c_void,
     ptr::{null, null_mut},
 };
+use ur_device_command_buffer_update_capability_flags_t as Can;
 use ur_sys::*;
 
 pub fn cases() -> Vec<Case> {
     cases! { "command_buffer";
         "urCommandBufferAppendKernelLaunchWithArgsExp", "recorded launches run", "a recorded launch runs each time the buffer does", runs;
         "urCommandBufferUpdateKernelLaunchExp", "a launch can be changed", "a launch that was given another array writes there from then on", updated;
+        "urCommandBufferUpdateKernelLaunchExp", "the arguments of a kernel are its own", "a kernel in the place of another has no argument of that one, which has its own when it comes back", swapped;
+        "urCommandBufferUpdateKernelLaunchExp", "UR_RESULT_ERROR_INVALID_NULL_HANDLE if null == update_kernel_launch.hCommand", "an update without a command is INVALID_NULL_HANDLE, whatever the buffer is", no_command;
         "urCommandBufferUpdateKernelLaunchExp", "UR_RESULT_ERROR_INVALID_OPERATION: the command buffer is still open for recording, not finalized", "an update before the end of recording is INVALID_OPERATION", too_early;
         "urCommandBufferUpdateKernelLaunchExp", "UR_RESULT_ERROR_INVALID_OPERATION: the command buffer was not created as updatable", "a buffer that was not made to be changed is not", not_updatable;
         "urCommandBufferUpdateKernelLaunchExp", "UR_RESULT_ERROR_INVALID_COMMAND_BUFFER_COMMAND_HANDLE_EXP: an update names a command belonging to another command buffer", "a command of another buffer is not changed", other_buffer;
@@ -26,6 +29,7 @@ pub fn cases() -> Vec<Case> {
 }
 type Buffer = ur_exp_command_buffer_handle_t;
 type Command = ur_exp_command_buffer_command_handle_t;
+type Desc = ur_exp_command_buffer_update_kernel_launch_desc_t;
 const LAUNCH: &str = "urCommandBufferAppendKernelLaunchWithArgsExp";
 
 pub fn new(b: &Bench, is_updatable: bool) -> Verdict<Buffer> {
@@ -44,18 +48,34 @@ pub fn new(b: &Bench, is_updatable: bool) -> Verdict<Buffer> {
 }
 /// Records a launch that adds 1 to the first eight numbers at `at`: its command, if the buffer can be changed.
 fn record(b: &Bench, buffer: Buffer, at: *mut c_void, is_updatable: bool) -> Verdict<Command> {
-    let (kernel, global, value) = (new_kernel(b)?, [8_usize, 1, 1], 1_u32);
+    let kernel = new_kernel(b)?;
+    let command = record_of(b, buffer, (kernel, &[]), at, is_updatable)?;
+    must!(b, kernel.release(kernel));
+    Ok(command)
+}
+/// The same, with kernels that may take its place.
+fn record_of(
+    b: &Bench,
+    buffer: Buffer,
+    (kernel, alternatives): (ur_kernel_handle_t, &[ur_kernel_handle_t]),
+    at: *mut c_void,
+    is_updatable: bool,
+) -> Verdict<Command> {
+    let (global, value) = ([8_usize, 1, 1], 1_u32);
     let value = ur_exp_kernel_arg_value_t { value: (&raw const value).cast() };
     let arguments = [pointer(at), argument(1, ur_exp_kernel_arg_type_t::VALUE, value)];
     let mut command = Command::NULL;
     let mut words = vec![word(buffer.0), word(kernel.0), Word::One(1), Word::One(0)];
     words.extend([word(global.as_ptr().cast()), Word::One(0), Word::One(2)]);
     words.push(word(arguments.as_ptr().cast()));
-    words.extend([0; 8].map(Word::One)); // no alternatives, no lists, neither sync point nor event wanted
+    match alternatives {
+        [] => words.extend([Word::One(0), Word::One(0)]),
+        some => words.extend([Word::One(some.len() as u64), word(some.as_ptr().cast())]),
+    }
+    words.extend([0; 6].map(Word::One)); // no lists, neither sync point nor event wanted
     words.push(if is_updatable { word((&raw mut command).cast()) } else { Word::One(0) });
     let code = b.adapter.call(LAUNCH, &words);
     b.succeeded(LAUNCH, code.ok_or_else(|| Stop::skipped(format!("{LAUNCH} is null")))?)?;
-    must!(b, kernel.release(kernel));
     if is_updatable {
         exists(command.0)?;
     }
@@ -86,23 +106,27 @@ fn update(b: &Bench, buffer: Buffer, command: Command, at: *mut c_void) -> Verdi
         // The address of the pointer, as for arguments that are set one by one.
         pNewPointerArg: (&raw const at).cast(),
     };
-    let desc = ur_exp_command_buffer_update_kernel_launch_desc_t {
+    let desc = Desc { numNewPointerArgs: 1, pNewPointerArgList: &pointer, ..nothing_new(command) };
+    Ok(ask!(b, command_buffer_exp.update_kernel_launch_exp(buffer, 1, &desc)))
+}
+/// An update that changes nothing.
+fn nothing_new(command: Command) -> Desc {
+    Desc {
         stype: ur_structure_type_t::EXP_COMMAND_BUFFER_UPDATE_KERNEL_LAUNCH_DESC,
         pNext: null(),
         hCommand: command,
         hNewKernel: ur_kernel_handle_t::NULL,
         numNewMemObjArgs: 0,
-        numNewPointerArgs: 1,
+        numNewPointerArgs: 0,
         numNewValueArgs: 0,
         newWorkDim: 1,
         pNewMemObjArgList: null(),
-        pNewPointerArgList: &pointer,
+        pNewPointerArgList: null(),
         pNewValueArgList: null(),
         pNewGlobalWorkOffset: null_mut(),
         pNewGlobalWorkSize: null_mut(),
         pNewLocalWorkSize: null_mut(),
-    };
-    Ok(ask!(b, command_buffer_exp.update_kernel_launch_exp(buffer, 1, &desc)))
+    }
 }
 fn release(b: &Bench, buffer: Buffer) -> Verdict {
     must!(b, command_buffer_exp.release_exp(buffer));
@@ -120,14 +144,67 @@ fn runs(b: &Bench) -> Verdict {
 }
 /// Whether the device lets arguments be changed.
 fn can_update(b: &Bench) -> Verdict {
-    use ur_device_command_buffer_update_capability_flags_t as Can;
+    can(b, Can::KERNEL_ARGUMENTS)
+}
+fn can(b: &Bench, what: Can) -> Verdict {
     b.needs(ur_device_info_t::COMMAND_BUFFER_SUPPORT_EXP)?;
     let (device, name) = (b.device()?, ur_device_info_t::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP);
     let can = Can(crate::info!(b, device.get_info(device, name), u32));
-    if can.contains(Can::KERNEL_ARGUMENTS) {
-        return Ok(());
+    match can.contains(what) {
+        true => Ok(()),
+        false => Err(Stop::skipped(format!("the device lets nobody change {what:?}"))),
     }
-    Err(Stop::skipped("the device lets no arguments be changed"))
+}
+/// One kernel takes two arguments, the other none.
+fn swapped(b: &Bench) -> Verdict {
+    can(b, Can::KERNEL_ARGUMENTS | Can::KERNEL_HANDLE)?;
+    let (buffer, at, adds, idle) = (new(b, true)?, array(b)?, new_kernel(b)?, idle_kernel(b)?);
+    let command = record_of(b, buffer, (adds, &[idle]), at, true)?;
+    must!(b, command_buffer_exp.finalize_exp(buffer));
+    run(b, buffer)?;
+    let desc = Desc { hNewKernel: idle, ..nothing_new(command) };
+    must!(b, command_buffer_exp.update_kernel_launch_exp(buffer, 1, &desc));
+    run(b, buffer)?;
+    holds(b, at, 1)?;
+    let five = 5_u32;
+    let value = ur_exp_command_buffer_update_value_arg_desc_t {
+        stype: ur_structure_type_t::EXP_COMMAND_BUFFER_UPDATE_VALUE_ARG_DESC,
+        pNext: null(),
+        argIndex: 1,
+        argSize: 4,
+        pProperties: null(),
+        pNewValueArg: (&raw const five).cast(),
+    };
+    let values = Desc { numNewValueArgs: 1, pNewValueArgList: &value, ..desc };
+    let back = Desc { hNewKernel: adds, ..values };
+    must!(b, command_buffer_exp.update_kernel_launch_exp(buffer, 1, &back));
+    run(b, buffer)?;
+    holds(b, at, 6)?;
+    for kernel in [adds, idle] {
+        must!(b, kernel.release(kernel));
+    }
+    release(b, buffer)
+}
+fn no_command(b: &Bench) -> Verdict {
+    can_update(b)?;
+    let (at, kernel) = (array(b)?, new_kernel(b)?);
+    for is_updatable in [true, false] {
+        let buffer = new(b, is_updatable)?;
+        let command = record_of(b, buffer, (kernel, &[]), at, is_updatable)?;
+        must!(b, command_buffer_exp.finalize_exp(buffer));
+        // Neither alone nor behind one that is good.
+        let none = nothing_new(Command::NULL);
+        let both = [nothing_new(command), none];
+        for all in [&[none][..], &both] {
+            let n = all.len() as u32;
+            let code =
+                ask!(b, command_buffer_exp.update_kernel_launch_exp(buffer, n, all.as_ptr()));
+            same!(code, ur_result_t::ERROR_INVALID_NULL_HANDLE, "{n} updates of {is_updatable}");
+        }
+        release(b, buffer)?;
+    }
+    must!(b, kernel.release(kernel));
+    Ok(())
 }
 fn updated(b: &Bench) -> Verdict {
     can_update(b)?;

@@ -24,6 +24,7 @@ pub fn cases() -> Vec<Case> {
         "urEventRelease", "nobody need wait before releasing", "an event is released while its signal is owed", released;
         "urEventCreateExp", "UR_EXP_EVENT_FLAG_IPC_EXP with ENABLE_PROFILING is INVALID_VALUE", "an event is shared or timed and not both", both;
         "urEventCreateExp", "the device must belong to the context", "an event answers its context, type and count", facts;
+        "urEventCreateExp", "the device must belong to the context", "a device outside of the context is INVALID_DEVICE, and no event is made", foreign_device;
         "urEventCreateExp", "a signal's times are one timestamp in the queue's base", "submit, start and end of a timed signal are one moment, between two readings of the clock", timed;
     }
 }
@@ -160,6 +161,27 @@ fn both(b: &Bench) -> Verdict {
     b.was_refused("urEventCreateExp", code, ur_result_t::ERROR_INVALID_VALUE)?;
     ensure!(event.is_null(), "the result is written to");
     Ok(())
+}
+fn foreign_device(b: &Bench) -> Verdict {
+    needs(b)?;
+    let parts = super::device::parts(b)?;
+    let mut context = ur_context_handle_t::NULL;
+    must!(b, context.create(1, &parts[0], null(), &mut context));
+    for flags in [ur_exp_event_flags_t::default(), ur_exp_event_flags_t::IPC_EXP] {
+        let stype = ur_structure_type_t::EXP_EVENT_DESC;
+        let desc = ur_exp_event_desc_t { stype, pNext: null(), flags };
+        let mut event = ur_event_handle_t::NULL;
+        let code = ask!(b, event_exp.create_exp(context, parts[1], &desc, &mut event));
+        b.was_refused("urEventCreateExp", code, ur_result_t::ERROR_INVALID_DEVICE)?;
+        ensure!(event.0.is_null(), "an event is written");
+        must!(b, event_exp.create_exp(context, parts[0], &desc, &mut event));
+        release(b, event.0)?;
+    }
+    must!(b, context.release(context));
+    parts.iter().try_for_each(|part| {
+        must!(b, device.release(*part));
+        Ok(())
+    })
 }
 fn facts(b: &Bench) -> Verdict {
     let event = ur_event_handle_t(new(b)?);

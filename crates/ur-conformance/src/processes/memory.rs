@@ -5,7 +5,7 @@ use crate::{
     case::{Case, Verdict},
     cases, ensure, must, same,
 };
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use ur_sys::*;
 
 pub fn cases() -> Vec<Case> {
@@ -217,5 +217,39 @@ fn honest(b: &Bench, kind: Kind) -> Verdict {
     }
     let (code, _) = b.open_code(kind, &[0; 64])?;
     same!(code, ur_result_t::ERROR_UNSUPPORTED_FEATURE, "an open where the device says no");
+    let code = shared_code(b, kind)?;
+    same!(code, ur_result_t::ERROR_UNSUPPORTED_FEATURE, "making it to be shared, or the get");
     Ok(())
+}
+/// What the adapter says of a new object that is to be shared; of memory, which is not made so, what it says
+/// when it is shared.
+fn shared_code(b: &Bench, kind: Kind) -> Verdict<ur_result_t> {
+    let (context, device) = (b.context()?, b.device()?);
+    Ok(match kind {
+        Kind::Memory => {
+            let at = b.alloc(Usm::Device, 5000)?;
+            let (code, _) = b.get_code(kind, at)?;
+            b.free(at)?;
+            code
+        }
+        Kind::Physical => {
+            let (stype, flags) =
+                (ur_structure_type_t::PHYSICAL_MEM_PROPERTIES, ur_physical_mem_flags_t::ENABLE_IPC);
+            let properties = ur_physical_mem_properties_t { stype, pNext: null_mut(), flags };
+            let (bytes, mut made) = (2 << 20, ur_physical_mem_handle_t::NULL);
+            let code =
+                crate::ask!(b, physical_mem.create(context, device, bytes, &properties, &mut made));
+            ensure!(made.is_null(), "{code:?}, and the result is {made:?}");
+            code
+        }
+        Kind::Event => {
+            let (stype, flags) =
+                (ur_structure_type_t::EXP_EVENT_DESC, ur_exp_event_flags_t::IPC_EXP);
+            let desc = ur_exp_event_desc_t { stype, pNext: null(), flags };
+            let mut made = ur_event_handle_t::NULL;
+            let code = crate::ask!(b, event_exp.create_exp(context, device, &desc, &mut made));
+            ensure!(made.is_null(), "{code:?}, and the result is {made:?}");
+            code
+        }
+    })
 }

@@ -74,6 +74,10 @@ impl Place {
         std::os::unix::fs::chown(&path, Some(owner), Some(owner)).map_err(io)?;
         Ok(path)
     }
+    /// Whether nobody has a socket in it.
+    pub fn is_quiet(&self) -> bool {
+        fs::read_dir(&self.path).is_ok_and(|mut entries| entries.next().is_none())
+    }
     pub fn peer(&self) -> Verdict<Peer> {
         self.peer_by(&[], |_| {})
     }
@@ -249,6 +253,29 @@ impl Peer {
         self.child.kill().map_err(io)?;
         self.child.wait().map_err(io)?;
         Ok(Death { told: Instant::now(), took: killed.elapsed() })
+    }
+    /// Stops it from outside, and waits until all of its threads are.
+    pub fn stop(&mut self) -> Verdict {
+        self.send(Signal::STOP)?;
+        eventually("all of its threads are stopped", || self.is_stopped())
+    }
+    /// Has it go on after a stop.
+    pub fn go_on(&mut self) -> Verdict {
+        self.send(Signal::CONT)
+    }
+    fn send(&self, signal: Signal) -> Verdict {
+        kill_process(self.pid(), signal).map_err(|e| Stop::failed(format!("{signal:?}: {e}")))
+    }
+    fn is_stopped(&self) -> bool {
+        let Ok(threads) = fs::read_dir(format!("/proc/{}/task", self.child.id())) else {
+            return false;
+        };
+        // Behind the name: the state.
+        let is_stopped =
+            |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'));
+        threads
+            .flatten()
+            .all(|thread| fs::read_to_string(thread.path().join("stat")).is_ok_and(is_stopped))
     }
     /// Closes its input and waits until it has ended well.
     pub fn ends(&mut self) -> Verdict {

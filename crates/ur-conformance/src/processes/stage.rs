@@ -49,13 +49,15 @@ pub struct Stage {
     given: HashMap<String, *mut c_void>,
     gates: HashMap<String, Gate>,
     many: Vec<*mut c_void>,
+    /// What `Get` lent of objects that are no more.
+    unput: Vec<*mut c_void>,
 }
 
 impl Stage {
     pub fn new(adapter: &'static crate::adapter::Adapter, subject: Subject) -> Self {
         let bench = Bench::new(adapter, subject);
         let (queues, objects, given, gates) = Default::default();
-        Self { bench, queues, objects, given, gates, many: Vec::new() }
+        Self { bench, queues, objects, given, gates, many: Vec::new(), unput: Vec::new() }
     }
     pub fn play(mut self) {
         for line in std::io::stdin().lines().map_while(Result::ok) {
@@ -92,6 +94,7 @@ impl Stage {
                 self.share(words)
             }
             ["flood" | "many-get" | "many-open" | "many-close", ..] => self.many(words),
+            ["unput" | "unput-sized" | "put-unput", ..] => self.unput(words),
             [
                 "signal" | "follow" | "wait" | "status" | "finish" | "refs" | "gate" | "ungate"
                 | "reusable",
@@ -155,19 +158,7 @@ impl Stage {
             }
             ["drop", name] => {
                 let (kind, raw) = self.object(name)?;
-                match kind {
-                    Kind::Memory => {
-                        let context = self.bench.context()?;
-                        self.check(ask!(self.bench, usm.free(context, raw)))?;
-                    }
-                    Kind::Physical => {
-                        let raw = ur_physical_mem_handle_t(raw);
-                        self.check(ask!(self.bench, physical_mem.release(raw)))?;
-                    }
-                    Kind::Event => {
-                        self.check(ask!(self.bench, event.release(ur_event_handle_t(raw))))?;
-                    }
-                }
+                self.end(kind, raw)?;
                 self.objects.remove(name);
                 ok()
             }
@@ -270,6 +261,57 @@ impl Stage {
                     }
                     self.check(self.bench.close_code(kind, raw)?)?;
                 }
+            }
+            _ => Err(wrong(format!("no such line: {words:?}"))),
+        }
+    }
+    /// The owner's end of an object.
+    fn end(&self, kind: Kind, raw: *mut c_void) -> Result<(), Refusal> {
+        let b = &self.bench;
+        let code = match kind {
+            Kind::Memory => {
+                let context = b.context()?;
+                ask!(b, usm.free(context, raw))
+            }
+            Kind::Physical => ask!(b, physical_mem.release(ur_physical_mem_handle_t(raw))),
+            Kind::Event => ask!(b, event.release(ur_event_handle_t(raw))),
+        };
+        self.check(code)
+    }
+    fn get_and_end(&mut self, kind: Kind, raw: *mut c_void) -> Result<(), Refusal> {
+        let (code, given) = self.bench.get_code(kind, raw)?;
+        self.check(code)?;
+        self.unput.push(given.data);
+        self.end(kind, raw)
+    }
+    fn unput(&mut self, words: &[&str]) -> Said {
+        match *words {
+            // Objects made, got and ended, one after the other.
+            ["unput", kind, count] => {
+                let kind = Kind::named(kind);
+                self.bench.needs(kind.query())?;
+                for _ in 0..number(count)? {
+                    let raw = self.bench.shareable(kind)?;
+                    self.get_and_end(kind, raw)?;
+                }
+                ok()
+            }
+            ["unput-sized", count, bytes] => {
+                self.bench.needs(Kind::Memory.query())?;
+                let bytes = number(bytes)?;
+                for _ in 0..number(count)? {
+                    let raw = self.bench.alloc(Usm::Device, bytes)?;
+                    self.bench.write(raw, &vec![7; bytes])?;
+                    self.get_and_end(Kind::Memory, raw)?;
+                }
+                ok()
+            }
+            ["put-unput", kind] => {
+                let kind = Kind::named(kind);
+                for data in std::mem::take(&mut self.unput) {
+                    self.check(self.bench.put_code(kind, data)?)?;
+                }
+                ok()
             }
             _ => Err(wrong(format!("no such line: {words:?}"))),
         }

@@ -8,21 +8,49 @@ use rustix::{
 use std::{
     fs,
     io::{Read as _, Write as _},
-    os::fd::{AsFd, OwnedFd},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::fs::MetadataExt as _,
+    },
     path::PathBuf,
+    sync::{Mutex, PoisonError},
 };
+
+static SPARE: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
 pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
     match *words {
         // What only shows that it still answers.
         ["idle"] => ok(),
         ["descriptors"] => Ok(listed("/proc/self/fd")?.len().to_string()),
+        ["kept"] => Ok(kept()?.to_string()),
         ["pid"] => Ok(std::process::id().to_string()),
         ["limit", descriptors] => {
             let current = Some(number(descriptors)? as u64);
             let limit = rustix::process::getrlimit(Resource::Nofile);
             rustix::process::setrlimit(Resource::Nofile, Rlimit { current, ..limit })
                 .map_err(|e| wrong(e.to_string()))?;
+            ok()
+        }
+        // So many MiB of addresses are left.
+        ["limit-addresses", more] => {
+            let text = fs::read_to_string("/proc/self/statm").map_err(|e| wrong(e.to_string()))?;
+            let pages = number(text.split(' ').next().unwrap_or(""))?;
+            let bytes = pages * rustix::param::page_size() + (number(more)? << 20);
+            limit_addresses(Some(bytes as u64))
+        }
+        ["unlimit-addresses"] => limit_addresses(rustix::process::getrlimit(Resource::As).maximum),
+        ["fill-maps"] => fill_maps(),
+        // All that the limit allows, in use until they are given back.
+        ["fill-descriptors"] => {
+            let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+            while let Ok(copy) = std::io::stdin().as_fd().try_clone_to_owned() {
+                spare.push(copy);
+            }
+            ok()
+        }
+        ["empty-descriptors"] => {
+            SPARE.lock().unwrap_or_else(PoisonError::into_inner).clear();
             ok()
         }
         ["untraceable"] => {
@@ -48,9 +76,53 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
         _ => Err(wrong(format!("no such line: {words:?}"))),
     }
 }
+fn limit_addresses(current: Option<u64>) -> Said {
+    let limit = rustix::process::getrlimit(Resource::As);
+    rustix::process::setrlimit(Resource::As, Rlimit { current, ..limit })
+        .map_err(|e| wrong(e.to_string()))?;
+    ok()
+}
+/// The most mappings that are worth making: as many as there are by default, and some.
+const MAPS: usize = 100_000;
+/// Makes mappings until the kernel refuses another; they last as long as the process.
+fn fill_maps() -> Said {
+    let page = rustix::param::page_size();
+    let (none, read) = (libc::PROT_NONE, libc::PROT_READ);
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: new mappings, at addresses of the kernel's choice.
+    let map = |bytes| unsafe { libc::mmap(std::ptr::null_mut(), bytes, none, flags, -1, 0) };
+    let whole = map(MAPS * page);
+    if whole == libc::MAP_FAILED {
+        return Err(wrong("no addresses"));
+    }
+    for at in (1..MAPS).step_by(2) {
+        // SAFETY: a page of the mapping above, which nobody uses.
+        if unsafe { libc::mprotect(whole.wrapping_byte_add(at * page), page, read) } != 0 {
+            // The last ones: each touches none of the others, which would make them one.
+            while map(page) != libc::MAP_FAILED {
+                // SAFETY: as above.
+                unsafe { libc::mprotect(whole.wrapping_byte_add((at - 1) * page), page, read) };
+            }
+            return ok();
+        }
+    }
+    Err(super::stage::Refusal::Stop(crate::case::Stop::skipped(format!(
+        "this kernel allows more than {MAPS} mappings"
+    ))))
+}
 fn listed(folder: &str) -> Result<Vec<PathBuf>, super::stage::Refusal> {
     let entries = fs::read_dir(folder).map_err(|e| wrong(format!("{folder}: {e}")))?;
     Ok(entries.flatten().map(|entry| entry.path()).collect())
+}
+/// How many bytes of memory this process has: its own, shared ones, and what its descriptors keep that it has not mapped.
+fn kept() -> Result<u64, super::stage::Refusal> {
+    let status = fs::read_to_string("/proc/self/status").map_err(|e| wrong(e.to_string()))?;
+    let kibibytes = |line: &str| line.split_whitespace().nth(1)?.parse::<u64>().ok();
+    let ours = status.lines().filter(|l| l.starts_with("RssAnon") || l.starts_with("RssShmem"));
+    let mapped: u64 = ours.filter_map(kibibytes).sum();
+    let behind = listed("/proc/self/fd")?.into_iter().filter_map(|fd| fs::metadata(fd).ok());
+    let nameless = behind.filter(|file| file.is_file() && file.nlink() == 0);
+    Ok(mapped * 1024 + nameless.map(|file| file.blocks() * 512).sum::<u64>())
 }
 fn idle() -> ! {
     // SAFETY: a system call; it ends the process if nobody does.

@@ -323,7 +323,7 @@ impl<'a> Arguments<'a> {
         }
         Ok(())
     }
-    /// Makes a call that has to be refused, and must not write anything.
+    /// Makes a call that has to be refused, and must not write anything but the nulls that it promises.
     pub fn refused(&self, codes: &[u32]) -> Verdict {
         let found = self.call()?;
         let name = &self.entry.name;
@@ -335,7 +335,9 @@ impl<'a> Arguments<'a> {
             let is_event = param.inout && param.name == "event";
             let is_result = param.out || is_event;
             let Some(area) = self.areas.get(&index).filter(|_| is_result) else { continue };
-            let fill = if is_event { 0 } else { UNTOUCHED };
+            // Where null is promised, it is where there is a place for it.
+            let nulled = param.nulled && !matches!(self.words[index], Word::One(0));
+            let fill = if is_event || nulled { 0 } else { UNTOUCHED };
             same!(area.number(0, 8), fill, "{name} failed, and what was in *{}", param.name);
         }
         Ok(())
@@ -346,6 +348,10 @@ fn axis(member: &str) -> Option<usize> {
 }
 fn place(param: &Param, member: &str) -> Option<(usize, usize)> {
     let Type::Pointer(to) = &param.ty else { return None };
+    if let Ok(element) = member.parse::<usize>() {
+        let (bytes, _) = Spec::get().layout(to);
+        return Some((element * bytes, bytes));
+    }
     let Type::Name(record) = &**to else { return None };
     Spec::get().member(record, member)
 }

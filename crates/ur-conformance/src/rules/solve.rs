@@ -27,6 +27,7 @@ pub fn text(condition: &Condition) -> String {
         }
         Condition::Not(of) => format!("!{}", inner(of)),
         Condition::Number(n) => n.to_string(),
+        Condition::Name(name, Some(at)) if at.parse::<usize>().is_ok() => format!("{name}[{at}]"),
         Condition::Name(name, Some(member)) => format!("{name}.{member}"),
         Condition::Name(name, None) => name.clone(),
     }

@@ -46,20 +46,8 @@ const SPOILT: &[(&str, &[Spoil])] = &[
         "origin, region and pitches together reach outside the destination",
         &[("dst_origin", Some("y"), FAR)],
     ),
-    (
-        "a slice pitch is not 0 and smaller than, or no multiple of, the row pitch it spans",
-        &[
-            ("buffer_row_pitch", None, 64),
-            ("buffer_slice_pitch", None, 65),
-            ("src_row_pitch", None, 64),
-            ("src_slice_pitch", None, 65),
-        ],
-    ),
-    ("a dimension in use has a size of 0", &[("global_work_size", Some("0"), 0)]),
     ("the size is not a whole number of minimum virtual-memory granules", &[("size", None, 1)]),
 ];
-/// Of the same words, where it is the groups that are meant.
-const GROUPS: &[Spoil] = &[("local_work_size", Some("0"), 0)];
 /// Words that say that a device lacks something, and the query that says whether it does.
 const LACKED: &[(&str, Info, Option<&str>)] = &[
     ("some device in the context reports no USM pool support", Info::USM_POOL_SUPPORT, None),
@@ -101,12 +89,6 @@ pub fn cases(family: &'static str, entry: &'static Entry) -> Vec<Case> {
         let mut add = |name: String, judge: Box<dyn Fn(&Bench) -> Verdict + Send + Sync>| {
             all.push(Case::new(family, &entry.name, rule.clone(), name, judge));
         };
-        if short == "INVALID_WORK_GROUP_SIZE" && words == "a dimension in use has a size of 0" {
-            let name =
-                format!("{short} where a dimension of the groups is 0, and nothing is written");
-            add(name, Box::new(move |b| spoilt(b, entry, GROUPS, number)));
-            continue;
-        }
         if let Some((_, spoils)) = SPOILT.iter().find(|(start, _)| words.contains(start)) {
             let name = format!("{short} where {words}, and nothing is written");
             add(name, Box::new(move |b| spoilt(b, entry, spoils, number)));
@@ -138,20 +120,11 @@ fn spoilt(b: &Bench, entry: &'static Entry, spoils: &[Spoil], number: u32) -> Ve
     for (name, member, value) in spoils {
         let Some(index) = arguments.index(name) else { continue };
         done = true;
-        match member {
-            // The first element of an array of numbers.
-            Some("0") => {
-                arguments.set(index, None, 1).ok_or_else(|| Stop::failed("it cannot be set"))?;
-                arguments.areas[&index].poke(0, &value.to_ne_bytes());
-            }
-            member => {
-                if member.is_some() {
-                    arguments.set(index, None, 1); // what is optional is given
-                }
-                let set = arguments.set(index, *member, *value);
-                set.ok_or_else(|| Stop::failed(format!("{name} cannot be set")))?;
-            }
+        if member.is_some() {
+            arguments.set(index, None, 1); // what is optional is given
         }
+        let set = arguments.set(index, *member, *value);
+        set.ok_or_else(|| Stop::failed(format!("{name} cannot be set")))?;
     }
     ensure!(done, "{} has no parameter to spoil", entry.name);
     arguments.refused(&[number])

@@ -114,8 +114,12 @@ impl Drop for Counter {
         if *self.reserved.get_mut() != completed && !*self.failed.get_mut() {
             self.fail();
         }
+        // What a device may still write is nobody's before this process has ended.
+        let is_done = !*self.device.get_mut() || *self.reserved.get_mut() == completed;
         if !self.is_retired() {
             self.arena.put_back(self.index, completed);
+        } else if is_done {
+            self.arena.give_back(self.index);
         }
     }
 }

@@ -3,10 +3,10 @@
 use super::{Arena, Core, EXPORTER, Side, Slot, layout, layout::COUNTERS, protocol};
 use crate::{Error, ErrorKind, Result, ledger};
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicU32, Ordering::Relaxed},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -33,14 +33,24 @@ pub trait Link: Send + Sync {
 pub(super) struct Joined {
     ledger: ledger::Reader,
     link: Arc<dyn Link>,
-    /// The participants whose death will be heard of, and for a quick answer the latest of them.
-    watched: Mutex<HashSet<u32>>,
-    latest: AtomicU32,
+    /// The participants whose signals this process has waited for, and which have not died.
+    awaited: Mutex<HashMap<u32, Awaited>>,
+    /// For a quick answer some of them: participant and counter, by the counter's last bits.
+    latest: [AtomicU64; LATEST],
 }
+/// What this process has waited for of one participant.
+#[derive(Default)]
+struct Awaited {
+    counters: HashSet<u16>,
+    /// Whether its death will be heard of.
+    is_watched: bool,
+}
+const LATEST: usize = 64;
 
 impl Joined {
     pub fn new(ledger: ledger::Reader, link: Arc<dyn Link>) -> Self {
-        Self { ledger, link, watched: Mutex::default(), latest: AtomicU32::new(EXPORTER) }
+        let latest = [const { AtomicU64::new(0) }; LATEST];
+        Self { ledger, link, awaited: Mutex::default(), latest }
     }
     pub fn ledger(&self) -> &ledger::Reader {
         &self.ledger
@@ -62,19 +72,47 @@ impl Joined {
         }
         Ok((counter, start))
     }
-    /// Sees to it that the death of this participant is heard of.
+    fn awaited(&self) -> MutexGuard<'_, HashMap<u32, Awaited>> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// The counters of a participant that died which this process has waited for; it forgets them.
+    pub fn awaited_of(&self, participant: u32) -> HashSet<u16> {
+        for latest in &self.latest {
+            if latest.load(Relaxed) >> 16 == u64::from(participant) {
+                latest.store(0, Relaxed);
+            }
+        }
+        self.awaited().remove(&participant).unwrap_or_default().counters
+    }
+    /// Sees to it that the death of this participant, which owes by that counter, is heard of.
     pub fn watch(&self, arena: &Arena, counter: u16, participant: u32) -> Result<()> {
-        if participant == EXPORTER || participant == self.latest.load(Relaxed) {
+        let latest = &self.latest[usize::from(counter) % LATEST];
+        let key = u64::from(participant) << 16 | u64::from(counter);
+        if participant == EXPORTER || latest.load(Relaxed) == key {
             return Ok(());
         }
-        let watched = || self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        if !watched().contains(&participant) {
-            if !self.link.watch(counter, participant)? {
-                arena.process_died(participant);
+        let is_watched = {
+            let mut awaited = self.awaited();
+            let of = awaited.entry(participant).or_default();
+            of.counters.insert(counter); // before it is watched, so that its death finds it
+            of.is_watched
+        };
+        if !is_watched {
+            match self.link.watch(counter, participant) {
+                Ok(true) => {
+                    if let Some(of) = self.awaited().get_mut(&participant) {
+                        of.is_watched = true;
+                    }
+                }
+                Ok(false) => {
+                    arena.process_died(participant);
+                    return Ok(());
+                }
+                // The counter stays noted: another thread, which was told that it will be heard of, may wait for it.
+                Err(e) => return Err(e),
             }
-            watched().insert(participant);
         }
-        self.latest.store(participant, Relaxed);
+        latest.store(key, Relaxed);
         Ok(())
     }
 }

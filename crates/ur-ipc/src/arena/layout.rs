@@ -10,11 +10,13 @@ const SLOTS_AT: usize = 0x40_1000;
 const WORD: usize = 8;
 
 /// One more than the highest counter; 0 is never stored and means "complete".
-pub(crate) const COUNTERS: u16 = 65_535;
+pub(crate) const COUNTERS: u16 = 65_534;
+/// The counter that is nobody's, and dead: events are put on it whose own one died and is used again.
+pub(crate) const LOST: u16 = COUNTERS;
 /// One more than the highest slot.
 pub(crate) const SLOTS: u16 = 65_472;
 
-const _: () = assert!(HEADER + COUNTERS as usize * LINE <= SLOTS_AT);
+const _: () = assert!(HEADER + (LOST as usize + 1) * LINE <= SLOTS_AT);
 const _: () = assert!(SLOTS_AT + SLOTS as usize * LINE == BYTES);
 
 /// The highest value that a pair holds: 48 bits.
@@ -31,6 +33,17 @@ pub(crate) const fn counter_word(counter: u16) -> usize {
 pub(crate) const fn polled_word(counter: u16) -> usize {
     counter_word(counter) + 1
 }
+/// The word that says whether the counter is dead, and how often it was: beside its progress, where no device writes.
+#[inline]
+pub(crate) const fn mark_word(counter: u16) -> usize {
+    counter_word(counter) + 2
+}
+/// The word that says how far the counter came in one of its lives. The latest few are remembered.
+pub(crate) const fn life_word(counter: u16, deaths: u32) -> usize {
+    counter_word(counter) + 3 + deaths as usize % LIVES as usize
+}
+/// So many lives of a counter have a word.
+pub(crate) const LIVES: u32 = 4;
 /// The first word of a slot line, in either memfd: in the arena its pair, in the ledger its tag.
 #[inline]
 pub(crate) const fn slot_word(slot: u16) -> usize {
@@ -58,10 +71,21 @@ impl Pair {
         let counter = (word >> 48) as u16;
         match counter {
             0 => Ok(None),
-            1..COUNTERS => Ok(Some(Self { counter, value: word & MAX_VALUE })),
-            COUNTERS.. => Err(nonsense("an event names a counter that cannot be")),
+            1..=LOST => Ok(Some(Self { counter, value: word & MAX_VALUE })),
+            _ => Err(nonsense("an event names a counter that cannot be")),
         }
     }
+}
+
+/// The pair of an event that is complete, in this generation of its slot: each generation begins with another word, so
+/// that an exchange by one who holds an earlier one fails.
+#[inline]
+pub(crate) fn complete_pair(generation: u32) -> u64 {
+    u64::from(generation)
+}
+/// The pair of an event whose latest signal never comes, in this generation of its slot.
+pub(crate) fn lost_pair(generation: u32) -> u64 {
+    u64::from(LOST) << 48 | 1 << 47 | u64::from(generation)
 }
 
 /// The error for shared memory in which nobody who keeps to the protocol wrote.

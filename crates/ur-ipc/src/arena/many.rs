@@ -6,13 +6,10 @@ use super::{
     spin,
     wait::{LOOK, until},
 };
+use crate::waiting::{sleep_on, sleep_on_any};
 use rustix::{
     io::Errno,
-    thread::{
-        ClockId,
-        futex::{Flags, Timespec, Wait, WaitFlags, WaitPtr, WaitvFlags, wait, waitv, wake},
-    },
-    time::clock_gettime,
+    thread::futex::{Flags, Wait, WaitFlags, WaitPtr, wake},
 };
 use std::{
     borrow::Borrow,
@@ -134,25 +131,13 @@ fn sleep<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, longest: Duration) {
         () => longest,
     };
     let slept = if lacks {
-        let timeout = Timespec::try_from(longest).ok();
-        wait(&wake.0, Flags::PRIVATE, ASLEEP, timeout.as_ref())
+        sleep_on(&wake.0, Flags::PRIVATE, ASLEEP, longest)
     } else {
-        waitv(&waits[..=watched], WaitvFlags::empty(), Some(&after(longest)), ClockId::Monotonic)
-            .map(drop)
+        sleep_on_any(&waits[..=watched], longest)
     };
     match slept {
-        Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
+        Ok(()) => {}
         Err(Errno::NOSYS | Errno::PERM) if !lacks => LACKS_WAITV.store(true, Relaxed),
         Err(_) => thread::sleep(LOOK), // out of memory, say: slow, and not a busy loop
-    }
-}
-
-/// The point in time, by the clock that `futex_waitv` goes by.
-fn after(longest: Duration) -> Timespec {
-    let now = clock_gettime(ClockId::Monotonic);
-    let nanoseconds = now.tv_nsec + i64::from(longest.subsec_nanos());
-    Timespec {
-        tv_sec: now.tv_sec + longest.as_secs().cast_signed() + nanoseconds / 1_000_000_000,
-        tv_nsec: nanoseconds % 1_000_000_000,
     }
 }

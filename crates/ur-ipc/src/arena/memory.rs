@@ -1,6 +1,9 @@
 //! Makes and maps the two memfds of an arena, sealed so that no peer can shrink them, and none but the exporter can
 //! write the ledger. What is in them is `layout`'s.
-use super::layout::{BYTES, Header, Part};
+use super::{
+    layout::{BYTES, Header, LOST, Part, counter_word, mark_word},
+    protocol,
+};
 use crate::{Error, Result, ledger};
 use rustix::{
     fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, ftruncate, memfd_create},
@@ -14,6 +17,7 @@ use ur_mapping::SharedWords;
 
 /// Sparse memory of an arena's size: what is never touched costs nothing.
 fn memfd(name: &str) -> Result<OwnedFd> {
+    crate::file_size::may_have(BYTES as u64)?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let fd = match memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
         Err(Errno::INVAL) => memfd_create(name, flags), // before Linux 6.3
@@ -51,6 +55,8 @@ pub(crate) fn make(instance: [u8; 16], number: u32) -> Result<Fresh> {
     for (word, value) in words.words().iter().zip(header.to_words()) {
         word.store(value, Release);
     }
+    words.word(mark_word(LOST)).store(protocol::DEAD, Release);
+    words.word(counter_word(LOST)).store(protocol::ENDED | protocol::RELEASED, Release);
     let ledger_fd = memfd("causeway-ledger")?;
     // Mapped between the two seals: it must not shrink any more, and no later mapping can write it.
     let shrink = fcntl_add_seals(&ledger_fd, SealFlags::SHRINK | SealFlags::GROW);
@@ -123,7 +129,7 @@ mod tests {
         let generation = fresh.ledger.begin(5, 77, -1);
         assert_eq!(reader.check(5, 77, generation), State::Live);
         assert_eq!(reader.check(5, 78, generation), State::Withdrawn);
-        assert_eq!(reader.check(5, 77, generation + 1), State::Withdrawn);
+        assert_eq!(reader.check(5, 77, generation + 1), State::Forgotten);
         fresh.ledger.end(5, generation, State::Freed);
         assert_eq!(reader.check(5, 77, generation), State::Freed);
         fresh.ledger.end(5, generation, State::Withdrawn);

@@ -4,14 +4,18 @@
 mod counter;
 mod joined;
 pub(crate) mod layout;
+mod limbo;
 mod many;
 mod memory;
 mod own;
 mod pace;
 #[doc(hidden)]
 pub mod protocol;
+#[cfg(test)]
+mod sessions;
 mod slot;
 mod spin;
+pub(crate) mod streams;
 #[cfg(test)]
 mod tests;
 mod wait;
@@ -22,6 +26,7 @@ pub use many::{Any, LocalWake, wait_any};
 pub use own::{Debtor, Line, line, slot};
 pub use protocol::Progress;
 pub use slot::{Captured, Slot};
+pub use streams::DeviceWait;
 pub use wait::Debt;
 
 use crate::{
@@ -29,7 +34,6 @@ use crate::{
     ledger::{Holder, State},
 };
 use joined::Joined;
-use layout::counter_word;
 use own::Own;
 use protocol::Word;
 use rustix::fd::OwnedFd;
@@ -79,7 +83,7 @@ struct Core {
     /// Counters of this process that wait for their next user, each with its last value: what this process did itself
     /// it does not read back from shared memory.
     idle: Mutex<Vec<(u16, u64)>>,
-    /// The process that made it is gone.
+    /// The process that made it is gone, or serves this one no more.
     orphaned: AtomicBool,
     side: Side,
 }
@@ -91,7 +95,7 @@ enum Side {
 impl Core {
     #[inline]
     fn counter(&self, counter: u16) -> FutexWord<'_> {
-        FutexWord::new(&self.words, counter_word(counter))
+        FutexWord::new(&self.words, counter)
     }
     fn holder(&self, counter: u16) -> Holder {
         match &self.side {
@@ -177,7 +181,8 @@ impl Arena {
     pub fn participant(&self) -> u32 {
         self.0.participant
     }
-    /// Whether the process that made it is gone: then there are no new counters in it, and no new events.
+    /// Whether the process that made it is gone, or serves this one no more: then there are no new counters in it, and
+    /// no new events.
     pub fn is_orphaned(&self) -> bool {
         self.0.orphaned.load(Relaxed)
     }
@@ -196,7 +201,9 @@ impl Arena {
         let idle = loop {
             match self.0.idle().pop() {
                 // Whoever took this process for dead has failed it; it stays so.
-                Some((index, _)) if self.0.counter(index).load() & protocol::DEAD != 0 => {}
+                Some((index, _)) if self.0.counter(index).mark() & protocol::DEAD != 0 => {
+                    self.give_back(index);
+                }
                 idle => break idle,
             }
         };
@@ -215,6 +222,10 @@ impl Arena {
             return;
         }
         drop(idle);
+        self.give_back(index);
+    }
+    /// This process does not use the counter any more, whether it is dead or not. Never waits.
+    fn give_back(&self, index: u16) {
         match &self.0.side {
             // It is ours: the ledger said so when it was taken, and nobody else writes that ledger.
             Side::Own(own) => {
@@ -226,7 +237,7 @@ impl Arena {
     }
 
     /// Fails whatever this participant still owes here, and wakes everybody who waits for it: to be called when its
-    /// process died. Each process that knows does it, for itself and all others.
+    /// process died. The exporter does it for everybody; each process that waits for it, for what it waits for.
     pub fn process_died(&self, participant: u32) {
         let core = &self.0;
         if core.is_inherited() || participant == core.participant {
@@ -235,11 +246,22 @@ impl Arena {
         if participant == EXPORTER {
             core.orphaned.store(true, Relaxed);
         }
-        let high_water = match &core.side {
-            Side::Own(own) => own.ledger().high_water(),
-            Side::Joined(joined) => joined.ledger().high_water(),
-        };
-        for counter in 1..high_water {
+        match &core.side {
+            Side::Own(own) => self.bury(participant, own.counters_of(participant)),
+            // With its exporter the arena ends: whatever it owed there, to whomever.
+            Side::Joined(joined) if participant == EXPORTER => {
+                self.bury(participant, 1..joined.ledger().high_water());
+            }
+            Side::Joined(joined) => self.bury(participant, joined.awaited_of(participant)),
+        }
+    }
+    /// The process that made it serves this one no more, and may live: what it owes here it may still complete.
+    pub(crate) fn orphan(&self) {
+        self.0.orphaned.store(true, Relaxed);
+    }
+    fn bury(&self, participant: u32, counters: impl IntoIterator<Item = u16>) {
+        let core = &self.0;
+        for counter in counters {
             let is_theirs = || core.holder(counter).participant == Some(participant);
             if is_theirs() {
                 protocol::bury(&core.counter(counter), is_theirs);

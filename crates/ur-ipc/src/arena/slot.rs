@@ -2,12 +2,15 @@
 use super::{
     Arena, Counter, Debt, Progress, Side,
     layout::{Pair, nonsense, slot_word},
-    protocol,
+    protocol::{self, Word},
 };
 use crate::{Error, ErrorKind, Result, killpoint, ledger::live};
 use std::sync::{
     Arc,
-    atomic::Ordering::{Acquire, Release},
+    atomic::{
+        AtomicU64,
+        Ordering::{AcqRel, Acquire},
+    },
 };
 
 /// An event's place in an arena; a clone is another hold on the same. Without holds, here and in other processes, the
@@ -72,18 +75,34 @@ impl Slot {
         a.arena == b.arena && a.index == b.index && a.generation == b.generation
     }
 
-    /// Submits a signal: from here on the event is complete when `counter` reaches `value`, in every process. One store;
-    /// to be called when nothing can fail any more.
+    fn status(&self) -> u64 {
+        match &self.0.arena.0.side {
+            Side::Own(own) => own.ledger().status(self.0.index),
+            Side::Joined(joined) => joined.ledger().status(self.0.index),
+        }
+    }
+    #[inline]
+    fn pair(&self) -> &AtomicU64 {
+        self.0.arena.0.words.word(slot_word(self.0.index))
+    }
+    /// Submits a signal: from here on the event is complete when `counter` reaches `value`, in every process. To be
+    /// called when nothing can fail any more. `false` if the place is another event's by now: nobody has this one any
+    /// more who could wait for it, and nothing was changed.
     ///
     /// # Panics
     /// If the counter is of another arena: nobody could find it.
     #[inline]
-    pub fn publish(&self, counter: &Counter, value: u64) {
+    pub fn publish(&self, counter: &Counter, value: u64) -> bool {
         assert!(*counter.arena() == self.0.arena, "an event names counters of its own arena only");
         killpoint::reach("publish.before");
         let pair = Pair { counter: counter.index(), value };
-        let word = self.0.arena.0.words.word(slot_word(self.0.index));
-        word.store(pair.to_word(), Release); // pairs with the Acquire in `capture`
+        let replace = |seen: u64| {
+            killpoint::reach("publish.before_exchange");
+            // Release: pairs with the Acquire in `capture`. Acquire, where it fails: with the exporter's new line.
+            self.pair().compare_exchange(seen, pair.to_word(), AcqRel, Acquire).is_ok()
+        };
+        let seen = || self.pair().load(Acquire);
+        protocol::publish(live(self.0.generation), || self.status(), seen, replace)
     }
 
     /// What a wait that is submitted now has to wait for. Asks the exporter once for each process whose debts appear,
@@ -93,18 +112,24 @@ impl Slot {
     /// [`ErrorKind::Freed`] if the place is another event's by now; [`ErrorKind::PeerNonsense`] if it names no
     /// counter; [`ErrorKind::Forked`] in a forked child; else why the debtor cannot be watched.
     pub fn capture(&self) -> Result<Captured> {
-        let Hold { arena, index, generation } = &*self.0;
+        let Hold { arena, generation, .. } = &*self.0;
         arena.not_inherited()?;
-        let status = || match &arena.0.side {
-            Side::Own(own) => own.ledger().status(*index),
-            Side::Joined(joined) => joined.ledger().status(*index),
+        let deaths = |pair: u64| match Pair::from_word(pair) {
+            Ok(Some(pair)) => protocol::deaths_of(arena.0.counter(pair.counter).mark()),
+            _ => 0,
         };
-        let pair = || arena.0.words.word(slot_word(*index)).load(Acquire);
-        let pair = protocol::capture(live(*generation), status, pair).ok_or_else(stale)?;
+        let pair = || self.pair().load(Acquire);
+        let captured = protocol::capture(live(*generation), || self.status(), pair, deaths)
+            .ok_or_else(stale)?;
+        let (pair, deaths) = captured;
         let Some(Pair { counter, value }) = Pair::from_word(pair)? else {
             return Ok(Captured::Complete);
         };
-        let progress = || protocol::judge(protocol::Word::load(&arena.0.counter(counter)), value);
+        let owed = (counter, value);
+        let progress = || {
+            let word = arena.0.counter(counter);
+            protocol::judge(&word, word.load(), value, deaths)
+        };
         match progress() {
             Progress::Complete => return Ok(Captured::Complete),
             Progress::Failed => {}
@@ -115,7 +140,7 @@ impl Slot {
                     {
                         joined.watch(arena, counter, debtor)?;
                     }
-                    return Ok(Captured::Debt(Debt::new(arena.clone(), counter, value, debtor)));
+                    return Ok(Captured::Debt(Debt::new(arena.clone(), owed, deaths, debtor)));
                 }
                 // It may have been done and the counter given back in between; else it never will be.
                 None if progress() == Progress::Complete => return Ok(Captured::Complete),
@@ -123,6 +148,6 @@ impl Slot {
                 None => return Err(nonsense("an event waits for a counter that nobody has")),
             },
         }
-        Ok(Captured::Debt(Debt::new(arena.clone(), counter, value, arena.0.participant)))
+        Ok(Captured::Debt(Debt::new(arena.clone(), owed, deaths, arena.0.participant)))
     }
 }

@@ -9,9 +9,9 @@ use std::{
 };
 
 /// Asks the exporter's arena directly, where the broker would stand between.
-struct Direct {
+pub(super) struct Direct {
     exporter: Arena,
-    participant: u32,
+    pub participant: u32,
     watched: Mutex<Vec<u32>>,
     lives: AtomicBool,
 }
@@ -20,7 +20,8 @@ impl Link for Direct {
         self.exporter.grant_counter(self.participant)
     }
     fn release_counter(&self, counter: u16) {
-        self.exporter.release_counter(self.participant, counter).unwrap();
+        // A death may have taken it already.
+        let _ = self.exporter.release_counter(self.participant, counter);
     }
     fn slot_closed(&self, slot: u16, generation: u32) {
         // A death may have closed it already.
@@ -35,14 +36,14 @@ impl Link for Direct {
 }
 
 /// An own arena outside the pool, so that tests do not meet in one.
-fn exporter() -> Arena {
+pub(super) fn exporter() -> Arena {
     Arena::make(Access::SameUser, 0).unwrap()
 }
-fn slot_of(arena: &Arena) -> Slot {
+pub(super) fn slot_of(arena: &Arena) -> Slot {
     let (index, generation) = arena.own().unwrap().new_slot(&arena.0).unwrap();
     Slot::new(arena.clone(), index, generation)
 }
-fn importer(exporter: &Arena) -> (Arena, Arc<Direct>) {
+pub(super) fn importer(exporter: &Arena) -> (Arena, Arc<Direct>) {
     let participant = exporter.join(pidfd_open(getpid(), PidfdFlags::empty()).unwrap()).unwrap();
     let (arena, ledger) = exporter.descriptors().unwrap();
     let link = Arc::new(Direct {
@@ -56,17 +57,17 @@ fn importer(exporter: &Arena) -> (Arena, Arc<Direct>) {
         Arena::joined(&arena, &ledger, instance, number, participant, link.clone()).unwrap();
     (joined, link)
 }
-fn open(importer: &Arena, link: &Direct, slot: &Slot) -> Slot {
+pub(super) fn open(importer: &Arena, link: &Direct, slot: &Slot) -> Slot {
     link.exporter.slot_opened(link.participant, slot.index(), slot.generation()).unwrap();
     importer.open_slot(slot.index(), slot.generation()).unwrap()
 }
-fn debt(slot: &Slot) -> Debt {
+pub(super) fn debt(slot: &Slot) -> Debt {
     match slot.capture().unwrap() {
         Captured::Debt(debt) => debt,
         Captured::Complete => panic!("something was submitted and not done"),
     }
 }
-fn soon() -> Option<Instant> {
+pub(super) fn soon() -> Option<Instant> {
     Some(Instant::now() + Duration::from_secs(10))
 }
 
@@ -263,6 +264,53 @@ fn a_debtor_that_is_gone_when_it_should_be_watched_fails_at_once() {
     waiter_link.lives.store(false, Relaxed);
     assert_eq!(debt(&waited).progress(), Progress::Failed);
 }
+/// Does something else first when it is to watch for the first time, and then fails.
+struct Failing {
+    direct: Arc<Direct>,
+    first: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+impl Link for Failing {
+    fn take_counter(&self) -> Result<(u16, u32)> {
+        self.direct.take_counter()
+    }
+    fn release_counter(&self, counter: u16) {
+        self.direct.release_counter(counter);
+    }
+    fn slot_closed(&self, slot: u16, generation: u32) {
+        self.direct.slot_closed(slot, generation);
+    }
+    fn watch(&self, counter: u16, participant: u32) -> Result<bool> {
+        let Some(act) = self.first.lock().unwrap().take() else {
+            return self.direct.watch(counter, participant);
+        };
+        act();
+        Err(Error::new(ErrorKind::TimedOut, "the exporter was stopped meanwhile"))
+    }
+}
+#[test]
+fn a_watch_that_fails_in_one_thread_takes_no_others_away() {
+    let exporter = exporter();
+    let (debtor, debtor_link) = importer(&exporter);
+    let (_, direct) = importer(&exporter);
+    let failing = Arc::new(Failing { direct: direct.clone(), first: Mutex::default() });
+    let (arena, ledger) = exporter.descriptors().unwrap();
+    let (instance, number) = (exporter.instance(), exporter.number());
+    let link: Arc<dyn Link> = failing.clone();
+    let waiter =
+        Arena::joined(&arena, &ledger, instance, number, direct.participant, link).unwrap();
+    let slot = slot_of(&exporter);
+    let (signalled, waited) = (open(&debtor, &debtor_link, &slot), open(&waiter, &direct, &slot));
+    let counter = debtor.take_counter().unwrap();
+    signalled.publish(&counter, counter.reserve());
+    // Another thread captures the same debt, and is told that the debtor is watched, while this one waits to be told.
+    let (owed, others) = std::sync::mpsc::channel();
+    let also = waited.clone();
+    *failing.first.lock().unwrap() = Some(Box::new(move || owed.send(debt(&also)).unwrap()));
+    assert_eq!(waited.capture().unwrap_err().kind(), ErrorKind::TimedOut);
+    let other = others.recv().unwrap();
+    waiter.process_died(debtor.participant()); // its exporter, which would say so too, may be dead
+    assert_eq!(other.progress(), Progress::Failed);
+}
 #[test]
 fn a_place_is_used_again_only_when_nobody_has_it_open() {
     let exporter = exporter();
@@ -362,8 +410,8 @@ fn a_counter_overwritten_by_a_peer_is_never_granted() {
     let (_importer, link) = importer(&exporter);
     // The next three: dead, at the end of all values, and sound.
     let first = exporter.take_counter().unwrap().index() + 1;
-    exporter.0.words.word(counter_word(first)).store(protocol::DEAD, Release);
-    exporter.0.words.word(counter_word(first + 1)).store(!protocol::DEAD, Release);
+    exporter.0.words.word(layout::mark_word(first)).store(protocol::DEAD, Release);
+    exporter.0.words.word(layout::counter_word(first + 1)).store(!protocol::ENDED, Release);
     assert_eq!(link.take_counter().unwrap().0, first + 2);
 }
 #[test]
@@ -398,7 +446,7 @@ fn a_full_arena_is_followed_by_another() {
     assert!(slot(Access::User(4_000_000_002)).unwrap().arena() != next.arena());
 }
 #[test]
-fn a_line_stands_until_it_is_marked_or_dropped() {
+fn a_line_says_how_it_ended_until_it_is_another_exports() {
     let exporter = exporter();
     let (importer, _link) = importer(&exporter);
     let line = exporter.line(77, 5).unwrap();
@@ -407,10 +455,13 @@ fn a_line_stands_until_it_is_marked_or_dropped() {
     assert_eq!(seen(), (State::Live, State::Live));
     assert_eq!(importer.check(index, 78, generation), State::Withdrawn);
     assert_eq!(exporter.check(u16::MAX, 77, generation), State::Withdrawn);
-    line.mark(State::Freed);
+    line.end_freed();
     assert_eq!(seen(), (State::Freed, State::Freed));
+    let line = exporter.line(79, 5).unwrap();
+    let (index, generation) = (line.index(), line.generation());
     drop(line);
-    assert_eq!(seen(), (State::Withdrawn, State::Withdrawn));
+    assert_eq!(importer.check(index, 79, generation), State::Withdrawn);
+    assert_eq!(importer.check(index, 79, generation + 1), State::Forgotten);
 }
 #[test]
 fn one_thread_waits_for_many_debts() {

@@ -1,15 +1,13 @@
 //! Waiting for one debt: a short spin where that helps, then a futex on the counter.
 use super::{
     Arena, EXPORTER, Progress,
-    layout::{counter_word, polled_word},
+    layout::{counter_word, life_word, mark_word, polled_word},
     pace::Pace,
     protocol::{self, Word},
     spin,
 };
-use rustix::{
-    io::Errno,
-    thread::futex::{Flags, Timespec, wait, wake},
-};
+use crate::waiting::sleep_on;
+use rustix::thread::futex::{Flags, wake};
 use std::{
     fmt,
     sync::atomic::{AtomicU32, AtomicU64, Ordering::*},
@@ -25,13 +23,16 @@ pub(super) const LOOK: Duration = Duration::from_millis(1);
 
 /// A counter word in shared memory, with the kernel's futex on its low half.
 pub(super) struct FutexWord<'a> {
+    words: &'a SharedWords,
+    counter: u16,
     whole: &'a AtomicU64,
     low: &'a AtomicU32,
 }
 impl<'a> FutexWord<'a> {
     #[inline]
-    pub fn new(words: &'a SharedWords, index: usize) -> Self {
-        Self { whole: words.word(index), low: words.low_half(index) }
+    pub fn new(words: &'a SharedWords, counter: u16) -> Self {
+        let index = counter_word(counter);
+        Self { words, counter, whole: words.word(index), low: words.low_half(index) }
     }
     pub fn low(&self) -> &'a AtomicU32 {
         self.low
@@ -53,12 +54,24 @@ impl Word for FutexWord<'_> {
     fn replace(&self, old: u64, new: u64) -> bool {
         self.whole.compare_exchange(old, new, AcqRel, Relaxed).is_ok()
     }
+    #[inline]
+    fn mark(&self) -> u64 {
+        self.words.word(mark_word(self.counter)).load(Acquire)
+    }
+    fn replace_mark(&self, old: u64, new: u64) -> bool {
+        let mark = self.words.word(mark_word(self.counter));
+        mark.compare_exchange(old, new, AcqRel, Relaxed).is_ok()
+    }
+    fn reached_in(&self, deaths: u32) -> u64 {
+        self.words.word(life_word(self.counter, deaths)).load(Acquire)
+    }
+    fn note_reached(&self, deaths: u32, value: u64) {
+        self.words.word(life_word(self.counter, deaths)).store(value, Release);
+    }
     fn sleep(&self, seen: u64, deadline: Option<Instant>) {
         // Not private: the other side is another process, and the memory is the memfd's.
-        let timeout = Timespec::try_from(until(deadline)).ok();
-        match wait(self.low, Flags::empty(), seen as u32, timeout.as_ref()) {
-            Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
-            Err(_) => thread::sleep(LOOK), // a filter forbids futexes, say: slow, and not a busy loop
+        if sleep_on(self.low, Flags::empty(), seen as u32, until(deadline)).is_err() {
+            thread::sleep(LOOK); // a filter forbids futexes, say: slow, and not a busy loop
         }
     }
     fn wake_all(&self) {
@@ -79,19 +92,26 @@ pub struct Debt {
     arena: Arena,
     counter: u16,
     value: u64,
+    /// How often the counter had died when it was promised.
+    deaths: u32,
     debtor: u32,
 }
 
 impl Debt {
-    pub(super) fn new(arena: Arena, counter: u16, value: u64, debtor: u32) -> Self {
-        Self { arena, counter, value, debtor }
+    pub(super) fn new(
+        arena: Arena,
+        (counter, value): (u16, u64),
+        deaths: u32,
+        debtor: u32,
+    ) -> Self {
+        Self { arena, counter, value, deaths, debtor }
     }
     #[inline]
     pub(super) fn word(&self) -> FutexWord<'_> {
-        FutexWord::new(&self.arena.0.words, counter_word(self.counter))
+        self.arena.0.counter(self.counter)
     }
     pub(super) fn judge(&self, word: u64) -> Progress {
-        protocol::judge(word, self.value)
+        protocol::judge(&self.word(), word, self.value, self.deaths)
     }
     /// The arena that its counter is in.
     pub fn arena(&self) -> &Arena {
@@ -104,6 +124,10 @@ impl Debt {
     /// Where its counter's word is in this process.
     pub fn word_address(&self) -> usize {
         std::ptr::from_ref(self.arena.0.words.word(counter_word(self.counter))).addr()
+    }
+    /// Has devices go on that wait for it, if its debtor is gone.
+    pub(super) fn release(&self) {
+        protocol::release(&self.word(), self.deaths);
     }
     /// Whether a device will pay it, which wakes nobody.
     pub(super) fn is_polled(&self) -> bool {
@@ -132,7 +156,7 @@ impl Debt {
             }
         }
         let mut pace = Pace::default();
-        protocol::wait(&self.word(), self.value, deadline, |seen| {
+        protocol::wait(&self.word(), (self.value, self.deaths), deadline, |seen| {
             if is_polled { pace.look(deadline) } else { pace.nap(seen, self.value, deadline) }
         })
     }

@@ -7,6 +7,11 @@ use crate::{
 };
 use rustix::net::{AddressFamily, SocketType, socketpair};
 
+const SESSION: u64 = 77;
+fn unread() -> usize {
+    Limits::now().unread
+}
+
 /// The peer's end of a connection.
 struct Us(u64, OwnedFd);
 impl Us {
@@ -20,13 +25,13 @@ impl Us {
         Self(id, us)
     }
     fn say(&self, broker: &mut Broker, read: u64, request: &Request) {
-        send(&self.1, &encode_request(7, read, request), &[], SendFlags::DONTWAIT).unwrap();
+        send(&self.1, &encode_request(7, read, request), &[]).unwrap();
         broker.hear(self.0, EventFlags::IN);
     }
     /// Verdict and nonce of an answer that is there.
     fn heard(&self) -> Option<(Verdict, u64)> {
         let mut bytes = [0; ANSWER_LEN];
-        let got = receive(&self.1, &mut bytes, RecvFlags::DONTWAIT).ok()?;
+        let got = receive(&self.1, &mut bytes).ok()?;
         let (number, answer) = decode_answer(bytes.get(..got.length)?)?;
         assert_eq!(number, 7);
         Some((answer.verdict, answer.nonce))
@@ -49,7 +54,10 @@ fn exported(object: u64) -> (crate::Export, Request) {
     });
     let export = export.unwrap();
     let ticket = Box::new(*export.bytes());
-    (export, Request::Fetch { ticket, has_ledger: false, participant: 0 })
+    (
+        export,
+        Request::Fetch { session: SESSION, ticket, has_ledger: false, participant: 0, part: 0 },
+    )
 }
 /// Whether it has the whole of its time from `since` on.
 fn has_time(deadline: Option<Instant>, since: Instant) -> bool {
@@ -61,7 +69,7 @@ fn while_too_many_grants_are_unread_others_wait_and_go_on_one_by_one() {
     let (_export, fetch) = exported(801);
     let mut broker = Broker::new();
     let [one, two, three] = [(); 3].map(|()| Us::new(&mut broker));
-    broker.unread = UNREAD - 1;
+    broker.unread = unread() - 1;
     one.say(&mut broker, 0, &fetch);
     let (verdict, first) = one.heard().unwrap();
     assert!(verdict == Verdict::Granted && first != 0);
@@ -76,35 +84,35 @@ fn while_too_many_grants_are_unread_others_wait_and_go_on_one_by_one() {
     let (verdict, second) = two.heard().unwrap();
     assert_eq!(verdict, Verdict::Granted);
     assert!(second != 0 && second != first, "no nonce is given twice");
-    assert_eq!((three.heard(), broker.unread), (None, UNREAD), "there was room for one");
+    assert_eq!((three.heard(), broker.unread), (None, unread()), "there was room for one");
     // Who goes makes room as well.
     broker.part(two.0);
     assert_eq!(three.heard().map(|(verdict, _)| verdict), Some(Verdict::Granted));
     broker.part(three.0);
     broker.part(one.0);
-    assert_eq!(broker.unread, UNREAD - 1);
+    assert_eq!(broker.unread, unread() - 1);
 }
 #[test]
 fn what_is_not_read_in_time_is_no_longer_counted_and_its_reader_stays() {
     let (_export, fetch) = exported(802);
     let mut broker = Broker::new();
     let [slow, waits] = [(); 2].map(|()| Us::new(&mut broker));
-    broker.unread = UNREAD - 1;
+    broker.unread = unread() - 1;
     slow.say(&mut broker, 0, &fetch);
     waits.say(&mut broker, 0, &fetch);
     assert_eq!(waits.heard(), None);
     let deadline = slow.visitor(&broker).unwrap().deadline.unwrap();
     broker.expire(deadline - PATIENCE / 2);
-    assert_eq!(broker.unread, UNREAD, "there is time yet");
+    assert_eq!(broker.unread, unread(), "there is time yet");
     broker.visitors.get_mut(&waits.0).unwrap().deadline = None; // its own time is not what this is about
     broker.expire(deadline);
-    assert!(matches!(slow.visitor(&broker).unwrap().doing, Doing::Lapsed));
+    assert!(matches!(slow.visitor(&broker).unwrap().doing, Doing::Lapsed(_)));
     assert_eq!(waits.heard().map(|(verdict, _)| verdict), Some(Verdict::Granted));
-    assert_eq!(broker.unread, UNREAD);
+    assert_eq!(broker.unread, unread());
     for us in [slow, waits] {
         broker.part(us.0);
     }
-    assert_eq!(broker.unread, UNREAD - 1, "the one that lapsed does not count twice");
+    assert_eq!(broker.unread, unread() - 1, "the one that lapsed does not count twice");
 }
 #[test]
 fn an_unread_grant_goes_with_its_reader() {
@@ -122,7 +130,7 @@ fn who_waits_is_parted_with_when_it_hangs_up_and_not_before() {
     for end in [EventFlags::HUP, EventFlags::ERR, EventFlags::HUP | EventFlags::ERR] {
         let mut broker = Broker::new();
         let us = Us::new(&mut broker);
-        broker.unread = UNREAD;
+        broker.unread = unread();
         us.say(&mut broker, 0, &fetch);
         broker.hear(us.0, EventFlags::OUT);
         assert!(us.visitor(&broker).is_some(), "nothing happened that concerns it");
@@ -162,4 +170,146 @@ fn a_door_that_is_shut_for_want_of_descriptors_opens_again_soon() {
     assert!(broker.paused.is_some());
     broker.expire(until);
     assert!(broker.paused.is_none());
+}
+#[test]
+fn one_that_never_read_makes_way_for_one_that_may() {
+    let (_export, fetch) = exported(811);
+    let mut broker = Broker::new();
+    let held = Us::new(&mut broker);
+    held.say(&mut broker, 0, &fetch);
+    let (_, nonce) = held.heard().unwrap();
+    held.say(&mut broker, nonce, &Request::Read);
+    let mut lapsed = Vec::new();
+    while lapsed.len() + 1 < broker.limits.of_process {
+        let us = Us::new(&mut broker);
+        us.say(&mut broker, 0, &fetch);
+        broker.expire(us.visitor(&broker).unwrap().deadline.unwrap());
+        lapsed.push(us);
+    }
+    assert!(lapsed.iter().all(|us| us.visitor(&broker).unwrap().is_lapsed()));
+    let next = Us::new(&mut broker); // which would not be let in if nobody made way
+    assert!(lapsed[0].visitor(&broker).is_none() && held.visitor(&broker).is_some());
+    for us in lapsed.into_iter().chain([held, next]) {
+        broker.part(us.0);
+    }
+}
+#[test]
+fn a_process_that_reads_nothing_makes_nobody_else_wait() {
+    let (_export, fetch) = exported(812);
+    let mut broker = Broker::new();
+    let share = broker.limits.unread_of_process;
+    let all: Vec<_> = (0..=share).map(|_| Us::new(&mut broker)).collect();
+    for us in &all {
+        us.say(&mut broker, 0, &fetch);
+    }
+    let waits = all[share].visitor(&broker).unwrap();
+    assert!(matches!(waits.doing, Doing::Waiting(..)), "it has its share of unread answers");
+    assert!(broker.unread == share && share < broker.limits.unread, "and there is room for others");
+    let (_, nonce) = all[0].heard().unwrap();
+    all[0].say(&mut broker, nonce, &Request::Read);
+    assert!(all[share].heard().is_some(), "it goes on when its process has read one");
+    for us in all {
+        broker.part(us.0);
+    }
+}
+#[test]
+fn an_acknowledgement_counts_however_much_was_said_before_it() {
+    /// More than the broker hears of one peer before it hears others.
+    const CLOSES: usize = 3 * AT_ONCE;
+    let (_export, fetch) = exported(813);
+    let mut broker = Broker::new();
+    let us = Us::new(&mut broker);
+    for _ in 0..CLOSES {
+        us.say(&mut broker, 0, &fetch);
+        let (_, nonce) = us.heard().unwrap();
+        us.say(&mut broker, nonce, &Request::Read);
+    }
+    us.say(&mut broker, 0, &fetch);
+    let (_, nonce) = us.heard().unwrap();
+    // Its other threads close what they had open, it acknowledges, and all that while the broker is stopped.
+    let say = |read, request| send(&us.1, &encode_request(7, read, &request), &[]).unwrap();
+    for _ in 0..CLOSES {
+        say(0, Request::LeaseEnd { kind: Kind::Memory, object: 813 });
+    }
+    say(nonce, Request::Read);
+    let deadline = us.visitor(&broker).unwrap().deadline.unwrap();
+    for _ in 0..CLOSES {
+        broker.expire(deadline);
+    }
+    let visitor = us.visitor(&broker).expect("it has done nothing wrong");
+    assert!(matches!(visitor.doing, Doing::Listening));
+    assert_eq!(visitor.leases.get(&(Kind::Memory, 813)), Some(&1), "what it acknowledged it has");
+    broker.part(us.0);
+}
+
+/// Another connection of the same peer, and what its request to go on for that session is answered.
+fn resume(broker: &mut Broker, session: u64, nonce: u64) -> (Us, Option<Verdict>) {
+    let us = Us::new(broker);
+    us.say(broker, 0, &Request::Resume { session, nonce });
+    let verdict = us.heard().map(|(verdict, _)| verdict);
+    (us, verdict)
+}
+fn leases(us: &Us, broker: &Broker) -> usize {
+    us.visitor(broker).map_or(0, |visitor| visitor.leases.values().sum())
+}
+#[test]
+fn after_a_fault_what_was_held_is_kept_for_the_one_who_comes_back_and_knows_the_session() {
+    let (_export, fetch) = exported(811);
+    let mut broker = Broker::new();
+    let us = Us::new(&mut broker);
+    us.say(&mut broker, 0, &fetch);
+    let (_, nonce) = us.heard().unwrap();
+    us.say(&mut broker, nonce, &fetch);
+    let (_, unread) = us.heard().unwrap();
+    broker.give_up(us.0);
+    assert_eq!((broker.unread, us.heard()), (0, None), "nothing more is said to it");
+    assert!(crate::leased(811, Kind::Memory));
+    for session in [0, SESSION + 1] {
+        let (stranger, verdict) = resume(&mut broker, session, unread);
+        assert_eq!((verdict, leases(&stranger, &broker)), (Some(Verdict::Unknown), 0));
+        broker.part(stranger.0);
+    }
+    let (back, verdict) = resume(&mut broker, SESSION, unread);
+    assert_eq!((verdict, leases(&back, &broker)), (Some(Verdict::Granted), 2));
+    assert!(us.visitor(&broker).is_none());
+    let (late, verdict) = resume(&mut broker, SESSION, unread);
+    assert_eq!(verdict, Some(Verdict::Granted), "it may lose that one too");
+    assert_eq!((leases(&late, &broker), back.visitor(&broker).is_none()), (2, true));
+    broker.part(late.0);
+    assert!(!crate::leased(811, Kind::Memory));
+}
+#[test]
+fn what_a_lost_connection_granted_unread_is_taken_back_and_what_was_said_over_it_counts() {
+    let (_export, fetch) = exported(812);
+    let mut broker = Broker::new();
+    let us = Us::new(&mut broker);
+    let end = Request::LeaseEnd { kind: Kind::Memory, object: 812 };
+    let mut read = 0;
+    for _ in 0..3 {
+        us.say(&mut broker, read, &fetch);
+        read = us.heard().unwrap().1;
+    }
+    broker.give_up(us.0);
+    for request in [&end, &Request::Ping] {
+        send(&us.1, &encode_request(7, 0, request), &[]).unwrap(); // before it notices
+    }
+    let (back, verdict) = resume(&mut broker, SESSION, 0);
+    assert_eq!(verdict, Some(Verdict::Granted));
+    assert_eq!(leases(&back, &broker), 1, "of three one was never read and one was closed");
+    assert_eq!(back.heard(), None, "a question is asked again by whoever asked it");
+    broker.part(back.0);
+}
+#[test]
+fn who_hangs_up_a_lost_connection_does_not_come_back_for_it() {
+    let (_export, fetch) = exported(813);
+    let mut broker = Broker::new();
+    let us = Us::new(&mut broker);
+    let id = us.0;
+    us.say(&mut broker, 0, &fetch);
+    broker.give_up(id);
+    assert!(crate::leased(813, Kind::Memory));
+    drop(us);
+    broker.hear(id, EventFlags::HUP);
+    assert!(!crate::leased(813, Kind::Memory) && broker.visitors.is_empty());
+    assert_eq!(resume(&mut broker, SESSION, 0).1, Some(Verdict::Unknown));
 }

@@ -1,5 +1,6 @@
 //! Peers for tests across processes: this same test binary, started again to do what it is told, line by line.
 #![allow(dead_code, reason = "each test binary uses its own part")]
+use libtest_mimic::{Arguments, Completion, Trial};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use std::{
     collections::HashMap,
@@ -7,13 +8,16 @@ use std::{
     io::{BufRead, BufReader, Write},
     os::{
         fd::{AsFd, OwnedFd},
-        unix::fs::{DirBuilderExt, FileExt},
+        unix::{
+            fs::{DirBuilderExt, FileExt},
+            process::CommandExt,
+        },
     },
     path::{Path, PathBuf},
-    process::{Child, ChildStdin, Command, Stdio},
+    process::{Child, ChildStdin, Command, ExitCode, Stdio},
     sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering::Relaxed},
+        Arc, Mutex,
+        atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
         mpsc::{Receiver, channel},
     },
     thread,
@@ -65,6 +69,90 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Why a test is not to be had here: not a pass, and not a failure.
+pub struct Skip(pub String);
+pub type Verdict = Result<(), Skip>;
+/// A test that fails by panicking, and is reported as ignored, with the reason, where it is skipped.
+pub fn trial(name: &str, test: fn() -> Verdict) -> Trial {
+    Trial::ignorable_test(name, move || {
+        Ok(match test() {
+            Ok(()) => Completion::Completed,
+            Err(Skip(reason)) => Completion::ignored_with(reason),
+        })
+    })
+}
+/// Runs the tests of a binary, or the role in which one of them started it.
+pub fn main(trials: impl FnOnce() -> Vec<Trial>) -> ExitCode {
+    if std::env::var_os(ROLE).is_some() {
+        role();
+        return ExitCode::SUCCESS;
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials()).exit_code()
+}
+
+/// Users who own nothing.
+pub const STRANGER: u32 = 41_234;
+pub const OTHER: u32 = 41_235;
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+/// Whether processes of other users can be started.
+pub fn may_be_others() -> Verdict {
+    match is_root() {
+        true => Ok(()),
+        false => Err(Skip("only root can start processes of other users".into())),
+    }
+}
+/// This program, where other users can run it.
+pub fn program(place: &Place) -> PathBuf {
+    let copy = place.0.join("program");
+    if !copy.exists() {
+        fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    }
+    copy
+}
+/// A peer of another user.
+pub fn as_user(place: &Place, uid: u32) -> Peer {
+    as_user_by(place, uid, &[])
+}
+/// The same, started by another program.
+pub fn as_user_by(place: &Place, uid: u32, by: &[&str]) -> Peer {
+    let program = program(place);
+    Peer::start(&place.0, |command| {
+        let mut other = started_by(by, &program);
+        other.uid(uid).gid(uid).current_dir("/");
+        *command = like(command, other);
+    })
+}
+/// A command that runs `program` through others, as `sudo` does.
+fn started_by(by: &[&str], program: &Path) -> Command {
+    match by {
+        [] => Command::new(program),
+        [first, rest @ ..] => {
+            let mut command = Command::new(first);
+            command.args(rest).arg(program);
+            command
+        }
+    }
+}
+/// `other`, with the role of `command`.
+fn like(command: &Command, mut other: Command) -> Command {
+    other.args(["role", "--exact", "--nocapture"]);
+    other.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    other.stdin(Stdio::piped()).stdout(Stdio::piped());
+    other
+}
+/// Whether a command runs here and ends well.
+pub fn can(words: &[&str]) -> Verdict {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(Skip(format!("the system does not permit `{}`", words.join(" ")))),
+        Err(e) => Err(Skip(format!("{} cannot be run: {e}", words[0]))),
+    }
+}
+
 /// A process that does what it is told.
 pub struct Peer {
     pub child: Child,
@@ -74,6 +162,11 @@ pub struct Peer {
 impl Peer {
     pub fn at(place: &Path) -> Self {
         Self::start(place, |_| {})
+    }
+    /// Started by another program.
+    pub fn started_by(place: &Path, by: &[&str]) -> Self {
+        let program = std::env::current_exe().unwrap();
+        Self::start(place, |command| *command = like(command, started_by(by, &program)))
     }
     pub fn start(place: &Path, prepare: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -121,6 +214,22 @@ impl Peer {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
+    /// Has it exit by itself, with all that it holds, and without a word to anybody.
+    pub fn exits(&mut self) -> std::process::ExitStatus {
+        self.tell("exit");
+        let mut ended = None;
+        eventually("it ends", || {
+            ended = self.child.try_wait().unwrap();
+            ended.is_some()
+        });
+        ended.unwrap()
+    }
+    /// Has it take counters where that event is, until it has so many or gets no more: how many, and why no more.
+    pub fn take_counters(&mut self, ticket: &str, most: usize) -> (usize, String) {
+        let answer = self.ask(&format!("take-counters {ticket} {most}"));
+        let (taken, refusal) = answer.split_once(' ').unwrap();
+        (taken.parse().unwrap(), refusal.to_owned())
+    }
     /// SIGKILL, without reaping: a zombie is as dead.
     pub fn kill_unreaped(&mut self) {
         self.child.kill().unwrap();
@@ -129,8 +238,12 @@ impl Peer {
         let pid = rustix::process::Pid::from_raw(self.child.id().cast_signed()).unwrap();
         rustix::process::kill_process(pid, signal).unwrap();
         if signal == rustix::process::Signal::STOP {
-            eventually("it is stopped, all of it", || self.is_stopped());
+            self.await_stop();
         }
+    }
+    #[track_caller]
+    pub fn await_stop(&self) {
+        eventually("it is stopped, all of it", || self.is_stopped());
     }
     fn is_stopped(&self) -> bool {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap().flatten();
@@ -164,6 +277,8 @@ static PHYSICAL: Importer<File> = Importer::new(Kind::PhysicalMemory, 7);
 static BYTES: Importer<Vec<u8>> = Importer::new(Kind::Memory, 8);
 static EVENTS: Importer<arena::Slot> = Importer::new(Kind::Event, 7);
 static IMPORTS: AtomicU32 = AtomicU32::new(0);
+/// How many signals interrupted this process, where a test has it interrupted.
+pub static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
 /// What a peer holds.
 #[derive(Default)]
@@ -173,8 +288,10 @@ struct Stage {
     events: Vec<(String, Remote<arena::Slot>)>,
     slots: HashMap<String, arena::Slot>,
     counters: Vec<(arena::Counter, u64)>,
+    hoard: Vec<arena::Counter>,
     others: Vec<Box<dyn std::any::Any>>,
     spare: Vec<OwnedFd>,
+    aside: Option<thread::JoinHandle<arena::Progress>>,
 }
 pub fn say(answer: impl std::fmt::Display) {
     println!("@@{answer}");
@@ -267,8 +384,21 @@ fn storm(tickets: &[&str]) -> String {
     format!("{} failed", failed.into_inner())
 }
 
+/// Has a system call fail with EPERM in this thread and those that it starts.
+fn deny(number: i64) {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
+    let arch: TargetArch = std::env::consts::ARCH.try_into().unwrap();
+    let denied = SeccompAction::Errno(rustix::io::Errno::PERM.raw_os_error().cast_unsigned());
+    let rules = [(number, Vec::new())].into_iter().collect();
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, denied, arch).unwrap();
+    apply_filter(&BpfProgram::try_from(filter).unwrap()).unwrap();
+}
+
+static NOTICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
 impl Stage {
     fn play(mut self) {
+        on_notice(|sentence| NOTICES.lock().unwrap().push(sentence.to_string()));
         on_leases_gone(|object, _| say(format!("lease of {object} gone"))).unwrap();
         for line in std::io::stdin().lines().map_while(std::io::Result::ok) {
             let words: Vec<_> = line.split(' ').collect();
@@ -302,6 +432,14 @@ impl Stage {
                 let (base, exposes) = (base.parse().unwrap(), exposes.parse().unwrap());
                 let payload = Payload::Driver { fd, base, exposes, bytes: b"driver"[..].into() };
                 self.export(Offer { payload, backend: 8, ..offer("", 4, Access::SameUser) })
+            }
+            // As many descriptors as said, each of memory that has its own number as a text.
+            ["export-run", count] => {
+                let one = |n: usize| Arc::new(memory(&format!("<{n}>"), 64).into());
+                let fds = (0..count.parse().unwrap()).map(one).collect();
+                let bytes = b"run"[..].into();
+                let payload = Payload::DriverRun { fds, base: 0, exposes: 1 << 20, bytes };
+                self.export(Offer { payload, backend: 8, ..offer("", 5, Access::SameUser) })
             }
             ["slot", name] => {
                 let slot = arena::slot(Access::SameUser).unwrap();
@@ -356,6 +494,23 @@ impl Stage {
                     Opened::Local { object, .. } => format!("local {object}"),
                 })
             }
+            ["open-run", ticket] => {
+                let import = |arrived: Arrived| match arrived.payload {
+                    ArrivedPayload::DriverRun { fds, bytes, .. } => {
+                        let is_own = |(n, fd): (usize, OwnedFd)| {
+                            text_of(&File::from(fd)).starts_with(&format!("<{n}>"))
+                        };
+                        let (count, bytes) = (fds.len(), String::from_utf8_lossy(&bytes));
+                        let right = fds.into_iter().enumerate().all(is_own);
+                        Ok::<_, Error>(format!("{bytes} {count} {right}").into())
+                    }
+                    other => panic!("{other:?}"),
+                };
+                outcome(BYTES.open(&unhex(ticket), Some(DEVICE), import), |opened| match opened {
+                    Opened::Remote(remote) => String::from_utf8_lossy(&remote).into_owned(),
+                    Opened::Local { object, .. } => format!("local {object}"),
+                })
+            }
             ["open-event", ticket] => self.open_event(ticket),
             ["close", ticket] => match self.opened.iter().position(|(t, _)| t == ticket) {
                 Some(at) => {
@@ -387,6 +542,15 @@ impl Stage {
                 let find = |ticket| &self.opened.iter().find(|(t, _)| t == ticket).unwrap().1;
                 find(one).same_object(find(other)).to_string()
             }
+            ["signals"] => SIGNALS.load(Relaxed).to_string(),
+            ["open-often", rounds, memory, physical, event] => {
+                let tickets = [memory, physical, event];
+                (0..rounds.parse().unwrap())
+                    .find_map(|round| {
+                        self.open_all(tickets).err().map(|e| format!("round {round}: {e}"))
+                    })
+                    .unwrap_or_else(|| "all well".into())
+            }
             ["imports"] => IMPORTS.load(Relaxed).to_string(),
             ["descriptors"] => descriptors().to_string(),
             ["watchers"] => watchers().to_string(),
@@ -415,7 +579,38 @@ impl Stage {
                 }
                 "ok".into()
             }
+            // All are kept.
+            ["take-counters", name, most] => {
+                let (arena, most) = (self.slot(name).arena().clone(), most.parse().unwrap());
+                let mut refusal = None;
+                while self.hoard.len() < most && refusal.is_none() {
+                    match arena.take_counter() {
+                        Ok(counter) => self.hoard.push(counter),
+                        Err(e) => refusal = Some(format!("{:?}: {e}", e.kind())),
+                    }
+                }
+                format!("{} {}", self.hoard.len(), refusal.unwrap_or_default())
+            }
+            // Nothing is dropped: what it holds is not given back.
+            ["exit"] => std::process::exit(0),
             ["wait", ticket, milliseconds] => self.wait(ticket, milliseconds),
+            // The same in another thread; how it ended is said by "waited".
+            ["wait-aside", ticket] => {
+                let debt = match self.slot(ticket).capture() {
+                    Ok(arena::Captured::Debt(debt)) => debt,
+                    other => return format!("{other:?}"),
+                };
+                self.aside =
+                    Some(thread::spawn(move || debt.wait(Some(Instant::now() + PATIENCE))));
+                "waiting".into()
+            }
+            ["waited"] => match self.aside.take() {
+                Some(aside) => format!("{:?}", aside.join().unwrap()),
+                None => "nothing".into(),
+            },
+            ["is-waiting"] => {
+                self.aside.as_ref().is_some_and(|aside| !aside.is_finished()).to_string()
+            }
             // In a forked child; what it says comes before what the parent says, its exit status.
             ["fork", ref then @ ..] => crate::forked(false, || say(self.act(then))),
             // In a forked child, which then stays; its pid is said.
@@ -426,6 +621,41 @@ impl Stage {
                 command.arg("1000").stdout(Stdio::null());
                 std::os::unix::process::CommandExt::exec(&mut command).to_string()
             }
+            // From now on the kernel denies this call, as filters of containers do.
+            ["no-pidfd-open"] => {
+                deny(434 /* pidfd_open, everywhere */);
+                "ok".into()
+            }
+            ["limit-descriptors", limit] => {
+                use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+                let current = Some(limit.parse().unwrap());
+                let limit = Rlimit { current, ..getrlimit(Resource::Nofile) };
+                setrlimit(Resource::Nofile, limit).unwrap();
+                "ok".into()
+            }
+            // Some of which may be turned away again.
+            ["connect-silently", path, count] => {
+                use rustix::net::*;
+                for _ in 0..count.parse().unwrap() {
+                    let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+                    let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None).unwrap();
+                    connect(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+                    self.spare.push(socket);
+                }
+                "ok".into()
+            }
+            // This user has all the threads that it may have.
+            ["no-threads"] => {
+                use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+                let limit = Rlimit { current: Some(1), ..getrlimit(Resource::Nproc) };
+                setrlimit(Resource::Nproc, limit).unwrap();
+                "ok".into()
+            }
+            ["chdir", path] => {
+                std::env::set_current_dir(path).unwrap();
+                "ok".into()
+            }
+            ["notices"] => NOTICES.lock().unwrap().join(" / "),
             ["idle"] => "ok".into(),
             _ => panic!("no such command: {words:?}"),
         }
@@ -436,6 +666,39 @@ impl Stage {
             self.exports.insert(ticket.clone(), export);
             ticket
         })
+    }
+    /// Four opens: of memory, cold and warm, of physical memory and of an event, which is signalled and waited for. All is
+    /// closed again.
+    fn open_all(
+        &mut self,
+        [memory, physical, event]: [&str; 3],
+    ) -> std::result::Result<(), String> {
+        let expect = |said: String, begin: &str| match said.starts_with(begin) {
+            true => Ok(()),
+            false => Err(said),
+        };
+        expect(self.open(&MEMORY, memory), "remote ")?;
+        expect(self.open(&MEMORY, memory), "remote ")?;
+        expect(self.open(&PHYSICAL, physical), "remote ")?;
+        self.opened
+            .iter()
+            .try_for_each(|(_, remote)| remote.current())
+            .map_err(|e| e.to_string())?;
+        expect(self.open_event(event), "event ")?;
+        expect(self.signal(&[event]), "ok")?;
+        let captured = self.slot(event).capture().map_err(|e| e.to_string())?;
+        let (counter, value) = self.counters.pop().expect("signalled above");
+        let completing = thread::scope(|scope| {
+            scope.spawn(|| counter.complete(value));
+            match captured {
+                arena::Captured::Debt(debt) => debt.wait(Some(Instant::now() + PATIENCE)),
+                arena::Captured::Complete => arena::Progress::Complete,
+            }
+        });
+        expect(format!("{completing:?}"), "Complete")?;
+        self.opened.clear();
+        self.events.clear();
+        Ok(())
     }
     fn open(&mut self, importer: &Importer<File>, ticket: &str) -> String {
         let import = |arrived: Arrived| match arrived.payload {

@@ -82,23 +82,30 @@ checks! {
     adapter_get_last_error(
         adapter: ur_adapter_handle_t, message: *mut *const c_char, error: *mut i32
     ) {
-        given(adapter "hAdapter", message "ppMessage", error "pError")
+        given(message "ppMessage", error "pError")
+        given(adapter "hAdapter")
     }
     adapter_get_info(
         adapter: ur_adapter_handle_t, prop_name: ur_adapter_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(adapter "hAdapter", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(adapter "hAdapter")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     adapter_set_logger_callback(
         adapter: ur_adapter_handle_t, logger_callback: ur_logger_callback_t, user_data: *mut c_void,
         level: ur_logger_level_t
     ) {
-        given(adapter "hAdapter", logger_callback "pfnLoggerCallback", level "level")
+        given(logger_callback "pfnLoggerCallback")
+        given(adapter "hAdapter")
+        given(level "level")
     }
     adapter_set_logger_callback_level(adapter: ur_adapter_handle_t, level: ur_logger_level_t) {
-        given(adapter "hAdapter", level "level")
+        given(adapter "hAdapter")
+        given(level "level")
     }
     platform_get(
         adapter: ur_adapter_handle_t, num_entries: u32, platforms: *mut ur_platform_handle_t,
@@ -114,39 +121,43 @@ checks! {
         platform: ur_platform_handle_t, prop_name: ur_platform_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(platform "hPlatform", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(platform "hPlatform")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     platform_get_native_handle(
         platform: ur_platform_handle_t, native_platform: *mut ur_native_handle_t
     ) {
-        given(platform "hPlatform", native_platform "phNativePlatform")
+        given(native_platform "phNativePlatform")
+        given(platform "hPlatform")
     }
     platform_create_with_native_handle(
         native_platform: ur_native_handle_t, adapter: ur_adapter_handle_t,
         properties: *const ur_platform_native_properties_t, platform: *mut ur_platform_handle_t
     ) {
-        given(adapter "hAdapter", platform "phPlatform")
+        given(platform "phPlatform")
+        given(adapter "hAdapter")
     }
     platform_get_api_version(platform: ur_platform_handle_t, version: *mut ur_api_version_t) {
-        given(platform "hPlatform", version "pVersion")
+        given(version "pVersion")
+        given(platform "hPlatform")
     }
     platform_get_backend_option(
         platform: ur_platform_handle_t, frontend_option: *const c_char,
         platform_option: *mut *const c_char
     ) {
-        given(
-            platform "hPlatform", frontend_option "pFrontendOption",
-            platform_option "ppPlatformOption"
-        )
+        given(frontend_option "pFrontendOption", platform_option "ppPlatformOption")
+        given(platform "hPlatform")
     }
     context_create(
         device_count: u32, devices: *const ur_device_handle_t,
         properties: *const ur_context_properties_t, context: *mut ur_context_handle_t
     ) {
         given(devices "phDevices", context "phContext")
-        never(ERROR_INVALID_SIZE device_count == 0, "device_count == 0")
         member(properties.flags "pProperties->flags")
+        never(ERROR_INVALID_SIZE device_count == 0, "device_count == 0")
     }
     context_retain(context: ur_context_handle_t) {
         given(context "hContext")
@@ -158,39 +169,49 @@ checks! {
         context: ur_context_handle_t, prop_name: ur_context_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(context "hContext", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(context "hContext")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     context_get_native_handle(
         context: ur_context_handle_t, native_context: *mut ur_native_handle_t
     ) {
-        given(context "hContext", native_context "phNativeContext")
+        given(native_context "phNativeContext")
+        given(context "hContext")
     }
     context_create_with_native_handle(
         native_context: ur_native_handle_t, adapter: ur_adapter_handle_t, num_devices: u32,
         devices: *const ur_device_handle_t, properties: *const ur_context_native_properties_t,
         context: *mut ur_context_handle_t
     ) {
-        given(adapter "hAdapter", context "phContext")
+        given(context "phContext")
+        given(adapter "hAdapter")
     }
     context_set_extended_deleter(
         context: ur_context_handle_t, deleter: ur_context_extended_deleter_t,
         user_data: *mut c_void
     ) {
-        given(context "hContext", deleter "pfnDeleter")
+        given(deleter "pfnDeleter")
+        given(context "hContext")
     }
     event_get_info(
         event: ur_event_handle_t, prop_name: ur_event_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(event "hEvent", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(event "hEvent")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     event_get_profiling_info(
         event: ur_event_handle_t, prop_name: ur_profiling_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(event "hEvent", prop_name "propName")
+        given(event "hEvent")
+        given(prop_name "propName")
         never(ERROR_INVALID_VALUE !prop_value.is_null() && prop_size == 0,
             "prop_value != NULL && prop_size == 0")
     }
@@ -205,19 +226,23 @@ checks! {
         given(event "hEvent")
     }
     event_get_native_handle(event: ur_event_handle_t, native_event: *mut ur_native_handle_t) {
-        given(event "hEvent", native_event "phNativeEvent")
+        given(native_event "phNativeEvent")
+        given(event "hEvent")
     }
     event_create_with_native_handle(
         native_event: ur_native_handle_t, context: ur_context_handle_t,
         properties: *const ur_event_native_properties_t, event: *mut ur_event_handle_t
     ) {
-        given(context "hContext", event "phEvent")
+        given(event "phEvent")
+        given(context "hContext")
     }
     event_set_callback(
         event: ur_event_handle_t, exec_status: ur_execution_info_t, notify: ur_event_callback_t,
         user_data: *mut c_void
     ) {
-        given(event "hEvent", exec_status "execStatus", notify "pfnNotify")
+        given(notify "pfnNotify")
+        given(event "hEvent")
+        given(exec_status "execStatus")
         never(ERROR_UNSUPPORTED_ENUMERATION exec_status.0 == 3,
             "exec_status == UR_EXECUTION_INFO_QUEUED")
     }
@@ -225,16 +250,18 @@ checks! {
         context: ur_context_handle_t, device: ur_device_handle_t,
         event_desc: *const ur_exp_event_desc_t, event: *mut ur_event_handle_t
     ) {
-        given(context "hContext", device "hDevice", event_desc "pEventDesc", event "phEvent")
+        given(event_desc "pEventDesc", event "phEvent")
+        given(context "hContext", device "hDevice")
         member(event_desc.flags "pEventDesc->flags")
     }
     program_create_with_il(
         context: ur_context_handle_t, il: *const c_void, length: usize,
         properties: *const ur_program_properties_t, program: *mut ur_program_handle_t
     ) {
-        given(context "hContext", il "pIL", program "phProgram")
+        given(il "pIL", program "phProgram")
         never(ERROR_INVALID_NULL_POINTER !properties.is_null() && (*properties).count > 0 && (*properties).pMetadatas.is_null(),
             "NULL != properties && properties.count > 0 && NULL == properties.pMetadatas")
+        given(context "hContext")
         never(ERROR_INVALID_SIZE !properties.is_null() && !(*properties).pMetadatas.is_null() && (*properties).count == 0,
             "NULL != properties && NULL != properties.pMetadatas && properties.count == 0")
         never(ERROR_INVALID_SIZE length == 0, "length == 0")
@@ -244,12 +271,10 @@ checks! {
         lengths: *mut usize, binaries: *mut *const u8, properties: *const ur_program_properties_t,
         program: *mut ur_program_handle_t
     ) {
-        given(
-            context "hContext", devices "phDevices", lengths "pLengths", binaries "ppBinaries",
-            program "phProgram"
-        )
+        given(devices "phDevices", lengths "pLengths", binaries "ppBinaries", program "phProgram")
         never(ERROR_INVALID_NULL_POINTER !properties.is_null() && (*properties).count > 0 && (*properties).pMetadatas.is_null(),
             "NULL != properties && properties.count > 0 && NULL == properties.pMetadatas")
+        given(context "hContext")
         never(ERROR_INVALID_SIZE !properties.is_null() && !(*properties).pMetadatas.is_null() && (*properties).count == 0,
             "NULL != properties && NULL != properties.pMetadatas && properties.count == 0")
         never(ERROR_INVALID_SIZE num_devices == 0, "num_devices == 0")
@@ -268,7 +293,8 @@ checks! {
         context: ur_context_handle_t, count: u32, programs: *const ur_program_handle_t,
         options: *const c_char, program: *mut ur_program_handle_t
     ) {
-        given(context "hContext", programs "phPrograms", program "phProgram")
+        given(programs "phPrograms", program "phProgram")
+        given(context "hContext")
         never(ERROR_INVALID_SIZE count == 0, "count == 0")
     }
     program_retain(program: ur_program_handle_t) {
@@ -281,10 +307,8 @@ checks! {
         device: ur_device_handle_t, program: ur_program_handle_t, function_name: *const c_char,
         function_pointer: *mut *mut c_void
     ) {
-        given(
-            device "hDevice", program "hProgram", function_name "pFunctionName",
-            function_pointer "ppFunctionPointer"
-        )
+        given(function_name "pFunctionName", function_pointer "ppFunctionPointer")
+        given(device "hDevice", program "hProgram")
     }
     program_get_global_variable_pointer(
         device: ur_device_handle_t, program: ur_program_handle_t,
@@ -292,95 +316,113 @@ checks! {
         global_variable_pointer_ret: *mut *mut c_void
     ) {
         given(
-            device "hDevice", program "hProgram", global_variable_name "pGlobalVariableName",
+            global_variable_name "pGlobalVariableName",
             global_variable_pointer_ret "ppGlobalVariablePointerRet"
         )
+        given(device "hDevice", program "hProgram")
     }
     program_get_info(
         program: ur_program_handle_t, prop_name: ur_program_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(program "hProgram", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(program "hProgram")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     program_get_build_info(
         program: ur_program_handle_t, device: ur_device_handle_t,
         prop_name: ur_program_build_info_t, prop_size: usize, prop_value: *mut c_void,
         prop_size_ret: *mut usize
     ) {
-        given(program "hProgram", device "hDevice", prop_name "propName")
+        given(program "hProgram", device "hDevice")
+        given(prop_name "propName")
     }
     program_set_specialization_constants(
         program: ur_program_handle_t, count: u32,
         spec_constants: *const ur_specialization_constant_info_t
     ) {
-        given(program "hProgram", spec_constants "pSpecConstants")
+        given(spec_constants "pSpecConstants")
+        given(program "hProgram")
         never(ERROR_INVALID_SIZE count == 0, "count == 0")
     }
     program_get_native_handle(
         program: ur_program_handle_t, native_program: *mut ur_native_handle_t
     ) {
-        given(program "hProgram", native_program "phNativeProgram")
+        given(native_program "phNativeProgram")
+        given(program "hProgram")
     }
     program_create_with_native_handle(
         native_program: ur_native_handle_t, context: ur_context_handle_t,
         properties: *const ur_program_native_properties_t, program: *mut ur_program_handle_t
     ) {
-        given(context "hContext", program "phProgram")
+        given(program "phProgram")
+        given(context "hContext")
     }
     program_dynamic_link_exp(
         context: ur_context_handle_t, count: u32, programs: *const ur_program_handle_t
     ) {
-        given(context "hContext", programs "phPrograms")
+        given(programs "phPrograms")
+        given(context "hContext")
         never(ERROR_INVALID_SIZE count == 0, "count == 0")
     }
     program_build_exp(
         program: ur_program_handle_t, num_devices: u32, devices: *mut ur_device_handle_t,
         flags: ur_exp_program_flags_t, options: *const c_char
     ) {
-        given(program "hProgram", devices "phDevices", flags "flags")
+        given(devices "phDevices")
+        given(program "hProgram")
+        given(flags "flags")
     }
     program_compile_exp(
         program: ur_program_handle_t, num_devices: u32, devices: *mut ur_device_handle_t,
         flags: ur_exp_program_flags_t, options: *const c_char
     ) {
-        given(program "hProgram", devices "phDevices", flags "flags")
+        given(devices "phDevices")
+        given(program "hProgram")
+        given(flags "flags")
     }
     program_link_exp(
         context: ur_context_handle_t, num_devices: u32, devices: *mut ur_device_handle_t,
         flags: ur_exp_program_flags_t, count: u32, programs: *const ur_program_handle_t,
         options: *const c_char, program: *mut ur_program_handle_t
     ) {
-        given(
-            context "hContext", devices "phDevices", flags "flags", programs "phPrograms",
-            program "phProgram"
-        )
+        given(devices "phDevices", programs "phPrograms", program "phProgram")
+        given(context "hContext")
+        given(flags "flags")
         never(ERROR_INVALID_SIZE count == 0, "count == 0")
     }
     kernel_create(
         program: ur_program_handle_t, kernel_name: *const c_char, kernel: *mut ur_kernel_handle_t
     ) {
-        given(program "hProgram", kernel_name "pKernelName", kernel "phKernel")
+        given(kernel_name "pKernelName", kernel "phKernel")
+        given(program "hProgram")
     }
     kernel_get_info(
         kernel: ur_kernel_handle_t, prop_name: ur_kernel_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(kernel "hKernel", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(kernel "hKernel")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     kernel_get_group_info(
         kernel: ur_kernel_handle_t, device: ur_device_handle_t, prop_name: ur_kernel_group_info_t,
         prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(kernel "hKernel", device "hDevice", prop_name "propName")
+        given(kernel "hKernel", device "hDevice")
+        given(prop_name "propName")
     }
     kernel_get_sub_group_info(
         kernel: ur_kernel_handle_t, device: ur_device_handle_t,
         prop_name: ur_kernel_sub_group_info_t, prop_size: usize, prop_value: *mut c_void,
         prop_size_ret: *mut usize
     ) {
-        given(kernel "hKernel", device "hDevice", prop_name "propName")
+        given(kernel "hKernel", device "hDevice")
+        given(prop_name "propName")
     }
     kernel_retain(kernel: ur_kernel_handle_t) {
         given(kernel "hKernel")
@@ -389,14 +431,16 @@ checks! {
         given(kernel "hKernel")
     }
     kernel_get_native_handle(kernel: ur_kernel_handle_t, native_kernel: *mut ur_native_handle_t) {
-        given(kernel "hKernel", native_kernel "phNativeKernel")
+        given(native_kernel "phNativeKernel")
+        given(kernel "hKernel")
     }
     kernel_create_with_native_handle(
         native_kernel: ur_native_handle_t, context: ur_context_handle_t,
         program: ur_program_handle_t, properties: *const ur_kernel_native_properties_t,
         kernel: *mut ur_kernel_handle_t
     ) {
-        given(context "hContext", kernel "phKernel")
+        given(kernel "phKernel")
+        given(context "hContext")
     }
     kernel_get_suggested_local_work_size(
         kernel: ur_kernel_handle_t, queue: ur_queue_handle_t, num_work_dim: u32,
@@ -404,9 +448,10 @@ checks! {
         suggested_local_work_size: *mut usize
     ) {
         given(
-            kernel "hKernel", queue "hQueue", global_work_offset "pGlobalWorkOffset",
-            global_work_size "pGlobalWorkSize", suggested_local_work_size "pSuggestedLocalWorkSize"
+            global_work_offset "pGlobalWorkOffset", global_work_size "pGlobalWorkSize",
+            suggested_local_work_size "pSuggestedLocalWorkSize"
         )
+        given(kernel "hKernel", queue "hQueue")
         never(ERROR_INVALID_WORK_DIMENSION num_work_dim < 1 || num_work_dim > 3,
             "num_work_dim < 1 || num_work_dim > 3")
     }
@@ -416,35 +461,39 @@ checks! {
         args: *const ur_exp_kernel_arg_properties_t, suggested_local_work_size: *mut usize
     ) {
         given(
-            kernel "hKernel", queue "hQueue", global_work_offset "pGlobalWorkOffset",
-            global_work_size "pGlobalWorkSize", suggested_local_work_size "pSuggestedLocalWorkSize"
+            global_work_offset "pGlobalWorkOffset", global_work_size "pGlobalWorkSize",
+            suggested_local_work_size "pSuggestedLocalWorkSize"
         )
-        never(ERROR_INVALID_WORK_DIMENSION num_work_dim < 1 || num_work_dim > 3,
-            "num_work_dim < 1 || num_work_dim > 3")
         never(ERROR_INVALID_NULL_POINTER args.is_null() && num_args > 0,
             "args == NULL && num_args > 0")
+        given(kernel "hKernel", queue "hQueue")
+        never(ERROR_INVALID_ENUMERATION num_args > 0 && (!args.is_null() && 4 < (*args).r#type.0),
+            "NULL != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type")
+        never(ERROR_INVALID_WORK_DIMENSION num_work_dim < 1 || num_work_dim > 3,
+            "num_work_dim < 1 || num_work_dim > 3")
     }
     kernel_set_exec_info(
         kernel: ur_kernel_handle_t, prop_name: ur_kernel_exec_info_t, prop_size: usize,
         properties: *const ur_kernel_exec_info_properties_t, prop_value: *const c_void
     ) {
-        given(kernel "hKernel", prop_name "propName", prop_value "pPropValue")
+        given(prop_value "pPropValue")
+        given(kernel "hKernel")
+        given(prop_name "propName")
     }
     kernel_set_specialization_constants(
         kernel: ur_kernel_handle_t, count: u32,
         spec_constants: *const ur_specialization_constant_info_t
     ) {
-        given(kernel "hKernel", spec_constants "pSpecConstants")
+        given(spec_constants "pSpecConstants")
+        given(kernel "hKernel")
         never(ERROR_INVALID_SIZE count == 0, "count == 0")
     }
     kernel_suggest_max_cooperative_group_count(
         kernel: ur_kernel_handle_t, device: ur_device_handle_t, work_dim: u32,
         local_work_size: *const usize, dynamic_shared_memory_size: usize, group_count_ret: *mut u32
     ) {
-        given(
-            kernel "hKernel", device "hDevice", local_work_size "pLocalWorkSize",
-            group_count_ret "pGroupCountRet"
-        )
+        given(local_work_size "pLocalWorkSize", group_count_ret "pGroupCountRet")
+        given(kernel "hKernel", device "hDevice")
         never(ERROR_INVALID_WORK_DIMENSION work_dim < 1 || work_dim > 3,
             "work_dim < 1 || work_dim > 3")
     }
@@ -452,19 +501,23 @@ checks! {
         queue: ur_queue_handle_t, prop_name: ur_queue_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(queue "hQueue", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(queue "hQueue")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     queue_create(
         context: ur_context_handle_t, device: ur_device_handle_t,
         properties: *const ur_queue_properties_t, queue: *mut ur_queue_handle_t
     ) {
-        given(context "hContext", device "hDevice", queue "phQueue")
+        given(queue "phQueue")
+        given(context "hContext", device "hDevice")
+        member(properties.flags "pProperties->flags")
         never(ERROR_INVALID_QUEUE_PROPERTIES !properties.is_null() && ((*properties).flags.0 & 64) != 0 && ((*properties).flags.0 & 32) != 0,
             "properties != NULL && properties.flags & UR_QUEUE_FLAG_PRIORITY_HIGH && properties.flags & UR_QUEUE_FLAG_PRIORITY_LOW")
         never(ERROR_INVALID_QUEUE_PROPERTIES !properties.is_null() && ((*properties).flags.0 & 128) != 0 && ((*properties).flags.0 & 256) != 0,
             "properties != NULL && properties.flags & UR_QUEUE_FLAG_SUBMISSION_BATCHED && properties.flags & UR_QUEUE_FLAG_SUBMISSION_IMMEDIATE")
-        member(properties.flags "pProperties->flags")
     }
     queue_retain(queue: ur_queue_handle_t) {
         given(queue "hQueue")
@@ -476,13 +529,15 @@ checks! {
         queue: ur_queue_handle_t, desc: *mut ur_queue_native_desc_t,
         native_queue: *mut ur_native_handle_t
     ) {
-        given(queue "hQueue", native_queue "phNativeQueue")
+        given(native_queue "phNativeQueue")
+        given(queue "hQueue")
     }
     queue_create_with_native_handle(
         native_queue: ur_native_handle_t, context: ur_context_handle_t, device: ur_device_handle_t,
         properties: *const ur_queue_native_properties_t, queue: *mut ur_queue_handle_t
     ) {
-        given(context "hContext", queue "phQueue")
+        given(queue "phQueue")
+        given(context "hContext")
     }
     queue_finish(queue: ur_queue_handle_t) {
         given(queue "hQueue")
@@ -497,25 +552,29 @@ checks! {
         given(queue "hQueue", graph "hGraph")
     }
     queue_end_graph_capture_exp(queue: ur_queue_handle_t, graph: *mut ur_exp_graph_handle_t) {
-        given(queue "hQueue", graph "phGraph")
+        given(graph "phGraph")
+        given(queue "hQueue")
     }
     queue_is_graph_capture_enabled_exp(queue: ur_queue_handle_t, result: *mut bool) {
-        given(queue "hQueue", result "pResult")
+        given(result "pResult")
+        given(queue "hQueue")
     }
     queue_get_graph_exp(queue: ur_queue_handle_t, graph: *mut ur_exp_graph_handle_t) {
-        given(queue "hQueue", graph "phGraph")
+        given(graph "phGraph")
+        given(queue "hQueue")
     }
     sampler_create(
         context: ur_context_handle_t, desc: *const ur_sampler_desc_t,
         sampler: *mut ur_sampler_handle_t
     ) {
-        given(context "hContext", desc "pDesc", sampler "phSampler")
+        given(desc "pDesc", sampler "phSampler")
+        given(context "hContext")
+        member(desc.addressingMode "pDesc->addressingMode")
+        member(desc.filterMode "pDesc->filterMode")
         never(ERROR_INVALID_ENUMERATION 4 < (*desc).addressingMode.0,
             "UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < desc.addressingMode")
         never(ERROR_INVALID_ENUMERATION 1 < (*desc).filterMode.0,
             "UR_SAMPLER_FILTER_MODE_LINEAR < desc.filterMode")
-        member(desc.addressingMode "pDesc->addressingMode")
-        member(desc.filterMode "pDesc->filterMode")
     }
     sampler_retain(sampler: ur_sampler_handle_t) {
         given(sampler "hSampler")
@@ -527,28 +586,34 @@ checks! {
         sampler: ur_sampler_handle_t, prop_name: ur_sampler_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(sampler "hSampler", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(sampler "hSampler")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     sampler_get_native_handle(
         sampler: ur_sampler_handle_t, native_sampler: *mut ur_native_handle_t
     ) {
-        given(sampler "hSampler", native_sampler "phNativeSampler")
+        given(native_sampler "phNativeSampler")
+        given(sampler "hSampler")
     }
     sampler_create_with_native_handle(
         native_sampler: ur_native_handle_t, context: ur_context_handle_t,
         properties: *const ur_sampler_native_properties_t, sampler: *mut ur_sampler_handle_t
     ) {
-        given(context "hContext", sampler "phSampler")
+        given(sampler "phSampler")
+        given(context "hContext")
     }
     mem_image_create(
         context: ur_context_handle_t, flags: ur_mem_flags_t, image_format: *const ur_image_format_t,
         image_desc: *const ur_image_desc_t, host: *mut c_void, mem: *mut ur_mem_handle_t
     ) {
-        given(
-            context "hContext", flags "flags", image_format "pImageFormat", image_desc "pImageDesc",
-            mem "phMem"
-        )
+        given(image_format "pImageFormat", image_desc "pImageDesc", mem "phMem")
+        given(context "hContext")
+        given(flags "flags")
+        member(image_format.channelOrder "pImageFormat->channelOrder")
+        member(image_format.channelType "pImageFormat->channelType")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 1 != (*image_desc).stype.0,
             "image_desc && UR_STRUCTURE_TYPE_IMAGE_DESC != image_desc.stype")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 4 < (*image_desc).r#type.0,
@@ -565,15 +630,15 @@ checks! {
             "host == NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) != 0")
         never(ERROR_INVALID_HOST_PTR !host.is_null() && (flags.0 & (8 | 32)) == 0,
             "host != NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) == 0")
-        member(image_format.channelOrder "pImageFormat->channelOrder")
-        member(image_format.channelType "pImageFormat->channelType")
         member(image_desc.r#type "pImageDesc->type")
     }
     mem_buffer_create(
         context: ur_context_handle_t, flags: ur_mem_flags_t, size: usize,
         properties: *const ur_buffer_properties_t, buffer: *mut ur_mem_handle_t
     ) {
-        given(context "hContext", flags "flags", buffer "phBuffer")
+        given(buffer "phBuffer")
+        given(context "hContext")
+        given(flags "flags")
         never(ERROR_INVALID_BUFFER_SIZE size == 0, "size == 0")
         never(ERROR_INVALID_HOST_PTR properties.is_null() && (flags.0 & (8 | 32)) != 0,
             "properties == NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) != 0")
@@ -592,32 +657,32 @@ checks! {
         buffer: ur_mem_handle_t, flags: ur_mem_flags_t, buffer_create_type: ur_buffer_create_type_t,
         region: *const ur_buffer_region_t, mem: *mut ur_mem_handle_t
     ) {
-        given(
-            buffer "hBuffer", flags "flags", buffer_create_type "bufferCreateType",
-            region "pRegion", mem "phMem"
-        )
+        given(region "pRegion", mem "phMem")
+        given(buffer "hBuffer")
+        given(flags "flags", buffer_create_type "bufferCreateType")
         never(ERROR_INVALID_BUFFER_SIZE !region.is_null() && (*region).size == 0,
             "region && region.size == 0")
     }
     mem_get_native_handle(
         mem: ur_mem_handle_t, device: ur_device_handle_t, native_mem: *mut ur_native_handle_t
     ) {
-        given(mem "hMem", native_mem "phNativeMem")
+        given(native_mem "phNativeMem")
+        given(mem "hMem")
     }
     mem_buffer_create_with_native_handle(
         native_mem: ur_native_handle_t, context: ur_context_handle_t,
         properties: *const ur_mem_native_properties_t, mem: *mut ur_mem_handle_t
     ) {
-        given(context "hContext", mem "phMem")
+        given(mem "phMem")
+        given(context "hContext")
     }
     mem_image_create_with_native_handle(
         native_mem: ur_native_handle_t, context: ur_context_handle_t,
         image_format: *const ur_image_format_t, image_desc: *const ur_image_desc_t,
         properties: *const ur_mem_native_properties_t, mem: *mut ur_mem_handle_t
     ) {
-        given(
-            context "hContext", image_format "pImageFormat", image_desc "pImageDesc", mem "phMem"
-        )
+        given(image_format "pImageFormat", image_desc "pImageDesc", mem "phMem")
+        given(context "hContext")
         member(image_format.channelOrder "pImageFormat->channelOrder")
         member(image_format.channelType "pImageFormat->channelType")
         member(image_desc.r#type "pImageDesc->type")
@@ -626,22 +691,29 @@ checks! {
         memory: ur_mem_handle_t, prop_name: ur_mem_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(memory "hMemory", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(memory "hMemory")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     mem_image_get_info(
         memory: ur_mem_handle_t, prop_name: ur_image_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(memory "hMemory", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(memory "hMemory")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     physical_mem_create(
         context: ur_context_handle_t, device: ur_device_handle_t, size: usize,
         properties: *const ur_physical_mem_properties_t,
         physical_mem: *mut ur_physical_mem_handle_t
     ) {
-        given(context "hContext", device "hDevice", physical_mem "phPhysicalMem")
+        given(physical_mem "phPhysicalMem")
+        given(context "hContext", device "hDevice")
         member(properties.flags "pProperties->flags")
     }
     physical_mem_retain(physical_mem: ur_physical_mem_handle_t) {
@@ -654,7 +726,8 @@ checks! {
         physical_mem: ur_physical_mem_handle_t, prop_name: ur_physical_mem_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(physical_mem "hPhysicalMem", prop_name "propName")
+        given(physical_mem "hPhysicalMem")
+        given(prop_name "propName")
     }
     enqueue_events_wait(
         queue: ur_queue_handle_t, num_events_in_wait_list: u32,
@@ -677,7 +750,8 @@ checks! {
         size: usize, dst: *mut c_void, num_events_in_wait_list: u32,
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", buffer "hBuffer", dst "pDst")
+        given(dst "pDst")
+        given(queue "hQueue", buffer "hBuffer")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
@@ -686,7 +760,8 @@ checks! {
         size: usize, src: *const c_void, num_events_in_wait_list: u32,
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", buffer "hBuffer", src "pSrc")
+        given(src "pSrc")
+        given(queue "hQueue", buffer "hBuffer")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
@@ -697,7 +772,8 @@ checks! {
         host_slice_pitch: usize, dst: *mut c_void, num_events_in_wait_list: u32,
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", buffer "hBuffer", dst "pDst")
+        given(dst "pDst")
+        given(queue "hQueue", buffer "hBuffer")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         never(ERROR_INVALID_SIZE region.width == 0 || region.height == 0 || region.depth == 0,
             "region.width == 0 || region.height == 0 || region.depth == 0")
@@ -705,6 +781,14 @@ checks! {
             "buffer_row_pitch != 0 && buffer_row_pitch < region.width")
         never(ERROR_INVALID_SIZE host_row_pitch != 0 && (host_row_pitch as u64) < region.width,
             "host_row_pitch != 0 && host_row_pitch < region.width")
+        never(ERROR_INVALID_SIZE buffer_slice_pitch != 0 && ((buffer_row_pitch != 0 && (buffer_slice_pitch as u64) < region.height.saturating_mul(buffer_row_pitch as u64)) || (buffer_row_pitch == 0 && (buffer_slice_pitch as u64) < region.height.saturating_mul(region.width))),
+            "buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch < region.height * buffer_row_pitch || buffer_row_pitch == 0 && buffer_slice_pitch < region.height * region.width)")
+        never(ERROR_INVALID_SIZE buffer_slice_pitch != 0 && ((buffer_row_pitch != 0 && buffer_slice_pitch.checked_rem(buffer_row_pitch).unwrap_or(0) != 0) || (buffer_row_pitch == 0 && (buffer_slice_pitch as u64).checked_rem(region.width).unwrap_or(0) != 0)),
+            "buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch % buffer_row_pitch != 0 || buffer_row_pitch == 0 && buffer_slice_pitch % region.width != 0)")
+        never(ERROR_INVALID_SIZE host_slice_pitch != 0 && ((host_row_pitch != 0 && (host_slice_pitch as u64) < region.height.saturating_mul(host_row_pitch as u64)) || (host_row_pitch == 0 && (host_slice_pitch as u64) < region.height.saturating_mul(region.width))),
+            "host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch < region.height * host_row_pitch || host_row_pitch == 0 && host_slice_pitch < region.height * region.width)")
+        never(ERROR_INVALID_SIZE host_slice_pitch != 0 && ((host_row_pitch != 0 && host_slice_pitch.checked_rem(host_row_pitch).unwrap_or(0) != 0) || (host_row_pitch == 0 && (host_slice_pitch as u64).checked_rem(region.width).unwrap_or(0) != 0)),
+            "host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch % host_row_pitch != 0 || host_row_pitch == 0 && host_slice_pitch % region.width != 0)")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_mem_buffer_write_rect(
@@ -714,7 +798,8 @@ checks! {
         host_slice_pitch: usize, src: *mut c_void, num_events_in_wait_list: u32,
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", buffer "hBuffer", src "pSrc")
+        given(src "pSrc")
+        given(queue "hQueue", buffer "hBuffer")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         never(ERROR_INVALID_SIZE region.width == 0 || region.height == 0 || region.depth == 0,
             "region.width == 0 || region.height == 0 || region.depth == 0")
@@ -722,6 +807,14 @@ checks! {
             "buffer_row_pitch != 0 && buffer_row_pitch < region.width")
         never(ERROR_INVALID_SIZE host_row_pitch != 0 && (host_row_pitch as u64) < region.width,
             "host_row_pitch != 0 && host_row_pitch < region.width")
+        never(ERROR_INVALID_SIZE buffer_slice_pitch != 0 && ((buffer_row_pitch != 0 && (buffer_slice_pitch as u64) < region.height.saturating_mul(buffer_row_pitch as u64)) || (buffer_row_pitch == 0 && (buffer_slice_pitch as u64) < region.height.saturating_mul(region.width))),
+            "buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch < region.height * buffer_row_pitch || buffer_row_pitch == 0 && buffer_slice_pitch < region.height * region.width)")
+        never(ERROR_INVALID_SIZE buffer_slice_pitch != 0 && ((buffer_row_pitch != 0 && buffer_slice_pitch.checked_rem(buffer_row_pitch).unwrap_or(0) != 0) || (buffer_row_pitch == 0 && (buffer_slice_pitch as u64).checked_rem(region.width).unwrap_or(0) != 0)),
+            "buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch % buffer_row_pitch != 0 || buffer_row_pitch == 0 && buffer_slice_pitch % region.width != 0)")
+        never(ERROR_INVALID_SIZE host_slice_pitch != 0 && ((host_row_pitch != 0 && (host_slice_pitch as u64) < region.height.saturating_mul(host_row_pitch as u64)) || (host_row_pitch == 0 && (host_slice_pitch as u64) < region.height.saturating_mul(region.width))),
+            "host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch < region.height * host_row_pitch || host_row_pitch == 0 && host_slice_pitch < region.height * region.width)")
+        never(ERROR_INVALID_SIZE host_slice_pitch != 0 && ((host_row_pitch != 0 && host_slice_pitch.checked_rem(host_row_pitch).unwrap_or(0) != 0) || (host_row_pitch == 0 && (host_slice_pitch as u64).checked_rem(region.width).unwrap_or(0) != 0)),
+            "host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch % host_row_pitch != 0 || host_row_pitch == 0 && host_slice_pitch % region.width != 0)")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_mem_buffer_copy(
@@ -748,6 +841,14 @@ checks! {
             "src_row_pitch != 0 && src_row_pitch < region.width")
         never(ERROR_INVALID_SIZE dst_row_pitch != 0 && (dst_row_pitch as u64) < region.width,
             "dst_row_pitch != 0 && dst_row_pitch < region.width")
+        never(ERROR_INVALID_SIZE src_slice_pitch != 0 && ((src_row_pitch != 0 && (src_slice_pitch as u64) < region.height.saturating_mul(src_row_pitch as u64)) || (src_row_pitch == 0 && (src_slice_pitch as u64) < region.height.saturating_mul(region.width))),
+            "src_slice_pitch != 0 && (src_row_pitch != 0 && src_slice_pitch < region.height * src_row_pitch || src_row_pitch == 0 && src_slice_pitch < region.height * region.width)")
+        never(ERROR_INVALID_SIZE src_slice_pitch != 0 && ((src_row_pitch != 0 && src_slice_pitch.checked_rem(src_row_pitch).unwrap_or(0) != 0) || (src_row_pitch == 0 && (src_slice_pitch as u64).checked_rem(region.width).unwrap_or(0) != 0)),
+            "src_slice_pitch != 0 && (src_row_pitch != 0 && src_slice_pitch % src_row_pitch != 0 || src_row_pitch == 0 && src_slice_pitch % region.width != 0)")
+        never(ERROR_INVALID_SIZE dst_slice_pitch != 0 && ((dst_row_pitch != 0 && (dst_slice_pitch as u64) < region.height.saturating_mul(dst_row_pitch as u64)) || (dst_row_pitch == 0 && (dst_slice_pitch as u64) < region.height.saturating_mul(region.width))),
+            "dst_slice_pitch != 0 && (dst_row_pitch != 0 && dst_slice_pitch < region.height * dst_row_pitch || dst_row_pitch == 0 && dst_slice_pitch < region.height * region.width)")
+        never(ERROR_INVALID_SIZE dst_slice_pitch != 0 && ((dst_row_pitch != 0 && dst_slice_pitch.checked_rem(dst_row_pitch).unwrap_or(0) != 0) || (dst_row_pitch == 0 && (dst_slice_pitch as u64).checked_rem(region.width).unwrap_or(0) != 0)),
+            "dst_slice_pitch != 0 && (dst_row_pitch != 0 && dst_slice_pitch % dst_row_pitch != 0 || dst_row_pitch == 0 && dst_slice_pitch % region.width != 0)")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_mem_buffer_fill(
@@ -755,7 +856,8 @@ checks! {
         pattern_size: usize, offset: usize, size: usize, num_events_in_wait_list: u32,
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", buffer "hBuffer", pattern "pPattern")
+        given(pattern "pPattern")
+        given(queue "hQueue", buffer "hBuffer")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         never(ERROR_INVALID_SIZE pattern_size == 0 || size == 0, "pattern_size == 0 || size == 0")
         never(ERROR_INVALID_SIZE pattern_size > size, "pattern_size > size")
@@ -773,7 +875,8 @@ checks! {
         dst: *mut c_void, num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", image "hImage", dst "pDst")
+        given(dst "pDst")
+        given(queue "hQueue", image "hImage")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         never(ERROR_INVALID_SIZE region.width == 0 || region.height == 0 || region.depth == 0,
             "region.width == 0 || region.height == 0 || region.depth == 0")
@@ -785,7 +888,8 @@ checks! {
         src: *mut c_void, num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", image "hImage", src "pSrc")
+        given(src "pSrc")
+        given(queue "hQueue", image "hImage")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         never(ERROR_INVALID_SIZE region.width == 0 || region.height == 0 || region.depth == 0,
             "region.width == 0 || region.height == 0 || region.depth == 0")
@@ -809,7 +913,9 @@ checks! {
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t,
         ret_map: *mut *mut c_void
     ) {
-        given(queue "hQueue", buffer "hBuffer", map_flags "mapFlags", ret_map "ppRetMap")
+        given(ret_map "ppRetMap")
+        given(queue "hQueue", buffer "hBuffer")
+        given(map_flags "mapFlags")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
@@ -818,7 +924,8 @@ checks! {
         num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", mem "hMem", mapped_ptr "pMappedPtr")
+        given(mapped_ptr "pMappedPtr")
+        given(queue "hQueue", mem "hMem")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
@@ -827,7 +934,8 @@ checks! {
         size: usize, num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", mem "pMem", pattern "pPattern")
+        given(mem "pMem", pattern "pPattern")
+        given(queue "hQueue")
         never(ERROR_INVALID_SIZE pattern_size == 0 || size == 0, "pattern_size == 0 || size == 0")
         never(ERROR_INVALID_SIZE pattern_size > size, "pattern_size > size")
         never(ERROR_INVALID_SIZE size.checked_rem(pattern_size).unwrap_or(0) != 0,
@@ -840,7 +948,8 @@ checks! {
         num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", dst "pDst", src "pSrc")
+        given(dst "pDst", src "pSrc")
+        given(queue "hQueue")
         never(ERROR_INVALID_SIZE size == 0, "size == 0")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
@@ -850,7 +959,9 @@ checks! {
         num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", mem "pMem", flags "flags")
+        given(mem "pMem")
+        given(queue "hQueue")
+        given(flags "flags")
         never(ERROR_INVALID_SIZE size == 0, "size == 0")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
@@ -859,7 +970,9 @@ checks! {
         queue: ur_queue_handle_t, mem: *const c_void, size: usize, advice: ur_usm_advice_flags_t,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", mem "pMem", advice "advice")
+        given(mem "pMem")
+        given(queue "hQueue")
+        given(advice "advice")
         never(ERROR_INVALID_SIZE size == 0, "size == 0")
     }
     enqueue_usm_fill_2d(
@@ -867,7 +980,8 @@ checks! {
         pattern: *const c_void, width: usize, height: usize, num_events_in_wait_list: u32,
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", mem "pMem", pattern "pPattern")
+        given(mem "pMem", pattern "pPattern")
+        given(queue "hQueue")
         never(ERROR_INVALID_SIZE pitch == 0, "pitch == 0")
         never(ERROR_INVALID_SIZE pitch < width, "pitch < width")
         never(ERROR_INVALID_SIZE pattern_size == 0, "pattern_size == 0")
@@ -888,7 +1002,8 @@ checks! {
         num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", dst "pDst", src "pSrc")
+        given(dst "pDst", src "pSrc")
+        given(queue "hQueue")
         never(ERROR_INVALID_SIZE src_pitch == 0, "src_pitch == 0")
         never(ERROR_INVALID_SIZE dst_pitch == 0, "dst_pitch == 0")
         never(ERROR_INVALID_SIZE src_pitch < width, "src_pitch < width")
@@ -903,7 +1018,8 @@ checks! {
         num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", program "hProgram", name "name", src "pSrc")
+        given(name "name", src "pSrc")
+        given(queue "hQueue", program "hProgram")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
@@ -913,7 +1029,8 @@ checks! {
         num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", program "hProgram", name "name", dst "pDst")
+        given(name "name", dst "pDst")
+        given(queue "hQueue", program "hProgram")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
@@ -922,7 +1039,8 @@ checks! {
         blocking: bool, dst: *mut c_void, size: usize, num_events_in_wait_list: u32,
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", program "hProgram", pipe_symbol "pipe_symbol", dst "pDst")
+        given(pipe_symbol "pipe_symbol", dst "pDst")
+        given(queue "hQueue", program "hProgram")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
@@ -931,7 +1049,8 @@ checks! {
         blocking: bool, src: *mut c_void, size: usize, num_events_in_wait_list: u32,
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", program "hProgram", pipe_symbol "pipe_symbol", src "pSrc")
+        given(pipe_symbol "pipe_symbol", src "pSrc")
+        given(queue "hQueue", program "hProgram")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
@@ -941,8 +1060,8 @@ checks! {
         event: *mut ur_event_handle_t
     ) {
         given(queue "hQueue")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         member(properties.flags "pProperties->flags")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_kernel_launch_with_args_exp(
@@ -952,13 +1071,20 @@ checks! {
         launch_prop_list: *const ur_kernel_launch_ext_properties_t, num_events_in_wait_list: u32,
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", kernel "hKernel", global_work_size "pGlobalWorkSize")
+        given(global_work_size "pGlobalWorkSize")
         never(ERROR_INVALID_NULL_POINTER args.is_null() && num_args > 0,
             "args == NULL && num_args > 0")
+        given(queue "hQueue", kernel "hKernel")
+        member(launch_prop_list.flags "launchPropList->flags")
+        never(ERROR_INVALID_ENUMERATION num_args > 0 && (!args.is_null() && 4 < (*args).r#type.0),
+            "NULL != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         never(ERROR_INVALID_WORK_DIMENSION work_dim < 1 || work_dim > 3,
             "work_dim < 1 || work_dim > 3")
-        member(launch_prop_list.flags "launchPropList->flags")
+        never(ERROR_INVALID_WORK_DIMENSION global_work_size.add(0).read() == 0 || (work_dim >= 2 && global_work_size.add(1).read() == 0) || (work_dim >= 3 && global_work_size.add(2).read() == 0),
+            "global_work_size [0] == 0 || (work_dim >= 2 && global_work_size [1] == 0) || (work_dim >= 3 && global_work_size [2] == 0)")
+        never(ERROR_INVALID_WORK_GROUP_SIZE !local_work_size.is_null() && (local_work_size.add(0).read() == 0 || (work_dim >= 2 && local_work_size.add(1).read() == 0) || (work_dim >= 3 && local_work_size.add(2).read() == 0)),
+            "local_work_size && (local_work_size [0] == 0 || (work_dim >= 2 && local_work_size [1] == 0) || (work_dim >= 3 && local_work_size [2] == 0))")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_usm_device_alloc_exp(
@@ -967,9 +1093,10 @@ checks! {
         event_wait_list: *const ur_event_handle_t, mem: *mut *mut c_void,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", mem "ppMem")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        given(mem "ppMem")
+        given(queue "hQueue")
         member(properties.flags "pProperties->flags")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_usm_shared_alloc_exp(
@@ -978,9 +1105,10 @@ checks! {
         event_wait_list: *const ur_event_handle_t, mem: *mut *mut c_void,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", mem "ppMem")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        given(mem "ppMem")
+        given(queue "hQueue")
         member(properties.flags "pProperties->flags")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_usm_host_alloc_exp(
@@ -989,9 +1117,10 @@ checks! {
         event_wait_list: *const ur_event_handle_t, mem: *mut *mut c_void,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", mem "ppMem")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        given(mem "ppMem")
+        given(queue "hQueue")
         member(properties.flags "pProperties->flags")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_usm_free_exp(
@@ -999,7 +1128,8 @@ checks! {
         num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
         event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", mem "pMem")
+        given(mem "pMem")
+        given(queue "hQueue")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
@@ -1007,7 +1137,8 @@ checks! {
         queue: ur_queue_handle_t, blocking: bool, num_events_in_wait_list: u32,
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", event "phEvent")
+        given(event "phEvent")
+        given(queue "hQueue")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
@@ -1025,9 +1156,10 @@ checks! {
         properties: *const ur_exp_host_task_properties_t, num_events_in_wait_list: u32,
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", host_task "pfnHostTask")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        given(host_task "pfnHostTask")
+        given(queue "hQueue")
         member(properties.flags "pProperties->flags")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_native_command_exp(
@@ -1036,7 +1168,8 @@ checks! {
         properties: *const ur_exp_enqueue_native_command_properties_t, num_events_in_wait_list: u32,
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
-        given(queue "hQueue", native_enqueue "pfnNativeEnqueue")
+        given(native_enqueue "pfnNativeEnqueue")
+        given(queue "hQueue")
         member(properties.flags "pProperties->flags")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
@@ -1053,46 +1186,53 @@ checks! {
         context: ur_context_handle_t, usm_desc: *const ur_usm_desc_t, pool: ur_usm_pool_handle_t,
         size: usize, mem: *mut *mut c_void
     ) {
-        given(context "hContext", mem "ppMem")
+        given(mem "ppMem")
+        given(context "hContext")
+        member(usm_desc.hints "pUSMDesc->hints")
         never(ERROR_INVALID_VALUE !usm_desc.is_null() && (*usm_desc).align != 0 && ((*usm_desc).align & (*usm_desc).align.wrapping_sub(1)) != 0,
             "usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align - 1)) != 0)")
         never(ERROR_INVALID_USM_SIZE size == 0, "size == 0")
-        member(usm_desc.hints "pUSMDesc->hints")
     }
     usm_device_alloc(
         context: ur_context_handle_t, device: ur_device_handle_t, usm_desc: *const ur_usm_desc_t,
         pool: ur_usm_pool_handle_t, size: usize, mem: *mut *mut c_void
     ) {
-        given(context "hContext", device "hDevice", mem "ppMem")
+        given(mem "ppMem")
+        given(context "hContext", device "hDevice")
+        member(usm_desc.hints "pUSMDesc->hints")
         never(ERROR_INVALID_VALUE !usm_desc.is_null() && (*usm_desc).align != 0 && ((*usm_desc).align & (*usm_desc).align.wrapping_sub(1)) != 0,
             "usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align - 1)) != 0)")
         never(ERROR_INVALID_USM_SIZE size == 0, "size == 0")
-        member(usm_desc.hints "pUSMDesc->hints")
     }
     usm_shared_alloc(
         context: ur_context_handle_t, device: ur_device_handle_t, usm_desc: *const ur_usm_desc_t,
         pool: ur_usm_pool_handle_t, size: usize, mem: *mut *mut c_void
     ) {
-        given(context "hContext", device "hDevice", mem "ppMem")
+        given(mem "ppMem")
+        given(context "hContext", device "hDevice")
+        member(usm_desc.hints "pUSMDesc->hints")
         never(ERROR_INVALID_VALUE !usm_desc.is_null() && (*usm_desc).align != 0 && ((*usm_desc).align & (*usm_desc).align.wrapping_sub(1)) != 0,
             "usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align - 1)) != 0)")
         never(ERROR_INVALID_USM_SIZE size == 0, "size == 0")
-        member(usm_desc.hints "pUSMDesc->hints")
     }
     usm_free(context: ur_context_handle_t, mem: *mut c_void) {
-        given(context "hContext", mem "pMem")
+        given(mem "pMem")
+        given(context "hContext")
     }
     usm_get_mem_alloc_info(
         context: ur_context_handle_t, mem: *const c_void, prop_name: ur_usm_alloc_info_t,
         prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(context "hContext", mem "pMem", prop_name "propName")
+        given(mem "pMem")
+        given(context "hContext")
+        given(prop_name "propName")
     }
     usm_pool_create(
         context: ur_context_handle_t, pool_desc: *mut ur_usm_pool_desc_t,
         pool: *mut ur_usm_pool_handle_t
     ) {
-        given(context "hContext", pool_desc "pPoolDesc", pool "ppPool")
+        given(pool_desc "pPoolDesc", pool "ppPool")
+        given(context "hContext")
         member(pool_desc.flags "pPoolDesc->flags")
     }
     usm_pool_retain(pool: ur_usm_pool_handle_t) {
@@ -1105,14 +1245,18 @@ checks! {
         pool: ur_usm_pool_handle_t, prop_name: ur_usm_pool_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(pool "hPool", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(pool "hPool")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     usm_pool_create_exp(
         context: ur_context_handle_t, device: ur_device_handle_t,
         pool_desc: *mut ur_usm_pool_desc_t, pool: *mut ur_usm_pool_handle_t
     ) {
-        given(context "hContext", device "hDevice", pool_desc "pPoolDesc", pool "pPool")
+        given(pool_desc "pPoolDesc", pool "pPool")
+        given(context "hContext", device "hDevice")
         member(pool_desc.flags "pPoolDesc->flags")
     }
     usm_pool_destroy_exp(
@@ -1123,21 +1267,25 @@ checks! {
     usm_pool_get_default_device_pool_exp(
         context: ur_context_handle_t, device: ur_device_handle_t, pool: *mut ur_usm_pool_handle_t
     ) {
-        given(context "hContext", device "hDevice", pool "pPool")
+        given(pool "pPool")
+        given(context "hContext", device "hDevice")
     }
     usm_pool_get_info_exp(
         pool: ur_usm_pool_handle_t, prop_name: ur_usm_pool_info_t, prop_value: *mut c_void,
         prop_size_ret: *mut usize
     ) {
-        given(pool "hPool", prop_name "propName")
         never(ERROR_INVALID_NULL_POINTER prop_value.is_null() && prop_size_ret.is_null(),
             "prop_value == NULL && prop_size_ret == NULL")
+        given(pool "hPool")
+        given(prop_name "propName")
     }
     usm_pool_set_info_exp(
         pool: ur_usm_pool_handle_t, prop_name: ur_usm_pool_info_t, prop_value: *mut c_void,
         prop_size: usize
     ) {
-        given(pool "hPool", prop_name "propName", prop_value "pPropValue")
+        given(prop_value "pPropValue")
+        given(pool "hPool")
+        given(prop_name "propName")
     }
     usm_pool_set_device_pool_exp(
         context: ur_context_handle_t, device: ur_device_handle_t, pool: ur_usm_pool_handle_t
@@ -1147,7 +1295,8 @@ checks! {
     usm_pool_get_device_pool_exp(
         context: ur_context_handle_t, device: ur_device_handle_t, pool: *mut ur_usm_pool_handle_t
     ) {
-        given(context "hContext", device "hDevice", pool "pPool")
+        given(pool "pPool")
+        given(context "hContext", device "hDevice")
     }
     usm_pool_trim_to_exp(
         context: ur_context_handle_t, device: ur_device_handle_t, pool: ur_usm_pool_handle_t,
@@ -1160,34 +1309,40 @@ checks! {
         pool: ur_usm_pool_handle_t, width_in_bytes: usize, height: usize, element_size_bytes: usize,
         mem: *mut *mut c_void, result_pitch: *mut usize
     ) {
-        given(context "hContext", device "hDevice", mem "ppMem", result_pitch "pResultPitch")
+        given(mem "ppMem", result_pitch "pResultPitch")
+        given(context "hContext", device "hDevice")
+        member(usm_desc.hints "pUSMDesc->hints")
         never(ERROR_INVALID_VALUE !usm_desc.is_null() && (*usm_desc).align != 0 && ((*usm_desc).align & (*usm_desc).align.wrapping_sub(1)) != 0,
             "usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align - 1)) != 0)")
         never(ERROR_INVALID_USM_SIZE width_in_bytes == 0, "width_in_bytes == 0")
-        member(usm_desc.hints "pUSMDesc->hints")
     }
     usm_context_memcpy_exp(
         context: ur_context_handle_t, dst: *mut c_void, src: *const c_void, size: usize
     ) {
-        given(context "hContext", dst "pDst", src "pSrc")
+        given(dst "pDst", src "pSrc")
+        given(context "hContext")
         never(ERROR_INVALID_SIZE size == 0, "size == 0")
     }
     usm_host_alloc_unregister_exp(context: ur_context_handle_t, host_mem: *mut c_void) {
-        given(context "hContext", host_mem "pHostMem")
+        given(host_mem "pHostMem")
+        given(context "hContext")
     }
     usm_host_alloc_register_exp(
         context: ur_context_handle_t, host_mem: *mut c_void, size: usize,
         properties: *const ur_exp_usm_host_alloc_register_properties_t
     ) {
-        given(context "hContext", host_mem "pHostMem")
-        never(ERROR_INVALID_VALUE size == 0, "size == 0")
+        given(host_mem "pHostMem")
+        given(context "hContext")
         member(properties.flags "pProperties->flags")
+        never(ERROR_INVALID_VALUE size == 0, "size == 0")
     }
     usm_import_exp(context: ur_context_handle_t, mem: *mut c_void, size: usize) {
-        given(context "hContext", mem "pMem")
+        given(mem "pMem")
+        given(context "hContext")
     }
     usm_release_exp(context: ur_context_handle_t, mem: *mut c_void) {
-        given(context "hContext", mem "pMem")
+        given(mem "pMem")
+        given(context "hContext")
     }
     bindless_images_unsampled_image_handle_destroy_exp(
         context: ur_context_handle_t, device: ur_device_handle_t,
@@ -1206,14 +1361,12 @@ checks! {
         image_format: *const ur_image_format_t, image_desc: *const ur_image_desc_t,
         image_mem: *mut ur_exp_image_mem_native_handle_t
     ) {
-        given(
-            context "hContext", device "hDevice", image_format "pImageFormat",
-            image_desc "pImageDesc", image_mem "phImageMem"
-        )
-        never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 8192 < (*image_desc).r#type.0,
-            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type")
+        given(image_format "pImageFormat", image_desc "pImageDesc", image_mem "phImageMem")
+        given(context "hContext", device "hDevice")
         member(image_format.channelOrder "pImageFormat->channelOrder")
         member(image_format.channelType "pImageFormat->channelType")
+        never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 8192 < (*image_desc).r#type.0,
+            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type")
         member(image_desc.r#type "pImageDesc->type")
     }
     bindless_images_image_free_exp(
@@ -1227,14 +1380,12 @@ checks! {
         image_mem: ur_exp_image_mem_native_handle_t, image_format: *const ur_image_format_t,
         image_desc: *const ur_image_desc_t, image: *mut ur_exp_image_native_handle_t
     ) {
-        given(
-            context "hContext", device "hDevice", image_format "pImageFormat",
-            image_desc "pImageDesc", image "phImage"
-        )
-        never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 8192 < (*image_desc).r#type.0,
-            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type")
+        given(image_format "pImageFormat", image_desc "pImageDesc", image "phImage")
+        given(context "hContext", device "hDevice")
         member(image_format.channelOrder "pImageFormat->channelOrder")
         member(image_format.channelType "pImageFormat->channelType")
+        never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 8192 < (*image_desc).r#type.0,
+            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type")
         member(image_desc.r#type "pImageDesc->type")
     }
     bindless_images_sampled_image_create_exp(
@@ -1244,20 +1395,21 @@ checks! {
         image: *mut ur_exp_image_native_handle_t
     ) {
         given(
-            context "hContext", device "hDevice", image_format "pImageFormat",
-            image_desc "pImageDesc", sampler_desc "pSamplerDesc", image "phImage"
+            image_format "pImageFormat", image_desc "pImageDesc", sampler_desc "pSamplerDesc",
+            image "phImage"
         )
+        given(context "hContext", device "hDevice")
+        member(image_format.channelOrder "pImageFormat->channelOrder")
+        member(image_format.channelType "pImageFormat->channelType")
+        member(sampler_desc.addressingMode "pSamplerDesc->addressingMode")
+        member(sampler_desc.filterMode "pSamplerDesc->filterMode")
         never(ERROR_INVALID_ENUMERATION 4 < (*sampler_desc).addressingMode.0,
             "UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < sampler_desc.addressingMode")
         never(ERROR_INVALID_ENUMERATION 1 < (*sampler_desc).filterMode.0,
             "UR_SAMPLER_FILTER_MODE_LINEAR < sampler_desc.filterMode")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 8192 < (*image_desc).r#type.0,
             "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type")
-        member(image_format.channelOrder "pImageFormat->channelOrder")
-        member(image_format.channelType "pImageFormat->channelType")
         member(image_desc.r#type "pImageDesc->type")
-        member(sampler_desc.addressingMode "pSamplerDesc->addressingMode")
-        member(sampler_desc.filterMode "pSamplerDesc->filterMode")
     }
     bindless_images_image_copy_exp(
         queue: ur_queue_handle_t, src: *const c_void, dst: *mut c_void,
@@ -1268,42 +1420,42 @@ checks! {
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
         given(
-            queue "hQueue", src "pSrc", dst "pDst", src_image_desc "pSrcImageDesc",
-            dst_image_desc "pDstImageDesc", src_image_format "pSrcImageFormat",
-            dst_image_format "pDstImageFormat", copy_region "pCopyRegion",
-            image_copy_flags "imageCopyFlags", image_copy_input_types "imageCopyInputTypes"
+            src "pSrc", dst "pDst", src_image_desc "pSrcImageDesc", dst_image_desc "pDstImageDesc",
+            src_image_format "pSrcImageFormat", dst_image_format "pDstImageFormat",
+            copy_region "pCopyRegion"
         )
+        given(queue "hQueue")
+        given(image_copy_flags "imageCopyFlags", image_copy_input_types "imageCopyInputTypes")
+        member(src_image_format.channelOrder "pSrcImageFormat->channelOrder")
+        member(src_image_format.channelType "pSrcImageFormat->channelType")
+        member(dst_image_format.channelOrder "pDstImageFormat->channelOrder")
+        member(dst_image_format.channelType "pDstImageFormat->channelType")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !src_image_desc.is_null() && 8192 < (*src_image_desc).r#type.0,
             "src_image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < src_image_desc.r#type")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !dst_image_desc.is_null() && 8192 < (*dst_image_desc).r#type.0,
             "dst_image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < dst_image_desc.r#type")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        events(event_wait_list num_events_in_wait_list "phEventWaitList")
         member(src_image_desc.r#type "pSrcImageDesc->type")
         member(dst_image_desc.r#type "pDstImageDesc->type")
-        member(src_image_format.channelOrder "pSrcImageFormat->channelOrder")
-        member(src_image_format.channelType "pSrcImageFormat->channelType")
-        member(dst_image_format.channelOrder "pDstImageFormat->channelOrder")
-        member(dst_image_format.channelType "pDstImageFormat->channelType")
-        events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     bindless_images_image_get_info_exp(
         context: ur_context_handle_t, image_mem: ur_exp_image_mem_native_handle_t,
         prop_name: ur_image_info_t, prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(context "hContext", prop_name "propName")
         never(ERROR_INVALID_NULL_POINTER prop_value.is_null() && prop_size_ret.is_null(),
             "prop_value == NULL && prop_size_ret == NULL")
+        given(context "hContext")
+        given(prop_name "propName")
     }
     bindless_images_get_image_memory_handle_type_support_exp(
         context: ur_context_handle_t, device: ur_device_handle_t,
         image_desc: *const ur_image_desc_t, image_format: *const ur_image_format_t,
         image_mem_handle_type: ur_exp_image_mem_type_t, supported_ret: *mut ur_bool_t
     ) {
-        given(
-            context "hContext", device "hDevice", image_desc "pImageDesc",
-            image_format "pImageFormat", image_mem_handle_type "imageMemHandleType",
-            supported_ret "pSupportedRet"
-        )
+        given(image_desc "pImageDesc", image_format "pImageFormat", supported_ret "pSupportedRet")
+        given(context "hContext", device "hDevice")
+        given(image_mem_handle_type "imageMemHandleType")
         member(image_desc.r#type "pImageDesc->type")
         member(image_format.channelOrder "pImageFormat->channelOrder")
         member(image_format.channelType "pImageFormat->channelType")
@@ -1313,11 +1465,9 @@ checks! {
         image_desc: *const ur_image_desc_t, image_format: *const ur_image_format_t,
         image_mem_handle_type: ur_exp_image_mem_type_t, supported_ret: *mut ur_bool_t
     ) {
-        given(
-            context "hContext", device "hDevice", image_desc "pImageDesc",
-            image_format "pImageFormat", image_mem_handle_type "imageMemHandleType",
-            supported_ret "pSupportedRet"
-        )
+        given(image_desc "pImageDesc", image_format "pImageFormat", supported_ret "pSupportedRet")
+        given(context "hContext", device "hDevice")
+        given(image_mem_handle_type "imageMemHandleType")
         member(image_desc.r#type "pImageDesc->type")
         member(image_format.channelOrder "pImageFormat->channelOrder")
         member(image_format.channelType "pImageFormat->channelType")
@@ -1327,11 +1477,9 @@ checks! {
         image_desc: *const ur_image_desc_t, image_format: *const ur_image_format_t,
         image_mem_handle_type: ur_exp_image_mem_type_t, supported_ret: *mut ur_bool_t
     ) {
-        given(
-            context "hContext", device "hDevice", image_desc "pImageDesc",
-            image_format "pImageFormat", image_mem_handle_type "imageMemHandleType",
-            supported_ret "pSupportedRet"
-        )
+        given(image_desc "pImageDesc", image_format "pImageFormat", supported_ret "pSupportedRet")
+        given(context "hContext", device "hDevice")
+        given(image_mem_handle_type "imageMemHandleType")
         member(image_desc.r#type "pImageDesc->type")
         member(image_format.channelOrder "pImageFormat->channelOrder")
         member(image_format.channelType "pImageFormat->channelType")
@@ -1341,7 +1489,8 @@ checks! {
         image_mem: ur_exp_image_mem_native_handle_t, mipmap_level: u32,
         image_mem_ret: *mut ur_exp_image_mem_native_handle_t
     ) {
-        given(context "hContext", device "hDevice", image_mem_ret "phImageMem")
+        given(image_mem_ret "phImageMem")
+        given(context "hContext", device "hDevice")
     }
     bindless_images_mipmap_free_exp(
         context: ur_context_handle_t, device: ur_device_handle_t,
@@ -1355,10 +1504,9 @@ checks! {
         external_mem_desc: *mut ur_exp_external_mem_desc_t,
         external_mem: *mut ur_exp_external_mem_handle_t
     ) {
-        given(
-            context "hContext", device "hDevice", mem_handle_type "memHandleType",
-            external_mem_desc "pExternalMemDesc", external_mem "phExternalMem"
-        )
+        given(external_mem_desc "pExternalMemDesc", external_mem "phExternalMem")
+        given(context "hContext", device "hDevice")
+        given(mem_handle_type "memHandleType")
     }
     bindless_images_map_external_array_exp(
         context: ur_context_handle_t, device: ur_device_handle_t,
@@ -1366,23 +1514,20 @@ checks! {
         external_mem: ur_exp_external_mem_handle_t,
         image_mem: *mut ur_exp_image_mem_native_handle_t
     ) {
-        given(
-            context "hContext", device "hDevice", image_format "pImageFormat",
-            image_desc "pImageDesc", external_mem "hExternalMem", image_mem "phImageMem"
-        )
-        never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 8192 < (*image_desc).r#type.0,
-            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type")
+        given(image_format "pImageFormat", image_desc "pImageDesc", image_mem "phImageMem")
+        given(context "hContext", device "hDevice", external_mem "hExternalMem")
         member(image_format.channelOrder "pImageFormat->channelOrder")
         member(image_format.channelType "pImageFormat->channelType")
+        never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 8192 < (*image_desc).r#type.0,
+            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type")
         member(image_desc.r#type "pImageDesc->type")
     }
     bindless_images_map_external_linear_memory_exp(
         context: ur_context_handle_t, device: ur_device_handle_t, offset: u64, size: u64,
         external_mem: ur_exp_external_mem_handle_t, ret_mem: *mut *mut c_void
     ) {
-        given(
-            context "hContext", device "hDevice", external_mem "hExternalMem", ret_mem "ppRetMem"
-        )
+        given(ret_mem "ppRetMem")
+        given(context "hContext", device "hDevice", external_mem "hExternalMem")
     }
     bindless_images_release_external_memory_exp(
         context: ur_context_handle_t, device: ur_device_handle_t,
@@ -1393,13 +1538,16 @@ checks! {
     bindless_images_free_mapped_linear_memory_exp(
         context: ur_context_handle_t, device: ur_device_handle_t, mem: *mut c_void
     ) {
-        given(context "hContext", device "hDevice", mem "pMem")
+        given(mem "pMem")
+        given(context "hContext", device "hDevice")
     }
     bindless_images_supports_importing_handle_type_exp(
         device: ur_device_handle_t, mem_handle_type: ur_exp_external_mem_type_t,
         supported_ret: *mut ur_bool_t
     ) {
-        given(device "hDevice", mem_handle_type "memHandleType", supported_ret "pSupportedRet")
+        given(supported_ret "pSupportedRet")
+        given(device "hDevice")
+        given(mem_handle_type "memHandleType")
     }
     bindless_images_import_external_semaphore_exp(
         context: ur_context_handle_t, device: ur_device_handle_t,
@@ -1408,10 +1556,11 @@ checks! {
         external_semaphore: *mut ur_exp_external_semaphore_handle_t
     ) {
         given(
-            context "hContext", device "hDevice", sem_handle_type "semHandleType",
             external_semaphore_desc "pExternalSemaphoreDesc",
             external_semaphore "phExternalSemaphore"
         )
+        given(context "hContext", device "hDevice")
+        given(sem_handle_type "semHandleType")
     }
     bindless_images_release_external_semaphore_exp(
         context: ur_context_handle_t, device: ur_device_handle_t,
@@ -1440,10 +1589,8 @@ checks! {
         command_buffer_desc: *const ur_exp_command_buffer_desc_t,
         command_buffer: *mut ur_exp_command_buffer_handle_t
     ) {
-        given(
-            context "hContext", device "hDevice", command_buffer_desc "pCommandBufferDesc",
-            command_buffer "phCommandBuffer"
-        )
+        given(command_buffer_desc "pCommandBufferDesc", command_buffer "phCommandBuffer")
+        given(context "hContext", device "hDevice")
     }
     command_buffer_retain_exp(command_buffer: ur_exp_command_buffer_handle_t) {
         given(command_buffer "hCommandBuffer")
@@ -1464,14 +1611,13 @@ checks! {
         sync_point: *mut ur_exp_command_buffer_sync_point_t, event: *mut ur_event_handle_t,
         command: *mut ur_exp_command_buffer_command_handle_t
     ) {
-        given(
-            command_buffer "hCommandBuffer", kernel "hKernel", global_work_size "pGlobalWorkSize"
-        )
-        never(ERROR_INVALID_WORK_DIMENSION work_dim < 1 || work_dim > 3,
-            "work_dim < 1 || work_dim > 3")
+        given(global_work_size "pGlobalWorkSize")
+        given(command_buffer "hCommandBuffer", kernel "hKernel")
         paired(ERROR_INVALID_VALUE kernel_alternatives num_kernel_alternatives)
         paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        never(ERROR_INVALID_WORK_DIMENSION work_dim < 1 || work_dim > 3,
+            "work_dim < 1 || work_dim > 3")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_kernel_launch_with_args_exp(
@@ -1485,16 +1631,17 @@ checks! {
         sync_point: *mut ur_exp_command_buffer_sync_point_t, event: *mut ur_event_handle_t,
         command: *mut ur_exp_command_buffer_command_handle_t
     ) {
-        given(
-            command_buffer "hCommandBuffer", kernel "hKernel", global_work_size "pGlobalWorkSize"
-        )
-        never(ERROR_INVALID_WORK_DIMENSION work_dim < 1 || work_dim > 3,
-            "work_dim < 1 || work_dim > 3")
+        given(global_work_size "pGlobalWorkSize")
         never(ERROR_INVALID_NULL_POINTER args.is_null() && num_args > 0,
             "args == NULL && num_args > 0")
+        given(command_buffer "hCommandBuffer", kernel "hKernel")
+        never(ERROR_INVALID_ENUMERATION num_args > 0 && (!args.is_null() && 4 < (*args).r#type.0),
+            "NULL != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type")
         paired(ERROR_INVALID_VALUE kernel_alternatives num_kernel_alternatives)
         paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        never(ERROR_INVALID_WORK_DIMENSION work_dim < 1 || work_dim > 3,
+            "work_dim < 1 || work_dim > 3")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_usm_memcpy_exp(
@@ -1505,7 +1652,8 @@ checks! {
         sync_point: *mut ur_exp_command_buffer_sync_point_t, event: *mut ur_event_handle_t,
         command: *mut ur_exp_command_buffer_command_handle_t
     ) {
-        given(command_buffer "hCommandBuffer", dst "pDst", src "pSrc")
+        given(dst "pDst", src "pSrc")
+        given(command_buffer "hCommandBuffer")
         never(ERROR_INVALID_SIZE size == 0, "size == 0")
         paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
@@ -1519,7 +1667,8 @@ checks! {
         sync_point: *mut ur_exp_command_buffer_sync_point_t, event: *mut ur_event_handle_t,
         command: *mut ur_exp_command_buffer_command_handle_t
     ) {
-        given(command_buffer "hCommandBuffer", memory "pMemory", pattern "pPattern")
+        given(memory "pMemory", pattern "pPattern")
+        given(command_buffer "hCommandBuffer")
         never(ERROR_INVALID_SIZE pattern_size == 0 || size == 0, "pattern_size == 0 || size == 0")
         never(ERROR_INVALID_SIZE pattern_size > size, "pattern_size > size")
         never(ERROR_INVALID_SIZE size.checked_rem(pattern_size).unwrap_or(0) != 0,
@@ -1550,7 +1699,8 @@ checks! {
         sync_point: *mut ur_exp_command_buffer_sync_point_t, event: *mut ur_event_handle_t,
         command: *mut ur_exp_command_buffer_command_handle_t
     ) {
-        given(command_buffer "hCommandBuffer", buffer "hBuffer", src "pSrc")
+        given(src "pSrc")
+        given(command_buffer "hCommandBuffer", buffer "hBuffer")
         paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
@@ -1563,7 +1713,8 @@ checks! {
         sync_point: *mut ur_exp_command_buffer_sync_point_t, event: *mut ur_event_handle_t,
         command: *mut ur_exp_command_buffer_command_handle_t
     ) {
-        given(command_buffer "hCommandBuffer", buffer "hBuffer", dst "pDst")
+        given(dst "pDst")
+        given(command_buffer "hCommandBuffer", buffer "hBuffer")
         paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
@@ -1593,7 +1744,8 @@ checks! {
         sync_point: *mut ur_exp_command_buffer_sync_point_t, event: *mut ur_event_handle_t,
         command: *mut ur_exp_command_buffer_command_handle_t
     ) {
-        given(command_buffer "hCommandBuffer", buffer "hBuffer", src "pSrc")
+        given(src "pSrc")
+        given(command_buffer "hCommandBuffer", buffer "hBuffer")
         paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
@@ -1608,7 +1760,8 @@ checks! {
         sync_point: *mut ur_exp_command_buffer_sync_point_t, event: *mut ur_event_handle_t,
         command: *mut ur_exp_command_buffer_command_handle_t
     ) {
-        given(command_buffer "hCommandBuffer", buffer "hBuffer", dst "pDst")
+        given(dst "pDst")
+        given(command_buffer "hCommandBuffer", buffer "hBuffer")
         paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
@@ -1622,7 +1775,8 @@ checks! {
         sync_point: *mut ur_exp_command_buffer_sync_point_t, event: *mut ur_event_handle_t,
         command: *mut ur_exp_command_buffer_command_handle_t
     ) {
-        given(command_buffer "hCommandBuffer", buffer "hBuffer", pattern "pPattern")
+        given(pattern "pPattern")
+        given(command_buffer "hCommandBuffer", buffer "hBuffer")
         paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
@@ -1635,7 +1789,9 @@ checks! {
         sync_point: *mut ur_exp_command_buffer_sync_point_t, event: *mut ur_event_handle_t,
         command: *mut ur_exp_command_buffer_command_handle_t
     ) {
-        given(command_buffer "hCommandBuffer", memory "pMemory", flags "flags")
+        given(memory "pMemory")
+        given(command_buffer "hCommandBuffer")
+        given(flags "flags")
         paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
         never(ERROR_INVALID_SIZE size == 0, "size == 0")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
@@ -1649,7 +1805,9 @@ checks! {
         sync_point: *mut ur_exp_command_buffer_sync_point_t, event: *mut ur_event_handle_t,
         command: *mut ur_exp_command_buffer_command_handle_t
     ) {
-        given(command_buffer "hCommandBuffer", memory "pMemory", advice "advice")
+        given(memory "pMemory")
+        given(command_buffer "hCommandBuffer")
+        given(advice "advice")
         paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
         never(ERROR_INVALID_SIZE size == 0, "size == 0")
         paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
@@ -1662,20 +1820,25 @@ checks! {
         sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
         sync_point: *mut ur_exp_command_buffer_sync_point_t
     ) {
-        given(command_buffer "hCommandBuffer", native_command "pfnNativeCommand")
+        given(native_command "pfnNativeCommand")
+        given(command_buffer "hCommandBuffer")
         paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
     }
     command_buffer_update_kernel_launch_exp(
         command_buffer: ur_exp_command_buffer_handle_t, num_kernel_updates: u32,
         update_kernel_launch: *const ur_exp_command_buffer_update_kernel_launch_desc_t
     ) {
-        given(command_buffer "hCommandBuffer", update_kernel_launch "pUpdateKernelLaunch")
+        given(update_kernel_launch "pUpdateKernelLaunch")
+        given(command_buffer "hCommandBuffer")
+        never(ERROR_INVALID_NULL_HANDLE num_kernel_updates > 0 && ((*update_kernel_launch).hCommand.is_null()),
+            "NULL == update_kernel_launch.hCommand")
         never(ERROR_INVALID_SIZE num_kernel_updates == 0, "num_kernel_updates == 0")
     }
     command_buffer_update_signal_event_exp(
         command: ur_exp_command_buffer_command_handle_t, signal_event: *mut ur_event_handle_t
     ) {
-        given(command "hCommand", signal_event "phSignalEvent")
+        given(signal_event "phSignalEvent")
+        given(command "hCommand")
     }
     command_buffer_update_wait_events_exp(
         command: ur_exp_command_buffer_command_handle_t, num_events_in_wait_list: u32,
@@ -1689,22 +1852,28 @@ checks! {
         command_buffer: ur_exp_command_buffer_handle_t, prop_name: ur_exp_command_buffer_info_t,
         prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(command_buffer "hCommandBuffer", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(command_buffer "hCommandBuffer")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     command_buffer_get_native_handle_exp(
         command_buffer: ur_exp_command_buffer_handle_t,
         native_command_buffer: *mut ur_native_handle_t
     ) {
-        given(command_buffer "hCommandBuffer", native_command_buffer "phNativeCommandBuffer")
+        given(native_command_buffer "phNativeCommandBuffer")
+        given(command_buffer "hCommandBuffer")
     }
     graph_create_exp(context: ur_context_handle_t, graph: *mut ur_exp_graph_handle_t) {
-        given(context "hContext", graph "phGraph")
+        given(graph "phGraph")
+        given(context "hContext")
     }
     graph_instantiate_graph_exp(
         graph: ur_exp_graph_handle_t, exec_graph: *mut ur_exp_executable_graph_handle_t
     ) {
-        given(graph "hGraph", exec_graph "phExecGraph")
+        given(exec_graph "phExecGraph")
+        given(graph "hGraph")
     }
     graph_destroy_exp(graph: ur_exp_graph_handle_t) {
         given(graph "hGraph")
@@ -1713,81 +1882,85 @@ checks! {
         given(executable_graph "hExecutableGraph")
     }
     graph_is_empty_exp(graph: ur_exp_graph_handle_t, result: *mut bool) {
-        given(graph "hGraph", result "pResult")
+        given(result "pResult")
+        given(graph "hGraph")
     }
     graph_get_id_exp(graph: ur_exp_graph_handle_t, graph_id: *mut u64) {
-        given(graph "hGraph", graph_id "pGraphId")
+        given(graph_id "pGraphId")
+        given(graph "hGraph")
     }
     graph_set_destruction_callback_exp(
         graph: ur_exp_graph_handle_t, callback: ur_exp_graph_destruction_callback_t,
         user_data: *mut c_void
     ) {
-        given(graph "hGraph", callback "pfnCallback")
+        given(callback "pfnCallback")
+        given(graph "hGraph")
     }
     graph_dump_contents_exp(graph: ur_exp_graph_handle_t, file_path: *const c_char) {
-        given(graph "hGraph", file_path "filePath")
+        given(file_path "filePath")
+        given(graph "hGraph")
     }
     graph_get_native_handle_exp(
         graph: ur_exp_graph_handle_t, native_graph: *mut ur_native_handle_t
     ) {
-        given(graph "hGraph", native_graph "phNativeGraph")
+        given(native_graph "phNativeGraph")
+        given(graph "hGraph")
     }
     graph_executable_graph_get_native_handle_exp(
         executable_graph: ur_exp_executable_graph_handle_t,
         native_executable_graph: *mut ur_native_handle_t
     ) {
-        given(
-            executable_graph "hExecutableGraph", native_executable_graph "phNativeExecutableGraph"
-        )
+        given(native_executable_graph "phNativeExecutableGraph")
+        given(executable_graph "hExecutableGraph")
     }
     ipc_get_mem_handle_exp(
         context: ur_context_handle_t, mem: *mut c_void, ipc_mem_handle_data: *mut *mut c_void,
         ipc_mem_handle_data_size_ret: *mut usize
     ) {
         given(
-            context "hContext", mem "pMem", ipc_mem_handle_data "ppIPCMemHandleData",
+            mem "pMem", ipc_mem_handle_data "ppIPCMemHandleData",
             ipc_mem_handle_data_size_ret "pIPCMemHandleDataSizeRet"
         )
+        given(context "hContext")
     }
     ipc_put_mem_handle_exp(context: ur_context_handle_t, ipc_mem_handle_data: *mut c_void) {
-        given(context "hContext", ipc_mem_handle_data "pIPCMemHandleData")
+        given(ipc_mem_handle_data "pIPCMemHandleData")
+        given(context "hContext")
     }
     ipc_open_mem_handle_exp(
         context: ur_context_handle_t, device: ur_device_handle_t, ipc_mem_handle_data: *mut c_void,
         ipc_mem_handle_data_size: usize, mem: *mut *mut c_void
     ) {
-        given(
-            context "hContext", device "hDevice", ipc_mem_handle_data "pIPCMemHandleData",
-            mem "ppMem"
-        )
+        given(ipc_mem_handle_data "pIPCMemHandleData", mem "ppMem")
+        given(context "hContext", device "hDevice")
     }
     ipc_close_mem_handle_exp(context: ur_context_handle_t, mem: *mut c_void) {
-        given(context "hContext", mem "pMem")
+        given(mem "pMem")
+        given(context "hContext")
     }
     ipc_get_phys_mem_handle_exp(
         context: ur_context_handle_t, phys_mem: ur_physical_mem_handle_t,
         ipc_phys_mem_handle_data: *mut *mut c_void, ipc_phys_mem_handle_data_size_ret: *mut usize
     ) {
         given(
-            context "hContext", phys_mem "hPhysMem",
             ipc_phys_mem_handle_data "ppIPCPhysMemHandleData",
             ipc_phys_mem_handle_data_size_ret "pIPCPhysMemHandleDataSizeRet"
         )
+        given(context "hContext", phys_mem "hPhysMem")
     }
     ipc_put_phys_mem_handle_exp(
         context: ur_context_handle_t, ipc_phys_mem_handle_data: *const c_void
     ) {
-        given(context "hContext", ipc_phys_mem_handle_data "pIPCPhysMemHandleData")
+        given(ipc_phys_mem_handle_data "pIPCPhysMemHandleData")
+        given(context "hContext")
     }
     ipc_open_phys_mem_handle_exp(
         context: ur_context_handle_t, device: ur_device_handle_t,
         ipc_phys_mem_handle_data: *const c_void, ipc_phys_mem_handle_data_size: usize,
         phys_mem: *mut ur_physical_mem_handle_t
     ) {
-        given(
-            context "hContext", device "hDevice", ipc_phys_mem_handle_data "pIPCPhysMemHandleData",
-            phys_mem "phPhysMem"
-        )
+        given(ipc_phys_mem_handle_data "pIPCPhysMemHandleData", phys_mem "phPhysMem")
+        given(context "hContext", device "hDevice")
     }
     ipc_close_phys_mem_handle_exp(
         context: ur_context_handle_t, phys_mem: ur_physical_mem_handle_t
@@ -1799,27 +1972,29 @@ checks! {
         ipc_event_handle_data_size_ret: *mut usize
     ) {
         given(
-            event "hEvent", ipc_event_handle_data "ppIPCEventHandleData",
+            ipc_event_handle_data "ppIPCEventHandleData",
             ipc_event_handle_data_size_ret "pIPCEventHandleDataSizeRet"
         )
+        given(event "hEvent")
     }
     ipc_put_event_handle_exp(context: ur_context_handle_t, ipc_event_handle_data: *mut c_void) {
-        given(context "hContext", ipc_event_handle_data "pIPCEventHandleData")
+        given(ipc_event_handle_data "pIPCEventHandleData")
+        given(context "hContext")
     }
     ipc_open_event_handle_exp(
         context: ur_context_handle_t, ipc_event_handle_data: *const c_void,
         ipc_event_handle_data_size: usize, event: *mut ur_event_handle_t
     ) {
-        given(context "hContext", ipc_event_handle_data "pIPCEventHandleData", event "phEvent")
+        given(ipc_event_handle_data "pIPCEventHandleData", event "phEvent")
+        given(context "hContext")
     }
     memory_export_alloc_exportable_memory_exp(
         context: ur_context_handle_t, device: ur_device_handle_t, alignment: usize, size: usize,
         handle_type_to_export: ur_exp_external_mem_type_t, mem: *mut *mut c_void
     ) {
-        given(
-            context "hContext", device "hDevice", handle_type_to_export "handleTypeToExport",
-            mem "ppMem"
-        )
+        given(mem "ppMem")
+        given(context "hContext", device "hDevice")
+        given(handle_type_to_export "handleTypeToExport")
         never(ERROR_UNSUPPORTED_ALIGNMENT alignment != 0 && (alignment & alignment.wrapping_sub(1)) != 0,
             "alignment != 0 && ((alignment & (alignment - 1)) != 0)")
         never(ERROR_INVALID_USM_SIZE size == 0, "size == 0")
@@ -1827,19 +2002,19 @@ checks! {
     memory_export_free_exportable_memory_exp(
         context: ur_context_handle_t, device: ur_device_handle_t, mem: *mut c_void
     ) {
-        given(context "hContext", device "hDevice", mem "pMem")
+        given(mem "pMem")
+        given(context "hContext", device "hDevice")
     }
     memory_export_export_memory_handle_exp(
         context: ur_context_handle_t, device: ur_device_handle_t,
         handle_type_to_export: ur_exp_external_mem_type_t, mem: *mut c_void,
         mem_handle_ret: *mut c_void
     ) {
-        given(
-            context "hContext", device "hDevice", handle_type_to_export "handleTypeToExport",
-            mem "pMem", mem_handle_ret "pMemHandleRet"
-        )
+        given(mem "pMem", mem_handle_ret "pMemHandleRet")
         never(ERROR_INVALID_NULL_POINTER mem_handle_ret.is_null() || mem.is_null(),
             "NULL == mem_handle_ret || NULL == mem")
+        given(context "hContext", device "hDevice")
+        given(handle_type_to_export "handleTypeToExport")
     }
     usm_p2p_enable_peer_access_exp(
         command_device: ur_device_handle_t, peer_device: ur_device_handle_t
@@ -1856,64 +2031,83 @@ checks! {
         prop_name: ur_exp_peer_info_t, prop_size: usize, prop_value: *mut c_void,
         prop_size_ret: *mut usize
     ) {
-        given(command_device "commandDevice", peer_device "peerDevice", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(command_device "commandDevice", peer_device "peerDevice")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     virtual_mem_granularity_get_info(
         context: ur_context_handle_t, device: ur_device_handle_t, allocation_size: usize,
         prop_name: ur_virtual_mem_granularity_info_t, prop_size: usize, prop_value: *mut c_void,
         prop_size_ret: *mut usize
     ) {
-        given(context "hContext", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(context "hContext")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     virtual_mem_reserve(
         context: ur_context_handle_t, start: *const c_void, size: usize,
         start_ret: *mut *mut c_void
     ) {
-        given(context "hContext", start_ret "ppStart")
+        given(start_ret "ppStart")
+        given(context "hContext")
     }
     virtual_mem_free(context: ur_context_handle_t, start: *const c_void, size: usize) {
-        given(context "hContext", start "pStart")
+        given(start "pStart")
+        given(context "hContext")
     }
     virtual_mem_map(
         context: ur_context_handle_t, start: *const c_void, size: usize,
         physical_mem: ur_physical_mem_handle_t, offset: usize, flags: ur_virtual_mem_access_flags_t
     ) {
-        given(context "hContext", start "pStart", physical_mem "hPhysicalMem", flags "flags")
+        given(start "pStart")
+        given(context "hContext", physical_mem "hPhysicalMem")
+        given(flags "flags")
     }
     virtual_mem_unmap(context: ur_context_handle_t, start: *const c_void, size: usize) {
-        given(context "hContext", start "pStart")
+        given(start "pStart")
+        given(context "hContext")
     }
     virtual_mem_set_access(
         context: ur_context_handle_t, start: *const c_void, size: usize,
         flags: ur_virtual_mem_access_flags_t
     ) {
-        given(context "hContext", start "pStart", flags "flags")
+        given(start "pStart")
+        given(context "hContext")
+        given(flags "flags")
     }
     virtual_mem_get_info(
         context: ur_context_handle_t, start: *const c_void, size: usize,
         prop_name: ur_virtual_mem_info_t, prop_size: usize, prop_value: *mut c_void,
         prop_size_ret: *mut usize
     ) {
-        given(context "hContext", start "pStart", prop_name "propName")
+        given(start "pStart")
+        given(context "hContext")
+        given(prop_name "propName")
     }
     device_get(
         platform: ur_platform_handle_t, device_type: ur_device_type_t, num_entries: u32,
         devices: *mut ur_device_handle_t, num_devices: *mut u32
     ) {
-        given(platform "hPlatform", device_type "DeviceType")
-        never(ERROR_INVALID_SIZE num_entries == 0 && !devices.is_null(),
-            "num_entries == 0 && devices != NULL")
         never(ERROR_INVALID_NULL_POINTER num_entries > 0 && devices.is_null(),
             "num_entries > 0 && devices == NULL")
+        given(platform "hPlatform")
+        given(device_type "DeviceType")
+        never(ERROR_INVALID_SIZE num_entries == 0 && !devices.is_null(),
+            "num_entries == 0 && devices != NULL")
     }
     device_get_info(
         device: ur_device_handle_t, prop_name: ur_device_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        given(device "hDevice", prop_name "propName")
         answer(prop_size prop_value prop_size_ret)
+        given(device "hDevice")
+        given(prop_name "propName")
+        never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
+            "prop_size == 0 && prop_value != NULL")
     }
     device_retain(device: ur_device_handle_t) {
         given(device "hDevice")
@@ -1925,25 +2119,29 @@ checks! {
         device: ur_device_handle_t, properties: *const ur_device_partition_properties_t,
         num_devices: u32, sub_devices: *mut ur_device_handle_t, num_devices_ret: *mut u32
     ) {
-        given(device "hDevice", properties "pProperties")
+        given(properties "pProperties")
         never(ERROR_INVALID_NULL_POINTER (*properties).pProperties.is_null(),
             "NULL == properties.pProperties")
+        given(device "hDevice")
     }
     device_select_binary(
         device: ur_device_handle_t, binaries: *const ur_device_binary_t, num_binaries: u32,
         selected_binary: *mut u32
     ) {
-        given(device "hDevice", binaries "pBinaries", selected_binary "pSelectedBinary")
+        given(binaries "pBinaries", selected_binary "pSelectedBinary")
+        given(device "hDevice")
         never(ERROR_INVALID_SIZE num_binaries == 0, "num_binaries == 0")
     }
     device_get_native_handle(device: ur_device_handle_t, native_device: *mut ur_native_handle_t) {
-        given(device "hDevice", native_device "phNativeDevice")
+        given(native_device "phNativeDevice")
+        given(device "hDevice")
     }
     device_create_with_native_handle(
         native_device: ur_native_handle_t, adapter: ur_adapter_handle_t,
         properties: *const ur_device_native_properties_t, device: *mut ur_device_handle_t
     ) {
-        given(adapter "hAdapter", device "phDevice")
+        given(device "phDevice")
+        given(adapter "hAdapter")
     }
     device_get_global_timestamps(
         device: ur_device_handle_t, device_timestamp: *mut u64, host_timestamp: *mut u64

@@ -1,6 +1,7 @@
 //! The words that the rows of the entries are written in: what a call does to the objects and the
 //! memory that it is given. What follows of it is `lifetime`'s and `bounds`'.
 use crate::print::kind::Call;
+use std::fmt::{self, Display};
 
 /// What is known of an entry.
 pub struct Row {
@@ -76,6 +77,18 @@ impl Kind {
     /// Whether the runtime holds one whether or not the program does.
     pub fn is_shared(self) -> bool {
         matches!(self, Self::Device | Self::Platform)
+    }
+    /// The article before its name.
+    pub fn article(self) -> &'static str {
+        match self.to_string().starts_with(['A', 'E']) {
+            true => "an",
+            false => "a",
+        }
+    }
+}
+impl Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
     }
 }
 

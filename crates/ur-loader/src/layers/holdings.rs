@@ -7,7 +7,7 @@
 use super::{
     bounds,
     effect::{Class, Holding, Row},
-    lifetime::Moment,
+    moment::Moment,
     operands::Operands,
     report,
 };

@@ -6,35 +6,16 @@
 //! queries answer with are known, but the program holds no reference to them.
 use super::{
     effect::{Act, Kind, Row},
+    moment::Moment,
     operands::Operands,
     report,
 };
 use crate::print::kind::Kind as Shape;
 use std::{
-    backtrace::Backtrace,
     collections::HashMap,
-    fmt::{self, Display},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 use ur_sys::ur_result_t;
-
-/// A moment in an object's life: the call, and where it was made from.
-#[derive(Clone)]
-pub(super) struct Moment {
-    entry: &'static str,
-    from: Arc<Backtrace>,
-}
-impl Moment {
-    /// This one.
-    pub(super) fn now(entry: &'static str) -> Self {
-        Self { entry, from: Arc::new(Backtrace::force_capture()) }
-    }
-}
-impl Display for Moment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} here:\n{}", self.entry, self.from)
-    }
-}
 
 #[derive(Clone)]
 struct Object {
@@ -46,6 +27,8 @@ struct Object {
     made: Moment,
     /// The release of the last reference.
     ended: Option<Moment>,
+    /// Whether it was released once more, and the program was told.
+    overdone: bool,
 }
 
 const SHARDS: usize = 16;
@@ -68,16 +51,41 @@ fn change(handle: usize, change: impl FnOnce(&mut Object)) {
 
 /// What `before` did, for `after`.
 pub struct Noted {
-    /// The object that loses a reference, and what it was before.
-    released: Option<(usize, Object)>,
+    released: Option<Released>,
     /// The event that goes in.
     signalled: usize,
+}
+/// The object that loses a reference, as it was before that.
+struct Released {
+    handle: usize,
+    object: Object,
+}
+impl Released {
+    fn is_last(&self) -> bool {
+        self.object.references == 1 && !self.object.kind.is_shared()
+    }
+    /// The call failed: the program has its reference still. Another thread's may have come meanwhile.
+    fn undo(self) {
+        let mut all = shard(self.handle);
+        let all = all.get_or_insert_default();
+        match all.get_mut(&self.handle) {
+            // Of two releases at once it may be the second that succeeds.
+            Some(now) if now.overdone => {}
+            Some(now) => {
+                now.references += 1;
+                now.ended = None;
+            }
+            None => {
+                all.insert(self.handle, Object { references: 1, ..self.object });
+            }
+        }
+    }
 }
 impl Noted {
     /// The pool that loses its last reference.
     pub fn ended_pool(&self) -> Option<usize> {
-        let (handle, object) = self.released.as_ref()?;
-        (object.kind == Kind::UsmPool && object.references == 1).then_some(*handle)
+        let released = self.released.as_ref().filter(|r| r.object.kind == Kind::UsmPool)?;
+        released.is_last().then_some(released.handle)
     }
 }
 
@@ -100,9 +108,11 @@ pub fn before(row: &Row, operands: Operands<'_>, tells: bool) -> Noted {
                 operands.listed(effect.param, count).into_iter().for_each(used);
             }
             Act::Release => {
-                let handle = operands.word(effect.param);
-                used(handle);
-                noted.released = release(row, effect.kind, handle, tells);
+                noted.released = release(row, effect.kind, operands.word(effect.param), tells);
+                if let Some(Released { handle, object }) = noted.released.as_ref().filter(|_| tells)
+                {
+                    parents.meet(row, effect.kind, *handle, Some(object));
+                }
             }
             Act::MakeOrSignal => {
                 let handle = operands.pointed(effect.param);
@@ -118,8 +128,8 @@ pub fn before(row: &Row, operands: Operands<'_>, tells: bool) -> Noted {
 /// Notes what a call has given and taken.
 pub fn after(row: &Row, operands: Operands<'_>, noted: Noted, result: ur_result_t) {
     if result != ur_result_t::SUCCESS {
-        if let Some((handle, object)) = noted.released {
-            change(handle, |now| *now = object);
+        if let Some(released) = noted.released {
+            released.undo();
         }
         return;
     }
@@ -129,8 +139,7 @@ pub fn after(row: &Row, operands: Operands<'_>, noted: Noted, result: ur_result_
             Act::Retain => change(operands.word(param), |o| o.references += 1),
             Act::Make => gain(row, kind, operands.pointed(param), operands),
             Act::MakeList(count) => {
-                let count = operands.number(count) as usize;
-                for handle in operands.listed(param, count) {
+                for handle in given(row, operands, param, count) {
                     gain(row, kind, handle, operands);
                 }
             }
@@ -142,8 +151,7 @@ pub fn after(row: &Row, operands: Operands<'_>, noted: Noted, result: ur_result_
             }
             Act::Note => note(row, kind, operands.pointed(param), operands),
             Act::NoteList(count) => {
-                let count = operands.number(count) as usize;
-                for handle in operands.listed(param, count) {
+                for handle in given(row, operands, param, count) {
                     note(row, kind, handle, operands);
                 }
             }
@@ -167,6 +175,16 @@ pub fn after(row: &Row, operands: Operands<'_>, noted: Noted, result: ur_result_
     }
 }
 
+/// The handles that a call has listed: as many as there was room for, but no more than it says there
+/// are, where it was asked that too.
+fn given(row: &Row, operands: Operands<'_>, param: usize, count: usize) -> Vec<usize> {
+    let room = operands.number(count);
+    let all = match row.call.params.get(param + 1).map(|p| p.kind) {
+        Some(Shape::Pointer(Shape::U32)) => operands.pointed_number(param + 1),
+        _ => None,
+    };
+    operands.listed(param, all.map_or(room, |all| room.min(all)) as usize)
+}
 /// How much of an answer is handles.
 fn handles_in(row: &Row, param: usize, name: u32, size: usize) -> Option<usize> {
     let Shape::Answer(query, ..) = row.call.params[param].kind else { return None };
@@ -180,53 +198,91 @@ fn handles_in(row: &Row, param: usize, name: u32, size: usize) -> Option<usize> 
 
 /// Finds an object that is used, and tells if it cannot be.
 fn look(row: &Row, kind: Kind, handle: usize) -> Option<Object> {
-    let Some(object) = find(handle) else {
-        report(format_args!(
-            "{}: {handle:#x} is no {kind:?} that a call through this loader gave; where is it from?",
-            row.call.name
+    let found = find(handle);
+    match fault(row, kind, handle, found.as_ref()) {
+        Some(sentence) => {
+            report(sentence);
+            None
+        }
+        None => found,
+    }
+}
+/// Why an object cannot be used, if so.
+fn fault(row: &Row, kind: Kind, handle: usize, found: Option<&Object>) -> Option<String> {
+    let call = row.call.name;
+    let Some(object) = found else {
+        return Some(format!(
+            "{call}: {handle:#x} is no {kind} that a call through this loader gave; where is it from?"
         ));
-        return None;
     };
     if let Some(ended) = &object.ended {
-        report(format_args!(
-            "{}: the {:?} {handle:#x} is used after its last reference was released by {ended}\n\
+        return Some(format!(
+            "{call}: the {} {handle:#x} is used after its last reference was released by {ended}\n\
              it was made by {}",
-            row.call.name, object.kind, object.made
+            object.kind, object.made
         ));
-        return None;
     }
-    let told = [object.kind, kind].contains(&Kind::Any);
-    if object.kind != kind && !told {
-        report(format_args!(
-            "{}: {handle:#x} is a {:?}, not a {kind:?}; it was made by {}",
-            row.call.name, object.kind, object.made
-        ));
-        return None;
-    }
-    Some(object)
+    let told = object.kind == kind || [object.kind, kind].contains(&Kind::Any);
+    (!told).then(|| {
+        format!(
+            "{call}: {handle:#x} is {} {}, not {} {kind}; it was made by {}",
+            object.kind.article(),
+            object.kind,
+            kind.article(),
+            object.made
+        )
+    })
 }
 
-/// Takes a reference away; what the object was.
-fn release(row: &Row, kind: Kind, handle: usize, tells: bool) -> Option<(usize, Object)> {
-    let object = find(handle)?;
-    if object.ended.is_some() {
-        return None; // which has been told
-    }
-    if object.references == 0 {
-        if tells && !kind.is_shared() {
-            report(format_args!(
-                "{}: the program holds no reference to the {:?} {handle:#x} that it could release; it learned of it by {}",
-                row.call.name, object.kind, object.made
-            ));
+/// Takes a reference away, if the program holds one; else tells. Whether it can be taken, and whether
+/// it is the last, is decided under the lock that it is taken under: another thread may get or give
+/// back one meanwhile.
+fn release(row: &Row, kind: Kind, handle: usize, tells: bool) -> Option<Released> {
+    // Where a last release came from is found out without the lock, and then looked at again.
+    let mut now = None;
+    let refused = loop {
+        let mut shard = shard(handle);
+        let found = shard.as_mut().and_then(|all| all.get_mut(&handle));
+        if let Some(sentence) = fault(row, kind, handle, found.as_deref()) {
+            if let Some(object) = found.filter(|object| object.ended.is_some()) {
+                object.overdone = true;
+            }
+            break sentence;
         }
-        return None;
+        let object = found?;
+        if object.references == 0 {
+            break unheld(row, kind, handle, object)?;
+        }
+        let released = Released { handle, object: object.clone() };
+        if !released.is_last() {
+            object.references -= 1;
+        } else if !tells {
+            // Only leaks are told of, and this is none: nothing of it is needed any more.
+            shard.as_mut()?.remove(&handle);
+        } else if now.is_some() {
+            object.references = 0;
+            object.ended = now;
+        } else {
+            drop(shard);
+            now = Some(Moment::now(row.call.name));
+            continue;
+        }
+        return Some(released);
+    };
+    if tells && handle != 0 {
+        report(refused);
     }
-    let ended = (object.references == 1 && !kind.is_shared()).then(|| Moment::now(row.call.name));
-    change(handle, |now| {
-        now.references = now.references.saturating_sub(1);
-        now.ended = ended;
-    });
-    Some((handle, object))
+    None
+}
+/// What is wrong with the release of an object that the program holds no reference to, if anything:
+/// those that the runtime holds in any case may be released without effect.
+fn unheld(row: &Row, kind: Kind, handle: usize, object: &Object) -> Option<String> {
+    (!kind.is_shared()).then(|| {
+        format!(
+            "{}: the program holds no reference to the {} {handle:#x} that it could release; it learned of it by {}",
+            row.call.name, object.kind, object.made
+        )
+    })
 }
 /// Notes a reference that the program has got.
 fn gain(row: &Row, kind: Kind, handle: usize, operands: Operands<'_>) {
@@ -252,7 +308,10 @@ fn add(row: &Row, kind: Kind, handle: usize, operands: Operands<'_>, references:
         }
         _ => {
             let made = Moment::now(row.call.name);
-            all.insert(handle, Object { kind, references, context, made, ended: None });
+            all.insert(
+                handle,
+                Object { kind, references, context, made, ended: None, overdone: false },
+            );
         }
     }
 }
@@ -283,7 +342,7 @@ impl Parents {
             }
             Some((first, of, there)) if there != context && kind != Kind::Any => {
                 report(format_args!(
-                    "{}: the {kind:?} {handle:#x} is of the context {context:#x}, but the {first:?} {of:#x} is of {there:#x}; use objects of one context",
+                    "{}: the {kind} {handle:#x} is of the context {context:#x}, but the {first} {of:#x} is of {there:#x}; use objects of one context",
                     row.call.name
                 ))
             }
@@ -300,7 +359,7 @@ pub fn end(tells: bool) {
             if tells && object.ended.is_none() && object.references > 0 && !object.kind.is_shared()
             {
                 report(format_args!(
-                    "{} reference(s) to the {:?} {handle:#x} were never released; it was made by {}",
+                    "{} reference(s) to the {} {handle:#x} were never released; it was made by {}",
                     object.references, object.kind, object.made
                 ));
             }

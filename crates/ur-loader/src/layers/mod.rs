@@ -12,6 +12,7 @@ mod check;
 pub mod effect;
 mod holdings;
 mod lifetime;
+mod moment;
 mod names;
 mod operands;
 mod rows;
@@ -52,10 +53,18 @@ pub fn start(enabled: &[String], location: Option<CodeLocation>) -> bool {
     }
     if asked.on & names::TRACING != 0 && !trace::start(location) {
         // Nobody would see what is recorded.
-        log::info(
-            "UR_LAYER_TRACING is on and nothing listens: set UR_LOG_TRACING=level:info;output:stderr or CAUSEWAY_TRACE=chrome:FILE",
+        say_once(
+            "UR_LAYER_TRACING is on, but no trace is written: set CAUSEWAY_TRACE=chrome:FILE or \
+             UR_LOG_TRACING=level:info;output:stderr as well"
+                .into(),
         );
         asked.on &= !names::TRACING;
+    } else if asked.on & names::TRACING == 0
+        && let Some(variable) = trace::asked()
+    {
+        say_once(format!(
+            "{variable} is set, but no trace is written: add UR_LAYER_TRACING to UR_ENABLE_LAYERS"
+        ));
     }
     if asked.on != 0 {
         notice_forks();
@@ -63,6 +72,11 @@ pub fn start(enabled: &[String], location: Option<CodeLocation>) -> bool {
     }
     ON.store(asked.on, Ordering::Relaxed);
     asked.on != 0
+}
+/// Tells of a trace that will not come, once in a process that starts the loader many times.
+fn say_once(sentence: String) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| log::warn(sentence));
 }
 /// Turns all off: tells of what was never released, and finishes the traces.
 pub fn stop() {

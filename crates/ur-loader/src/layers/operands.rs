@@ -45,6 +45,12 @@ impl<'a> Operands<'a> {
     pub fn pointed(self, param: usize) -> usize {
         self.listed(param, 1).first().copied().unwrap_or(0)
     }
+    /// The number of 32 bits that a parameter points at, if it points at one.
+    pub fn pointed_number(self, param: usize) -> Option<u32> {
+        let at: *const u32 = self.read(param);
+        // SAFETY: not null, hence a number, says the caller.
+        (!at.is_null()).then(|| unsafe { at.read() })
+    }
     /// The handles that a parameter points at.
     pub fn listed(self, param: usize, count: usize) -> Vec<usize> {
         let at: *const usize = self.read(param);

@@ -132,8 +132,6 @@ macro_rules! rule {
     };
     // The room for an answer, where the answer goes, where its size goes: one of both is asked for.
     (answer($size:ident $value:ident $written:ident)) => {
-        never!(ERROR_INVALID_SIZE, $size == 0 && !$value.is_null(),
-            stringify!($size), " == 0 && ", stringify!($value), " != NULL");
         never!(ERROR_INVALID_NULL_POINTER, $size != 0 && $value.is_null(),
             stringify!($size), " != 0 && ", stringify!($value), " == NULL");
         never!(ERROR_INVALID_NULL_POINTER, $value.is_null() && $written.is_null(),

@@ -1,9 +1,11 @@
 //! Where traces go, and in which form: lines for people, JSON lines for programs, or the trace event
-//! format of Chrome and Perfetto.
+//! format of Chrome and Perfetto. Each process has a file of its own, which is new when it is first asked
+//! for, and which later starts of the loader in the process go on with: nobody overwrites a record.
 use super::trace::Record;
 use std::{
+    ffi::OsString,
     fmt::Write as _,
-    fs::File,
+    fs::{File, OpenOptions},
     io::{self, Write as _},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
@@ -22,28 +24,55 @@ pub enum Form {
 }
 
 /// An output of traces.
+#[derive(Debug)]
 pub struct Sink {
     form: Form,
     to: Mutex<To>,
 }
+#[derive(Debug)]
 enum To {
     Stderr,
-    /// A file proper, up to where it is written. It is whole after each record, also if the program
-    /// is killed then: an array is closed, and the next record begins where it was.
-    File {
+    /// A file that this process has made: lines are appended.
+    Lines(File),
+    /// A file that this process has made, up to where its array is written. It is whole after each record,
+    /// also if the program is killed then: a record is written with the array's end, over the last one.
+    Array {
         file: File,
         at: u64,
         any: bool,
     },
-    /// A pipe or a device.
+    /// A pipe or a device, and whether an array has begun in it.
     Stream {
         file: File,
         any: bool,
     },
 }
 
-/// What `CAUSEWAY_TRACE` says: a form, and behind a colon a file, in whose name `%p` is the process.
-pub fn parse(value: &str) -> Result<(Form, Option<PathBuf>), String> {
+/// What the environment asked for and this process has opened, for good.
+static OPEN: Mutex<Vec<(String, &Sink)>> = Mutex::new(Vec::new());
+
+/// The sink of this process for what `CAUSEWAY_TRACE` says.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn of_process(value: &str) -> Result<&'static Sink, String> {
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, sink)) = open.iter().find(|(asked, _)| asked == value) {
+        return Ok(sink);
+    }
+    let (form, path) = parse(value)?;
+    let sink = Sink::open(form, path.as_deref()).map_err(|error| {
+        let path = path.unwrap_or_default();
+        format!("{} cannot be written: {error}", path.display())
+    })?;
+    let sink: &_ = Box::leak(Box::new(sink));
+    open.push((value.to_string(), sink));
+    Ok(sink)
+}
+
+/// What `CAUSEWAY_TRACE` says: a form, and behind a colon a file. `%p` in its name is the number of the
+/// process; a file without that gets it before its extension, as another process may be given the same name.
+fn parse(value: &str) -> Result<(Form, Option<PathBuf>), String> {
     let (form, path) = match value.split_once(':') {
         Some((form, path)) => (form, Some(path)),
         None => (value, None),
@@ -59,25 +88,64 @@ pub fn parse(value: &str) -> Result<(Form, Option<PathBuf>), String> {
         return Err("chrome needs a file: write chrome:FILE".into());
     }
     let pid = std::process::id().to_string();
-    Ok((form, path.map(|p| PathBuf::from(p.replace("%p", &pid)))))
+    let named = |path: &str| match path.contains("%p") {
+        true => PathBuf::from(path.replace("%p", &pid)),
+        false if is_stream(Path::new(path)) => PathBuf::from(path),
+        false => before_extension(Path::new(path), &format!(".{pid}")),
+    };
+    Ok((form, path.map(named)))
+}
+/// Whether what is there is no file of a process's own: a pipe or a device, also by the names that the
+/// system has for a process's outputs.
+fn is_stream(path: &Path) -> bool {
+    let outputs = ["/dev/", "/proc/"].iter().any(|folder| path.starts_with(folder));
+    outputs || path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir())
+}
+/// `trace.json` and `.7` are `trace.7.json`.
+fn before_extension(path: &Path, what: &str) -> PathBuf {
+    let mut name: OsString = path.file_stem().unwrap_or_default().into();
+    name.push(what);
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+/// A new file, to append to or to write at any place. Where one of that name is there, as an earlier process had this one's number, it stays, and
+/// the new one gets a number.
+fn create(path: &Path, append: bool) -> io::Result<File> {
+    const MOST: usize = 10_000;
+    let mut options = OpenOptions::new();
+    options.append(append).create_new(true);
+    let first = std::iter::once(path.to_path_buf());
+    let names = first.chain((2..MOST).map(|n| before_extension(path, &format!("-{n}"))));
+    for name in names {
+        match options.write(true).open(name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made,
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 impl Sink {
-    /// Opens the file, or the standard error without one.
-    pub fn open(form: Form, path: Option<&Path>) -> io::Result<Self> {
+    /// Makes the file, or takes the pipe, or the standard error without one.
+    fn open(form: Form, path: Option<&Path>) -> io::Result<Self> {
         let to = match path {
             None => To::Stderr,
-            Some(path) => {
-                let file = File::create(path)?;
-                match file.metadata()?.is_file() {
-                    true => To::File { file, at: 0, any: false },
-                    false => To::Stream { file, any: false },
-                }
+            Some(path) if is_stream(path) => {
+                To::Stream { file: OpenOptions::new().append(true).open(path)?, any: false }
             }
+            Some(path) if form == Form::Chrome => {
+                let file = create(path, false)?;
+                file.write_all_at(b"[]\n", 0)?;
+                To::Array { file, at: 0, any: false }
+            }
+            Some(path) => To::Lines(create(path, true)?),
         };
         Ok(Self { form, to: Mutex::new(to) })
     }
-    /// Writes a record. What cannot be written is lost: the traced program goes on.
+    /// Writes a record, whole, at once. What cannot be written is lost: the traced program goes on.
     pub fn write(&self, record: &Record) {
         let text = match self.form {
             Form::Text => record.text(),
@@ -92,13 +160,13 @@ impl Sink {
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = match &mut *to {
             To::Stderr => io::stderr().lock().write_all(text.as_bytes()),
-            To::File { file, at, any } => {
-                let end = if self.form == Form::Chrome { END } else { "" };
-                let whole = [between(*any), &text, end].concat();
+            To::Lines(file) => file.write_all(text.as_bytes()),
+            To::Array { file, at, any } => {
+                let whole = [between(*any), &text, END].concat();
                 let written = file.write_all_at(whole.as_bytes(), *at);
                 if written.is_ok() {
                     *any = true;
-                    *at += (whole.len() - end.len()) as u64;
+                    *at += (whole.len() - END.len()) as u64;
                 }
                 written
             }
@@ -109,17 +177,15 @@ impl Sink {
             }
         };
     }
-    /// Ends the array where that was put off.
+    /// Ends an array that could not be whole all the time; what follows in the stream is another one.
     pub fn finish(&self) {
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.form != Form::Chrome {
-            return;
+        if let To::Stream { file, any } = &mut *to
+            && self.form == Form::Chrome
+        {
+            let end = if std::mem::take(any) { END } else { "[]\n" };
+            let _ = file.write_all(end.as_bytes());
         }
-        let _ = match &mut *to {
-            To::File { file, any: false, .. } => file.write_all_at(b"[]\n", 0),
-            To::Stream { file, any } => file.write_all(if *any { END.as_bytes() } else { b"[]\n" }),
-            To::Stderr | To::File { .. } => Ok(()),
-        };
     }
 }
 /// What ends an array.
@@ -128,8 +194,13 @@ const END: &str = "\n]\n";
 /// A call as a JSON object.
 fn json(record: &Record) -> String {
     let mut s = format!(
-        "{{\"call\":\"{}\",\"thread\":{},\"begin_ns\":{},\"duration_ns\":{},\"result\":\"{:?}\",",
-        record.call, record.thread, record.begin_ns, record.duration_ns, record.result
+        "{{\"call\":\"{}\",\"pid\":{},\"thread\":{},\"begin_ns\":{},\"duration_ns\":{},\"result\":\"{:?}\",",
+        record.call,
+        std::process::id(),
+        record.thread,
+        record.begin_ns,
+        record.duration_ns,
+        record.result
     );
     s.push_str("\"arguments\":");
     arguments(&mut s, record);
@@ -192,38 +263,63 @@ fn quoted(s: &mut String, text: &str) {
 mod tests {
     use super::*;
 
+    fn scratch(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("ur-loader-{name}-{}", std::process::id()))
+    }
+    fn record(count: u64) -> Record {
+        Record {
+            call: "urQueueFlush",
+            thread: 1,
+            begin_ns: count,
+            duration_ns: 1,
+            result: ur_sys::ur_result_t::SUCCESS,
+            arguments: vec![("hQueue", "0x1".to_string())],
+            place: None,
+        }
+    }
     #[test]
-    fn forms_and_files_are_read() {
+    fn forms_are_read_and_each_file_is_named_after_the_process() {
         assert_eq!(parse("text").unwrap(), (Form::Text, None));
-        assert_eq!(parse("json:a:b").unwrap(), (Form::Json, Some("a:b".into())));
         let pid = std::process::id();
-        let named = Some(PathBuf::from(format!("t.{pid}.json")));
-        assert_eq!(parse("chrome:t.%p.json").unwrap(), (Form::Chrome, named));
+        let named = |form, name: String| (form, Some(PathBuf::from(name)));
+        assert_eq!(parse("json:a:b").unwrap(), named(Form::Json, format!("a:b.{pid}")));
+        let expected = named(Form::Chrome, format!("a.b/t.x.{pid}.json"));
+        assert_eq!(parse("chrome:a.b/t.x.json").unwrap(), expected);
+        assert_eq!(
+            parse("chrome:%p/t.json").unwrap(),
+            named(Form::Chrome, format!("{pid}/t.json"))
+        );
+        assert_eq!(parse("text:/dev/null").unwrap(), named(Form::Text, "/dev/null".into()));
         assert!(parse("chrome").unwrap_err().contains("chrome:FILE"));
         assert!(parse("xml:f").unwrap_err().contains("text, json and chrome"));
     }
     #[test]
     fn a_timeline_is_whole_after_each_record_though_nobody_ends_it() {
-        let path = std::env::temp_dir().join(format!("ur-loader-sink-{}", std::process::id()));
+        let path = scratch("sink");
         let sink = Sink::open(Form::Chrome, Some(&path)).unwrap();
-        for count in 1..=3 {
-            sink.write(&Record {
-                call: "urQueueFlush",
-                thread: 1,
-                begin_ns: count,
-                duration_ns: 1,
-                result: ur_sys::ur_result_t::SUCCESS,
-                arguments: vec![("hQueue", "0x1".to_string())],
-                place: None,
-            });
+        for count in 0..=3 {
             let text = std::fs::read_to_string(&path).unwrap();
             let all: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
             assert_eq!(all.len() as u64, count);
+            sink.write(&record(count));
         }
         let before = std::fs::read(&path).unwrap();
         sink.finish();
         assert_eq!(std::fs::read(&path).unwrap(), before);
         std::fs::remove_file(path).unwrap();
+    }
+    #[test]
+    fn a_file_that_is_there_stays_as_it_is() {
+        let path = scratch("there");
+        let second = before_extension(&path, "-2");
+        std::fs::write(&path, "mine").unwrap();
+        Sink::open(Form::Json, Some(&path)).unwrap().write(&record(7));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+        let line = std::fs::read_to_string(&second).unwrap();
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(line["pid"], std::process::id());
+        std::fs::remove_file(path).unwrap();
+        std::fs::remove_file(second).unwrap();
     }
     #[test]
     fn every_character_has_a_json_string() {

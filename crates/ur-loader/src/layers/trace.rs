@@ -2,14 +2,13 @@
 //! it. How a record is written is `sink`'s.
 //!
 //! `UR_LOG_TRACING` gives lines for people as the reference does; `CAUSEWAY_TRACE` gives any form to
-//! a file of its own. Both may be set. Without either nothing is recorded.
+//! a file of each process's own. Both may be set. Without either nothing is recorded.
 #![expect(unsafe_code, reason = "prints arguments, and asks the program where it is")]
 use super::{operands::Operands, sink};
 use crate::{config::CodeLocation, log, print::kind::Call, print::printer};
 use std::{
     ffi::{CStr, OsStr, c_char},
-    sync::{Arc, LazyLock, PoisonError, RwLock},
-    time::Instant,
+    sync::{Arc, PoisonError, RwLock},
 };
 use ur_adapter::log::Sink as Log;
 use ur_sys::*;
@@ -20,7 +19,7 @@ pub struct Record {
     pub call: &'static str,
     /// The kernel's number of the thread.
     pub thread: u64,
-    /// Since the first record was possible.
+    /// When it began, by the clock that the processes of a machine have in common.
     pub begin_ns: u64,
     /// How long it took, layers included.
     pub duration_ns: u64,
@@ -50,12 +49,26 @@ impl Record {
 
 struct Trace {
     lines: Option<Log>,
-    sink: Option<sink::Sink>,
+    sink: Option<&'static sink::Sink>,
     location: Option<CodeLocation>,
 }
 static TRACE: RwLock<Option<Arc<Trace>>> = RwLock::new(None);
-/// The beginning of time.
-static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// What asks for a trace.
+const VARIABLES: [&str; 2] = ["CAUSEWAY_TRACE", "UR_LOG_TRACING"];
+
+/// The nanoseconds of the monotonic clock.
+fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a place for the time.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    let whole = |number: i64| u64::try_from(number).unwrap_or(0);
+    whole(time.tv_sec) * 1_000_000_000 + whole(time.tv_nsec)
+}
+/// The variable by which the environment asks for a trace, if one does.
+pub fn asked() -> Option<&'static str> {
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    VARIABLES.into_iter().find(is_set)
+}
 
 fn current() -> Option<Arc<Trace>> {
     TRACE.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -63,7 +76,6 @@ fn current() -> Option<Arc<Trace>> {
 
 /// Opens the outputs that the environment names; says whether there is one.
 pub fn start(location: Option<CodeLocation>) -> bool {
-    LazyLock::force(&EPOCH);
     let (lines, wrong) = Log::of_environment("TRACING", ur_logger_level_t::QUIET);
     if let Some(wrong) = wrong {
         log::warn(wrong);
@@ -76,20 +88,15 @@ pub fn start(location: Option<CodeLocation>) -> bool {
     *TRACE.write().unwrap_or_else(PoisonError::into_inner) = trace;
     any
 }
-fn open(value: &OsStr) -> Option<sink::Sink> {
+fn open(value: &OsStr) -> Option<&'static sink::Sink> {
     let text = value.to_str().ok_or_else(|| "it is not UTF-8".to_string());
-    let opened = text.and_then(sink::parse).and_then(|(form, path)| {
-        sink::Sink::open(form, path.as_deref()).map_err(|e| {
-            let path = path.unwrap_or_default();
-            format!("{} cannot be written: {e}", path.display())
-        })
-    });
+    let opened = text.and_then(sink::of_process);
     opened.map_err(|why| log::warn(format_args!("CAUSEWAY_TRACE is ignored: {why}"))).ok()
 }
 /// Finishes the outputs.
 pub fn stop() {
     let trace = TRACE.write().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(sink) = trace.as_ref().and_then(|t| t.sink.as_ref()) {
+    if let Some(sink) = trace.as_ref().and_then(|t| t.sink) {
         sink.finish();
     }
 }
@@ -97,7 +104,7 @@ pub fn stop() {
 /// A call that has begun.
 pub struct Begun {
     trace: Option<Arc<Trace>>,
-    at: Instant,
+    at: u64,
 }
 /// Notes that a call begins.
 pub fn begin(call: &Call) -> Begun {
@@ -105,11 +112,11 @@ pub fn begin(call: &Call) -> Begun {
     if let Some(lines) = trace.as_ref().and_then(|t| t.lines.as_ref()) {
         lines.lines(&format!("   ---> {}\n", call.name));
     }
-    Begun { trace, at: Instant::now() }
+    Begun { trace, at: now() }
 }
 /// Writes the record of a call.
 pub fn end(begun: Begun, call: &'static Call, operands: Operands<'_>, result: ur_result_t) {
-    let duration = begun.at.elapsed();
+    let duration_ns = now().saturating_sub(begun.at);
     let Some(trace) = begun.trace else { return };
     let mut arguments = Vec::with_capacity(call.params.len());
     // SAFETY: these are the arguments of this call.
@@ -118,12 +125,11 @@ pub fn end(begun: Begun, call: &'static Call, operands: Operands<'_>, result: ur
             arguments.push((name, text.to_string()));
         });
     }
-    let ns = |d: std::time::Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
     let record = Record {
         call: call.name,
         thread: thread(),
-        begin_ns: ns(begun.at.saturating_duration_since(*EPOCH)),
-        duration_ns: ns(duration),
+        begin_ns: begun.at,
+        duration_ns,
         result,
         arguments,
         place: trace.location.as_ref().and_then(place),
@@ -131,7 +137,7 @@ pub fn end(begun: Begun, call: &'static Call, operands: Operands<'_>, result: ur
     if let Some(lines) = &trace.lines {
         lines.lines(&record.text());
     }
-    if let Some(sink) = &trace.sink {
+    if let Some(sink) = trace.sink {
         sink.write(&record);
     }
 }

@@ -22,6 +22,11 @@ use ur_sys::*;
 
 /// How often each of many threads makes and ends its objects.
 pub const ROUNDS: usize = 20;
+/// How often adapters are got and released, and by how many threads.
+const ADAPTER_ROUNDS: usize = 1_000_000;
+const ADAPTER_THREADS: usize = 4;
+/// How often a context is released by two threads at once.
+pub const DOUBLE_RELEASES: usize = 300;
 const SIZE: usize = 64;
 
 #[track_caller]
@@ -38,6 +43,31 @@ fn made<T>(nothing: T, call: impl FnOnce(*mut T) -> ur_result_t) -> T {
 
 /// Runs the program of this name, from the loader's start to its end.
 pub fn run(name: &str) {
+    match name {
+        "again" => (0..3).for_each(|_| once("well")),
+        "children" => children(),
+        name => once(name),
+    }
+}
+/// Two children that run the program as well, one of which is forked and one executed.
+fn children() {
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    if child == 0 {
+        unsafe { libc::alarm(60) }; // ends a child that hangs
+        let well = std::panic::catch_unwind(|| once("well")).is_ok();
+        unsafe { libc::_exit(i32::from(!well)) };
+    }
+    let mut executed = std::process::Command::new(std::env::current_exe().unwrap());
+    executed.args(std::env::args_os().skip(1)).env("PROGRAM", "well");
+    let mut executed = executed.stdout(std::process::Stdio::null()).spawn().unwrap();
+    once("well");
+    assert!(executed.wait().unwrap().success());
+    let mut status = 0;
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0);
+}
+fn once(name: &str) {
     let none = ur_loader_config_handle_t::NULL;
     let config = made(none, |to| unsafe { loader_config_create(to) });
     ok(loader_config_set_mocking_enabled(config, u8::from(name == "images")));
@@ -59,6 +89,8 @@ pub fn run(name: &str) {
         "images" => images(&world),
         "threads" => threads(&world),
         "fork" => fork(&world),
+        "adapters" => adapters(&world),
+        "doubly" => doubly(&world),
         name => panic!("no program is called {name}"),
     }
     ok(unsafe { adapter_release(world.adapter) });
@@ -287,6 +319,8 @@ fn foreign(world: &World) {
     unsafe {
         let context = world.context();
         assert_ne!(queue_finish(ur_queue_handle_t(context.0)), ur_result_t::SUCCESS);
+        let adapter = ur_context_handle_t(world.adapter.0);
+        assert_ne!(context_retain(adapter), ur_result_t::SUCCESS);
         ok(context_release(context));
     }
 }
@@ -400,6 +434,41 @@ fn threads(world: &World) {
             scope.spawn(|| (0..ROUNDS).for_each(|_| well(world)));
         }
     });
+}
+
+/// Threads that get the adapter, ask it and release it: now one of them has the last reference, now
+/// another, and now there is none.
+fn adapters(world: &World) {
+    ok(unsafe { adapter_release(world.adapter) });
+    let round = || unsafe {
+        let adapter = made(ur_adapter_handle_t::NULL, |to| adapter_get(1, to, null_mut()));
+        let (mut count, ask) = (0u32, ur_adapter_info_t::REFERENCE_COUNT);
+        ok(adapter_get_info(adapter, ask, size_of::<u32>(), (&raw mut count).cast(), null_mut()));
+        ok(adapter_release(adapter));
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..ADAPTER_THREADS {
+            scope.spawn(|| (0..ADAPTER_ROUNDS / ADAPTER_THREADS).for_each(|_| round()));
+        }
+    });
+    made(ur_adapter_handle_t::NULL, |to| unsafe { adapter_get(1, to, null_mut()) });
+}
+/// Pairs of threads, both of which release the only reference of a context at once.
+fn doubly(world: &World) {
+    let turn = std::sync::Barrier::new(2);
+    for _ in 0..DOUBLE_RELEASES {
+        let context = world.context().0.addr();
+        let release = || {
+            turn.wait();
+            let context = ur_context_handle_t(context as *mut c_void);
+            usize::from(unsafe { context_release(context) } == ur_result_t::SUCCESS)
+        };
+        let done = std::thread::scope(|scope| {
+            let other = scope.spawn(release);
+            release() + other.join().unwrap()
+        });
+        assert_eq!(done, 1);
+    }
 }
 
 /// Children that call while other threads of the parent do, and end the loader.

@@ -32,6 +32,8 @@ pub(super) struct Builder<'a> {
     pub given: &'a [(u32, Vec<u8>)],
     pub specials: Vec<Special>,
     pub globals: HashMap<String, Global>,
+    /// Variables by the names that hosts have for them.
+    pub hosts: HashMap<String, Global>,
     /// Numbers in the values of all functions so far.
     values: u64,
 }
@@ -59,6 +61,7 @@ impl<'a> Builder<'a> {
             given,
             specials: Vec::new(),
             globals: HashMap::new(),
+            hosts: HashMap::new(),
             values: 0,
         };
         made.find_functions(&all)?;

@@ -175,6 +175,7 @@ impl Builder<'_> {
         }
         let outside = note.linkage.map(|(name, _)| name).or(note.name);
         self.globals.extend(outside.map(|name| (name, Global { address, size })));
+        self.hosts.extend(note.host.map(|name| (name, Global { address, size })));
         let place = self.constant([address])?;
         self.define(id, kind, place)
     }

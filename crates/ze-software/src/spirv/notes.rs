@@ -15,6 +15,8 @@ pub(super) struct Note {
     pub align: u64,
     /// The name outside, and the kind: 0 exported, 1 imported, 2 one of several that are the same.
     pub linkage: Option<(String, u32)>,
+    /// The name that hosts have for it.
+    pub host: Option<String>,
 }
 /// A kernel as its entry point declares it.
 #[derive(Clone, Debug)]
@@ -64,7 +66,7 @@ impl Notes {
             14 => self.memory(i)?,
             15 => self.entry(i)?,
             16 | 331 => self.mode(i)?,
-            71 => self.decorate(i)?,
+            71 | 5632 => self.decorate(i)?,
             74 => {
                 let members = i.rest(1).to_vec();
                 self.groups.entry(i.word(0)?).or_default().extend(members);
@@ -126,6 +128,8 @@ impl Notes {
             39 => note.rounding = Some(extra?),
             41 => note.linkage = Some(linkage()?),
             44 => note.align = u64::from(extra?),
+            // HostAccessINTEL, by its number and the one that it had before; the access comes first.
+            6147 | 6188 => note.host = Some(i.text(3)?.0),
             _ => {}
         }
         Ok(())

@@ -98,6 +98,7 @@ pub struct Program {
     pub(super) group_bytes: u64,
     kernels: Vec<Arc<Kernel>>,
     globals: HashMap<String, Global>,
+    hosts: HashMap<String, Global>,
     /// Functions that others may call, and whether others may have one of the same name and code.
     exports: HashMap<String, (usize, bool)>,
     specials: Vec<Special>,
@@ -146,6 +147,7 @@ impl Program {
         b.program.kernels = kernels;
         b.program.specials = b.specials;
         b.program.globals = b.globals;
+        b.program.hosts = b.hosts;
         Ok(b.program)
     }
     /// The kernels, in the order of their declarations.
@@ -155,6 +157,10 @@ impl Program {
     /// The global variables by their names outside.
     pub fn globals(&self) -> &HashMap<String, Global> {
         &self.globals
+    }
+    /// The global variables by the names that hosts have for them.
+    pub fn hosts(&self) -> &HashMap<String, Global> {
+        &self.hosts
     }
     /// The specialization constants.
     pub fn specials(&self) -> &[Special] {

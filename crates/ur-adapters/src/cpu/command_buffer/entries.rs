@@ -23,7 +23,7 @@ use ur_adapter::{
     info::Answer,
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
-    region::Place,
+    region,
 };
 use ur_sys::{ur_exp_command_buffer_desc_t as Descriptor, *};
 
@@ -57,8 +57,9 @@ impl CommandBuffer {
             }
             one.program().check(self.0.device.borrow())?;
         }
-        let range = launch::range(&self.0.device, offset, global, local)?;
-        let choices = alternatives.iter().map(|one| one.own()).collect::<Result<_>>()?;
+        let range = launch::range(&self.0.device, kernel.wanted(), offset, global, local)?;
+        let none = |one: &Borrowed<'_, Kernel>| Ok((one.own()?, Arguments::default()));
+        let choices = alternatives.iter().map(none).collect::<Result<_>>()?;
         let (kernel, dimensions) = (kernel.own()?, global.len());
         let launch = Launch { kernel, choices, arguments, dimensions, range };
         let work = launch.work(&self.0);
@@ -218,8 +219,8 @@ impl CommandBufferExpApi for Cpu {
         command: bool,
     ) -> Appended {
         let ask = Ask { points, events, event, command };
-        let source = Place::new(source, source_row, source_slice);
-        let target = Place::new(target, target_row, target_slice);
+        let source = region::place(source, source_row, source_slice);
+        let target = region::place(target, target_row, target_slice);
         let work = enqueue_mem::buffer_copy_rect_work(from, to, source, target, region)?;
         buffer.append(ur_command_t::MEM_BUFFER_COPY_RECT, work, ask)
     }
@@ -241,7 +242,7 @@ impl CommandBufferExpApi for Cpu {
     ) -> Appended {
         let ask = Ask { points, events, event, command };
         let (inside, host) =
-            (Place::new(inside, row, slice), Place::new(host, host_row, host_slice));
+            (region::place(inside, row, slice), region::place(host, host_row, host_slice));
         let work = enqueue_mem::buffer_write_rect_work(mem, inside, host, region, from)?;
         buffer.append(ur_command_t::MEM_BUFFER_WRITE_RECT, work, ask)
     }
@@ -263,7 +264,7 @@ impl CommandBufferExpApi for Cpu {
     ) -> Appended {
         let ask = Ask { points, events, event, command };
         let (inside, host) =
-            (Place::new(inside, row, slice), Place::new(host, host_row, host_slice));
+            (region::place(inside, row, slice), region::place(host, host_row, host_slice));
         let work = enqueue_mem::buffer_read_rect_work(mem, inside, host, region, to)?;
         buffer.append(ur_command_t::MEM_BUFFER_READ_RECT, work, ask)
     }

@@ -19,9 +19,9 @@ use ur_sys::ur_exp_command_buffer_update_kernel_launch_desc_t;
 #[derive(Clone, Debug)]
 pub(super) struct Launch {
     pub(super) kernel: Owned<Kernel>,
-    /// What it may be replaced by.
-    pub(super) choices: Vec<Owned<Kernel>>,
     pub(super) arguments: Arguments,
+    /// What it may be replaced by, each with the arguments that it had last; at first it has none.
+    pub(super) choices: Vec<(Owned<Kernel>, Arguments)>,
     pub(super) dimensions: usize,
     pub(super) range: Range,
 }
@@ -42,22 +42,20 @@ impl Launch {
                 "other dimensions need a new global size and a new offset",
             );
         }
-        if let Some(kernel) = update.kernel {
-            let named = self.choices.iter().find(|choice| choice.same(&kernel));
-            let named = named.or(Some(&self.kernel).filter(|old| old.same(&kernel)));
-            let Some(named) = named else {
+        if let Some(kernel) = update.kernel.filter(|wanted| !self.kernel.same(wanted)) {
+            let named = new.choices.iter_mut().find(|(choice, _)| choice.same(&kernel));
+            let Some((chosen, arguments)) = named else {
                 return refused(
                     ErrorCode::InvalidValue,
                     "the new kernel is not among those named when the launch was appended",
                 );
             };
-            new.kernel = named.clone();
-            if new.choices.iter().all(|choice| !choice.same(&self.kernel)) {
-                new.choices.push(self.kernel.clone());
-            }
+            // The old kernel keeps its arguments for itself, should it come back.
+            std::mem::swap(chosen, &mut new.kernel);
+            std::mem::swap(arguments, &mut new.arguments);
         }
         new.arguments =
-            self.arguments.with(&update.arguments).map_err(|error| match error.code() {
+            new.arguments.with(&update.arguments).map_err(|error| match error.code() {
                 ErrorCode::InvalidKernelArgs => {
                     error.with_code(ErrorCode::InvalidKernelArgumentIndex)
                 }
@@ -69,7 +67,8 @@ impl Launch {
         let global = update.global.unwrap_or(&old.global);
         // Groups of a new range are ours to choose if C does not.
         let local = update.local.or(update.global.is_none().then_some(&old.local[..]));
-        new.range = launch::range(&shared.device, Some(offset), global, local)?;
+        let wanted = new.kernel.wanted();
+        new.range = launch::range(&shared.device, wanted, Some(offset), global, local)?;
         Ok(new)
     }
 }

@@ -1,11 +1,14 @@
 //! What a command is made of: what must come first, what it does, what it signals. When it runs
 //! is its queue's affair.
 use super::completion::{Completion, Failure, Reusable, Status};
-use crate::cpu::native::{self, Rows};
+use crate::{
+    cpu::native::{self, Rows},
+    profiling::Profile,
+};
 use std::{any::Any, fmt, panic::AssertUnwindSafe, sync::Arc};
 use ur_adapter::{
     callback::HostFunction,
-    error::{Error, ErrorCode, Result},
+    error::{Error, ErrorCode, Reason, Result},
     memory::UsmPtr,
 };
 use ur_ipc::arena::{Counter, Debt, Progress, Slot};
@@ -106,7 +109,8 @@ impl Dependencies {
 
 /// What C is told of a failed command that somebody waits for or depends on.
 pub(crate) fn failed(why: &Failure) -> Error {
-    Error::new(ErrorCode::InEventListExecStatus, why.to_string())
+    let error = Error::new(ErrorCode::InEventListExecStatus, why.to_string());
+    if why.is_debtor_gone() { error.because(Reason::ExporterGone) } else { error }
 }
 
 /// The bytes of a fill; up to 16 take no allocation.
@@ -146,7 +150,7 @@ pub(crate) enum Work {
     Fill { to: UsmPtr, pattern: Pattern, bytes: usize },
     /// Copies rows.
     Copy2d { to: Rows, from: Rows, width: usize, height: usize },
-    /// Fills rows; `width` is a multiple of the pattern's length.
+    /// Fills rows with a pattern that runs on from each to the next; all their bytes are a multiple of it.
     Fill2d { to: Rows, pattern: Pattern, width: usize, height: usize },
     /// Another, and what stays until it is done.
     Keeping(Box<Work>, Arc<dyn Any + Send + Sync>),
@@ -281,15 +285,15 @@ pub(crate) struct Submission<'call> {
     pub(crate) signal: Signal<'call>,
     /// Where it stands among its queue's commands.
     pub(crate) order: Order,
-    /// Whether its times will be asked for although its queue does not note them.
-    pub(crate) profiled: bool,
+    /// The times that will be asked for whether its queue notes any or not.
+    pub(crate) profile: Profile,
     /// Whether somebody will ask how far it has come.
     pub(crate) want: bool,
 }
 impl Submission<'_> {
     /// A command without an event, free among others.
     pub(crate) fn new(work: Work) -> Self {
-        Self { work, signal: Signal::None, order: Order::Free, profiled: false, want: false }
+        Self { work, signal: Signal::None, order: Order::Free, profile: Profile::Off, want: false }
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
     spin,
     sync::{Mutex, locked},
 };
-use crate::cpu::device::now;
+use crate::{cpu::device::now, profiling::Profile};
 use std::{
     borrow::Cow,
     fmt,
@@ -42,22 +42,28 @@ impl Status {
 
 /// Why a command failed: a sentence, handed on to whatever depends on it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Failure(Cow<'static, str>);
+pub(crate) struct Failure {
+    why: Cow<'static, str>,
+    /// Whether the process that owed a signal is gone.
+    is_debtor_gone: bool,
+}
 impl Failure {
     pub(crate) fn new(why: impl Into<Cow<'static, str>>) -> Self {
-        Self(why.into())
+        Self { why: why.into(), is_debtor_gone: false }
+    }
+    pub(crate) fn is_debtor_gone(&self) -> bool {
+        self.is_debtor_gone
     }
     /// What a wait for an event of another process ends in when that process is gone.
     pub(super) const fn debtor_gone() -> Self {
-        Self(Cow::Borrowed(
-            "an event that was to be signalled by another process failed: that process ended or its \
-             command failed; make the event anew with a process that lives",
-        ))
+        let why = "an event that was to be signalled by another process failed: that process ended or its \
+             command failed; make the event anew with a process that lives";
+        Self { why: Cow::Borrowed(why), is_debtor_gone: true }
     }
 }
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.why)
     }
 }
 
@@ -70,17 +76,6 @@ pub(crate) struct Times {
     pub(crate) started: u64,
     /// When its execution ended.
     pub(crate) ended: u64,
-}
-
-/// Which times a command notes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Profile {
-    /// None: nobody will ask.
-    Off,
-    /// Submission, start and end.
-    Phases,
-    /// One for all three: that at which a signal was given.
-    Instant,
 }
 
 /// Somebody else's code, told what status was reached.
@@ -116,7 +111,7 @@ impl Completion {
             failure: OnceLock::new(),
             followers: Mutex::default(),
         };
-        if profile == Profile::Phases {
+        if matches!(profile, Profile::Phases | Profile::Moment) {
             completion.times[0].store(now(), Relaxed);
         }
         Arc::new(completion)
@@ -155,9 +150,17 @@ impl Completion {
         }
         self.outcome().expect("it ended, and that is final")
     }
+    /// Which times it notes.
+    pub(crate) fn profile(&self) -> Profile {
+        self.profile
+    }
+    /// When its queue got it, if it notes that: known from then on.
+    pub(crate) fn submitted_at(&self) -> u64 {
+        self.times[0].load(Relaxed)
+    }
     /// Its times, once it is complete, if they were asked for.
     pub(crate) fn times(&self) -> Option<Times> {
-        if self.profile == Profile::Off || self.status() != Status::Complete {
+        if !self.profile.is_on() || self.status() != Status::Complete {
             return None;
         }
         let [submitted, started, ended] = [0, 1, 2].map(|i| self.times[i].load(Relaxed));
@@ -201,6 +204,10 @@ impl Completion {
                 self.times[2].store(end, Relaxed);
                 // Done within the call that submitted it: it never began apart from that.
                 let _ = self.times[1].compare_exchange(0, end, Relaxed, Relaxed);
+            }
+            Profile::Moment => {
+                let end = now();
+                self.times[1..].iter().for_each(|time| time.store(end, Relaxed));
             }
             Profile::Instant => {
                 let end = now();

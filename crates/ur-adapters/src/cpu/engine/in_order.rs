@@ -4,7 +4,7 @@
 //! the thread that submits them.
 use super::{
     command::{Dependencies, Owed, Signal, Submission, Work},
-    completion::{Completion, Failure, Profile},
+    completion::{Completion, Failure},
     counters::Counters,
     gate::Stored,
     passage::{Passage, passage},
@@ -12,6 +12,7 @@ use super::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError, locked},
     thread,
 };
+use crate::{profiling::Profile, unseen};
 use std::sync::Arc;
 use ur_adapter::error::Result;
 
@@ -106,9 +107,9 @@ impl InOrder {
         }
         let owed = counter.map(|counter| Owed { value: counter.reserve(), counter });
         if quick {
-            self.shared.do_now(lane, submission, owed, completion.as_ref());
+            self.shared.do_now(lane, submission, owed, completion.as_ref())?;
         } else {
-            self.shared.leave(lane, dependencies, submission, owed, completion.clone());
+            self.shared.leave(lane, dependencies, submission, owed, completion.clone())?;
         }
         Ok(completion)
     }
@@ -134,31 +135,36 @@ pub(super) fn completion_for(
     submission: &Submission<'_>,
     profiling: bool,
 ) -> Option<Arc<Completion>> {
-    let timed = profiling || submission.profiled;
     let profile = match submission.signal {
-        Signal::Local(event) if event.profile() != Profile::Off => event.profile(),
-        Signal::Local(_) if timed => Profile::Instant,
+        Signal::Local(event) if event.profile().is_on() => event.profile(),
+        Signal::Local(_) if profiling => Profile::Instant,
         Signal::Local(_) => Profile::Off,
-        _ if timed => Profile::Phases,
+        _ if submission.profile.is_on() => submission.profile,
+        _ if profiling => Profile::Phases,
         _ => Profile::Off,
     };
     let looked_at = submission.want || matches!(submission.signal, Signal::Local(_));
     looked_at.then(|| Completion::submitted(profile))
 }
-/// Makes the signal what everybody sees of the event. Nothing may fail afterwards.
+/// Makes the signal what everybody sees of the event. Nothing else may fail afterwards.
+///
+/// # Errors
+/// `INVALID_EVENT` if the process that made the event took this one for gone and let go of it: the command
+/// is done all the same, and nobody sees the signal.
 pub(super) fn publish(
     signal: Signal<'_>,
     owed: Option<&Owed>,
     completion: Option<&Arc<Completion>>,
-) {
+) -> Result<()> {
     match signal {
-        Signal::None => {}
+        Signal::None => Ok(()),
         Signal::Local(event) => {
             event.replace(completion.expect("`completion_for` makes one for every local signal"));
+            Ok(())
         }
         Signal::Shared(slot) => {
             let owed = owed.expect("`submit` reserves a value for every shared signal");
-            slot.publish(&owed.counter, owed.value);
+            unseen::judge(slot.publish(&owed.counter, owed.value))
         }
     }
 }
@@ -182,7 +188,7 @@ impl Shared {
         submission: Submission<'_>,
         owed: Option<Owed>,
         completion: Option<&Arc<Completion>>,
-    ) {
+    ) -> Result<()> {
         let number = self.passage.submit();
         if let Some(completion) = completion {
             completion.begin(&submission.work);
@@ -196,10 +202,11 @@ impl Shared {
             completion.settle(outcome);
         }
         // Complete before it is published: no thread of any process ever has to wait for it.
-        publish(submission.signal, owed.as_ref(), completion);
+        let published = publish(submission.signal, owed.as_ref(), completion);
         self.passage.end(number);
         drop(lane);
         self.passage.ring(Stored::now());
+        published
     }
     /// Leaves a command to the thread.
     fn leave(
@@ -209,12 +216,13 @@ impl Shared {
         submission: Submission<'_>,
         owed: Option<Owed>,
         completion: Option<Arc<Completion>>,
-    ) {
-        publish(submission.signal, owed.as_ref(), completion.as_ref());
+    ) -> Result<()> {
+        let published = publish(submission.signal, owed.as_ref(), completion.as_ref());
         let number = self.passage.submit();
         let work = submission.work;
         lane.pending.push(Command { number, dependencies, work, owed, completion });
         self.wake(lane);
+        published
     }
 
     /// The thread: does what arrives until the queue is dropped and nothing is left.

@@ -23,7 +23,7 @@ mod tests;
 pub(crate) use command::{
     Dependencies, Dependency, Order, Pattern, Signal, Submission, Work, failed,
 };
-pub(crate) use completion::{Completion, Failure, Profile, Reusable, Status, Times};
+pub(crate) use completion::{Completion, Failure, Reusable, Status};
 pub(crate) use passage::{Passed, Watch, all_queues_ticket, ticket};
 pub(crate) use plan::{Plan, Run};
 pub(crate) use team::Task;

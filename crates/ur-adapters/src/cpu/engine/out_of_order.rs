@@ -3,7 +3,7 @@
 //! thread; nothing blocks. Barriers order what came before against what comes after.
 use super::{
     command::{Dependencies, Dependency, Order, Owed, Signal, Submission, Work},
-    completion::{Completion, Failure, Profile},
+    completion::{Completion, Failure},
     counters::Counters,
     gate::Stored,
     in_order::{completion_for, publish},
@@ -12,6 +12,7 @@ use super::{
     sync::{Mutex, MutexGuard, locked},
     workers,
 };
+use crate::profiling::Profile;
 use std::{
     collections::VecDeque,
     fmt,
@@ -105,7 +106,7 @@ impl OutOfOrder {
         let owed = counter.map(|counter| Owed { value: counter.reserve(), counter });
         if dependencies.is_empty() && submission.work.is_quick() && field.is_open(submission.order)
         {
-            self.shared.do_now(field, submission, owed, looked_at.as_ref());
+            self.shared.do_now(field, submission, owed, looked_at.as_ref())?;
             return Ok(looked_at);
         }
         let completion = looked_at.clone().unwrap_or_else(|| Completion::submitted(Profile::Off));
@@ -122,12 +123,12 @@ impl OutOfOrder {
             owed,
             completion,
         });
-        publish(submission.signal, job.owed.as_ref(), Some(&job.completion));
+        let published = publish(submission.signal, job.owed.as_ref(), Some(&job.completion));
         field.enter(&job, order);
         drop(field);
         job.depend_on(&dependencies, watcher.as_ref());
         job.released(None);
-        Ok(looked_at)
+        published.map(|()| looked_at)
     }
 }
 
@@ -179,7 +180,7 @@ impl Shared {
         submission: Submission<'_>,
         owed: Option<Owed>,
         completion: Option<&Arc<Completion>>,
-    ) {
+    ) -> Result<()> {
         let number = self.passage.submit();
         if let Some(completion) = completion {
             completion.begin(&submission.work);
@@ -192,11 +193,12 @@ impl Shared {
         if let Some(completion) = completion {
             completion.settle(outcome);
         }
-        publish(submission.signal, owed.as_ref(), completion);
+        let published = publish(submission.signal, owed.as_ref(), completion);
         field.window.push_back(None);
         self.passage.end(field.leave(number));
         drop(field);
         self.passage.ring(Stored::now());
+        published
     }
 }
 

@@ -1,7 +1,7 @@
 //! Starting a thread of ours in a program that is not ours: named, and deaf to the program's
 //! signals, which its own threads are there for.
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_adapter::error::{Error, Result};
 
 /// What a thread raises by what it does itself; blocking these would only hide who did it.
 const OWN_FAULTS: [Signal; 6] = [
@@ -16,7 +16,7 @@ const OWN_FAULTS: [Signal; 6] = [
 /// Starts a thread that runs `body` and that nobody joins.
 ///
 /// # Errors
-/// `OUT_OF_RESOURCES` where the system has no thread for us.
+/// `OUT_OF_RESOURCES` where the system has no thread for us, `OUT_OF_HOST_MEMORY` where it has no place for its stack.
 pub(super) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
     let mut deaf = SigSet::all();
     OWN_FAULTS.into_iter().for_each(|fault| deaf.remove(fault));
@@ -24,9 +24,9 @@ pub(super) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<
     let before = deaf.thread_swap_mask(SigmaskHow::SIG_SETMASK);
     let started = std::thread::Builder::new().name(name.into()).spawn(body);
     if let Ok(before) = before {
-        before.thread_set_mask().map_err(|errno| refused(name, &errno))?;
+        before.thread_set_mask().map_err(|errno| Error::no_thread(name, &errno))?;
     }
-    started.map(drop).map_err(|error| refused(name, &error))
+    started.map(drop).map_err(|error| Error::no_thread(name, &error))
 }
 /// Makes this thread `nice` more than it was: a wish, which the system may refuse (less nice than the
 /// program takes a privilege).
@@ -40,12 +40,4 @@ pub(super) fn be_nice(nice: i32) {
     if let Ok(before) = process::getpriority_process(me) {
         let _ = process::setpriority_process(me, (before + nice).clamp(-20, 19));
     }
-}
-fn refused(name: &str, why: &dyn std::fmt::Display) -> Error {
-    Error::new(
-        ErrorCode::OutOfResources,
-        format!(
-            "the thread {name} could not be started: {why}; raise the limit on processes (ulimit -u) or use fewer queues"
-        ),
-    )
 }

@@ -21,6 +21,43 @@ fn again(memfd: &Memfd) -> OwnedFd {
     memfd.fd().try_clone().unwrap()
 }
 
+extern "C" fn ignore(_: nix::libc::c_int) {}
+/// Ends the calling thread's system calls two thousand times a second, until it ends.
+fn interrupt_this_thread() {
+    use nix::libc;
+    // SAFETY: zeros are a valid action: no flags, no mask.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = ignore as *const () as usize;
+    // SAFETY: a whole action, whose handler does nothing.
+    assert_eq!(unsafe { libc::sigaction(libc::SIGPROF, &raw const action, null_mut()) }, 0);
+    // SAFETY: zeros are a valid event.
+    let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+    (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_THREAD_ID, libc::SIGPROF);
+    // SAFETY: takes nothing.
+    event.sigev_notify_thread_id = unsafe { libc::gettid() };
+    let mut timer = null_mut();
+    let (event, place) = (&raw mut event, &raw mut timer);
+    // SAFETY: a whole event, and a place for the timer.
+    assert_eq!(unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, event, place) }, 0);
+    let every = libc::timespec { tv_sec: 0, tv_nsec: 500_000 };
+    let times = libc::itimerspec { it_interval: every, it_value: every };
+    // SAFETY: the timer made above, and whole times.
+    assert_eq!(unsafe { libc::timer_settime(timer, 0, &raw const times, null_mut()) }, 0);
+}
+
+/// Recent kernels (6.18 is one) do not end the call for a signal that ends no process: this is about the older ones.
+#[test]
+fn memory_is_committed_although_signals_come_faster_than_the_kernel_gives_it() {
+    let bytes = 64 << 20;
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        interrupt_this_thread();
+        let memfd = Memfd::create(bytes).unwrap();
+        done.send(memfd.commit(0, bytes).map(|()| fstat(&**memfd.fd()).unwrap().st_blocks))
+    });
+    let blocks = is_done.recv_timeout(std::time::Duration::from_secs(20)).expect("it ends");
+    assert_eq!(blocks.unwrap() * 512, bytes as i64);
+}
 #[test]
 fn two_mappings_of_one_memfd_show_the_same_bytes() {
     let memfd = sealed(4 * page());
@@ -30,6 +67,30 @@ fn two_mappings_of_one_memfd_show_the_same_bytes() {
     assert_eq!(get(other.base()), 7);
     set(other.base(), 8);
     assert_eq!(get(one.base().offset(page()).unwrap()), 8);
+}
+/// What a hostile exporter offers: a size, and no memory or too little.
+#[test]
+fn an_opened_mapping_makes_no_memory_that_its_exporter_has_not_made() {
+    let bytes = 64 * POPULATE_CHUNK;
+    for committed in [0, page(), bytes / 2] {
+        let memfd = Memfd::create(bytes).unwrap();
+        memfd.commit(0, committed).unwrap();
+        memfd.seal(Writers::Everyone).unwrap();
+        let theirs = Mapping::opened(&memfd, 0, bytes).unwrap();
+        assert_eq!(memfd.pages(), committed as u64, "nothing was made by mapping it");
+        set(theirs.base().offset(bytes - page()).unwrap(), 5); // what is touched is
+    }
+}
+#[test]
+fn an_exporter_whose_memory_is_elsewhere_costs_one_chunk() {
+    let (bytes, object) = (8 * POPULATE_CHUNK, 4 * POPULATE_CHUNK);
+    let memfd = Memfd::create(bytes).unwrap();
+    memfd.commit(object, object).unwrap(); // as much as is claimed, but none of the object's
+    memfd.seal(Writers::Everyone).unwrap();
+    let before = memfd.pages();
+    let _theirs = Mapping::opened(&memfd, 0, object).unwrap();
+    let made = memfd.pages() - before;
+    assert!(made <= POPULATE_CHUNK as u64, "{made} bytes");
 }
 #[test]
 fn a_large_opened_mapping_arrives_whole() {

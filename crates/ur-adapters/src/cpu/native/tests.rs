@@ -64,8 +64,8 @@ fn rectangles_leave_what_is_between_their_rows() {
             assert_eq!(written[width..to_pitch], [0xee; 3]);
         }
         fill_2d(target, &[1, 2, 3], width, height);
-        for row in to.chunks(to_pitch) {
-            assert!((0..width).all(|i| row[i] == [1, 2, 3][i % 3]));
+        for (y, row) in to.chunks(to_pitch).enumerate() {
+            assert!((0..width).all(|x| row[x] == [1, 2, 3][(y * width + x) % 3]), "row {y}");
             assert_eq!(row[width..], [0xee; 3]);
         }
     }

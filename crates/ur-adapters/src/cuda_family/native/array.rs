@@ -97,7 +97,7 @@ impl<D: Dialect> Array<D> {
 fn destroy_surface<D: Dialect>(surface: u64) {
     // SAFETY: ours, and no command uses it any more: the owner's promise.
     let gone = unsafe { D::driver().surface_destroy(surface) }.released::<D>();
-    gone.unwrap_or_else(|error| log::say(ur_sys::ur_logger_level_t::WARN, &error));
+    gone.unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
 }
 impl<D: Dialect> Drop for Array<D> {
     fn drop(&mut self) {
@@ -106,7 +106,7 @@ impl<D: Dialect> Drop for Array<D> {
         }
         let _on = match Entered::<D>::enter(self.context) {
             Ok(on) => on,
-            Err(error) => return log::say(ur_sys::ur_logger_level_t::WARN, &error),
+            Err(error) => return log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error),
         };
         if let Some(surface) = self.surface.take() {
             destroy_surface::<D>(surface);
@@ -114,7 +114,9 @@ impl<D: Dialect> Drop for Array<D> {
         if self.is_ours {
             // SAFETY: as for its surface.
             let gone = unsafe { D::driver().array_destroy(self.raw) }.released::<D>();
-            gone.unwrap_or_else(|error| log::say(ur_sys::ur_logger_level_t::WARN, &error));
+            gone.unwrap_or_else(|error| {
+                log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error)
+            });
         }
     }
 }
@@ -166,14 +168,40 @@ impl<D: Dialect> Stream<D> {
     pub fn copy_box(&self, to: End, from: End, region: [usize; 3]) -> Result<()> {
         self.copy_3d(&copy_of(to, from, region))
     }
+    /// Copies bytes between two devices, told by contexts, be the one within the other's reach or not.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(in super::super) fn copy_peer(
+        &self,
+        (to, to_context): (u64, RawContext),
+        (from, from_context): (u64, RawContext),
+        bytes: usize,
+    ) -> Result<()> {
+        let driver = D::driver();
+        // SAFETY: as for `copy`; primary contexts are never released.
+        unsafe { driver.copy_peer(to, to_context, from, from_context, bytes, self.raw()) }.ok::<D>()
+    }
+    /// The same for a box.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(in super::super) fn copy_3d_peer(
+        &self,
+        what: &Copy3d,
+        to: RawContext,
+        from: RawContext,
+    ) -> Result<()> {
+        let what = Copy3d { reserved0: from.addr(), reserved1: to.addr(), ..*what };
+        // SAFETY: as for `copy_peer`; the driver reads `what` before it returns.
+        unsafe { D::driver().copy_3d_peer(&raw const what, self.raw()) }.ok::<D>()
+    }
     /// Copies all of an array, as large as `region`, to that of another device.
     ///
     /// # Errors
     /// The driver's own.
     pub fn copy_array(&self, to: &Array<D>, from: &Array<D>, region: [usize; 3]) -> Result<()> {
-        let mut copy = copy_of(End::of(to, [0; 3]), End::of(from, [0; 3]), region);
-        (copy.reserved0, copy.reserved1) = (from.context.addr(), to.context.addr());
-        // SAFETY: both arrays live until the copy is done; the driver reads `copy` at once.
-        unsafe { D::driver().copy_3d_peer(&raw const copy, self.raw()) }.ok::<D>()
+        let copy = copy_of(End::of(to, [0; 3]), End::of(from, [0; 3]), region);
+        self.copy_3d_peer(&copy, to.context, from.context)
     }
 }

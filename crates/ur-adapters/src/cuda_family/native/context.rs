@@ -27,6 +27,17 @@ pub fn retain_primary<D: Dialect>(device: i32) -> Result<RawContext> {
     context.ok_or_else(|| Error::new(ErrorCode::Unknown, "the driver gave a null context"))
 }
 
+/// Whether somebody in this process has started the primary context of the device with that number.
+///
+/// # Errors
+/// The driver's own.
+pub fn is_primary_active<D: Dialect>(device: i32) -> Result<bool> {
+    let (mut flags, mut active) = (0, 0);
+    // SAFETY: both are writable.
+    unsafe { D::driver().primary_state(device, &raw mut flags, &raw mut active) }.ok::<D>()?;
+    Ok(active != 0)
+}
+
 /// While this lives, a context is current on this thread; what was current before is afterwards.
 #[derive(Debug)]
 #[must_use]
@@ -48,14 +59,6 @@ impl<D: Dialect> Entered<D> {
             unsafe { D::driver().context_push(context) }.ok::<D>()?;
         }
         Ok(Self { pushed, _thread: PhantomData })
-    }
-    /// Waits for everything that was submitted in the context.
-    ///
-    /// # Errors
-    /// The driver's own, those of earlier commands among them.
-    pub fn synchronize(&self) -> Result<()> {
-        // SAFETY: a context is current.
-        unsafe { D::driver().context_synchronize() }.ok::<D>()
     }
     /// Bytes of the device that are free, and all there are.
     ///
@@ -84,7 +87,9 @@ impl<D: Dialect> Drop for Entered<D> {
             let mut popped = None;
             // SAFETY: `popped` is writable, and what is popped was pushed here.
             let outcome = unsafe { D::driver().context_pop(&raw mut popped) }.released::<D>();
-            outcome.unwrap_or_else(|error| log::say(ur_sys::ur_logger_level_t::WARN, &error));
+            outcome.unwrap_or_else(|error| {
+                log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error)
+            });
         }
     }
 }

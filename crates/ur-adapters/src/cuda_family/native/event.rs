@@ -1,7 +1,10 @@
 //! The driver's events: points in a stream, pooled because making one costs more than recording it.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
-    super::driver::{Dialect, RawEvent},
+    super::{
+        device::{self, Device},
+        driver::{Dialect, RawEvent},
+    },
     context::Entered,
     stream::Stream,
 };
@@ -13,9 +16,12 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     log,
+    object::Owned,
 };
 use ur_sys::ur_logger_level_t;
 
+/// `CU_EVENT_BLOCKING_SYNC`
+const BLOCKING: u32 = 1;
 /// `CU_EVENT_DISABLE_TIMING`
 const WITHOUT_TIMES: u32 = 2;
 
@@ -31,8 +37,18 @@ impl<D: Dialect> NativeEvent<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub fn create(_on: &Entered<D>, timing: bool) -> Result<Self> {
-        let (mut raw, flags) = (None, if timing { 0 } else { WITHOUT_TIMES });
+    pub fn create(on: &Entered<D>, timing: bool) -> Result<Self> {
+        Self::with(on, if timing { 0 } else { WITHOUT_TIMES })
+    }
+    /// The same, whose waiters sleep and do not spin.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn blocking(on: &Entered<D>) -> Result<Self> {
+        Self::with(on, BLOCKING | WITHOUT_TIMES)
+    }
+    fn with(_on: &Entered<D>, flags: u32) -> Result<Self> {
+        let mut raw = None;
         // SAFETY: `raw` is writable.
         unsafe { D::driver().event_create(&raw mut raw, flags) }.ok::<D>()?;
         let null = || Error::new(ErrorCode::Unknown, "the driver gave a null event");
@@ -62,7 +78,19 @@ impl<D: Dialect> NativeEvent<D> {
         // SAFETY: it is live.
         unsafe { D::driver().event_query(self.raw) }.ready::<D>()
     }
-    /// Waits until everything before the point is done.
+    /// The same; but an event whose record is part of a graph, of which nothing is known, is an error.
+    ///
+    /// # Errors
+    /// As for [`NativeEvent::is_complete`].
+    pub fn has_happened(&self) -> Result<bool> {
+        // SAFETY: it is live.
+        let outcome = unsafe { D::driver().event_query(self.raw) };
+        match outcome.status() {
+            Some(status) if status == D::NOT_READY => Ok(false),
+            _ => outcome.ok::<D>().map(|()| true),
+        }
+    }
+    /// Waits until everything before the point is done; spins, unless it was made for sleeping.
     ///
     /// # Errors
     /// As for [`NativeEvent::is_complete`].
@@ -70,17 +98,17 @@ impl<D: Dialect> NativeEvent<D> {
         // SAFETY: it is live, and any thread may wait.
         unsafe { D::driver().event_synchronize(self.raw) }.ok::<D>()
     }
-    /// Nanoseconds from `earlier` to this; both are complete and have times. Exact to half a
-    /// microsecond near `earlier`, less far from it.
+    /// Nanoseconds from `other` to this, below 0 if this one was first; both are complete and have times. Exact to half a
+    /// microsecond near `other`, less far from it.
     ///
     /// # Errors
     /// The driver's own.
-    pub fn elapsed_ns_since(&self, earlier: &Self) -> Result<u64> {
+    pub fn elapsed_ns_since(&self, other: &Self) -> Result<i64> {
         let mut milliseconds = 0_f32;
         let to = &raw mut milliseconds;
         // SAFETY: both are live, and `to` is writable.
-        unsafe { D::driver().event_elapsed(to, earlier.raw, self.raw) }.ok::<D>()?;
-        Ok((f64::from(milliseconds) * 1e6) as u64) // a number below 0 becomes 0
+        unsafe { D::driver().event_elapsed(to, other.raw, self.raw) }.ok::<D>()?;
+        Ok((f64::from(milliseconds) * 1e6) as i64)
     }
 }
 impl<D: Dialect> Drop for NativeEvent<D> {
@@ -88,32 +116,31 @@ impl<D: Dialect> Drop for NativeEvent<D> {
         if self.is_ours && super::super::device::check_fork::<D>().is_ok() {
             // SAFETY: ours, live, and never used again.
             let gone = unsafe { D::driver().event_destroy(self.raw) }.released::<D>();
-            gone.unwrap_or_else(|error| log::say(ur_logger_level_t::WARN, &error));
+            gone.unwrap_or_else(|error| log::say(D::BACKEND, ur_logger_level_t::WARN, &error));
         }
     }
 }
 
 /// Events of one device that are not in use, with times and without.
 #[derive(Debug)]
-pub struct EventPool<D: Dialect>([Mutex<Vec<NativeEvent<D>>>; 2]);
+pub struct EventPool<D: Dialect> {
+    idle: [Mutex<Vec<NativeEvent<D>>>; 2],
+    device: i32,
+}
 impl<D: Dialect> EventPool<D> {
-    /// An empty one.
-    pub const fn new() -> Self {
-        Self([const { Mutex::new(Vec::new()) }; 2])
+    /// An empty one, for the device with that number.
+    pub const fn new(device: i32) -> Self {
+        Self { idle: [const { Mutex::new(Vec::new()) }; 2], device }
     }
     /// One that is in nobody's hands; what it marked before is forgotten by the next record.
     ///
     /// # Errors
     /// The driver's own.
     pub fn take(self: &Arc<Self>, on: &Entered<D>, timing: bool) -> Result<Pooled<D>> {
-        let idle = self.0[usize::from(timing)].lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle =
+            self.idle[usize::from(timing)].lock().unwrap_or_else(PoisonError::into_inner).pop();
         let event = idle.map_or_else(|| NativeEvent::create(on, timing), Ok)?;
         Ok(Pooled { event: Some(event), timing, pool: Arc::clone(self) })
-    }
-}
-impl<D: Dialect> Default for EventPool<D> {
-    fn default() -> Self {
-        Self::new()
     }
 }
 /// How many idle events are kept at most.
@@ -126,6 +153,17 @@ pub struct Pooled<D: Dialect> {
     timing: bool,
     pool: Arc<EventPool<D>>,
 }
+impl<D: Dialect> Pooled<D> {
+    /// Whose it is.
+    ///
+    /// # Errors
+    /// None: devices stay.
+    pub(in super::super) fn device(&self) -> Result<&'static Owned<Device<D>>> {
+        let is_it = |one: &&Owned<Device<D>>| one.number() == self.pool.device;
+        let found = device::all::<D>().iter().find(is_it);
+        found.ok_or_else(|| Error::new(ErrorCode::InvalidDevice, "the event's device is gone"))
+    }
+}
 impl<D: Dialect> std::ops::Deref for Pooled<D> {
     type Target = NativeEvent<D>;
     fn deref(&self) -> &NativeEvent<D> {
@@ -135,7 +173,7 @@ impl<D: Dialect> std::ops::Deref for Pooled<D> {
 impl<D: Dialect> Drop for Pooled<D> {
     fn drop(&mut self) {
         let mut idle =
-            self.pool.0[usize::from(self.timing)].lock().unwrap_or_else(PoisonError::into_inner);
+            self.pool.idle[usize::from(self.timing)].lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < KEPT {
             idle.extend(self.event.take());
         }

@@ -4,7 +4,8 @@
 use super::{
     super::{
         device::{Device, check_fork},
-        driver::{Dialect, RawContext, RawPool},
+        driver::{Dialect, RawContext, RawPool, layout::Location},
+        patience,
     },
     context::Entered,
 };
@@ -12,6 +13,7 @@ use std::{ffi::c_void, marker::PhantomData, ptr};
 use ur_adapter::{
     error::{ErrorCode, Result},
     log,
+    object::Owned,
 };
 
 /// What kind of memory a [`Piece`] is.
@@ -105,7 +107,7 @@ pub(super) fn release<D: Dialect>(context: RawContext, work: impl FnOnce() -> Re
         Ok(_on) => work(),
         Err(error) => Err(error),
     };
-    done.unwrap_or_else(|error| log::say(ur_sys::ur_logger_level_t::WARN, &error));
+    done.unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
 }
 
 /// Host memory of C's that the driver was told of, until this is dropped.
@@ -148,25 +150,29 @@ impl<D: Dialect> Drop for Registered<D> {
     }
 }
 
-/// Fills device memory with zeros and waits for it.
+/// Fills device memory with zeros and waits for it. It is ordered with nothing else: what used the memory before has
+/// ended.
 ///
 /// # Errors
 /// The driver's own.
-pub fn zero<D: Dialect>(_on: &Entered<D>, at: u64, bytes: usize) -> Result<()> {
+pub fn zero<D: Dialect>(device: &Device<D>, at: u64, bytes: usize) -> Result<()> {
+    let on = device.enter()?;
+    let stream = D::statics().utility.of(&on, device.context()?)?;
     // SAFETY: whoever allocated the range asks for it.
-    unsafe { D::driver().set_d8(at, 0, bytes, None) }.ok::<D>()?;
-    // SAFETY: the default stream is always there.
-    unsafe { D::driver().stream_synchronize(None) }.ok::<D>()
+    unsafe { D::driver().set_d8(at, 0, bytes, stream.raw()) }.ok::<D>()?;
+    patience::finish(&stream, device)
 }
-/// Copies between any two addresses that the driver knows and waits for it.
+/// Copies between any two addresses that the driver knows and waits for it. It is ordered with nothing else: what
+/// writes the memory before has ended.
 ///
 /// # Errors
 /// The driver's own.
-pub fn copy<D: Dialect>(_on: &Entered<D>, to: u64, from: u64, bytes: usize) -> Result<()> {
-    // SAFETY: C's promise, checked against the registry; waited for below.
-    unsafe { D::copy(to, from, bytes, None) }.ok::<D>()?;
-    // SAFETY: the default stream is always there.
-    unsafe { D::driver().stream_synchronize(None) }.ok::<D>()
+pub fn copy<D: Dialect>(device: &Owned<Device<D>>, to: u64, from: u64, bytes: usize) -> Result<()> {
+    let on = device.enter()?;
+    let stream = D::statics().utility.of(&on, device.context()?)?;
+    let stream = stream.waiting().of(device.clone());
+    stream.copy(to, from, bytes)?;
+    patience::finish(&stream, device)
 }
 /// Reads a number at an address of the host's that C gave, which need not be aligned.
 pub(in super::super) fn peek(from: usize) -> usize {
@@ -192,8 +198,6 @@ pub struct Known {
     pub base: u64,
     /// How long that is.
     pub bytes: usize,
-    /// Never used again for another allocation of this process.
-    pub id: u64,
 }
 /// One attribute of an address; `None` if it has none, or the driver does not know the address.
 fn attribute<D: Dialect>(attribute: i32, at: u64) -> Result<Option<u64>> {
@@ -222,7 +226,6 @@ pub fn known<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<Known>> {
         device: word(9)? as i32,
         base,
         bytes: bytes as usize,
-        id: word(7)?,
     }))
 }
 /// The number that tells what is allocated at `at` from what was and will be; `None` for nothing.
@@ -231,6 +234,61 @@ pub fn known<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<Known>> {
 /// The driver's own.
 pub fn buffer_id<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<u64>> {
     attribute::<D>(7, at)
+}
+/// What tells one allocation from every other one of this process: the driver's number of it, which is never used
+/// again, and what would differ if that did not: where it begins, how long it is, and the pool that it is from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    id: u64,
+    base: u64,
+    bytes: u64,
+    pool: u64,
+}
+/// The identity of the allocation at `at`, by one call of the driver's; `None` for nothing.
+///
+/// # Errors
+/// The driver's own.
+pub fn identity<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<Identity>> {
+    const ATTRIBUTES: [i32; 4] = [7, 11, 12, 17];
+    let mut words = [0_u64; ATTRIBUTES.len()]; // attributes that the memory does not have stay 0
+    let to = words.each_mut().map(|word| ptr::from_mut(word).cast::<c_void>());
+    let (count, attributes) = (ATTRIBUTES.len() as u32, ATTRIBUTES.as_ptr());
+    // SAFETY: both lists have `count` entries, and each word has room for its attribute.
+    let outcome = unsafe { D::driver().pointer_attributes(count, attributes, to.as_ptr(), at) };
+    outcome.ok::<D>()?;
+    let [id, base, bytes, pool] = words;
+    Ok((id != 0).then_some(Identity { id, base, bytes, pool }))
+}
+/// The driver's number of the device that it lies on.
+///
+/// # Errors
+/// The driver's own.
+pub fn device_of<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<i32>> {
+    Ok(attribute::<D>(9, at)?.map(|word| word as i32))
+}
+/// The driver's number of the device whose memory it is; `None` for memory of the host, for memory that moves, and
+/// for what the driver does not know.
+///
+/// # Errors
+/// The driver's own.
+pub fn home_of<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<i32>> {
+    let Some(2) = attribute::<D>(2, at)?.map(|sort| sort as u32) else { return Ok(None) };
+    let is_managed = attribute::<D>(8, at)?.is_some_and(|word| word as u8 != 0);
+    Ok(attribute::<D>(9, at)?.filter(|_| !is_managed).map(|word| word as i32))
+}
+/// Whether the device with the number `device`, whose context is current, may read and write it.
+///
+/// # Errors
+/// The driver's own.
+pub fn is_within_reach<D: Dialect>(on: &Entered<D>, device: i32, at: u64) -> Result<bool> {
+    // Of a pool's memory the attribute says that any device may, whatever the pool says (NVIDIA's driver 580).
+    if let Some(pool) = pool_of(on, at)? {
+        let (mut rights, location) = (0, Location { kind: 1, id: device });
+        // SAFETY: the pool has live memory; both places are readable, and the first is writable.
+        unsafe { D::driver().pool_rights(&raw mut rights, pool, &raw const location) }.ok::<D>()?;
+        return Ok(rights & 3 == 3);
+    }
+    Ok(attribute::<D>(16, at)?.is_some_and(|rights| rights & 3 == 3))
 }
 /// The pool that it is from, if from one.
 ///

@@ -13,5 +13,6 @@ pub mod module;
 pub mod pool;
 pub mod staging;
 pub mod stream;
+pub mod utility;
 pub mod virtual_memory;
 pub mod words;

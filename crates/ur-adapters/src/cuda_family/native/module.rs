@@ -196,7 +196,8 @@ impl<D: Dialect> Drop for Module<D> {
             // SAFETY: loaded by us, or given to us, and unloaded once; whoever launches from it keeps it.
             unsafe { D::driver().module_unload(self.raw) }.released::<D>()
         });
-        unloaded.unwrap_or_else(|error| log::say(ur_sys::ur_logger_level_t::WARN, &error));
+        unloaded
+            .unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
     }
 }
 
@@ -320,7 +321,8 @@ impl<D: Dialect> Drop for Link<D> {
     fn drop(&mut self) {
         // SAFETY: made once, destroyed once, in the context that is current still.
         let outcome = unsafe { D::driver().link_destroy(self.0) }.released::<D>();
-        outcome.unwrap_or_else(|error| log::say(ur_sys::ur_logger_level_t::WARN, &error));
+        outcome
+            .unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
     }
 }
 /// Compiles `inputs`, each with its name for the log; joined into one piece of machine code if `complete`,

@@ -8,6 +8,7 @@ use super::{
             layout::{AccessDesc, Location, PoolProps},
         },
     },
+    context::Entered,
     memory::{pointer, release},
     virtual_memory::{adopt, foreign},
 };
@@ -86,14 +87,15 @@ impl<D: Dialect> DriverPool<D> {
     pub fn raw(&self) -> RawPool {
         self.raw
     }
-    /// Lets the devices with these numbers reach its memory, beside its own.
+    /// Lets the devices with these numbers reach its memory, beside its own; or no longer.
     ///
     /// # Errors
     /// The driver's own.
-    pub fn admit(&self, device: &Device<D>, devices: &[i32]) -> Result<()> {
+    pub fn admit(&self, device: &Device<D>, devices: &[i32], may: bool) -> Result<()> {
         let _on = device.enter()?;
+        let flags = if may { 3 } else { 0 };
         let others = devices.iter().filter(|&&id| id != device.number());
-        let access = |&id: &i32| AccessDesc { location: Location { kind: 1, id }, flags: 3 };
+        let access = |&id: &i32| AccessDesc { location: Location { kind: 1, id }, flags };
         let all: Vec<_> = others.map(access).collect();
         if all.is_empty() {
             return Ok(());
@@ -207,9 +209,11 @@ impl<D: Dialect> FromPool<D> {
 impl<D: Dialect> Drop for FromPool<D> {
     fn drop(&mut self) {
         if !self.is_free {
-            release::<D>(self.pool.context, || {
-                // SAFETY: no command uses it any more: the owner's promise. The default stream.
-                unsafe { D::driver().free_async(self.at, None) }.released::<D>()
+            let context = self.pool.context;
+            release::<D>(context, || {
+                let stream = D::statics().utility.of(&Entered::enter(context)?, context)?;
+                // SAFETY: no command uses it any more: the owner's promise.
+                unsafe { D::driver().free_async(self.at, stream.raw()) }.released::<D>()
             });
         }
     }

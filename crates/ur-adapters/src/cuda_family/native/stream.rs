@@ -4,25 +4,29 @@
 use super::{
     super::{
         Device,
+        crossing::{self, Asides},
         driver::{
-            Dialect, RawStream,
+            Dialect, RawContext, RawStream,
             layout::{Copy2d, Copy3d},
         },
         staging,
     },
     context::Entered,
     event::NativeEvent,
+    staging::Rows,
 };
 use std::{
     ffi::c_void,
     marker::PhantomData,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     log,
     object::Owned,
 };
+use ur_hal::{Pattern, RowPattern};
 use ur_sys::ur_logger_level_t;
 
 /// `CU_STREAM_NON_BLOCKING`: not ordered with the default stream.
@@ -30,6 +34,29 @@ const NON_BLOCKING: u32 = 1;
 
 /// Patterns of more units than this are not filled in by one call for each.
 const COLUMNS: usize = 16;
+/// So many bytes of a pattern over rows are made and uploaded at a time.
+const PIECE: usize = 64 << 10;
+
+/// Where a stream was made, as far as its driver tells: CUDA's names the context, HIP's the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamHome {
+    /// A context, which need not be a primary one.
+    Context(RawContext),
+    /// A device, by the driver's number.
+    Device(i32),
+}
+impl StreamHome {
+    /// Whether commands of `device` can go into such a stream.
+    ///
+    /// # Errors
+    /// As for [`Device::context`].
+    pub fn is_of<D: Dialect>(self, device: &Device<D>) -> Result<bool> {
+        Ok(match self {
+            Self::Context(context) => device.is_primary(context)?,
+            Self::Device(number) => number == device.number(),
+        })
+    }
+}
 
 /// A stream of the driver.
 #[derive(Debug)]
@@ -37,8 +64,14 @@ pub struct Stream<D: Dialect> {
     /// `None` is the default stream.
     raw: Option<RawStream>,
     is_ours: bool,
-    /// Whose pinned memory copies go through that would have the caller wait, if they may not.
-    patient: Option<Owned<Device<D>>>,
+    /// Whose commands it runs, where that is known: so they get to memory that this device does not reach.
+    device: Option<Owned<Device<D>>>,
+    /// Whether copies that would have the caller wait go through pinned memory of the device's.
+    never_waits: bool,
+    /// Whether such copies wait first, asleep, for what the stream has: the driver would spin for that.
+    waits_before: bool,
+    /// Where its commands on memory of other devices run.
+    asides: Arc<Asides<D>>,
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> Stream<D> {
@@ -63,20 +96,51 @@ impl<D: Dialect> Stream<D> {
         if raw.is_none() {
             return Err(Error::new(ErrorCode::Unknown, "the driver gave a null stream"));
         }
-        Ok(Self { raw, is_ours: true, patient: None, _dialect: PhantomData })
+        Ok(Self::adopted(raw, true))
     }
     /// Somebody else's, who keeps it for as long as this lives; destroyed with this if `owned`.
     pub fn adopted(raw: Option<RawStream>, owned: bool) -> Self {
-        Self { raw, is_ours: owned, patient: None, _dialect: PhantomData }
+        Self::with(raw, owned, None, Arc::default())
+    }
+    fn with(
+        raw: Option<RawStream>,
+        is_ours: bool,
+        device: Option<Owned<Device<D>>>,
+        asides: Arc<Asides<D>>,
+    ) -> Self {
+        let (never_waits, waits_before) = (false, false);
+        Self { raw, is_ours, device, never_waits, waits_before, asides, _dialect: PhantomData }
     }
     /// From now on no copy has the caller wait until the stream gets there.
     pub fn never_waiting(mut self, device: Owned<Device<D>>) -> Self {
-        self.patient = Some(device);
+        self.never_waits = true;
+        self.of(device)
+    }
+    /// It runs the commands of `device`.
+    pub fn of(mut self, device: Owned<Device<D>>) -> Self {
+        self.device = Some(device);
         self
+    }
+    /// Copies for which the driver would have the caller wait wait first for what the stream has.
+    pub fn waiting_before(mut self) -> Self {
+        self.waits_before = true;
+        self
+    }
+    /// Whether they do.
+    pub fn waits_before(&self) -> bool {
+        self.waits_before
+    }
+    /// Whether copies may not have the caller wait.
+    pub fn never_waits(&self) -> bool {
+        self.never_waits
     }
     /// The same stream for a caller who waits anyway: copies may have him wait. Not for longer than it.
     pub fn waiting(&self) -> Self {
-        Self::adopted(self.raw, false)
+        Self::with(self.raw, false, self.device.clone(), Arc::clone(&self.asides))
+    }
+    /// The streams of other devices that run commands in the order of this one.
+    pub(in super::super) fn asides(&self) -> &Asides<D> {
+        &self.asides
     }
     /// The driver's name of it.
     pub fn raw(&self) -> Option<RawStream> {
@@ -93,6 +157,38 @@ impl<D: Dialect> Stream<D> {
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: it is live.
         unsafe { D::driver().stream_synchronize(self.raw) }.ok::<D>()
+    }
+    /// Whether what is put into it now is captured into a graph and does not run.
+    ///
+    /// # Errors
+    /// `INVALID_OPERATION` for the default stream while a stream that is ordered with it is captured: a
+    /// command would break that capture. The driver's own.
+    pub fn is_capturing(&self) -> Result<bool> {
+        let mut is = 0;
+        // SAFETY: it is live, and `is` is writable.
+        let outcome = unsafe { D::driver().stream_capturing(self.raw, &raw mut is) };
+        match outcome.status() {
+            None => Ok(false), // a driver without captures
+            _ => outcome.ok::<D>().map(|()| is != 0),
+        }
+    }
+    /// Where it was made; `None` where the driver does not tell. For streams that are no default streams.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn home(&self) -> Result<Option<StreamHome>> {
+        let (mut context, mut device) = (None, 0);
+        // SAFETY: it is live, and `context` is writable.
+        let of_context = unsafe { D::driver().stream_context(self.raw, &raw mut context) };
+        if of_context.status().is_some() {
+            return of_context.ok::<D>().map(|()| context.map(StreamHome::Context));
+        }
+        // SAFETY: it is live, and `device` is writable.
+        let of_device = unsafe { D::driver().stream_device(self.raw, &raw mut device) };
+        match of_device.status() {
+            None => Ok(None),
+            _ => of_device.ok::<D>().map(|()| Some(StreamHome::Device(device))),
+        }
     }
     /// Whether everything in it is done.
     ///
@@ -132,17 +228,18 @@ impl<D: Dialect> Stream<D> {
     /// The driver's own; `call` is dropped then.
     pub fn host_fn(&self, call: impl FnOnce() + Send + 'static) -> Result<()> {
         type Call = Box<dyn FnOnce() + Send>;
-        unsafe extern "C" fn run(data: *mut c_void) {
+        unsafe extern "C" fn run<D: Dialect>(data: *mut c_void) {
             // SAFETY: made by `into_raw` below, and given to one call.
             let call = *unsafe { Box::from_raw(data.cast::<Call>()) };
             if catch_unwind(AssertUnwindSafe(call)).is_err() {
                 let what = "a host function panicked; the queue goes on";
-                log::say(ur_logger_level_t::ERROR, &what);
+                log::say(D::BACKEND, ur_logger_level_t::ERROR, &what);
             }
         }
         let data = Box::into_raw(Box::new(Box::new(call) as Call));
         // SAFETY: `run` takes what `data` is.
-        let outcome = unsafe { D::driver().stream_host_fn(self.raw, run, data.cast()) }.ok::<D>();
+        let outcome =
+            unsafe { D::driver().stream_host_fn(self.raw, run::<D>, data.cast()) }.ok::<D>();
         if outcome.is_err() {
             // SAFETY: the driver did not take it.
             drop(unsafe { Box::from_raw(data) });
@@ -157,7 +254,7 @@ impl<D: Dialect> Stream<D> {
         if bytes == 0 {
             return Ok(());
         }
-        if let Some(device) = &self.patient
+        if let Some(device) = &self.device
             && staging::copy(device, self, (to, from), bytes)?
         {
             return Ok(());
@@ -186,7 +283,7 @@ impl<D: Dialect> Stream<D> {
     /// # Errors
     /// The driver's own.
     pub fn copy_3d(&self, what: &Copy3d) -> Result<()> {
-        if let Some(device) = &self.patient
+        if let Some(device) = &self.device
             && staging::copy_3d(device, self, what)?
         {
             return Ok(());
@@ -205,25 +302,24 @@ impl<D: Dialect> Stream<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub fn copy_2d(
+    pub fn copy_2d(&self, to: Rows, from: Rows, (width, height): (usize, usize)) -> Result<()> {
+        if width == 0 || height == 0 {
+            return Ok(());
+        }
+        if let Some(device) = &self.device
+            && staging::copy_2d(device, self, (to, from), (width, height))?
+        {
+            return Ok(());
+        }
+        self.copy_2d_now(to, from, (width, height))
+    }
+    /// The same, as the driver does it.
+    fn copy_2d_now(
         &self,
         (to, to_pitch): (u64, usize),
         (from, from_pitch): (u64, usize),
         (width, height): (usize, usize),
     ) -> Result<()> {
-        if width == 0 || height == 0 {
-            return Ok(());
-        }
-        if let Some(device) = &self.patient
-            && staging::copy_2d(
-                device,
-                self,
-                ((to, to_pitch), (from, from_pitch)),
-                (width, height),
-            )?
-        {
-            return Ok(());
-        }
         // Type 4: by the address.
         let what = Copy2d {
             src_x: 0,
@@ -251,18 +347,21 @@ impl<D: Dialect> Stream<D> {
     /// # Errors
     /// The driver's own.
     pub fn fill(&self, at: u64, pattern: &[u8], bytes: usize) -> Result<()> {
-        let count = bytes / pattern.len().max(1);
-        if count == 0 {
+        if bytes == 0 {
             return Ok(());
         }
+        if let Some(device) = &self.device
+            && let Some(home) = staging::beyond(device, at)?
+        {
+            return crossing::elsewhere(device, self, home, |aside| aside.fill(at, pattern, bytes));
+        }
+        let pattern = Pattern::new(pattern, bytes)?.shortest().bytes();
+        let count = bytes / pattern.len();
         let aligned = |size: usize| at.is_multiple_of(size as u64);
         match *pattern {
             [a] => self.set_d8(at, a, count),
             [a, b] if aligned(2) => self.set_d16(at, u16::from_ne_bytes([a, b]), count),
             [a, b, c, d] if aligned(4) => self.set_d32(at, u32::from_ne_bytes([a, b, c, d]), count),
-            _ if pattern.iter().all(|byte| *byte == pattern[0]) => {
-                self.set_d8(at, pattern[0], bytes)
-            }
             _ => self.fill_columns(at, pattern, count),
         }
     }
@@ -279,23 +378,26 @@ impl<D: Dialect> Stream<D> {
     }
     /// A long pattern: once from here, then what is there again and again, twice as much each time.
     fn fill_doubling(&self, at: u64, pattern: &[u8], bytes: usize) -> Result<()> {
-        let is_up = match &self.patient {
-            Some(device) => staging::upload_copy_of(device, self, at, pattern)?,
-            None => false,
-        };
-        if !is_up {
-            let from = pattern.as_ptr().expose_provenance() as u64;
-            // SAFETY: as for `copy`; pageable bytes are taken before the driver returns.
-            unsafe { D::copy(at, from, pattern.len(), self.raw) }.ok::<D>()?;
-        }
+        self.upload_rows((at, pattern.len()), pattern, pattern.len())?;
         let mut done = pattern.len();
         while done < bytes {
             let more = done.min(bytes - done);
-            // SAFETY: as for `copy`.
-            unsafe { D::copy(at + done as u64, at, more, self.raw) }.ok::<D>()?;
+            self.copy(at + done as u64, at, more)?;
             done += more;
         }
         Ok(())
+    }
+    /// Copies rows of `width` bytes that the caller does not keep.
+    fn upload_rows(&self, to: (u64, usize), bytes: &[u8], width: usize) -> Result<()> {
+        if self.never_waits
+            && let Some(device) = &self.device
+            && staging::upload_copy_of(device, self, to, bytes, width)?
+        {
+            return Ok(());
+        }
+        // Pageable bytes are taken before the driver returns.
+        let from = bytes.as_ptr().expose_provenance() as u64;
+        self.copy_2d_now(to, (from, width), (width, bytes.len() / width))
     }
     /// One unit of 1, 2 or 4 bytes in each of `rows` rows.
     fn fill_column(&self, at: u64, pitch: usize, unit: &[u8], rows: usize) -> Result<()> {
@@ -316,7 +418,8 @@ impl<D: Dialect> Stream<D> {
         };
         outcome.ok::<D>()
     }
-    /// Fills rows of `width` bytes with `pattern`, each row from its beginning.
+    /// Fills `height` rows of `width` bytes; the pattern runs on from each row to the next, and all of
+    /// their bytes are a multiple of it.
     ///
     /// # Errors
     /// The driver's own.
@@ -329,15 +432,72 @@ impl<D: Dialect> Stream<D> {
         if width == 0 || height == 0 {
             return Ok(());
         }
-        if let [byte] = *pattern {
-            let driver = D::driver();
-            // SAFETY: as for `copy`.
-            return unsafe { driver.set_2d_d8(at, pitch, byte, width, height, self.raw) }.ok::<D>();
-        }
-        if pitch == width {
+        if pitch == width || height == 1 {
             return self.fill(at, pattern, width * height);
         }
-        (0..height).try_for_each(|row| self.fill(at + (row * pitch) as u64, pattern, width))
+        if let Some(device) = &self.device
+            && let Some(home) = staging::beyond(device, at)?
+        {
+            let work = |aside: &Self| aside.fill_2d((at, pitch), pattern, (width, height));
+            return crossing::elsewhere(device, self, home, work);
+        }
+        let fits = |unit| [at as usize, pitch, width].iter().all(|n| n.is_multiple_of(unit));
+        let (driver, stream) = (D::driver(), self.raw);
+        let pattern = Pattern::new(pattern, width * height)?.shortest();
+        let outcome = match *pattern.bytes() {
+            // SAFETY: as for `copy`.
+            [a] => unsafe { driver.set_2d_d8(at, pitch, a, width, height, stream) },
+            [a, b] if fits(2) => {
+                let value = u16::from_ne_bytes([a, b]);
+                // SAFETY: as for `copy`.
+                unsafe { driver.set_2d_d16(at, pitch, value, width / 2, height, stream) }
+            }
+            [a, b, c, d] if fits(4) => {
+                let value = u32::from_ne_bytes([a, b, c, d]);
+                // SAFETY: as for `copy`.
+                unsafe { driver.set_2d_d32(at, pitch, value, width / 4, height, stream) }
+            }
+            _ => return self.fill_rows((at, pitch), pattern, (width, height)),
+        };
+        outcome.ok::<D>()
+    }
+    /// Any pattern: rows until it comes round, then these rows again and again, twice as many each time.
+    fn fill_rows(
+        &self,
+        (at, pitch): (u64, usize),
+        pattern: Pattern<'_>,
+        (width, height): (usize, usize),
+    ) -> Result<()> {
+        let rows = RowPattern::new(pattern, width);
+        let row = |number: usize| at + (number * pitch) as u64;
+        let (period, once) = (rows.period(), rows.period().min(height));
+        if period == 1 || width > PIECE {
+            for number in 0..once {
+                self.fill_row(row(number), &rows.turned_to(number), width)?;
+            }
+        } else {
+            let most = PIECE / width;
+            for first in (0..once).step_by(most) {
+                let bytes = rows.bytes(first, most.min(once - first));
+                self.upload_rows((row(first), pitch), &bytes, width)?;
+            }
+        }
+        let mut done = once;
+        while done < height {
+            let more = done.min(height - done);
+            self.copy_2d((row(done), pitch), (at, pitch), (width, more))?;
+            done += more;
+        }
+        Ok(())
+    }
+    /// One row, which may end within the pattern.
+    fn fill_row(&self, at: u64, pattern: &[u8], width: usize) -> Result<()> {
+        let whole = width - width % pattern.len();
+        self.fill(at, pattern, whole)?;
+        match &pattern[..width - whole] {
+            [] => Ok(()),
+            rest => self.upload_rows((at + whole as u64, rest.len()), rest, rest.len()),
+        }
     }
     fn set_d8(&self, at: u64, value: u8, count: usize) -> Result<()> {
         // SAFETY: as for `copy`.
@@ -366,7 +526,7 @@ impl<D: Dialect> Drop for Stream<D> {
         {
             // SAFETY: ours, live, and never used again; the driver finishes what is in it.
             let gone = unsafe { D::driver().stream_destroy(raw) }.released::<D>();
-            gone.unwrap_or_else(|error| log::say(ur_logger_level_t::WARN, &error));
+            gone.unwrap_or_else(|error| log::say(D::BACKEND, ur_logger_level_t::WARN, &error));
         }
     }
 }

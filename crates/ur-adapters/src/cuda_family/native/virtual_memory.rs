@@ -174,6 +174,28 @@ pub(in super::super) fn foreign(error: Error) -> Error {
         | ErrorCode::DeviceLost
         | ErrorCode::Uninitialized => error,
         _ if error.native_status().is_none() => error,
+        _ => foreign_refusal(error),
+    }
+}
+/// What the driver says of another process's memory beside "it is none".
+fn foreign_refusal(error: Error) -> Error {
+    const MAPPED: i32 = 208;
+    const NOT_PERMITTED: i32 = 800;
+    match error.native_status() {
+        Some(MAPPED) => Error::new(
+            ErrorCode::InvalidValue,
+            format!(
+                "another library of this process has this memory open in another context, which the driver \
+                 allows once: close it there, or open it there alone: {error}"
+            ),
+        ),
+        Some(NOT_PERMITTED) => Error::new(
+            ErrorCode::InvalidArgument,
+            format!(
+                "the driver may not open the exporter's memory: it needs the same user, and for its old \
+                 handles the right to look at the exporter (ptrace): {error}"
+            ),
+        ),
         _ => Error::new(
             ErrorCode::InvalidValue,
             format!("the driver refuses what the exporter sent: {error}"),
@@ -273,6 +295,62 @@ pub fn get_access<D: Dialect>(device: &Device<D>, at: u64) -> Result<i32> {
     outcome.ok::<D>().map(|()| flags as i32)
 }
 
+/// Physical memories, each whole, one behind the other at addresses of their own, readable and writable for
+/// some devices.
+#[derive(Debug)]
+pub struct MappedRun<D: Dialect> {
+    /// Unmapped on drop, before the range goes.
+    range: Range<D>,
+    /// How long each mapping is.
+    parts: Vec<usize>,
+}
+impl<D: Dialect> MappedRun<D> {
+    /// Maps what `parts` gives, each with its length, `bytes` in all, at a multiple of `align` for its own
+    /// device. The mappings alone keep the memory.
+    ///
+    /// # Errors
+    /// The driver's own, and those of `parts`.
+    pub fn new(
+        device: &Device<D>,
+        bytes: usize,
+        parts: impl Iterator<Item = Result<Physical<D>>>,
+        align: usize,
+    ) -> Result<Self> {
+        let range = Range::reserve(device, 0, bytes, align)?;
+        let mut whole = Self { range, parts: vec![] };
+        let mut done = 0;
+        for part in parts {
+            let part = part?;
+            map(device, whole.at() + done as u64, part.bytes(), &part, 0)?;
+            whole.parts.push(part.bytes());
+            done += part.bytes();
+        }
+        set_access(device, whole.at(), bytes, &[device.number()], 3)?;
+        Ok(whole)
+    }
+    /// Its first byte.
+    pub fn at(&self) -> u64 {
+        self.range.at()
+    }
+    /// How long it is.
+    pub fn bytes(&self) -> usize {
+        self.range.bytes()
+    }
+}
+impl<D: Dialect> Drop for MappedRun<D> {
+    fn drop(&mut self) {
+        release::<D>(self.range.context, || {
+            let mut at = self.range.at();
+            for &bytes in &self.parts {
+                // SAFETY: mapped here, and no command uses it any more: the owner's promise.
+                unsafe { D::driver().physical_unmap(at, bytes) }.released::<D>()?;
+                at += bytes as u64;
+            }
+            Ok(())
+        });
+    }
+}
+
 /// Physical memory, all of it, at addresses of its own, readable and writable for some devices.
 #[derive(Debug)]
 pub struct Mapped<D: Dialect> {
@@ -281,21 +359,16 @@ pub struct Mapped<D: Dialect> {
     memory: Arc<Physical<D>>,
 }
 impl<D: Dialect> Mapped<D> {
-    /// Maps `memory` at a multiple of `align` for the devices with the numbers in `access`.
+    /// Maps `memory` at a multiple of `align` for its own device.
     ///
     /// # Errors
     /// The driver's own.
-    pub fn new(
-        device: &Device<D>,
-        memory: Arc<Physical<D>>,
-        align: usize,
-        access: &[i32],
-    ) -> Result<Self> {
+    pub fn new(device: &Device<D>, memory: Arc<Physical<D>>, align: usize) -> Result<Self> {
         let bytes = memory.bytes();
         let range = Range::reserve(device, 0, bytes, align)?;
         map(device, range.at(), bytes, &memory, 0)?;
         let whole = Self { range, memory };
-        set_access(device, whole.at(), bytes, access, 3)?;
+        set_access(device, whole.at(), bytes, &[device.number()], 3)?;
         Ok(whole)
     }
     /// Its first byte.

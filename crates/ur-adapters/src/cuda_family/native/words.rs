@@ -55,6 +55,6 @@ impl<D: Dialect> Drop for Words<D> {
             // SAFETY: registered here, and what waited for its words or wrote them is done.
             unsafe { D::driver().host_unregister(pointer(self.start)) }.released::<D>()
         });
-        gone.unwrap_or_else(|error| log::say(ur_logger_level_t::WARN, &error));
+        gone.unwrap_or_else(|error| log::say(D::BACKEND, ur_logger_level_t::WARN, &error));
     }
 }

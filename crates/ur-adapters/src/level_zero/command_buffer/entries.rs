@@ -6,7 +6,6 @@ use super::{
 use crate::from_c;
 use crate::level_zero::{
     Context, Device, Event, Kernel, LevelZero, Mem,
-    enqueue_mem::Place,
     enqueue_usm::{advise_step, check_range, pattern_of, prefetch_step},
     native::{list::NativeList, queue::can_batch, recorded::Kept},
 };
@@ -21,6 +20,7 @@ use ur_adapter::{
     info::Answer,
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
+    region,
 };
 use ur_sys::{ur_exp_command_buffer_desc_t as Descriptor, *};
 
@@ -54,11 +54,13 @@ impl CommandBuffer {
             }
             one.on(&self.0.device)?;
         }
+        let none = Arc::new(Kept::new(&[])?);
+        let choice = |one: &Borrowed<'_, Kernel>| Ok((one.own()?, Arc::clone(&none)));
         let launch = Arc::new(Launch {
             device: self.0.device.clone(),
             kernel: kernel.own()?,
-            choices: alternatives.iter().map(|one| one.own()).collect::<Result<_>>()?,
-            arguments: Kept::new(arguments)?,
+            arguments: Arc::new(Kept::new(arguments)?),
+            choices: alternatives.iter().map(choice).collect::<Result<_>>()?,
             offset: offset.map(<[usize]>::to_vec),
             global: global.to_vec(),
             local: local.map(<[usize]>::to_vec),
@@ -236,8 +238,8 @@ impl CommandBufferExpApi for LevelZero {
         command: bool,
     ) -> Appended {
         let ask = Ask { points, events, event, command };
-        let source = Place::new(source, source_row, source_slice);
-        let target = Place::new(target, target_row, target_slice);
+        let source = region::place(source, source_row, source_slice);
+        let target = region::place(target, target_row, target_slice);
         let (from, to) = ((from, source), (to, target));
         let step = buffers::copy_rect(&buffer.0.device, from, to, region)?;
         buffer.append(ur_command_t::MEM_BUFFER_COPY_RECT, step, ask)
@@ -260,7 +262,7 @@ impl CommandBufferExpApi for LevelZero {
     ) -> Appended {
         let ask = Ask { points, events, event, command };
         let (inside, host) =
-            (Place::new(inside, row, slice), Place::new(host, host_row, host_slice));
+            (region::place(inside, row, slice), region::place(host, host_row, host_slice));
         let (mem, host) = ((mem, inside), (from, host));
         let step = buffers::transfer_rect(&buffer.0.device, mem, host, region, true)?;
         buffer.append(ur_command_t::MEM_BUFFER_WRITE_RECT, step, ask)
@@ -283,7 +285,7 @@ impl CommandBufferExpApi for LevelZero {
     ) -> Appended {
         let ask = Ask { points, events, event, command };
         let (inside, host) =
-            (Place::new(inside, row, slice), Place::new(host, host_row, host_slice));
+            (region::place(inside, row, slice), region::place(host, host_row, host_slice));
         let (mem, host) = ((mem, inside), (to, host));
         let step = buffers::transfer_rect(&buffer.0.device, mem, host, region, false)?;
         buffer.append(ur_command_t::MEM_BUFFER_READ_RECT, step, ask)

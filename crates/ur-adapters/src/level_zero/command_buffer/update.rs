@@ -18,9 +18,9 @@ use ur_sys::ur_exp_command_buffer_update_kernel_launch_desc_t;
 pub(super) struct Launch {
     pub(super) device: Owned<Device>,
     pub(super) kernel: Owned<Kernel>,
-    /// What it may be replaced by.
-    pub(super) choices: Vec<Owned<Kernel>>,
-    pub(super) arguments: Kept,
+    pub(super) arguments: Arc<Kept>,
+    /// What it may be replaced by, each with the arguments that it had last; at first it has none.
+    pub(super) choices: Vec<(Owned<Kernel>, Arc<Kept>)>,
     pub(super) offset: Option<Vec<usize>>,
     pub(super) global: Vec<usize>,
     pub(super) local: Option<Vec<usize>>,
@@ -62,19 +62,19 @@ impl Launch {
                 "other dimensions need a new global size and a new offset",
             );
         }
-        let (mut kernel, mut choices) = (self.kernel.clone(), self.choices.clone());
-        if let Some(wanted) = update.kernel {
-            let all = choices.iter().chain([&self.kernel]);
-            let Some(named) = all.into_iter().find(|choice| choice.same(&wanted)) else {
+        let (mut kernel, mut arguments) = (self.kernel.clone(), Arc::clone(&self.arguments));
+        let mut choices = self.choices.clone();
+        if let Some(wanted) = update.kernel.filter(|wanted| !kernel.same(wanted)) {
+            let named = choices.iter_mut().find(|(choice, _)| choice.same(&wanted));
+            let Some(named) = named else {
                 return refused(
                     ErrorCode::InvalidValue,
                     "the new kernel is not among those named when the launch was appended",
                 );
             };
-            kernel = named.clone();
-            if choices.iter().all(|choice| !choice.same(&self.kernel)) {
-                choices.push(self.kernel.clone());
-            }
+            // The old kernel keeps its arguments for itself, should it come back.
+            std::mem::swap(&mut named.0, &mut kernel);
+            std::mem::swap(&mut named.1, &mut arguments);
         }
         // Groups of a new range are ours to choose if C does not.
         let kept = self.local.clone().filter(|_| update.global.is_none());
@@ -82,12 +82,15 @@ impl Launch {
             device: self.device.clone(),
             kernel,
             choices,
-            arguments: self.arguments.with(&update.arguments)?,
+            arguments: Arc::new(arguments.with(&update.arguments)?),
             offset: update.offset.map(<[usize]>::to_vec).or_else(|| self.offset.clone()),
             global: update.global.map_or_else(|| self.global.clone(), <[usize]>::to_vec),
             local: update.local.map(<[usize]>::to_vec).or(kept),
         };
-        new.judged()?;
+        new.judged().map_err(|error| match error.code() {
+            ErrorCode::InvalidKernelArgs => error.with_code(ErrorCode::InvalidKernelArgumentIndex),
+            _ => error,
+        })?;
         Ok(new)
     }
 }

@@ -4,7 +4,7 @@ use super::{
     super::{
         Device,
         extensions::Extensions,
-        native::{device as native, driver},
+        native::{device as native, ipc, physical_memory, virtual_memory},
         shared_event,
     },
     untold,
@@ -83,34 +83,32 @@ pub(super) fn usm(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<R
         );
     }
     Some(match name {
-        I::IPC_MEMORY_SUPPORT_EXP => {
-            let ipc = driver::ipc(device.platform().raw());
-            ipc.and_then(|flags| answer.bool(flags & ZE_IPC_PROPERTY_FLAG_MEMORY != 0))
-        }
+        I::IPC_MEMORY_SUPPORT_EXP => ipc::is_supported(device).and_then(|yes| answer.bool(yes)),
         I::IPC_PHYSICAL_MEMORY_SUPPORT_EXP => {
-            exports(device).and_then(|(out, back)| answer.bool(out && back))
+            physical_memory::has_descriptors(device).and_then(|yes| answer.bool(yes))
         }
         I::IPC_EVENT_SUPPORT_EXP => answer.bool(shared_event::has_sharing(device)),
         I::MEMORY_EXPORT_EXPORTABLE_DEVICE_MEM_EXP => {
-            exports(device).and_then(|(out, _)| answer.bool(out))
+            exports(device).and_then(|yes| answer.bool(yes))
         }
         I::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP => {
             answer.bool(device.platform().extensions().function(Extensions::IMPORT).is_some())
         }
-        I::VIRTUAL_MEMORY_SUPPORT
-        | I::USM_POOL_SUPPORT
+        I::VIRTUAL_MEMORY_SUPPORT => {
+            virtual_memory::is_supported(device).and_then(|yes| answer.bool(yes))
+        }
+        I::USM_POOL_SUPPORT
         | I::USM_P2P_SUPPORT_EXP
         | I::USM_CONTEXT_MEMCPY_SUPPORT_EXP
         | I::ASYNC_USM_ALLOCATIONS_SUPPORT_EXP => answer.bool(true),
         _ => return None,
     })
 }
-/// Whether its memory has descriptors that other processes can be given, and whether it takes them.
-fn exports(device: &Device) -> Result<(bool, bool)> {
+/// Whether its memory has descriptors that others can be given.
+fn exports(device: &Device) -> Result<bool> {
     let told = native::external(device.raw())?;
     let wanted = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF | ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
-    let (out, back) = (told.memoryAllocationExportTypes, told.memoryAllocationImportTypes);
-    Ok((out & wanted != 0, back & wanted != 0))
+    Ok(told.memoryAllocationExportTypes & wanted != 0)
 }
 
 /// Images. Bindless ones there are none, as their limits say.

@@ -1,6 +1,7 @@
 //! Fills of memory with patterns that engines have no words for: those are made of what they have.
 use super::list::{List, Spot};
 use ur_adapter::error::Result;
+use ur_hal::{Pattern, RowPattern};
 
 impl List<'_> {
     /// Fills memory with a pattern of any length, `bytes` being a multiple of it. What the engines
@@ -9,21 +10,15 @@ impl List<'_> {
     /// # Errors
     /// The driver's own.
     pub fn fill(&self, at: usize, pattern: &[u8], bytes: usize) -> Result<()> {
-        let pattern = shortest(pattern);
+        let pattern = Pattern::new(pattern, bytes)?.shortest().bytes();
         let length = pattern.len();
         if length.is_power_of_two() && length <= self.longest_pattern() {
             return self.fill_plainly(at, pattern, bytes);
         }
         let ends = self.ends();
         self.wait_for(ends.waits)?;
-        let mut done = 0;
-        while done < length {
-            let most = self.longest_pattern().min(length - done);
-            let aligned = 1 << (at + done).trailing_zeros().min(usize::BITS - 2);
-            let part = (1 << most.ilog2()).min(aligned);
-            self.fill_plainly(at + done, &pattern[done..done + part], part)?;
-            done += part;
-        }
+        self.put(at, pattern)?;
+        let mut done = length;
         while done < bytes {
             let more = done.min(bytes - done);
             self.copy(at + done, at, more)?;
@@ -31,7 +26,21 @@ impl List<'_> {
         }
         ends.signal.map_or(Ok(()), |event| self.mark(event))
     }
-    /// Fills `height` rows of `width` bytes, `pitch` bytes apart; the pattern goes on from row to row.
+    /// Writes bytes once: in parts that the engines can fill with, each where such a part may begin.
+    fn put(&self, at: usize, bytes: &[u8]) -> Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let most = self.longest_pattern().min(bytes.len() - done);
+            let aligned = 1 << (at + done).trailing_zeros().min(usize::BITS - 2);
+            let part = (1 << most.ilog2()).min(aligned);
+            self.fill_plainly(at + done, &bytes[done..done + part], part)?;
+            done += part;
+        }
+        Ok(())
+    }
+    /// Fills `height` rows of `width` bytes, `pitch` bytes apart; the pattern runs on from each row to the
+    /// next, and all of their bytes are a multiple of it. Rows are filled until it comes round; then these
+    /// rows are copied on and on.
     ///
     /// # Errors
     /// The driver's own.
@@ -46,33 +55,25 @@ impl List<'_> {
         }
         let ends = self.ends();
         self.wait_for(ends.waits)?;
-        if width.is_multiple_of(pattern.len()) {
-            self.fill(at, pattern, width)?;
-            let mut done = 1;
-            while done < height {
-                let more = done.min(height - done);
-                let spot = |at| Spot { at, row_pitch: pitch, slice_pitch: 0 };
-                self.copy_region(spot(at + done * pitch), spot(at), (width, more, 1))?;
-                done += more;
-            }
-        } else {
-            for row in 0..height {
-                let mut turned = pattern.to_vec();
-                turned.rotate_left(row * width % pattern.len());
-                let whole = width - width % turned.len();
-                if whole > 0 {
-                    self.fill(at + row * pitch, &turned, whole)?;
-                }
-                for (offset, byte) in (whole..width).enumerate() {
-                    self.fill_plainly(at + row * pitch + byte, &turned[offset..=offset], 1)?;
-                }
-            }
+        let rows = RowPattern::new(Pattern::new(pattern, width * height)?.shortest(), width);
+        let mut done = rows.period().min(height);
+        for row in 0..done {
+            self.fill_row(at + row * pitch, &rows.turned_to(row), width)?;
+        }
+        while done < height {
+            let more = done.min(height - done);
+            let spot = |at| Spot { at, row_pitch: pitch, slice_pitch: 0 };
+            self.copy_region(spot(at + done * pitch), spot(at), (width, more, 1))?;
+            done += more;
         }
         ends.signal.map_or(Ok(()), |event| self.mark(event))
     }
-}
-/// The shortest pattern that comes to the same: one byte again and again is one byte.
-fn shortest(pattern: &[u8]) -> &[u8] {
-    let is_same = |byte: &u8| *byte == pattern[0];
-    if pattern.len() > 1 && pattern.iter().all(is_same) { &pattern[..1] } else { pattern }
+    /// One row, which may end within the pattern.
+    fn fill_row(&self, at: usize, pattern: &[u8], width: usize) -> Result<()> {
+        let whole = width - width % pattern.len();
+        if whole > 0 {
+            self.fill(at, pattern, whole)?;
+        }
+        self.put(at + whole, &pattern[..width - whole])
+    }
 }

@@ -26,6 +26,15 @@ use ze_sys::*;
 /// The bytes of a driver's handle.
 pub type IpcBytes = [u8; 64];
 
+/// Whether other processes can be given memory of the device.
+///
+/// # Errors
+/// The driver's own.
+pub fn is_supported(device: &Device) -> Result<bool> {
+    let flags = super::driver::ipc(device.platform().raw())?;
+    Ok(flags & ZE_IPC_PROPERTY_FLAG_MEMORY != 0)
+}
+
 /// How another process opens memory.
 #[derive(Debug)]
 pub struct Handle {

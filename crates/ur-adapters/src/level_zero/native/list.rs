@@ -13,7 +13,7 @@ use std::{
     ptr::{null, without_provenance, without_provenance_mut},
     sync::Arc,
 };
-use ur_adapter::{error::Result, log};
+use ur_adapter::{error::Result, log, object::Backend};
 use ur_sys::ur_logger_level_t;
 use ze_sys::*;
 
@@ -295,7 +295,7 @@ impl<'turn> List<'turn> {
             let call = *unsafe { Box::from_raw(data.cast::<Call>()) };
             if catch_unwind(AssertUnwindSafe(call)).is_err() {
                 let what = "a host function panicked; the queue goes on";
-                log::say(ur_logger_level_t::ERROR, &what);
+                log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &what);
             }
         }
         let data = Box::into_raw(Box::new(Box::new(call) as Call));

@@ -11,7 +11,7 @@ use super::{
 };
 use std::{
     ffi::c_void,
-    os::fd::{AsRawFd, BorrowedFd, OwnedFd},
+    os::fd::{AsRawFd, BorrowedFd, FromRawFd as _, OwnedFd},
     ptr,
     sync::{Arc, OnceLock},
 };
@@ -26,6 +26,9 @@ const DMA_BUF: u32 = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
 /// # Errors
 /// The driver's own.
 pub fn has_descriptors(device: &Device) -> Result<bool> {
+    if !super::virtual_memory::is_supported(device)? {
+        return Ok(false);
+    }
     let properties = super::device::external(device.raw())?;
     let both = properties.memoryAllocationExportTypes & properties.memoryAllocationImportTypes;
     Ok(both & DMA_BUF != 0 && driver().has("physical_mem_get_properties"))
@@ -39,6 +42,8 @@ pub struct Physical {
     context: Arc<NativeContext>,
     /// Exported at most once.
     exported: OnceLock<Arc<OwnedFd>>,
+    /// The number of the driver's own descriptor, of which ours is a duplicate.
+    lent: OnceLock<i32>,
 }
 impl Physical {
     /// `bytes` of it, a multiple of the granularity; exportable only where that is wished.
@@ -94,7 +99,13 @@ impl Physical {
         // SAFETY: the descriptor and its chain live until it returns; `raw` is writable.
         unsafe { driver().physical_mem_create(here, device.raw(), desc, to) }.ok()?;
         let raw = RawPhysical::given(raw, "zePhysicalMemCreate")?;
-        Ok(Self { raw, bytes, context: Arc::clone(context), exported: OnceLock::new() })
+        Ok(Self {
+            raw,
+            bytes,
+            context: Arc::clone(context),
+            exported: OnceLock::new(),
+            lent: OnceLock::new(),
+        })
     }
     /// Keeps the descriptor that it was imported by, to be passed on.
     #[must_use]
@@ -142,6 +153,7 @@ impl Physical {
         };
         let fd = duplicate(export.fd)?.ok_or_else(none)?;
         put_back(&self.context, export.fd);
+        let _first = self.lent.set(export.fd);
         Ok(Arc::clone(self.exported.get_or_init(|| Arc::new(fd))))
     }
 }
@@ -157,9 +169,25 @@ pub(super) fn put_back(context: &NativeContext, number: i32) {
         unsafe { driver().mem_put_ipc_handle(raw, handle) }.let_go();
     }
 }
+/// Some drivers close what they exported when the memory goes, others leave that to us: what is still of the same memory
+/// then was left.
+fn close_if_left(lent: i32, ours: &OwnedFd) {
+    // SAFETY: whether it is open is what the call finds out; it is not kept.
+    let theirs = unsafe { BorrowedFd::borrow_raw(lent) };
+    let (Ok(theirs), Ok(ours)) = (rustix::fs::fstat(theirs), rustix::fs::fstat(ours)) else {
+        return;
+    };
+    if (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino) {
+        // SAFETY: the driver gave it out for this memory, which is no more, and nobody else has its number.
+        drop(unsafe { OwnedFd::from_raw_fd(lent) });
+    }
+}
 impl Drop for Physical {
     fn drop(&mut self) {
         // SAFETY: it is destroyed once, and mapped nowhere any more: mappings keep it.
         release(|| unsafe { driver().physical_mem_destroy(self.context.raw(), self.raw) });
+        if let (Some(&lent), Some(ours)) = (self.lent.get(), self.exported.get()) {
+            close_if_left(lent, ours);
+        }
     }
 }

@@ -54,20 +54,24 @@ impl Kept {
         }
         Ok(kept)
     }
-    /// With other arguments in the places of those with the same numbers.
+    /// With other arguments in the places of those with the same numbers; where there are none, those
+    /// are all. Of several with one number the last counts.
     ///
     /// # Errors
     /// `INVALID_KERNEL_ARGUMENT_INDEX` for a number that there is not; as for [`Kept::new`].
     pub fn with(&self, changes: &[ur_exp_kernel_arg_properties_t]) -> Result<Self> {
         let mut given = self.given.clone();
         for change in changes {
-            let Some(place) = given.iter_mut().find(|one| one.index == change.index) else {
-                return Err(Error::new(
-                    ErrorCode::InvalidKernelArgumentIndex,
-                    format!("the launch was recorded without an argument {}", change.index),
-                ));
-            };
-            *place = *change;
+            match given.iter_mut().find(|one| one.index == change.index) {
+                Some(place) => *place = *change,
+                None if self.given.is_empty() => given.push(*change),
+                None => {
+                    return Err(Error::new(
+                        ErrorCode::InvalidKernelArgumentIndex,
+                        format!("the launch was recorded without an argument {}", change.index),
+                    ));
+                }
+            }
         }
         Self::new(&given) // copies again what is the same: nothing is shared
     }

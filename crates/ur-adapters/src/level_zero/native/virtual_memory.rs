@@ -1,13 +1,19 @@
 //! Reserved addresses, and mappings of physical memory at them.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
-    super::{device::Device, driver::driver},
+    super::{
+        device::Device,
+        driver::{RawDriver, driver},
+    },
     context::NativeContext,
     memory::{pointer, release},
     physical_memory::Physical,
 };
-use std::{ptr, sync::Arc};
-use ur_adapter::error::Result;
+use std::{
+    ptr,
+    sync::{Arc, Mutex, PoisonError},
+};
+use ur_adapter::error::{ErrorCode, Result};
 use ze_sys::*;
 
 /// What commands may do with a mapping.
@@ -20,6 +26,28 @@ pub enum Rights {
     ReadWrite = ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE,
     /// Read.
     ReadOnly = ZE_MEMORY_ACCESS_ATTRIBUTE_READONLY,
+}
+
+/// Whether the device has virtual memory. The driver is asked by a call: a loader exports the functions
+/// also for drivers that do not have them. A driver's devices are alike in this.
+///
+/// # Errors
+/// The driver's own.
+pub fn is_supported(device: &Device) -> Result<bool> {
+    static KNOWN: Mutex<Vec<(RawDriver, bool)>> = Mutex::new(Vec::new());
+    let raw = device.platform().raw();
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, has)) = known().iter().find(|(driver, _)| *driver == raw) {
+        return Ok(*has);
+    }
+    let context = NativeContext::create(raw, &[device.raw()])?;
+    let has = match page_size(&context, device, 1) {
+        Ok(_) => true,
+        Err(error) if error.code() == ErrorCode::UnsupportedFeature => false,
+        Err(error) => return Err(error),
+    };
+    known().push((raw, has));
+    Ok(has)
 }
 
 /// What lengths and addresses of `bytes` of virtual memory have to be multiples of.

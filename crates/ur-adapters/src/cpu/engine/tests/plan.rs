@@ -1,6 +1,9 @@
 //! Plans: order, overlap, failures, and runs that never come to be.
 use super::*;
-use crate::cpu::engine::{Completion, Plan, Profile, Run, Status};
+use crate::{
+    cpu::engine::{Completion, Plan, Run, Status},
+    profiling::Profile,
+};
 use std::sync::{Barrier, Mutex};
 
 fn run(call: impl Fn() -> Result<()> + Send + Sync + 'static) -> Work {

@@ -1,12 +1,13 @@
 //! Reusable events, callbacks and times.
 use super::*;
+use crate::profiling::Profile;
 use std::sync::{
     atomic::{AtomicU32, Ordering::*},
     mpsc,
 };
 use ur_ipc::{
     Access,
-    arena::{Captured, Progress, Slot},
+    arena::{Arena, Captured, Link, Progress, Slot},
 };
 
 fn slot() -> Slot {
@@ -177,9 +178,11 @@ fn times_are_noted_where_they_were_asked_for() {
         let marked = Reusable::new(Profile::Instant);
         queue.send([], signal(Signal::Local(&marked))).unwrap();
         assert_eq!(slow.times(), None);
+        let early = slow.submitted_at();
         door.open();
         queue.finish().unwrap();
         let slow = slow.times().unwrap();
+        assert_eq!(slow.submitted, early, "known before the end");
         assert!(0 < slow.submitted && slow.submitted <= slow.started);
         assert!(slow.started <= slow.ended);
         let quick = queue.send([], barrier()).unwrap().unwrap().times().unwrap();
@@ -191,8 +194,9 @@ fn times_are_noted_where_they_were_asked_for() {
     }
     let unasked = in_order().send([], barrier()).unwrap().unwrap();
     assert_eq!(unasked.times(), None);
-    let asked = Submission { profiled: true, ..barrier() };
-    assert!(in_order().send([], asked).unwrap().unwrap().times().is_some());
+    let asked = Submission { profile: Profile::Moment, ..barrier() };
+    let stamp = in_order().send([], asked).unwrap().unwrap().times().unwrap();
+    assert!(stamp.submitted <= stamp.started && stamp.started == stamp.ended);
 }
 
 #[test]
@@ -212,5 +216,49 @@ fn a_command_is_timed_from_when_it_begins() {
         works.wait().unwrap();
         let (inside, times) = (told.recv().unwrap(), works.times().unwrap());
         assert!(times.started <= inside && inside < times.ended);
+    }
+}
+
+/// Asks the exporter's arena directly, where a broker would stand between.
+struct Direct(Arena, u32);
+impl Link for Direct {
+    fn take_counter(&self) -> ur_ipc::Result<(u16, u32)> {
+        self.0.grant_counter(self.1)
+    }
+    fn release_counter(&self, counter: u16) {
+        self.0.release_counter(self.1, counter).unwrap();
+    }
+    fn slot_closed(&self, _slot: u16, _generation: u32) {} // the exporter closed it before
+    fn watch(&self, _counter: u16, _participant: u32) -> ur_ipc::Result<bool> {
+        Ok(true)
+    }
+}
+#[test]
+fn a_signal_of_an_event_that_its_maker_let_go_of_is_refused() {
+    use rustix::process::{PidfdFlags, getpid, pidfd_open};
+    let event = slot();
+    let exporter = event.arena().clone();
+    let us = exporter.join(pidfd_open(getpid(), PidfdFlags::empty()).unwrap()).unwrap();
+    let (memory, ledger) = exporter.descriptors().unwrap();
+    let (instance, number) = (exporter.instance(), exporter.number());
+    let link = Arc::new(Direct(exporter.clone(), us));
+    let importer = Arena::joined(&memory, &ledger, instance, number, us, link).unwrap();
+    exporter.slot_opened(us, event.index(), event.generation()).unwrap();
+    let opened = importer.open_slot(event.index(), event.generation()).unwrap();
+    for queue in both() {
+        queue.send([], signal(Signal::Shared(&opened))).unwrap();
+    }
+    exporter.slot_closed(us, event.index(), event.generation()).unwrap();
+    drop(event);
+    for queue in both() {
+        // At once, and behind something.
+        let refused = queue.send([], signal(Signal::Shared(&opened))).unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::InvalidEvent);
+        let door = Door::new();
+        queue.put(&[], door.work());
+        let refused = queue.send([], signal(Signal::Shared(&opened))).unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::InvalidEvent);
+        door.open();
+        queue.finish().unwrap();
     }
 }

@@ -1,0 +1,192 @@
+//! `causeway doctor`: what each adapter that the loader would look for does when it is opened, asked for its tables
+//! and asked for its devices. Each is tried in a process of its own (`trial`), so that one that crashes, ends the
+//! process or does not come back is named, and the others are tried all the same. Then, unless only adapters were
+//! asked for, where processes meet to share (`sharing`).
+mod sharing;
+mod trial;
+
+use crate::{
+    args,
+    failure::{Failure, Result},
+};
+use serde::{Deserialize, Serialize};
+use std::{io::Write, time::Duration};
+pub use trial::run as run_trial;
+use ur_loader::examine::{self, Candidate};
+
+/// What a trial's process says of its progress.
+#[derive(Debug, Serialize, Deserialize)]
+enum Word {
+    Begins(Step),
+    Found(Outcome),
+}
+/// What an adapter is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Step {
+    Open,
+    Ask,
+    List,
+}
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Outcome {
+    Missing,
+    Needs(String),
+    Unusable(String),
+    Silent(String),
+    Works { platforms: u32, devices: u32 },
+}
+/// How the process of a trial ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum End {
+    Well,
+    Status(i32),
+    /// The signal's name, or its number.
+    Signal(String),
+    Late(Duration),
+}
+/// What is known after a trial.
+#[derive(Debug)]
+struct Trial {
+    /// The last step that began.
+    step: Option<Step>,
+    outcome: Option<Outcome>,
+    end: End,
+}
+
+/// What is said of one place of one adapter.
+#[derive(Serialize)]
+struct Finding<'c> {
+    adapter: &'c str,
+    place: &'c str,
+    /// Whether a program that starts the loader now would use it.
+    used: bool,
+    works: bool,
+    finding: String,
+}
+
+/// What a program reads of all of it.
+#[derive(Serialize)]
+struct Report<'f> {
+    adapters: &'f [Finding<'f>],
+    sharing: &'f [sharing::Finding],
+}
+
+/// Examines what is asked for, and says what came of it.
+pub fn run(args: &args::Doctor) -> Result<()> {
+    let candidates = examine::candidates();
+    let adapters = adapters(&candidates, args)?;
+    let sharing = if args.adapters { Vec::new() } else { sharing::examine() };
+    if args.json {
+        let text = match args.adapters {
+            true => serde_json::to_string_pretty(&adapters),
+            false => {
+                serde_json::to_string_pretty(&Report { adapters: &adapters, sharing: &sharing })
+            }
+        };
+        said(&(text.map_err(|e| Failure::said(format!("could not write JSON: {e}")))? + "\n"))?;
+    } else {
+        said(&sharing::lines(&sharing))?;
+        if adapters.iter().any(|finding| finding.used) || sharing.iter().any(|one| one.is_used()) {
+            said("* is what programs use that start with this environment\n")?;
+        }
+    }
+    match adapters.iter().filter(|finding| !finding.works).count() {
+        0 if args.adapters => Ok(()),
+        0 => sharing::complaint(&sharing).map_or(Ok(()), |complaint| Err(Failure::said(complaint))),
+        1 => Err(Failure::said("an adapter does not work: it is named above")),
+        count => Err(Failure::said(format!("{count} adapters do not work: they are named above"))),
+    }
+}
+/// Tries every adapter at every place; for people, each is told of at once.
+fn adapters<'c>(candidates: &'c [Candidate], args: &args::Doctor) -> Result<Vec<Finding<'c>>> {
+    let patience = Duration::from_secs(args.timeout.into());
+    let width = candidates.iter().map(|one| one.name.chars().count()).max().unwrap_or(0);
+    let mut findings = Vec::new();
+    for (number, candidate) in candidates.iter().enumerate() {
+        for finding in adapter(number, candidate, patience)? {
+            if !args.json {
+                let Finding { adapter, place, used, finding, .. } = &finding;
+                let mark = if *used { "*" } else { " " };
+                // A file that is asked for by its path is called by it.
+                let place = if place == adapter { "" } else { place };
+                let between = if place.is_empty() { "" } else { "  " };
+                said(&format!("{mark} {adapter:width$}{between}{place}: {finding}\n"))?;
+            }
+            findings.push(finding);
+        }
+    }
+    Ok(findings)
+}
+fn said(text: &str) -> Result<()> {
+    let mut stdout = anstream::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|error| Failure::stdout(&error))
+}
+
+/// What is to be said of an adapter: of each place where something is, or that there is nothing anywhere.
+fn adapter(number: usize, candidate: &Candidate, patience: Duration) -> Result<Vec<Finding<'_>>> {
+    let (mut findings, mut taken) = (Vec::new(), false);
+    for (at, place) in candidate.places.iter().enumerate() {
+        let trial = trial::start(number, at, patience)?;
+        let Some((works, finding)) = judge(&trial) else { continue };
+        // The loader takes the first that opens, whatever becomes of it then.
+        let opened = trial.step != Some(Step::Open) || trial.outcome.is_none();
+        let used = opened && !taken;
+        taken |= opened;
+        findings.push(Finding { adapter: &candidate.name, place, used, works, finding });
+    }
+    if findings.is_empty() {
+        let (adapter, place) = (candidate.name.as_str(), "nowhere");
+        let finding = format!("there is no file of it; looked at {}", candidate.places.join(", "));
+        findings.push(Finding { adapter, place, used: false, works: true, finding });
+    }
+    Ok(findings)
+}
+
+/// Whether what was tried works, and a sentence about it; nothing of a place where there is no file.
+fn judge(trial: &Trial) -> Option<(bool, String)> {
+    let during = match trial.step {
+        None => "before it is opened",
+        Some(Step::Open) => "while it is opened",
+        Some(Step::Ask) => "while it is asked for its tables",
+        Some(Step::List) => "while it lists its platforms and devices",
+    };
+    let end = match &trial.end {
+        End::Well => None,
+        End::Status(status) => Some(format!("ends the process with status {status}")),
+        End::Signal(name) => Some(format!("crashes with {name}")),
+        End::Late(patience) => Some(format!("does not come back within {} s", patience.as_secs())),
+    };
+    let (works, said) = match (&trial.outcome, end) {
+        (Some(Outcome::Missing), None) => return None,
+        (None, None) => (false, format!("ends the process {during}")),
+        (None, Some(end)) => (false, format!("{end} {during}")),
+        (Some(outcome), None) => judge_outcome(outcome),
+        (Some(outcome), Some(end)) => {
+            let (_, said) = judge_outcome(outcome);
+            (false, format!("{said}; but it {end} when the process is to end"))
+        }
+    };
+    Some((works, said))
+}
+fn judge_outcome(outcome: &Outcome) -> (bool, String) {
+    let counted = |count: u32, what: &str| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
+    match outcome {
+        Outcome::Missing => (true, "there is no such file".into()),
+        // What those say whose driver is not installed.
+        Outcome::Needs(what) => {
+            (true, format!("does not open, as what it needs is missing: {what}"))
+        }
+        Outcome::Silent(code) => (true, format!("lists no adapter, as without its driver: {code}")),
+        Outcome::Unusable(why) => (false, format!("cannot be used: {why}")),
+        Outcome::Works { platforms, devices } => {
+            let (platforms, devices) =
+                (counted(*platforms, "platform"), counted(*devices, "device"));
+            (true, format!("works: {platforms}, {devices}"))
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! One adapter tried in a process of its own: the side that is tried, which says each step before it begins, and the
+//! side that starts it, listens until it has ended or its time is over, and says how it ended.
+use super::{End, Outcome, Step, Trial, Word};
+use crate::failure::{Failure, Result};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::{Errno, fcntl_dupfd_cloexec, ioctl_fionbio, read},
+    process::{Pid, PidfdFlags, Resource, Rlimit, pidfd_open, setrlimit},
+    stdio::dup2_stdout,
+};
+use std::{
+    fs::File,
+    io::{self, Write},
+    os::{
+        fd::OwnedFd,
+        unix::process::{CommandExt, ExitStatusExt},
+    },
+    process::{Child, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+use ur_loader::examine;
+
+/// The command that the process of a trial is started with, before the numbers of the adapter and of the place.
+const COMMAND: &str = "doctor-trial";
+/// More than this is not read of what a process says: it is a few lines.
+const MOST: usize = 64 << 10;
+
+/// The side that is tried. What the adapter prints goes to the standard error.
+pub fn run(adapter: usize, place: usize) -> Result<()> {
+    let failed = |error: Errno| Failure::system("set the trial up", &error.into());
+    let mut report = File::from(fcntl_dupfd_cloexec(io::stdout(), 3).map_err(failed)?);
+    dup2_stdout(io::stderr()).map_err(failed)?;
+    // A crash that was asked for leaves no file.
+    setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).map_err(failed)?;
+    let mut say = |word: &Word| {
+        let line = serde_json::to_string(word).map_err(io::Error::from)? + "\n";
+        report.write_all(line.as_bytes())
+    };
+    let mut said = Ok(());
+    let found = examine::examine(adapter, place, |step| {
+        if said.is_ok() {
+            said = say(&Word::Begins(step.into()));
+        }
+    });
+    let found = found.ok_or_else(|| {
+        Failure::said("the environment names other adapters now than when this was started")
+    })?;
+    said.and_then(|()| say(&Word::Found(found.into())))
+        .map_err(|error| Failure::system("report the trial", &error))
+}
+impl From<examine::Step> for Step {
+    fn from(step: examine::Step) -> Self {
+        match step {
+            examine::Step::Open => Self::Open,
+            examine::Step::Ask => Self::Ask,
+            examine::Step::List => Self::List,
+        }
+    }
+}
+impl From<examine::Outcome> for Outcome {
+    fn from(outcome: examine::Outcome) -> Self {
+        match outcome {
+            examine::Outcome::Missing => Self::Missing,
+            examine::Outcome::Needs(what) => Self::Needs(what),
+            examine::Outcome::Unusable(why) => Self::Unusable(why),
+            examine::Outcome::Silent(code) => Self::Silent(format!("{code:?}")),
+            examine::Outcome::Works { platforms, devices } => Self::Works { platforms, devices },
+        }
+    }
+}
+
+/// Has a process try the adapter, and waits until it has ended or `patience` is over; then it is killed.
+pub fn start(adapter: usize, place: usize, patience: Duration) -> Result<Trial> {
+    let failed = |error| Failure::system("start a process to try an adapter in", &error);
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut command = Command::new(program);
+    command.arg(COMMAND).args([adapter.to_string(), place.to_string()]);
+    // The loader's warnings about the environment have been heard in this process.
+    command.env("UR_LOG_LOADER", "level:quiet").process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(failed)?;
+    let heard = listen(&mut child, Instant::now() + patience);
+    if !matches!(heard, Ok((_, true))) {
+        // It has not been waited for, so its number is its own; what it started is in its group.
+        let _ = rustix::process::kill_process_group(
+            Pid::from_child(&child),
+            rustix::process::Signal::KILL,
+        );
+    }
+    let status = child.wait().map_err(failed)?;
+    let (said, in_time) = heard.map_err(|error| failed(error.into()))?;
+    let end = if in_time { end(status) } else { End::Late(patience) };
+    let (step, outcome) = words(&said);
+    Ok(Trial { step, outcome, end })
+}
+/// What the process says until it ends, and whether it does in time.
+fn listen(child: &mut Child, deadline: Instant) -> rustix::io::Result<(Vec<u8>, bool)> {
+    let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    let mut from = child.stdout.take().map(OwnedFd::from);
+    if let Some(from) = &from {
+        ioctl_fionbio(from, true)?;
+    }
+    let mut said = Vec::new();
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        let mut watched = vec![PollFd::new(&ended, PollFlags::IN)];
+        watched.extend(from.as_ref().map(|from| PollFd::new(from, PollFlags::IN)));
+        match poll(&mut watched, Some(&left)) {
+            Ok(0) => return Ok((said, false)),
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(error) => return Err(error),
+        }
+        let over = !watched[0].revents().is_empty();
+        // The other end may be closed long before the process ends, and stay open in one that it started.
+        if from.as_ref().is_some_and(|from| !take(from, &mut said)) {
+            from = None;
+        }
+        if over {
+            return Ok((said, true));
+        }
+    }
+}
+/// Reads what there is; whether there may be more.
+fn take(from: &OwnedFd, said: &mut Vec<u8>) -> bool {
+    let mut bytes = [0; 4096];
+    while said.len() < MOST {
+        match read(from, &mut bytes) {
+            Ok(0) => return false,
+            Ok(count) => said.extend_from_slice(&bytes[..count]),
+            Err(Errno::INTR) => {}
+            Err(error) => return error == Errno::AGAIN,
+        }
+    }
+    false
+}
+/// The last step and the outcome of what was said; lines that are no words say nothing.
+fn words(said: &[u8]) -> (Option<Step>, Option<Outcome>) {
+    let (mut step, mut outcome) = (None, None);
+    for line in said.split(|byte| *byte == b'\n') {
+        match serde_json::from_slice(line) {
+            Ok(Word::Begins(begun)) => step = Some(begun),
+            Ok(Word::Found(found)) => outcome = Some(found),
+            Err(_) => {}
+        }
+    }
+    (step, outcome)
+}
+fn end(status: ExitStatus) -> End {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => End::Well,
+        (Some(code), _) => End::Status(code),
+        (None, Some(signal)) => {
+            let name = signal_hook::low_level::signal_name(signal);
+            End::Signal(name.map_or_else(|| format!("signal {signal}"), str::to_owned))
+        }
+        (None, None) => End::Well, // `wait` gives one of both
+    }
+}

@@ -1,0 +1,157 @@
+//! `causeway doctor --adapters` before adapters that crash, end the process or hang, each in another step: every one
+//! is named with what it does, and the good one beside them works.
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+/// An adapter in C, by what its constructor, its getter and its `urAdapterGet` do.
+fn source([constructor, getter, get]: [&str; 3]) -> String {
+    format!(
+        "#include <stdlib.h>\n#include <unistd.h>\n#include <unified-runtime/ur_ddi.h>\n\
+         __attribute__((constructor)) static void begin(void) {{ {constructor} }}\n\
+         static ur_result_t get(uint32_t room, ur_adapter_handle_t *to, uint32_t *count) {{\n\
+         (void)room; (void)to; {get} if (count) *count = 0; return UR_RESULT_SUCCESS; }}\n\
+         static ur_result_t platforms(ur_adapter_handle_t a, uint32_t room, ur_platform_handle_t *to, uint32_t *count) {{\n\
+         (void)a; (void)room; (void)to; if (count) *count = 0; return UR_RESULT_SUCCESS; }}\n\
+         static ur_result_t devices(ur_platform_handle_t p, ur_device_type_t t, uint32_t room, ur_device_handle_t *to, uint32_t *count) {{\n\
+         (void)p; (void)t; (void)room; (void)to; if (count) *count = 0; return UR_RESULT_SUCCESS; }}\n\
+         ur_result_t urGetAdapterProcAddrTable(ur_api_version_t v, struct ur_adapter_dditable_t *table) {{\n\
+         (void)v; {getter} table->pfnGet = get; return UR_RESULT_SUCCESS; }}\n\
+         ur_result_t urGetPlatformProcAddrTable(ur_api_version_t v, struct ur_platform_dditable_t *table) {{\n\
+         (void)v; table->pfnGet = platforms; return UR_RESULT_SUCCESS; }}\n\
+         ur_result_t urGetDeviceProcAddrTable(ur_api_version_t v, struct ur_device_dditable_t *table) {{\n\
+         (void)v; table->pfnGet = devices; return UR_RESULT_SUCCESS; }}\n"
+    )
+}
+
+/// A folder of adapters, gone when the test ends.
+struct Folder(PathBuf);
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("causeway-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+    fn adapter(&self, name: &str, does: [&str; 3]) -> String {
+        let (c, object) =
+            (self.0.join(format!("{name}.c")), self.0.join(format!("libur_adapter_{name}.so.0")));
+        fs::write(&c, source(does)).unwrap();
+        let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include");
+        let mut cc = Command::new("cc");
+        cc.args(["-std=c99", "-D_GNU_SOURCE", "-shared", "-fPIC", "-I"]).arg(include);
+        let done = cc.arg(c).arg("-o").arg(&object).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        object.display().to_string()
+    }
+}
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn doctor(environment: &[(&str, &str)], arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
+    command.arg("doctor").args(arguments);
+    for name in ["UR_ADAPTERS_FORCE_LOAD", "UR_ADAPTERS_SEARCH_PATH", "ONEAPI_DEVICE_SELECTOR"] {
+        command.env_remove(name);
+    }
+    command.envs(environment.iter().copied()).output().unwrap()
+}
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn every_adapter_that_crashes_ends_the_process_or_hangs_is_named_with_what_it_was_at() {
+    let folder = Folder::new("doctor");
+    let all = [
+        ("constructor", ["abort();", "", ""], "crashes with SIGABRT while it is opened"),
+        (
+            "getter",
+            ["", "*(volatile int *)0 = 1;", ""],
+            "crashes with SIGSEGV while it is asked for its tables",
+        ),
+        (
+            "listing",
+            ["", "", "_exit(3);"],
+            "ends the process with status 3 while it lists its platforms and devices",
+        ),
+        (
+            "hang",
+            ["", "for (;;) pause();", ""],
+            "does not come back within 2 s while it is asked for its tables",
+        ),
+        // Nothing that was said before can be heard any more, nor that it is late.
+        (
+            "closes",
+            ["", "for (int fd = 0; fd < 256; fd++) close(fd); for (;;) pause();", ""],
+            "does not come back within 2 s while it is asked for its tables",
+        ),
+        ("silent", ["", "", "return UR_RESULT_ERROR_UNINITIALIZED;"], "lists no adapter"),
+        (
+            "prints",
+            ["(void)!write(1, \"{\\\"Found\\\":\\\"Missing\\\"}\\n\", 21);", "", ""],
+            "works: 0 platforms, 0 devices",
+        ),
+        ("good", ["", "", ""], "works: 0 platforms, 0 devices"),
+    ];
+    let files: Vec<_> = all.iter().map(|(name, does, _)| folder.adapter(name, *does)).collect();
+    let ran =
+        doctor(&[("UR_ADAPTERS_FORCE_LOAD", &files.join(","))], &["--adapters", "--timeout", "2"]);
+    let (said, complained) = (text(&ran.stdout), text(&ran.stderr));
+    assert_eq!(ran.status.code(), Some(1), "{said}{complained}");
+    for (file, (_, _, finding)) in files.iter().zip(all) {
+        let line = said.lines().find(|line| line.contains(file)).unwrap_or_default();
+        assert!(line.contains(finding), "{finding}\n{said}{complained}");
+    }
+    assert!(complained.contains("5 adapters do not work"), "{complained}");
+}
+
+#[test]
+fn what_is_linked_in_works_and_what_is_nowhere_is_said_to_be() {
+    let ran =
+        doctor(&[("ONEAPI_DEVICE_SELECTOR", "native_cpu:*;opencl:*")], &["--adapters", "--json"]);
+    let (said, complained) = (text(&ran.stdout), text(&ran.stderr));
+    assert!(ran.status.success(), "{said}{complained}");
+    let findings: Vec<serde_json::Value> = serde_json::from_str(&said).unwrap();
+    let used = findings.iter().find(|one| one["adapter"] == "native_cpu" && one["used"] == true);
+    let used = used.unwrap_or_else(|| panic!("{said}"));
+    assert_eq!((&used["place"], &used["works"]), (&"linked in".into(), &true.into()), "{said}");
+    assert!(used["finding"].as_str().unwrap().starts_with("works: 1 platform, "), "{said}");
+    assert!(findings.iter().any(|one| one["adapter"] == "opencl"), "{said}");
+}
+
+#[test]
+fn without_a_word_everything_is_examined() {
+    let folder = Folder::new("doctor-all");
+    let (here, gone) = (folder.0.join("here"), folder.0.join("no/such"));
+    fs::create_dir(&here).unwrap();
+    fs::set_permissions(&here, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let ran = |place: &Path, arguments: &[&str]| {
+        let place = place.to_str().unwrap();
+        doctor(&[("ONEAPI_DEVICE_SELECTOR", "native_cpu:*"), ("CAUSEWAY_DIR", place)], arguments)
+    };
+    let works = "native_cpu  linked in: works: 1 platform, ";
+    let (all, adapters) = (ran(&here, &[]), ran(&here, &["--adapters"]));
+    for ran in [&all, &adapters] {
+        assert!(ran.status.success(), "{}", text(&ran.stderr));
+        assert!(text(&ran.stdout).contains(works), "{}", text(&ran.stdout));
+    }
+    let meets = format!("* sharing with this user  {}: can be used\n", here.display());
+    assert!(text(&all.stdout).contains(&meets), "{}", text(&all.stdout));
+    assert!(!text(&adapters.stdout).contains("sharing"), "{}", text(&adapters.stdout));
+    let json = ran(&here, &["--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["sharing"][0]["used"], true, "{json}");
+    assert!(json["adapters"].as_array().is_some_and(|all| !all.is_empty()), "{json}");
+    // What is not there yet is made when it is needed.
+    let fresh = ran(&folder.0.join("fresh"), &[]);
+    assert!(text(&fresh.stdout).contains("fresh: can be used\n"), "{}", text(&fresh.stdout));
+    // Where nobody can meet, it fails, and says what to do.
+    let nowhere = ran(&gone, &[]);
+    assert_eq!(nowhere.status.code(), Some(1), "{}", text(&nowhere.stdout));
+    assert!(text(&nowhere.stderr).contains("set CAUSEWAY_DIR to"), "{}", text(&nowhere.stderr));
+}

@@ -1,0 +1,287 @@
+//! Work that two processes do in turn: the pair of events, and the turn, which says what was submitted.
+use crate::{
+    Buffer, Context, Error, ErrorKind, Event, Export, Queue, Result, Ticket,
+    ticket::{Sealed, Share},
+};
+use std::{
+    fmt,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::atomic::{Ordering, fence},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// Words of the memory that both sides have: the turn; how long the second side's ticket is, once it has come; who
+/// came last, and whether somebody has; and that ticket.
+const TURN: usize = 0;
+const LENGTH: usize = 1;
+const COMER: usize = 2;
+const CLAIMED: usize = 4;
+const TICKET: usize = 5;
+/// Room for the second side's ticket, in words.
+const ROOM: usize = 126;
+const WORDS: usize = TICKET + ROOM;
+
+/// How long to look for the turn without a pause, and the longest pause then.
+const SPIN: Duration = Duration::from_micros(50);
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// One side of a hand-over: two processes that work on shared memory in turn, as often as they like, and need no
+/// other means to talk than the ticket that one of them gave the other.
+///
+/// The side that creates it has the first turn. [`give`](Self::give) hands the turn over with everything that was
+/// submitted so far; [`take`](Self::take) waits until the other side has *submitted* its part, and has the queue wait
+/// for that part on the device. Nobody waits for the work itself.
+///
+/// ```
+/// # fn check() -> causeway::Result<()> {
+/// use causeway::{Buffer, Context, Device, HandOver, Queue};
+///
+/// let context = Context::new(&Device::first()?)?;
+/// let queue = Queue::new(&context)?;
+/// let buffer = Buffer::from_slice(&queue, &[1_u32; 100])?;
+/// let mut ours = HandOver::new(&queue)?;
+/// let export = ours.share()?;
+///
+/// // usually in another process, with a buffer that it has opened:
+/// # let (mine, queue_of_other) = (buffer.clone(), Queue::new(&context)?);
+/// let mut theirs = context.open(export.ticket())?;
+///
+/// queue.fill(&buffer, 2)?;
+/// ours.give(&queue)?;
+///
+/// theirs.take(&queue_of_other)?;                   // after the fill
+/// queue_of_other.fill(&mine.slice(..50)?, 3)?;
+/// theirs.give(&queue_of_other)?;
+///
+/// ours.take(&queue)?;                              // after the second fill
+/// assert_eq!(buffer.to_vec(&queue)?[49..51], [3, 2]);
+/// # Ok(()) }
+/// # check().unwrap();
+/// ```
+///
+/// If the other process dies, or drops its side, the next `take` fails at once with [`ErrorKind::PeerGone`] or
+/// [`ErrorKind::Withdrawn`]; if it does nothing, after the context's [`patience`](Context::patience).
+pub struct HandOver {
+    words: Buffer<u32>,
+    /// For reading and writing the words: no work is on it.
+    side: Queue,
+    /// Both events are of the side that created the hand-over: what the other one signalled and finished before it
+    /// ended stands.
+    ours: Event,
+    theirs: Event,
+    /// What this side offers as long as it stands. The other one opens the first, and sees by it that this one lives.
+    standing: Vec<Export<Event>>,
+    /// The other side's, once it is known.
+    peer: Option<Ticket<Event>>,
+    /// The turn that comes next; even ones are of the side that created the hand-over.
+    turn: u32,
+    is_first: bool,
+}
+
+impl HandOver {
+    /// The side that has the first turn.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if the device shares no memory or no events; what the adapter said otherwise.
+    pub fn new(queue: &Queue) -> Result<Self> {
+        let context = queue.context();
+        let side = Queue::new(context)?;
+        let words = Buffer::from_slice(&side, &[0; WORDS])?;
+        let (ours, theirs) = (context.create_shared_event()?, context.create_shared_event()?);
+        let standing = vec![ours.share()?, theirs.share()?];
+        Ok(Self { words, side, ours, theirs, standing, peer: None, turn: 0, is_first: true })
+    }
+    /// Offers the other side to one other process; the first that opens it has it. Of several that open it at the
+    /// same moment one has it, or none: then create another.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsuitable`] on the side that was opened; what the adapter said otherwise.
+    pub fn share(&self) -> Result<Export<Self>> {
+        if !self.is_first {
+            let sentence = "this side of the hand-over was opened from a ticket: create another for a third process";
+            return Err(Error::new(ErrorKind::Unsuitable, sentence));
+        }
+        let words = self.words.share()?;
+        let [first, second] = [0, 1].map(|event: usize| self.standing[event].ticket().as_bytes());
+        let ticket = join(words.ticket().as_bytes(), &join(first, second));
+        Ok(words.with_ticket(ticket))
+    }
+    /// Whether this side has the turn, as far as it knows: `give` is next, not `take`.
+    pub fn has_turn(&self) -> bool {
+        self.turn.is_multiple_of(2) == self.is_first
+    }
+    /// Hands the turn over, with everything that was submitted to `queue` so far.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsuitable`] if this side has not taken the turn; what the adapter said otherwise.
+    pub fn give(&mut self, queue: &Queue) -> Result<()> {
+        if !self.has_turn() {
+            return Err(Error::new(
+                ErrorKind::Unsuitable,
+                "the turn is the other side's: take it first",
+            ));
+        }
+        queue.signal(&self.ours)?;
+        queue.flush()?;
+        fence(Ordering::SeqCst); // the signal is submitted before the turn is seen; pairs with the one in `take`
+        self.write(TURN, &[self.turn.wrapping_add(1)])?;
+        self.turn = self.turn.wrapping_add(1);
+        Ok(())
+    }
+    /// Takes the turn when the other side has given it, and has `queue` wait for what that side submitted before.
+    ///
+    /// # Errors
+    /// As [`take_timeout`](Self::take_timeout).
+    pub fn take(&mut self, queue: &Queue) -> Result<()> {
+        self.take_timeout(queue, self.side.context().patience())
+    }
+    /// The same with another deadline.
+    ///
+    /// # Errors
+    /// [`ErrorKind::PeerGone`] if the other process is gone and had not given the turn, [`ErrorKind::Withdrawn`] if it
+    /// dropped its side; [`ErrorKind::TimedOut`] after `timeout`; [`ErrorKind::Unsuitable`] if this side has the turn;
+    /// what the adapter said otherwise.
+    pub fn take_timeout(&mut self, queue: &Queue, timeout: Duration) -> Result<()> {
+        if self.has_turn() {
+            return Err(Error::new(ErrorKind::Unsuitable, "this side has the turn: give it first"));
+        }
+        let next = self.turn.wrapping_add(1);
+        let begun = Instant::now();
+        let mut pause = Duration::from_micros(20);
+        while self.read(TURN)? != next {
+            if begun.elapsed() >= timeout {
+                let sentence = format!(
+                    "the other side has not given the turn for {timeout:?}: take it again, or wait longer (Context::set_patience)"
+                );
+                return Err(Error::new(ErrorKind::TimedOut, sentence));
+            }
+            if begun.elapsed() < SPIN {
+                continue;
+            }
+            let alive = self.other_side_stands();
+            // It may have given the turn and ended right after.
+            if alive.is_err() && self.read(TURN)? != next {
+                return alive;
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(PAUSE);
+        }
+        fence(Ordering::SeqCst); // pairs with the one in `give`
+        queue.wait_for(&[&self.theirs])?;
+        self.turn = next;
+        Ok(())
+    }
+    /// Fails if the other side, once it has come, is gone.
+    fn other_side_stands(&mut self) -> Result<()> {
+        self.meet()?;
+        match &self.peer {
+            Some(ticket) => self.side.context().open(ticket).map(drop),
+            None => Ok(()),
+        }
+    }
+    /// Reads the second side's ticket if it has come; the first side's is known from the beginning.
+    fn meet(&mut self) -> Result<()> {
+        if self.peer.is_some() {
+            return Ok(());
+        }
+        let length = self.read(LENGTH)? as usize;
+        if length == 0 {
+            return Ok(());
+        }
+        if length > ROOM * 4 {
+            return Err(Error::new(
+                ErrorKind::Protocol,
+                "the other side left a ticket that is too long",
+            ));
+        }
+        let bytes =
+            self.words.slice(TICKET..)?.cast::<u8>()?.slice(..length)?.to_vec(&self.side)?;
+        self.peer = Some(Ticket::from_bytes(bytes));
+        Ok(())
+    }
+    /// Makes this the second side, or fails because another process is, or may be. Commands only read and write, so
+    /// this is a splitter (Moir and Anderson): whoever has seen that nobody had claimed the side before, and after his
+    /// own claim that nobody came later than he, is the only one for whom both are true. Whoever comes later finds the
+    /// claim; whoever came between has put his name where the other looks for his own.
+    fn claim(&self) -> Result<()> {
+        let mut hasher = DefaultHasher::new();
+        self.standing[0].ticket().as_bytes().hash(&mut hasher); // no two processes have the same
+        let name = hasher.finish();
+        let name = [name as u32, (name >> 32) as u32];
+        self.write(COMER, &name)?;
+        fence(Ordering::SeqCst); // the name is seen by whoever claims after the next line read; pairs with itself
+        let is_free = self.read(CLAIMED)? == 0;
+        if is_free {
+            self.write(CLAIMED, &[1])?;
+            fence(Ordering::SeqCst); // pairs with the one above: one of two sees the other's claim or name
+            if self.words(COMER)? == name {
+                return Ok(());
+            }
+        }
+        let sentence =
+            "another process has opened this hand-over already: it is for two, so create another";
+        Err(Error::new(ErrorKind::Denied, sentence))
+    }
+    fn read(&self, at: usize) -> Result<u32> {
+        Ok(self.words::<1>(at)?[0])
+    }
+    fn words<const N: usize>(&self, at: usize) -> Result<[u32; N]> {
+        let mut words = [0; N];
+        self.words.slice(at..at + N)?.copy_to_slice(&self.side, &mut words)?;
+        Ok(words)
+    }
+    fn write(&self, at: usize, words: &[u32]) -> Result<()> {
+        self.words.slice(at..at + words.len())?.copy_from_slice(&self.side, words)
+    }
+}
+
+/// Two tickets in one: the length of the first, and both.
+fn join(first: &[u8], second: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(first.len()).unwrap_or(u32::MAX).to_le_bytes();
+    [&length, first, second].concat()
+}
+fn split(both: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = both.split_first_chunk()?;
+    rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)
+}
+
+impl Share for HandOver {}
+impl Sealed for HandOver {
+    const WORD: &'static str = "turns";
+    fn open(context: &Context, ticket: &Ticket<Self>) -> Result<Self> {
+        let parts = split(ticket.as_bytes()).and_then(|(words, events)| {
+            split(events).map(|(first, second)| (words, first, second))
+        });
+        let Some((words, first, second)) = parts else {
+            return Err(Error::new(ErrorKind::Ticket, "these bytes are no ticket of a hand-over"));
+        };
+        let words = context.open(&Ticket::<Buffer<u32>>::from_bytes(words))?;
+        if words.len() != WORDS {
+            return Err(Error::new(ErrorKind::Ticket, "these bytes are no ticket of a hand-over"));
+        }
+        let first = Ticket::from_bytes(first);
+        let (theirs, ours) = (context.open(&first)?, context.open(&Ticket::from_bytes(second))?);
+        let side = Queue::new(context)?;
+        let (standing, peer) = (vec![context.create_shared_event()?.share()?], Some(first));
+        let opened = Self { words, side, ours, theirs, standing, peer, turn: 0, is_first: false };
+        opened.claim()?;
+        let mut bytes = opened.standing[0].ticket().as_bytes().to_vec();
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        bytes.resize(ROOM * 4, 0);
+        opened.words.slice(TICKET..)?.cast::<u8>()?.copy_from_slice(&opened.side, &bytes)?;
+        fence(Ordering::SeqCst); // the ticket is whole before its length is seen
+        opened.write(LENGTH, &[length])?;
+        Ok(opened)
+    }
+}
+impl fmt::Debug for HandOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "HandOver(turn {}, {})",
+            self.turn,
+            if self.has_turn() { "ours" } else { "theirs" }
+        )
+    }
+}

@@ -1,0 +1,421 @@
+//! Beside others of the process who capture streams into graphs, as PyTorch does: their captures survive what is
+//! called here, no call of ours fails for them, and nothing is taken for done that is not. On whatever driver of CUDA
+//! there is; without a device the tests say so and are skipped.
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
+mod c;
+#[path = "c/usm.rs"]
+mod usm;
+
+use c::*;
+use libloading::Library;
+use std::{
+    ffi::c_void,
+    ptr::{null, null_mut},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering::*},
+        mpsc,
+    },
+    thread,
+};
+use ur_sys::{ur_result_t as R, *};
+use usm::numbers;
+
+const NO_EVENT: ur_event_handle_t = ur_event_handle_t::NULL;
+
+/// Captures are the whole process's: one test at a time.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+/// Calls a function of the driver's, as a library beside us does.
+macro_rules! driver {
+    ($name:literal $(, $argument:expr => $type:ty)*) => {{
+        static DRIVER: OnceLock<Library> = OnceLock::new();
+        let driver = DRIVER.get_or_init(|| unsafe { Library::new("libcuda.so.1") }.unwrap());
+        let f = unsafe { driver.get::<unsafe extern "C" fn($($type),*) -> i32>($name.as_bytes()) };
+        let f = f.expect($name);
+        unsafe { f($($argument),*) }
+    }};
+}
+fn native(cuda: &Cuda) -> usize {
+    let mut native: ur_native_handle_t = 0;
+    assert_eq!(call!(context.get_native_handle(cuda.context, &mut native)), R::SUCCESS);
+    native
+}
+/// A stream that a library made in the context with that number; `flags` 1: not ordered with the default stream.
+fn stream_in(context: usize, flags: u32) -> usize {
+    let (mut stream, mut popped) = (0_usize, 0_usize);
+    assert_eq!(driver!("cuCtxPushCurrent_v2", context => usize), 0);
+    assert_eq!(driver!("cuStreamCreate", &mut stream => *mut usize, flags => u32), 0);
+    assert_eq!(driver!("cuCtxPopCurrent_v2", &mut popped => *mut usize), 0);
+    stream
+}
+fn begin(stream: usize, mode: u32) {
+    assert_eq!(driver!("cuStreamBeginCapture_v2", stream => usize, mode => u32), 0);
+}
+/// What ending a capture answers: 901 if somebody broke it.
+fn end(stream: usize) -> i32 {
+    let mut graph = 0_usize;
+    let code = driver!("cuStreamEndCapture", stream => usize, &mut graph => *mut usize);
+    if graph != 0 {
+        assert_eq!(driver!("cuGraphDestroy", graph => usize), 0);
+    }
+    code
+}
+const MODES: [(u32, &str); 3] = [(0, "global"), (1, "thread_local"), (2, "relaxed")];
+
+/// Holds a queue up until it is opened.
+struct Gate(Arc<AtomicBool>);
+impl Gate {
+    fn before(queue: ur_queue_handle_t) -> Self {
+        let gate = Self(Arc::default());
+        let data = Arc::into_raw(gate.0.clone()).cast_mut().cast();
+        let none = null_mut();
+        let code =
+            call!(enqueue_exp.host_task_exp(queue, Some(pass), data, null(), 0, null(), none));
+        assert_eq!(code, R::SUCCESS);
+        gate
+    }
+    fn open(&self) {
+        self.0.store(true, Release);
+    }
+}
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.open();
+    }
+}
+unsafe extern "C" fn pass(data: *mut c_void) {
+    let gate = unsafe { Arc::from_raw(data.cast_const().cast::<AtomicBool>()) };
+    while !gate.load(Acquire) {
+        thread::sleep(std::time::Duration::from_micros(100));
+    }
+}
+fn fill(queue: ur_queue_handle_t, at: *mut c_void, bytes: usize) -> Result<ur_event_handle_t, R> {
+    let (mut event, pattern) = (NO_EVENT, 7_u8);
+    let from = (&raw const pattern).cast();
+    match call!(enqueue.usm_fill(queue, at, 1, from, bytes, 0, null(), &mut event)) {
+        R::SUCCESS => Ok(event),
+        code => Err(code),
+    }
+}
+fn adopted(cuda: &Cuda, stream: usize) -> Result<ur_queue_handle_t, R> {
+    let mut queue = ur_queue_handle_t::NULL;
+    let (device, none) = (cuda.device, null());
+    match call!(queue.create_with_native_handle(stream, cuda.context, device, none, &mut queue)) {
+        R::SUCCESS => Ok(queue),
+        code => Err(code),
+    }
+}
+
+/// Gives back what tests before have freed: some of it the driver takes only when all streams are idle, and a test
+/// behind a gate would wait for itself.
+fn settle(cuda: &Cuda) {
+    assert_eq!(call!(device_exp.wait_exp(cuda.device)), R::SUCCESS);
+    cuda.free(cuda.device_memory(1 << 20));
+}
+/// Everything that a program does between two frames.
+fn work(cuda: &Cuda) {
+    let (at, mut host) = (cuda.device_memory(8 << 20), null_mut());
+    let pool = ur_usm_pool_handle_t::NULL;
+    assert_eq!(call!(usm.host_alloc(cuda.context, null(), pool, 3 << 20, &mut host)), R::SUCCESS);
+    let filled = fill(cuda.queue, at, 8 << 20).unwrap();
+    let (name, mut status) = (ur_event_info_t::COMMAND_EXECUTION_STATUS, 0_u32);
+    let to = (&raw mut status).cast();
+    assert_eq!(call!(event.get_info(filled, name, 4, to, null_mut())), R::SUCCESS);
+    assert_ne!(ur_event_status_t(status as _), ur_event_status_t::ERROR);
+    assert_eq!(call!(event.wait(1, &filled)), R::SUCCESS);
+    cuda.write(at, &numbers(5));
+    assert_eq!(cuda.read::<u32, 1024>(at), numbers(5));
+    let mut another = ur_queue_handle_t::NULL;
+    assert_eq!(call!(queue.create(cuda.context, cuda.device, null(), &mut another)), R::SUCCESS);
+    cuda.release_event(fill(another, host, 3 << 20).unwrap());
+    assert_eq!(call!(queue.finish(another)), R::SUCCESS);
+    assert_eq!(call!(queue.release(another)), R::SUCCESS);
+    cuda.release_event(filled);
+    cuda.release_event(fill(cuda.queue, at, 8 << 20).unwrap());
+    cuda.free(at);
+    cuda.free(host);
+    assert_eq!(call!(queue.finish(cuda.queue)), R::SUCCESS);
+    assert_eq!(call!(device_exp.wait_exp(cuda.device)), R::SUCCESS);
+}
+const ROUNDS: usize = 20;
+#[test]
+fn captures_in_every_mode_survive_what_another_thread_does_here_and_nothing_of_it_fails() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let context = native(&cuda);
+    for flags in [1, 0] {
+        for (mode, name) in MODES {
+            // Ended by whoever ends first: a thread that panics holds up no other.
+            let ((begun, is_begun), (go, may_go)) = (mpsc::channel(), mpsc::channel());
+            thread::scope(|scope| {
+                let captures = scope.spawn(move || {
+                    let stream = stream_in(context, flags);
+                    let once = |_| {
+                        begin(stream, mode);
+                        begun.send(()).unwrap();
+                        let _through = may_go.recv();
+                        end(stream)
+                    };
+                    let codes: Vec<i32> = (0..ROUNDS).map(once).collect();
+                    assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
+                    codes
+                });
+                let go = go; // gone with this closure
+                for () in is_begun {
+                    work(&cuda);
+                    go.send(()).unwrap();
+                }
+                assert_eq!(captures.join().unwrap(), [0; ROUNDS], "{name}, flags {flags}");
+            });
+        }
+    }
+}
+#[test]
+fn memory_in_use_is_not_given_away_while_somebody_captures() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let stream = stream_in(native(&cuda), 1);
+    for (mode, name) in MODES {
+        settle(&cuda);
+        let gate = Gate::before(cuda.queue);
+        let at = cuda.device_memory(1 << 20);
+        let filled = fill(cuda.queue, at, 1 << 20).unwrap();
+        begin(stream, mode);
+        let (context, at_number) = (cuda.context.0.expose_provenance(), at.expose_provenance());
+        // On another thread, which the driver forbids most in the first mode.
+        let again = thread::scope(|scope| {
+            let there = scope.spawn(|| {
+                let context = ur_context_handle_t(std::ptr::with_exposed_provenance_mut(context));
+                let at = std::ptr::with_exposed_provenance_mut(at_number);
+                assert_eq!(call!(usm.free(context, at)), R::SUCCESS);
+            });
+            there.join().unwrap();
+            cuda.device_memory(1 << 20)
+        });
+        assert_ne!(again.addr(), at.addr(), "{name}: a command still uses it");
+        gate.open();
+        assert_eq!(end(stream), 0, "{name}");
+        assert_eq!(call!(event.wait(1, &filled)), R::SUCCESS);
+        cuda.release_event(filled);
+        cuda.free(again);
+        assert_eq!(call!(queue.finish(cuda.queue)), R::SUCCESS);
+    }
+    assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
+}
+fn shared_event(cuda: &Cuda) -> ur_event_handle_t {
+    let (stype, flags) = (ur_structure_type_t::EXP_EVENT_DESC, ur_exp_event_flags_t::IPC_EXP);
+    let desc = ur_exp_event_desc_t { stype, pNext: null(), flags };
+    let mut event = NO_EVENT;
+    let code = call!(event_exp.create_exp(cuda.context, cuda.device, &desc, &mut event));
+    assert_eq!(code, R::SUCCESS);
+    event
+}
+#[test]
+fn a_captured_queue_takes_what_can_be_replayed_and_refuses_what_cannot_and_the_capture_survives() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let (stream, at) = (stream_in(native(&cuda), 1), cuda.device_memory(4096));
+    let (queue, mut shared) = (adopted(&cuda, stream).unwrap(), shared_event(&cuda));
+    let signal = |shared: &mut ur_event_handle_t| {
+        call!(enqueue.events_wait_with_barrier_ext(queue, null(), 0, null(), shared))
+    };
+    assert_eq!(signal(&mut shared), R::SUCCESS);
+    assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+    for (mode, name) in MODES {
+        begin(stream, mode);
+        let refused = R::ERROR_INVALID_OPERATION;
+        assert_eq!(signal(&mut shared), refused, "{name}");
+        let said = ur_adapter::error::last_error().unwrap_or_default();
+        assert!(said.contains("captured into a graph"), "{said}");
+        let waits = call!(enqueue.events_wait(queue, 1, &shared, null_mut()));
+        assert_eq!(waits, refused, "{name}");
+        let mut word = 0_u32;
+        let to = (&raw mut word).cast();
+        let none = null_mut();
+        let blocking = call!(enqueue.usm_memcpy(queue, true, to, at, 4, 0, null(), none));
+        assert_eq!((blocking, call!(queue.finish(queue))), (refused, refused), "{name}");
+        let recorded = fill(queue, at, 4096).unwrap();
+        let (info, mut status) = (ur_event_info_t::COMMAND_EXECUTION_STATUS, 0_u32);
+        let to = (&raw mut status).cast();
+        assert_eq!(call!(event.get_info(recorded, info, 4, to, null_mut())), R::SUCCESS);
+        assert_eq!(ur_event_status_t(status as _), ur_event_status_t::SUBMITTED, "{name}");
+        cuda.release_event(recorded);
+        // What is freed meanwhile waits for the end of the capture.
+        let freed = cuda.device_memory(1 << 20);
+        cuda.free(freed);
+        let again = cuda.device_memory(1 << 20);
+        assert_ne!(again.addr(), freed.addr(), "{name}");
+        assert_eq!(end(stream), 0, "{name}");
+        cuda.free(again);
+        assert_eq!(signal(&mut shared), R::SUCCESS, "{name}");
+        assert_eq!(call!(event.wait(1, &shared)), R::SUCCESS, "{name}");
+        assert_eq!(call!(queue.finish(queue)), R::SUCCESS, "{name}");
+    }
+    cuda.release_event(shared);
+    cuda.free(at);
+    assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
+}
+#[test]
+fn a_released_queue_over_the_default_stream_is_busy_as_long_as_the_stream_is() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let (context, device) = (cuda.context, cuda.device);
+    let stype = ur_structure_type_t::QUEUE_PROPERTIES;
+    let flags = ur_queue_flags_t::USE_DEFAULT_STREAM;
+    let properties = ur_queue_properties_t { stype, pNext: null_mut(), flags };
+    let mut queue = ur_queue_handle_t::NULL;
+    assert_eq!(call!(queue.create(context, device, &properties, &mut queue)), R::SUCCESS);
+    settle(&cuda);
+    let gate = Gate::before(queue);
+    let at = cuda.device_memory(1 << 20);
+    let filled = fill(queue, at, 1 << 20).unwrap();
+    assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    // Queues that are over are looked at when one is made, on a thread on which no context is current.
+    let mut another = ur_queue_handle_t::NULL;
+    assert_eq!(call!(queue.create(context, device, null(), &mut another)), R::SUCCESS);
+    cuda.free(at);
+    let again = cuda.device_memory(1 << 20);
+    assert_ne!(again.addr(), at.addr(), "a command of the released queue still uses it");
+    gate.open();
+    assert_eq!(call!(event.wait(1, &filled)), R::SUCCESS);
+    cuda.release_event(filled);
+    cuda.free(again);
+    assert_eq!(call!(queue.release(another)), R::SUCCESS);
+}
+#[test]
+fn a_stream_of_another_context_and_one_of_each_thread_are_refused_with_a_reason() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    assert_eq!(adopted(&cuda, 2), Err(R::ERROR_INVALID_VALUE));
+    let said = ur_adapter::error::last_error().unwrap_or_default();
+    assert!(said.contains("CU_STREAM_PER_THREAD"), "{said}");
+    let Some(other) = Cuda::of(1) else {
+        println!("skipped: it takes 2 devices to have a stream of another context");
+        return;
+    };
+    let stream = stream_in(native(&other), 1);
+    assert_eq!(adopted(&cuda, stream), Err(R::ERROR_INVALID_VALUE));
+    let said = ur_adapter::error::last_error().unwrap_or_default();
+    assert!(said.contains("another context"), "{said}");
+    let queue = adopted(&other, stream).unwrap();
+    assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
+}
+/// Memory of the driver's pool, in the order of the queue.
+fn ordered(cuda: &Cuda) -> *mut c_void {
+    let (pool, mut at, none) = (ur_usm_pool_handle_t::NULL, null_mut(), null_mut());
+    let (queue, to) = (cuda.queue, &raw mut at);
+    let code =
+        call!(enqueue_exp.usm_device_alloc_exp(queue, pool, 4096, null(), 0, null(), to, none));
+    assert_eq!(code, R::SUCCESS, "{:?}", ur_adapter::error::last_error());
+    at
+}
+#[test]
+fn what_is_zeroed_copied_and_given_back_to_a_pool_breaks_no_capture_of_a_stream_in_step_with_the_default_one()
+ {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    settle(&cuda);
+    let stype = ur_structure_type_t::USM_POOL_DESC;
+    let flags = ur_usm_pool_flags_t::ZERO_INITIALIZE_BLOCK;
+    let mut desc = ur_usm_pool_desc_t { stype, pNext: null_mut(), flags };
+    let mut pool = ur_usm_pool_handle_t::NULL;
+    assert_eq!(call!(usm.pool_create(cuda.context, &mut desc, &mut pool)), R::SUCCESS);
+    let (context, device) = (cuda.context, cuda.device);
+    let stream = stream_in(native(&cuda), 0);
+    for (mode, name) in MODES {
+        begin(stream, mode);
+        let mut zeroed = null_mut();
+        let code = call!(usm.device_alloc(context, device, null(), pool, 4096, &mut zeroed));
+        assert_eq!(code, R::SUCCESS, "{name}");
+        assert_eq!(cuda.read::<u32, 1024>(zeroed), [0; 1024], "{name}");
+        let (from, mut to): ([u32; 1024], _) = (numbers(3), [0_u32; 1024]);
+        let copy = |to: *mut c_void, from: *const c_void| {
+            assert_eq!(
+                call!(usm_exp.context_memcpy_exp(context, to, from.cast_mut(), 4096)),
+                R::SUCCESS,
+                "{name}"
+            );
+        };
+        copy(zeroed, from.as_ptr().cast());
+        copy(to.as_mut_ptr().cast(), zeroed);
+        assert_eq!(to, from, "{name}");
+        cuda.free(zeroed);
+        // Not in the queue's order: it goes back when the commands before have ended.
+        cuda.free(ordered(&cuda));
+        assert_eq!(call!(queue.finish(cuda.queue)), R::SUCCESS, "{name}");
+        cuda.free(cuda.device_memory(64));
+        assert_eq!(end(stream), 0, "{name}");
+    }
+    assert_eq!(call!(usm.pool_release(pool)), R::SUCCESS);
+    assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
+}
+#[test]
+fn a_queue_that_is_released_while_its_stream_is_captured_keeps_what_its_commands_use() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    for (mode, name) in MODES {
+        // Freed after the release, and before it.
+        for freed_first in [false, true] {
+            settle(&cuda);
+            let stream = stream_in(native(&cuda), 1);
+            let queue = adopted(&cuda, stream).unwrap();
+            let gate = Gate::before(queue);
+            let at = cuda.device_memory(1 << 20);
+            let (pattern, none) = (7_u8, null_mut());
+            let from = (&raw const pattern).cast();
+            let filled = call!(enqueue.usm_fill(queue, at, 1, from, 1 << 20, 0, null(), none));
+            assert_eq!(filled, R::SUCCESS);
+            begin(stream, mode);
+            if freed_first {
+                cuda.free(at);
+            }
+            assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+            if !freed_first {
+                cuda.free(at);
+            }
+            let again = cuda.device_memory(1 << 20);
+            assert_ne!(again.addr(), at.addr(), "{name}: a command of the queue still uses it");
+            assert_eq!(end(stream), 0, "{name}");
+            let third = cuda.device_memory(1 << 20);
+            assert_ne!(third.addr(), at.addr(), "{name}: and after the capture");
+            // The stream is its owner's to destroy: nobody asks it any more.
+            assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
+            gate.open();
+            cuda.free(again);
+            cuda.free(third);
+        }
+    }
+}
+#[test]
+fn memory_in_use_in_the_default_stream_is_kept_while_a_stream_in_step_with_it_is_captured() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let (stype, flags) =
+        (ur_structure_type_t::QUEUE_PROPERTIES, ur_queue_flags_t::USE_DEFAULT_STREAM);
+    let properties = ur_queue_properties_t { stype, pNext: null_mut(), flags };
+    let mut queue = ur_queue_handle_t::NULL;
+    assert_eq!(call!(queue.create(cuda.context, cuda.device, &properties, &mut queue)), R::SUCCESS);
+    let stream = stream_in(native(&cuda), 0);
+    for (mode, name) in MODES {
+        settle(&cuda);
+        let gate = Gate::before(queue);
+        let at = cuda.device_memory(1 << 20);
+        let filled = fill(queue, at, 1 << 20).unwrap();
+        begin(stream, mode);
+        cuda.free(at);
+        let again = cuda.device_memory(1 << 20);
+        assert_ne!(again.addr(), at.addr(), "{name}: a command still uses it");
+        assert_eq!(end(stream), 0, "{name}");
+        gate.open();
+        assert_eq!(call!(event.wait(1, &filled)), R::SUCCESS, "{name}");
+        cuda.release_event(filled);
+        cuda.free(again);
+    }
+    assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
+}

@@ -1,0 +1,155 @@
+//! Copies and fills of memory on a device that the stream's own does not reach: no link leads there, or nobody was
+//! given access. The driver copies such bytes, by way of the host if it must, where it is told the contexts of both
+//! ends. What neither begins nor ends on the stream's own device is done by a stream of the device that has the memory,
+//! between two events. Nothing here waits, and no device is given access.
+use super::{
+    Device, device,
+    driver::{Dialect, layout::Copy3d},
+    lane::captured,
+    native::{context::Entered, memory, stream::Stream},
+    staging::{BY_ADDRESS, source, target},
+};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use ur_adapter::{error::Result, object::Owned};
+
+/// `CU_MEMORYTYPE_DEVICE`: an end of a copy that is told by its address and its context.
+const BY_CONTEXT: i32 = 2;
+
+/// Whether there can be memory out of reach at all. Drivers without copies that name both contexts tell by the
+/// addresses alone what to do.
+pub(super) fn is_possible<D: Dialect>() -> bool {
+    device::all::<D>().len() > 1 && D::driver().has_peer_copies()
+}
+fn numbered<D: Dialect>(number: i32) -> Option<&'static Owned<Device<D>>> {
+    device::all::<D>().iter().find(|one| one.number() == number)
+}
+/// The device whose memory is at `at`, if that is another than `device`, which has no access to it.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn beyond<D: Dialect>(
+    device: &Device<D>,
+    at: u64,
+) -> Result<Option<&'static Owned<Device<D>>>> {
+    if !is_possible::<D>() {
+        return Ok(None);
+    }
+    let on = device.enter()?;
+    match memory::home_of(&on, at)?.filter(|&home| home != device.number()) {
+        Some(home) if !memory::is_within_reach(&on, device.number(), at)? => Ok(numbered(home)),
+        _ => Ok(None),
+    }
+}
+/// Copies a box, one end of which is beyond the reach of the stream's device: in memory of `away`.
+///
+/// # Errors
+/// `INVALID_OPERATION` where the stream is captured and the copy has to leave it; the driver's own.
+pub(super) fn copy_3d<D: Dialect>(
+    device: &Owned<Device<D>>,
+    stream: &Stream<D>,
+    what: &Copy3d,
+    away: &Owned<Device<D>>,
+) -> Result<()> {
+    let to = home_of(device, what.dst_type, what.dst_device)?;
+    let from = home_of(device, what.src_type, what.src_device)?;
+    match (to, from) {
+        (Some(to), Some(from)) if to.same(device) || from.same(device) => {
+            by_contexts(stream, what, to, from)
+        }
+        _ => elsewhere(device, stream, away, |aside| match is_line(what) {
+            true => aside.copy(target(what).0, source(what).0, what.width),
+            false => aside.copy_3d(what),
+        }),
+    }
+}
+/// Whose memory an end is in; `None` for memory that every device reaches. Arrays are the stream's own device's.
+fn home_of<D: Dialect>(
+    device: &Owned<Device<D>>,
+    sort: i32,
+    at: u64,
+) -> Result<Option<&Owned<Device<D>>>> {
+    match sort {
+        BY_ADDRESS => Ok(memory::home_of(&device.enter()?, at)?.and_then(numbered)),
+        _ => Ok(Some(device)),
+    }
+}
+/// Whether it is one row in memory. Of those any length goes, where pitches have a limit.
+fn is_line(what: &Copy3d) -> bool {
+    (what.height, what.depth, what.src_type, what.dst_type) == (1, 1, BY_ADDRESS, BY_ADDRESS)
+}
+fn by_contexts<D: Dialect>(
+    stream: &Stream<D>,
+    what: &Copy3d,
+    to: &Device<D>,
+    from: &Device<D>,
+) -> Result<()> {
+    let (to, from) = (to.context()?, from.context()?);
+    if is_line(what) {
+        return stream.copy_peer((target(what).0, to), (source(what).0, from), what.width);
+    }
+    let sort = |sort| if sort == BY_ADDRESS { BY_CONTEXT } else { sort };
+    let (dst_type, src_type) = (sort(what.dst_type), sort(what.src_type));
+    stream.copy_3d_peer(&Copy3d { dst_type, src_type, ..*what }, to, from)
+}
+/// The streams of other devices in which commands of one stream run, each made when it is first needed. All that is in
+/// them is in the order of that stream, with which they go.
+#[derive(Debug)]
+pub struct Asides<D: Dialect>(Mutex<Vec<(i32, Arc<Stream<D>>)>>);
+impl<D: Dialect> Default for Asides<D> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+impl<D: Dialect> Asides<D> {
+    fn all(&self) -> MutexGuard<'_, Vec<(i32, Arc<Stream<D>>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// That of `home`, whose context is current.
+    fn on(&self, home: &Owned<Device<D>>, on: &Entered<D>) -> Result<Arc<Stream<D>>> {
+        let find = |all: &[(i32, Arc<Stream<D>>)]| {
+            let found = all.iter().find(|(number, _)| *number == home.number());
+            found.map(|(_, stream)| Arc::clone(stream))
+        };
+        if let Some(stream) = find(&self.all()) {
+            return Ok(stream);
+        }
+        let fresh = Arc::new(Stream::create(on, 0)?.never_waiting(home.clone()));
+        let mut all = self.all();
+        // Another thread may have been faster; then this one goes when the lock is free.
+        Ok(find(&all).unwrap_or_else(|| {
+            all.push((home.number(), Arc::clone(&fresh)));
+            Arc::clone(&fresh)
+        }))
+    }
+}
+/// Has a stream of `home` do `work`, in the order of `stream`, which is `device`'s.
+///
+/// # Errors
+/// `INVALID_OPERATION` while `stream` is captured; those of `work`, and the driver's own.
+pub(super) fn elsewhere<D: Dialect>(
+    device: &Device<D>,
+    stream: &Stream<D>,
+    home: &Owned<Device<D>>,
+    work: impl FnOnce(&Stream<D>) -> Result<()>,
+) -> Result<()> {
+    let own = device.enter()?;
+    if stream.is_capturing()? {
+        return Err(captured("a command on memory that only another device reaches"));
+    }
+    let before = device.events().take(&own, false)?;
+    before.record(stream)?;
+    let on = home.enter()?;
+    let aside = stream.asides().on(home, &on)?;
+    aside.wait_for(&before)?;
+    let done = work(&aside);
+    // What got there is a part of the command, be it all of it or not.
+    let after = home.events().take(&on, false);
+    let after = after.and_then(|after| after.record(&aside).map(|()| after));
+    drop(on);
+    let ordered = after.and_then(|after| stream.wait_for(&after));
+    if ordered.is_err() {
+        // `stream` does not wait for it, so the memory would be given away under it. What is said is the first failure.
+        let _ = home.enter().and_then(|_on| aside.synchronize());
+    }
+    ordered.and(done)
+}

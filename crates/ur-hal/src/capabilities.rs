@@ -1,0 +1,197 @@
+//! What a driver or a device may lack. The core checks it in one place: where a capability is off, the query for it is
+//! answered false, the entry that needs it returns `UNSUPPORTED_FEATURE`, and no verb that needs it is called.
+use crate::{Error, Result};
+use std::fmt;
+
+/// Something that not every device has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum Capability {
+    /// Memory that moves between host and device: [`MemoryKind::Managed`](crate::MemoryKind::Managed).
+    ManagedMemory,
+    /// Memory that a stream allocates and frees in its own order:
+    /// [`Command::AllocAsync`](crate::Command::AllocAsync).
+    OrderedAllocation,
+    /// Host memory that others allocated can be pinned: [`Driver::pin`](crate::Driver::pin).
+    Pinning,
+    /// Memory that others allocated is recognised: [`Driver::recognise`](crate::Driver::recognise).
+    ForeignMemory,
+    /// Reserved addresses, and physical memory to map there.
+    VirtualMemory,
+    /// Physical memory can be mapped from elsewhere than its first byte.
+    PartialMappings,
+    /// Other processes can be given its memory.
+    SharedMemory,
+    /// Other processes can be given its physical memory.
+    SharedPhysical,
+    /// Its streams write words that processes share, and wait for them: [`Wait::Word`](crate::Wait::Word) and
+    /// [`Signal::Word`](crate::Signal::Word).
+    SharedWords,
+    /// Its points can be signalled again and again: [`Driver::reusable`](crate::Driver::reusable).
+    ReusablePoints,
+    /// Such points can be given to other processes.
+    SharedPoints,
+    /// Its streams call functions of the host.
+    HostCalls,
+    /// The application can put commands of its own into its streams, in their order:
+    /// [`Command::Native`](crate::Command::Native).
+    NativeCommands,
+    /// Its points call back: [`Driver::notify`](crate::Driver::notify). Without it the core looks at them.
+    Notifications,
+    /// It can be used in parts.
+    Parts,
+    /// It runs functions of modules.
+    Modules,
+    /// It compiles source or intermediate code.
+    Compiler,
+    /// It joins several pieces of code to one module.
+    Linker,
+    /// Modules have variables whose addresses it tells.
+    Variables,
+    /// All groups of a launch can run at once and wait for each other.
+    CooperativeLaunch,
+    /// Launches in clusters of groups.
+    Clusters,
+    /// It has images.
+    Images,
+    /// Kernels take samplers.
+    Samplers,
+    /// Commands can be recorded and submitted as one: [`Driver::graph`](crate::Driver::graph).
+    Graphs,
+}
+impl Capability {
+    const fn bit(self) -> u32 {
+        1 << self as u8
+    }
+    /// What users call it, for sentences that begin with "this device does not have".
+    const fn name(self) -> &'static str {
+        match self {
+            Self::ManagedMemory => "shared USM",
+            Self::OrderedAllocation => "memory that is allocated in a queue's order",
+            Self::Pinning => "pinned memory of others",
+            Self::ForeignMemory => "knowledge of memory that others allocated",
+            Self::VirtualMemory => "virtual memory",
+            Self::PartialMappings => "mappings of a part of physical memory",
+            Self::SharedMemory => "memory that processes share",
+            Self::SharedPhysical => "physical memory that processes share",
+            Self::SharedWords => "queues that wait for words of shared memory",
+            Self::ReusablePoints => "events that are signalled again",
+            Self::SharedPoints => "events that processes share",
+            Self::HostCalls => "host tasks",
+            Self::NativeCommands => "native commands",
+            Self::Notifications => "notifications of its own",
+            Self::Parts => "parts that can be used by themselves",
+            Self::Modules => "programs",
+            Self::Compiler => "a compiler",
+            Self::Linker => "a linker",
+            Self::Variables => "global variables of programs",
+            Self::CooperativeLaunch => "groups that wait for each other",
+            Self::Clusters => "clusters of groups",
+            Self::Images => "images",
+            Self::Samplers => "samplers",
+            Self::Graphs => "graphs",
+        }
+    }
+}
+
+/// Which capabilities a device has.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Capabilities(u32);
+impl Capabilities {
+    /// None of them.
+    pub const NONE: Self = Self(0);
+
+    /// These.
+    pub const fn of(all: &[Capability]) -> Self {
+        let (mut set, mut next) = (Self::NONE, 0);
+        while next < all.len() {
+            set = set.with(all[next]);
+            next += 1;
+        }
+        set
+    }
+    /// These and one more.
+    #[must_use]
+    pub const fn with(self, one: Capability) -> Self {
+        Self(self.0 | one.bit())
+    }
+    /// These, and one more if the device says so.
+    #[must_use]
+    pub const fn with_if(self, one: Capability, has: bool) -> Self {
+        if has { self.with(one) } else { self }
+    }
+    /// Whether this one is among them.
+    #[inline]
+    pub const fn has(self, one: Capability) -> bool {
+        self.0 & one.bit() != 0
+    }
+    /// # Errors
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where it is not.
+    #[inline]
+    pub fn require(self, one: Capability) -> Result<()> {
+        if self.has(one) { Ok(()) } else { lacks(one) }
+    }
+}
+#[cold]
+fn lacks(one: Capability) -> Result<()> {
+    let why = format!("this device does not have {}", one.name());
+    Err(Error::new(crate::ErrorKind::Unsupported, why))
+}
+const ALL: [Capability; 24] = {
+    use Capability::*;
+    [
+        ManagedMemory,
+        OrderedAllocation,
+        Pinning,
+        ForeignMemory,
+        VirtualMemory,
+        PartialMappings,
+        SharedMemory,
+        SharedPhysical,
+        SharedWords,
+        ReusablePoints,
+        SharedPoints,
+        HostCalls,
+        NativeCommands,
+        Notifications,
+        Parts,
+        Modules,
+        Compiler,
+        Linker,
+        Variables,
+        CooperativeLaunch,
+        Clusters,
+        Images,
+        Samplers,
+        Graphs,
+    ]
+};
+impl fmt::Debug for Capabilities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(ALL.iter().filter(|one| self.has(**one))).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Capability::*, *};
+
+    #[test]
+    fn a_device_has_what_it_was_given_and_nothing_else() {
+        const HAS: Capabilities = Capabilities::of(&[Images, Graphs]);
+        assert!(HAS.has(Images) && HAS.has(Graphs) && !HAS.has(Samplers));
+        assert!(HAS.require(Graphs).is_ok());
+        let refused = HAS.require(HostCalls).unwrap_err();
+        assert_eq!(refused.kind(), crate::ErrorKind::Unsupported);
+        assert_eq!(refused.to_string(), "this device does not have host tasks");
+        assert_eq!(format!("{HAS:?}"), "{Images, Graphs}");
+        assert_eq!(HAS.with_if(Samplers, false), HAS);
+        assert!(HAS.with_if(Samplers, true).has(Samplers));
+    }
+    #[test]
+    fn every_capability_has_a_bit_of_its_own_and_is_listed() {
+        let bits = ALL.iter().fold(0, |bits, one| bits | one.bit());
+        assert_eq!(bits.count_ones() as usize, ALL.len());
+        assert_eq!(ALL.iter().map(|one| *one as usize).max(), Some(ALL.len() - 1));
+    }
+}

@@ -1,0 +1,50 @@
+//! What a driver is, for everything above it: the trait [`Driver`], the [`Command`]s that its streams take, and the
+//! [`Capabilities`] that its devices may have. There is no handle, no entry point and no enumerator of UR here, and
+//! nothing of C: `ur-core` is UR over any driver, and a backend crate implements [`Driver`] and nothing of UR.
+//!
+//! Sizes, lengths and pitches are in bytes, times in nanoseconds. An [`Address`] is a number: the caller that
+//! submits a command guarantees that the memory it names stays there until the command has run.
+//!
+//! The reasons for this cut are in `docs/decisions/0012-one-core-thin-drivers.md`.
+#![forbid(unsafe_code)]
+
+mod address;
+mod address_map;
+mod boxes;
+mod capabilities;
+mod code;
+mod command;
+mod driver;
+mod error;
+mod facts;
+mod images;
+mod memory;
+mod pattern;
+mod rows;
+mod submission;
+
+pub use address::{Address, Range};
+pub use address_map::AddressMap;
+pub use boxes::{BoxPlace, BoxSpan, share_bytes};
+pub use capabilities::{Capabilities, Capability};
+pub use code::{Argument, BuildOptions, FunctionFacts, Geometry, Launch, Source};
+pub use command::{
+    Advice, BoxCopy, Command, Handover, HostCall, ImageCopy, ImageEnd, Location, NativeCall, Signal,
+};
+pub use driver::{Driver, Object};
+pub use error::{Error, ErrorKind, Result};
+pub use facts::{Clocks, DeviceFacts, DeviceKind, LaunchLimits, Partition, Reach};
+pub use images::{ChannelType, Channels, Filter, ImageDesc, ImageKind, Repeat, SamplerDesc};
+pub use memory::{
+    Access, Adopted, Export, Granularity, KnownMemory, Memory, MemoryKind, MemoryRequest,
+    NativeHandle, NativeKind, NativeObject,
+};
+pub use pattern::{Pattern, RowPattern, greatest_common_divisor};
+pub use rows::Rows;
+pub use submission::{
+    Completion, DefaultStream, Order, Priority, Profile, Status, StreamRequest, Submission, Times,
+    Wait,
+};
+
+#[cfg(test)]
+mod tests;

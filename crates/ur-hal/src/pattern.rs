@@ -1,0 +1,131 @@
+//! Patterns that fill memory: what may be one, and where it stands in each of several rows.
+use crate::{Error, ErrorKind, Result};
+
+/// The bytes that a fill writes again and again; at least one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pattern<'a>(&'a [u8]);
+impl<'a> Pattern<'a> {
+    /// A pattern that fills `total` bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidSize`] unless `total` is a multiple of its length, and that is 1 at least.
+    pub fn new(bytes: &'a [u8], total: usize) -> Result<Self> {
+        Self::check_length(bytes.len(), total).map(|()| Self(bytes))
+    }
+    /// Judges the length of a pattern before anybody looks at its bytes.
+    ///
+    /// # Errors
+    /// As for [`Pattern::new`].
+    pub fn check_length(length: usize, total: usize) -> Result<()> {
+        match length != 0 && length <= total && total.is_multiple_of(length) {
+            true => Ok(()),
+            false => {
+                let why = format!("{total} bytes are not a multiple of a pattern of {length}");
+                Err(Error::new(ErrorKind::InvalidSize, why))
+            }
+        }
+    }
+    /// Its bytes.
+    pub const fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+    /// The shortest pattern of 1, 2, 4, 8, … bytes that fills memory with the same bytes, for such patterns drivers
+    /// have calls; else the pattern itself.
+    #[must_use]
+    pub fn shortest(self) -> Self {
+        let Self(bytes) = self;
+        let whole = bytes.len();
+        let repeats = |length: &usize| bytes[*length..] == bytes[..whole - length];
+        let divides = |length: &usize| *length < whole && whole.is_multiple_of(*length);
+        let lengths = (0..usize::BITS).map(|power| 1 << power);
+        let found = lengths.take_while(divides).find(repeats);
+        Self(found.map_or(bytes, |length| &bytes[..length]))
+    }
+}
+
+/// A pattern over rows of `width` bytes: it runs on from each row to the next.
+#[derive(Clone, Copy, Debug)]
+pub struct RowPattern<'a> {
+    pattern: &'a [u8],
+    width: usize,
+}
+impl<'a> RowPattern<'a> {
+    /// `width` is not 0.
+    pub fn new(pattern: Pattern<'a>, width: usize) -> Self {
+        Self { pattern: pattern.0, width }
+    }
+    /// After so many rows a row begins where the pattern does, as the first one did: copies of these rows go on
+    /// seamlessly.
+    pub fn period(self) -> usize {
+        self.pattern.len() / greatest_common_divisor(self.pattern.len(), self.width)
+    }
+    /// The pattern from where it stands at the beginning of row number `row`.
+    pub fn turned_to(self, row: usize) -> Vec<u8> {
+        let length = self.pattern.len();
+        // The remainders first: the product of row and width may be more than there are numbers for.
+        let start = (row % length) as u128 * (self.width % length) as u128 % length as u128;
+        let (head, tail) = self.pattern.split_at(start as usize);
+        [tail, head].concat()
+    }
+    /// The bytes of `rows` rows from row number `row` on, without what is between them in memory.
+    pub fn bytes(self, row: usize, rows: usize) -> Vec<u8> {
+        let turned = self.turned_to(row);
+        turned.iter().copied().cycle().take(rows * self.width).collect()
+    }
+}
+/// The largest number that divides both, neither of which is 0.
+pub fn greatest_common_divisor(one: usize, other: usize) -> usize {
+    let (mut divisor, mut rest) = (one, other);
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    divisor
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_fills_a_multiple_of_its_length() {
+        assert_eq!(Pattern::new(&[1, 2, 3], 9).unwrap().bytes(), [1, 2, 3]);
+        for (bytes, total) in [(&[][..], 8), (&[1, 2, 3], 8), (&[1, 2], 1), (&[1], 0)] {
+            assert_eq!(Pattern::new(bytes, total).unwrap_err().kind(), ErrorKind::InvalidSize);
+        }
+    }
+    #[test]
+    fn a_pattern_that_repeats_within_is_the_shorter_one() {
+        let shortest = |bytes: &'static [u8]| Pattern::new(bytes, bytes.len()).unwrap().shortest();
+        assert_eq!(shortest(&[5; 16]).bytes(), [5]);
+        assert_eq!(shortest(&[5, 5, 6]).bytes(), [5, 5, 6]);
+        assert_eq!(shortest(&[7]).bytes(), [7]);
+        assert_eq!(shortest(&[1, 2, 3, 4, 1, 2, 3, 4]).bytes(), [1, 2, 3, 4]);
+        assert_eq!(shortest(&[1, 2, 1, 2, 1, 2]).bytes(), [1, 2]);
+        assert_eq!(shortest(&[1, 2, 1, 3]).bytes(), [1, 2, 1, 3]);
+        assert_eq!(shortest(&[1, 2, 3, 1, 2, 3]).bytes(), [1, 2, 3, 1, 2, 3]);
+    }
+    #[test]
+    fn a_pattern_runs_on_turned_to_to_row_and_comes_round() {
+        for (length, width) in [(1, 5), (4, 8), (4, 6), (24, 16), (65_536, 256), (7, 3)] {
+            let pattern: Vec<u8> = (0..length).map(|n| (n * 7 % 251) as u8).collect();
+            let rows = RowPattern::new(Pattern::new(&pattern, length).unwrap(), width);
+            let period = rows.period();
+            let all: Vec<_> = pattern.iter().cycle().take(width * period * 2).copied().collect();
+            assert_eq!(rows.bytes(0, period * 2), all, "{length} {width}");
+            for row in 0..period * 2 {
+                assert_eq!(
+                    rows.bytes(row, 1),
+                    all[row * width..][..width],
+                    "{length} {width} {row}"
+                );
+            }
+            assert_eq!(rows.turned_to(period), pattern);
+            assert!((1..period).all(|row| row * width % length != 0), "no sooner");
+        }
+    }
+    #[test]
+    fn a_row_far_down_is_found_without_overflow() {
+        let rows = RowPattern::new(Pattern::new(&[1, 2, 3], 3).unwrap(), usize::MAX);
+        assert_eq!(rows.turned_to(usize::MAX - 1).len(), 3);
+    }
+}

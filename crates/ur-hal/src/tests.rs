@@ -1,0 +1,82 @@
+//! A driver without devices: what every verb answers that a driver leaves out.
+use super::*;
+use std::convert::Infallible;
+
+/// A driver that has nothing.
+#[derive(Debug)]
+pub(crate) struct Nothing;
+impl Memory for Infallible {
+    fn range(&self) -> Range {
+        match *self {}
+    }
+}
+impl Driver for Nothing {
+    type Device = ();
+    type Context = ();
+    type Allocation = Infallible;
+    type Reservation = Infallible;
+    type Physical = Infallible;
+    type Stream = Infallible;
+    type Point = Infallible;
+    type Module = Infallible;
+    type Function = Infallible;
+    type Image = Infallible;
+    type Sampler = Infallible;
+    type Graph = Infallible;
+    const NAME: &'static str = "nothing";
+    fn devices() -> Result<Vec<()>> {
+        Ok(vec![])
+    }
+    fn facts((): &()) -> Result<DeviceFacts> {
+        Err(ErrorKind::InvalidDevice.into())
+    }
+    fn clocks((): &()) -> Result<Clocks> {
+        Err(ErrorKind::InvalidDevice.into())
+    }
+    fn open(_: &[()]) -> Result<()> {
+        Ok(())
+    }
+    fn allocate((): &(), (): &(), _: MemoryRequest) -> Result<Infallible> {
+        Err(ErrorKind::OutOfDeviceMemory.into())
+    }
+    fn stream((): &(), (): &(), _: StreamRequest) -> Result<Infallible> {
+        Err(ErrorKind::OutOfResources.into())
+    }
+    fn submit(stream: &Infallible, _: &Submission<'_, Self>) -> Result<Option<Infallible>> {
+        match *stream {}
+    }
+    fn is_idle(stream: &Infallible) -> Result<bool> {
+        match *stream {}
+    }
+    fn finish(stream: &Infallible) -> Result<()> {
+        match *stream {}
+    }
+    fn mark(stream: &Infallible, _: &mut Vec<Infallible>) -> Result<()> {
+        match *stream {}
+    }
+    fn status(point: &Infallible) -> Result<Status> {
+        match *point {}
+    }
+    fn wait(point: &Infallible, _: Option<std::time::Instant>) -> Result<Status> {
+        match *point {}
+    }
+    fn times(point: &Infallible) -> Result<Option<Times>> {
+        match *point {}
+    }
+}
+
+#[test]
+fn verbs_that_a_driver_leaves_out_answer_unsupported() {
+    let range = Range::new(Address::new(4096).unwrap(), 1).unwrap();
+    let kinds = [
+        Nothing::pin(&(), range, Access::Read).unwrap_err().kind(),
+        Nothing::reserve(&(), None, 1, 1).unwrap_err().kind(),
+        Nothing::graph(&(), &()).unwrap_err().kind(),
+        Nothing::reusable(&(), &(), false).unwrap_err().kind(),
+        Nothing::build(&(), &(), &[], &BuildOptions::default()).0.unwrap_err().kind(),
+        Nothing::native(NativeObject::Device(&())).unwrap_err().kind(),
+    ];
+    assert_eq!(kinds, [ErrorKind::Unsupported; 6]);
+    assert!(Nothing::recognise(&(), range.start()).unwrap().is_none(), "it knows of no memory");
+    assert_eq!(Nothing::reach(&(), &()).unwrap(), Reach::Atomics, "a device reaches itself");
+}

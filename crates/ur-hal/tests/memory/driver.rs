@@ -1,0 +1,369 @@
+//! A complete driver for an invented device: its memory is vectors at invented addresses, and a thread for each stream
+//! executes. It shows what the trait asks for, and is what the tests of the trait run on.
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+        mpsc::{Sender, channel},
+    },
+    thread,
+    time::Instant,
+};
+use ur_hal::*;
+use ur_ipc::arena::{Counter, Debt, Progress};
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+fn now() -> u64 {
+    static START: Mutex<Option<Instant>> = Mutex::new(None);
+    locked(&START).get_or_insert_with(Instant::now).elapsed().as_nanos() as u64
+}
+
+/// The driver.
+#[derive(Debug)]
+pub struct InMemory;
+
+type Bytes = Arc<Mutex<Vec<u8>>>;
+/// All memory of the device.
+static MEMORY: Mutex<AddressMap<Bytes>> = Mutex::new(AddressMap::new());
+const DEVICE_BYTES: usize = 1 << 30;
+const ALIGNMENT: usize = 4096;
+
+/// Memory of the device; it goes back when this is dropped.
+#[derive(Debug)]
+pub struct Allocation(Range);
+impl Memory for Allocation {
+    fn range(&self) -> Range {
+        self.0
+    }
+}
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        let gone = locked(&MEMORY).remove(self.0.start());
+        drop(gone);
+    }
+}
+/// The bytes that a range is within, and where in them it begins.
+fn bytes_at(range: Range) -> Result<(Bytes, usize)> {
+    let memory = locked(&MEMORY);
+    let Ok(Some(whole)) = memory.within(range) else {
+        let why = format!("{range:?} is not within one allocation");
+        return Err(Error::new(ErrorKind::InvalidValue, why));
+    };
+    let bytes = memory.starting_at(whole.start()).map(Arc::clone);
+    Ok((
+        bytes.expect("`within` names a range of the map"),
+        range.start().get() - whole.start().get(),
+    ))
+}
+/// What is in memory of the device, for tests.
+pub fn read(range: Range) -> Result<Vec<u8>> {
+    let (bytes, from) = bytes_at(range)?;
+    Ok(locked(&bytes)[from..from + range.bytes()].to_vec())
+}
+/// Puts something there.
+pub fn write(at: Address, what: &[u8]) -> Result<()> {
+    let (bytes, to) = bytes_at(Range::new(at, what.len())?)?;
+    locked(&bytes)[to..to + what.len()].copy_from_slice(what);
+    Ok(())
+}
+
+/// The end of a command.
+#[derive(Clone, Debug)]
+pub struct Point(Arc<End>);
+#[derive(Debug)]
+struct End {
+    state: Mutex<(Status, Option<Times>)>,
+    moved: Condvar,
+}
+impl Point {
+    fn new(profile: Profile) -> Self {
+        let times = Times { submitted: now(), span: None };
+        let times = (profile != Profile::Off).then_some(times);
+        Self(Arc::new(End { state: Mutex::new((Status::Submitted, times)), moved: Condvar::new() }))
+    }
+    fn status(&self) -> Status {
+        locked(&self.0.state).0
+    }
+    fn settle(&self, status: Status, span: (u64, u64)) {
+        let mut state = locked(&self.0.state);
+        state.0 = status;
+        if let Some(times) = &mut state.1 {
+            times.span = (status == Status::Complete).then_some(span);
+        }
+        self.0.moved.notify_all();
+    }
+    fn wait(&self, deadline: Option<Instant>) -> Status {
+        let mut state = locked(&self.0.state);
+        while !state.0.is_final() {
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            state = match left {
+                Some(left) if left.is_zero() => break,
+                Some(left) => {
+                    self.0.moved.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.0.moved.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+        state.0
+    }
+}
+
+/// What a command does, with what it points at.
+#[derive(Clone, Debug)]
+enum Work {
+    Nothing,
+    /// Copies each range to the address beside it.
+    Copy(Vec<(Address, Range)>),
+    /// Writes bytes.
+    Write(Vec<(Address, Vec<u8>)>),
+    Call(HostCall),
+    All(Vec<Work>),
+}
+impl Work {
+    fn of(command: &Command<'_, InMemory>) -> Result<Self> {
+        Ok(match *command {
+            Command::Barrier | Command::Timestamp | Command::Signal(_) => Self::Nothing,
+            Command::Prefetch { .. } | Command::Advise { .. } => Self::Nothing,
+            Command::Copy { to, from, bytes } => Self::Copy(vec![(to, Range::new(from, bytes)?)]),
+            Command::Copy2d { to, from, width, height } => {
+                let row = |n| Ok((to.row(n, width)?.start(), from.row(n, width)?));
+                Self::Copy((0..height).map(row).collect::<Result<_>>()?)
+            }
+            Command::Copy3d(copy) => Self::Copy(box_rows(copy)?),
+            Command::Fill { to, pattern } => {
+                Self::Write(vec![(to.start(), repeated(pattern, to.bytes()))])
+            }
+            Command::Fill2d { to, width, height, pattern } => {
+                let rows = RowPattern::new(pattern, width);
+                let row = |n| Ok((to.row(n, width)?.start(), rows.bytes(n, 1)));
+                Self::Write((0..height).map(row).collect::<Result<_>>()?)
+            }
+            Command::HostCall(call) => Self::Call(call),
+            Command::Graph(graph) => Self::All(graph.0.clone()),
+            Command::Native(call) => {
+                call.call()?;
+                Self::Nothing
+            }
+            Command::ImageCopy(_) | Command::Launch(_) => {
+                return Error::unsupported("code and images");
+            }
+            Command::AllocAsync { .. } | Command::FreeAsync(_) => {
+                return Error::unsupported("memory in a stream's order");
+            }
+        })
+    }
+    fn run(&self) -> Result<()> {
+        match self {
+            Self::Nothing => Ok(()),
+            // All is read before anything is written: the two may overlap.
+            Self::Copy(parts) => {
+                let read = parts.iter().map(|(to, from)| Ok((*to, read(*from)?)));
+                read.collect::<Result<Vec<_>>>()?.iter().try_for_each(|(to, what)| write(*to, what))
+            }
+            Self::Write(parts) => parts.iter().try_for_each(|(to, what)| write(*to, what)),
+            Self::Call(call) => {
+                call.call();
+                Ok(())
+            }
+            Self::All(all) => all.iter().try_for_each(Self::run),
+        }
+    }
+}
+fn repeated(pattern: Pattern<'_>, bytes: usize) -> Vec<u8> {
+    pattern.bytes().iter().copied().cycle().take(bytes).collect()
+}
+fn box_rows(copy: &BoxCopy) -> Result<Vec<(Address, Range)>> {
+    let [width, height, depth] = copy.region;
+    let row = |(base, span): (Address, BoxSpan), y, z| {
+        Range::new(base.offset(span.start + y * span.row + z * span.slice)?, width)
+    };
+    let places = (0..depth).flat_map(|z| (0..height).map(move |y| (y, z)));
+    places.map(|(y, z)| Ok((row(copy.to, y, z)?.start(), row(copy.from, y, z)?))).collect()
+}
+
+/// Commands that are submitted as one.
+#[derive(Debug, Default)]
+pub struct Graph(Vec<Work>);
+
+/// What the thread of a stream is given.
+struct Job {
+    points: Vec<Point>,
+    words: Vec<Debt>,
+    work: Work,
+    signal: Option<(Arc<Counter>, u64)>,
+    end: Point,
+}
+impl Job {
+    /// Waits for what must come first, and then does it.
+    fn run(self) -> Status {
+        let has_failed = self.points.iter().any(|one| one.wait(None) == Status::Failed)
+            || self.words.iter().any(|one| one.wait(None) == Progress::Failed);
+        let begun = now();
+        let status = match !has_failed && self.work.run().is_ok() {
+            true => Status::Complete,
+            false => Status::Failed,
+        };
+        if let Some((counter, value)) = &self.signal {
+            if status == Status::Complete { counter.complete(*value) } else { counter.fail() }
+        }
+        self.end.settle(status, (begun, now()));
+        status
+    }
+}
+/// Commands that are executed one after another.
+#[derive(Debug)]
+pub struct Stream {
+    jobs: Sender<Job>,
+    last: Mutex<Option<Point>>,
+    has_failed: Arc<Mutex<bool>>,
+}
+impl Stream {
+    fn start() -> Result<Self> {
+        let (jobs, arriving) = channel::<Job>();
+        let has_failed = Arc::new(Mutex::new(false));
+        let failed = Arc::clone(&has_failed);
+        let work = move || {
+            for job in arriving {
+                if job.run() == Status::Failed {
+                    *locked(&failed) = true;
+                }
+            }
+        };
+        let started = thread::Builder::new().name("in-memory-stream".into()).spawn(work);
+        started.map_err(|error| Error::new(ErrorKind::OutOfResources, error.to_string()))?;
+        Ok(Self { jobs, last: Mutex::new(None), has_failed })
+    }
+}
+
+impl Driver for InMemory {
+    type Device = u32;
+    type Context = Vec<u32>;
+    type Allocation = Allocation;
+    type Reservation = Allocation;
+    type Physical = Infallible;
+    type Stream = Stream;
+    type Point = Point;
+    type Module = Infallible;
+    type Function = Infallible;
+    type Image = Infallible;
+    type Sampler = Infallible;
+    type Graph = Graph;
+    const NAME: &'static str = "in-memory";
+
+    fn devices() -> Result<Vec<u32>> {
+        Ok(vec![0])
+    }
+    fn facts(device: &u32) -> Result<DeviceFacts> {
+        use Capability::{Graphs, HostCalls, NativeCommands, SharedWords};
+        Ok(DeviceFacts {
+            name: format!("invented device {device}"),
+            vendor: "nobody".into(),
+            vendor_id: 0,
+            uuid: *b"in-memory device",
+            driver_version: "1.0".into(),
+            kind: DeviceKind::Accelerator,
+            capabilities: Capabilities::of(&[Graphs, HostCalls, NativeCommands, SharedWords]),
+            compute_units: 1,
+            memory: DEVICE_BYTES as u64,
+            largest_allocation: DEVICE_BYTES as u64,
+            is_integrated: false,
+            natural_alignment: ALIGNMENT,
+            largest_alignment: ALIGNMENT,
+            launches: LaunchLimits {
+                items: 1,
+                group: [1; 3],
+                grid: [1; 3],
+                sub_group: 1,
+                local_memory: 0,
+            },
+        })
+    }
+    fn clocks(_: &u32) -> Result<Clocks> {
+        let now = now();
+        Ok(Clocks { device: now, host: now })
+    }
+    fn open(devices: &[u32]) -> Result<Vec<u32>> {
+        Ok(devices.to_vec())
+    }
+    fn allocate(_: &Vec<u32>, _: &u32, request: MemoryRequest) -> Result<Allocation> {
+        static NEXT: AtomicUsize = AtomicUsize::new(1 << 40);
+        if request.bytes > DEVICE_BYTES {
+            let why = format!("the device has {DEVICE_BYTES} bytes");
+            return Err(Error::new(ErrorKind::OutOfDeviceMemory, why));
+        }
+        let room = request.bytes.next_multiple_of(ALIGNMENT) + ALIGNMENT;
+        let start = Address::new(NEXT.fetch_add(room, Relaxed)).ok_or(ErrorKind::Unknown)?;
+        let range = Range::new(start, request.bytes)?;
+        let bytes = Arc::new(Mutex::new(vec![0; request.bytes]));
+        locked(&MEMORY).insert(range, bytes);
+        Ok(Allocation(range))
+    }
+    fn stream(_: &Vec<u32>, _: &u32, _: StreamRequest) -> Result<Stream> {
+        Stream::start() // in order, which an out-of-order stream may be
+    }
+    fn submit(stream: &Stream, submission: &Submission<'_, Self>) -> Result<Option<Point>> {
+        let (mut points, mut words) = (vec![], vec![]);
+        for wait in submission.waits {
+            match wait {
+                Wait::Point(point) => points.push((*point).clone()),
+                Wait::Word(debt) => words.push((*debt).clone()),
+            }
+        }
+        let signal = match submission.command {
+            Command::Signal(Signal::Word(counter, value)) => Some((Arc::clone(counter), value)),
+            _ => None,
+        };
+        if let Command::Native(_) = submission.command {
+            points.iter().for_each(|point| _ = point.wait(None));
+        }
+        let work = Work::of(&submission.command)?;
+        let end = Point::new(submission.profile);
+        let mut last = locked(&stream.last); // what is last is sent last
+        let job = Job { points, words, work, signal, end: end.clone() };
+        stream.jobs.send(job).map_err(|_| Error::from(ErrorKind::DeviceLost))?;
+        *last = Some(end.clone());
+        Ok((submission.completion != Completion::None).then_some(end))
+    }
+    fn is_idle(stream: &Stream) -> Result<bool> {
+        Ok(locked(&stream.last).as_ref().is_none_or(|last| last.status().is_final()))
+    }
+    fn finish(stream: &Stream) -> Result<()> {
+        let last = locked(&stream.last).clone();
+        last.map(|last| last.wait(None));
+        match std::mem::take(&mut *locked(&stream.has_failed)) {
+            false => Ok(()),
+            true => Err(Error::new(ErrorKind::DependencyFailed, "a command of the stream failed")),
+        }
+    }
+    fn mark(stream: &Stream, into: &mut Vec<Point>) -> Result<()> {
+        let last = locked(&stream.last).clone();
+        into.extend(last.filter(|last| !last.status().is_final()));
+        Ok(())
+    }
+    fn status(point: &Point) -> Result<Status> {
+        Ok(point.status())
+    }
+    fn wait(point: &Point, deadline: Option<Instant>) -> Result<Status> {
+        Ok(point.wait(deadline))
+    }
+    fn times(point: &Point) -> Result<Option<Times>> {
+        Ok(locked(&point.0.state).1)
+    }
+    fn graph(_: &Vec<u32>, _: &u32) -> Result<Graph> {
+        Ok(Graph::default())
+    }
+    fn append(graph: &mut Graph, command: &Command<'_, Self>, after: &[usize]) -> Result<usize> {
+        let number = graph.0.len();
+        if !command.is_recordable() || after.iter().any(|earlier| *earlier >= number) {
+            return Err(ErrorKind::InvalidOperation.into());
+        }
+        graph.0.push(Work::of(command)?); // one after another: what it is to be behind is before it
+        Ok(number)
+    }
+    fn close(_: &mut Graph) -> Result<()> {
+        Ok(())
+    }
+}

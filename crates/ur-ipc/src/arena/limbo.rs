@@ -1,0 +1,171 @@
+//! Dead counters on their way back: those that failed, and those of participants that are gone. One lives again when
+//! nobody writes it any more and no event names it. Looking for names is done in small steps, each time something comes.
+use super::{
+    Core,
+    layout::{COUNTERS, Pair, TIRED_VALUE, complete_pair, lost_pair, polled_word, slot_word},
+    protocol::{self, Word},
+};
+use crate::{
+    access::{Process, is_dead},
+    ledger,
+};
+use rustix::fd::OwnedFd;
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::{
+        Arc,
+        atomic::Ordering::{AcqRel, Acquire, Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+/// Slots looked at in one step.
+const STEP: u16 = 64;
+/// So many counters are collected before anybody looks for their names, unless they are needed.
+const WORTH_IT: usize = 64;
+/// Departed participants asked after in one step.
+const ASKED: usize = 4;
+/// What a device was to write may come a little after the end of its process, where another one runs its work.
+const LATE_WRITES: Duration = Duration::from_secs(10);
+
+/// Whose a counter is or was, for the sake of quotas.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Who {
+    /// This process itself.
+    Exporter,
+    /// A process, however often it joined.
+    Process(Process),
+    /// A participant, where the kernel does not tell processes apart for good.
+    Participant(u32),
+}
+type Counter = (u16, Who);
+
+/// A participant that is gone. While its process lives it may write its counters still.
+struct Departed {
+    who: Who,
+    counters: Vec<u16>,
+    /// `None` once the process is known to have ended.
+    pidfd: Option<Arc<OwnedFd>>,
+    free_at: Option<Instant>,
+}
+
+#[derive(Default)]
+pub(super) struct Limbo {
+    departed: VecDeque<Departed>,
+    /// Nobody writes these any more.
+    settled: Vec<Counter>,
+    /// Their names are being looked for.
+    sought: Vec<Counter>,
+    names: HashSet<u16>,
+    next_slot: u16,
+    end: u16,
+}
+
+impl Limbo {
+    /// A counter that its owner failed and does not use any more.
+    pub fn add(&mut self, counter: u16, who: Who) {
+        self.settled.push((counter, who));
+    }
+    /// All counters of a participant that is gone; they are dead. A process that comes and goes is asked after by one
+    /// descriptor, however often it came.
+    pub fn add_departed(&mut self, who: Who, counters: Vec<u16>, pidfd: Arc<OwnedFd>) {
+        if counters.is_empty() {
+            return;
+        }
+        match self.departed.iter_mut().find(|one| one.who == who && one.pidfd.is_some()) {
+            Some(known) => known.counters.extend(counters),
+            None => {
+                let pidfd = Some(pidfd);
+                self.departed.push_back(Departed { who, counters, pidfd, free_at: None });
+            }
+        }
+    }
+    /// Whether somebody is to be asked after again, who may have ended meanwhile.
+    pub fn has_departed(&self) -> bool {
+        !self.departed.is_empty()
+    }
+    /// Asks after everybody.
+    pub fn ask_after_all(&mut self, core: &Core) {
+        for _ in 0..self.departed.len() {
+            self.ask_after_one(core);
+        }
+    }
+    /// A step, or with `all` everything that can be done now. What lives again.
+    pub fn tend(
+        &mut self,
+        core: &Core,
+        ledger: &ledger::Owner,
+        slots: u16,
+        all: bool,
+    ) -> Vec<Counter> {
+        if all {
+            self.ask_after_all(core);
+        }
+        for _ in 0..ASKED {
+            self.ask_after_one(core);
+        }
+        let mut revived = self.seek(core, ledger, slots, all);
+        if all {
+            revived.extend(self.seek(core, ledger, slots, all)); // what came in during an earlier search
+        }
+        revived
+    }
+    fn ask_after_one(&mut self, core: &Core) {
+        let Some(mut one) = self.departed.pop_front() else { return };
+        let now = Instant::now();
+        if one.pidfd.as_ref().is_some_and(is_dead) {
+            one.pidfd = None;
+            let is_device =
+                |counter: &u16| core.words.word(polled_word(*counter)).load(Relaxed) != 0;
+            let by_device = one.counters.iter().any(is_device);
+            one.free_at = Some(if by_device { now + LATE_WRITES } else { now });
+        }
+        if one.free_at.is_some_and(|at| at <= now) {
+            self.settled.extend(one.counters.iter().map(|counter| (*counter, one.who)));
+        } else {
+            self.departed.push_back(one);
+        }
+    }
+    /// Looks for slots that name a counter which is to live again, and puts them on the one that is lost for good.
+    fn seek(&mut self, core: &Core, ledger: &ledger::Owner, slots: u16, all: bool) -> Vec<Counter> {
+        if self.sought.is_empty() {
+            if self.settled.is_empty() || (self.settled.len() < WORTH_IT && !all) {
+                return Vec::new();
+            }
+            self.sought = std::mem::take(&mut self.settled);
+            self.names = self.sought.iter().map(|(counter, _)| *counter).collect();
+            (self.next_slot, self.end) = (0, slots);
+        }
+        let until = if all { self.end } else { self.end.min(self.next_slot.saturating_add(STEP)) };
+        for slot in self.next_slot..until {
+            self.unname(core, ledger, slot);
+        }
+        self.next_slot = until;
+        if until < self.end {
+            return Vec::new();
+        }
+        self.names.clear();
+        let mut sought = std::mem::take(&mut self.sought);
+        // One at the end of its values stays as it is.
+        sought.retain(|(counter, _)| protocol::revive(&core.counter(*counter), TIRED_VALUE));
+        sought
+    }
+    fn unname(&self, core: &Core, ledger: &ledger::Owner, slot: u16) {
+        let word = core.words.word(slot_word(slot));
+        // Again if somebody signals meanwhile, by a counter that lives; bounded, for somebody hostile may go on.
+        for _ in 0..1000 {
+            let seen = word.load(Acquire);
+            let Ok(Some(Pair { counter, value })) = Pair::from_word(seen) else { return };
+            if counter >= COUNTERS || !self.names.contains(&counter) {
+                return;
+            }
+            let generation = ledger.status(slot) as u32;
+            let is_reached = protocol::value_of(core.counter(counter).load()) >= value;
+            let new = if is_reached { complete_pair(generation) } else { lost_pair(generation) };
+            // Release: before the counter lives again, which who captures the pair looks at between two looks at it.
+            if word.compare_exchange(seen, new, AcqRel, Relaxed).is_ok() {
+                return;
+            }
+        }
+    }
+}

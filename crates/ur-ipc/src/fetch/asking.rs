@@ -1,0 +1,333 @@
+//! Questions and their answers over a connection to an exporter, one at a time, and what needs no answer. What is read too
+//! late is given back.
+use super::{ANSWERED, END, Host, State, nonsense, silent};
+use crate::{
+    Error, ErrorKind, Kind, Result,
+    exports::refusal,
+    killpoint,
+    liveness::{self, Source},
+    locked,
+    protocol::{
+        ANSWER_LEN, Answer, PATIENCE, Request, Verdict, decode_answer, encode_request,
+        receive_answer, send,
+    },
+    waiting::ready_by,
+};
+use rustix::{
+    event::{PollFlags, epoll::EventFlags},
+    io::Errno,
+};
+use std::{
+    os::fd::{BorrowedFd, OwnedFd},
+    sync::atomic::Ordering::Relaxed,
+    time::Instant,
+};
+
+/// So often a question is repeated whose answer lapsed because this process was stopped while it came, or whose
+/// connection was lost.
+const TRIES: u32 = 8;
+
+/// What a question is for: what its answer granted is given back by this if nobody takes it.
+#[derive(Clone, Copy)]
+pub(super) enum Claim {
+    Open {
+        kind: Kind,
+        /// Whether it is an event in an arena; those of a driver's own are nobody's slots.
+        is_slot: bool,
+        /// For slots: where they are, and under which number this process has joined that arena; 0 for not yet.
+        arena: u32,
+        participant: u32,
+        slot: u16,
+        generation: u32,
+    },
+    /// A counter in an arena which this process has joined under that number.
+    Counter { arena: u32, participant: u32 },
+}
+
+impl Host {
+    /// Asks what grants nothing that could be opened, and waits for the answer until it must have come. Refusals are errors.
+    pub fn ask(&self, request: &Request) -> Result<(Answer, Vec<OwnedFd>)> {
+        self.ask_by(Instant::now() + ANSWERED, request, &[], None)
+    }
+    /// A counter in an arena that was joined under that number: index and epoch.
+    pub fn take_counter(&self, arena: u32, participant: u32) -> Result<(u16, u32)> {
+        let request = Request::TakeCounter { ledger: arena, participant };
+        let claim = Claim::Counter { arena, participant };
+        let (answer, _) = self.ask_by(Instant::now() + ANSWERED, &request, &[], Some(claim))?;
+        Ok((answer.counter, answer.epoch))
+    }
+    pub(super) fn ask_by(
+        &self,
+        deadline: Instant,
+        request: &Request,
+        rights: &[BorrowedFd<'_>],
+        claim: Option<Claim>,
+    ) -> Result<(Answer, Vec<OwnedFd>)> {
+        self.is_ours()?;
+        let mut deadline = deadline;
+        for _ in 0..TRIES {
+            if !self.is_settled_by(deadline) {
+                return Err(silent());
+            }
+            match claim {
+                Some(Claim::Open { .. }) => self.check_way()?,
+                _ => self.check_state()?,
+            }
+            let turn = self.turn.take(deadline).ok_or_else(silent)?;
+            if self.state() == State::Suspect {
+                continue; // the turn is the watcher's then
+            }
+            let asked = self.ask_in_turn(request, rights, claim, deadline);
+            drop(turn); // first: the watcher, which hears what is overdue, does so in its turn
+            if matches!(&asked, Err(e) if e.kind() == ErrorKind::TimedOut) {
+                liveness::rewatch(Source::Host(self.id), &*self.socket(), END | EventFlags::IN);
+            }
+            match asked {
+                Ok(Some(answered)) => return Ok(answered),
+                // The connection was lost, perhaps not for good; what was granted before, and not read, is taken back.
+                Err(e) if e.kind() == ErrorKind::ExporterGone && !self.is_over() => continue,
+                Err(e) => return Err(e),
+                Ok(None) => {}
+            }
+            // It was this process that was stopped, and for longer than the exporter may take.
+            deadline = Instant::now() + ANSWERED;
+        }
+        Err(refusal(Verdict::Lapsed))
+    }
+    /// `None` if the exporter has taken back what it granted, because this process came to read it too late.
+    fn ask_in_turn(
+        &self,
+        request: &Request,
+        rights: &[BorrowedFd<'_>],
+        claim: Option<Claim>,
+        deadline: Instant,
+    ) -> Result<Option<(Answer, Vec<OwnedFd>)>> {
+        self.say_unsaid();
+        // One question at a time, those included that were given up.
+        while !locked(&self.overdue).is_empty() {
+            let (number, answer, _) = self.hear_until(deadline, None)?;
+            if !self.forget(number, &answer) {
+                self.hang_up();
+                return Err(nonsense());
+            }
+        }
+        let asked = Instant::now();
+        let number = self.put(request, rights, deadline)?;
+        killpoint::reach("fetch.before_answer");
+        let (got, answer, came) = self.hear_until(deadline, claim).inspect_err(|e| {
+            if e.kind() == ErrorKind::TimedOut {
+                locked(&self.overdue).insert(number, claim);
+            }
+        })?;
+        match (got, answer.verdict) {
+            (0, refused) => {
+                self.cut_off(); // turned away at the door: there is no connection
+                Err(refusal(refused))
+            }
+            (got, _) if got != number => {
+                self.hang_up();
+                Err(nonsense())
+            }
+            (_, Verdict::Granted) => {
+                let stands = answer.nonce == 0 || self.settle(answer.nonce, asked)?;
+                Ok(stands.then_some((answer, came)))
+            }
+            (_, refused) => Err(refusal(refused)),
+        }
+    }
+    /// Puts a question; its number.
+    fn put(&self, request: &Request, rights: &[BorrowedFd<'_>], deadline: Instant) -> Result<u64> {
+        let number = self.next.fetch_add(1, Relaxed);
+        while let Err(e) = self.say_question(number, request, rights) {
+            match e {
+                // A broker that turns us away may have said why before it hung up.
+                Errno::PIPE | Errno::CONNRESET => break,
+                Errno::AGAIN => self.await_room(deadline)?,
+                e => return Err(Error::system("ask the exporter", e)),
+            }
+        }
+        Ok(number)
+    }
+    /// Acknowledges what was granted, and tells whether it stands. The exporter's patience began after `asked`, and it
+    /// hears what was said before it is over: so an acknowledgement that was said within it counts. This process may
+    /// have been stopped at any moment before that; then the exporter is asked.
+    fn settle(&self, nonce: u64, asked: Instant) -> Result<bool> {
+        killpoint::reach("fetch.before_acknowledge");
+        self.acknowledge();
+        if self.read.load(Relaxed) == 0 && asked.elapsed() < PATIENCE {
+            return Ok(true);
+        }
+        self.confirm(nonce).inspect_err(|_| self.tell(Request::GiveBack { nonce }))
+    }
+    /// Whether what the answer with this nonce granted still stands.
+    fn confirm(&self, nonce: u64) -> Result<bool> {
+        let deadline = Instant::now() + ANSWERED;
+        let number = self.put(&Request::Confirm { nonce }, &[], deadline)?;
+        let (got, answer, _) = self.hear_until(deadline, None).inspect_err(|e| {
+            if e.kind() == ErrorKind::TimedOut {
+                locked(&self.overdue).insert(number, None);
+            }
+        })?;
+        match (got == number, answer.verdict) {
+            (true, Verdict::Granted) => Ok(true),
+            (true, Verdict::Lapsed) => Ok(false),
+            _ => {
+                self.hang_up();
+                Err(nonsense())
+            }
+        }
+    }
+    fn hear_until(
+        &self,
+        deadline: Instant,
+        claim: Option<Claim>,
+    ) -> Result<(u64, Answer, Vec<OwnedFd>)> {
+        loop {
+            match ready_by(&*self.socket(), PollFlags::IN, deadline) {
+                Ok(true) => {}
+                Ok(false) => return Err(silent()),
+                Err(e) => return Err(Error::system("wait for the exporter's answer", e)),
+            }
+            match self.hear_answer(claim) {
+                Err(e) if e.kind() == ErrorKind::TimedOut => {} // a call for nothing
+                heard => return heard,
+            }
+        }
+    }
+    /// One answer that is there. If descriptors came with it, it is still to be acknowledged.
+    pub(super) fn hear_answer(&self, claim: Option<Claim>) -> Result<(u64, Answer, Vec<OwnedFd>)> {
+        let mut bytes = [0; ANSWER_LEN];
+        let received = loop {
+            match receive_answer(&*self.socket(), &mut bytes) {
+                Ok(received) => break received,
+                // Reset, because it hung up without hearing us; but first it may have said why. Told only once.
+                Err(Errno::CONNRESET) => {}
+                Err(Errno::AGAIN) => return Err(silent()),
+                Err(e) => return Err(Error::system("hear the exporter's answer", e)),
+            }
+        };
+        if received.length == 0 {
+            return Err(self.lost());
+        }
+        let whole = bytes.get(..received.length).and_then(decode_answer);
+        let Some((number, answer)) = whole else {
+            self.hang_up();
+            return Err(nonsense());
+        };
+        if answer.nonce != 0 {
+            self.read.store(answer.nonce, Relaxed);
+        }
+        if received.rights.len() == answer.rights.count() {
+            return Ok((number, answer, received.rights));
+        }
+        if received.rights_lost {
+            // What was granted and could not be taken in is given back.
+            let overdue = locked(&self.overdue).remove(&number).flatten();
+            if let Some(claim) = overdue.or(claim) {
+                self.give_back(claim, &answer);
+            }
+            return Err(Error::system("take in the exporter's descriptors", Errno::MFILE));
+        }
+        self.hang_up();
+        Err(nonsense())
+    }
+    /// Gives back what a late answer brought; whether its question was one that was given up.
+    pub(super) fn forget(&self, number: u64, answer: &Answer) -> bool {
+        let overdue = locked(&self.overdue).remove(&number);
+        if let (Verdict::Granted, Some(Some(claim))) = (answer.verdict, overdue) {
+            self.give_back(claim, answer);
+        }
+        overdue.is_some()
+    }
+    /// What was granted and nobody takes.
+    fn give_back(&self, claim: Claim, answer: &Answer) {
+        if answer.nonce != 0 {
+            // It may have lapsed meanwhile; which of both it is, the exporter knows.
+            return self.tell(Request::GiveBack { nonce: answer.nonce });
+        }
+        let is_joined = |ledger, participant| {
+            // If it is held no more, this process has left it, and with it all that it had there.
+            self.arena(ledger).is_some_and(|arena| arena.participant() == participant)
+        };
+        let (kind, is_slot, ledger, participant, slot, generation) = match claim {
+            Claim::Open { kind, is_slot, arena, participant, slot, generation } => {
+                (kind, is_slot, arena, participant, slot, generation)
+            }
+            Claim::Counter { arena: ledger, participant } => {
+                if is_joined(ledger, participant) {
+                    let counter = answer.counter;
+                    self.tell(Request::ReleaseCounter { ledger, participant, counter });
+                }
+                return;
+            }
+        };
+        self.tell(Request::LeaseEnd { kind, object: answer.object });
+        if !is_slot {
+            return;
+        }
+        if participant == 0 {
+            self.tell(Request::Leave { ledger, participant: answer.participant });
+        } else if is_joined(ledger, participant) {
+            self.tell(Request::SlotClosed { ledger, participant, slot, generation });
+        }
+    }
+    /// Under the lock under which all else is said: what was read is acknowledged by one message, and a question that
+    /// came in before that message would be taken for nonsense.
+    fn say_question(
+        &self,
+        number: u64,
+        request: &Request,
+        rights: &[BorrowedFd<'_>],
+    ) -> rustix::io::Result<()> {
+        let _saying = locked(&self.unsaid);
+        let read = self.read.swap(0, Relaxed);
+        let bytes = encode_request(number, read, request);
+        send(&*self.socket(), &bytes, rights).inspect_err(|_| {
+            self.read.store(read, Relaxed); // not said: else it would count as never read
+        })
+    }
+    /// Until the socket takes more.
+    fn await_room(&self, deadline: Instant) -> Result<()> {
+        match ready_by(&*self.socket(), PollFlags::OUT, deadline) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(silent()),
+            Err(e) => Err(Error::system("wait for room on the way to the exporter", e)),
+        }
+    }
+    /// Says what needs no answer. Never waits: what there is no room for is said later.
+    pub fn tell(&self, request: Request) {
+        if self.is_ours().is_ok() && !self.is_over() {
+            locked(&self.unsaid).push(request);
+            self.say_unsaid();
+        }
+    }
+    pub(super) fn say_unsaid(&self) {
+        let mut unsaid = locked(&self.unsaid);
+        match self.state() {
+            State::Connected => {}
+            State::Suspect => return, // it is said over the next connection
+            State::Cut | State::Gone => return unsaid.clear(),
+        }
+        let mut said = 0;
+        for request in unsaid.iter() {
+            let read = self.read.swap(0, Relaxed);
+            match send(&*self.socket(), &encode_request(0, read, request), &[]) {
+                Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET) => {
+                    self.read.store(read, Relaxed);
+                    break;
+                }
+                _ => said += 1, // or it cannot be said at all
+            }
+        }
+        unsaid.drain(..said);
+        if !unsaid.is_empty() {
+            liveness::rewatch(Source::Host(self.id), &*self.socket(), END | EventFlags::OUT);
+        }
+    }
+    /// Says that the latest answer was read, unless something else has said so.
+    pub(super) fn acknowledge(&self) {
+        if self.read.load(Relaxed) != 0 {
+            self.tell(Request::Read);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Both ends of a connection in one process: what only this side can bring about.
+use super::*;
+use crate::{
+    Access, ENVELOPE_LEN, Export, Kind, Offer, Payload,
+    arena::{self, Captured, Progress},
+    exports::export,
+    protocol::send,
+    standing::Fetched,
+};
+
+/// All have one connection, from this process to itself, and end it: one test at a time.
+static CONNECTION: Mutex<()> = Mutex::new(());
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(20)
+}
+fn exported(slot: &arena::Slot) -> (Export, Envelope, [u8; ENVELOPE_LEN]) {
+    let export = export(Offer {
+        kind: Kind::Event,
+        backend: 7,
+        device: [1; 16],
+        object: slot.index().into(),
+        offset: 0,
+        length: 0,
+        size: 0,
+        payload: Payload::Event(slot.clone()),
+        access: Access::SameUser,
+    });
+    let export = export.unwrap();
+    let bytes = *export.bytes();
+    (export, Envelope::parse(&bytes).unwrap(), bytes)
+}
+/// Once more if it was the connection of an earlier test, which ended when nothing was shared any more.
+fn fetched(envelope: &Envelope, bytes: &[u8; ENVELOPE_LEN]) -> (Arc<Host>, Fetched) {
+    let deadline = soon();
+    loop {
+        let Ok(host) = hosts::to(envelope, deadline) else { panic!("it listens") };
+        match host.fetch(envelope, bytes, deadline) {
+            Ok(fetched) => return (host, fetched),
+            Err(e) => assert!(host.is_gone() && Instant::now() < deadline, "{e}"),
+        }
+    }
+}
+#[track_caller]
+fn eventually(is_so: impl Fn() -> bool) {
+    let deadline = soon();
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never");
+        std::thread::yield_now();
+    }
+}
+
+/// The exporter takes back all that one held who talks nonsense, and may give it to others.
+#[test]
+fn what_an_exporter_did_not_keep_is_stale_and_what_it_owes_is_still_waited_for() {
+    let _alone = locked(&CONNECTION);
+    let slot = arena::slot(Access::SameUser).unwrap();
+    let (_export, envelope, bytes) = exported(&slot);
+    let (host, theirs) = fetched(&envelope, &bytes);
+    let crate::ArrivedPayload::Event(event) = &theirs.payload else { panic!("an event") };
+    let counter = slot.arena().take_counter().unwrap();
+    let value = counter.reserve();
+    slot.publish(&counter, value);
+    let Ok(Captured::Debt(debt)) = event.capture() else { panic!("it is owed") };
+    assert!(host.check().is_ok());
+    send(&*host.socket(), b"nonsense", &[]).unwrap();
+    eventually(|| host.check().is_err());
+    let stale = host.check().unwrap_err();
+    assert!(stale.kind() == ErrorKind::Freed && stale.to_string().contains("anew"), "{stale}");
+    eventually(|| event.arena().is_orphaned()); // no counters are asked for
+    assert_eq!(event.arena().take_counter().unwrap_err().kind(), ErrorKind::Freed);
+    // It is looked after meanwhile whether it is the same exporter still, which changes nothing.
+    assert_eq!(debt.progress(), Progress::Pending);
+    counter.complete(value);
+    assert_eq!(debt.wait(Some(soon())), Progress::Complete);
+    assert!(!counter.is_retired(), "nobody took the exporter for dead");
+    let (again, anew) = fetched(&envelope, &bytes);
+    assert!(again.check().is_ok() && anew.lease.is_some() && again.id() != host.id());
+}
+/// As after a fault in this process: both sides have the connection still.
+#[test]
+fn a_connection_that_this_side_gives_up_is_replaced_as_well() {
+    let _alone = locked(&CONNECTION);
+    let slot = arena::slot(Access::SameUser).unwrap();
+    let (_export, envelope, bytes) = exported(&slot);
+    let (host, theirs) = fetched(&envelope, &bytes);
+    let crate::ArrivedPayload::Event(event) = &theirs.payload else { panic!("an event") };
+    let before = Arc::downgrade(&host.socket());
+    host.ended();
+    eventually(|| host.state() == State::Connected);
+    eventually(|| before.upgrade().is_none());
+    let counter = event.arena().take_counter().unwrap();
+    let value = counter.reserve();
+    event.publish(&counter, value);
+    let Ok(Captured::Debt(debt)) = slot.capture() else { panic!("it is owed") };
+    counter.complete(value);
+    assert_eq!(debt.wait(Some(soon())), Progress::Complete);
+    drop((theirs, counter));
+    assert_eq!(*locked(&host.holds), 0);
+}
+/// It tries another connection, and if none lasts it says so: what it never opened is not stale.
+#[test]
+fn an_open_over_a_connection_that_is_of_no_more_use_is_not_told_that_something_was_freed() {
+    let _alone = locked(&CONNECTION);
+    let slot = arena::slot(Access::SameUser).unwrap();
+    let (_export, envelope, bytes) = exported(&slot);
+    let (host, _theirs) = fetched(&envelope, &bytes);
+    host.cut_off();
+    let told = host.fetch(&envelope, &bytes, soon()).map(drop).unwrap_err();
+    assert_eq!(told.kind(), ErrorKind::ExporterGone, "{told}");
+    assert_eq!(host.check().unwrap_err().kind(), ErrorKind::Freed, "what was opened before is");
+    let (next, _theirs) = fetched(&envelope, &bytes);
+    assert!(next.check().is_ok() && next.id() != host.id());
+}

@@ -1,0 +1,223 @@
+//! What a ticket is for, fetched over a connection and checked as far as the kernel can say; and the leases that keep it.
+use super::{Held, Host, State, asking::Claim, nonsense};
+use crate::{
+    ENVELOPE_LEN, Error, ErrorKind, Kind, Result,
+    arena::{Arena, EXPORTER, WeakArena},
+    envelope::{Envelope, Transport},
+    exports::{MOST_DESCRIPTORS, is_inside, verify_descriptor},
+    joining::Joining,
+    ledger, locked,
+    protocol::{BATCH, Request},
+    standing::{ArrivedPayload, Fetched, Ledger, Standing},
+};
+use rustix::{
+    io::Errno,
+    process::{PidfdFlags, getpid, pidfd_open},
+};
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
+    time::Instant,
+};
+
+/// One open, given back when it is dropped.
+pub(crate) struct Lease {
+    host: Held,
+    kind: Kind,
+    object: u64,
+}
+impl Lease {
+    fn new(host: &Arc<Host>, kind: Kind, object: u64) -> Self {
+        Self { host: Held::new(host), kind, object }
+    }
+}
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.host.tell(Request::LeaseEnd { kind: self.kind, object: self.object });
+    }
+}
+
+impl Host {
+    /// Fetches what the ticket is for, by the deadline.
+    pub fn fetch(
+        self: &Arc<Self>,
+        envelope: &Envelope,
+        ticket: &[u8; ENVELOPE_LEN],
+        deadline: Instant,
+    ) -> Result<Fetched> {
+        let arena = self.arena(envelope.ledger);
+        let reader = locked(&self.ledgers).get(&envelope.ledger).cloned();
+        let participant = arena.as_ref().map_or(0, Arena::participant);
+        let has_ledger = reader.is_some();
+        let (session, ticket_bytes) = (self.session, Box::new(*ticket));
+        let request =
+            Request::Fetch { session, ticket: ticket_bytes, has_ledger, participant, part: 0 };
+        let mut refused = None;
+        let us = match envelope.transport {
+            // Needed only where the kernel does not tell the broker who we are; it says nothing of the ticket.
+            Transport::Arena if arena.is_none() => {
+                match pidfd_open(getpid(), PidfdFlags::empty()) {
+                    Ok(pidfd) => Some(pidfd),
+                    Err(e @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
+                        return Err(Error::system("open a pidfd of this process", e));
+                    }
+                    // Not there, or denied by a filter: the kernel may tell the broker all the same.
+                    Err(e) => {
+                        refused = Some(e);
+                        None
+                    }
+                }
+            }
+            _ => None,
+        };
+        let rights: Vec<_> = us.iter().map(AsFd::as_fd).collect();
+        let claim = Claim::Open {
+            kind: envelope.kind,
+            is_slot: envelope.transport == Transport::Arena,
+            arena: envelope.ledger,
+            participant,
+            slot: envelope.slot,
+            generation: envelope.slot_generation,
+        };
+        let asked = self.ask_by(deadline, &request, &rights, Some(claim));
+        let (answer, mut came) = asked.map_err(|e| match (e.kind(), refused) {
+            // The broker was told by nobody which process this is.
+            (ErrorKind::PeerNonsense, Some(errno)) => {
+                Error::system("open a pidfd of this process (pidfd_open)", errno)
+            }
+            _ => e,
+        })?;
+        let lease = Lease::new(self, envelope.kind, answer.object);
+        let more = usize::from(answer.rights.more);
+        let payload_fd = answer.rights.payload.then(|| came.remove(0));
+        let behind: Vec<_> = came.drain(..more).collect(); // as many as were announced: counted when they came
+        let ledger_fd = answer.rights.ledger.then(|| came.remove(0));
+        let arena_fd = answer.rights.arena.then(|| came.remove(0));
+        let (payload, ledger) = match (envelope.transport, payload_fd) {
+            (Transport::Descriptor, Some(fd)) => {
+                let (base, exposes) = (answer.base, answer.exposes);
+                verify_descriptor(&fd, base, envelope.size, exposes)
+                    .map_err(|e| e.unless_limit(ErrorKind::PeerNonsense))?;
+                let ledger = Ledger::Reader(self.reader(envelope.ledger, reader, ledger_fd)?);
+                (ArrivedPayload::Fd { fd, base, exposes }, ledger)
+            }
+            (Transport::Driver, Some(fd)) => {
+                let (base, exposes, bytes) = (answer.base, answer.exposes, answer.payload);
+                if !is_inside(base, envelope.size, exposes) {
+                    return Err(nonsense());
+                }
+                let ledger = Ledger::Reader(self.reader(envelope.ledger, reader, ledger_fd)?);
+                let whole = usize::from(answer.descriptors);
+                if whole == 0 && behind.is_empty() {
+                    (ArrivedPayload::Driver { fd, base, exposes, bytes }, ledger)
+                } else {
+                    let mut fds = vec![fd];
+                    fds.extend(behind);
+                    let object = (envelope.kind, answer.object);
+                    self.fetch_rest(ticket, claim, object, whole, &mut fds, deadline)?;
+                    (ArrivedPayload::DriverRun { fds, base, exposes, bytes }, ledger)
+                }
+            }
+            (Transport::Bytes, None) => {
+                let ledger = Ledger::Reader(self.reader(envelope.ledger, reader, ledger_fd)?);
+                (ArrivedPayload::Bytes(answer.payload), ledger)
+            }
+            (Transport::Arena, None) => {
+                let arena = match (arena, arena_fd, ledger_fd) {
+                    (Some(arena), ..) => arena,
+                    (None, Some(arena), Some(ledger)) => {
+                        let joined =
+                            self.join(envelope.ledger, &arena, &ledger, answer.participant)?;
+                        if joined.participant() != answer.participant {
+                            // Another thread joined it first. What was opened here was under a number that is given
+                            // up: once more, under the one that counts, which stays as long as `joined` does.
+                            drop(lease);
+                            return self.fetch(envelope, ticket, deadline);
+                        }
+                        joined
+                    }
+                    _ => return Err(nonsense()),
+                };
+                let slot = arena.open_slot(envelope.slot, envelope.slot_generation)?;
+                (ArrivedPayload::Event(slot), Ledger::Arena(arena))
+            }
+            _ => return Err(nonsense()),
+        };
+        self.check_way()?; // the lease may have come too late to keep the connection
+        let standing = Standing::Connected(self.clone(), ledger);
+        Ok(Fetched { payload, object: answer.object, standing, lease: Some(lease) })
+    }
+    /// The further parts of a payload of `whole` descriptors, behind those of the first part.
+    fn fetch_rest(
+        self: &Arc<Self>,
+        ticket: &[u8; ENVELOPE_LEN],
+        claim: Claim,
+        (kind, object): (Kind, u64),
+        whole: usize,
+        fds: &mut Vec<OwnedFd>,
+        deadline: Instant,
+    ) -> Result<()> {
+        if !(fds.len()..=MOST_DESCRIPTORS).contains(&whole) || fds.len() != whole.min(BATCH) {
+            return Err(nonsense());
+        }
+        while fds.len() < whole {
+            let part = (fds.len() / BATCH) as u32;
+            let (session, ticket) = (self.session, Box::new(*ticket));
+            let request =
+                Request::Fetch { session, ticket, has_ledger: true, participant: 0, part };
+            let (answer, came) = self.ask_by(deadline, &request, &[], Some(claim))?;
+            // Each part is a lease of its own: the first one's is kept.
+            let _lease = Lease::new(self, kind, answer.object);
+            let is_next = answer.object == object
+                && usize::from(answer.descriptors) == whole
+                && came.len() == (whole - fds.len()).min(BATCH);
+            if !is_next {
+                return Err(nonsense());
+            }
+            fds.extend(came);
+        }
+        Ok(())
+    }
+    fn reader(
+        &self,
+        number: u32,
+        known: Option<Arc<ledger::Reader>>,
+        came: Option<OwnedFd>,
+    ) -> Result<Arc<ledger::Reader>> {
+        match (known, came) {
+            (Some(reader), _) => Ok(reader),
+            (None, Some(fd)) => {
+                let reader = Arc::new(ledger::Reader::of(fd.as_fd(), self.instance.0, number)?);
+                Ok(locked(&self.ledgers).entry(number).or_insert(reader).clone())
+            }
+            (None, None) => Err(nonsense()),
+        }
+    }
+    /// The exporter's arena of that number, if we joined it and still hold it.
+    pub fn arena(&self, number: u32) -> Option<Arena> {
+        locked(&self.arenas).get(&number).and_then(WeakArena::upgrade)
+    }
+    fn join(
+        self: &Arc<Self>,
+        number: u32,
+        arena: &OwnedFd,
+        ledger: &OwnedFd,
+        participant: u32,
+    ) -> Result<Arena> {
+        let link = Arc::new(Joining { host: Held::new(self), arena: number, participant });
+        let arena = Arena::joined(arena, ledger, self.instance.0, number, participant, link)?;
+        let mut arenas = locked(&self.arenas);
+        if let Some(other) = arenas.get(&number).and_then(WeakArena::upgrade) {
+            return Ok(other); // another thread was faster
+        }
+        arenas.insert(number, arena.downgrade());
+        drop(arenas);
+        // It ended before the arena was in the table.
+        match self.state() {
+            State::Gone => arena.process_died(EXPORTER),
+            State::Cut => arena.orphan(),
+            State::Connected | State::Suspect => {}
+        }
+        Ok(arena)
+    }
+}

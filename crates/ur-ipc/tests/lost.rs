@@ -1,0 +1,208 @@
+//! Connections that end while the processes at both ends live: nobody is taken for dead, and what was opened stands.
+mod common;
+use common::*;
+use rustix::process::Signal;
+use std::time::{Duration, Instant};
+
+#[test]
+fn role() {
+    common::role();
+}
+use common::{no_clone as cloned, no_fork as forked};
+
+/// An exporter whose broker will have a fault at one of its visitors, two of them that wait for an event of its, and what
+/// it exported: that event, another which the first visitor signals, and memory which the first visitor has open.
+struct Scene {
+    place: Place,
+    exporter: Peer,
+    cut: Peer,
+    other: Peer,
+    event: String,
+    owed: String,
+    memory: String,
+    spare: String,
+}
+impl Scene {
+    fn new(prepare: impl FnOnce(&mut std::process::Command)) -> Self {
+        let place = Place::new();
+        let mut exporter = Peer::start(&place.0, |command| {
+            // Late enough for all to be opened before; and then only the one speaks that is to be cut off.
+            command.env("CAUSEWAY_PANIC_AT", "watcher.hear:40");
+            prepare(command);
+        });
+        let (mut cut, mut other) = (Peer::at(&place.0), Peer::at(&place.0));
+        for name in ["e", "f"] {
+            exporter.ask(&format!("slot {name}"));
+        }
+        let [event, owed] = ["e", "f"].map(|name| exporter.ask(&format!("export-slot {name}")));
+        let memory = exporter.ask("export hello 1 same");
+        let spare = exporter.ask("export spare 2 same");
+        exporter.ask("signal e");
+        for importer in [&mut other, &mut cut] {
+            importer.ask(&format!("open-event {event}"));
+            assert_eq!(importer.ask(&format!("wait-aside {event}")), "waiting");
+        }
+        cut.ask(&format!("open-event {owed}"));
+        cut.ask(&format!("open {memory}"));
+        assert_eq!(cut.ask(&format!("signal {owed}")), "ok");
+        assert_eq!(exporter.ask("wait-aside f"), "waiting");
+        Self { place, exporter, cut, other, event, owed, memory, spare }
+    }
+    fn has_had_its_fault(&mut self) -> bool {
+        self.exporter.ask("notices").contains("a fault in the thread")
+    }
+    /// The visitor opens and closes until the broker has its fault at it, and notices nothing.
+    fn cut_off(&mut self) {
+        assert!(!self.has_had_its_fault(), "too early");
+        let (open, close) = (format!("open {}", self.spare), format!("close {}", self.spare));
+        eventually("the fault", || {
+            let opened = self.cut.ask(&open);
+            assert_eq!((&*opened, &*self.cut.ask(&close)), ("remote spare 16 32", "ok"));
+            self.has_had_its_fault()
+        });
+    }
+    /// Nobody was told of anybody's death, what is open is kept, and what is closed is given back.
+    fn goes_on(mut self) {
+        for peer in [&mut self.exporter, &mut self.cut, &mut self.other] {
+            assert_eq!(peer.ask("is-waiting"), "true");
+        }
+        assert_eq!(self.exporter.ask("complete"), "ok");
+        assert_eq!(
+            self.other.ask("waited"),
+            "Complete",
+            "of another's connection nothing was known"
+        );
+        assert_eq!(self.cut.ask("waited"), "Complete");
+        assert_eq!(self.cut.ask("complete"), "ok");
+        assert_eq!(self.exporter.ask("waited"), "Complete", "it was not taken for dead either");
+        assert_eq!(self.cut.ask(&format!("current {}", self.memory)), "current");
+        assert_eq!(self.exporter.ask("leased 1"), "true");
+        self.exporter.ask("free 1");
+        assert_eq!(self.exporter.ask("leased 1"), "true", "its memory is not given to anybody");
+        self.cut.tell(&format!("close {}", self.memory));
+        assert_eq!(self.cut.hear(), "ok");
+        assert_eq!(self.exporter.hear(), "lease of 1 gone");
+        eventually("what was closed is given back", || self.exporter.ask("leased 2") == "false");
+        // New signals both ways, by the counters that there were.
+        assert_eq!(self.exporter.ask("signal e"), "ok");
+        assert_eq!(self.cut.ask(&format!("wait-aside {}", self.event)), "waiting");
+        assert_eq!(self.exporter.ask("complete"), "ok");
+        assert_eq!(self.cut.ask("waited"), "Complete");
+        assert_eq!(self.cut.ask(&format!("signal {}", self.owed)), "ok");
+        assert_eq!(self.exporter.ask("wait-aside f"), "waiting");
+        self.cut.kill();
+        assert_eq!(self.exporter.ask("waited"), "Failed", "its death is heard of as ever");
+    }
+}
+
+#[test]
+fn a_connection_lost_by_a_fault_of_the_exporters_is_replaced_and_nobody_is_taken_for_dead() {
+    let mut scene = Scene::new(|_| {});
+    scene.cut_off();
+    scene.goes_on();
+}
+#[test]
+fn an_exporter_that_is_stopped_before_it_answers_is_waited_for() {
+    let mut scene = Scene::new(|command| {
+        command.env("CAUSEWAY_STOP_AT", "broker.severed");
+    });
+    let (open, close) = (format!("open {}", scene.spare), format!("close {}", scene.spare));
+    let asked = eventually_stopped(&mut scene, &open, &close);
+    assert!(asked.0.starts_with("TimedOut"), "{}", asked.0);
+    assert!(asked.1 < Duration::from_millis(3500), "{:?}", asked.1);
+    assert_eq!(scene.cut.ask("is-waiting"), "true");
+    assert_eq!(scene.cut.ask(&format!("current {}", scene.memory)), "current");
+    scene.exporter.signal(Signal::CONT);
+    eventually("it is served again", || scene.cut.ask(&open) == "remote spare 16 32");
+    scene.cut.ask(&close);
+    scene.goes_on();
+}
+/// Opens until the exporter stops itself: what the importer was told then, and after how long.
+fn eventually_stopped(scene: &mut Scene, open: &str, close: &str) -> (String, Duration) {
+    let mut told = None;
+    eventually("the exporter is stopped", || {
+        let asked = Instant::now();
+        let answer = scene.cut.ask(open);
+        if answer == "remote spare 16 32" {
+            scene.cut.ask(close);
+        } else {
+            scene.exporter.await_stop();
+            told = Some((answer, asked.elapsed()));
+        }
+        told.is_some()
+    });
+    told.unwrap()
+}
+#[test]
+fn a_stopped_exporter_whose_socket_is_not_found_is_not_taken_for_dead() {
+    let mut scene = Scene::new(|command| {
+        command.env("CAUSEWAY_STOP_AT", "broker.severed");
+    });
+    let (open, close) = (format!("open {}", scene.spare), format!("close {}", scene.spare));
+    let directory = scene.place.0.clone();
+    let told = loop {
+        // It binds the name again as long as it runs.
+        let names = scene.place.names();
+        names.iter().for_each(|name| std::fs::remove_file(directory.join(name)).unwrap_or(()));
+        let answer = scene.cut.ask(&open);
+        if answer != "remote spare 16 32" {
+            break answer;
+        }
+        scene.cut.ask(&close);
+    };
+    assert!(told.starts_with("TimedOut"), "{told}");
+    scene.exporter.await_stop();
+    for _ in 0..3 {
+        let told = scene.cut.ask(&open); // two seconds each
+        assert!(told.starts_with("TimedOut"), "{told}");
+    }
+    assert_eq!(scene.cut.ask("is-waiting"), "true");
+    assert_eq!(scene.other.ask("is-waiting"), "true");
+    scene.exporter.signal(Signal::CONT);
+    eventually("it is served again", || scene.cut.ask(&open) == "remote spare 16 32");
+    scene.cut.ask(&close);
+    scene.goes_on();
+}
+#[test]
+fn an_exporter_that_dies_before_it_answers_is_gone() {
+    let mut scene = Scene::new(|command| {
+        command.env("CAUSEWAY_STOP_AT", "broker.severed");
+    });
+    let (open, close) = (format!("open {}", scene.spare), format!("close {}", scene.spare));
+    eventually_stopped(&mut scene, &open, &close);
+    scene.exporter.kill();
+    assert_eq!(scene.cut.ask("waited"), "Failed");
+    assert_eq!(scene.other.ask("waited"), "Failed");
+    assert!(scene.cut.ask(&open).starts_with("ExporterGone"));
+    assert!(scene.cut.ask(&format!("current {}", scene.memory)).starts_with("ExporterGone"));
+}
+#[test]
+fn an_importer_that_does_not_come_back_loses_its_leases_when_it_ends() {
+    let mut scene = Scene::new(|_| {});
+    scene.cut_off();
+    scene.cut.kill();
+    eventually("its lease ends", || scene.exporter.ask("leased 1") == "false");
+    assert_eq!(scene.exporter.ask("waited"), "Failed", "what it owed");
+    assert_eq!(scene.exporter.ask("complete"), "ok");
+    assert_eq!(scene.other.ask("waited"), "Complete");
+}
+#[test]
+fn a_counter_that_was_granted_too_late_to_be_read_is_given_back() {
+    let counts = [false, true].map(|stops| {
+        let place = Place::new();
+        let (mut exporter, mut importer) = (Peer::at(&place.0), Peer::at(&place.0));
+        exporter.ask("slot e");
+        let event = exporter.ask("export-slot e");
+        importer.ask(&format!("open-event {event}"));
+        if stops {
+            exporter.signal(Signal::STOP);
+            let (taken, refusal) = importer.take_counters(&event, 1);
+            exporter.signal(Signal::CONT);
+            assert!(taken == 0 && refusal.starts_with("TimedOut"), "{taken} {refusal}");
+        }
+        let (taken, refusal) = importer.take_counters(&event, usize::MAX);
+        assert!(refusal.starts_with("Full"), "{refusal}");
+        taken
+    });
+    assert_eq!(counts[0], counts[1], "one is lost");
+}

@@ -1,0 +1,81 @@
+//! Sessions across processes, however they end: none of them uses up what others need.
+mod common;
+use common::*;
+
+#[test]
+fn role() {
+    common::role();
+}
+use common::{no_clone as cloned, no_fork as forked};
+
+/// Some hundred processes sign in, owe a signal, and are killed, end, or leave; each time the exporter hears of it, and
+/// what it had is free again.
+#[test]
+fn processes_that_owe_and_end_leave_nothing_behind() {
+    let place = Place::new();
+    let (mut exporter, mut witness) = (Peer::at(&place.0), Peer::at(&place.0));
+    exporter.ask("slot e");
+    exporter.ask("slot f");
+    let (e, f) = (exporter.ask("export-slot e"), exporter.ask("export-slot f"));
+    witness.ask(&format!("open-event {f}"));
+    let before = exporter.ask("descriptors");
+    for round in 0..120 {
+        let mut importer = Peer::at(&place.0);
+        importer.ask(&format!("open-event {e}"));
+        importer.ask(&format!("signal {e}"));
+        match round % 3 {
+            0 => importer.kill(),
+            1 => assert!(importer.exits().success(), "round {round}"), // owing, and without a word
+            _ => {
+                importer.ask("complete");
+                importer.ask(&format!("close-event {e}"));
+            }
+        }
+        let ended = match exporter.ask("wait e 10000") {
+            waiting if waiting == "waiting" => exporter.hear(),
+            at_once => at_once,
+        };
+        let expected = if round % 3 == 2 { "complete at once" } else { "Failed" };
+        assert_eq!(ended, expected, "round {round}");
+        // Somebody else signals all the while.
+        witness.ask(&format!("signal {f}"));
+        witness.ask("complete");
+        assert_eq!(exporter.ask("wait f 10000"), "complete at once");
+    }
+    eventually("nothing of theirs is open", || exporter.ask("descriptors") == before);
+}
+/// A process that takes all counters that it can get, and keeps them: whoever comes later opens, signals and is heard, while
+/// it lives and when it is killed.
+#[test]
+fn a_process_that_takes_all_counters_it_can_keeps_nobody_else_from_signalling() {
+    let place = Place::new();
+    let mut exporter = Peer::at(&place.0);
+    exporter.ask("slot e");
+    let e = exporter.ask("export-slot e");
+    let mut hog = Peer::at(&place.0);
+    hog.ask(&format!("open-event {e}"));
+    let (taken, refusal) = hog.take_counters(&e, usize::MAX);
+    assert!(refusal.starts_with("Full"), "{refusal}");
+    assert!(taken > 30_000, "all that it may have, and that is half of them: {taken}");
+    let others_signal = |exporter: &mut Peer| {
+        let mut other = Peer::at(&place.0);
+        assert!(other.ask(&format!("open-event {e}")).starts_with("event"));
+        for _ in 0..3 {
+            assert_eq!(other.ask(&format!("signal {e}")), "ok");
+            assert_eq!(exporter.ask("wait e 10000"), "waiting");
+            assert_eq!(other.ask("complete"), "ok");
+            assert_eq!(exporter.hear(), "Complete");
+        }
+        assert_eq!(exporter.ask("signal e"), "ok", "the exporter itself");
+        assert_eq!(exporter.ask("complete"), "ok");
+    };
+    others_signal(&mut exporter);
+    exporter.ask("slot f"); // where counters are free
+    others_signal(&mut exporter);
+    hog.kill();
+    let mut next = Peer::at(&place.0);
+    next.ask(&format!("open-event {e}"));
+    // Of what the hog left it would be half of a half.
+    eventually("what it had comes back", || next.take_counters(&e, usize::MAX).0 > taken * 3 / 4);
+    others_signal(&mut exporter);
+}

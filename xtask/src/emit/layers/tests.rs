@@ -1,0 +1,59 @@
+//! The order of the generated checks, judged by their text alone.
+
+/// What a rule asks, by its text: 0 for what is not null, 1 for handles, 2 for enumerations and members, 3
+/// for values and what they are together, 4 for events.
+fn rank(rule: &str, params: &str, enumerations: &str) -> usize {
+    let (word, of) = rule.split_once('(').unwrap();
+    let first = of.split_whitespace().next().unwrap();
+    match (word, first) {
+        ("answer", _) | ("never" | "paired", "ERROR_INVALID_NULL_POINTER") => 0,
+        ("never" | "paired", "ERROR_INVALID_NULL_HANDLE") => 1,
+        ("never" | "paired", "ERROR_INVALID_ENUMERATION") | ("member", _) => 2,
+        ("never" | "paired", _) => 3,
+        ("events", _) => 4,
+        ("given", name) => {
+            let params = params.split([',', ')']).map(str::trim);
+            let ty = params.filter_map(|p| p.strip_prefix(name)?.strip_prefix(": ")).next();
+            match ty.unwrap() {
+                ty if ty.ends_with("_handle_t") && !ty.starts_with('*') => 1,
+                ty if enumerations.contains(ty) => 2,
+                _ => 0,
+            }
+        }
+        (word, _) => panic!("{word}"),
+    }
+}
+/// The rules of a row, each in one line.
+fn rules(body: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for line in body.lines().filter_map(|line| line.strip_prefix("        ")) {
+        match all.last_mut().filter(|_| !line.starts_with(char::is_alphabetic)) {
+            Some(last) => *last += line.trim(),
+            None => all.push(line.to_string()),
+        }
+    }
+    all
+}
+
+#[test]
+fn every_entry_asks_for_enumerations_and_members_before_values_and_combinations() {
+    let text = include_str!("../../../../crates/ur-loader/src/layers/check.rs");
+    let (before, rows) = text.split_once("checks! {").unwrap();
+    let enumerations = before.split_once("flags! {").unwrap().1;
+    let (mut entries, mut asked) = (0, 0);
+    let rows = rows.split("\n    }\n");
+    let rows = rows.map(|row| row.rsplit_once(") {}\n").map_or(row, |(_, row)| row));
+    for (head, body) in rows.filter_map(|row| row.split_once(") {\n")) {
+        let params = head.split_once('(').unwrap().1;
+        let rules = rules(body);
+        let mut ranks: Vec<_> = rules.iter().map(|rule| rank(rule, params, enumerations)).collect();
+        // Members that the entry has a code of its own for are asked after that.
+        while ranks.last() == Some(&2) && ranks.iter().any(|rank| *rank > 2) {
+            ranks.pop();
+        }
+        assert!(ranks.is_sorted(), "{head}: {ranks:?}");
+        entries += 1;
+        asked += rules.len();
+    }
+    assert!(entries > 200 && asked > 500, "{entries} entries, {asked} rules");
+}
