@@ -1,9 +1,9 @@
 //! Code that devices run: what modules are built of, what is known of a function, what a launch is.
-use crate::{Access, Address, Driver};
+use crate::{Access, Address, Types};
 
 /// One piece of what a module is built of.
 #[derive(Debug)]
-pub enum Source<'a, D: Driver> {
+pub enum Source<'a, D: Types> {
     /// SPIR-V, with values for its specialization constants, each by its number.
     SpirV {
         /// The words of the module.
@@ -55,7 +55,7 @@ pub struct Geometry {
 }
 /// One argument. Buffers are addresses here: where their bytes are was settled before.
 #[derive(Debug)]
-pub enum Argument<'a, D: Driver> {
+pub enum Argument<'a, D: Types> {
     /// These bytes.
     Value(&'a [u8]),
     /// An address, or none.
@@ -67,16 +67,16 @@ pub enum Argument<'a, D: Driver> {
     /// A sampler.
     Sampler(&'a D::Sampler),
 }
-impl<D: Driver> Clone for Argument<'_, D> {
+impl<D: Types> Clone for Argument<'_, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<D: Driver> Copy for Argument<'_, D> {}
+impl<D: Types> Copy for Argument<'_, D> {}
 
 /// A function with arguments, and how often it runs.
 #[derive(Debug)]
-pub struct Launch<'a, D: Driver> {
+pub struct Launch<'a, D: Types> {
     /// What runs.
     pub function: &'a D::Function,
     /// How often, and where.

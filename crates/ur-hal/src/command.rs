@@ -1,14 +1,12 @@
 //! Commands: what a stream or a graph is told to do. A command is a plain value of one cache line: everything in it was
 //! checked before, buffers are addresses, and nothing is allocated to make one.
-use crate::{
-    Access, Address, BoxSpan, Driver, Launch, MemoryRequest, Pattern, Range, Result, Rows,
-};
+use crate::{Address, Advice, BoxSpan, Launch, MemoryRequest, Pattern, Range, Result, Rows, Types};
 use std::{cell::Cell, fmt, sync::Arc};
 use ur_ipc::arena::Counter;
 
 /// One thing to do. What it waits for and what is wanted to know of it is a [`Submission`](crate::Submission)'s.
 #[derive(Debug)]
-pub enum Command<'a, D: Driver> {
+pub enum Command<'a, D: Types> {
     /// Nothing: its place in the order is its use.
     Barrier,
     /// Copies bytes between any two addresses that the device or the host reaches; the two may overlap.
@@ -69,14 +67,12 @@ pub enum Command<'a, D: Driver> {
         /// Where to.
         to: Location,
     },
-    /// Tells how managed memory is going to be used; a hint.
+    /// Tells how managed memory is going to be used; hints.
     Advise {
         /// Which.
         range: Range,
         /// How.
         advice: Advice,
-        /// Whom the advice is about.
-        by: Location,
     },
     /// Allocates memory that may be used behind this command. Its address is known at once.
     AllocAsync {
@@ -92,13 +88,13 @@ pub enum Command<'a, D: Driver> {
     /// Lets the application put commands of its own into the native stream.
     Native(NativeCall<'a>),
 }
-impl<D: Driver> Clone for Command<'_, D> {
+impl<D: Types> Clone for Command<'_, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<D: Driver> Copy for Command<'_, D> {}
-impl<D: Driver> Command<'_, D> {
+impl<D: Types> Copy for Command<'_, D> {}
+impl<D: Types> Command<'_, D> {
     /// The most bytes that it reads or writes by itself, where that is known: a driver may do little work at once.
     pub fn bytes(&self) -> Option<usize> {
         match self {
@@ -159,21 +155,21 @@ pub struct BoxCopy {
 }
 /// One end of a copy of pixels.
 #[derive(Debug)]
-pub enum ImageEnd<'a, D: Driver> {
+pub enum ImageEnd<'a, D: Types> {
     /// Pixels of an image, from the one with these coordinates on.
     Image(&'a D::Image, [usize; 3]),
     /// Memory: its first byte, bytes from row to row, and from slice or layer to the next.
     Memory(Address, [usize; 2]),
 }
-impl<D: Driver> Clone for ImageEnd<'_, D> {
+impl<D: Types> Clone for ImageEnd<'_, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<D: Driver> Copy for ImageEnd<'_, D> {}
+impl<D: Types> Copy for ImageEnd<'_, D> {}
 /// Pixels to copy; at least one end is an image.
 #[derive(Debug)]
-pub struct ImageCopy<'a, D: Driver> {
+pub struct ImageCopy<'a, D: Types> {
     /// Where they are written.
     pub to: ImageEnd<'a, D>,
     /// Where they are read.
@@ -184,21 +180,21 @@ pub struct ImageCopy<'a, D: Driver> {
 
 /// An event that a stream signals, which is neither made nor used up by that.
 #[derive(Debug)]
-pub enum Signal<'a, D: Driver> {
+pub enum Signal<'a, D: Types> {
     /// A word that processes share reaches a value, which was reserved for it. The values of one counter are signalled
     /// in the order in which they were reserved.
     Word(&'a Arc<Counter>, u64),
-    /// A point of the driver's own, made by [`Driver::reusable`] or imported: its latest signal is this one.
+    /// A point of the driver's own, made by [`Driver::reusable`](crate::Driver::reusable) or imported: its latest signal is this one.
     Point(&'a D::Point),
 }
-impl<D: Driver> Clone for Signal<'_, D> {
+impl<D: Types> Clone for Signal<'_, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<D: Driver> Copy for Signal<'_, D> {}
+impl<D: Types> Copy for Signal<'_, D> {}
 
-/// Where managed memory is moved to, or whom advice is about.
+/// Where managed memory is moved to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Location {
     /// The host.
@@ -206,17 +202,6 @@ pub enum Location {
     /// The device of the stream.
     Device,
 }
-/// How managed memory is going to be used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Advice {
-    /// Mostly read, so that several may have a copy; or not any more.
-    ReadMostly(bool),
-    /// Best left where it is; or not any more.
-    PreferredLocation(bool),
-    /// To be kept in reach; or not any more.
-    Accessed(Access),
-}
-
 /// A function of the host's with two words of its own, which can be called again and again and from any thread. It is
 /// opaque: who has one can call it and nothing else, so that the words may be what only the function understands.
 #[derive(Clone, Copy)]

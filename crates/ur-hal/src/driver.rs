@@ -11,21 +11,11 @@ use ur_ipc::{Arrived, Payload};
 pub trait Object: Send + Sync + fmt::Debug + 'static {}
 impl<T: Send + Sync + fmt::Debug + 'static> Object for T {}
 
-/// A driver: devices, memory, streams, code. Verbs are functions of the type: a process has a driver once.
+/// What a driver's objects are. All values that go to a driver depend on this alone, so that commands can be made,
+/// looked at and kept for anything that has such objects, whatever verbs it has.
 ///
-/// Objects go back to the driver when they are dropped. Dropping never waits and never panics; the core drops
-/// an object only when no command uses it any more. A driver that does not have a kind of object names
-/// [`Infallible`](std::convert::Infallible) for its type.
-///
-/// No verb blocks but [`wait`](Self::wait), [`finish`](Self::finish) and [`build`](Self::build), and
-/// [`submit`](Self::submit) where [`Completion::Awaited`] or [`Command::Native`] say so. Verbs may be called from any
-/// thread, also at the same time. Those with a default belong to the [`Capability`] that is named beside them and are
-/// called only where the device has it.
-///
-/// All return the driver's own failures, with the kind that fits best and the driver's status. A verb that returns
-/// other failures documents them.
-#[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
-pub trait Driver: Sized + Object {
+/// A driver that does not have a kind of object names [`Infallible`](std::convert::Infallible) for its type.
+pub trait Types: Sized + Object {
     /// A device, or a part of one.
     type Device: Object + Clone + PartialEq;
     /// Devices that are used together: what they share, which may be nothing.
@@ -50,7 +40,22 @@ pub trait Driver: Sized + Object {
     type Sampler: Object;
     /// Commands that are submitted as one.
     type Graph: Object;
+}
 
+/// A driver: devices, memory, streams, code. Verbs are functions of the type: a process has a driver once.
+///
+/// Objects go back to the driver when they are dropped. Dropping never waits and never panics; the core drops
+/// an object only when no command uses it any more.
+///
+/// No verb blocks but [`wait`](Self::wait), [`finish`](Self::finish) and [`build`](Self::build), and
+/// [`submit`](Self::submit) where [`Completion::Awaited`] or [`Command::Native`] say so. Verbs may be called from any
+/// thread, also at the same time. Those with a default belong to the [`Capability`] that is named beside them and are
+/// called only where the device has it.
+///
+/// All return the driver's own failures, with the kind that fits best and the driver's status. A verb that returns
+/// other failures documents them.
+#[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
+pub trait Driver: Types {
     /// What users call the driver.
     const NAME: &'static str;
 

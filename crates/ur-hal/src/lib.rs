@@ -10,6 +10,7 @@
 
 mod address;
 mod address_map;
+mod advice;
 mod boxes;
 mod capabilities;
 mod code;
@@ -25,13 +26,14 @@ mod submission;
 
 pub use address::{Address, Range};
 pub use address_map::AddressMap;
+pub use advice::{Advice, Hint};
 pub use boxes::{BoxPlace, BoxSpan, share_bytes};
 pub use capabilities::{Capabilities, Capability};
 pub use code::{Argument, BuildOptions, FunctionFacts, Geometry, Launch, Source};
 pub use command::{
-    Advice, BoxCopy, Command, Handover, HostCall, ImageCopy, ImageEnd, Location, NativeCall, Signal,
+    BoxCopy, Command, Handover, HostCall, ImageCopy, ImageEnd, Location, NativeCall, Signal,
 };
-pub use driver::{Driver, Object};
+pub use driver::{Driver, Object, Types};
 pub use error::{Error, ErrorKind, Result};
 pub use facts::{Clocks, DeviceFacts, DeviceKind, LaunchLimits, Partition, Reach};
 pub use images::{ChannelType, Channels, Filter, ImageDesc, ImageKind, Repeat, SamplerDesc};

@@ -1,5 +1,6 @@
 //! Memory that a driver gives: what is asked for, what is known of memory of others, what other processes are given.
-use crate::{Driver, Object, Range};
+use crate::{Object, Range, Types};
+use std::convert::Infallible;
 
 /// Something at a range of addresses, which goes back to the driver when it is dropped.
 ///
@@ -7,6 +8,11 @@ use crate::{Driver, Object, Range};
 pub trait Memory: Object {
     /// Where it is.
     fn range(&self) -> Range;
+}
+impl Memory for Infallible {
+    fn range(&self) -> Range {
+        match *self {}
+    }
 }
 
 /// Where memory lies, and who reaches it.
@@ -64,14 +70,14 @@ pub struct KnownMemory<Device> {
     /// The same for all addresses of the allocation, and another one for each allocation, also later at the same
     /// address.
     pub id: u64,
-    /// Whether [`Driver::export`] can make a payload of it.
+    /// Whether [`Driver::export`](crate::Driver::export) can make a payload of it.
     pub is_shareable: bool,
 }
 
 /// What another process is to be given. The payload is the driver's; envelope, broker, leases and access are
 /// `ur_ipc`'s, and who may ask is the core's.
 #[derive(Debug)]
-pub enum Export<'a, D: Driver> {
+pub enum Export<'a, D: Types> {
     /// Memory of the driver's.
     Memory(&'a D::Allocation),
     /// Memory that other code in this process allocated.
@@ -81,12 +87,12 @@ pub enum Export<'a, D: Driver> {
     /// A point that is signalled again and again.
     Point(&'a D::Point),
 }
-impl<D: Driver> Clone for Export<'_, D> {
+impl<D: Types> Clone for Export<'_, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<D: Driver> Copy for Export<'_, D> {}
+impl<D: Types> Copy for Export<'_, D> {}
 
 /// The driver's own number for one of its objects: a pointer or an index, never looked into above the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -95,7 +101,7 @@ pub struct NativeHandle(pub u64);
 /// An object whose native handle is asked for.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each is what its type says")]
-pub enum NativeObject<'a, D: Driver> {
+pub enum NativeObject<'a, D: Types> {
     Device(&'a D::Device),
     Context(&'a D::Context),
     Stream(&'a D::Stream),
@@ -123,7 +129,7 @@ pub enum NativeKind {
 /// An object made of a native handle.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each is what its type says")]
-pub enum Adopted<D: Driver> {
+pub enum Adopted<D: Types> {
     Context(D::Context),
     Stream(D::Stream),
     Point(D::Point),

@@ -1,12 +1,12 @@
 //! How a command is submitted: what it waits for, where it stands, what is wanted to know of it; and what is known of it
 //! afterwards.
-use crate::{Command, Driver};
+use crate::{Command, Types};
 use ur_ipc::arena::Debt;
 
 /// A command on its way into a stream. A driver gets all of it at once, so that it can do with one native call what takes
 /// waits and signals along.
 #[derive(Debug)]
-pub struct Submission<'a, D: Driver> {
+pub struct Submission<'a, D: Types> {
     /// What is done.
     pub command: Command<'a, D>,
     /// What has to be over before, besides what the order says. If one of them has failed the command is not run, and
@@ -19,7 +19,7 @@ pub struct Submission<'a, D: Driver> {
     /// Which of its times are wanted; nothing without a point.
     pub profile: Profile,
 }
-impl<'a, D: Driver> Submission<'a, D> {
+impl<'a, D: Types> Submission<'a, D> {
     /// One that waits for nothing by name, and of which nothing is wanted to know.
     pub fn new(command: Command<'a, D>) -> Self {
         Self {
@@ -34,19 +34,19 @@ impl<'a, D: Driver> Submission<'a, D> {
 
 /// Something that a command waits for.
 #[derive(Debug)]
-pub enum Wait<'a, D: Driver> {
+pub enum Wait<'a, D: Types> {
     /// A command of this process, or the latest signal so far of a point that is signalled again and again.
     Point(&'a D::Point),
     /// A word that processes share has reached a value. Needs
     /// [`Capability::SharedWords`](crate::Capability::SharedWords).
     Word(&'a Debt),
 }
-impl<D: Driver> Clone for Wait<'_, D> {
+impl<D: Types> Clone for Wait<'_, D> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<D: Driver> Copy for Wait<'_, D> {}
+impl<D: Types> Copy for Wait<'_, D> {}
 
 /// Where a command stands in an out-of-order stream. In an in-order one all of them mean the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +67,7 @@ impl Order {
 /// What is wanted to know of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completion {
-    /// Nothing. That it failed is told by [`Driver::finish`], once.
+    /// Nothing. That it failed is told by [`Driver::finish`](crate::Driver::finish), once.
     None,
     /// When it is over: a point is made.
     Point,
@@ -130,7 +130,7 @@ pub struct StreamRequest {
     pub is_out_of_order: bool,
     /// How urgent they are.
     pub priority: Priority,
-    /// Whether commands may be collected until a thread waits for one or calls [`Driver::flush`].
+    /// Whether commands may be collected until a thread waits for one or calls [`Driver::flush`](crate::Driver::flush).
     pub is_batched: bool,
     /// Whether it is the driver's default stream, or kept in order with it.
     pub default_stream: Option<DefaultStream>,

@@ -5,12 +5,7 @@ use std::convert::Infallible;
 /// A driver that has nothing.
 #[derive(Debug)]
 pub(crate) struct Nothing;
-impl Memory for Infallible {
-    fn range(&self) -> Range {
-        match *self {}
-    }
-}
-impl Driver for Nothing {
+impl Types for Nothing {
     type Device = ();
     type Context = ();
     type Allocation = Infallible;
@@ -23,6 +18,8 @@ impl Driver for Nothing {
     type Image = Infallible;
     type Sampler = Infallible;
     type Graph = Infallible;
+}
+impl Driver for Nothing {
     const NAME: &'static str = "nothing";
     fn devices() -> Result<Vec<()>> {
         Ok(vec![])

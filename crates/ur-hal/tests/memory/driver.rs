@@ -238,7 +238,7 @@ impl Stream {
     }
 }
 
-impl Driver for InMemory {
+impl Types for InMemory {
     type Device = u32;
     type Context = Vec<u32>;
     type Allocation = Allocation;
@@ -251,6 +251,8 @@ impl Driver for InMemory {
     type Image = Infallible;
     type Sampler = Infallible;
     type Graph = Graph;
+}
+impl Driver for InMemory {
     const NAME: &'static str = "in-memory";
 
     fn devices() -> Result<Vec<u32>> {

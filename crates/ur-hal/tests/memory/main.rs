@@ -12,8 +12,8 @@ use std::{
 use ur_hal::*;
 use ur_ipc::{Access as Policy, arena};
 
-type Stream = <D as Driver>::Stream;
-type Allocation = <D as Driver>::Allocation;
+type Stream = <D as Types>::Stream;
+type Allocation = <D as Types>::Allocation;
 
 fn soon() -> Option<Instant> {
     Some(Instant::now() + Duration::from_secs(20))
