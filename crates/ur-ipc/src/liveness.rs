@@ -149,7 +149,7 @@ fn start() -> Result<Arc<Post>> {
     let theirs = post.clone();
     // Blocked here and inherited there: not for an instant does the thread take a signal of the program's.
     let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK);
-    let thread = thread::Builder::new().name("causeway".into()).spawn(move || attend(&theirs));
+    let thread = ur_mapping::start_thread("causeway", move || attend(&theirs));
     if let Ok(before) = before {
         before.thread_set_mask().map_err(|e| Error::system("restore the signal mask", e))?;
     }

@@ -9,7 +9,7 @@ pub mod spin;
 mod words;
 
 pub use fork::{fork_count, on_fork_in_child};
-pub use limits::{addresses_exhausted, mappings_exhausted};
+pub use limits::{addresses_exhausted, mappings_exhausted, start_thread};
 pub use pages::Pages;
 pub use privilege::is_privileged;
 pub use scheduling::{online_cpus, scheduled_real_time};

@@ -2,7 +2,10 @@
 //! library "try again" for a thread whose stack finds no place.
 
 use rustix::process::{Resource, getrlimit};
-use std::io::{ErrorKind, Read};
+use std::{
+    io::{self, ErrorKind, Read},
+    thread::{Builder, JoinHandle},
+};
 
 /// Whether this process is at `vm.max_map_count`, the limit on mappings, rather than out of memory. To be asked only
 /// after the kernel refused, since it reads the list of all mappings.
@@ -16,11 +19,25 @@ pub fn mappings_exhausted() -> bool {
         _ => false,
     }
 }
-/// Whether the limit on addresses (`ulimit -v`) leaves no place for a thread's stack. To be asked only after a thread
-/// could not be started.
+/// Starts a thread of this name, as `std` does, where there are addresses for it. To be used for every thread of an adapter: with a
+/// stack that an ended thread left behind a thread also starts where nothing can be allocated any more, and the C library then
+/// ends the program when the thread first touches a thread-local value of a library that was loaded with `dlopen`.
+///
+/// # Errors
+/// The system's; out of memory where the limit on addresses leaves too little.
+pub fn start_thread<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    if addresses_exhausted() {
+        return Err(ErrorKind::OutOfMemory.into());
+    }
+    Builder::new().name(name.into()).spawn(body)
+}
+/// Whether the limit on addresses (`ulimit -v`) leaves too little for a thread.
 pub fn addresses_exhausted() -> bool {
-    // What Rust's threads have, and a page to guard it; the list of mappings may have grown by as much since.
-    const STACK: u64 = 2 << 20;
+    // The stack that Rust's threads have, the page that guards it, and what a thread allocates in its first moments.
+    const STACK: u64 = 3 << 20;
     let Some(limit) = getrlimit(Resource::As).current else { return false };
     let pages = std::fs::read_to_string("/proc/self/statm")
         .ok()

@@ -16,7 +16,6 @@ use std::{
             Ordering::{Acquire, Release},
         },
     },
-    thread,
     time::Instant,
 };
 use ze_sys::*;
@@ -174,9 +173,8 @@ impl Line {
             state.has_thread = true;
             LINES.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(self));
             let line = Arc::clone(self);
-            let named = thread::Builder::new().name("ze-software".into());
-            let _thread =
-                named.spawn(move || line.work()).expect("the system has a thread left for a queue");
+            let _thread = ur_mapping::start_thread("ze-software", move || line.work())
+                .expect("the system has a thread left for a queue");
         }
         drop(state);
         self.arrived.notify_one();

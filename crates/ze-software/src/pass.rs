@@ -19,7 +19,6 @@ use std::{
         unix::net::{SocketAddr, UnixListener, UnixStream},
     },
     sync::{Mutex, PoisonError},
-    thread,
     time::Duration,
 };
 use ze_sys::*;
@@ -59,7 +58,7 @@ fn serve() -> std::io::Result<u64> {
             let _answered = give(stream);
         }
     };
-    thread::Builder::new().name("ze-software-ipc".into()).spawn(answer)?;
+    ur_mapping::start_thread("ze-software-ipc", answer)?;
     Ok(name)
 }
 /// The user of the process at the other end. (Its process may be of a namespace where it has no number

@@ -9,7 +9,7 @@ use super::{
     signal::EVER,
     submission::{Made, Report, Submission},
 };
-use std::{sync::Arc, thread};
+use std::sync::Arc;
 use ur_adapter::{
     callback::HostFunction,
     error::{Error, ErrorCode, Result},
@@ -62,7 +62,7 @@ fn by_thread(
     };
     list.signal(reached.raw())?;
     let name = "causeway-host-task";
-    let started = thread::Builder::new().name(name.into()).spawn(work);
+    let started = ur_mapping::start_thread(name, work);
     started.map_err(|error| Error::no_thread(name, &error))?;
     list.wait_for(&waits)
 }

@@ -3,7 +3,6 @@
 //! call the driver, and C's callbacks do.
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
-    thread,
     time::Duration,
 };
 use ur_adapter::{
@@ -70,13 +69,13 @@ pub(crate) fn call_when_over<E: Watched>(
     let mut state = watch.state();
     state.wishes.push(Wish { event, status, callback });
     if !state.is_running {
-        let name = "causeway-events".to_owned();
-        let started = thread::Builder::new().name(name.clone()).spawn(move || look(E::watch()));
+        let name = "causeway-events";
+        let started = ur_mapping::start_thread(name, move || look(E::watch()));
         if let Err(error) = started {
             let mine = state.wishes.pop();
             drop(state);
             drop(mine);
-            return Err(Error::no_thread(&name, &error));
+            return Err(Error::no_thread(name, &error));
         }
         state.is_running = true;
     }

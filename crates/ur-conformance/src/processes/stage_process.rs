@@ -14,6 +14,7 @@ use std::{
     },
     path::PathBuf,
     sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 static SPARE: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
@@ -34,6 +35,7 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
         }
         // So many MiB of addresses are left.
         ["limit-addresses", more] => {
+            settle();
             let text = fs::read_to_string("/proc/self/statm").map_err(|e| wrong(e.to_string()))?;
             let pages = number(text.split(' ').next().unwrap_or(""))?;
             let bytes = pages * rustix::param::page_size() + (number(more)? << 20);
@@ -74,6 +76,24 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
             }
         }
         _ => Err(wrong(format!("no such line: {words:?}"))),
+    }
+}
+/// Waits until this process's other threads sleep, for a second at most: the C library ends a program in which a thread that was started
+/// and did not run yet finds no memory for its thread-local values.
+fn settle() {
+    let me = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let sleeps = |thread: &fs::DirEntry| {
+        let text = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        // The name may hold anything; a thread that has ended has no text.
+        text.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('S'))
+    };
+    let until = Instant::now() + Duration::from_secs(1);
+    while Instant::now() < until {
+        let Ok(threads) = fs::read_dir("/proc/self/task") else { return };
+        if threads.flatten().all(|thread| thread.file_name() == *me || sleeps(&thread)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 fn limit_addresses(current: Option<u64>) -> Said {

@@ -22,7 +22,7 @@ pub(super) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<
     OWN_FAULTS.into_iter().for_each(|fault| deaf.remove(fault));
     // A new thread inherits the mask: set around its start, there is no moment without it.
     let before = deaf.thread_swap_mask(SigmaskHow::SIG_SETMASK);
-    let started = std::thread::Builder::new().name(name.into()).spawn(body);
+    let started = ur_mapping::start_thread(name, body);
     if let Ok(before) = before {
         before.thread_set_mask().map_err(|errno| Error::no_thread(name, &errno))?;
     }

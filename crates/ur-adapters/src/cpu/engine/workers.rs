@@ -180,7 +180,8 @@ pub(crate) fn for_each_piece(bytes: usize, each: impl Fn(usize, usize) + Sync) {
     std::thread::scope(|scope| {
         for _ in 1..shares {
             let more = std::thread::Builder::new().name("ur-cpu-copy".into());
-            if more.spawn_scoped(scope, take_part).is_err() {
+            // As `ur_mapping::start_thread` does.
+            if ur_mapping::addresses_exhausted() || more.spawn_scoped(scope, take_part).is_err() {
                 break; // fewer hands, the same pieces
             }
         }
