@@ -18,8 +18,8 @@ use std::{
 };
 use ur_adapters::cpu::TABLE as CPU_TABLE;
 use ur_ipc::{
-    ArrivedPayload, Importer, Kind, Opened,
-    arena::{Captured, Debt, Progress, Slot, protocol},
+    Access, ArrivedPayload, Export, Importer, Kind, Offer, Opened, Payload,
+    arena::{self, Captured, Debt, Progress, Slot, protocol},
 };
 use ur_sys::{ur_event_status_t as Status, ur_result_t as R, *};
 
@@ -41,6 +41,9 @@ macro_rules! must {
 const NONE: ur_event_handle_t = ur_event_handle_t::NULL;
 type Event = ur_event_handle_t;
 
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
 fn list(events: &[Event]) -> (u32, *const Event) {
     (events.len() as u32, if events.is_empty() { null() } else { events.as_ptr() })
 }
@@ -147,8 +150,7 @@ impl Side {
     fn ticket(&self, event: Event) -> String {
         let (mut data, mut bytes) = (null_mut(), 0);
         must!(self, ipc_exp.get_event_handle_exp(event, &mut data, &mut bytes));
-        let ticket = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) };
-        ticket.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) })
     }
     fn opened(&self, ticket: &str) -> Event {
         let byte = |at| u8::from_str_radix(&ticket[at..at + 2], 16).unwrap();
@@ -193,6 +195,7 @@ fn role() {
     let table = if backend == "cpu" { &CPU_TABLE } else { &CUDA_TABLE };
     let side = Side::new(table, ur_queue_flags_t::default()).expect("the other process has one");
     let (mut event, mut follower, mut gate) = (NONE, NONE, None);
+    let (mut bare, mut place) = (None, None);
     for line in std::io::stdin().lines() {
         let line = line.unwrap();
         let words: Vec<_> = line.split(' ').collect();
@@ -200,6 +203,17 @@ fn role() {
             ["make"] => {
                 event = side.made(ur_exp_event_flags_t::IPC_EXP);
                 println!("answer {}", side.ticket(event));
+                continue;
+            }
+            ["make-bare"] => {
+                let made = bare.insert(make_bare());
+                println!("answer {}", hex(made.1.bytes()));
+                continue;
+            }
+            ["forget-importers"] => place = Some(reuse(bare.take().expect("it was made"))),
+            ["place"] => {
+                let now = place.as_ref().expect("it was reused").capture().unwrap();
+                println!("answer {now:?}");
                 continue;
             }
             ["open", ticket] => event = side.opened(ticket),
@@ -221,6 +235,37 @@ fn role() {
             _ => panic!("{line:?} is nothing that is done here"),
         }
         println!("answer done");
+    }
+}
+
+/// An event without any adapter, and its export.
+fn make_bare() -> (Slot, Export) {
+    let slot = arena::slot(Access::SameUser).unwrap();
+    let export = ur_ipc::export(Offer {
+        kind: Kind::Event,
+        backend: 0x7ffd,
+        device: [0; 16],
+        object: 1 << 40,
+        offset: 0,
+        length: 0,
+        size: 0,
+        payload: Payload::Event(slot.clone()),
+        access: Access::SameUser,
+    });
+    (slot, export.unwrap())
+}
+/// Takes every importer for gone and lets go of the event; the next event in its place.
+fn reuse((slot, export): (Slot, Export)) -> Slot {
+    let (arena, index) = (slot.arena().clone(), slot.index());
+    (1..64).for_each(|participant| arena.participant_died(participant));
+    drop((slot, export));
+    let mut others = vec![];
+    loop {
+        let next = arena::slot(Access::SameUser).expect("there are places left");
+        if next.index() == index {
+            return next;
+        }
+        others.push(next);
     }
 }
 
@@ -321,6 +366,28 @@ fn a_queue_behind_a_dead_process_goes_on_and_says_what_was_lost() {
         [event, first, second, third].into_iter().for_each(|event| here.release(event));
         must!(here, queue.release(elsewhere));
     }
+}
+#[test]
+fn a_signal_of_an_event_whose_place_is_another_events_by_now_is_refused_and_changes_nothing_there()
+{
+    let Some(here) = Side::cuda() else { return };
+    let mut other = Other::new("cuda");
+    let mut event = here.opened(&other.ask("make-bare"));
+    here.signal(here.queue, event);
+    assert_eq!(here.wait(event), R::SUCCESS);
+    other.ask("forget-importers");
+    let mut signal = || {
+        let queue = here.queue;
+        of!(here, enqueue.events_wait_with_barrier_ext(queue, null(), 0, null(), &mut event))
+    };
+    assert_eq!(signal(), R::ERROR_INVALID_EVENT, "in an idle queue");
+    let gate = here.gate(here.queue);
+    assert_eq!(signal(), R::ERROR_INVALID_EVENT, "behind something");
+    assert_eq!(other.ask("place"), "Complete", "never signalled");
+    gate.open();
+    must!(here, queue.finish(here.queue)); // the barriers are in the stream, and disturb nobody
+    assert_eq!(other.ask("place"), "Complete", "never signalled");
+    here.release(event);
 }
 /// What is owed by the latest signal of the event behind a ticket, as this process sees it without any adapter.
 fn owed(ticket: &str) -> Debt {

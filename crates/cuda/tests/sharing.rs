@@ -576,6 +576,54 @@ fn a_librarys_memory_that_was_freed_and_allocated_anew_at_its_address_is_another
         assert_eq!(unsafe { driver.pool_destroy(pool) }.status(), Some(0));
     });
 }
+/// Where the range of a ticket begins within its object: a field of the envelope.
+fn offset_of(ticket: &Ticket<'_>) -> usize {
+    let bytes = ticket.bytes();
+    let field = bytes.len() - 44;
+    u64::from_le_bytes(bytes[field..field + 8].try_into().unwrap()) as usize
+}
+#[test]
+fn of_two_shared_runs_that_end_together_the_nearer_is_meant_whenever_it_is_asked_for() {
+    let Some(cuda) = Cuda::new() else { return };
+    let granule = granule(&cuda);
+    let segment = Segment::new(&cuda, &[1; 8]);
+    let (starts, mut kept) = ([6, 4, 2, 0], vec![]);
+    for start in starts {
+        kept.push(share(&cuda, segment.place(start * granule)).unwrap()); // none of those before holds it
+        assert_eq!(offset_of(kept.last().unwrap()), 0, "{start}");
+    }
+    for _ in 0..8 {
+        for start in starts {
+            let again = share(&cuda, segment.place((start + 1) * granule)).unwrap();
+            assert_eq!(offset_of(&again), granule, "{start}: another run was taken");
+        }
+    }
+    crosses(&cuda, segment.place(5 * granule - 2048));
+}
+#[test]
+fn a_handle_of_what_lies_behind_a_mapping_that_was_replaced_still_leads_there() {
+    let Some(cuda) = Cuda::new() else { return };
+    let granule = granule(&cuda);
+    let segment = Segment::new(&cuda, &[1; 4]);
+    let old = share(&cuda, segment.place(0)).unwrap();
+    beside(&cuda, |driver| {
+        let gone = unsafe { driver.physical_unmap(segment.at + granule as u64, granule) };
+        assert_eq!(gone.status(), Some(0));
+    });
+    segment.map(&cuda, segment.at + granule as u64, granule);
+    // Behind it nothing has changed, for this process and for another one.
+    let behind = share(&cuda, segment.place(2 * granule)).unwrap();
+    assert_eq!(open(&cuda, behind.bytes()), Ok(segment.place(2 * granule)));
+    let code = call!(ipc_exp.close_mem_handle_exp(cuda.context, segment.place(2 * granule)));
+    assert_eq!(code, R::SUCCESS);
+    crosses(&cuda, segment.place(2 * granule));
+    // What it is a part of is another object, and who opens the old handle is told so.
+    assert_eq!(open(&cuda, old.bytes()), Err(R::ERROR_INVALID_VALUE));
+    let mut other = Other::new();
+    let anew = share(&cuda, segment.place(granule)).unwrap();
+    assert_eq!(offset_of(&anew), 0, "it was shared with what lay there before");
+    assert!(other.ask(&format!("open {}", old.hex())).contains("INVALID_VALUE"));
+}
 /// How often the driver is called to share `at` again, with an export of it standing; `None` for a driver that does
 /// not count.
 fn calls_of_warm_get(cuda: &Cuda, at: *mut c_void) -> Option<u64> {
@@ -597,8 +645,8 @@ fn to_get_a_handle_of_a_librarys_memory_again_asks_the_driver_once_for_each_mapp
     let linear = std::ptr::with_exposed_provenance_mut::<c_void>(linear as usize);
     let pool = pool_beside(&cuda);
     let pooled = from_pool(&cuda, pool, 4 << 20);
-    // Whether the device shares memory takes two calls; the current context is asked for, pushed and popped.
-    const BASIS: u64 = 2 + 3;
+    // The current context is queried, pushed and popped.
+    const BASIS: u64 = 3;
     match calls_of_warm_get(&cuda, linear) {
         None => println!("skipped: this driver does not count its calls"),
         Some(calls) => {
@@ -608,6 +656,9 @@ fn to_get_a_handle_of_a_librarys_memory_again_asks_the_driver_once_for_each_mapp
                 let segment = Segment::new(&cuda, &vec![1; count]);
                 let calls = calls_of_warm_get(&cuda, segment.place(4096));
                 assert_eq!(calls, Some(BASIS + count as u64 + 1), "{count} mappings");
+                // What lies before the address is not looked at.
+                let last = segment.place((count - 1) * granule(&cuda));
+                assert_eq!(calls_of_warm_get(&cuda, last), Some(BASIS + 2), "the last of {count}");
             }
         }
     }

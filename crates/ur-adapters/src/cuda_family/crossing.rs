@@ -6,10 +6,9 @@ use super::{
     Device, device,
     driver::{Dialect, layout::Copy3d},
     lane::captured,
-    native::{context::Entered, memory, stream::Stream},
+    native::{memory, stream::Stream},
     staging::{BY_ADDRESS, source, target},
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ur_adapter::{error::Result, object::Owned};
 
 /// `CU_MEMORYTYPE_DEVICE`: an end of a copy that is told by its address and its context.
@@ -91,37 +90,6 @@ fn by_contexts<D: Dialect>(
     let (dst_type, src_type) = (sort(what.dst_type), sort(what.src_type));
     stream.copy_3d_peer(&Copy3d { dst_type, src_type, ..*what }, to, from)
 }
-/// The streams of other devices in which commands of one stream run, each made when it is first needed. All that is in
-/// them is in the order of that stream, with which they go.
-#[derive(Debug)]
-pub struct Asides<D: Dialect>(Mutex<Vec<(i32, Arc<Stream<D>>)>>);
-impl<D: Dialect> Default for Asides<D> {
-    fn default() -> Self {
-        Self(Mutex::default())
-    }
-}
-impl<D: Dialect> Asides<D> {
-    fn all(&self) -> MutexGuard<'_, Vec<(i32, Arc<Stream<D>>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    /// That of `home`, whose context is current.
-    fn on(&self, home: &Owned<Device<D>>, on: &Entered<D>) -> Result<Arc<Stream<D>>> {
-        let find = |all: &[(i32, Arc<Stream<D>>)]| {
-            let found = all.iter().find(|(number, _)| *number == home.number());
-            found.map(|(_, stream)| Arc::clone(stream))
-        };
-        if let Some(stream) = find(&self.all()) {
-            return Ok(stream);
-        }
-        let fresh = Arc::new(Stream::create(on, 0)?.never_waiting(home.clone()));
-        let mut all = self.all();
-        // Another thread may have been faster; then this one goes when the lock is free.
-        Ok(find(&all).unwrap_or_else(|| {
-            all.push((home.number(), Arc::clone(&fresh)));
-            Arc::clone(&fresh)
-        }))
-    }
-}
 /// Has a stream of `home` do `work`, in the order of `stream`, which is `device`'s.
 ///
 /// # Errors
@@ -139,7 +107,8 @@ pub(super) fn elsewhere<D: Dialect>(
     let before = device.events().take(&own, false)?;
     before.record(stream)?;
     let on = home.enter()?;
-    let aside = stream.asides().on(home, &on)?;
+    let create = || Ok(Stream::create(&on, 0)?.never_waiting(home.clone()));
+    let aside = stream.asides().get(home.number(), create)?;
     aside.wait_for(&before)?;
     let done = work(&aside);
     // What got there is a part of the command, be it all of it or not.

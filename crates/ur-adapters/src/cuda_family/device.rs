@@ -2,6 +2,7 @@
 use super::{
     Adapter, Family, Platform,
     attribute::Attribute,
+    backing,
     clock::{Base, Clock},
     device_info,
     driver::{Dialect, RawContext},
@@ -38,6 +39,8 @@ pub struct Device<D: Dialect> {
     clock: OnceLock<Clock<D>>,
     /// Bytes that a work-group may have.
     local_memory: OnceLock<u32>,
+    /// Whether other processes can be given memory that is allocated on it.
+    is_shared: OnceLock<bool>,
     _dialect: std::marker::PhantomData<fn() -> D>,
 }
 
@@ -75,7 +78,8 @@ fn find<D: Dialect>() -> Result<Vec<Owned<Device<D>>>> {
         .map(|number| {
             let (context, clock) = (OnceLock::new(), OnceLock::new());
             let events = Arc::new(EventPool::new(number));
-            let (local_memory, _dialect) = (OnceLock::new(), std::marker::PhantomData);
+            let (local_memory, is_shared) = (OnceLock::new(), OnceLock::new());
+            let _dialect = std::marker::PhantomData;
             let uuid = native::uuid::<D>(number)?;
             Ok(Owned::new(Device {
                 number,
@@ -85,6 +89,7 @@ fn find<D: Dialect>() -> Result<Vec<Owned<Device<D>>>> {
                 sleepers: Sleepers::new(),
                 clock,
                 local_memory,
+                is_shared,
                 _dialect,
             }))
         })
@@ -171,6 +176,17 @@ impl<D: Dialect> Device<D> {
         })?;
         let bytes = wished_local_memory::<D>().map_or(most, |wished| wished.min(most));
         Ok(*self.local_memory.get_or_init(|| bytes.max(0) as u32))
+    }
+    /// Whether other processes can be given memory that is allocated on it. The driver is queried once.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn is_shared(&self) -> Result<bool> {
+        if let Some(is) = self.is_shared.get() {
+            return Ok(*is);
+        }
+        let is = backing::is_shared(self)?;
+        Ok(*self.is_shared.get_or_init(|| is))
     }
     /// Events of the driver's that nobody uses at the moment.
     pub fn events(&self) -> &Arc<EventPool<D>> {

@@ -280,7 +280,7 @@ fn usm<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Opti
         | I::USM_SYSTEM_SHARED_SUPPORT => {
             access(device, name).and_then(|flags| answer.value(&flags.bits()))
         }
-        I::IPC_MEMORY_SUPPORT_EXP => backing::is_shared(device).and_then(|yes| answer.bool(yes)),
+        I::IPC_MEMORY_SUPPORT_EXP => device.is_shared().and_then(|yes| answer.bool(yes)),
         I::IPC_PHYSICAL_MEMORY_SUPPORT_EXP => {
             backing::is_physical_shared(device).and_then(|yes| answer.bool(yes))
         }

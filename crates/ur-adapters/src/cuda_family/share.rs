@@ -4,7 +4,7 @@
 use super::{
     Context, Device, Family,
     allocation::{self, Exposed, Hold, Usm},
-    backing::{Behind, granule, is_physical_shared, is_shared, reaching},
+    backing::{Behind, granule, is_physical_shared, reaching},
     device,
     driver::{Dialect, IpcBytes},
     foreign,
@@ -206,7 +206,7 @@ fn on_hidden<D: Dialect>(ticket: &[u8; ENVELOPE_LEN], error: &Error) -> Error {
 
 impl<D: Dialect> SharesMemory for Family<D> {
     fn shares_memory(context: &Context<D>) -> bool {
-        context.devices().iter().all(|device| is_shared(device).unwrap_or(false))
+        context.devices().iter().all(|device| device.is_shared().unwrap_or(false))
     }
     fn locate(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<Located<Offer>> {
         device::check_fork::<D>()?;
@@ -248,7 +248,7 @@ impl<D: Dialect> SharesMemory for Family<D> {
                     (Open::Local(hold), base, bytes, offset)
                 }
                 None => {
-                    let (base, bytes) = foreign::find::<D>(object)?;
+                    let (base, bytes) = foreign::find::<D>(object, offset)?;
                     (Open::Foreign(object), base, bytes, offset)
                 }
             },

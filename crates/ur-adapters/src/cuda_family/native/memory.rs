@@ -235,6 +235,24 @@ pub fn known<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<Known>> {
 pub fn buffer_id<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<u64>> {
     attribute::<D>(7, at)
 }
+/// The same of an address where there may be nothing: by the call to which that is no error, for an error takes the
+/// driver several times as long as an answer (NVIDIA's driver 580).
+///
+/// # Errors
+/// The driver's own.
+pub fn buffer_id_if_any<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<u64>> {
+    let [id] = attributes::<D, 1>([7], at)?;
+    Ok((id != 0).then_some(id))
+}
+/// Attributes of an address by one call; 0 for those that it does not have.
+fn attributes<D: Dialect, const N: usize>(attributes: [i32; N], at: u64) -> Result<[u64; N]> {
+    let mut words = [0_u64; N];
+    let to = words.each_mut().map(|word| ptr::from_mut(word).cast::<c_void>());
+    let (count, attributes) = (N as u32, attributes.as_ptr());
+    // SAFETY: both lists have `count` entries, and each word has room for its attribute.
+    let outcome = unsafe { D::driver().pointer_attributes(count, attributes, to.as_ptr(), at) };
+    outcome.ok::<D>().map(|()| words)
+}
 /// What tells one allocation from every other one of this process: the driver's number of it, which is never used
 /// again, and what would differ if that did not: where it begins, how long it is, and the pool that it is from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -249,14 +267,7 @@ pub struct Identity {
 /// # Errors
 /// The driver's own.
 pub fn identity<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<Identity>> {
-    const ATTRIBUTES: [i32; 4] = [7, 11, 12, 17];
-    let mut words = [0_u64; ATTRIBUTES.len()]; // attributes that the memory does not have stay 0
-    let to = words.each_mut().map(|word| ptr::from_mut(word).cast::<c_void>());
-    let (count, attributes) = (ATTRIBUTES.len() as u32, ATTRIBUTES.as_ptr());
-    // SAFETY: both lists have `count` entries, and each word has room for its attribute.
-    let outcome = unsafe { D::driver().pointer_attributes(count, attributes, to.as_ptr(), at) };
-    outcome.ok::<D>()?;
-    let [id, base, bytes, pool] = words;
+    let [id, base, bytes, pool] = attributes::<D, 4>([7, 11, 12, 17], at)?;
     Ok((id != 0).then_some(Identity { id, base, bytes, pool }))
 }
 /// The driver's number of the device that it lies on.

@@ -3,8 +3,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        Device,
-        crossing::{self, Asides},
+        Device, crossing,
         driver::{
             Dialect, RawContext, RawStream,
             layout::{Copy2d, Copy3d},
@@ -13,6 +12,7 @@ use super::{
     },
     context::Entered,
     event::NativeEvent,
+    own_streams::Asides,
     staging::Rows,
 };
 use std::{
