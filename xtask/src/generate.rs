@@ -39,7 +39,6 @@ fn outputs(spec: &Spec) -> Result<Vec<emit::Output>, String> {
     all.extend(emit::api::files(spec)?);
     all.extend(emit::entry::files(spec)?);
     all.extend(emit::header::files(spec));
-    all.extend(emit::leaf::files(spec)?);
     all.push(emit::rows::file(spec)?);
     all.push(emit::answers::file(spec)?);
     all.push(emit::mock::file(spec)?);
@@ -47,6 +46,6 @@ fn outputs(spec: &Spec) -> Result<Vec<emit::Output>, String> {
     all.extend(emit::print::files(spec)?);
     all.push(emit::layers::file(spec)?);
     all.push(emit::effects::file(spec)?);
-    all.push(emit::loader::file(spec)?);
+    all.push(emit::entry_points::file(spec)?);
     Ok(all)
 }

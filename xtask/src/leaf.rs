@@ -1,7 +1,5 @@
-//! The adapters that are shared objects of their own: what each is called, and where its entry
-//! points are. The generator of leaf crates and `dist` both go by this list and by nothing else. For
-//! a new one: a line here, a folder with the manifest of another leaf and an empty `src/lib.rs`
-//! (without which cargo reads no manifest at all), then `cargo xtask generate`.
+//! The shared objects that `dist` links, and what each is called and exports. For a new adapter: a line here, and
+//! a leaf crate, whose `src/lib.rs` is one line of `ur_adapter::leaf!`.
 
 use crate::{emit, model::Spec, names};
 use std::collections::BTreeSet;
@@ -11,10 +9,6 @@ use std::collections::BTreeSet;
 pub struct Leaf {
     /// The package of the leaf, which is also its folder in `crates/`.
     pub package: &'static str,
-    /// Whose log its sentences go to: a variant of `Backend`.
-    pub backend: &'static str,
-    /// Where the adapter's table is, as a path that Rust can use.
-    pub table: &'static str,
     /// What the shared object exports beside the getters, from a module `also` that the leaf has for
     /// it; mostly nothing.
     pub also: &'static [&'static str],
@@ -22,30 +16,13 @@ pub struct Leaf {
 
 /// All of them, in the order in which `dist` makes them.
 pub const LEAVES: &[Leaf] = &[
-    Leaf { package: "native-cpu", backend: "Cpu", table: "ur_adapters::cpu::TABLE", also: &[] },
-    Leaf {
-        package: "cuda",
-        backend: "Cuda",
-        table: "ur_adapters::cuda_family::CUDA_TABLE",
-        also: &[],
-    },
-    Leaf {
-        package: "level-zero",
-        backend: "LevelZero",
-        table: "ur_adapters::level_zero::TABLE_V1",
-        also: &[],
-    },
-    Leaf {
-        package: "level-zero-v2",
-        backend: "LevelZero",
-        table: "ur_adapters::level_zero::TABLE_V2",
-        also: &[],
-    },
-    Leaf { package: "null", backend: "Null", table: "ur_adapters::null::TABLE", also: &[] },
+    Leaf { package: "native-cpu", also: &[] },
+    Leaf { package: "cuda", also: &[] },
+    Leaf { package: "level-zero", also: &[] },
+    Leaf { package: "level-zero-v2", also: &[] },
+    Leaf { package: "null", also: &[] },
     Leaf {
         package: "mock",
-        backend: "Mock",
-        table: "ur_adapters::mock::MOCK_TABLE",
         also: &["cwMockReset", "cwMockSetAfter", "cwMockSetBefore", "cwMockSetReplace"],
     },
 ];
@@ -102,17 +79,13 @@ impl Leaf {
     pub fn name(&self) -> String {
         self.package.replace('-', "_")
     }
-    /// What logs call the adapter, and the environment variable that asks for them.
-    pub fn logs(&self) -> String {
-        self.name().to_ascii_uppercase()
-    }
     /// What a loader opens.
     pub fn soname(&self) -> String {
         format!("libur_adapter_{}.so.0", self.name())
     }
     /// The version that the symbols carry.
     pub fn node(&self) -> String {
-        format!("LIBUR_ADAPTER_{}_0.0", self.logs())
+        format!("LIBUR_ADAPTER_{}_0.0", self.name().to_ascii_uppercase())
     }
     /// What cargo calls the static library.
     pub fn archive(&self) -> String {

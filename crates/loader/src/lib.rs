@@ -12,7 +12,9 @@ mod print {
 /// The entries of the tables, and what fills each table.
 macro_rules! entries {
     ($($group:ident $getter:ident $table:ident {
-        $($slot:ident $c:ident $name:ident($($p:ident: $t:ty),* $(,)?) by $($how:ident)+;)*
+        $($(#[$doc:meta])* $slot:ident $c:ident $pfn:ident $name:ident(
+            $($p:ident: $t:ty),* $(,)?
+        ) by $($how:ident)+;)*
     })*) => { $(
         $(
             #[doc = concat!("`", stringify!($c), "`.")]
@@ -41,7 +43,7 @@ macro_rules! entries {
         }
     )* };
 }
-ur_loader::entry_points!(entries);
+ur_sys::entry_points!(entries);
 
 /// Functions that are only given a name for C here.
 macro_rules! named {

@@ -28,7 +28,9 @@ type Invoke = unsafe fn(&libloading::Library, *const *mut u8) -> ur_result_t;
 
 macro_rules! invokes {
     ($($group:ident $getter:ident $table:ident {
-        $($slot:ident $c:ident $name:ident($($p:ident: $t:ty),* $(,)?) by $($how:ident)+;)*
+        $($(#[$doc:meta])* $slot:ident $c:ident $pfn:ident $name:ident(
+            $($p:ident: $t:ty),* $(,)?
+        ) by $($how:ident)+;)*
     })*) => {
         /// Every entry by its name, and what calls it with parameters that each of so many pointers points at.
         const ENTRIES: &[(&str, Invoke)] = &[$($((stringify!($c), {
@@ -49,7 +51,7 @@ macro_rules! invokes {
         }),)*)*];
     };
 }
-ur_loader::entry_points!(invokes);
+ur_sys::entry_points!(invokes);
 
 /// An adapter whose entries look at nothing: what is answered otherwise is the loader's own.
 const ADAPTER: &str = "#include <stddef.h>\n#include <unified-runtime/ur_ddi.h>\n\
@@ -68,7 +70,7 @@ fn adapter() -> String {
             [$((stringify!($getter), stringify!($table)),)*]
         };
     }
-    for (getter, table) in ur_loader::entry_points!(getters) {
+    for (getter, table) in ur_sys::entry_points!(getters) {
         let own = if getter == "urGetAdapterProcAddrTable" { " table->pfnGet = get;" } else { "" };
         source += &format!(
             "ur_result_t {getter}(ur_api_version_t v, struct {table} *table) {{ (void)v; fill(table, sizeof *table);{own} return UR_RESULT_SUCCESS; }}\n"

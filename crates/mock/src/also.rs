@@ -1,4 +1,5 @@
 //! `causeway/mock.h`.
+#![expect(unsafe_code, reason = "the symbols that C programs link")]
 use std::ffi::{CStr, c_char, c_void};
 use ur_adapter::{
     error::{ErrorCode, Result, enter},

@@ -8,6 +8,7 @@ pub mod error;
 mod error_code;
 mod hal;
 pub mod info;
+pub mod leaf;
 pub mod log;
 pub mod memory;
 pub mod object;

@@ -78,7 +78,9 @@ macro_rules! send {
 
 macro_rules! functions {
     ($($group:ident $getter:ident $table:ident {
-        $($slot:ident $c:ident $name:ident($($p:ident: $t:ty),* $(,)?) by $($how:ident)+;)*
+        $($(#[$doc:meta])* $slot:ident $c:ident $pfn:ident $name:ident(
+            $($p:ident: $t:ty),* $(,)?
+        ) by $($how:ident)+;)*
     })*) => { $($(
         #[doc = concat!("Sends `", stringify!($c), "` to the adapter that it is for.")]
         ///
@@ -91,4 +93,4 @@ macro_rules! functions {
         }
     )*)* };
 }
-crate::entry_points!(functions);
+entry_points!(functions);

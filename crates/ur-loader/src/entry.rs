@@ -10,7 +10,9 @@ use ur_sys::*;
 
 macro_rules! functions {
     ($($group:ident $getter:ident $table:ident {
-        $($slot:ident $c:ident $name:ident($($p:ident: $t:ty),* $(,)?) by $($how:ident)+;)*
+        $($(#[$doc:meta])* $slot:ident $c:ident $pfn:ident $name:ident(
+            $($p:ident: $t:ty),* $(,)?
+        ) by $($how:ident)+;)*
     })*) => {
         $($(
             #[doc = concat!("`", stringify!($c), "`.")]
@@ -55,7 +57,7 @@ macro_rules! functions {
         };
     };
 }
-crate::entry_points!(functions);
+entry_points!(functions);
 
 /// The body of every getter of a table.
 ///

@@ -15,7 +15,6 @@ pub mod direct;
 mod discover;
 mod elf;
 pub mod entry;
-mod entry_points;
 pub mod examine;
 mod failure;
 mod held;

@@ -19,14 +19,16 @@ type Getter = unsafe extern "C" fn(ur_api_version_t, *mut c_void) -> ur_result_t
 
 macro_rules! getters {
     ($($group:ident $getter:ident $table:ident {
-        $($slot:ident $c:ident $name:ident($($p:ident: $t:ty),* $(,)?) by $($how:ident)+;)*
+        $($(#[$doc:meta])* $slot:ident $c:ident $pfn:ident $name:ident(
+            $($p:ident: $t:ty),* $(,)?
+        ) by $($how:ident)+;)*
     })*) => {
         /// The getters, each with where its table is in the table of tables; `urAdapterGet`'s first.
         const GETTERS: &[(&str, usize)] =
             &[$((concat!(stringify!($getter), "\0"), offset_of!(ur_dditable_t, $group)),)*];
     };
 }
-crate::entry_points!(getters);
+entry_points!(getters);
 
 /// An adapter's file, open for good, and what was found of it.
 #[derive(Debug)]

@@ -7,6 +7,8 @@
 
 #[macro_use]
 mod macros;
+#[macro_use]
+mod entry_points;
 mod functions;
 mod records;
 mod tables;

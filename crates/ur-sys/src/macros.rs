@@ -120,20 +120,3 @@ macro_rules! handle {
         }
     };
 }
-
-/// A table of entry points, none of which need be there.
-macro_rules! table {
-    ($(#[$doc:meta])* $n:ident { $($slot:ident: $pfn:ident;)* }) => {
-        $(#[$doc])*
-        #[repr(C)]
-        #[derive(Clone, Copy, Debug)]
-        #[expect(missing_docs, reason = "each is the entry point of that name")]
-        pub struct $n {
-            $(pub $slot: Option<$pfn>,)*
-        }
-        impl $n {
-            /// No entry point at all.
-            pub const EMPTY: Self = Self { $($slot: None,)* };
-        }
-    };
-}

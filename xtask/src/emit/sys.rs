@@ -1,19 +1,15 @@
 //! `crates/ur-sys/src`: the C ABI as Rust types.
-use super::{NOTICE, Output, doc, flags_type, pfn, rust_type, rustfmt, slot};
+use super::{NOTICE, Output, doc, flags_type, pfn, rust_type, rustfmt};
 use crate::{
     model::{EnumKind, Field, Param, Record, Spec, Type},
     names,
 };
-use std::fmt::Write;
+use std::{collections::BTreeSet, fmt::Write};
 
 /// Every generated file of the crate.
 pub fn files(spec: &Spec) -> Result<Vec<Output>, String> {
-    let parts = [
-        ("values", values(spec)),
-        ("records", records(spec)),
-        ("functions", functions(spec)),
-        ("tables", tables(spec)),
-    ];
+    let parts =
+        [("values", values(spec)), ("records", records(spec)), ("functions", functions(spec))];
     let file = |(name, text): (&str, String)| {
         let text = rustfmt(&format!("{NOTICE}{text}"))?;
         Ok(Output { path: format!("crates/ur-sys/src/{name}.rs"), text })
@@ -98,7 +94,7 @@ fn signature(spec: &Spec, params: &[(String, String)], returns: Option<&Type>) -
 }
 fn functions(spec: &Spec) -> String {
     let mut s = String::from(
-        "//! Callbacks, and the type of every entry point.\nuse crate::{records::*, values::*};\nuse core::ffi::{c_char, c_void};\n\n",
+        "//! Callbacks, and the types of the entry points that are in no table.\nuse crate::{records::*, values::*};\nuse core::ffi::{c_char, c_void};\n\n",
     );
     for c in &spec.callbacks {
         let field = |f: &Field| (f.name.clone(), rust_type(spec, &f.ty));
@@ -112,7 +108,9 @@ fn functions(spec: &Spec) -> String {
         );
     }
     let result = Type::Name("Result".into());
-    for e in spec.entries() {
+    let in_a_table: BTreeSet<_> =
+        spec.tables.iter().flat_map(|t| &t.entries).map(|e| &e.name).collect();
+    for e in spec.entries().filter(|e| !in_a_table.contains(&e.name)) {
         let param = |p: &Param| (p.name.clone(), rust_type(spec, &p.ty));
         let params: Vec<_> = e.params.iter().map(param).collect();
         let function = signature(spec, &params, Some(&result));
@@ -123,28 +121,5 @@ fn functions(spec: &Spec) -> String {
         };
         let _ = writeln!(s, "{}pub type {} = {function};", doc(&text, ""), pfn(&e.name));
     }
-    s
-}
-
-fn tables(spec: &Spec) -> String {
-    let mut s = String::from(
-        "//! The tables that an adapter fills and a loader calls through.\nuse crate::functions::*;\n\n",
-    );
-    for t in &spec.tables {
-        let _ = writeln!(s, "table! {{\n    /// Entry points of `{}`.\n    {} {{", t.member, t.c);
-        for e in &t.entries {
-            let _ = writeln!(s, "        {}: {};", slot(&e.name, &t.member), pfn(&e.name));
-        }
-        s.push_str("    }\n}\n");
-    }
-    s.push_str("/// All tables: what the first word of every handle points at.\n#[repr(C)]\n#[derive(Clone, Copy, Debug)]\n#[expect(missing_docs, reason = \"each is the table of that name\")]\npub struct ur_dditable_t {\n");
-    for t in &spec.tables {
-        let _ = writeln!(s, "    pub {}: {},", names::member(&t.name), t.c);
-    }
-    s.push_str("}\nimpl ur_dditable_t {\n    /// No entry point at all.\n    pub const EMPTY: Self = Self {\n");
-    for t in &spec.tables {
-        let _ = writeln!(s, "        {}: {}::EMPTY,", names::member(&t.name), t.c);
-    }
-    s.push_str("    };\n}\n");
     s
 }

@@ -13,7 +13,9 @@ use ur_sys::*;
 
 macro_rules! functions {
     ($($group:ident $getter:ident $table:ident {
-        $($slot:ident $c:ident $name:ident($($p:ident: $t:ty),* $(,)?) by $($how:ident)+;)*
+        $($(#[$doc:meta])* $slot:ident $c:ident $pfn:ident $name:ident(
+            $($p:ident: $t:ty),* $(,)?
+        ) by $($how:ident)+;)*
     })*) => { $($(
         #[doc = concat!("`", stringify!($c), "` through the layers that are on.")]
         ///
@@ -48,7 +50,7 @@ macro_rules! functions {
         }
     )*)* };
 }
-crate::entry_points!(functions);
+entry_points!(functions);
 
 /// A call between what the layers do before it and after it.
 #[inline(never)]

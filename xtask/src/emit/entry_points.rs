@@ -1,7 +1,7 @@
-//! `crates/ur-loader/src/entry_points.rs`: every entry of the tables as one row of a macro, with
-//! the parameter whose first word says which adapter is meant. The loader's dispatch, its table
-//! getters and the symbols of its shared object are each a few lines over these rows.
-use super::{NOTICE, Output, rust_type, rustfmt, slot};
+//! `crates/ur-sys/src/entry_points.rs`: every entry of the tables as one row of a macro, with the parameter
+//! whose first word says which adapter is meant. Tables, their types, the loader's dispatch, the symbols of
+//! shared objects and the mock's hooks are each a few lines over these rows.
+use super::{NOTICE, Output, doc, pfn, rust_type, rustfmt, slot};
 use crate::{
     model::{Entry, Role, Spec, Type, When},
     names,
@@ -15,10 +15,11 @@ const ALL_ADAPTERS: &str = "urAdapterGet";
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let mut s = format!(
         "{NOTICE}//! The entries of the tables, as rows that a macro can make functions of.\n\n\
-         /// Hands every entry to the macro that is named, table by table: the table's member, its getter and\n\
-         /// its type; then the entries: slot, C's name, ours, parameters, and how the adapter is found: by a\n\
-         /// handle, by the first of so many handles (or the code for none), or by hand. The types are those of `ur_sys` and `c_char` and `c_void` of `std::ffi`, which the place of use\n\
-         /// has in scope.\n\
+         /// Passes every entry to the macro that is named, table by table: the table's member, its getter and its\n\
+         /// type; then the entries: what each does, its slot, C's name, the function's type, our name, the\n\
+         /// parameters, and how the adapter is found: by a handle, by the first of a list of handles (with its count,\n\
+         /// and the code for an empty list), or by hand. The types are those of `ur_sys`, and `c_char` and `c_void`\n\
+         /// of `std::ffi`, which must be in scope where the macro is used.\n\
          #[macro_export]\nmacro_rules! entry_points {{\n    ($($then:tt)*) => {{\n        $($then)*! {{\n"
     );
     for table in &spec.tables {
@@ -30,15 +31,16 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
             table.c
         );
         for entry in &table.entries {
+            s.push_str(&doc(&entry.doc, "                "));
             s.push_str(&wrapped(&row(spec, entry, &table.member)?));
         }
         s.push_str("            }\n");
     }
     s.push_str("        }\n    };\n}\n");
-    Ok(Output { path: "crates/ur-loader/src/entry_points.rs".into(), text: rustfmt(&s)? })
+    Ok(Output { path: "crates/ur-sys/src/entry_points.rs".into(), text: rustfmt(&s)? })
 }
 
-/// `wait urEventWait event_wait(num_events: u32, …) by first event_wait_list num_events ERROR_INVALID_VALUE;`
+/// `wait urEventWait ur_pfnEventWait_t event_wait(num_events: u32, …) by first event_wait_list num_events ERROR_INVALID_VALUE;`
 fn row(spec: &Spec, entry: &Entry, member: &str) -> Result<String, String> {
     let params: Vec<_> = entry
         .params
@@ -46,9 +48,10 @@ fn row(spec: &Spec, entry: &Entry, member: &str) -> Result<String, String> {
         .map(|p| format!("{}: {}", names::escape(&p.name), rust_type(spec, &p.ty)))
         .collect();
     Ok(format!(
-        "{} {} {}({}) by {};",
+        "{} {} {} {}({}) by {};",
         slot(&entry.name, member),
         entry.name,
+        pfn(&entry.name),
         names::function(&entry.name),
         params.join(", "),
         owner(spec, entry)?,
@@ -61,8 +64,9 @@ fn wrapped(row: &str) -> String {
     const WIDTH: usize = 100;
     let mut text = String::new();
     let mut column = 0;
-    let parts = row.split_inclusive(", ").flat_map(|part| part.split_inclusive(") "));
-    for word in parts.flat_map(|part| part.split_inclusive('(')) {
+    let (head, rest) = row.split_at(row.find('(').map_or(0, |at| at + 1));
+    let parts = rest.split_inclusive(", ").flat_map(|part| part.split_inclusive(") "));
+    for word in head.split_inclusive(' ').chain(parts) {
         if column + word.trim_end().len() > WIDTH || column == 0 {
             let deeper = if text.is_empty() { 0 } else { 4 };
             text = format!("{}\n{}", text.trim_end(), " ".repeat(INDENT + deeper));
@@ -90,7 +94,7 @@ fn owner(spec: &Spec, entry: &Entry) -> Result<String, String> {
         _ => None,
     });
     let (list, count) = list.ok_or_else(|| {
-        format!("{}: no handle says which adapter is meant; teach emit/loader.rs", entry.name)
+        format!("{}: no handle says which adapter is meant; teach emit/entry_points.rs", entry.name)
     })?;
     Ok(format!("first {} {count} {}", names::escape(&list.name), none(entry, count)))
 }
