@@ -12,7 +12,8 @@ use std::{
     sync::OnceLock,
 };
 use table::{Entry, Role};
-use ur_adapters::{cpu, null};
+use ur_adapters::cpu;
+use ur_null as null;
 use ur_sys::*;
 
 /// Any function of C's; the only one that is ever called is the logger.

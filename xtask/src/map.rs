@@ -13,7 +13,7 @@ const MAP: &str = "ARCHITECTURE.md";
 /// The title of the section with the table of unsafe code.
 const UNSAFE: &str = "## Where unsafe lives";
 /// Folders, below `crates/`, whose files the map names each.
-const ROOMS: [&str; 14] = [
+const ROOMS: [&str; 16] = [
     "causeway-cli/src",
     "causeway/src",
     "ur-adapter/src",
@@ -21,13 +21,15 @@ const ROOMS: [&str; 14] = [
     "ur-adapters/src/cpu",
     "ur-adapters/src/cpu/engine",
     "ur-adapters/src/cuda_family",
-    "ur-adapters/src/kernels",
     "ur-adapters/src/level_zero",
-    "ur-adapters/src/memory",
-    "ur-adapters/src/over_driver",
+    "ur-core/src",
+    "ur-core/src/kernels",
+    "ur-core/src/memory",
+    "ur-core/src/over_driver",
     "ur-ipc/src",
     "ur-ipc/src/arena",
     "ur-loader/src",
+    "ur-mock/src",
 ];
 
 /// Compares; the error has a line for each thing that is not as the map says.

@@ -6,7 +6,7 @@ use ur_adapter::{
     memory::UserData,
     object::Backend,
 };
-use ur_adapters::mock::{self, Call, Place};
+use ur_mock::{self as mock, Call, Place};
 use ur_sys::ur_result_t;
 
 /// What C gives as a hook.

@@ -1,6 +1,7 @@
 //! What every adapter stands on: handles, entry shims, errors, info answers, memory addresses,
 //! pools, and the sharing entries written once. What a backend does itself is in `ur-adapters`.
 pub mod api;
+pub mod blank;
 pub mod callback;
 pub mod chain;
 pub mod entry;

@@ -1,20 +1,11 @@
 //! The adapters: one room for each backend, the same file names in each. What they all stand on
 //! is `ur-adapter`; the C symbols of their shared objects are in leaf crates.
-mod blank;
 pub mod cpu;
 pub mod cuda_family;
-mod exhausted;
-mod from_c;
-mod kernels;
 pub mod level_zero;
-mod linger;
-mod memory;
-pub mod mock;
-pub mod null;
-mod over_driver;
-mod profiling;
-mod unseen;
 
+// What is UR's over every driver: no other file here names the core's crate, but for the table.
+use ur_core::{exhausted, from_c, kernels, linger, memory, over_driver, profiling, unseen};
 use ur_sys::ur_dditable_t;
 
 /// An adapter linked into this program.

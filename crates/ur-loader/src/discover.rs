@@ -166,7 +166,7 @@ fn named(name: &str, search: &[PathBuf]) -> Candidate {
 #[cfg(feature = "builtin")]
 fn builtin(name: &str) -> Option<&'static ur_dditable_t> {
     if name == "mock" {
-        return Some(&ur_adapters::mock::MOCK_TABLE);
+        return Some(&ur_mock::MOCK_TABLE);
     }
     ur_adapters::builtin().iter().find(|one| one.name == name).map(|one| one.table)
 }

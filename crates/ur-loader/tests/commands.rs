@@ -6,8 +6,8 @@
     clippy::multiple_unsafe_ops_per_block,
     reason = "plays the C caller"
 )]
-use ur_adapters::mock;
 use ur_loader::{config::*, entry::*, life::*};
+use ur_mock as mock;
 use ur_sys::*;
 
 const OK: ur_result_t = ur_result_t::SUCCESS;

@@ -1,4 +1,4 @@
-//! `crates/ur-adapters/src/blank/answers.rs`: what shape the answer to each query has, for adapters
+//! `crates/ur-adapter/src/blank/answers.rs`: what shape the answer to each query has, for adapters
 //! that have nothing to say and have to say something of that shape.
 use super::{NOTICE, Output, c_name, rust_type, rustfmt};
 use crate::{
@@ -11,7 +11,7 @@ use std::fmt::Write;
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let mut s = format!(
         "{NOTICE}//! What shape the answer to each query has.\n\
-         use super::{{Query, Shape}};\nuse std::ffi::c_void;\nuse ur_adapter::object::Kind;\nuse ur_sys::*;\n"
+         use super::{{Query, Shape}};\nuse std::ffi::c_void;\nuse crate::object::Kind;\nuse ur_sys::*;\n"
     );
     for query in spec.enums.iter().filter(|e| e.kind == EnumKind::Query) {
         let shapes: Vec<_> = query
@@ -32,7 +32,7 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
             query.c
         );
     }
-    Ok(Output { path: "crates/ur-adapters/src/blank/answers.rs".into(), text: rustfmt(&s)? })
+    Ok(Output { path: "crates/ur-adapter/src/blank/answers.rs".into(), text: rustfmt(&s)? })
 }
 
 fn shape(spec: &Spec, answer: &Answer) -> String {

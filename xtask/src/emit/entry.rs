@@ -1,6 +1,6 @@
 //! `crates/ur-adapter/src/entry`: the functions that C calls, one for each slot, over any adapter.
 use super::{
-    NOTICE, Output, check, doc, rust_type, rustfmt,
+    NOTICE, Output, api, check, doc, rust_type, rustfmt,
     shape::{self, Arg, Shape},
     slot,
 };
@@ -31,7 +31,7 @@ fn module(spec: &Spec) -> String {
          use crate::api::Adapter;\nuse ur_sys::ur_dditable_t;\n\n",
     );
     let members: Vec<_> = spec.tables.iter().map(|t| names::member(&t.name)).collect();
-    members.iter().for_each(|m| s.push_str(&format!("mod {m};\n")));
+    members.iter().for_each(|m| s.push_str(&format!("pub mod {m};\n")));
     s.push_str("\npub use crate::shim::fill;\n\n/// The whole of an adapter, as C sees it. No slot is null.\npub const fn table<A: Adapter>() -> ur_dditable_t {\n    ur_dditable_t {\n");
     members.iter().for_each(|m| s.push_str(&format!("{m}: {m}::table::<A>(),\n")));
     s.push_str("    }\n}\n");
@@ -50,7 +50,7 @@ fn family(spec: &Spec, table: &Table) -> String {
         };
         let _ = writeln!(slots, "        {slot}: Some({target}),");
         if !shape::by_hand(e) {
-            bodies.push_str(&function(spec, e));
+            bodies.push_str(&function(spec, table, e));
         }
     }
     let mut uses = String::new();
@@ -75,28 +75,31 @@ fn family(spec: &Spec, table: &Table) -> String {
         let _ = writeln!(uses, "use std::ffi::{{{}}};", ffi.join(", "));
     }
     format!(
-        "//! The C entries of `{0}`.\n#![expect(unsafe_code, reason = \"the C ABI\")]\n#![allow(clippy::manual_range_contains, reason = \"conditions as the specification writes them\")]\nuse crate::api::Adapter;\n{uses}use ur_sys::*;\n\n\
-         pub(super) const fn table<A: Adapter>() -> {1} {{\n    {1} {{\n{slots}    }}\n}}\n\n{bodies}",
-        table.member, table.c
+        "//! The C entries of `{0}`.\n#![expect(unsafe_code, reason = \"the C ABI\")]\n#![allow(clippy::manual_range_contains, reason = \"conditions as the specification writes them\")]\nuse crate::api::{2};\n{uses}use ur_sys::*;\n\n\
+         /// The entries of the family, as C calls them.\npub const fn table<A: {2}>() -> {1} {{\n    {1} {{\n{slots}    }}\n}}\n\n{bodies}",
+        table.member,
+        table.c,
+        api::trait_name(table),
     )
 }
 
-fn signature(spec: &Spec, entry: &Entry) -> String {
+fn signature(spec: &Spec, table: &Table, entry: &Entry) -> String {
     let params: Vec<_> = entry
         .params
         .iter()
         .map(|p| format!("{}: {}", names::escape(&p.name), rust_type(spec, &p.ty)))
         .collect();
     format!(
-        "unsafe extern \"C\" fn {}<A: Adapter>({}) -> ur_result_t",
+        "unsafe extern \"C\" fn {}<A: {}>({}) -> ur_result_t",
         names::function(&entry.name),
+        api::trait_name(table),
         params.join(", ")
     )
 }
 
-fn function(spec: &Spec, entry: &Entry) -> String {
+fn function(spec: &Spec, table: &Table, entry: &Entry) -> String {
     let text = format!("`{}`", entry.name);
-    let head = format!("{}{}", doc(&text, "").replace("///", "//"), signature(spec, entry));
+    let head = format!("{}{}", doc(&text, "").replace("///", "//"), signature(spec, table, entry));
     if let Some((kind, release)) = shape::counting(spec, entry) {
         let call = if release { "release" } else { "retain" };
         let name = &entry.params[0].name;

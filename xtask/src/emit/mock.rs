@@ -1,4 +1,4 @@
-//! `crates/ur-adapters/src/mock/answers.rs`: the mock adapter's entries, each of which succeeds and
+//! `crates/ur-mock/src/answers.rs`: the mock adapter's entries, each of which succeeds and
 //! gives something of the right kind. Those of `BY_HAND` need more thought than that.
 use super::{
     NOTICE, Output, api, rustfmt,
@@ -56,7 +56,7 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
     for table in &spec.tables {
         family(spec, table, &mut s);
     }
-    Ok(Output { path: "crates/ur-adapters/src/mock/answers.rs".into(), text: rustfmt(&s)? })
+    Ok(Output { path: "crates/ur-mock/src/answers.rs".into(), text: rustfmt(&s)? })
 }
 
 fn family(spec: &Spec, table: &Table, s: &mut String) {

@@ -1,4 +1,4 @@
-//! `crates/ur-adapters/src/mock/table.rs`: the mock's table, whose every function gives a test the
+//! `crates/ur-mock/src/table.rs`: the mock's table, whose every function gives a test the
 //! word before it does what `answers.rs` says.
 use super::{NOTICE, Output, rust_type, rustfmt, slot};
 use crate::{
@@ -42,7 +42,7 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
         let path = format!("{}.{}", names::member(&t.name), slot(&e.name, &t.member));
         function(spec, at, &path, e, &mut s);
     }
-    Ok(Output { path: "crates/ur-adapters/src/mock/table.rs".into(), text: rustfmt(&s)? })
+    Ok(Output { path: "crates/ur-mock/src/table.rs".into(), text: rustfmt(&s)? })
 }
 
 fn function(spec: &Spec, at: usize, path: &str, entry: &Entry, s: &mut String) {

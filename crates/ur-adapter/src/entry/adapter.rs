@@ -2,7 +2,7 @@
 //! The C entries of `Adapter`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::AdapterApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::info::Answer;
@@ -10,7 +10,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_adapter_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: AdapterApi>() -> ur_adapter_dditable_t {
     ur_adapter_dditable_t {
         get: Some(adapter_get::<A>),
         release: Some(adapter_release::<A>),
@@ -23,7 +24,7 @@ pub(super) const fn table<A: Adapter>() -> ur_adapter_dditable_t {
 }
 
 // `urAdapterGet`
-unsafe extern "C" fn adapter_get<A: Adapter>(
+unsafe extern "C" fn adapter_get<A: AdapterApi>(
     num_entries: u32,
     adapters: *mut ur_adapter_handle_t,
     num_adapters: *mut u32,
@@ -40,19 +41,19 @@ unsafe extern "C" fn adapter_get<A: Adapter>(
 }
 
 // `urAdapterRelease`
-unsafe extern "C" fn adapter_release<A: Adapter>(adapter: ur_adapter_handle_t) -> ur_result_t {
+unsafe extern "C" fn adapter_release<A: AdapterApi>(adapter: ur_adapter_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::release::<A::Adapter, A::Adapter>("urAdapterRelease", adapter.0) }
 }
 
 // `urAdapterRetain`
-unsafe extern "C" fn adapter_retain<A: Adapter>(adapter: ur_adapter_handle_t) -> ur_result_t {
+unsafe extern "C" fn adapter_retain<A: AdapterApi>(adapter: ur_adapter_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::retain::<A::Adapter, A::Adapter>("urAdapterRetain", adapter.0) }
 }
 
 // `urAdapterGetInfo`
-unsafe extern "C" fn adapter_get_info<A: Adapter>(
+unsafe extern "C" fn adapter_get_info<A: AdapterApi>(
     adapter: ur_adapter_handle_t,
     prop_name: ur_adapter_info_t,
     prop_size: usize,

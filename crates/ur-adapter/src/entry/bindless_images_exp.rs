@@ -2,7 +2,7 @@
 //! The C entries of `BindlessImagesExp`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::BindlessImagesExpApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::memory::UsmPtr;
@@ -10,7 +10,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_bindless_images_exp_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: BindlessImagesExpApi>() -> ur_bindless_images_exp_dditable_t {
     ur_bindless_images_exp_dditable_t {
         unsampled_image_handle_destroy_exp: Some(
             bindless_images_unsampled_image_handle_destroy_exp::<A>,
@@ -51,7 +52,7 @@ pub(super) const fn table<A: Adapter>() -> ur_bindless_images_exp_dditable_t {
 }
 
 // `urBindlessImagesUnsampledImageHandleDestroyExp`
-unsafe extern "C" fn bindless_images_unsampled_image_handle_destroy_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_unsampled_image_handle_destroy_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     image: ur_exp_image_native_handle_t,
@@ -67,7 +68,7 @@ unsafe extern "C" fn bindless_images_unsampled_image_handle_destroy_exp<A: Adapt
 }
 
 // `urBindlessImagesSampledImageHandleDestroyExp`
-unsafe extern "C" fn bindless_images_sampled_image_handle_destroy_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_sampled_image_handle_destroy_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     image: ur_exp_image_native_handle_t,
@@ -83,7 +84,7 @@ unsafe extern "C" fn bindless_images_sampled_image_handle_destroy_exp<A: Adapter
 }
 
 // `urBindlessImagesImageAllocateExp`
-unsafe extern "C" fn bindless_images_image_allocate_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_image_allocate_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     image_format: *const ur_image_format_t,
@@ -112,7 +113,7 @@ unsafe extern "C" fn bindless_images_image_allocate_exp<A: Adapter>(
 }
 
 // `urBindlessImagesImageFreeExp`
-unsafe extern "C" fn bindless_images_image_free_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_image_free_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     image_mem: ur_exp_image_mem_native_handle_t,
@@ -128,7 +129,7 @@ unsafe extern "C" fn bindless_images_image_free_exp<A: Adapter>(
 }
 
 // `urBindlessImagesUnsampledImageCreateExp`
-unsafe extern "C" fn bindless_images_unsampled_image_create_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_unsampled_image_create_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     image_mem: ur_exp_image_mem_native_handle_t,
@@ -163,7 +164,7 @@ unsafe extern "C" fn bindless_images_unsampled_image_create_exp<A: Adapter>(
 }
 
 // `urBindlessImagesSampledImageCreateExp`
-unsafe extern "C" fn bindless_images_sampled_image_create_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_sampled_image_create_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     image_mem: ur_exp_image_mem_native_handle_t,
@@ -208,7 +209,7 @@ unsafe extern "C" fn bindless_images_sampled_image_create_exp<A: Adapter>(
 }
 
 // `urBindlessImagesImageCopyExp`
-unsafe extern "C" fn bindless_images_image_copy_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_image_copy_exp<A: BindlessImagesExpApi>(
     queue: ur_queue_handle_t,
     src: *const c_void,
     dst: *mut c_void,
@@ -279,7 +280,7 @@ unsafe extern "C" fn bindless_images_image_copy_exp<A: Adapter>(
 }
 
 // `urBindlessImagesImageGetInfoExp`
-unsafe extern "C" fn bindless_images_image_get_info_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_image_get_info_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     image_mem: ur_exp_image_mem_native_handle_t,
     prop_name: ur_image_info_t,
@@ -304,7 +305,9 @@ unsafe extern "C" fn bindless_images_image_get_info_exp<A: Adapter>(
 }
 
 // `urBindlessImagesGetImageMemoryHandleTypeSupportExp`
-unsafe extern "C" fn bindless_images_get_image_memory_handle_type_support_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_get_image_memory_handle_type_support_exp<
+    A: BindlessImagesExpApi,
+>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     image_desc: *const ur_image_desc_t,
@@ -339,7 +342,9 @@ unsafe extern "C" fn bindless_images_get_image_memory_handle_type_support_exp<A:
 }
 
 // `urBindlessImagesGetImageUnsampledHandleSupportExp`
-unsafe extern "C" fn bindless_images_get_image_unsampled_handle_support_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_get_image_unsampled_handle_support_exp<
+    A: BindlessImagesExpApi,
+>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     image_desc: *const ur_image_desc_t,
@@ -374,7 +379,9 @@ unsafe extern "C" fn bindless_images_get_image_unsampled_handle_support_exp<A: A
 }
 
 // `urBindlessImagesGetImageSampledHandleSupportExp`
-unsafe extern "C" fn bindless_images_get_image_sampled_handle_support_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_get_image_sampled_handle_support_exp<
+    A: BindlessImagesExpApi,
+>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     image_desc: *const ur_image_desc_t,
@@ -409,7 +416,7 @@ unsafe extern "C" fn bindless_images_get_image_sampled_handle_support_exp<A: Ada
 }
 
 // `urBindlessImagesMipmapGetLevelExp`
-unsafe extern "C" fn bindless_images_mipmap_get_level_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_mipmap_get_level_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     image_mem: ur_exp_image_mem_native_handle_t,
@@ -431,7 +438,7 @@ unsafe extern "C" fn bindless_images_mipmap_get_level_exp<A: Adapter>(
 }
 
 // `urBindlessImagesMipmapFreeExp`
-unsafe extern "C" fn bindless_images_mipmap_free_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_mipmap_free_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     mem: ur_exp_image_mem_native_handle_t,
@@ -447,7 +454,7 @@ unsafe extern "C" fn bindless_images_mipmap_free_exp<A: Adapter>(
 }
 
 // `urBindlessImagesImportExternalMemoryExp`
-unsafe extern "C" fn bindless_images_import_external_memory_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_import_external_memory_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     size: usize,
@@ -480,7 +487,7 @@ unsafe extern "C" fn bindless_images_import_external_memory_exp<A: Adapter>(
 }
 
 // `urBindlessImagesMapExternalArrayExp`
-unsafe extern "C" fn bindless_images_map_external_array_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_map_external_array_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     image_format: *const ur_image_format_t,
@@ -517,7 +524,7 @@ unsafe extern "C" fn bindless_images_map_external_array_exp<A: Adapter>(
 }
 
 // `urBindlessImagesMapExternalLinearMemoryExp`
-unsafe extern "C" fn bindless_images_map_external_linear_memory_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_map_external_linear_memory_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     offset: u64,
@@ -547,7 +554,7 @@ unsafe extern "C" fn bindless_images_map_external_linear_memory_exp<A: Adapter>(
 }
 
 // `urBindlessImagesReleaseExternalMemoryExp`
-unsafe extern "C" fn bindless_images_release_external_memory_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_release_external_memory_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     external_mem: ur_exp_external_mem_handle_t,
@@ -565,7 +572,7 @@ unsafe extern "C" fn bindless_images_release_external_memory_exp<A: Adapter>(
 }
 
 // `urBindlessImagesFreeMappedLinearMemoryExp`
-unsafe extern "C" fn bindless_images_free_mapped_linear_memory_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_free_mapped_linear_memory_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     mem: *mut c_void,
@@ -583,7 +590,7 @@ unsafe extern "C" fn bindless_images_free_mapped_linear_memory_exp<A: Adapter>(
 }
 
 // `urBindlessImagesSupportsImportingHandleTypeExp`
-unsafe extern "C" fn bindless_images_supports_importing_handle_type_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_supports_importing_handle_type_exp<A: BindlessImagesExpApi>(
     device: ur_device_handle_t,
     mem_handle_type: ur_exp_external_mem_type_t,
     supported_ret: *mut ur_bool_t,
@@ -604,7 +611,7 @@ unsafe extern "C" fn bindless_images_supports_importing_handle_type_exp<A: Adapt
 }
 
 // `urBindlessImagesImportExternalSemaphoreExp`
-unsafe extern "C" fn bindless_images_import_external_semaphore_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_import_external_semaphore_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     sem_handle_type: ur_exp_external_semaphore_type_t,
@@ -635,7 +642,7 @@ unsafe extern "C" fn bindless_images_import_external_semaphore_exp<A: Adapter>(
 }
 
 // `urBindlessImagesReleaseExternalSemaphoreExp`
-unsafe extern "C" fn bindless_images_release_external_semaphore_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_release_external_semaphore_exp<A: BindlessImagesExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     external_semaphore: ur_exp_external_semaphore_handle_t,
@@ -654,7 +661,7 @@ unsafe extern "C" fn bindless_images_release_external_semaphore_exp<A: Adapter>(
 }
 
 // `urBindlessImagesWaitExternalSemaphoreExp`
-unsafe extern "C" fn bindless_images_wait_external_semaphore_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_wait_external_semaphore_exp<A: BindlessImagesExpApi>(
     queue: ur_queue_handle_t,
     semaphore: ur_exp_external_semaphore_handle_t,
     has_wait_value: bool,
@@ -689,7 +696,7 @@ unsafe extern "C" fn bindless_images_wait_external_semaphore_exp<A: Adapter>(
 }
 
 // `urBindlessImagesSignalExternalSemaphoreExp`
-unsafe extern "C" fn bindless_images_signal_external_semaphore_exp<A: Adapter>(
+unsafe extern "C" fn bindless_images_signal_external_semaphore_exp<A: BindlessImagesExpApi>(
     queue: ur_queue_handle_t,
     semaphore: ur_exp_external_semaphore_handle_t,
     has_signal_value: bool,

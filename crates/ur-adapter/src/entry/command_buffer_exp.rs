@@ -2,7 +2,7 @@
 //! The C entries of `CommandBufferExp`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::CommandBufferExpApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::info::Answer;
@@ -12,7 +12,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_command_buffer_exp_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: CommandBufferExpApi>() -> ur_command_buffer_exp_dditable_t {
     ur_command_buffer_exp_dditable_t {
         create_exp: Some(command_buffer_create_exp::<A>),
         retain_exp: Some(command_buffer_retain_exp::<A>),
@@ -45,7 +46,7 @@ pub(super) const fn table<A: Adapter>() -> ur_command_buffer_exp_dditable_t {
 }
 
 // `urCommandBufferCreateExp`
-unsafe extern "C" fn command_buffer_create_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_create_exp<A: CommandBufferExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     command_buffer_desc: *const ur_exp_command_buffer_desc_t,
@@ -68,7 +69,7 @@ unsafe extern "C" fn command_buffer_create_exp<A: Adapter>(
 }
 
 // `urCommandBufferRetainExp`
-unsafe extern "C" fn command_buffer_retain_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_retain_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
 ) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
@@ -81,7 +82,7 @@ unsafe extern "C" fn command_buffer_retain_exp<A: Adapter>(
 }
 
 // `urCommandBufferReleaseExp`
-unsafe extern "C" fn command_buffer_release_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_release_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
 ) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
@@ -94,7 +95,7 @@ unsafe extern "C" fn command_buffer_release_exp<A: Adapter>(
 }
 
 // `urCommandBufferFinalizeExp`
-unsafe extern "C" fn command_buffer_finalize_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_finalize_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferFinalizeExp", || {
@@ -106,7 +107,7 @@ unsafe extern "C" fn command_buffer_finalize_exp<A: Adapter>(
 }
 
 // `urCommandBufferAppendKernelLaunchExp`
-unsafe extern "C" fn command_buffer_append_kernel_launch_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_kernel_launch_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     kernel: ur_kernel_handle_t,
     work_dim: u32,
@@ -190,7 +191,7 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_exp<A: Adapter>(
 }
 
 // `urCommandBufferAppendKernelLaunchWithArgsExp`
-unsafe extern "C" fn command_buffer_append_kernel_launch_with_args_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_kernel_launch_with_args_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     kernel: ur_kernel_handle_t,
     work_dim: u32,
@@ -282,7 +283,7 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_with_args_exp<A: Adapte
 }
 
 // `urCommandBufferAppendUSMMemcpyExp`
-unsafe extern "C" fn command_buffer_append_usm_memcpy_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_usm_memcpy_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     dst: *mut c_void,
     src: *const c_void,
@@ -345,7 +346,7 @@ unsafe extern "C" fn command_buffer_append_usm_memcpy_exp<A: Adapter>(
 }
 
 // `urCommandBufferAppendUSMFillExp`
-unsafe extern "C" fn command_buffer_append_usm_fill_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_usm_fill_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     memory: *mut c_void,
     pattern: *const c_void,
@@ -416,7 +417,7 @@ unsafe extern "C" fn command_buffer_append_usm_fill_exp<A: Adapter>(
 }
 
 // `urCommandBufferAppendMemBufferCopyExp`
-unsafe extern "C" fn command_buffer_append_mem_buffer_copy_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_mem_buffer_copy_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     src_mem: ur_mem_handle_t,
     dst_mem: ur_mem_handle_t,
@@ -480,7 +481,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_copy_exp<A: Adapter>(
 }
 
 // `urCommandBufferAppendMemBufferWriteExp`
-unsafe extern "C" fn command_buffer_append_mem_buffer_write_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_mem_buffer_write_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     buffer: ur_mem_handle_t,
     offset: usize,
@@ -542,7 +543,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_write_exp<A: Adapter>(
 }
 
 // `urCommandBufferAppendMemBufferReadExp`
-unsafe extern "C" fn command_buffer_append_mem_buffer_read_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_mem_buffer_read_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     buffer: ur_mem_handle_t,
     offset: usize,
@@ -604,7 +605,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_read_exp<A: Adapter>(
 }
 
 // `urCommandBufferAppendMemBufferCopyRectExp`
-unsafe extern "C" fn command_buffer_append_mem_buffer_copy_rect_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_mem_buffer_copy_rect_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     src_mem: ur_mem_handle_t,
     dst_mem: ur_mem_handle_t,
@@ -676,7 +677,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_copy_rect_exp<A: Adapter>(
 }
 
 // `urCommandBufferAppendMemBufferWriteRectExp`
-unsafe extern "C" fn command_buffer_append_mem_buffer_write_rect_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_mem_buffer_write_rect_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     buffer: ur_mem_handle_t,
     buffer_offset: ur_rect_offset_t,
@@ -748,7 +749,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_write_rect_exp<A: Adapter>
 }
 
 // `urCommandBufferAppendMemBufferReadRectExp`
-unsafe extern "C" fn command_buffer_append_mem_buffer_read_rect_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_mem_buffer_read_rect_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     buffer: ur_mem_handle_t,
     buffer_offset: ur_rect_offset_t,
@@ -820,7 +821,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_read_rect_exp<A: Adapter>(
 }
 
 // `urCommandBufferAppendMemBufferFillExp`
-unsafe extern "C" fn command_buffer_append_mem_buffer_fill_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_mem_buffer_fill_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     buffer: ur_mem_handle_t,
     pattern: *const c_void,
@@ -884,7 +885,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_fill_exp<A: Adapter>(
 }
 
 // `urCommandBufferAppendUSMPrefetchExp`
-unsafe extern "C" fn command_buffer_append_usm_prefetch_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_usm_prefetch_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     memory: *const c_void,
     size: usize,
@@ -948,7 +949,7 @@ unsafe extern "C" fn command_buffer_append_usm_prefetch_exp<A: Adapter>(
 }
 
 // `urCommandBufferAppendUSMAdviseExp`
-unsafe extern "C" fn command_buffer_append_usm_advise_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_usm_advise_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     memory: *const c_void,
     size: usize,
@@ -1012,7 +1013,7 @@ unsafe extern "C" fn command_buffer_append_usm_advise_exp<A: Adapter>(
 }
 
 // `urCommandBufferAppendNativeCommandExp`
-unsafe extern "C" fn command_buffer_append_native_command_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_append_native_command_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     native_command: ur_exp_command_buffer_native_command_function_t,
     data: *mut c_void,
@@ -1055,7 +1056,7 @@ unsafe extern "C" fn command_buffer_append_native_command_exp<A: Adapter>(
 }
 
 // `urCommandBufferUpdateKernelLaunchExp`
-unsafe extern "C" fn command_buffer_update_kernel_launch_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_update_kernel_launch_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     num_kernel_updates: u32,
     update_kernel_launch: *const ur_exp_command_buffer_update_kernel_launch_desc_t,
@@ -1078,7 +1079,7 @@ unsafe extern "C" fn command_buffer_update_kernel_launch_exp<A: Adapter>(
 }
 
 // `urCommandBufferUpdateSignalEventExp`
-unsafe extern "C" fn command_buffer_update_signal_event_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_update_signal_event_exp<A: CommandBufferExpApi>(
     command: ur_exp_command_buffer_command_handle_t,
     signal_event: *mut ur_event_handle_t,
 ) -> ur_result_t {
@@ -1094,7 +1095,7 @@ unsafe extern "C" fn command_buffer_update_signal_event_exp<A: Adapter>(
 }
 
 // `urCommandBufferUpdateWaitEventsExp`
-unsafe extern "C" fn command_buffer_update_wait_events_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_update_wait_events_exp<A: CommandBufferExpApi>(
     command: ur_exp_command_buffer_command_handle_t,
     num_events_in_wait_list: u32,
     event_wait_list: *const ur_event_handle_t,
@@ -1112,7 +1113,7 @@ unsafe extern "C" fn command_buffer_update_wait_events_exp<A: Adapter>(
 }
 
 // `urCommandBufferGetInfoExp`
-unsafe extern "C" fn command_buffer_get_info_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_get_info_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     prop_name: ur_exp_command_buffer_info_t,
     prop_size: usize,
@@ -1133,7 +1134,7 @@ unsafe extern "C" fn command_buffer_get_info_exp<A: Adapter>(
 }
 
 // `urCommandBufferGetNativeHandleExp`
-unsafe extern "C" fn command_buffer_get_native_handle_exp<A: Adapter>(
+unsafe extern "C" fn command_buffer_get_native_handle_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
     native_command_buffer: *mut ur_native_handle_t,
 ) -> ur_result_t {

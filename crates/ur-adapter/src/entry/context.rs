@@ -2,7 +2,7 @@
 //! The C entries of `Context`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::ContextApi;
 use crate::callback::ContextDeleter;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
@@ -11,7 +11,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_context_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: ContextApi>() -> ur_context_dditable_t {
     ur_context_dditable_t {
         create: Some(context_create::<A>),
         retain: Some(context_retain::<A>),
@@ -24,7 +25,7 @@ pub(super) const fn table<A: Adapter>() -> ur_context_dditable_t {
 }
 
 // `urContextCreate`
-unsafe extern "C" fn context_create<A: Adapter>(
+unsafe extern "C" fn context_create<A: ContextApi>(
     device_count: u32,
     devices: *const ur_device_handle_t,
     properties: *const ur_context_properties_t,
@@ -52,19 +53,19 @@ unsafe extern "C" fn context_create<A: Adapter>(
 }
 
 // `urContextRetain`
-unsafe extern "C" fn context_retain<A: Adapter>(context: ur_context_handle_t) -> ur_result_t {
+unsafe extern "C" fn context_retain<A: ContextApi>(context: ur_context_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::retain::<A::Adapter, A::Context>("urContextRetain", context.0) }
 }
 
 // `urContextRelease`
-unsafe extern "C" fn context_release<A: Adapter>(context: ur_context_handle_t) -> ur_result_t {
+unsafe extern "C" fn context_release<A: ContextApi>(context: ur_context_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::release::<A::Adapter, A::Context>("urContextRelease", context.0) }
 }
 
 // `urContextGetInfo`
-unsafe extern "C" fn context_get_info<A: Adapter>(
+unsafe extern "C" fn context_get_info<A: ContextApi>(
     context: ur_context_handle_t,
     prop_name: ur_context_info_t,
     prop_size: usize,
@@ -85,7 +86,7 @@ unsafe extern "C" fn context_get_info<A: Adapter>(
 }
 
 // `urContextGetNativeHandle`
-unsafe extern "C" fn context_get_native_handle<A: Adapter>(
+unsafe extern "C" fn context_get_native_handle<A: ContextApi>(
     context: ur_context_handle_t,
     native_context: *mut ur_native_handle_t,
 ) -> ur_result_t {
@@ -101,7 +102,7 @@ unsafe extern "C" fn context_get_native_handle<A: Adapter>(
 }
 
 // `urContextCreateWithNativeHandle`
-unsafe extern "C" fn context_create_with_native_handle<A: Adapter>(
+unsafe extern "C" fn context_create_with_native_handle<A: ContextApi>(
     native_context: ur_native_handle_t,
     adapter: ur_adapter_handle_t,
     num_devices: u32,
@@ -126,7 +127,7 @@ unsafe extern "C" fn context_create_with_native_handle<A: Adapter>(
 }
 
 // `urContextSetExtendedDeleter`
-unsafe extern "C" fn context_set_extended_deleter<A: Adapter>(
+unsafe extern "C" fn context_set_extended_deleter<A: ContextApi>(
     context: ur_context_handle_t,
     deleter: ur_context_extended_deleter_t,
     user_data: *mut c_void,

@@ -2,7 +2,7 @@
 //! The C entries of `Device`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::DeviceApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::info::Answer;
@@ -10,7 +10,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_device_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: DeviceApi>() -> ur_device_dditable_t {
     ur_device_dditable_t {
         get: Some(device_get::<A>),
         get_info: Some(device_get_info::<A>),
@@ -25,7 +26,7 @@ pub(super) const fn table<A: Adapter>() -> ur_device_dditable_t {
 }
 
 // `urDeviceGet`
-unsafe extern "C" fn device_get<A: Adapter>(
+unsafe extern "C" fn device_get<A: DeviceApi>(
     platform: ur_platform_handle_t,
     device_type: ur_device_type_t,
     num_entries: u32,
@@ -52,7 +53,7 @@ unsafe extern "C" fn device_get<A: Adapter>(
 }
 
 // `urDeviceGetInfo`
-unsafe extern "C" fn device_get_info<A: Adapter>(
+unsafe extern "C" fn device_get_info<A: DeviceApi>(
     device: ur_device_handle_t,
     prop_name: ur_device_info_t,
     prop_size: usize,
@@ -73,19 +74,19 @@ unsafe extern "C" fn device_get_info<A: Adapter>(
 }
 
 // `urDeviceRetain`
-unsafe extern "C" fn device_retain<A: Adapter>(device: ur_device_handle_t) -> ur_result_t {
+unsafe extern "C" fn device_retain<A: DeviceApi>(device: ur_device_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::retain::<A::Adapter, A::Device>("urDeviceRetain", device.0) }
 }
 
 // `urDeviceRelease`
-unsafe extern "C" fn device_release<A: Adapter>(device: ur_device_handle_t) -> ur_result_t {
+unsafe extern "C" fn device_release<A: DeviceApi>(device: ur_device_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::release::<A::Adapter, A::Device>("urDeviceRelease", device.0) }
 }
 
 // `urDevicePartition`
-unsafe extern "C" fn device_partition<A: Adapter>(
+unsafe extern "C" fn device_partition<A: DeviceApi>(
     device: ur_device_handle_t,
     properties: *const ur_device_partition_properties_t,
     num_devices: u32,
@@ -110,7 +111,7 @@ unsafe extern "C" fn device_partition<A: Adapter>(
 }
 
 // `urDeviceSelectBinary`
-unsafe extern "C" fn device_select_binary<A: Adapter>(
+unsafe extern "C" fn device_select_binary<A: DeviceApi>(
     device: ur_device_handle_t,
     binaries: *const ur_device_binary_t,
     num_binaries: u32,
@@ -133,7 +134,7 @@ unsafe extern "C" fn device_select_binary<A: Adapter>(
 }
 
 // `urDeviceGetNativeHandle`
-unsafe extern "C" fn device_get_native_handle<A: Adapter>(
+unsafe extern "C" fn device_get_native_handle<A: DeviceApi>(
     device: ur_device_handle_t,
     native_device: *mut ur_native_handle_t,
 ) -> ur_result_t {
@@ -149,7 +150,7 @@ unsafe extern "C" fn device_get_native_handle<A: Adapter>(
 }
 
 // `urDeviceCreateWithNativeHandle`
-unsafe extern "C" fn device_create_with_native_handle<A: Adapter>(
+unsafe extern "C" fn device_create_with_native_handle<A: DeviceApi>(
     native_device: ur_native_handle_t,
     adapter: ur_adapter_handle_t,
     properties: *const ur_device_native_properties_t,
@@ -170,7 +171,7 @@ unsafe extern "C" fn device_create_with_native_handle<A: Adapter>(
 }
 
 // `urDeviceGetGlobalTimestamps`
-unsafe extern "C" fn device_get_global_timestamps<A: Adapter>(
+unsafe extern "C" fn device_get_global_timestamps<A: DeviceApi>(
     device: ur_device_handle_t,
     device_timestamp: *mut u64,
     host_timestamp: *mut u64,

@@ -2,17 +2,18 @@
 //! The C entries of `DeviceExp`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::DeviceExpApi;
 use crate::error::enter_as;
 use crate::shim;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_device_exp_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: DeviceExpApi>() -> ur_device_exp_dditable_t {
     ur_device_exp_dditable_t { wait_exp: Some(device_wait_exp::<A>) }
 }
 
 // `urDeviceWaitExp`
-unsafe extern "C" fn device_wait_exp<A: Adapter>(device: ur_device_handle_t) -> ur_result_t {
+unsafe extern "C" fn device_wait_exp<A: DeviceExpApi>(device: ur_device_handle_t) -> ur_result_t {
     enter_as::<A::Adapter>("urDeviceWaitExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?.own()?;

@@ -2,7 +2,7 @@
 //! The C entries of `Enqueue`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::EnqueueApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::memory::HostBytes;
@@ -11,7 +11,8 @@ use crate::shim;
 use std::ffi::{c_char, c_void};
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_enqueue_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: EnqueueApi>() -> ur_enqueue_dditable_t {
     ur_enqueue_dditable_t {
         events_wait: Some(enqueue_events_wait::<A>),
         events_wait_with_barrier: Some(enqueue_events_wait_with_barrier::<A>),
@@ -42,7 +43,7 @@ pub(super) const fn table<A: Adapter>() -> ur_enqueue_dditable_t {
 }
 
 // `urEnqueueEventsWait`
-unsafe extern "C" fn enqueue_events_wait<A: Adapter>(
+unsafe extern "C" fn enqueue_events_wait<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     num_events_in_wait_list: u32,
     event_wait_list: *const ur_event_handle_t,
@@ -65,7 +66,7 @@ unsafe extern "C" fn enqueue_events_wait<A: Adapter>(
 }
 
 // `urEnqueueEventsWaitWithBarrier`
-unsafe extern "C" fn enqueue_events_wait_with_barrier<A: Adapter>(
+unsafe extern "C" fn enqueue_events_wait_with_barrier<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     num_events_in_wait_list: u32,
     event_wait_list: *const ur_event_handle_t,
@@ -89,7 +90,7 @@ unsafe extern "C" fn enqueue_events_wait_with_barrier<A: Adapter>(
 }
 
 // `urEnqueueMemBufferRead`
-unsafe extern "C" fn enqueue_mem_buffer_read<A: Adapter>(
+unsafe extern "C" fn enqueue_mem_buffer_read<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     buffer: ur_mem_handle_t,
     blocking_read: bool,
@@ -130,7 +131,7 @@ unsafe extern "C" fn enqueue_mem_buffer_read<A: Adapter>(
 }
 
 // `urEnqueueMemBufferWrite`
-unsafe extern "C" fn enqueue_mem_buffer_write<A: Adapter>(
+unsafe extern "C" fn enqueue_mem_buffer_write<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     buffer: ur_mem_handle_t,
     blocking_write: bool,
@@ -171,7 +172,7 @@ unsafe extern "C" fn enqueue_mem_buffer_write<A: Adapter>(
 }
 
 // `urEnqueueMemBufferReadRect`
-unsafe extern "C" fn enqueue_mem_buffer_read_rect<A: Adapter>(
+unsafe extern "C" fn enqueue_mem_buffer_read_rect<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     buffer: ur_mem_handle_t,
     blocking_read: bool,
@@ -231,7 +232,7 @@ unsafe extern "C" fn enqueue_mem_buffer_read_rect<A: Adapter>(
 }
 
 // `urEnqueueMemBufferWriteRect`
-unsafe extern "C" fn enqueue_mem_buffer_write_rect<A: Adapter>(
+unsafe extern "C" fn enqueue_mem_buffer_write_rect<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     buffer: ur_mem_handle_t,
     blocking_write: bool,
@@ -291,7 +292,7 @@ unsafe extern "C" fn enqueue_mem_buffer_write_rect<A: Adapter>(
 }
 
 // `urEnqueueMemBufferCopy`
-unsafe extern "C" fn enqueue_mem_buffer_copy<A: Adapter>(
+unsafe extern "C" fn enqueue_mem_buffer_copy<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     buffer_src: ur_mem_handle_t,
     buffer_dst: ur_mem_handle_t,
@@ -332,7 +333,7 @@ unsafe extern "C" fn enqueue_mem_buffer_copy<A: Adapter>(
 }
 
 // `urEnqueueMemBufferCopyRect`
-unsafe extern "C" fn enqueue_mem_buffer_copy_rect<A: Adapter>(
+unsafe extern "C" fn enqueue_mem_buffer_copy_rect<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     buffer_src: ur_mem_handle_t,
     buffer_dst: ur_mem_handle_t,
@@ -390,7 +391,7 @@ unsafe extern "C" fn enqueue_mem_buffer_copy_rect<A: Adapter>(
 }
 
 // `urEnqueueMemBufferFill`
-unsafe extern "C" fn enqueue_mem_buffer_fill<A: Adapter>(
+unsafe extern "C" fn enqueue_mem_buffer_fill<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     buffer: ur_mem_handle_t,
     pattern: *const c_void,
@@ -443,7 +444,7 @@ unsafe extern "C" fn enqueue_mem_buffer_fill<A: Adapter>(
 }
 
 // `urEnqueueMemImageRead`
-unsafe extern "C" fn enqueue_mem_image_read<A: Adapter>(
+unsafe extern "C" fn enqueue_mem_image_read<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     image: ur_mem_handle_t,
     blocking_read: bool,
@@ -491,7 +492,7 @@ unsafe extern "C" fn enqueue_mem_image_read<A: Adapter>(
 }
 
 // `urEnqueueMemImageWrite`
-unsafe extern "C" fn enqueue_mem_image_write<A: Adapter>(
+unsafe extern "C" fn enqueue_mem_image_write<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     image: ur_mem_handle_t,
     blocking_write: bool,
@@ -539,7 +540,7 @@ unsafe extern "C" fn enqueue_mem_image_write<A: Adapter>(
 }
 
 // `urEnqueueMemImageCopy`
-unsafe extern "C" fn enqueue_mem_image_copy<A: Adapter>(
+unsafe extern "C" fn enqueue_mem_image_copy<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     image_src: ur_mem_handle_t,
     image_dst: ur_mem_handle_t,
@@ -583,7 +584,7 @@ unsafe extern "C" fn enqueue_mem_image_copy<A: Adapter>(
 }
 
 // `urEnqueueMemBufferMap`
-unsafe extern "C" fn enqueue_mem_buffer_map<A: Adapter>(
+unsafe extern "C" fn enqueue_mem_buffer_map<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     buffer: ur_mem_handle_t,
     blocking_map: bool,
@@ -629,7 +630,7 @@ unsafe extern "C" fn enqueue_mem_buffer_map<A: Adapter>(
 }
 
 // `urEnqueueMemUnmap`
-unsafe extern "C" fn enqueue_mem_unmap<A: Adapter>(
+unsafe extern "C" fn enqueue_mem_unmap<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     mem: ur_mem_handle_t,
     mapped_ptr: *mut c_void,
@@ -659,7 +660,7 @@ unsafe extern "C" fn enqueue_mem_unmap<A: Adapter>(
 }
 
 // `urEnqueueUSMFill`
-unsafe extern "C" fn enqueue_usm_fill<A: Adapter>(
+unsafe extern "C" fn enqueue_usm_fill<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     mem: *mut c_void,
     pattern_size: usize,
@@ -701,7 +702,7 @@ unsafe extern "C" fn enqueue_usm_fill<A: Adapter>(
 }
 
 // `urEnqueueUSMMemcpy`
-unsafe extern "C" fn enqueue_usm_memcpy<A: Adapter>(
+unsafe extern "C" fn enqueue_usm_memcpy<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     blocking: bool,
     dst: *mut c_void,
@@ -743,7 +744,7 @@ unsafe extern "C" fn enqueue_usm_memcpy<A: Adapter>(
 }
 
 // `urEnqueueUSMPrefetch`
-unsafe extern "C" fn enqueue_usm_prefetch<A: Adapter>(
+unsafe extern "C" fn enqueue_usm_prefetch<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     mem: *const c_void,
     size: usize,
@@ -778,7 +779,7 @@ unsafe extern "C" fn enqueue_usm_prefetch<A: Adapter>(
 }
 
 // `urEnqueueUSMAdvise`
-unsafe extern "C" fn enqueue_usm_advise<A: Adapter>(
+unsafe extern "C" fn enqueue_usm_advise<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     mem: *const c_void,
     size: usize,
@@ -806,7 +807,7 @@ unsafe extern "C" fn enqueue_usm_advise<A: Adapter>(
 }
 
 // `urEnqueueUSMFill2D`
-unsafe extern "C" fn enqueue_usm_fill_2d<A: Adapter>(
+unsafe extern "C" fn enqueue_usm_fill_2d<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     mem: *mut c_void,
     pitch: usize,
@@ -870,7 +871,7 @@ unsafe extern "C" fn enqueue_usm_fill_2d<A: Adapter>(
 }
 
 // `urEnqueueUSMMemcpy2D`
-unsafe extern "C" fn enqueue_usm_memcpy_2d<A: Adapter>(
+unsafe extern "C" fn enqueue_usm_memcpy_2d<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     blocking: bool,
     dst: *mut c_void,
@@ -930,7 +931,7 @@ unsafe extern "C" fn enqueue_usm_memcpy_2d<A: Adapter>(
 }
 
 // `urEnqueueDeviceGlobalVariableWrite`
-unsafe extern "C" fn enqueue_device_global_variable_write<A: Adapter>(
+unsafe extern "C" fn enqueue_device_global_variable_write<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     program: ur_program_handle_t,
     name: *const c_char,
@@ -976,7 +977,7 @@ unsafe extern "C" fn enqueue_device_global_variable_write<A: Adapter>(
 }
 
 // `urEnqueueDeviceGlobalVariableRead`
-unsafe extern "C" fn enqueue_device_global_variable_read<A: Adapter>(
+unsafe extern "C" fn enqueue_device_global_variable_read<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     program: ur_program_handle_t,
     name: *const c_char,
@@ -1022,7 +1023,7 @@ unsafe extern "C" fn enqueue_device_global_variable_read<A: Adapter>(
 }
 
 // `urEnqueueReadHostPipe`
-unsafe extern "C" fn enqueue_read_host_pipe<A: Adapter>(
+unsafe extern "C" fn enqueue_read_host_pipe<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     program: ur_program_handle_t,
     pipe_symbol: *const c_char,
@@ -1066,7 +1067,7 @@ unsafe extern "C" fn enqueue_read_host_pipe<A: Adapter>(
 }
 
 // `urEnqueueWriteHostPipe`
-unsafe extern "C" fn enqueue_write_host_pipe<A: Adapter>(
+unsafe extern "C" fn enqueue_write_host_pipe<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     program: ur_program_handle_t,
     pipe_symbol: *const c_char,
@@ -1110,7 +1111,7 @@ unsafe extern "C" fn enqueue_write_host_pipe<A: Adapter>(
 }
 
 // `urEnqueueEventsWaitWithBarrierExt`
-unsafe extern "C" fn enqueue_events_wait_with_barrier_ext<A: Adapter>(
+unsafe extern "C" fn enqueue_events_wait_with_barrier_ext<A: EnqueueApi>(
     queue: ur_queue_handle_t,
     properties: *const ur_exp_enqueue_ext_properties_t,
     num_events_in_wait_list: u32,

@@ -2,7 +2,7 @@
 //! The C entries of `EnqueueExp`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::EnqueueExpApi;
 use crate::callback::HostFunction;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
@@ -11,7 +11,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_enqueue_exp_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: EnqueueExpApi>() -> ur_enqueue_exp_dditable_t {
     ur_enqueue_exp_dditable_t {
         kernel_launch_with_args_exp: Some(enqueue_kernel_launch_with_args_exp::<A>),
         usm_device_alloc_exp: Some(enqueue_usm_device_alloc_exp::<A>),
@@ -27,7 +28,7 @@ pub(super) const fn table<A: Adapter>() -> ur_enqueue_exp_dditable_t {
 }
 
 // `urEnqueueKernelLaunchWithArgsExp`
-unsafe extern "C" fn enqueue_kernel_launch_with_args_exp<A: Adapter>(
+unsafe extern "C" fn enqueue_kernel_launch_with_args_exp<A: EnqueueExpApi>(
     queue: ur_queue_handle_t,
     kernel: ur_kernel_handle_t,
     work_dim: u32,
@@ -92,7 +93,7 @@ unsafe extern "C" fn enqueue_kernel_launch_with_args_exp<A: Adapter>(
 }
 
 // `urEnqueueUSMDeviceAllocExp`
-unsafe extern "C" fn enqueue_usm_device_alloc_exp<A: Adapter>(
+unsafe extern "C" fn enqueue_usm_device_alloc_exp<A: EnqueueExpApi>(
     queue: ur_queue_handle_t,
     pool: ur_usm_pool_handle_t,
     size: usize,
@@ -138,7 +139,7 @@ unsafe extern "C" fn enqueue_usm_device_alloc_exp<A: Adapter>(
 }
 
 // `urEnqueueUSMSharedAllocExp`
-unsafe extern "C" fn enqueue_usm_shared_alloc_exp<A: Adapter>(
+unsafe extern "C" fn enqueue_usm_shared_alloc_exp<A: EnqueueExpApi>(
     queue: ur_queue_handle_t,
     pool: ur_usm_pool_handle_t,
     size: usize,
@@ -184,7 +185,7 @@ unsafe extern "C" fn enqueue_usm_shared_alloc_exp<A: Adapter>(
 }
 
 // `urEnqueueUSMHostAllocExp`
-unsafe extern "C" fn enqueue_usm_host_alloc_exp<A: Adapter>(
+unsafe extern "C" fn enqueue_usm_host_alloc_exp<A: EnqueueExpApi>(
     queue: ur_queue_handle_t,
     pool: ur_usm_pool_handle_t,
     size: usize,
@@ -230,7 +231,7 @@ unsafe extern "C" fn enqueue_usm_host_alloc_exp<A: Adapter>(
 }
 
 // `urEnqueueUSMFreeExp`
-unsafe extern "C" fn enqueue_usm_free_exp<A: Adapter>(
+unsafe extern "C" fn enqueue_usm_free_exp<A: EnqueueExpApi>(
     queue: ur_queue_handle_t,
     pool: ur_usm_pool_handle_t,
     mem: *mut c_void,
@@ -260,7 +261,7 @@ unsafe extern "C" fn enqueue_usm_free_exp<A: Adapter>(
 }
 
 // `urEnqueueTimestampRecordingExp`
-unsafe extern "C" fn enqueue_timestamp_recording_exp<A: Adapter>(
+unsafe extern "C" fn enqueue_timestamp_recording_exp<A: EnqueueExpApi>(
     queue: ur_queue_handle_t,
     blocking: bool,
     num_events_in_wait_list: u32,
@@ -283,7 +284,7 @@ unsafe extern "C" fn enqueue_timestamp_recording_exp<A: Adapter>(
 }
 
 // `urEnqueueCommandBufferExp`
-unsafe extern "C" fn enqueue_command_buffer_exp<A: Adapter>(
+unsafe extern "C" fn enqueue_command_buffer_exp<A: EnqueueExpApi>(
     queue: ur_queue_handle_t,
     command_buffer: ur_exp_command_buffer_handle_t,
     num_events_in_wait_list: u32,
@@ -314,7 +315,7 @@ unsafe extern "C" fn enqueue_command_buffer_exp<A: Adapter>(
 }
 
 // `urEnqueueHostTaskExp`
-unsafe extern "C" fn enqueue_host_task_exp<A: Adapter>(
+unsafe extern "C" fn enqueue_host_task_exp<A: EnqueueExpApi>(
     queue: ur_queue_handle_t,
     host_task: ur_exp_host_task_function_t,
     data: *mut c_void,
@@ -356,7 +357,7 @@ unsafe extern "C" fn enqueue_host_task_exp<A: Adapter>(
 }
 
 // `urEnqueueNativeCommandExp`
-unsafe extern "C" fn enqueue_native_command_exp<A: Adapter>(
+unsafe extern "C" fn enqueue_native_command_exp<A: EnqueueExpApi>(
     queue: ur_queue_handle_t,
     native_enqueue: ur_exp_enqueue_native_command_function_t,
     data: *mut c_void,
@@ -406,7 +407,7 @@ unsafe extern "C" fn enqueue_native_command_exp<A: Adapter>(
 }
 
 // `urEnqueueGraphExp`
-unsafe extern "C" fn enqueue_graph_exp<A: Adapter>(
+unsafe extern "C" fn enqueue_graph_exp<A: EnqueueExpApi>(
     queue: ur_queue_handle_t,
     graph: ur_exp_executable_graph_handle_t,
     num_events_in_wait_list: u32,

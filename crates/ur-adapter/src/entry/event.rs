@@ -2,7 +2,7 @@
 //! The C entries of `Event`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::EventApi;
 use crate::callback::EventCallback;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
@@ -12,7 +12,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_event_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: EventApi>() -> ur_event_dditable_t {
     ur_event_dditable_t {
         get_info: Some(event_get_info::<A>),
         get_profiling_info: Some(event_get_profiling_info::<A>),
@@ -26,7 +27,7 @@ pub(super) const fn table<A: Adapter>() -> ur_event_dditable_t {
 }
 
 // `urEventGetInfo`
-unsafe extern "C" fn event_get_info<A: Adapter>(
+unsafe extern "C" fn event_get_info<A: EventApi>(
     event: ur_event_handle_t,
     prop_name: ur_event_info_t,
     prop_size: usize,
@@ -47,7 +48,7 @@ unsafe extern "C" fn event_get_info<A: Adapter>(
 }
 
 // `urEventGetProfilingInfo`
-unsafe extern "C" fn event_get_profiling_info<A: Adapter>(
+unsafe extern "C" fn event_get_profiling_info<A: EventApi>(
     event: ur_event_handle_t,
     prop_name: ur_profiling_info_t,
     prop_size: usize,
@@ -72,7 +73,7 @@ unsafe extern "C" fn event_get_profiling_info<A: Adapter>(
 }
 
 // `urEventWait`
-unsafe extern "C" fn event_wait<A: Adapter>(
+unsafe extern "C" fn event_wait<A: EventApi>(
     num_events: u32,
     event_wait_list: *const ur_event_handle_t,
 ) -> ur_result_t {
@@ -90,19 +91,19 @@ unsafe extern "C" fn event_wait<A: Adapter>(
 }
 
 // `urEventRetain`
-unsafe extern "C" fn event_retain<A: Adapter>(event: ur_event_handle_t) -> ur_result_t {
+unsafe extern "C" fn event_retain<A: EventApi>(event: ur_event_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::retain::<A::Adapter, A::Event>("urEventRetain", event.0) }
 }
 
 // `urEventRelease`
-unsafe extern "C" fn event_release<A: Adapter>(event: ur_event_handle_t) -> ur_result_t {
+unsafe extern "C" fn event_release<A: EventApi>(event: ur_event_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::release::<A::Adapter, A::Event>("urEventRelease", event.0) }
 }
 
 // `urEventGetNativeHandle`
-unsafe extern "C" fn event_get_native_handle<A: Adapter>(
+unsafe extern "C" fn event_get_native_handle<A: EventApi>(
     event: ur_event_handle_t,
     native_event: *mut ur_native_handle_t,
 ) -> ur_result_t {
@@ -118,7 +119,7 @@ unsafe extern "C" fn event_get_native_handle<A: Adapter>(
 }
 
 // `urEventCreateWithNativeHandle`
-unsafe extern "C" fn event_create_with_native_handle<A: Adapter>(
+unsafe extern "C" fn event_create_with_native_handle<A: EventApi>(
     native_event: ur_native_handle_t,
     context: ur_context_handle_t,
     properties: *const ur_event_native_properties_t,
@@ -138,7 +139,7 @@ unsafe extern "C" fn event_create_with_native_handle<A: Adapter>(
 }
 
 // `urEventSetCallback`
-unsafe extern "C" fn event_set_callback<A: Adapter>(
+unsafe extern "C" fn event_set_callback<A: EventApi>(
     event: ur_event_handle_t,
     exec_status: ur_execution_info_t,
     notify: ur_event_callback_t,

@@ -2,18 +2,19 @@
 //! The C entries of `EventExp`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::EventExpApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::shim;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_event_exp_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: EventExpApi>() -> ur_event_exp_dditable_t {
     ur_event_exp_dditable_t { create_exp: Some(event_create_exp::<A>) }
 }
 
 // `urEventCreateExp`
-unsafe extern "C" fn event_create_exp<A: Adapter>(
+unsafe extern "C" fn event_create_exp<A: EventExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     event_desc: *const ur_exp_event_desc_t,

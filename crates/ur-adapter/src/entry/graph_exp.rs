@@ -2,14 +2,15 @@
 //! The C entries of `GraphExp`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::GraphExpApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::shim;
 use std::ffi::{c_char, c_void};
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_graph_exp_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: GraphExpApi>() -> ur_graph_exp_dditable_t {
     ur_graph_exp_dditable_t {
         create_exp: Some(graph_create_exp::<A>),
         instantiate_graph_exp: Some(graph_instantiate_graph_exp::<A>),
@@ -27,7 +28,7 @@ pub(super) const fn table<A: Adapter>() -> ur_graph_exp_dditable_t {
 }
 
 // `urGraphCreateExp`
-unsafe extern "C" fn graph_create_exp<A: Adapter>(
+unsafe extern "C" fn graph_create_exp<A: GraphExpApi>(
     context: ur_context_handle_t,
     graph: *mut ur_exp_graph_handle_t,
 ) -> ur_result_t {
@@ -43,7 +44,7 @@ unsafe extern "C" fn graph_create_exp<A: Adapter>(
 }
 
 // `urGraphInstantiateGraphExp`
-unsafe extern "C" fn graph_instantiate_graph_exp<A: Adapter>(
+unsafe extern "C" fn graph_instantiate_graph_exp<A: GraphExpApi>(
     graph: ur_exp_graph_handle_t,
     exec_graph: *mut ur_exp_executable_graph_handle_t,
 ) -> ur_result_t {
@@ -59,7 +60,9 @@ unsafe extern "C" fn graph_instantiate_graph_exp<A: Adapter>(
 }
 
 // `urGraphDestroyExp`
-unsafe extern "C" fn graph_destroy_exp<A: Adapter>(graph: ur_exp_graph_handle_t) -> ur_result_t {
+unsafe extern "C" fn graph_destroy_exp<A: GraphExpApi>(
+    graph: ur_exp_graph_handle_t,
+) -> ur_result_t {
     enter_as::<A::Adapter>("urGraphDestroyExp", || {
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
@@ -69,7 +72,7 @@ unsafe extern "C" fn graph_destroy_exp<A: Adapter>(graph: ur_exp_graph_handle_t)
 }
 
 // `urGraphExecutableGraphDestroyExp`
-unsafe extern "C" fn graph_executable_graph_destroy_exp<A: Adapter>(
+unsafe extern "C" fn graph_executable_graph_destroy_exp<A: GraphExpApi>(
     executable_graph: ur_exp_executable_graph_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urGraphExecutableGraphDestroyExp", || {
@@ -82,7 +85,7 @@ unsafe extern "C" fn graph_executable_graph_destroy_exp<A: Adapter>(
 }
 
 // `urGraphIsEmptyExp`
-unsafe extern "C" fn graph_is_empty_exp<A: Adapter>(
+unsafe extern "C" fn graph_is_empty_exp<A: GraphExpApi>(
     graph: ur_exp_graph_handle_t,
     result: *mut bool,
 ) -> ur_result_t {
@@ -98,7 +101,7 @@ unsafe extern "C" fn graph_is_empty_exp<A: Adapter>(
 }
 
 // `urGraphGetIdExp`
-unsafe extern "C" fn graph_get_id_exp<A: Adapter>(
+unsafe extern "C" fn graph_get_id_exp<A: GraphExpApi>(
     graph: ur_exp_graph_handle_t,
     graph_id: *mut u64,
 ) -> ur_result_t {
@@ -114,7 +117,7 @@ unsafe extern "C" fn graph_get_id_exp<A: Adapter>(
 }
 
 // `urGraphSetDestructionCallbackExp`
-unsafe extern "C" fn graph_set_destruction_callback_exp<A: Adapter>(
+unsafe extern "C" fn graph_set_destruction_callback_exp<A: GraphExpApi>(
     graph: ur_exp_graph_handle_t,
     callback: ur_exp_graph_destruction_callback_t,
     user_data: *mut c_void,
@@ -132,7 +135,7 @@ unsafe extern "C" fn graph_set_destruction_callback_exp<A: Adapter>(
 }
 
 // `urGraphDumpContentsExp`
-unsafe extern "C" fn graph_dump_contents_exp<A: Adapter>(
+unsafe extern "C" fn graph_dump_contents_exp<A: GraphExpApi>(
     graph: ur_exp_graph_handle_t,
     file_path: *const c_char,
 ) -> ur_result_t {
@@ -148,7 +151,7 @@ unsafe extern "C" fn graph_dump_contents_exp<A: Adapter>(
 }
 
 // `urGraphGetNativeHandleExp`
-unsafe extern "C" fn graph_get_native_handle_exp<A: Adapter>(
+unsafe extern "C" fn graph_get_native_handle_exp<A: GraphExpApi>(
     graph: ur_exp_graph_handle_t,
     native_graph: *mut ur_native_handle_t,
 ) -> ur_result_t {
@@ -164,7 +167,7 @@ unsafe extern "C" fn graph_get_native_handle_exp<A: Adapter>(
 }
 
 // `urGraphExecutableGraphGetNativeHandleExp`
-unsafe extern "C" fn graph_executable_graph_get_native_handle_exp<A: Adapter>(
+unsafe extern "C" fn graph_executable_graph_get_native_handle_exp<A: GraphExpApi>(
     executable_graph: ur_exp_executable_graph_handle_t,
     native_executable_graph: *mut ur_native_handle_t,
 ) -> ur_result_t {

@@ -2,7 +2,7 @@
 //! The C entries of `IPCExp`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::IpcExpApi;
 use crate::error::enter_as;
 use crate::memory::HostBytes;
 use crate::memory::UsmPtr;
@@ -10,7 +10,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_ipc_exp_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: IpcExpApi>() -> ur_ipc_exp_dditable_t {
     ur_ipc_exp_dditable_t {
         get_mem_handle_exp: Some(ipc_get_mem_handle_exp::<A>),
         put_mem_handle_exp: Some(ipc_put_mem_handle_exp::<A>),
@@ -27,7 +28,7 @@ pub(super) const fn table<A: Adapter>() -> ur_ipc_exp_dditable_t {
 }
 
 // `urIPCGetMemHandleExp`
-unsafe extern "C" fn ipc_get_mem_handle_exp<A: Adapter>(
+unsafe extern "C" fn ipc_get_mem_handle_exp<A: IpcExpApi>(
     context: ur_context_handle_t,
     mem: *mut c_void,
     ipc_mem_handle_data: *mut *mut c_void,
@@ -51,7 +52,7 @@ unsafe extern "C" fn ipc_get_mem_handle_exp<A: Adapter>(
 }
 
 // `urIPCPutMemHandleExp`
-unsafe extern "C" fn ipc_put_mem_handle_exp<A: Adapter>(
+unsafe extern "C" fn ipc_put_mem_handle_exp<A: IpcExpApi>(
     context: ur_context_handle_t,
     ipc_mem_handle_data: *mut c_void,
 ) -> ur_result_t {
@@ -66,7 +67,7 @@ unsafe extern "C" fn ipc_put_mem_handle_exp<A: Adapter>(
 }
 
 // `urIPCOpenMemHandleExp`
-unsafe extern "C" fn ipc_open_mem_handle_exp<A: Adapter>(
+unsafe extern "C" fn ipc_open_mem_handle_exp<A: IpcExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     ipc_mem_handle_data: *mut c_void,
@@ -91,7 +92,7 @@ unsafe extern "C" fn ipc_open_mem_handle_exp<A: Adapter>(
 }
 
 // `urIPCCloseMemHandleExp`
-unsafe extern "C" fn ipc_close_mem_handle_exp<A: Adapter>(
+unsafe extern "C" fn ipc_close_mem_handle_exp<A: IpcExpApi>(
     context: ur_context_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t {
@@ -106,7 +107,7 @@ unsafe extern "C" fn ipc_close_mem_handle_exp<A: Adapter>(
 }
 
 // `urIPCGetPhysMemHandleExp`
-unsafe extern "C" fn ipc_get_phys_mem_handle_exp<A: Adapter>(
+unsafe extern "C" fn ipc_get_phys_mem_handle_exp<A: IpcExpApi>(
     context: ur_context_handle_t,
     phys_mem: ur_physical_mem_handle_t,
     ipc_phys_mem_handle_data: *mut *mut c_void,
@@ -134,7 +135,7 @@ unsafe extern "C" fn ipc_get_phys_mem_handle_exp<A: Adapter>(
 }
 
 // `urIPCPutPhysMemHandleExp`
-unsafe extern "C" fn ipc_put_phys_mem_handle_exp<A: Adapter>(
+unsafe extern "C" fn ipc_put_phys_mem_handle_exp<A: IpcExpApi>(
     context: ur_context_handle_t,
     ipc_phys_mem_handle_data: *const c_void,
 ) -> ur_result_t {
@@ -149,7 +150,7 @@ unsafe extern "C" fn ipc_put_phys_mem_handle_exp<A: Adapter>(
 }
 
 // `urIPCOpenPhysMemHandleExp`
-unsafe extern "C" fn ipc_open_phys_mem_handle_exp<A: Adapter>(
+unsafe extern "C" fn ipc_open_phys_mem_handle_exp<A: IpcExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     ipc_phys_mem_handle_data: *const c_void,
@@ -175,7 +176,7 @@ unsafe extern "C" fn ipc_open_phys_mem_handle_exp<A: Adapter>(
 }
 
 // `urIPCClosePhysMemHandleExp`
-unsafe extern "C" fn ipc_close_phys_mem_handle_exp<A: Adapter>(
+unsafe extern "C" fn ipc_close_phys_mem_handle_exp<A: IpcExpApi>(
     context: ur_context_handle_t,
     phys_mem: ur_physical_mem_handle_t,
 ) -> ur_result_t {
@@ -192,7 +193,7 @@ unsafe extern "C" fn ipc_close_phys_mem_handle_exp<A: Adapter>(
 }
 
 // `urIPCGetEventHandleExp`
-unsafe extern "C" fn ipc_get_event_handle_exp<A: Adapter>(
+unsafe extern "C" fn ipc_get_event_handle_exp<A: IpcExpApi>(
     event: ur_event_handle_t,
     ipc_event_handle_data: *mut *mut c_void,
     ipc_event_handle_data_size_ret: *mut usize,
@@ -213,7 +214,7 @@ unsafe extern "C" fn ipc_get_event_handle_exp<A: Adapter>(
 }
 
 // `urIPCPutEventHandleExp`
-unsafe extern "C" fn ipc_put_event_handle_exp<A: Adapter>(
+unsafe extern "C" fn ipc_put_event_handle_exp<A: IpcExpApi>(
     context: ur_context_handle_t,
     ipc_event_handle_data: *mut c_void,
 ) -> ur_result_t {
@@ -228,7 +229,7 @@ unsafe extern "C" fn ipc_put_event_handle_exp<A: Adapter>(
 }
 
 // `urIPCOpenEventHandleExp`
-unsafe extern "C" fn ipc_open_event_handle_exp<A: Adapter>(
+unsafe extern "C" fn ipc_open_event_handle_exp<A: IpcExpApi>(
     context: ur_context_handle_t,
     ipc_event_handle_data: *const c_void,
     ipc_event_handle_data_size: usize,

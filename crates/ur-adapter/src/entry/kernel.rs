@@ -2,7 +2,7 @@
 //! The C entries of `Kernel`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::KernelApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::info::Answer;
@@ -11,7 +11,8 @@ use crate::shim;
 use std::ffi::{c_char, c_void};
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_kernel_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: KernelApi>() -> ur_kernel_dditable_t {
     ur_kernel_dditable_t {
         create: Some(kernel_create::<A>),
         get_info: Some(kernel_get_info::<A>),
@@ -32,7 +33,7 @@ pub(super) const fn table<A: Adapter>() -> ur_kernel_dditable_t {
 }
 
 // `urKernelCreate`
-unsafe extern "C" fn kernel_create<A: Adapter>(
+unsafe extern "C" fn kernel_create<A: KernelApi>(
     program: ur_program_handle_t,
     kernel_name: *const c_char,
     kernel: *mut ur_kernel_handle_t,
@@ -52,7 +53,7 @@ unsafe extern "C" fn kernel_create<A: Adapter>(
 }
 
 // `urKernelGetInfo`
-unsafe extern "C" fn kernel_get_info<A: Adapter>(
+unsafe extern "C" fn kernel_get_info<A: KernelApi>(
     kernel: ur_kernel_handle_t,
     prop_name: ur_kernel_info_t,
     prop_size: usize,
@@ -73,7 +74,7 @@ unsafe extern "C" fn kernel_get_info<A: Adapter>(
 }
 
 // `urKernelGetGroupInfo`
-unsafe extern "C" fn kernel_get_group_info<A: Adapter>(
+unsafe extern "C" fn kernel_get_group_info<A: KernelApi>(
     kernel: ur_kernel_handle_t,
     device: ur_device_handle_t,
     prop_name: ur_kernel_group_info_t,
@@ -97,7 +98,7 @@ unsafe extern "C" fn kernel_get_group_info<A: Adapter>(
 }
 
 // `urKernelGetSubGroupInfo`
-unsafe extern "C" fn kernel_get_sub_group_info<A: Adapter>(
+unsafe extern "C" fn kernel_get_sub_group_info<A: KernelApi>(
     kernel: ur_kernel_handle_t,
     device: ur_device_handle_t,
     prop_name: ur_kernel_sub_group_info_t,
@@ -121,19 +122,19 @@ unsafe extern "C" fn kernel_get_sub_group_info<A: Adapter>(
 }
 
 // `urKernelRetain`
-unsafe extern "C" fn kernel_retain<A: Adapter>(kernel: ur_kernel_handle_t) -> ur_result_t {
+unsafe extern "C" fn kernel_retain<A: KernelApi>(kernel: ur_kernel_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::retain::<A::Adapter, A::Kernel>("urKernelRetain", kernel.0) }
 }
 
 // `urKernelRelease`
-unsafe extern "C" fn kernel_release<A: Adapter>(kernel: ur_kernel_handle_t) -> ur_result_t {
+unsafe extern "C" fn kernel_release<A: KernelApi>(kernel: ur_kernel_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::release::<A::Adapter, A::Kernel>("urKernelRelease", kernel.0) }
 }
 
 // `urKernelGetNativeHandle`
-unsafe extern "C" fn kernel_get_native_handle<A: Adapter>(
+unsafe extern "C" fn kernel_get_native_handle<A: KernelApi>(
     kernel: ur_kernel_handle_t,
     native_kernel: *mut ur_native_handle_t,
 ) -> ur_result_t {
@@ -149,7 +150,7 @@ unsafe extern "C" fn kernel_get_native_handle<A: Adapter>(
 }
 
 // `urKernelCreateWithNativeHandle`
-unsafe extern "C" fn kernel_create_with_native_handle<A: Adapter>(
+unsafe extern "C" fn kernel_create_with_native_handle<A: KernelApi>(
     native_kernel: ur_native_handle_t,
     context: ur_context_handle_t,
     program: ur_program_handle_t,
@@ -173,7 +174,7 @@ unsafe extern "C" fn kernel_create_with_native_handle<A: Adapter>(
 }
 
 // `urKernelGetSuggestedLocalWorkSize`
-unsafe extern "C" fn kernel_get_suggested_local_work_size<A: Adapter>(
+unsafe extern "C" fn kernel_get_suggested_local_work_size<A: KernelApi>(
     kernel: ur_kernel_handle_t,
     queue: ur_queue_handle_t,
     num_work_dim: u32,
@@ -213,7 +214,7 @@ unsafe extern "C" fn kernel_get_suggested_local_work_size<A: Adapter>(
 }
 
 // `urKernelGetSuggestedLocalWorkSizeWithArgs`
-unsafe extern "C" fn kernel_get_suggested_local_work_size_with_args<A: Adapter>(
+unsafe extern "C" fn kernel_get_suggested_local_work_size_with_args<A: KernelApi>(
     kernel: ur_kernel_handle_t,
     queue: ur_queue_handle_t,
     num_work_dim: u32,
@@ -261,7 +262,7 @@ unsafe extern "C" fn kernel_get_suggested_local_work_size_with_args<A: Adapter>(
 }
 
 // `urKernelSetExecInfo`
-unsafe extern "C" fn kernel_set_exec_info<A: Adapter>(
+unsafe extern "C" fn kernel_set_exec_info<A: KernelApi>(
     kernel: ur_kernel_handle_t,
     prop_name: ur_kernel_exec_info_t,
     prop_size: usize,
@@ -284,7 +285,7 @@ unsafe extern "C" fn kernel_set_exec_info<A: Adapter>(
 }
 
 // `urKernelSetSpecializationConstants`
-unsafe extern "C" fn kernel_set_specialization_constants<A: Adapter>(
+unsafe extern "C" fn kernel_set_specialization_constants<A: KernelApi>(
     kernel: ur_kernel_handle_t,
     count: u32,
     spec_constants: *const ur_specialization_constant_info_t,
@@ -303,7 +304,7 @@ unsafe extern "C" fn kernel_set_specialization_constants<A: Adapter>(
 }
 
 // `urKernelSuggestMaxCooperativeGroupCount`
-unsafe extern "C" fn kernel_suggest_max_cooperative_group_count<A: Adapter>(
+unsafe extern "C" fn kernel_suggest_max_cooperative_group_count<A: KernelApi>(
     kernel: ur_kernel_handle_t,
     device: ur_device_handle_t,
     work_dim: u32,

@@ -2,7 +2,7 @@
 //! The C entries of `Mem`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::MemApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::info::Answer;
@@ -10,7 +10,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_mem_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: MemApi>() -> ur_mem_dditable_t {
     ur_mem_dditable_t {
         image_create: Some(mem_image_create::<A>),
         buffer_create: Some(mem_buffer_create::<A>),
@@ -26,7 +27,7 @@ pub(super) const fn table<A: Adapter>() -> ur_mem_dditable_t {
 }
 
 // `urMemImageCreate`
-unsafe extern "C" fn mem_image_create<A: Adapter>(
+unsafe extern "C" fn mem_image_create<A: MemApi>(
     context: ur_context_handle_t,
     flags: ur_mem_flags_t,
     image_format: *const ur_image_format_t,
@@ -86,7 +87,7 @@ unsafe extern "C" fn mem_image_create<A: Adapter>(
 }
 
 // `urMemBufferCreate`
-unsafe extern "C" fn mem_buffer_create<A: Adapter>(
+unsafe extern "C" fn mem_buffer_create<A: MemApi>(
     context: ur_context_handle_t,
     flags: ur_mem_flags_t,
     size: usize,
@@ -136,19 +137,19 @@ unsafe extern "C" fn mem_buffer_create<A: Adapter>(
 }
 
 // `urMemRetain`
-unsafe extern "C" fn mem_retain<A: Adapter>(mem: ur_mem_handle_t) -> ur_result_t {
+unsafe extern "C" fn mem_retain<A: MemApi>(mem: ur_mem_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::retain::<A::Adapter, A::Mem>("urMemRetain", mem.0) }
 }
 
 // `urMemRelease`
-unsafe extern "C" fn mem_release<A: Adapter>(mem: ur_mem_handle_t) -> ur_result_t {
+unsafe extern "C" fn mem_release<A: MemApi>(mem: ur_mem_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::release::<A::Adapter, A::Mem>("urMemRelease", mem.0) }
 }
 
 // `urMemBufferPartition`
-unsafe extern "C" fn mem_buffer_partition<A: Adapter>(
+unsafe extern "C" fn mem_buffer_partition<A: MemApi>(
     buffer: ur_mem_handle_t,
     flags: ur_mem_flags_t,
     buffer_create_type: ur_buffer_create_type_t,
@@ -178,7 +179,7 @@ unsafe extern "C" fn mem_buffer_partition<A: Adapter>(
 }
 
 // `urMemGetNativeHandle`
-unsafe extern "C" fn mem_get_native_handle<A: Adapter>(
+unsafe extern "C" fn mem_get_native_handle<A: MemApi>(
     mem: ur_mem_handle_t,
     device: ur_device_handle_t,
     native_mem: *mut ur_native_handle_t,
@@ -197,7 +198,7 @@ unsafe extern "C" fn mem_get_native_handle<A: Adapter>(
 }
 
 // `urMemBufferCreateWithNativeHandle`
-unsafe extern "C" fn mem_buffer_create_with_native_handle<A: Adapter>(
+unsafe extern "C" fn mem_buffer_create_with_native_handle<A: MemApi>(
     native_mem: ur_native_handle_t,
     context: ur_context_handle_t,
     properties: *const ur_mem_native_properties_t,
@@ -217,7 +218,7 @@ unsafe extern "C" fn mem_buffer_create_with_native_handle<A: Adapter>(
 }
 
 // `urMemImageCreateWithNativeHandle`
-unsafe extern "C" fn mem_image_create_with_native_handle<A: Adapter>(
+unsafe extern "C" fn mem_image_create_with_native_handle<A: MemApi>(
     native_mem: ur_native_handle_t,
     context: ur_context_handle_t,
     image_format: *const ur_image_format_t,
@@ -249,7 +250,7 @@ unsafe extern "C" fn mem_image_create_with_native_handle<A: Adapter>(
 }
 
 // `urMemGetInfo`
-unsafe extern "C" fn mem_get_info<A: Adapter>(
+unsafe extern "C" fn mem_get_info<A: MemApi>(
     memory: ur_mem_handle_t,
     prop_name: ur_mem_info_t,
     prop_size: usize,
@@ -270,7 +271,7 @@ unsafe extern "C" fn mem_get_info<A: Adapter>(
 }
 
 // `urMemImageGetInfo`
-unsafe extern "C" fn mem_image_get_info<A: Adapter>(
+unsafe extern "C" fn mem_image_get_info<A: MemApi>(
     memory: ur_mem_handle_t,
     prop_name: ur_image_info_t,
     prop_size: usize,

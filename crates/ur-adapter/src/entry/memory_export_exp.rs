@@ -2,7 +2,7 @@
 //! The C entries of `MemoryExportExp`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::MemoryExportExpApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::memory::UsmPtr;
@@ -10,7 +10,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_memory_export_exp_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: MemoryExportExpApi>() -> ur_memory_export_exp_dditable_t {
     ur_memory_export_exp_dditable_t {
         alloc_exportable_memory_exp: Some(memory_export_alloc_exportable_memory_exp::<A>),
         free_exportable_memory_exp: Some(memory_export_free_exportable_memory_exp::<A>),
@@ -19,7 +20,7 @@ pub(super) const fn table<A: Adapter>() -> ur_memory_export_exp_dditable_t {
 }
 
 // `urMemoryExportAllocExportableMemoryExp`
-unsafe extern "C" fn memory_export_alloc_exportable_memory_exp<A: Adapter>(
+unsafe extern "C" fn memory_export_alloc_exportable_memory_exp<A: MemoryExportExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     alignment: usize,
@@ -53,7 +54,7 @@ unsafe extern "C" fn memory_export_alloc_exportable_memory_exp<A: Adapter>(
 }
 
 // `urMemoryExportFreeExportableMemoryExp`
-unsafe extern "C" fn memory_export_free_exportable_memory_exp<A: Adapter>(
+unsafe extern "C" fn memory_export_free_exportable_memory_exp<A: MemoryExportExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     mem: *mut c_void,
@@ -71,7 +72,7 @@ unsafe extern "C" fn memory_export_free_exportable_memory_exp<A: Adapter>(
 }
 
 // `urMemoryExportExportMemoryHandleExp`
-unsafe extern "C" fn memory_export_export_memory_handle_exp<A: Adapter>(
+unsafe extern "C" fn memory_export_export_memory_handle_exp<A: MemoryExportExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     handle_type_to_export: ur_exp_external_mem_type_t,

@@ -2,7 +2,7 @@
 //! The C entries of `PhysicalMem`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::PhysicalMemApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::info::Answer;
@@ -10,7 +10,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_physical_mem_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: PhysicalMemApi>() -> ur_physical_mem_dditable_t {
     ur_physical_mem_dditable_t {
         create: Some(physical_mem_create::<A>),
         retain: Some(physical_mem_retain::<A>),
@@ -20,7 +21,7 @@ pub(super) const fn table<A: Adapter>() -> ur_physical_mem_dditable_t {
 }
 
 // `urPhysicalMemCreate`
-unsafe extern "C" fn physical_mem_create<A: Adapter>(
+unsafe extern "C" fn physical_mem_create<A: PhysicalMemApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     size: usize,
@@ -48,7 +49,7 @@ unsafe extern "C" fn physical_mem_create<A: Adapter>(
 }
 
 // `urPhysicalMemRetain`
-unsafe extern "C" fn physical_mem_retain<A: Adapter>(
+unsafe extern "C" fn physical_mem_retain<A: PhysicalMemApi>(
     physical_mem: ur_physical_mem_handle_t,
 ) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
@@ -56,7 +57,7 @@ unsafe extern "C" fn physical_mem_retain<A: Adapter>(
 }
 
 // `urPhysicalMemRelease`
-unsafe extern "C" fn physical_mem_release<A: Adapter>(
+unsafe extern "C" fn physical_mem_release<A: PhysicalMemApi>(
     physical_mem: ur_physical_mem_handle_t,
 ) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
@@ -64,7 +65,7 @@ unsafe extern "C" fn physical_mem_release<A: Adapter>(
 }
 
 // `urPhysicalMemGetInfo`
-unsafe extern "C" fn physical_mem_get_info<A: Adapter>(
+unsafe extern "C" fn physical_mem_get_info<A: PhysicalMemApi>(
     physical_mem: ur_physical_mem_handle_t,
     prop_name: ur_physical_mem_info_t,
     prop_size: usize,

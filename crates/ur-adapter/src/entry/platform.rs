@@ -2,7 +2,7 @@
 //! The C entries of `Platform`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::PlatformApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::info::Answer;
@@ -10,7 +10,8 @@ use crate::shim;
 use std::ffi::{c_char, c_void};
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_platform_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: PlatformApi>() -> ur_platform_dditable_t {
     ur_platform_dditable_t {
         get: Some(platform_get::<A>),
         get_info: Some(platform_get_info::<A>),
@@ -22,7 +23,7 @@ pub(super) const fn table<A: Adapter>() -> ur_platform_dditable_t {
 }
 
 // `urPlatformGet`
-unsafe extern "C" fn platform_get<A: Adapter>(
+unsafe extern "C" fn platform_get<A: PlatformApi>(
     adapter: ur_adapter_handle_t,
     num_entries: u32,
     platforms: *mut ur_platform_handle_t,
@@ -47,7 +48,7 @@ unsafe extern "C" fn platform_get<A: Adapter>(
 }
 
 // `urPlatformGetInfo`
-unsafe extern "C" fn platform_get_info<A: Adapter>(
+unsafe extern "C" fn platform_get_info<A: PlatformApi>(
     platform: ur_platform_handle_t,
     prop_name: ur_platform_info_t,
     prop_size: usize,
@@ -68,7 +69,7 @@ unsafe extern "C" fn platform_get_info<A: Adapter>(
 }
 
 // `urPlatformGetNativeHandle`
-unsafe extern "C" fn platform_get_native_handle<A: Adapter>(
+unsafe extern "C" fn platform_get_native_handle<A: PlatformApi>(
     platform: ur_platform_handle_t,
     native_platform: *mut ur_native_handle_t,
 ) -> ur_result_t {
@@ -84,7 +85,7 @@ unsafe extern "C" fn platform_get_native_handle<A: Adapter>(
 }
 
 // `urPlatformCreateWithNativeHandle`
-unsafe extern "C" fn platform_create_with_native_handle<A: Adapter>(
+unsafe extern "C" fn platform_create_with_native_handle<A: PlatformApi>(
     native_platform: ur_native_handle_t,
     adapter: ur_adapter_handle_t,
     properties: *const ur_platform_native_properties_t,
@@ -105,7 +106,7 @@ unsafe extern "C" fn platform_create_with_native_handle<A: Adapter>(
 }
 
 // `urPlatformGetApiVersion`
-unsafe extern "C" fn platform_get_api_version<A: Adapter>(
+unsafe extern "C" fn platform_get_api_version<A: PlatformApi>(
     platform: ur_platform_handle_t,
     version: *mut ur_api_version_t,
 ) -> ur_result_t {
@@ -121,7 +122,7 @@ unsafe extern "C" fn platform_get_api_version<A: Adapter>(
 }
 
 // `urPlatformGetBackendOption`
-unsafe extern "C" fn platform_get_backend_option<A: Adapter>(
+unsafe extern "C" fn platform_get_backend_option<A: PlatformApi>(
     platform: ur_platform_handle_t,
     frontend_option: *const c_char,
     platform_option: *mut *const c_char,

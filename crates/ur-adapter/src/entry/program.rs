@@ -2,7 +2,7 @@
 //! The C entries of `Program`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::ProgramApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::info::Answer;
@@ -11,7 +11,8 @@ use crate::shim;
 use std::ffi::{c_char, c_void};
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_program_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: ProgramApi>() -> ur_program_dditable_t {
     ur_program_dditable_t {
         create_with_il: Some(program_create_with_il::<A>),
         create_with_binary: Some(program_create_with_binary::<A>),
@@ -31,7 +32,7 @@ pub(super) const fn table<A: Adapter>() -> ur_program_dditable_t {
 }
 
 // `urProgramCreateWithIL`
-unsafe extern "C" fn program_create_with_il<A: Adapter>(
+unsafe extern "C" fn program_create_with_il<A: ProgramApi>(
     context: ur_context_handle_t,
     il: *const c_void,
     length: usize,
@@ -67,7 +68,7 @@ unsafe extern "C" fn program_create_with_il<A: Adapter>(
 }
 
 // `urProgramCreateWithBinary`
-unsafe extern "C" fn program_create_with_binary<A: Adapter>(
+unsafe extern "C" fn program_create_with_binary<A: ProgramApi>(
     context: ur_context_handle_t,
     num_devices: u32,
     devices: *mut ur_device_handle_t,
@@ -110,7 +111,7 @@ unsafe extern "C" fn program_create_with_binary<A: Adapter>(
 }
 
 // `urProgramBuild`
-unsafe extern "C" fn program_build<A: Adapter>(
+unsafe extern "C" fn program_build<A: ProgramApi>(
     context: ur_context_handle_t,
     program: ur_program_handle_t,
     options: *const c_char,
@@ -128,7 +129,7 @@ unsafe extern "C" fn program_build<A: Adapter>(
 }
 
 // `urProgramCompile`
-unsafe extern "C" fn program_compile<A: Adapter>(
+unsafe extern "C" fn program_compile<A: ProgramApi>(
     context: ur_context_handle_t,
     program: ur_program_handle_t,
     options: *const c_char,
@@ -146,7 +147,7 @@ unsafe extern "C" fn program_compile<A: Adapter>(
 }
 
 // `urProgramLink`
-unsafe extern "C" fn program_link<A: Adapter>(
+unsafe extern "C" fn program_link<A: ProgramApi>(
     context: ur_context_handle_t,
     count: u32,
     programs: *const ur_program_handle_t,
@@ -177,19 +178,19 @@ unsafe extern "C" fn program_link<A: Adapter>(
 }
 
 // `urProgramRetain`
-unsafe extern "C" fn program_retain<A: Adapter>(program: ur_program_handle_t) -> ur_result_t {
+unsafe extern "C" fn program_retain<A: ProgramApi>(program: ur_program_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::retain::<A::Adapter, A::Program>("urProgramRetain", program.0) }
 }
 
 // `urProgramRelease`
-unsafe extern "C" fn program_release<A: Adapter>(program: ur_program_handle_t) -> ur_result_t {
+unsafe extern "C" fn program_release<A: ProgramApi>(program: ur_program_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::release::<A::Adapter, A::Program>("urProgramRelease", program.0) }
 }
 
 // `urProgramGetFunctionPointer`
-unsafe extern "C" fn program_get_function_pointer<A: Adapter>(
+unsafe extern "C" fn program_get_function_pointer<A: ProgramApi>(
     device: ur_device_handle_t,
     program: ur_program_handle_t,
     function_name: *const c_char,
@@ -213,7 +214,7 @@ unsafe extern "C" fn program_get_function_pointer<A: Adapter>(
 }
 
 // `urProgramGetGlobalVariablePointer`
-unsafe extern "C" fn program_get_global_variable_pointer<A: Adapter>(
+unsafe extern "C" fn program_get_global_variable_pointer<A: ProgramApi>(
     device: ur_device_handle_t,
     program: ur_program_handle_t,
     global_variable_name: *const c_char,
@@ -245,7 +246,7 @@ unsafe extern "C" fn program_get_global_variable_pointer<A: Adapter>(
 }
 
 // `urProgramGetInfo`
-unsafe extern "C" fn program_get_info<A: Adapter>(
+unsafe extern "C" fn program_get_info<A: ProgramApi>(
     program: ur_program_handle_t,
     prop_name: ur_program_info_t,
     prop_size: usize,
@@ -266,7 +267,7 @@ unsafe extern "C" fn program_get_info<A: Adapter>(
 }
 
 // `urProgramGetBuildInfo`
-unsafe extern "C" fn program_get_build_info<A: Adapter>(
+unsafe extern "C" fn program_get_build_info<A: ProgramApi>(
     program: ur_program_handle_t,
     device: ur_device_handle_t,
     prop_name: ur_program_build_info_t,
@@ -290,7 +291,7 @@ unsafe extern "C" fn program_get_build_info<A: Adapter>(
 }
 
 // `urProgramSetSpecializationConstants`
-unsafe extern "C" fn program_set_specialization_constants<A: Adapter>(
+unsafe extern "C" fn program_set_specialization_constants<A: ProgramApi>(
     program: ur_program_handle_t,
     count: u32,
     spec_constants: *const ur_specialization_constant_info_t,
@@ -309,7 +310,7 @@ unsafe extern "C" fn program_set_specialization_constants<A: Adapter>(
 }
 
 // `urProgramGetNativeHandle`
-unsafe extern "C" fn program_get_native_handle<A: Adapter>(
+unsafe extern "C" fn program_get_native_handle<A: ProgramApi>(
     program: ur_program_handle_t,
     native_program: *mut ur_native_handle_t,
 ) -> ur_result_t {
@@ -325,7 +326,7 @@ unsafe extern "C" fn program_get_native_handle<A: Adapter>(
 }
 
 // `urProgramCreateWithNativeHandle`
-unsafe extern "C" fn program_create_with_native_handle<A: Adapter>(
+unsafe extern "C" fn program_create_with_native_handle<A: ProgramApi>(
     native_program: ur_native_handle_t,
     context: ur_context_handle_t,
     properties: *const ur_program_native_properties_t,

@@ -2,14 +2,15 @@
 //! The C entries of `ProgramExp`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::ProgramExpApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::shim;
 use std::ffi::c_char;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_program_exp_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: ProgramExpApi>() -> ur_program_exp_dditable_t {
     ur_program_exp_dditable_t {
         dynamic_link_exp: Some(program_dynamic_link_exp::<A>),
         build_exp: Some(program_build_exp::<A>),
@@ -19,7 +20,7 @@ pub(super) const fn table<A: Adapter>() -> ur_program_exp_dditable_t {
 }
 
 // `urProgramDynamicLinkExp`
-unsafe extern "C" fn program_dynamic_link_exp<A: Adapter>(
+unsafe extern "C" fn program_dynamic_link_exp<A: ProgramExpApi>(
     context: ur_context_handle_t,
     count: u32,
     programs: *const ur_program_handle_t,
@@ -38,7 +39,7 @@ unsafe extern "C" fn program_dynamic_link_exp<A: Adapter>(
 }
 
 // `urProgramBuildExp`
-unsafe extern "C" fn program_build_exp<A: Adapter>(
+unsafe extern "C" fn program_build_exp<A: ProgramExpApi>(
     program: ur_program_handle_t,
     num_devices: u32,
     devices: *mut ur_device_handle_t,
@@ -61,7 +62,7 @@ unsafe extern "C" fn program_build_exp<A: Adapter>(
 }
 
 // `urProgramCompileExp`
-unsafe extern "C" fn program_compile_exp<A: Adapter>(
+unsafe extern "C" fn program_compile_exp<A: ProgramExpApi>(
     program: ur_program_handle_t,
     num_devices: u32,
     devices: *mut ur_device_handle_t,
@@ -84,7 +85,7 @@ unsafe extern "C" fn program_compile_exp<A: Adapter>(
 }
 
 // `urProgramLinkExp`
-unsafe extern "C" fn program_link_exp<A: Adapter>(
+unsafe extern "C" fn program_link_exp<A: ProgramExpApi>(
     context: ur_context_handle_t,
     num_devices: u32,
     devices: *mut ur_device_handle_t,

@@ -2,7 +2,7 @@
 //! The C entries of `Queue`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::QueueApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::info::Answer;
@@ -10,7 +10,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_queue_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: QueueApi>() -> ur_queue_dditable_t {
     ur_queue_dditable_t {
         get_info: Some(queue_get_info::<A>),
         create: Some(queue_create::<A>),
@@ -24,7 +25,7 @@ pub(super) const fn table<A: Adapter>() -> ur_queue_dditable_t {
 }
 
 // `urQueueGetInfo`
-unsafe extern "C" fn queue_get_info<A: Adapter>(
+unsafe extern "C" fn queue_get_info<A: QueueApi>(
     queue: ur_queue_handle_t,
     prop_name: ur_queue_info_t,
     prop_size: usize,
@@ -45,7 +46,7 @@ unsafe extern "C" fn queue_get_info<A: Adapter>(
 }
 
 // `urQueueCreate`
-unsafe extern "C" fn queue_create<A: Adapter>(
+unsafe extern "C" fn queue_create<A: QueueApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     properties: *const ur_queue_properties_t,
@@ -84,19 +85,19 @@ unsafe extern "C" fn queue_create<A: Adapter>(
 }
 
 // `urQueueRetain`
-unsafe extern "C" fn queue_retain<A: Adapter>(queue: ur_queue_handle_t) -> ur_result_t {
+unsafe extern "C" fn queue_retain<A: QueueApi>(queue: ur_queue_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::retain::<A::Adapter, A::Queue>("urQueueRetain", queue.0) }
 }
 
 // `urQueueRelease`
-unsafe extern "C" fn queue_release<A: Adapter>(queue: ur_queue_handle_t) -> ur_result_t {
+unsafe extern "C" fn queue_release<A: QueueApi>(queue: ur_queue_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::release::<A::Adapter, A::Queue>("urQueueRelease", queue.0) }
 }
 
 // `urQueueGetNativeHandle`
-unsafe extern "C" fn queue_get_native_handle<A: Adapter>(
+unsafe extern "C" fn queue_get_native_handle<A: QueueApi>(
     queue: ur_queue_handle_t,
     desc: *mut ur_queue_native_desc_t,
     native_queue: *mut ur_native_handle_t,
@@ -115,7 +116,7 @@ unsafe extern "C" fn queue_get_native_handle<A: Adapter>(
 }
 
 // `urQueueCreateWithNativeHandle`
-unsafe extern "C" fn queue_create_with_native_handle<A: Adapter>(
+unsafe extern "C" fn queue_create_with_native_handle<A: QueueApi>(
     native_queue: ur_native_handle_t,
     context: ur_context_handle_t,
     device: ur_device_handle_t,
@@ -139,7 +140,7 @@ unsafe extern "C" fn queue_create_with_native_handle<A: Adapter>(
 }
 
 // `urQueueFinish`
-unsafe extern "C" fn queue_finish<A: Adapter>(queue: ur_queue_handle_t) -> ur_result_t {
+unsafe extern "C" fn queue_finish<A: QueueApi>(queue: ur_queue_handle_t) -> ur_result_t {
     enter_as::<A::Adapter>("urQueueFinish", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?.own()?;
@@ -149,7 +150,7 @@ unsafe extern "C" fn queue_finish<A: Adapter>(queue: ur_queue_handle_t) -> ur_re
 }
 
 // `urQueueFlush`
-unsafe extern "C" fn queue_flush<A: Adapter>(queue: ur_queue_handle_t) -> ur_result_t {
+unsafe extern "C" fn queue_flush<A: QueueApi>(queue: ur_queue_handle_t) -> ur_result_t {
     enter_as::<A::Adapter>("urQueueFlush", || {
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;

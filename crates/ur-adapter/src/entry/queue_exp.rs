@@ -2,12 +2,13 @@
 //! The C entries of `QueueExp`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::QueueExpApi;
 use crate::error::enter_as;
 use crate::shim;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_queue_exp_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: QueueExpApi>() -> ur_queue_exp_dditable_t {
     ur_queue_exp_dditable_t {
         begin_graph_capture_exp: Some(queue_begin_graph_capture_exp::<A>),
         begin_capture_into_graph_exp: Some(queue_begin_capture_into_graph_exp::<A>),
@@ -18,7 +19,7 @@ pub(super) const fn table<A: Adapter>() -> ur_queue_exp_dditable_t {
 }
 
 // `urQueueBeginGraphCaptureExp`
-unsafe extern "C" fn queue_begin_graph_capture_exp<A: Adapter>(
+unsafe extern "C" fn queue_begin_graph_capture_exp<A: QueueExpApi>(
     queue: ur_queue_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urQueueBeginGraphCaptureExp", || {
@@ -30,7 +31,7 @@ unsafe extern "C" fn queue_begin_graph_capture_exp<A: Adapter>(
 }
 
 // `urQueueBeginCaptureIntoGraphExp`
-unsafe extern "C" fn queue_begin_capture_into_graph_exp<A: Adapter>(
+unsafe extern "C" fn queue_begin_capture_into_graph_exp<A: QueueExpApi>(
     queue: ur_queue_handle_t,
     graph: ur_exp_graph_handle_t,
 ) -> ur_result_t {
@@ -45,7 +46,7 @@ unsafe extern "C" fn queue_begin_capture_into_graph_exp<A: Adapter>(
 }
 
 // `urQueueEndGraphCaptureExp`
-unsafe extern "C" fn queue_end_graph_capture_exp<A: Adapter>(
+unsafe extern "C" fn queue_end_graph_capture_exp<A: QueueExpApi>(
     queue: ur_queue_handle_t,
     graph: *mut ur_exp_graph_handle_t,
 ) -> ur_result_t {
@@ -61,7 +62,7 @@ unsafe extern "C" fn queue_end_graph_capture_exp<A: Adapter>(
 }
 
 // `urQueueIsGraphCaptureEnabledExp`
-unsafe extern "C" fn queue_is_graph_capture_enabled_exp<A: Adapter>(
+unsafe extern "C" fn queue_is_graph_capture_enabled_exp<A: QueueExpApi>(
     queue: ur_queue_handle_t,
     result: *mut bool,
 ) -> ur_result_t {
@@ -77,7 +78,7 @@ unsafe extern "C" fn queue_is_graph_capture_enabled_exp<A: Adapter>(
 }
 
 // `urQueueGetGraphExp`
-unsafe extern "C" fn queue_get_graph_exp<A: Adapter>(
+unsafe extern "C" fn queue_get_graph_exp<A: QueueExpApi>(
     queue: ur_queue_handle_t,
     graph: *mut ur_exp_graph_handle_t,
 ) -> ur_result_t {

@@ -2,7 +2,7 @@
 //! The C entries of `Sampler`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::SamplerApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::info::Answer;
@@ -10,7 +10,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_sampler_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: SamplerApi>() -> ur_sampler_dditable_t {
     ur_sampler_dditable_t {
         create: Some(sampler_create::<A>),
         retain: Some(sampler_retain::<A>),
@@ -22,7 +23,7 @@ pub(super) const fn table<A: Adapter>() -> ur_sampler_dditable_t {
 }
 
 // `urSamplerCreate`
-unsafe extern "C" fn sampler_create<A: Adapter>(
+unsafe extern "C" fn sampler_create<A: SamplerApi>(
     context: ur_context_handle_t,
     desc: *const ur_sampler_desc_t,
     sampler: *mut ur_sampler_handle_t,
@@ -47,19 +48,19 @@ unsafe extern "C" fn sampler_create<A: Adapter>(
 }
 
 // `urSamplerRetain`
-unsafe extern "C" fn sampler_retain<A: Adapter>(sampler: ur_sampler_handle_t) -> ur_result_t {
+unsafe extern "C" fn sampler_retain<A: SamplerApi>(sampler: ur_sampler_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::retain::<A::Adapter, A::Sampler>("urSamplerRetain", sampler.0) }
 }
 
 // `urSamplerRelease`
-unsafe extern "C" fn sampler_release<A: Adapter>(sampler: ur_sampler_handle_t) -> ur_result_t {
+unsafe extern "C" fn sampler_release<A: SamplerApi>(sampler: ur_sampler_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::release::<A::Adapter, A::Sampler>("urSamplerRelease", sampler.0) }
 }
 
 // `urSamplerGetInfo`
-unsafe extern "C" fn sampler_get_info<A: Adapter>(
+unsafe extern "C" fn sampler_get_info<A: SamplerApi>(
     sampler: ur_sampler_handle_t,
     prop_name: ur_sampler_info_t,
     prop_size: usize,
@@ -80,7 +81,7 @@ unsafe extern "C" fn sampler_get_info<A: Adapter>(
 }
 
 // `urSamplerGetNativeHandle`
-unsafe extern "C" fn sampler_get_native_handle<A: Adapter>(
+unsafe extern "C" fn sampler_get_native_handle<A: SamplerApi>(
     sampler: ur_sampler_handle_t,
     native_sampler: *mut ur_native_handle_t,
 ) -> ur_result_t {
@@ -96,7 +97,7 @@ unsafe extern "C" fn sampler_get_native_handle<A: Adapter>(
 }
 
 // `urSamplerCreateWithNativeHandle`
-unsafe extern "C" fn sampler_create_with_native_handle<A: Adapter>(
+unsafe extern "C" fn sampler_create_with_native_handle<A: SamplerApi>(
     native_sampler: ur_native_handle_t,
     context: ur_context_handle_t,
     properties: *const ur_sampler_native_properties_t,

@@ -2,7 +2,7 @@
 //! The C entries of `USM`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::UsmApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::info::Answer;
@@ -11,7 +11,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_usm_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: UsmApi>() -> ur_usm_dditable_t {
     ur_usm_dditable_t {
         host_alloc: Some(usm_host_alloc::<A>),
         device_alloc: Some(usm_device_alloc::<A>),
@@ -26,7 +27,7 @@ pub(super) const fn table<A: Adapter>() -> ur_usm_dditable_t {
 }
 
 // `urUSMHostAlloc`
-unsafe extern "C" fn usm_host_alloc<A: Adapter>(
+unsafe extern "C" fn usm_host_alloc<A: UsmApi>(
     context: ur_context_handle_t,
     usm_desc: *const ur_usm_desc_t,
     pool: ur_usm_pool_handle_t,
@@ -57,7 +58,7 @@ unsafe extern "C" fn usm_host_alloc<A: Adapter>(
 }
 
 // `urUSMDeviceAlloc`
-unsafe extern "C" fn usm_device_alloc<A: Adapter>(
+unsafe extern "C" fn usm_device_alloc<A: UsmApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     usm_desc: *const ur_usm_desc_t,
@@ -91,7 +92,7 @@ unsafe extern "C" fn usm_device_alloc<A: Adapter>(
 }
 
 // `urUSMSharedAlloc`
-unsafe extern "C" fn usm_shared_alloc<A: Adapter>(
+unsafe extern "C" fn usm_shared_alloc<A: UsmApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     usm_desc: *const ur_usm_desc_t,
@@ -125,7 +126,7 @@ unsafe extern "C" fn usm_shared_alloc<A: Adapter>(
 }
 
 // `urUSMFree`
-unsafe extern "C" fn usm_free<A: Adapter>(
+unsafe extern "C" fn usm_free<A: UsmApi>(
     context: ur_context_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t {
@@ -140,7 +141,7 @@ unsafe extern "C" fn usm_free<A: Adapter>(
 }
 
 // `urUSMGetMemAllocInfo`
-unsafe extern "C" fn usm_get_mem_alloc_info<A: Adapter>(
+unsafe extern "C" fn usm_get_mem_alloc_info<A: UsmApi>(
     context: ur_context_handle_t,
     mem: *const c_void,
     prop_name: ur_usm_alloc_info_t,
@@ -164,7 +165,7 @@ unsafe extern "C" fn usm_get_mem_alloc_info<A: Adapter>(
 }
 
 // `urUSMPoolCreate`
-unsafe extern "C" fn usm_pool_create<A: Adapter>(
+unsafe extern "C" fn usm_pool_create<A: UsmApi>(
     context: ur_context_handle_t,
     pool_desc: *mut ur_usm_pool_desc_t,
     pool: *mut ur_usm_pool_handle_t,
@@ -186,19 +187,19 @@ unsafe extern "C" fn usm_pool_create<A: Adapter>(
 }
 
 // `urUSMPoolRetain`
-unsafe extern "C" fn usm_pool_retain<A: Adapter>(pool: ur_usm_pool_handle_t) -> ur_result_t {
+unsafe extern "C" fn usm_pool_retain<A: UsmApi>(pool: ur_usm_pool_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::retain::<A::Adapter, A::UsmPool>("urUSMPoolRetain", pool.0) }
 }
 
 // `urUSMPoolRelease`
-unsafe extern "C" fn usm_pool_release<A: Adapter>(pool: ur_usm_pool_handle_t) -> ur_result_t {
+unsafe extern "C" fn usm_pool_release<A: UsmApi>(pool: ur_usm_pool_handle_t) -> ur_result_t {
     // SAFETY: forwarded from the C caller's own contract.
     unsafe { shim::release::<A::Adapter, A::UsmPool>("urUSMPoolRelease", pool.0) }
 }
 
 // `urUSMPoolGetInfo`
-unsafe extern "C" fn usm_pool_get_info<A: Adapter>(
+unsafe extern "C" fn usm_pool_get_info<A: UsmApi>(
     pool: ur_usm_pool_handle_t,
     prop_name: ur_usm_pool_info_t,
     prop_size: usize,

@@ -2,7 +2,7 @@
 //! The C entries of `USMExp`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::UsmExpApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::memory::UsmPtr;
@@ -10,7 +10,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_usm_exp_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: UsmExpApi>() -> ur_usm_exp_dditable_t {
     ur_usm_exp_dditable_t {
         pool_create_exp: Some(usm_pool_create_exp::<A>),
         pool_destroy_exp: Some(usm_pool_destroy_exp::<A>),
@@ -30,7 +31,7 @@ pub(super) const fn table<A: Adapter>() -> ur_usm_exp_dditable_t {
 }
 
 // `urUSMPoolCreateExp`
-unsafe extern "C" fn usm_pool_create_exp<A: Adapter>(
+unsafe extern "C" fn usm_pool_create_exp<A: UsmExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     pool_desc: *mut ur_usm_pool_desc_t,
@@ -55,7 +56,7 @@ unsafe extern "C" fn usm_pool_create_exp<A: Adapter>(
 }
 
 // `urUSMPoolDestroyExp`
-unsafe extern "C" fn usm_pool_destroy_exp<A: Adapter>(
+unsafe extern "C" fn usm_pool_destroy_exp<A: UsmExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     pool: ur_usm_pool_handle_t,
@@ -75,7 +76,7 @@ unsafe extern "C" fn usm_pool_destroy_exp<A: Adapter>(
 }
 
 // `urUSMPoolGetDefaultDevicePoolExp`
-unsafe extern "C" fn usm_pool_get_default_device_pool_exp<A: Adapter>(
+unsafe extern "C" fn usm_pool_get_default_device_pool_exp<A: UsmExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     pool: *mut ur_usm_pool_handle_t,
@@ -94,7 +95,7 @@ unsafe extern "C" fn usm_pool_get_default_device_pool_exp<A: Adapter>(
 }
 
 // `urUSMPoolGetInfoExp`
-unsafe extern "C" fn usm_pool_get_info_exp<A: Adapter>(
+unsafe extern "C" fn usm_pool_get_info_exp<A: UsmExpApi>(
     pool: ur_usm_pool_handle_t,
     prop_name: ur_usm_pool_info_t,
     prop_value: *mut c_void,
@@ -117,7 +118,7 @@ unsafe extern "C" fn usm_pool_get_info_exp<A: Adapter>(
 }
 
 // `urUSMPoolSetInfoExp`
-unsafe extern "C" fn usm_pool_set_info_exp<A: Adapter>(
+unsafe extern "C" fn usm_pool_set_info_exp<A: UsmExpApi>(
     pool: ur_usm_pool_handle_t,
     prop_name: ur_usm_pool_info_t,
     prop_value: *mut c_void,
@@ -137,7 +138,7 @@ unsafe extern "C" fn usm_pool_set_info_exp<A: Adapter>(
 }
 
 // `urUSMPoolSetDevicePoolExp`
-unsafe extern "C" fn usm_pool_set_device_pool_exp<A: Adapter>(
+unsafe extern "C" fn usm_pool_set_device_pool_exp<A: UsmExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     pool: ur_usm_pool_handle_t,
@@ -155,7 +156,7 @@ unsafe extern "C" fn usm_pool_set_device_pool_exp<A: Adapter>(
 }
 
 // `urUSMPoolGetDevicePoolExp`
-unsafe extern "C" fn usm_pool_get_device_pool_exp<A: Adapter>(
+unsafe extern "C" fn usm_pool_get_device_pool_exp<A: UsmExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     pool: *mut ur_usm_pool_handle_t,
@@ -174,7 +175,7 @@ unsafe extern "C" fn usm_pool_get_device_pool_exp<A: Adapter>(
 }
 
 // `urUSMPoolTrimToExp`
-unsafe extern "C" fn usm_pool_trim_to_exp<A: Adapter>(
+unsafe extern "C" fn usm_pool_trim_to_exp<A: UsmExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     pool: ur_usm_pool_handle_t,
@@ -193,7 +194,7 @@ unsafe extern "C" fn usm_pool_trim_to_exp<A: Adapter>(
 }
 
 // `urUSMPitchedAllocExp`
-unsafe extern "C" fn usm_pitched_alloc_exp<A: Adapter>(
+unsafe extern "C" fn usm_pitched_alloc_exp<A: UsmExpApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     usm_desc: *const ur_usm_desc_t,
@@ -241,7 +242,7 @@ unsafe extern "C" fn usm_pitched_alloc_exp<A: Adapter>(
 }
 
 // `urUSMContextMemcpyExp`
-unsafe extern "C" fn usm_context_memcpy_exp<A: Adapter>(
+unsafe extern "C" fn usm_context_memcpy_exp<A: UsmExpApi>(
     context: ur_context_handle_t,
     dst: *mut c_void,
     src: *const c_void,
@@ -263,7 +264,7 @@ unsafe extern "C" fn usm_context_memcpy_exp<A: Adapter>(
 }
 
 // `urUSMHostAllocUnregisterExp`
-unsafe extern "C" fn usm_host_alloc_unregister_exp<A: Adapter>(
+unsafe extern "C" fn usm_host_alloc_unregister_exp<A: UsmExpApi>(
     context: ur_context_handle_t,
     host_mem: *mut c_void,
 ) -> ur_result_t {
@@ -278,7 +279,7 @@ unsafe extern "C" fn usm_host_alloc_unregister_exp<A: Adapter>(
 }
 
 // `urUSMHostAllocRegisterExp`
-unsafe extern "C" fn usm_host_alloc_register_exp<A: Adapter>(
+unsafe extern "C" fn usm_host_alloc_register_exp<A: UsmExpApi>(
     context: ur_context_handle_t,
     host_mem: *mut c_void,
     size: usize,
@@ -305,7 +306,7 @@ unsafe extern "C" fn usm_host_alloc_register_exp<A: Adapter>(
 }
 
 // `urUSMImportExp`
-unsafe extern "C" fn usm_import_exp<A: Adapter>(
+unsafe extern "C" fn usm_import_exp<A: UsmExpApi>(
     context: ur_context_handle_t,
     mem: *mut c_void,
     size: usize,
@@ -321,7 +322,7 @@ unsafe extern "C" fn usm_import_exp<A: Adapter>(
 }
 
 // `urUSMReleaseExp`
-unsafe extern "C" fn usm_release_exp<A: Adapter>(
+unsafe extern "C" fn usm_release_exp<A: UsmExpApi>(
     context: ur_context_handle_t,
     mem: *mut c_void,
 ) -> ur_result_t {

@@ -2,7 +2,7 @@
 //! The C entries of `UsmP2PExp`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::UsmP2pExpApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::info::Answer;
@@ -10,7 +10,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_usm_p2p_exp_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: UsmP2pExpApi>() -> ur_usm_p2p_exp_dditable_t {
     ur_usm_p2p_exp_dditable_t {
         enable_peer_access_exp: Some(usm_p2p_enable_peer_access_exp::<A>),
         disable_peer_access_exp: Some(usm_p2p_disable_peer_access_exp::<A>),
@@ -19,7 +20,7 @@ pub(super) const fn table<A: Adapter>() -> ur_usm_p2p_exp_dditable_t {
 }
 
 // `urUsmP2PEnablePeerAccessExp`
-unsafe extern "C" fn usm_p2p_enable_peer_access_exp<A: Adapter>(
+unsafe extern "C" fn usm_p2p_enable_peer_access_exp<A: UsmP2pExpApi>(
     command_device: ur_device_handle_t,
     peer_device: ur_device_handle_t,
 ) -> ur_result_t {
@@ -34,7 +35,7 @@ unsafe extern "C" fn usm_p2p_enable_peer_access_exp<A: Adapter>(
 }
 
 // `urUsmP2PDisablePeerAccessExp`
-unsafe extern "C" fn usm_p2p_disable_peer_access_exp<A: Adapter>(
+unsafe extern "C" fn usm_p2p_disable_peer_access_exp<A: UsmP2pExpApi>(
     command_device: ur_device_handle_t,
     peer_device: ur_device_handle_t,
 ) -> ur_result_t {
@@ -49,7 +50,7 @@ unsafe extern "C" fn usm_p2p_disable_peer_access_exp<A: Adapter>(
 }
 
 // `urUsmP2PPeerAccessGetInfoExp`
-unsafe extern "C" fn usm_p2p_peer_access_get_info_exp<A: Adapter>(
+unsafe extern "C" fn usm_p2p_peer_access_get_info_exp<A: UsmP2pExpApi>(
     command_device: ur_device_handle_t,
     peer_device: ur_device_handle_t,
     prop_name: ur_exp_peer_info_t,

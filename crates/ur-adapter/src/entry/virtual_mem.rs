@@ -2,7 +2,7 @@
 //! The C entries of `VirtualMem`.
 #![expect(unsafe_code, reason = "the C ABI")]
 #![allow(clippy::manual_range_contains, reason = "conditions as the specification writes them")]
-use crate::api::Adapter;
+use crate::api::VirtualMemApi;
 use crate::error::ErrorCode;
 use crate::error::enter_as;
 use crate::info::Answer;
@@ -11,7 +11,8 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-pub(super) const fn table<A: Adapter>() -> ur_virtual_mem_dditable_t {
+/// The entries of the family, as C calls them.
+pub const fn table<A: VirtualMemApi>() -> ur_virtual_mem_dditable_t {
     ur_virtual_mem_dditable_t {
         granularity_get_info: Some(virtual_mem_granularity_get_info::<A>),
         reserve: Some(virtual_mem_reserve::<A>),
@@ -24,7 +25,7 @@ pub(super) const fn table<A: Adapter>() -> ur_virtual_mem_dditable_t {
 }
 
 // `urVirtualMemGranularityGetInfo`
-unsafe extern "C" fn virtual_mem_granularity_get_info<A: Adapter>(
+unsafe extern "C" fn virtual_mem_granularity_get_info<A: VirtualMemApi>(
     context: ur_context_handle_t,
     device: ur_device_handle_t,
     allocation_size: usize,
@@ -55,7 +56,7 @@ unsafe extern "C" fn virtual_mem_granularity_get_info<A: Adapter>(
 }
 
 // `urVirtualMemReserve`
-unsafe extern "C" fn virtual_mem_reserve<A: Adapter>(
+unsafe extern "C" fn virtual_mem_reserve<A: VirtualMemApi>(
     context: ur_context_handle_t,
     start: *const c_void,
     size: usize,
@@ -74,7 +75,7 @@ unsafe extern "C" fn virtual_mem_reserve<A: Adapter>(
 }
 
 // `urVirtualMemFree`
-unsafe extern "C" fn virtual_mem_free<A: Adapter>(
+unsafe extern "C" fn virtual_mem_free<A: VirtualMemApi>(
     context: ur_context_handle_t,
     start: *const c_void,
     size: usize,
@@ -90,7 +91,7 @@ unsafe extern "C" fn virtual_mem_free<A: Adapter>(
 }
 
 // `urVirtualMemMap`
-unsafe extern "C" fn virtual_mem_map<A: Adapter>(
+unsafe extern "C" fn virtual_mem_map<A: VirtualMemApi>(
     context: ur_context_handle_t,
     start: *const c_void,
     size: usize,
@@ -114,7 +115,7 @@ unsafe extern "C" fn virtual_mem_map<A: Adapter>(
 }
 
 // `urVirtualMemUnmap`
-unsafe extern "C" fn virtual_mem_unmap<A: Adapter>(
+unsafe extern "C" fn virtual_mem_unmap<A: VirtualMemApi>(
     context: ur_context_handle_t,
     start: *const c_void,
     size: usize,
@@ -130,7 +131,7 @@ unsafe extern "C" fn virtual_mem_unmap<A: Adapter>(
 }
 
 // `urVirtualMemSetAccess`
-unsafe extern "C" fn virtual_mem_set_access<A: Adapter>(
+unsafe extern "C" fn virtual_mem_set_access<A: VirtualMemApi>(
     context: ur_context_handle_t,
     start: *const c_void,
     size: usize,
@@ -150,7 +151,7 @@ unsafe extern "C" fn virtual_mem_set_access<A: Adapter>(
 }
 
 // `urVirtualMemGetInfo`
-unsafe extern "C" fn virtual_mem_get_info<A: Adapter>(
+unsafe extern "C" fn virtual_mem_get_info<A: VirtualMemApi>(
     context: ur_context_handle_t,
     start: *const c_void,
     size: usize,

@@ -10,7 +10,6 @@ use super::{
     enqueue::{Made, Report},
     recording::{Node, Recording, Replay},
 };
-use crate::from_c;
 use std::{
     collections::HashMap,
     sync::{
@@ -19,6 +18,7 @@ use std::{
     },
 };
 use update::Launch;
+use ur_adapter::blank::withdraw;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
@@ -67,7 +67,7 @@ impl Drop for CommandBuffer {
     fn drop(&mut self) {
         let handles = std::mem::take(&mut self.0.lock().handles);
         for handle in handles {
-            let gone = from_c::withdraw(handle.borrow());
+            let gone = withdraw(handle.borrow());
             debug_assert!(gone.is_ok(), "C cannot release a command");
         }
     }

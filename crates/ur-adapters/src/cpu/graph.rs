@@ -17,6 +17,7 @@ use std::{
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
+use ur_adapter::blank::withdraw;
 use ur_adapter::{
     api::{GraphExpApi, QueueExpApi},
     callback::HostFunction,
@@ -120,10 +121,10 @@ impl GraphExpApi for Cpu {
     }
     fn graph_destroy_exp(graph: Borrowed<'_, Graph>) -> Result<()> {
         graph.check_closed()?;
-        from_c::withdraw(graph)
+        withdraw(graph)
     }
     fn graph_executable_graph_destroy_exp(graph: Borrowed<'_, ExecutableGraph>) -> Result<()> {
-        from_c::withdraw(graph)
+        withdraw(graph)
     }
     fn graph_is_empty_exp(graph: Borrowed<'_, Graph>) -> Result<bool> {
         Ok(graph.score.look(|recording| recording.nodes.is_empty()))

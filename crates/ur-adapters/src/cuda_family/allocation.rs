@@ -2,7 +2,7 @@
 //! Any address inside an allocation finds it. Where memory comes from is `backing.rs`'s, when it goes
 //! back `limbo.rs`'s, what other processes see of it `share.rs`'s, memory of others `foreign.rs`'s.
 use super::{
-    Context,
+    Context, Family,
     backing::Behind,
     driver::Dialect,
     limbo::{self, Kept, Spent},
@@ -156,7 +156,7 @@ pub struct Allocation<D: Dialect> {
 impl<D: Dialect> Allocation<D> {
     pub(super) fn new(base: UsmPtr, bytes: usize, usm: Usm, home: Home, memory: Memory<D>) -> Self {
         let (exported, freed) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (object, holds) = (next_object::<D>(), AtomicU64::new(0));
+        let (object, holds) = (next_object::<Family<D>>(), AtomicU64::new(0));
         // What a stream allocates is known to the command that does.
         let since = if let Memory::Ordered(_) = memory { 0 } else { number_of(object) };
         let memory = Mutex::new(Some(memory));

@@ -2,7 +2,7 @@
 //!
 //! Native handles: of a buffer its address on the device, of an image the driver's array.
 use super::{
-    Context, Device,
+    Context, Device, Family,
     driver::Dialect,
     enqueue_usm::check_range,
     image,
@@ -12,8 +12,7 @@ use super::{
     },
     storage::{Found, Shape, Storage},
 };
-use crate::over_driver::mem::KeepsBytes;
-pub use crate::over_driver::mem::Mem;
+use crate::over_driver::mem::{self, KeepsBytes};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -21,26 +20,27 @@ use ur_adapter::{
 };
 use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
 
-impl<D: Dialect> Mem<D> {
-    /// What a kernel on `device` is given of it, up to date at this point of `stream`: the address of
-    /// a buffer, the surface of an image. If the kernel `writes`, other devices' copies are out of
-    /// date from here on.
-    ///
-    /// # Errors
-    /// `INVALID_CONTEXT` for a device of another context; the driver's own.
-    pub fn device_address(
-        &self,
-        device: &Owned<Device<D>>,
-        stream: &Stream<D>,
-        writes: bool,
-    ) -> Result<u64> {
-        match self.storage().at(device, stream, writes)? {
-            Found::At(at) => Ok(at + self.origin() as u64),
-            Found::Array(array) => array.surface(),
-        }
+/// What `ur_mem_handle_t` points at.
+pub type Mem<D> = mem::Mem<Family<D>>;
+
+/// What a kernel on `device` is given of a memory object, up to date at this point of `stream`: the
+/// address of a buffer, the surface of an image. If the kernel `writes`, other devices' copies are out
+/// of date from here on.
+///
+/// # Errors
+/// `INVALID_CONTEXT` for a device of another context; the driver's own.
+pub fn kernel_argument<D: Dialect>(
+    mem: &Mem<D>,
+    device: &Owned<Device<D>>,
+    stream: &Stream<D>,
+    writes: bool,
+) -> Result<u64> {
+    match mem.storage().at(device, stream, writes)? {
+        Found::At(at) => Ok(at + mem.origin() as u64),
+        Found::Array(array) => array.surface(),
     }
 }
-impl<D: Dialect> KeepsBytes for D {
+impl<D: Dialect> KeepsBytes for Family<D> {
     type Storage = Storage<D>;
     fn mems() -> &'static Slab<Mem<D>> {
         &D::statics().mems

@@ -60,7 +60,7 @@ mod watch;
 
 use crate::{
     kernels::{geometry, given, metadata},
-    over_driver::{self, Beneath, OverDriver},
+    over_driver::{self, Beneath},
 };
 pub use adapter::Adapter;
 pub use attribute::Attribute;
@@ -75,22 +75,23 @@ pub use platform::Platform;
 pub use program::Program;
 pub use queue::Queue;
 pub use sampler::Sampler;
+use std::marker::PhantomData;
 use ur_adapter::{
     api::*,
-    entry,
     error::{ErrorCode, Result},
     object::{Backend, Body, Borrowed, Kind, Never, Owned, Slab, Tag},
 };
 use ur_sys::ur_dditable_t;
 pub use usm_pool::UsmPool;
 
-/// The adapter of one dialect.
-pub type Family<D> = OverDriver<D>;
+/// The driver of one dialect, and the entries that are not the core's yet.
+#[derive(Debug)]
+pub struct Family<D>(PhantomData<fn() -> D>);
 
 /// CUDA's adapter, as C sees it.
-pub static CUDA_TABLE: ur_dditable_t = entry::table::<Family<Cuda>>();
+pub static CUDA_TABLE: ur_dditable_t = ur_core::table::<Family<Cuda>>();
 /// HIP's adapter, as C sees it.
-pub static HIP_TABLE: ur_dditable_t = entry::table::<Family<Hip>>();
+pub static HIP_TABLE: ur_dditable_t = ur_core::table::<Family<Hip>>();
 /// The tables under their dialects' names.
 mod tables {
     pub(super) use super::{CUDA_TABLE as Cuda, HIP_TABLE as Hip};
@@ -167,11 +168,8 @@ impl<D: Dialect> Body for Device<D> {
     }
 }
 
-impl<D: Dialect> Beneath for D {
+impl<D: Dialect> Beneath for Family<D> {
     const BACKEND: Backend = <D as Dialect>::BACKEND;
-    type Adapter = Family<D>;
-    type Context = Context<D>;
-    type Device = Device<D>;
     fn devices(context: &Context<D>) -> &[Owned<Device<D>>] {
         context.devices()
     }

@@ -1,19 +1,23 @@
 //! What physical memory is on this driver.
 use super::{
-    Context, Device,
+    Context, Device, Family,
     backing::granule,
     driver::Dialect,
     native::virtual_memory::{self, Physical},
 };
-pub use crate::over_driver::physical_mem::PhysicalMem;
-use crate::over_driver::physical_mem::{HasPhysicalMemory, Names};
+use crate::over_driver::physical_mem::{self, HasPhysicalMemory};
 use std::{os::fd::OwnedFd, sync::Arc};
 use ur_adapter::{
     error::{Error, Result},
     object::{Borrowed, Slab},
 };
 
-impl<D: Dialect> HasPhysicalMemory for D {
+/// What `ur_physical_mem_handle_t` points at.
+pub type PhysicalMem<D> = physical_mem::PhysicalMem<Family<D>>;
+/// Those of this process that have a handle.
+pub(super) type Names<D> = physical_mem::Names<Family<D>>;
+
+impl<D: Dialect> HasPhysicalMemory for Family<D> {
     type Physical = Physical<D>;
     fn physical_mems() -> &'static Slab<PhysicalMem<D>> {
         &D::statics().physical_mems

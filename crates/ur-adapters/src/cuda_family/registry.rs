@@ -1,15 +1,16 @@
 //! Everything that a process knows of one dialect's memory, in one place: statics cannot be generic.
 use super::{
+    Family,
     allocation::Allocation,
     driver::{Dialect, RawPool},
     foreign,
     limbo::Limbo,
     opened::OpenedMemory,
     peers::Peers,
-    share, usm_host, virtual_mem,
+    physical_mem, share, usm_host, virtual_mem,
 };
 use crate::memory::allocations::Allocations;
-use crate::over_driver::physical_mem::{Names, OpenedPhysical};
+use crate::over_driver::physical_mem::OpenedPhysical;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     fmt,
@@ -22,7 +23,7 @@ use ur_ipc::{Importer, Kind};
 pub struct Registry<D: Dialect> {
     store: PerProcess<Store<D>>,
     pub(super) memory: Importer<OpenedMemory<D>>,
-    pub(super) physical: Importer<OpenedPhysical<D>>,
+    pub(super) physical: Importer<OpenedPhysical<Family<D>>>,
     pub(super) opens: Opens<share::Open<D>>,
 }
 impl<D: Dialect> Registry<D> {
@@ -52,7 +53,7 @@ pub(super) struct Store<D: Dialect> {
     pub(super) leaving: AtomicUsize,
     pub(super) hosts: usm_host::All<D>,
     pub(super) reserved: virtual_mem::All<D>,
-    pub(super) names: Names<D>,
+    pub(super) names: physical_mem::Names<D>,
     pub(super) foreign: foreign::All,
     pub(super) peers: Peers<D>,
     pub(super) is_legacy_wished: OnceLock<bool>,

@@ -378,7 +378,7 @@ impl<D: Dialect> SharesPhysicalMemory for Family<D> {
         device::check_fork::<D>()?;
         context.check(device)?;
         let (home, is_hidden) = home(device, ticket)?;
-        let import = |arrived: Arrived| -> Result<OpenedPhysical<D>, Refusal> {
+        let import = |arrived: Arrived| -> Result<OpenedPhysical<Family<D>>, Refusal> {
             let ArrivedPayload::Driver { fd, base: 0, exposes, bytes } = arrived.payload else {
                 return Err(contradiction("what arrived is no physical memory").into());
             };

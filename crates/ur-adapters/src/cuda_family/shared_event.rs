@@ -221,7 +221,7 @@ impl<D: Dialect> Shared<D> {
             ));
         }
         let slot = arena::slot(Access::SameUser)?;
-        let object = super::allocation::next_object::<D>();
+        let object = super::allocation::next_object::<Family<D>>();
         let origin = Origin::Made { object, offered: AtomicBool::new(false) };
         Ok(Self { slot, origin, device })
     }

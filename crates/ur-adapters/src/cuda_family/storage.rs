@@ -5,7 +5,7 @@
 //! Commands that use one memory object are ordered by C, on whichever devices they run: so a copy that
 //! precedes a command comes after everything that may have written what it copies.
 use super::{
-    Context, Device,
+    Context, Device, Family,
     driver::{Dialect, layout::ArrayDesc},
     linger,
     native::{
@@ -53,14 +53,14 @@ enum Keep<D: Dialect> {
     Nothing,
     /// It was given away.
     Piece(Piece<D>),
-    Block(Block<D>),
+    Block(Block<Family<D>>),
     Registered(Registered<D>),
 }
 /// What a device has.
 #[derive(Debug)]
 pub(super) enum Copy<D: Dialect> {
     /// Bytes.
-    Bytes(Block<D>),
+    Bytes(Block<Family<D>>),
     /// Pixels.
     Pixels(Array<D>),
 }
@@ -172,7 +172,7 @@ impl<D: Dialect> Storage<D> {
         }
     }
 }
-impl<D: Dialect> mem::Storage<D> for Storage<D> {
+impl<D: Dialect> mem::Storage<Family<D>> for Storage<D> {
     fn context(&self) -> &Owned<Context<D>> {
         &self.context
     }

@@ -129,7 +129,7 @@ impl<D: Dialect> UsmApi for Family<D> {
     ) -> Result<()> {
         let found = allocation::find::<D>(mem).filter(|found| found.is_of(handle(&context)));
         let Some(found) = found else {
-            if let Some(answered) = usm_host::info::<D>(context, mem, name, answer) {
+            if let Some(answered) = usm_host::info::<Family<D>>(context, mem, name, answer) {
                 return answered;
             }
             if let Some(answered) = foreign::info(context, mem, name, answer)? {
@@ -291,19 +291,24 @@ impl<D: Dialect> UsmExpApi for Family<D> {
         let is_read_only = |properties: &ur_exp_usm_host_alloc_register_properties_t| {
             properties.flags.contains(ur_exp_usm_host_alloc_register_flags_t::READ_ONLY)
         };
-        usm_host::register::<D>(context, host_mem, size, properties.is_some_and(is_read_only))
+        usm_host::register::<Family<D>>(
+            context,
+            host_mem,
+            size,
+            properties.is_some_and(is_read_only),
+        )
     }
     fn usm_host_alloc_unregister_exp(
         context: Borrowed<'_, Context<D>>,
         host_mem: UsmPtr,
     ) -> Result<()> {
-        usm_host::unregister::<D>(handle(&context), host_mem)
+        usm_host::unregister::<Family<D>>(handle(&context), host_mem)
     }
     fn usm_import_exp(context: Borrowed<'_, Context<D>>, mem: UsmPtr, size: usize) -> Result<()> {
-        usm_host::import::<D>(context, mem, size)
+        usm_host::import::<Family<D>>(context, mem, size)
     }
     fn usm_release_exp(context: Borrowed<'_, Context<D>>, mem: UsmPtr) -> Result<()> {
-        usm_host::release::<D>(handle(&context), mem);
+        usm_host::release::<Family<D>>(handle(&context), mem);
         Ok(())
     }
 }

@@ -1,10 +1,13 @@
 //! How this driver takes host memory that C allocated itself: it pins it and maps it for all devices.
-use super::{Context, allocation, driver::Dialect, native::memory::Registered};
-use crate::over_driver::usm_host::PinsMemory;
-pub(super) use crate::over_driver::usm_host::{All, import, info, register, release, unregister};
+use super::{Context, Family, allocation, driver::Dialect, native::memory::Registered};
+use crate::over_driver::usm_host::{self, PinsMemory};
+pub(super) use crate::over_driver::usm_host::{import, info, register, release, unregister};
 use ur_adapter::{error::Result, memory::UsmPtr, object::Borrowed};
 
-impl<D: Dialect> PinsMemory for D {
+/// What this process made known.
+pub(super) type All<D> = usm_host::All<Family<D>>;
+
+impl<D: Dialect> PinsMemory for Family<D> {
     type Pinned = Registered<D>;
     fn hosts() -> &'static All<D> {
         &D::statics().memory.get().hosts

@@ -2,7 +2,7 @@
 //! Any address inside an allocation finds it. Where memory comes from is `backing.rs`'s, when it goes
 //! back `limbo.rs`'s, what other processes see of it `share.rs`'s.
 use super::{
-    Context, Ze,
+    Context, LevelZero,
     backing::Chunk,
     limbo::{self, Kept, Spent},
     native::ipc::{Handle, OpenedHandle},
@@ -117,7 +117,7 @@ pub struct Allocation {
 impl Allocation {
     pub(super) fn new(base: UsmPtr, bytes: usize, usm: Usm, home: Home, memory: Memory) -> Self {
         let (exported, freed) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (object, holds) = (next_object::<Ze>(), AtomicU64::new(0));
+        let (object, holds) = (next_object::<LevelZero>(), AtomicU64::new(0));
         let memory = Some(memory);
         Self { base, bytes, usm, home, object, exported, freed, holds, memory }
     }

@@ -18,7 +18,6 @@ use super::{
     submission::{Made, Report, Submission},
     work::Work,
 };
-use crate::from_c;
 use crate::profiling::Profile;
 use std::{
     collections::HashMap,
@@ -30,6 +29,7 @@ use std::{
     },
 };
 use update::Launch;
+use ur_adapter::blank::withdraw;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
@@ -97,7 +97,7 @@ impl Drop for CommandBuffer {
     fn drop(&mut self) {
         let handles = std::mem::take(&mut self.0.lock().handles);
         for handle in handles {
-            let gone = from_c::withdraw(handle.borrow());
+            let gone = withdraw(handle.borrow());
             debug_assert!(gone.is_ok(), "C cannot release a command");
         }
     }

@@ -2,7 +2,7 @@
 //! shared by the driver's handle, as ours is. Nobody tells us of a free: that memory was freed shows in
 //! the number that the driver gives to each allocation.
 use super::{
-    Context, Device, Ze,
+    Context, Device, LevelZero,
     allocation::next_object,
     device,
     driver::RawDevice,
@@ -78,7 +78,7 @@ fn object_of(context: &Context, known: &Known) -> Result<(u64, Arc<Handle>)> {
     }
     let context = Arc::clone(context.native());
     let handle = Arc::new(Handle::of(&context, base)?);
-    let (object, there) = (next_object::<Ze>(), Arc::clone(&handle));
+    let (object, there) = (next_object::<LevelZero>(), Arc::clone(&handle));
     all().insert(object, Shared { base, bytes, id, context, handle });
     Ok((object, there))
 }

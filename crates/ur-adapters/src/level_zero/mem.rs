@@ -2,7 +2,7 @@
 //!
 //! Native handles: of a buffer its address on the device, of an image the driver's handle.
 use super::{
-    Context, Device, TABLE, Ze, image,
+    Context, Device, LevelZero, TABLE, image,
     native::memory::{self, Piece},
     storage::Storage,
 };
@@ -16,21 +16,19 @@ use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handl
 use ze_sys::ZE_MEMORY_TYPE_DEVICE;
 
 /// What `ur_mem_handle_t` points at.
-pub type Mem = crate::over_driver::mem::Mem<Ze>;
+pub type Mem = crate::over_driver::mem::Mem<LevelZero>;
 
-impl Mem {
-    /// What a kernel on `device` is given of it: the address of a buffer, the handle of an image.
-    ///
-    /// # Errors
-    /// `INVALID_CONTEXT` for a device of another context; the driver's own.
-    pub fn kernel_argument(&self, device: &Owned<Device>, _writes: bool) -> Result<usize> {
-        match self.is_image() {
-            true => Ok(self.storage().pixels(device)?.raw().addr()),
-            false => Ok(self.storage().at(device)? as usize + self.origin()),
-        }
+/// What a kernel on `device` is given of a memory object: the address of a buffer, the handle of an image.
+///
+/// # Errors
+/// `INVALID_CONTEXT` for a device of another context; the driver's own.
+pub fn kernel_argument(mem: &Mem, device: &Owned<Device>) -> Result<usize> {
+    match mem.is_image() {
+        true => Ok(mem.storage().pixels(device)?.raw().addr()),
+        false => Ok(mem.storage().at(device)? as usize + mem.origin()),
     }
 }
-impl KeepsBytes for Ze {
+impl KeepsBytes for LevelZero {
     type Storage = Storage;
     fn mems() -> &'static Slab<Mem> {
         static SLAB: Slab<Mem> = Slab::new(&TABLE);
@@ -91,6 +89,6 @@ impl KeepsBytes for Ze {
     }
     fn native(mem: &Mem, device: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
         let device = device.as_ref().unwrap_or(&mem.context().devices()[0]);
-        mem.kernel_argument(device, true).map(|handle| handle as ur_native_handle_t)
+        kernel_argument(mem, device).map(|handle| handle as ur_native_handle_t)
     }
 }

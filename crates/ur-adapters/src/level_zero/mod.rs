@@ -66,7 +66,7 @@ mod virtual_mem;
 mod watch;
 mod work;
 
-use crate::over_driver::{Beneath, OverDriver};
+use crate::over_driver::Beneath;
 pub use adapter::Adapter;
 pub use command_buffer::{CommandBuffer, CommandBufferCommand};
 pub use context::Context;
@@ -83,21 +83,18 @@ pub use queue::Queue;
 pub use sampler::Sampler;
 use ur_adapter::{
     api::*,
-    entry,
     error::{ErrorCode, Result},
     object::{Backend, Body, Borrowed, Kind, Never, Owned, Slab, Tag},
 };
 use ur_sys::{ur_adapter_dditable_t, ur_adapter_handle_t, ur_dditable_t, ur_result_t};
 pub use usm_pool::UsmPool;
 
-/// The driver, as what adapters over drivers share sees it.
+/// The driver, and the entries that are not the core's yet.
 #[derive(Debug)]
-pub struct Ze;
-/// The adapter.
-pub type LevelZero = OverDriver<Ze>;
+pub struct LevelZero;
 
 /// The adapter as C sees it.
-pub static TABLE: ur_dditable_t = entry::table::<LevelZero>();
+pub static TABLE: ur_dditable_t = ur_core::table::<LevelZero>();
 /// The adapter under its first name: the same, but that it knows its name.
 pub static TABLE_V1: ur_dditable_t = under(face::adapter_get_v1);
 /// The adapter under its second name.
@@ -105,7 +102,7 @@ pub static TABLE_V2: ur_dditable_t = under(face::adapter_get_v2);
 const fn under(
     get: unsafe extern "C" fn(u32, *mut ur_adapter_handle_t, *mut u32) -> ur_result_t,
 ) -> ur_dditable_t {
-    let table = entry::table::<LevelZero>();
+    let table = ur_core::table::<LevelZero>();
     let adapter = ur_adapter_dditable_t { get: Some(get), ..table.adapter };
     ur_dditable_t { adapter, ..table }
 }
@@ -157,11 +154,8 @@ impl Body for Device {
     }
 }
 
-impl Beneath for Ze {
+impl Beneath for LevelZero {
     const BACKEND: Backend = Backend::LevelZero;
-    type Adapter = LevelZero;
-    type Context = Context;
-    type Device = Device;
     fn devices(context: &Context) -> &[Owned<Device>] {
         context.devices()
     }

@@ -1,6 +1,6 @@
 //! What physical memory is on this driver.
 use super::{
-    Context, Device, TABLE, Ze,
+    Context, Device, LevelZero, TABLE,
     native::physical_memory::{self, Physical},
     registry::registry,
     virtual_mem::granule,
@@ -13,11 +13,11 @@ use ur_adapter::{
 };
 
 /// What `ur_physical_mem_handle_t` points at.
-pub type PhysicalMem = physical_mem::PhysicalMem<Ze>;
+pub type PhysicalMem = physical_mem::PhysicalMem<LevelZero>;
 /// Those that have a handle.
-pub(super) type Names = physical_mem::Names<Ze>;
+pub(super) type Names = physical_mem::Names<LevelZero>;
 
-impl HasPhysicalMemory for Ze {
+impl HasPhysicalMemory for LevelZero {
     type Physical = Physical;
     fn physical_mems() -> &'static Slab<PhysicalMem> {
         static SLAB: Slab<PhysicalMem> = Slab::new(&TABLE);

@@ -1,7 +1,7 @@
 //! Everything that a process knows of this driver's memory, in one place.
 use super::{
-    Ze, allocation::Allocation, foreign, limbo::Limbo, opened::OpenedMemory, physical_mem, share,
-    usm_host, virtual_mem,
+    LevelZero, allocation::Allocation, foreign, limbo::Limbo, opened::OpenedMemory, physical_mem,
+    share, usm_host, virtual_mem,
 };
 use crate::memory::allocations::Allocations;
 use crate::over_driver::physical_mem::OpenedPhysical;
@@ -17,7 +17,7 @@ use ur_ipc::{Importer, Kind};
 pub struct Registry {
     store: PerProcess<Store>,
     pub(super) memory: Importer<OpenedMemory>,
-    pub(super) physical: Importer<OpenedPhysical<Ze>>,
+    pub(super) physical: Importer<OpenedPhysical<LevelZero>>,
     pub(super) opens: Opens<share::Open>,
 }
 impl Registry {

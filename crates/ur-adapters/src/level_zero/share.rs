@@ -2,7 +2,7 @@
 //! what arrives. Who may have it, and the entries themselves, are `ur_ipc`'s and `ur_adapter::share`'s;
 //! memory that others of this process allocated is `foreign.rs`'s; events share themselves in `event.rs`.
 use super::{
-    Context, Device, LevelZero, Ze,
+    Context, Device, LevelZero,
     allocation::{self, Hold, Usm},
     device, foreign,
     limbo::{self, Spent},
@@ -298,7 +298,7 @@ impl SharesPhysicalMemory for LevelZero {
         check_fork()?;
         context.check(device)?;
         let (home, uuid) = home(device, ticket)?;
-        let import = |arrived: Arrived| -> Result<OpenedPhysical<Ze>, Refusal> {
+        let import = |arrived: Arrived| -> Result<OpenedPhysical<LevelZero>, Refusal> {
             let ArrivedPayload::Driver { fd, base: 0, exposes, bytes } = arrived.payload else {
                 return Err(contradiction("what arrived is no physical memory").into());
             };

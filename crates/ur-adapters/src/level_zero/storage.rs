@@ -2,7 +2,7 @@
 //! is the memory of the device that first uses a buffer, if the others reach it; else, and for devices
 //! that have no memory of their own, the host's. An image is the context's first device's.
 use super::{
-    Context, Device, Ze, linger,
+    Context, Device, LevelZero, linger,
     native::{image::NativeImage, memory::Piece},
     p2p,
 };
@@ -39,7 +39,7 @@ pub(super) enum Place {
     Image(NativeImage),
 }
 /// Memory that C could have allocated as well.
-type Block = crate::over_driver::block::Block<Ze>;
+type Block = crate::over_driver::block::Block<LevelZero>;
 /// Whether the memory of each device of a context is in reach of all the others.
 fn is_in_reach(context: &Context) -> Result<bool> {
     let devices = context.devices();
@@ -135,7 +135,7 @@ impl Storage {
         }
     }
 }
-impl mem::Storage<Ze> for Storage {
+impl mem::Storage<LevelZero> for Storage {
     fn context(&self) -> &Owned<Context> {
         &self.context
     }

@@ -1,7 +1,7 @@
 //! The `urUSM*` entries: what C asks for is checked here; memory itself is `allocation.rs`'s, its
 //! pools are `usm_pool.rs`'s.
 use super::{
-    Context, Device, LevelZero, Ze,
+    Context, Device, LevelZero,
     allocation::{self, Home, Usm},
     backing::ALIGNMENT,
     enqueue_usm::check_range,
@@ -134,7 +134,7 @@ impl UsmApi for LevelZero {
     ) -> Result<()> {
         let found = allocation::find(mem).filter(|found| found.is_of(handle(&context)));
         let Some(found) = found else {
-            if let Some(answered) = usm_host::info::<Ze>(context, mem, name, answer) {
+            if let Some(answered) = usm_host::info::<LevelZero>(context, mem, name, answer) {
                 return answered;
             }
             if let Some(answered) = foreign::info(context, mem, name, answer)? {
@@ -297,19 +297,19 @@ impl UsmExpApi for LevelZero {
         size: usize,
         _properties: Option<&ur_exp_usm_host_alloc_register_properties_t>,
     ) -> Result<()> {
-        usm_host::register::<Ze>(context, host_mem, size, false)
+        usm_host::register::<LevelZero>(context, host_mem, size, false)
     }
     fn usm_host_alloc_unregister_exp(
         context: Borrowed<'_, Context>,
         host_mem: UsmPtr,
     ) -> Result<()> {
-        usm_host::unregister::<Ze>(handle(&context), host_mem)
+        usm_host::unregister::<LevelZero>(handle(&context), host_mem)
     }
     fn usm_import_exp(context: Borrowed<'_, Context>, mem: UsmPtr, size: usize) -> Result<()> {
-        usm_host::import::<Ze>(context, mem, size)
+        usm_host::import::<LevelZero>(context, mem, size)
     }
     fn usm_release_exp(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
-        usm_host::release::<Ze>(handle(&context), mem);
+        usm_host::release::<LevelZero>(handle(&context), mem);
         Ok(())
     }
 }

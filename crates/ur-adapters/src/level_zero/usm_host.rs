@@ -1,13 +1,13 @@
 //! How this driver takes host memory that C allocated itself: it is told of it.
-use super::{Context, Ze, allocation, native::memory::Imported, registry::registry};
+use super::{Context, LevelZero, allocation, native::memory::Imported, registry::registry};
 use crate::over_driver::usm_host;
 pub(super) use crate::over_driver::usm_host::{import, info, register, release, unregister};
 use ur_adapter::{error::Result, memory::UsmPtr, object::Borrowed};
 
 /// What this process made known.
-pub(super) type All = usm_host::All<Ze>;
+pub(super) type All = usm_host::All<LevelZero>;
 
-impl usm_host::PinsMemory for Ze {
+impl usm_host::PinsMemory for LevelZero {
     type Pinned = Imported;
     fn hosts() -> &'static All {
         &registry().get().hosts

@@ -5,7 +5,8 @@ use crate::generated::{
     table::{Entry, Role},
 };
 use std::{collections::BTreeMap, fs, ptr};
-use ur_adapters::{cpu, null};
+use ur_adapters::cpu;
+use ur_null as null;
 use ur_sys::*;
 
 /// Calls an entry of a table by its name.

@@ -394,7 +394,7 @@ fn bounds(world: &World) {
 
 /// Images of the mock's, which says of each that it is 8 pixels wide and 4 high.
 fn images(world: &World) {
-    let _said = ur_adapters::mock::replace("urMemImageGetInfo", |call| {
+    let _said = ur_mock::replace("urMemImageGetInfo", |call| {
         let number: usize = match call.argument(1) {
             ur_image_info_t::WIDTH => 8,
             ur_image_info_t::HEIGHT => 4,

@@ -8,6 +8,7 @@ use super::{
             Dialect,
             layout::{LaunchAttribute, LaunchConfig},
         },
+        mem::kernel_argument,
     },
     module::Function,
     stream::Stream,
@@ -104,7 +105,7 @@ impl<'call> Arguments<'call> {
         }
         let Some((mem, flags)) = mem_of::<Mem<D>>(one)? else { return Ok(0) };
         let writes = !flags.contains(ur_mem_flags_t::READ_ONLY) && !mem.is_read_only();
-        mem.device_address(device, stream, writes)
+        kernel_argument(&mem, device, stream, writes)
     }
 }
 fn too_much() -> Error {

@@ -1,7 +1,7 @@
 //! The arguments of a launch: what C describes is judged, and given to the driver, which copies it.
 #![expect(unsafe_code, reason = "reads what C points at")]
 use super::{
-    super::{Device, Mem, Sampler},
+    super::{Device, Mem, Sampler, mem::kernel_argument},
     kernel::Turn,
 };
 use crate::kernels::arguments::{check, check_index, check_kind, mem_of, sampler_of};
@@ -10,7 +10,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::Owned,
 };
-use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T, ur_mem_flags_t};
+use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T};
 
 /// Arguments that are told at once at most.
 const MANY: usize = 32;
@@ -58,9 +58,7 @@ impl<'call> Arguments<'call> {
             self.words.push(match one.r#type {
                 T::SAMPLER => sampler_of::<Sampler>(one)?.raw(device)?.addr(),
                 T::MEM_OBJ => match mem_of::<Mem>(one)? {
-                    Some((mem, flags)) => {
-                        mem.kernel_argument(device, !flags.contains(ur_mem_flags_t::READ_ONLY))?
-                    }
+                    Some((mem, _)) => kernel_argument(&mem, device)?,
                     None => 0,
                 },
                 _ => continue,

@@ -1,0 +1,264 @@
+//! Ranges, groups and clusters: what C says is checked against what the device and the kernel allow, and sizes
+//! of groups that C leaves to us are chosen. Numbers alone; nothing here calls the driver.
+use super::metadata::Wanted;
+use ur_adapter::error::{Error, ErrorCode, Result};
+
+/// What a kernel can be launched with on its device.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Items of a group.
+    pub items: usize,
+    /// Items of a group in each dimension.
+    pub group: [usize; 3],
+    /// Groups in each dimension.
+    pub grid: [usize; 3],
+    /// Items that go in step.
+    pub warp: usize,
+    /// What the kernel says itself.
+    pub wanted: Wanted,
+}
+/// Which items there are to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// The first one.
+    pub offset: [usize; 3],
+    /// How many there are.
+    pub global: [usize; 3],
+}
+
+fn refused<T>(code: ErrorCode, why: String) -> Result<T> {
+    Err(Error::new(code, why))
+}
+fn three(given: &[usize], rest: usize) -> [usize; 3] {
+    let mut all = [rest; 3];
+    all.iter_mut().zip(given).for_each(|(to, from)| *to = *from);
+    all
+}
+
+impl Range {
+    /// # Errors
+    /// `INVALID_VALUE` for more items than can be counted, and for ids that do not fit.
+    pub fn new(offset: Option<&[usize]>, global: &[usize]) -> Result<Self> {
+        let (offset, global) = (three(offset.unwrap_or_default(), 0), three(global, 1));
+        let items = global.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
+        match items.is_some() && (0..3).all(|d| offset[d].checked_add(global[d]).is_some()) {
+            true => Ok(Self { offset, global }),
+            false => refused(
+                ErrorCode::InvalidValue,
+                format!("{global:?} items from {offset:?} on are more than can be counted"),
+            ),
+        }
+    }
+    /// Whether there are none: SYCL allows that.
+    pub fn is_empty(&self) -> bool {
+        self.global.contains(&0)
+    }
+    /// The offset as kernels take it; `None` for none.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for one that has more than 32 bits.
+    pub fn offset_words(&self) -> Result<Option<[u32; 3]>> {
+        if self.offset == [0; 3] {
+            return Ok(None);
+        }
+        let mut words = [0; 3];
+        for (to, &from) in words.iter_mut().zip(&self.offset) {
+            *to = u32::try_from(from).or_else(|_| {
+                refused(ErrorCode::InvalidValue, format!("{from}: kernels take offsets of 32 bits"))
+            })?;
+        }
+        Ok(Some(words))
+    }
+}
+
+impl Limits {
+    /// The groups that C asks for.
+    ///
+    /// # Errors
+    /// `INVALID_WORK_GROUP_SIZE` for such as do not divide the range, are larger than the device or the
+    /// kernel allows, or others than the kernel was made for.
+    pub fn local(&self, range: &Range, local: &[usize]) -> Result<[usize; 3]> {
+        let (local, global) = (three(local, 1), range.global);
+        let wrong = |why: String| refused(ErrorCode::InvalidWorkGroupSize, why);
+        if local.contains(&0) || (0..3).any(|d| !global[d].is_multiple_of(local[d])) {
+            return wrong(format!("groups of {local:?} items do not divide {global:?}"));
+        }
+        if self.wanted.size.is_some_and(|size| size != local) {
+            let size = self.wanted.size.unwrap_or_default();
+            return wrong(format!(
+                "the kernel was made for groups of {size:?} items, not {local:?}"
+            ));
+        }
+        let (most, each) = (self.most(), self.each());
+        let items = local.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
+        if items.is_none_or(|items| items > most) || (0..3).any(|d| local[d] > each[d]) {
+            return wrong(format!(
+                "a group of {local:?} items: this kernel runs at most {most} in one here, and {each:?}"
+            ));
+        }
+        Ok(local)
+    }
+    /// Groups that divide the range, of about `best` items.
+    ///
+    /// # Errors
+    /// As for `local`, where the kernel was made for one size; where no groups are large enough for there
+    /// not to be too many of them.
+    pub fn suggest(&self, range: &Range, best: usize) -> Result<[usize; 3]> {
+        if let Some(size) = self.wanted.size {
+            return self.local(range, &size);
+        }
+        let (global, each) = (range.global.map(|n| n.max(1)), self.each());
+        // In the second and third dimension there may be few groups: so large they must be.
+        let least = |d: usize| {
+            let from = global[d].div_ceil(self.grid[d]);
+            (from..=each[d]).find(|&n| global[d].is_multiple_of(n))
+        };
+        let most = self.most();
+        let (Some(x), Some(y), Some(z)) = (least(0), least(1), least(2)) else {
+            return self.too_many(global);
+        };
+        if x.saturating_mul(y).saturating_mul(z) > most {
+            return self.too_many(global);
+        }
+        let room = |others: usize, d: usize| (best.clamp(1, most) / others).min(each[d]);
+        let first = fitting(global[0], room(y * z, 0), self.warp).max(x);
+        let second = fitting(global[1], room(first * z, 1), 1).max(y);
+        let third = fitting(global[2], room(first * second, 2), 1).max(z);
+        Ok([first, second, third])
+    }
+    /// How many groups of `local` items there are.
+    ///
+    /// # Errors
+    /// `INVALID_WORK_GROUP_SIZE` for more than the device takes.
+    pub fn groups(&self, range: &Range, local: [usize; 3]) -> Result<[u32; 3]> {
+        let groups = [0, 1, 2].map(|d| range.global[d] / local[d]);
+        match (0..3).all(|d| groups[d] <= self.grid[d]) {
+            true => Ok(groups.map(|n| n as u32)),
+            false => self.too_many(range.global),
+        }
+    }
+    fn most(&self) -> usize {
+        self.wanted.most_in_all.map_or(self.items, |most| most.min(self.items)).max(1)
+    }
+    fn each(&self) -> [usize; 3] {
+        let wanted = self.wanted.most.unwrap_or([usize::MAX; 3]);
+        [0, 1, 2].map(|d| self.group[d].min(wanted[d]).max(1))
+    }
+    fn too_many<T>(&self, global: [usize; 3]) -> Result<T> {
+        let grid = self.grid;
+        refused(
+            ErrorCode::InvalidWorkGroupSize,
+            format!(
+                "{global:?} items are more than {grid:?} groups, the most there are: larger ones help"
+            ),
+        )
+    }
+}
+/// The largest divisor of `n` that is at most `most` and a multiple of `step`; one that is none if it must.
+fn fitting(n: usize, most: usize, step: usize) -> usize {
+    let most = most.min(n).max(1);
+    let mut in_step = (1..=most / step).rev().map(|k| k * step);
+    in_step
+        .find(|&size| n.is_multiple_of(size))
+        .or_else(|| (1..=most).rev().find(|&size| n.is_multiple_of(size)))
+        .unwrap_or(1)
+}
+/// A launch in clusters of groups.
+///
+/// # Errors
+/// `INVALID_VALUE` for clusters that do not divide the groups.
+pub fn check_cluster(cluster: [u32; 3], groups: [u32; 3]) -> Result<()> {
+    match cluster.contains(&0) || (0..3).any(|d| !groups[d].is_multiple_of(cluster[d])) {
+        false => Ok(()),
+        true => refused(
+            ErrorCode::InvalidValue,
+            format!("clusters of {cluster:?} groups do not divide the {groups:?} that there are"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        items: 1024,
+        group: [1024, 1024, 64],
+        grid: [0x7fff_ffff, 65535, 65535],
+        warp: 32,
+        wanted: Wanted { size: None, most: None, most_in_all: None, sub_group: None },
+    };
+    fn range(global: &[usize]) -> Range {
+        Range::new(None, global).unwrap()
+    }
+    fn code<T: std::fmt::Debug>(result: Result<T>) -> ErrorCode {
+        result.unwrap_err().code()
+    }
+    #[test]
+    fn sizes_that_are_left_to_us_divide_the_range_and_are_allowed() {
+        let all = [1, 2, 31, 32, 33, 96, 97, 1000, 1024, 4096, 65537, 1_000_003, 1 << 20];
+        for x in all {
+            for y in [1, 3, 64, 65536, 100_000] {
+                for z in [1, 5, 128] {
+                    for best in [1, 128, 768, 1024] {
+                        let global = range(&[x, y, z]);
+                        let local = LIMITS.suggest(&global, best).unwrap();
+                        assert_eq!(LIMITS.local(&global, &local).unwrap(), local);
+                        LIMITS.groups(&global, local).unwrap();
+                    }
+                }
+            }
+        }
+    }
+    #[test]
+    fn whole_warps_and_as_many_items_as_are_best_are_preferred() {
+        let suggest = |global: &[usize], best| LIMITS.suggest(&range(global), best).unwrap();
+        assert_eq!(suggest(&[1 << 20], 768), [512, 1, 1]);
+        assert_eq!(suggest(&[960], 1024), [960, 1, 1]);
+        assert_eq!(suggest(&[1000], 512), [500, 1, 1]); // no multiple of 32 divides it
+        assert_eq!(suggest(&[3200], 1024), [800, 1, 1]);
+        assert_eq!(suggest(&[16, 16, 16], 1024), [16, 16, 4]);
+        assert_eq!(suggest(&[64, 1 << 20], 64), [2, 32, 1]); // 32, lest there be too many groups
+        assert_eq!(suggest(&[7], 1024), [7, 1, 1]);
+    }
+    #[test]
+    fn what_the_kernel_was_made_for_is_kept() {
+        let made = |wanted| Limits { wanted, ..LIMITS };
+        let exact = made(Wanted { size: Some([8, 4, 1]), ..Wanted::default() });
+        assert_eq!(exact.suggest(&range(&[64, 64]), 1024).unwrap(), [8, 4, 1]);
+        assert_eq!(code(exact.suggest(&range(&[63, 64]), 1024)), ErrorCode::InvalidWorkGroupSize);
+        assert_eq!(code(exact.local(&range(&[64, 64]), &[4, 4])), ErrorCode::InvalidWorkGroupSize);
+        let small = made(Wanted { most_in_all: Some(16), ..Wanted::default() });
+        assert_eq!(small.suggest(&range(&[64, 64]), 1024).unwrap(), [16, 1, 1]);
+        assert_eq!(code(small.local(&range(&[64]), &[32])), ErrorCode::InvalidWorkGroupSize);
+        let narrow = made(Wanted { most: Some([4, 2, 1]), ..Wanted::default() });
+        assert_eq!(narrow.suggest(&range(&[64, 64, 64]), 1024).unwrap(), [4, 2, 1]);
+        assert_eq!(code(narrow.local(&range(&[64]), &[8])), ErrorCode::InvalidWorkGroupSize);
+    }
+    #[test]
+    fn ranges_and_groups_that_there_cannot_be_are_refused() {
+        assert_eq!(code(Range::new(None, &[usize::MAX, 2])), ErrorCode::InvalidValue);
+        assert_eq!(code(Range::new(Some(&[usize::MAX]), &[2])), ErrorCode::InvalidValue);
+        let (far, near) = (Range::new(Some(&[1 << 32]), &[2]), Range::new(Some(&[0, 9]), &[2, 2]));
+        assert_eq!(code(far.unwrap().offset_words()), ErrorCode::InvalidValue);
+        assert_eq!(near.unwrap().offset_words().unwrap(), Some([0, 9, 0]));
+        assert_eq!(range(&[2]).offset_words().unwrap(), None);
+        assert!(range(&[2, 0]).is_empty() && !range(&[2]).is_empty());
+        for (global, local) in
+            [(&[7][..], &[2][..]), (&[8], &[0]), (&[2048], &[2048]), (&[1, 1, 128], &[1, 1, 128])]
+        {
+            assert_eq!(code(LIMITS.local(&range(global), local)), ErrorCode::InvalidWorkGroupSize);
+        }
+        assert_eq!(
+            code(LIMITS.groups(&range(&[1, 65536]), [1; 3])),
+            ErrorCode::InvalidWorkGroupSize
+        );
+        assert_eq!(
+            code(LIMITS.suggest(&range(&[1, 1_000_003]), 8)),
+            ErrorCode::InvalidWorkGroupSize
+        );
+        check_cluster([2, 1, 1], [4, 1, 1]).unwrap();
+        assert_eq!(code(check_cluster([3, 1, 1], [4, 1, 1])), ErrorCode::InvalidValue);
+        assert_eq!(code(check_cluster([0, 1, 1], [4, 1, 1])), ErrorCode::InvalidValue);
+    }
+}

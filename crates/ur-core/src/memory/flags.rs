@@ -1,0 +1,75 @@
+//! What memory objects may be: their flags, those of their parts, their sizes, and what is within them.
+use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_sys::{ur_buffer_region_t, ur_mem_flags_t};
+
+/// # Errors
+/// `INVALID_VALUE` for flags that contradict each other.
+pub fn check_flags(flags: ur_mem_flags_t) -> Result<()> {
+    use ur_mem_flags_t as F;
+    let refused = |why| Err(Error::new(ErrorCode::InvalidValue, why));
+    let access = [F::READ_WRITE, F::WRITE_ONLY, F::READ_ONLY];
+    if access.into_iter().filter(|&one| flags.contains(one)).count() > 1 {
+        return refused("memory is read and written, only written or only read: give one of them");
+    }
+    if flags.contains(F::USE_HOST_POINTER)
+        && flags.intersects(F::ALLOC_HOST_POINTER | F::ALLOC_COPY_HOST_POINTER)
+    {
+        return refused("memory is C's own (USE_HOST_POINTER) or allocated, not both");
+    }
+    Ok(())
+}
+/// # Errors
+/// `code` for no bytes, and for more than there are addresses for.
+pub fn check_size(size: usize, code: ErrorCode) -> Result<()> {
+    match (1..=isize::MAX as usize).contains(&size) {
+        true => Ok(()),
+        false => Err(Error::new(code, format!("no memory object has {size} bytes"))),
+    }
+}
+/// # Errors
+/// `INVALID_SIZE` for 0 bytes and for such as are not all in a buffer of `has` bytes.
+pub fn check_range(has: usize, offset: usize, size: usize) -> Result<()> {
+    match size > 0 && ends_within(has, offset, size) {
+        true => Ok(()),
+        false => Err(outside(ErrorCode::InvalidSize, has, offset, size)),
+    }
+}
+/// # Errors
+/// `INVALID_BUFFER_SIZE` for a part that is not all in a buffer of `has` bytes.
+pub fn check_part(has: usize, part: &ur_buffer_region_t) -> Result<()> {
+    match ends_within(has, part.origin, part.size) {
+        true => Ok(()),
+        false => Err(outside(ErrorCode::InvalidBufferSize, has, part.origin, part.size)),
+    }
+}
+fn ends_within(has: usize, offset: usize, size: usize) -> bool {
+    offset.checked_add(size).is_some_and(|end| end <= has)
+}
+fn outside(code: ErrorCode, has: usize, offset: usize, size: usize) -> Error {
+    Error::new(code, format!("{size} bytes from {offset} on are not in a buffer of {has} bytes"))
+}
+/// A part is accessed as its buffer is, unless it says that it is accessed less.
+///
+/// # Errors
+/// `INVALID_VALUE` for what the buffer does not allow; where its bytes are is the buffer's to say.
+pub fn of_part(whole: ur_mem_flags_t, part: ur_mem_flags_t) -> Result<ur_mem_flags_t> {
+    use ur_mem_flags_t as F;
+    check_flags(part)?;
+    let refused = |why| Err(Error::new(ErrorCode::InvalidValue, why));
+    if part.intersects(F::USE_HOST_POINTER | F::ALLOC_HOST_POINTER | F::ALLOC_COPY_HOST_POINTER) {
+        return refused("where the bytes of a part are is its buffer's to say: leave the flag out");
+    }
+    let access = F::READ_WRITE | F::WRITE_ONLY | F::READ_ONLY;
+    if !part.intersects(access) {
+        return Ok(part | F(whole.bits() & access.bits()));
+    }
+    let forbidden = match () {
+        () if whole.contains(F::READ_ONLY) => F::READ_WRITE | F::WRITE_ONLY,
+        () if whole.contains(F::WRITE_ONLY) => F::READ_WRITE | F::READ_ONLY,
+        () => F::default(),
+    };
+    match part.intersects(forbidden) {
+        true => refused("a part cannot be accessed in a way in which its buffer cannot"),
+        false => Ok(part),
+    }
+}

@@ -1,0 +1,13 @@
+//! What adapters have in common about memory: what C says of it is judged here, what is reserved and
+//! mapped is noted, and what pools hold is counted, with no driver in sight.
+pub mod allocations;
+pub mod flags;
+pub mod limbo;
+pub mod maps;
+pub mod physical;
+pub mod pictures;
+pub mod pools;
+pub mod ranges;
+pub mod reservations;
+pub mod totals;
+pub mod usm;

@@ -1,0 +1,33 @@
+//! Physical memory as C asks for it and asks about it, and who may use it.
+use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_sys::{ur_physical_mem_flags_t, ur_physical_mem_properties_t, ur_structure_type_t};
+
+/// Whether C wants memory that it can share.
+pub fn is_shareable(asked: Option<&ur_physical_mem_properties_t>) -> bool {
+    asked.is_some_and(|p| p.flags.contains(ur_physical_mem_flags_t::ENABLE_IPC))
+}
+/// A `ur_physical_mem_properties_t` word by word, with what is between its members: `stype`, a gap,
+/// a null `pNext`, `flags`, a gap.
+pub fn properties(is_shareable: bool) -> [u32; 6] {
+    const { assert!(size_of::<ur_physical_mem_properties_t>() == size_of::<[u32; 6]>()) }
+    const { assert!(std::mem::offset_of!(ur_physical_mem_properties_t, flags) == 16) }
+    let flags = match is_shareable {
+        true => ur_physical_mem_flags_t::ENABLE_IPC,
+        false => ur_physical_mem_flags_t::default(),
+    };
+    [ur_structure_type_t::PHYSICAL_MEM_PROPERTIES.0, 0, 0, 0, flags.bits(), 0]
+}
+/// Whether memory that was made or opened when there had been `fork` forks is this process's.
+///
+/// # Errors
+/// `UNINITIALIZED` in a forked child.
+pub fn check_fork(fork: u64) -> Result<()> {
+    match fork == ur_mapping::fork_count() {
+        true => Ok(()),
+        false => Err(Error::new(
+            ErrorCode::Uninitialized,
+            "this physical memory was made or opened before a fork and stayed with the parent: \
+             open a ticket of it in the child",
+        )),
+    }
+}

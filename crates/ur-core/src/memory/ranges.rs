@@ -1,0 +1,59 @@
+//! What commands say of memory: ranges, rows and patterns are judged here, by the rules of `ur_hal` and by what a
+//! backend has allocated. Of memory that it has not, the caller must know.
+use super::allocations::{Allocated, find, room};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::{HostBytes, UsmPtr},
+};
+use ur_hal::{Pattern, Range, Rows};
+
+fn refused<T>(why: String) -> Result<T> {
+    Err(Error::new(ErrorCode::InvalidSize, why))
+}
+
+/// # Errors
+/// `INVALID_SIZE` for 0 bytes, for more than there are from `at` to the end of its allocation, and for such as begin
+/// outside of one and reach into it; those of [`Allocated::check_elsewhere`].
+#[inline]
+pub fn check_range<A: Allocated>(at: UsmPtr, bytes: usize) -> Result<()> {
+    check::<A>(Range::new(at.into(), bytes)?)
+}
+#[inline]
+fn check<A: Allocated>(range: Range) -> Result<()> {
+    match room::<A>(range) {
+        Ok(true) => Ok(()),
+        Ok(false) => A::check_elsewhere(range),
+        Err(left) => {
+            let (at, bytes) = (range.start(), range.bytes());
+            refused(format!(
+                "{bytes} bytes from {at:?} on are not within one allocation: it ends, or the next \
+                 one begins, {left} bytes from there"
+            ))
+        }
+    }
+}
+/// Checks `height` rows of `width` bytes, `pitch` bytes apart.
+///
+/// # Errors
+/// `INVALID_SIZE` for rows longer than their pitch, and for more than the allocation has; as for [`check_range`].
+pub fn check_rows<A: Allocated>(
+    (base, pitch): (UsmPtr, usize),
+    (width, height): (usize, usize),
+) -> Result<()> {
+    let span = Rows { start: base.into(), pitch }.span(width, height)?;
+    let whole = pitch * height; // `span` saw that there is such a number
+    match find::<A>(base).map(|found| found.bytes()).filter(|has| whole > *has) {
+        Some(has) => refused(format!(
+            "{height} rows, {pitch} bytes apart, exceed the allocation's {has} bytes"
+        )),
+        None => check::<A>(span),
+    }
+}
+/// The bytes of a pattern that fills `total` bytes.
+///
+/// # Errors
+/// `INVALID_SIZE` unless the pattern has 1 to `total` bytes and `total` is a multiple of that.
+pub fn pattern_of(bytes: HostBytes<'_>, total: usize) -> Result<&[u8]> {
+    Pattern::check_length(bytes.len(), total)?; // before the bytes are looked at
+    bytes.at_most(total).ok_or_else(|| ErrorCode::InvalidSize.into())
+}
