@@ -1,20 +1,26 @@
-//! What a wait of the host costs the processor: next to nothing, however long it is. On whatever driver of CUDA
-//! there is; without a device the test says so and is skipped. Alone in its program: it is the process's time that
-//! is told.
+//! What a wait of the host costs the processor: next to nothing, however long it is; and how late it ends. On whatever
+//! driver of CUDA there is; without a device the tests say so and are skipped. Alone in their program: it is the
+//! process's time that is told.
 #![expect(unsafe_code, reason = "plays the C caller")]
 mod c;
 
 use c::*;
+use rustix::time::{ClockId, clock_gettime};
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 use ur_sys::{ur_result_t as R, *};
 
-/// How long the device is busy, and how much of that the host may be.
+/// One test at a time.
+static TURN: Mutex<()> = Mutex::new(());
+/// How long the device is busy, and how much of that all threads may be, a driver's too, and the one that waits.
 const BUSY: Duration = Duration::from_millis(300);
 const MOST: Duration = Duration::from_millis(30);
+/// Unoptimized code takes longer for the same.
+const MOST_OF_CALLER: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2 } else { 1 });
 
 unsafe extern "C" fn rest(_data: *mut c_void) {
     std::thread::sleep(BUSY);
@@ -27,14 +33,17 @@ fn busy(cuda: &Cuda) -> ur_event_handle_t {
     assert_eq!(code, R::SUCCESS);
     event
 }
-/// What the process has used of processors.
-fn used() -> Duration {
-    let t = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+/// What the process has used of processors, or the calling thread.
+fn used(whose: ClockId) -> Duration {
+    let t = clock_gettime(whose);
     Duration::new(t.tv_sec as u64, t.tv_nsec as u32)
 }
+const ALL: ClockId = ClockId::ProcessCPUTime;
+const CALLER: ClockId = ClockId::ThreadCPUTime;
 
 #[test]
 fn a_long_wait_of_the_host_leaves_the_processor_to_others() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(cuda) = Cuda::new() else { return };
     let (at, mut bytes) = (cuda.device_memory(4096), [0_u8; 4096]);
     cuda.write(at, &bytes); // what is made once is made
@@ -54,14 +63,64 @@ fn a_long_wait_of_the_host_leaves_the_processor_to_others() {
         ("urDeviceWaitExp", &|_| call!(device_exp.wait_exp(cuda.device))),
     ];
     for (name, wait) in waits {
-        let event = busy(&cuda);
-        let (begun, before) = (Instant::now(), used());
-        assert_eq!(wait(event), R::SUCCESS, "{name}");
-        let (took, cost) = (begun.elapsed(), used() - before);
-        assert!(took > BUSY / 2, "{name} took {took:?}: it did not wait");
-        assert!(cost < MOST, "{name} took {took:?}, and {cost:?} of processors");
-        println!("{name}: {took:?}, {cost:?} of processors");
-        cuda.release_event(event);
+        // Whatever else the machine does can only add to it: the best of some waits counts.
+        let tries = (0..4).map(|_| {
+            let event = busy(&cuda);
+            let (begun, before) = (Instant::now(), [ALL, CALLER].map(used));
+            assert_eq!(wait(event), R::SUCCESS, "{name}");
+            let (took, now) = (begun.elapsed(), [ALL, CALLER].map(used));
+            assert!(took > BUSY / 2, "{name} took {took:?}: it did not wait");
+            cuda.release_event(event);
+            let [all, caller] = [0, 1].map(|whose| now[whose] - before[whose]);
+            println!("{name}: {took:?}, {all:?} of processors, {caller:?} of them the caller's");
+            all < MOST && caller < MOST_OF_CALLER
+        });
+        assert!({ tries }.any(|is_cheap| is_cheap), "{name} takes too much of processors");
     }
+    cuda.free(at);
+}
+/// Loops of copies that are waited for, as long as on real devices those of about 1 GiB are.
+#[test]
+fn waits_that_are_alike_end_with_their_commands_for_a_part_of_a_processor() {
+    const ROUNDS: usize = 40;
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(cuda) = Cuda::new() else { return };
+    // SAFETY: a driver does nothing when it is opened once more.
+    let library = unsafe { libloading::Library::new("libcuda.so.1") }.unwrap();
+    // SAFETY: these are their types.
+    let take = unsafe { library.get::<unsafe extern "C" fn(u64)>(b"softCudaCopiesTake") };
+    // SAFETY: as above.
+    let ended = unsafe { library.get::<unsafe extern "C" fn() -> u64>(b"softCudaCopyEnded") };
+    let (Ok(take), Ok(ended)) = (take, ended) else {
+        println!("skipped: this driver does not tell when a copy ended");
+        return;
+    };
+    let at = cuda.device_memory(8192);
+    let round = || {
+        let (queue, to, none) = (cuda.queue, at.wrapping_byte_add(4096), null_mut());
+        let copied = call!(enqueue.usm_memcpy(queue, false, to, at, 4096, 0, null(), none));
+        assert_eq!(copied, R::SUCCESS);
+        let before = used(CALLER);
+        assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+        let (cost, now) = (used(CALLER) - before, used(ClockId::Monotonic));
+        // SAFETY: it has no requirements.
+        (now - Duration::from_nanos(unsafe { ended() }), cost)
+    };
+    // Naps of one length may happen to end with commands of one length, so there are several.
+    for length in (400..700).step_by(40).map(Duration::from_micros) {
+        // SAFETY: it takes any number.
+        unsafe { take(length.as_nanos() as u64) };
+        (0..6).for_each(|_| drop(round()));
+        let (mut late, mut costs): (Vec<_>, Vec<_>) = (0..ROUNDS).map(|_| round()).unzip();
+        [&mut late, &mut costs].into_iter().for_each(|all| all.sort_unstable());
+        let (late, cost) = (late[ROUNDS / 2], costs[ROUNDS / 2]);
+        println!("{length:?}: told {late:?} after the end, for {cost:?} of a processor");
+        if false {};
+        print!("");
+        assert!(late < Duration::from_micros(60), "{length:?}: told {late:?} after the end");
+        assert!(cost < length * 3 / 5, "{cost:?} of a processor for {length:?}");
+    }
+    // SAFETY: as above.
+    unsafe { take(0) };
     cuda.free(at);
 }

@@ -1,7 +1,12 @@
-//! How the host waits for the driver: it looks for a short while, for most waits are short, then it naps
-//! between looks, for the device's interrupt takes longer than a nap, and then it sleeps until the device wakes it. The driver's own waits would spin: whether they do is said once for a whole context, which
-//! is others' too. So the sleep is in an event of ours that is made for it; one that is waited for is
-//! not, as what such events cost the device would be paid for each command.
+//! How the host waits for the driver. It queries again and again for a short while, for most waits are short; then it
+//! naps between queries, because the device's interrupt takes longer than a nap; then it sleeps until the device wakes
+//! it. A thread whose last waits were equally long (a loop that copies and waits, say) expects the next one to end
+//! after the same time, and queries without naps around that time: so such a wait ends when its command does, and the
+//! processor is spent on a fraction of it.
+//!
+//! The driver's own waits would spin: whether they do is set once for a whole context, which is others' too. So the
+//! sleep is in an event of ours that is made for it; one that is waited for is not, as what such events cost the device
+//! would be paid for each command.
 use super::{
     Device,
     driver::Dialect,
@@ -11,21 +16,103 @@ use super::{
         stream::Stream,
     },
 };
+use rustix::thread::{current_timer_slack, set_current_timer_slack};
 use std::{
+    cell::Cell,
     hint,
+    num::NonZeroU64,
     sync::{Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
 use ur_adapter::error::Result;
 
-/// For so long the host looks before it sleeps.
+/// For so long the host queries without naps.
 const LOOKS: Duration = Duration::from_micros(50);
 /// For so long, with the looks, it only naps: copies of some hundred microseconds took 150 more when the host slept
 /// in an event (NVIDIA H200, driver 580).
 const NAPS: Duration = Duration::from_millis(2);
-/// What a nap asks for; the kernel makes about 70 microseconds of it.
-const NAP: Duration = Duration::from_micros(20);
+/// The shortest nap; longer waits take naps of [`PART`] of their time so far.
+const NAP: Duration = Duration::from_micros(30);
+const PART: u32 = 16;
+
+/// What a thread that waits does before it queries again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    Query,
+    Nap(Duration),
+    /// No more queries: the device wakes it.
+    Sleep,
+}
+/// The lengths of a thread's last waits that took naps; 0 where there were none.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    lengths: [Duration; 4],
+    oldest: usize,
+}
+thread_local! {
+    static RECENT: Cell<Recent> = const { Cell::new(Recent::NONE) };
+}
+impl Recent {
+    const NONE: Self = Self { lengths: [Duration::ZERO; 4], oldest: 0 };
+
+    fn note(&mut self, length: Duration) {
+        if (LOOKS..NAPS).contains(&length) {
+            self.lengths[self.oldest] = length;
+            self.oldest = (self.oldest + 1) % self.lengths.len();
+        }
+    }
+    /// How far lengths may differ that count as equal.
+    fn tolerance(length: Duration) -> Duration {
+        NAP + length / 32
+    }
+    /// From when to when the thread is on its guard: around lengths that came twice.
+    fn guarded(&self) -> impl Iterator<Item = (Duration, Duration)> {
+        let came_twice = |(at, length): &(usize, &Duration)| {
+            let mut others = self.lengths.iter().enumerate().filter(|(other, _)| other != at);
+            !length.is_zero()
+                && others.any(|(_, o)| o.abs_diff(**length) <= Self::tolerance(**length))
+        };
+        let around = |(_, &length): (usize, &Duration)| {
+            let tolerance = Self::tolerance(length);
+            (length.saturating_sub(tolerance + NAP), length + tolerance)
+        };
+        self.lengths.iter().enumerate().filter(came_twice).map(around)
+    }
+    /// What to do in a wait that has lasted `waited`.
+    fn step(&self, waited: Duration) -> Step {
+        if waited < LOOKS {
+            return Step::Query;
+        }
+        if waited >= NAPS {
+            return Step::Sleep;
+        }
+        let mut nap = NAP.max(waited / PART);
+        for (from, _) in self.guarded().filter(|(_, to)| waited < *to) {
+            match from.checked_sub(waited) {
+                None | Some(Duration::ZERO) => return Step::Query,
+                Some(left) => nap = nap.min(left),
+            }
+        }
+        Step::Nap(nap)
+    }
+}
+/// Has the calling thread's naps end when they should, which else the kernel prolongs by about 50 microseconds.
+struct Punctual(Option<NonZeroU64>);
+impl Punctual {
+    fn new() -> Self {
+        // Naps that are longer are none the worse otherwise, so a refusal is no error.
+        let before = current_timer_slack().ok().and_then(NonZeroU64::new);
+        Self(before.filter(|_| set_current_timer_slack(Some(NonZeroU64::MIN)).is_ok()))
+    }
+}
+impl Drop for Punctual {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            let _restored = set_current_timer_slack(self.0); // as before: it was accepted then
+        }
+    }
+}
 
 /// What one thread at a time sleeps in.
 #[derive(Debug)]
@@ -53,25 +140,27 @@ impl<D: Dialect> Sleepers<D> {
     }
 }
 
-/// Looks for a while; whether it was enough.
+/// Queries and naps for a while; whether it was enough.
 fn look(mut is_over: impl FnMut() -> Result<bool>) -> Result<bool> {
     if is_over()? {
         return Ok(true);
     }
-    let begun = Instant::now();
-    while begun.elapsed() < LOOKS {
-        hint::spin_loop();
+    let (begun, mut recent, mut punctual) = (Instant::now(), RECENT.get(), None);
+    loop {
+        match recent.step(begun.elapsed()) {
+            Step::Query => hint::spin_loop(),
+            Step::Nap(nap) => {
+                punctual.get_or_insert_with(Punctual::new);
+                thread::sleep(nap);
+            }
+            Step::Sleep => return Ok(false),
+        }
         if is_over()? {
+            recent.note(begun.elapsed());
+            RECENT.set(recent);
             return Ok(true);
         }
     }
-    while begun.elapsed() < NAPS {
-        thread::sleep(NAP);
-        if is_over()? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 /// Waits until everything before the point that `event` marks is done, on a stream of `device` sleeping.
 ///
@@ -110,4 +199,67 @@ pub(super) fn finish<D: Dialect>(stream: &Stream<D>, device: &Device<D>) -> Resu
         sleeper.event.record(stream)?;
         sleeper.event.synchronize()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn us(count: u64) -> Duration {
+        Duration::from_micros(count)
+    }
+    fn after(lengths: &[u64]) -> Recent {
+        let mut recent = Recent::NONE;
+        lengths.iter().for_each(|&length| recent.note(us(length)));
+        recent
+    }
+    /// How long a wait of `length` is queried for without naps, and how late its end is noticed, if naps take `late`
+    /// longer than they should.
+    fn wait(recent: &Recent, length: Duration, late: Duration) -> (Duration, Duration) {
+        let (mut now, mut spent) = (Duration::ZERO, Duration::ZERO);
+        while now < length {
+            match recent.step(now) {
+                Step::Query => (now, spent) = (now + us(1), spent + us(1)),
+                Step::Nap(nap) => now += nap + late,
+                Step::Sleep => break,
+            }
+        }
+        (spent, now.saturating_sub(length))
+    }
+
+    #[test]
+    fn a_wait_as_long_as_two_before_is_noticed_at_once_for_a_fraction_of_it() {
+        for length in [100, 500, 1000, 1900] {
+            let recent = after(&[length, length + 5]);
+            let (spent, late) = wait(&recent, us(length), us(10));
+            assert!(late <= us(1), "{length}: {late:?}");
+            assert!(spent <= us(50 + 90 + length / 16), "{length}: {spent:?}");
+        }
+        // Two kinds of waits by turns.
+        let recent = after(&[300, 900, 305, 890]);
+        assert!([302, 897].iter().all(|&length| wait(&recent, us(length), us(10)).1 <= us(1)));
+    }
+    #[test]
+    fn what_came_once_is_not_expected_and_noticed_by_a_nap() {
+        for recent in [Recent::NONE, after(&[500]), after(&[500, 900, 200, 1400])] {
+            for length in [100, 500, 900, 1900] {
+                let (spent, late) = wait(&recent, us(length), us(10));
+                assert!(
+                    spent == LOOKS && late <= us(40 + length / 16),
+                    "{length}: {spent:?} {late:?}"
+                );
+            }
+        }
+    }
+    #[test]
+    fn a_long_wait_is_slept_whatever_was_before() {
+        let recent = after(&[700, 700, 1500, 1500]);
+        assert_eq!(recent.step(NAPS), Step::Sleep);
+        let (spent, _) = wait(&recent, NAPS, us(0));
+        assert!(spent < us(500), "{spent:?}");
+        // It does not displace what came before, as the shortest ones do not.
+        let mut later = recent;
+        [us(10), us(300_000)].into_iter().for_each(|length| later.note(length));
+        assert_eq!(later.lengths, recent.lengths);
+    }
 }
