@@ -110,7 +110,7 @@ fn waits_that_are_alike_end_with_their_commands_for_a_part_of_a_processor() {
     for length in (400..700).step_by(40).map(Duration::from_micros) {
         // SAFETY: it takes any number.
         unsafe { take(length.as_nanos() as u64) };
-        (0..6).for_each(|_| drop(round()));
+        (0..6).for_each(|_| _ = round());
         let (mut late, mut costs): (Vec<_>, Vec<_>) = (0..ROUNDS).map(|_| round()).unzip();
         [&mut late, &mut costs].into_iter().for_each(|all| all.sort_unstable());
         let (late, cost) = (late[ROUNDS / 2], costs[ROUNDS / 2]);

@@ -203,6 +203,14 @@ fn a_part_of_physical_memory_is_mapped_on_its_own() {
     assert_eq!(call!(physical_mem.release(memory)), R::SUCCESS);
 }
 
+#[test]
+fn copies_and_fills_where_nothing_is_mapped_are_refused() {
+    let Some(zero) = Zero::new() else { return };
+    let hollow = Hollow::new(&zero);
+    hollow.refuses_commands();
+    hollow.end();
+}
+
 /// The parts that the driver has of the device; none on most.
 fn parts(zero: &Zero) -> Vec<ur_device_handle_t> {
     let property = ur_device_partition_property_t {

@@ -67,3 +67,81 @@ pub fn unmap(one: &One, Virtual { at, bytes }: Virtual) {
     assert_eq!(call!(virtual_mem.unmap(one.context, at, bytes)), R::SUCCESS);
     assert_eq!(call!(virtual_mem.free(one.context, at, bytes)), R::SUCCESS);
 }
+/// Reserved addresses in three granules, the middle one of which is mapped.
+pub struct Hollow<'one> {
+    one: &'one One,
+    base: *mut c_void,
+    memory: ur_physical_mem_handle_t,
+}
+impl<'one> Hollow<'one> {
+    pub fn new(one: &'one One) -> Self {
+        let (granule, mut base) = (granule(one), null_mut());
+        let reserved = call!(virtual_mem.reserve(one.context, null(), 3 * granule, &mut base));
+        assert_eq!(reserved, R::SUCCESS);
+        let hollow = Self { one, base, memory: physical(one, granule) };
+        let (at, access) = (hollow.middle(), Access::READ_WRITE);
+        let mapped = call!(virtual_mem.map(one.context, at, granule, hollow.memory, 0, access));
+        assert_eq!(mapped, R::SUCCESS);
+        hollow
+    }
+    pub fn base(&self) -> *mut c_void {
+        self.base
+    }
+    pub fn middle(&self) -> *mut c_void {
+        self.base.wrapping_byte_add(granule(self.one))
+    }
+    /// Nothing is mapped at the first; the others begin, or end, where something is, for 4096 bytes.
+    pub fn places(&self) -> [*mut c_void; 3] {
+        let (middle, granule) = (self.middle(), granule(self.one));
+        [self.base, middle.wrapping_byte_add(granule - 2048), middle.wrapping_byte_sub(2048)]
+    }
+    /// Copies and fills there are refused, and end nothing.
+    pub fn refuses_commands(&self) {
+        let (one, mut host) = (self.one, numbers(3));
+        let (on_device, queue, none) = (one.device_memory(4096), one.queue, null_mut());
+        let (here, refused) = (host.as_mut_ptr().cast::<c_void>(), R::ERROR_INVALID_VALUE);
+        for (at, blocking) in self.places().into_iter().flat_map(|at| [(at, true), (at, false)]) {
+            for (to, from) in [(at, here), (here, at), (at, on_device), (on_device, at), (at, at)] {
+                let line =
+                    call!(enqueue.usm_memcpy(queue, blocking, to, from, 4096, 0, null(), none));
+                assert_eq!(line, refused);
+                let (pitch, width) = (1024, 512);
+                let rows = call!(enqueue.usm_memcpy_2d(
+                    queue,
+                    blocking,
+                    to,
+                    pitch,
+                    from,
+                    pitch,
+                    width,
+                    4,
+                    0,
+                    null(),
+                    none
+                ));
+                assert_eq!(rows, refused);
+                let now = call!(usm_exp.context_memcpy_exp(one.context, to, from, 4096));
+                assert_eq!(now, refused);
+            }
+            for length in [1, 4, 3 << 10] {
+                let fill =
+                    call!(enqueue.usm_fill(queue, at, length, here, 3 << 10, 0, null(), none));
+                assert_eq!(fill, refused);
+            }
+            let rows =
+                call!(enqueue.usm_fill_2d(queue, at, 1024, 4, here, 512, 4, 0, null(), none));
+            assert_eq!(rows, refused);
+        }
+        // What is mapped is used, to its last byte.
+        let last = self.middle().wrapping_byte_add(granule(one) - 4096);
+        one.write(last, &host);
+        assert_eq!(one.read::<u32, 1024>(last), host);
+        one.free(on_device);
+    }
+    pub fn end(self) {
+        let (context, granule) = (self.one.context, granule(self.one));
+        assert_eq!(call!(virtual_mem.unmap(context, self.middle(), granule)), R::SUCCESS);
+        assert_eq!(call!(virtual_mem.free(context, self.base, 3 * granule)), R::SUCCESS);
+        assert_eq!(call!(physical_mem.release(self.memory)), R::SUCCESS);
+    }
+}

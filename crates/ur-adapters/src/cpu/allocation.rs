@@ -8,6 +8,7 @@ use super::{
     mapping::{Mapping, Side},
     native,
     usm_pool::Chunks,
+    virtual_mem,
 };
 use crate::memory::allocations::{self, Allocated, Allocations, Entries, enter, leave, write};
 use std::sync::{
@@ -21,6 +22,7 @@ use ur_adapter::{
     per_process::PerProcess,
     pool::{self, Pool},
 };
+use ur_hal::Range;
 use ur_ipc::Kind;
 use ur_sys::ur_usm_type_t;
 
@@ -213,6 +215,9 @@ impl Allocated for Allocation {
     }
     fn object(&self) -> u64 {
         self.object
+    }
+    fn check_elsewhere(range: Range) -> Result<()> {
+        virtual_mem::check_mapped(range)
     }
 }
 /// The allocations of this process.

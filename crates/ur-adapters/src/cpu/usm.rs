@@ -281,11 +281,8 @@ impl UsmExpApi for Cpu {
         src: UsmPtr,
         size: usize,
     ) -> Result<()> {
-        let short = |at| check_range(at, size).is_err();
-        if size == 0 || short(dst) || short(src) {
-            let why = format!("{size} bytes are none, or more than an allocation has from there");
-            return Err(Error::new(ErrorCode::InvalidSize, why));
-        }
+        check_range(dst, size)?;
+        check_range(src, size)?;
         all_queues_ticket(handle(&context)).wait();
         native::copy(dst, src, size);
         Ok(())

@@ -9,7 +9,10 @@ use super::{
 use std::{
     collections::BTreeMap,
     ops::Range,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::*},
+    },
 };
 use ur_adapter::{
     api::VirtualMemApi,
@@ -45,6 +48,30 @@ type All = Mutex<BTreeMap<usize, Reserved>>;
 static ALL: PerProcess<All> = PerProcess::new();
 fn all() -> MutexGuard<'static, BTreeMap<usize, Reserved>> {
     ALL.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether anything was reserved so far: most programs reserve nothing, and none of their commands looks for it.
+static ANY: AtomicBool = AtomicBool::new(false);
+/// # Errors
+/// `INVALID_VALUE` where a part of the range is reserved and nothing is mapped there, or nobody may use what is: the
+/// thread that copied there would be killed.
+pub(super) fn check_mapped(range: ur_hal::Range) -> Result<()> {
+    // Pairs with `virtual_mem_reserve`. A thread that was given a reserved address is behind that in any case.
+    if !ANY.load(Acquire) {
+        return Ok(());
+    }
+    let (start, end, all) = (range.start().get(), range.end(), all());
+    let first = all.range(..=start).next_back().map_or(start, |(&base, _)| base);
+    for (&base, reserved) in all.range(first..end) {
+        let part = start.max(base) - base..end.min(base + reserved.reservation.bytes()) - base;
+        if part.is_empty() {
+            continue; // it ends before
+        }
+        if reserved.mapped(&part)?.iter().any(|(_, piece)| piece.access == Access::NONE) {
+            return refused("part of the range is mapped without access: set its access first");
+        }
+    }
+    Ok(())
 }
 
 fn refused<T>(why: impl Into<String>) -> Result<T> {
@@ -169,6 +196,7 @@ impl VirtualMemApi for Cpu {
         let (base, context) = (reservation.base(), context.as_handle().addr());
         let reserved = Reserved { reservation, context, pieces: BTreeMap::new() };
         all().insert(base.addr(), reserved);
+        ANY.store(true, Release); // pairs with `check_mapped`
         Ok(base)
     }
     fn virtual_mem_free(context: Borrowed<'_, Context>, start: UsmPtr, size: usize) -> Result<()> {

@@ -26,6 +26,7 @@ use ur_adapter::{
     object::{Backend, Object},
     pool,
 };
+use ur_hal::Range;
 use ur_ipc::Kind;
 use ur_sys::ur_usm_type_t;
 
@@ -215,6 +216,9 @@ impl Allocated for Allocation {
     }
     fn object(&self) -> u64 {
         self.object
+    }
+    fn check_elsewhere(range: Range) -> Result<()> {
+        registry().get().reserved.check_mapped(range)
     }
 }
 /// The allocations of this process.

@@ -282,11 +282,8 @@ impl UsmExpApi for LevelZero {
         src: UsmPtr,
         size: usize,
     ) -> Result<()> {
-        let short = |at| check_range(at, size).is_err();
-        if size == 0 || short(dst) || short(src) {
-            let why = format!("{size} bytes are none, or more than an allocation has from there");
-            return Err(Error::new(ErrorCode::InvalidSize, why));
-        }
+        check_range(dst, size)?;
+        check_range(src, size)?;
         queue::ticket(handle(&context)).wait();
         let asides = context.pools().asides(context);
         asides.with(&context.devices()[0], |list| list.copy(dst.addr(), src.addr(), size))

@@ -145,6 +145,41 @@ fn access_can_be_changed_in_parts() {
     release(memory);
 }
 #[test]
+fn copies_and_fills_where_nothing_is_mapped_are_refused() {
+    let (context, mut queue) = (context(), ur_queue_handle_t::NULL);
+    let create = TABLE.queue.create.unwrap();
+    assert_eq!(unsafe { create(context, device(), null(), &mut queue) }, OK);
+    let memory = physical(context, PAGE, Default::default()).unwrap();
+    let base = reserve(context, 3 * PAGE).unwrap();
+    let middle = base.wrapping_add(PAGE);
+    map(context, middle, PAGE, memory, 0, Access::READ_WRITE).unwrap();
+    let mut bytes = [7_u8; 64];
+    let (here, none) = (bytes.as_mut_ptr(), null_mut());
+    let copy = |to: *mut u8, from: *const u8| {
+        let copy = TABLE.enqueue.usm_memcpy.unwrap();
+        let queued = unsafe { copy(queue, true, to.cast(), from.cast(), 64, 0, null(), none) };
+        let copy = TABLE.usm_exp.context_memcpy_exp.unwrap();
+        assert_eq!(unsafe { copy(context, to.cast(), from.cast(), 64) }, queued);
+        code(queued)
+    };
+    let fill = |at: *mut u8| {
+        let fill = TABLE.enqueue.usm_fill.unwrap();
+        code(unsafe { fill(queue, at.cast(), 1, here.cast(), 64, 0, null(), none) })
+    };
+    for at in [base, middle.wrapping_sub(32), middle.wrapping_add(PAGE - 32)] {
+        assert_eq!([copy(at, here), copy(here, at), copy(at, at), fill(at)], [INVALID; 4]);
+    }
+    let last = middle.wrapping_add(PAGE - 64);
+    assert_eq!([copy(last, here), copy(here, last), fill(last)], [Ok(()); 3]);
+    assert_eq!(unsafe { TABLE.queue.finish.unwrap()(queue) }, OK);
+    set(context, middle, PAGE, Access::NONE).unwrap();
+    assert_eq!([copy(last, here), copy(here, last), fill(last)], [INVALID; 3]);
+    assert_eq!(unsafe { TABLE.queue.release.unwrap()(queue) }, OK);
+    unmap(context, middle, PAGE).unwrap();
+    give_up(context, base, 3 * PAGE).unwrap();
+    release(memory);
+}
+#[test]
 fn physical_memory_answers_what_it_is() {
     use ur_physical_mem_info_t as I;
     let context = context();
