@@ -15,19 +15,20 @@ macro_rules! entry_points {
                 get urAdapterGet ur_pfnAdapterGet_t adapter_get(num_entries: u32,
                     adapters: *mut ur_adapter_handle_t, num_adapters: *mut u32) by hand;
                 /// Drops one reference to an adapter, which may tear it down.
-                release urAdapterRelease ur_pfnAdapterRelease_t adapter_release(
-                    adapter: ur_adapter_handle_t) by handle adapter;
+                release urAdapterRelease ur_pfnAdapterRelease_t
+                    adapter_release(adapter: ur_adapter_handle_t) by handle adapter;
                 /// Adds one reference to an adapter so that it stays alive.
-                retain urAdapterRetain ur_pfnAdapterRetain_t adapter_retain(
-                    adapter: ur_adapter_handle_t) by handle adapter;
+                retain urAdapterRetain ur_pfnAdapterRetain_t
+                    adapter_retain(adapter: ur_adapter_handle_t) by handle adapter;
                 /// Fetches the message and code of this thread's latest adapter-specific error.
                 get_last_error urAdapterGetLastError ur_pfnAdapterGetLastError_t
                     adapter_get_last_error(adapter: ur_adapter_handle_t,
                     message: *mut *const c_char, error: *mut i32) by handle adapter;
                 /// Answers one property query about an adapter.
-                get_info urAdapterGetInfo ur_pfnAdapterGetInfo_t adapter_get_info(
-                    adapter: ur_adapter_handle_t, prop_name: ur_adapter_info_t, prop_size: usize,
-                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle adapter;
+                get_info urAdapterGetInfo ur_pfnAdapterGetInfo_t
+                    adapter_get_info(adapter: ur_adapter_handle_t, prop_name: ur_adapter_info_t,
+                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize) by handle
+                    adapter;
                 /// Sends an adapter's log messages to a function of the caller.
                 set_logger_callback urAdapterSetLoggerCallback ur_pfnAdapterSetLoggerCallback_t
                     adapter_set_logger_callback(adapter: ur_adapter_handle_t,
@@ -35,8 +36,9 @@ macro_rules! entry_points {
                     level: ur_logger_level_t) by handle adapter;
                 /// Chooses how severe a message must be to reach the log callback.
                 set_logger_callback_level urAdapterSetLoggerCallbackLevel
-                    ur_pfnAdapterSetLoggerCallbackLevel_t adapter_set_logger_callback_level(
-                    adapter: ur_adapter_handle_t, level: ur_logger_level_t) by handle adapter;
+                    ur_pfnAdapterSetLoggerCallbackLevel_t
+                    adapter_set_logger_callback_level(adapter: ur_adapter_handle_t,
+                    level: ur_logger_level_t) by handle adapter;
             }
             platform urGetPlatformProcAddrTable ur_platform_dditable_t {
                 /// Lists the platforms that the given adapter offers.
@@ -44,17 +46,19 @@ macro_rules! entry_points {
                     num_entries: u32, platforms: *mut ur_platform_handle_t, num_platforms: *mut u32)
                     by handle adapter;
                 /// Answers one property query about a platform.
-                get_info urPlatformGetInfo ur_pfnPlatformGetInfo_t platform_get_info(
-                    platform: ur_platform_handle_t, prop_name: ur_platform_info_t, prop_size: usize,
-                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle platform;
+                get_info urPlatformGetInfo ur_pfnPlatformGetInfo_t
+                    platform_get_info(platform: ur_platform_handle_t, prop_name: ur_platform_info_t,
+                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize) by handle
+                    platform;
                 /// Gives the backend's own handle for a platform.
                 get_native_handle urPlatformGetNativeHandle ur_pfnPlatformGetNativeHandle_t
                     platform_get_native_handle(platform: ur_platform_handle_t,
                     native_platform: *mut ur_native_handle_t) by handle platform;
                 /// Wraps a backend's own platform in a runtime platform.
                 create_with_native_handle urPlatformCreateWithNativeHandle
-                    ur_pfnPlatformCreateWithNativeHandle_t platform_create_with_native_handle(
-                    native_platform: ur_native_handle_t, adapter: ur_adapter_handle_t,
+                    ur_pfnPlatformCreateWithNativeHandle_t
+                    platform_create_with_native_handle(native_platform: ur_native_handle_t,
+                    adapter: ur_adapter_handle_t,
                     properties: *const ur_platform_native_properties_t,
                     platform: *mut ur_platform_handle_t) by handle adapter;
                 /// Tells which version of the API a platform supports.
@@ -64,47 +68,50 @@ macro_rules! entry_points {
                 /// Translates a general compiler option into the platform's own spelling.
                 get_backend_option urPlatformGetBackendOption ur_pfnPlatformGetBackendOption_t
                     platform_get_backend_option(platform: ur_platform_handle_t,
-                    frontend_option: *const c_char, platform_option: *mut *const c_char)
-                    by handle platform;
+                    frontend_option: *const c_char, platform_option: *mut *const c_char) by handle
+                    platform;
             }
             context urGetContextProcAddrTable ur_context_dditable_t {
                 /// Makes a context that spans the given devices.
                 create urContextCreate ur_pfnContextCreate_t context_create(device_count: u32,
                     devices: *const ur_device_handle_t, properties: *const ur_context_properties_t,
-                    context: *mut ur_context_handle_t)
-                    by first devices device_count ERROR_INVALID_SIZE;
+                    context: *mut ur_context_handle_t) by first devices device_count
+                    ERROR_INVALID_SIZE;
                 /// Adds one reference to a context so that it stays alive.
-                retain urContextRetain ur_pfnContextRetain_t context_retain(
-                    context: ur_context_handle_t) by handle context;
+                retain urContextRetain ur_pfnContextRetain_t
+                    context_retain(context: ur_context_handle_t) by handle context;
                 /// Drops one reference to a context, freeing it at zero.
-                release urContextRelease ur_pfnContextRelease_t context_release(
-                    context: ur_context_handle_t) by handle context;
+                release urContextRelease ur_pfnContextRelease_t
+                    context_release(context: ur_context_handle_t) by handle context;
                 /// Answers one property query about a context.
-                get_info urContextGetInfo ur_pfnContextGetInfo_t context_get_info(
-                    context: ur_context_handle_t, prop_name: ur_context_info_t, prop_size: usize,
-                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle context;
+                get_info urContextGetInfo ur_pfnContextGetInfo_t
+                    context_get_info(context: ur_context_handle_t, prop_name: ur_context_info_t,
+                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize) by handle
+                    context;
                 /// Gives the backend's own handle for a context.
                 get_native_handle urContextGetNativeHandle ur_pfnContextGetNativeHandle_t
                     context_get_native_handle(context: ur_context_handle_t,
                     native_context: *mut ur_native_handle_t) by handle context;
                 /// Wraps a backend's own context in a runtime context.
                 create_with_native_handle urContextCreateWithNativeHandle
-                    ur_pfnContextCreateWithNativeHandle_t context_create_with_native_handle(
-                    native_context: ur_native_handle_t, adapter: ur_adapter_handle_t,
-                    num_devices: u32, devices: *const ur_device_handle_t,
+                    ur_pfnContextCreateWithNativeHandle_t
+                    context_create_with_native_handle(native_context: ur_native_handle_t,
+                    adapter: ur_adapter_handle_t, num_devices: u32,
+                    devices: *const ur_device_handle_t,
                     properties: *const ur_context_native_properties_t,
                     context: *mut ur_context_handle_t) by handle adapter;
                 /// Registers a function to run when the context is destroyed.
                 set_extended_deleter urContextSetExtendedDeleter ur_pfnContextSetExtendedDeleter_t
                     context_set_extended_deleter(context: ur_context_handle_t,
-                    deleter: ur_context_extended_deleter_t, user_data: *mut c_void)
-                    by handle context;
+                    deleter: ur_context_extended_deleter_t, user_data: *mut c_void) by handle
+                    context;
             }
             event urGetEventProcAddrTable ur_event_dditable_t {
                 /// Answers one property query about an event.
-                get_info urEventGetInfo ur_pfnEventGetInfo_t event_get_info(
-                    event: ur_event_handle_t, prop_name: ur_event_info_t, prop_size: usize,
-                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle event;
+                get_info urEventGetInfo ur_pfnEventGetInfo_t
+                    event_get_info(event: ur_event_handle_t, prop_name: ur_event_info_t,
+                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize) by handle
+                    event;
                 /// Reads one recorded time of the command behind an event.
                 get_profiling_info urEventGetProfilingInfo ur_pfnEventGetProfilingInfo_t
                     event_get_profiling_info(event: ur_event_handle_t,
@@ -112,11 +119,11 @@ macro_rules! entry_points {
                     prop_size_ret: *mut usize) by handle event;
                 /// Blocks until every event of the list has completed.
                 wait urEventWait ur_pfnEventWait_t event_wait(num_events: u32,
-                    event_wait_list: *const ur_event_handle_t)
-                    by first event_wait_list num_events ERROR_INVALID_VALUE;
+                    event_wait_list: *const ur_event_handle_t) by first event_wait_list num_events
+                    ERROR_INVALID_VALUE;
                 /// Adds one reference to an event so that it stays alive.
-                retain urEventRetain ur_pfnEventRetain_t event_retain(event: ur_event_handle_t)
-                    by handle event;
+                retain urEventRetain ur_pfnEventRetain_t event_retain(event: ur_event_handle_t) by
+                    handle event;
                 /// Drops one reference to an event, freeing it at zero.
                 release urEventRelease ur_pfnEventRelease_t event_release(event: ur_event_handle_t)
                     by handle event;
@@ -126,21 +133,21 @@ macro_rules! entry_points {
                     native_event: *mut ur_native_handle_t) by handle event;
                 /// Wraps a backend's own event in a runtime event; 0 stands for one that is complete already.
                 create_with_native_handle urEventCreateWithNativeHandle
-                    ur_pfnEventCreateWithNativeHandle_t event_create_with_native_handle(
-                    native_event: ur_native_handle_t, context: ur_context_handle_t,
-                    properties: *const ur_event_native_properties_t, event: *mut ur_event_handle_t)
-                    by handle context;
+                    ur_pfnEventCreateWithNativeHandle_t
+                    event_create_with_native_handle(native_event: ur_native_handle_t,
+                    context: ur_context_handle_t, properties: *const ur_event_native_properties_t,
+                    event: *mut ur_event_handle_t) by handle context;
                 /// Registers a function to call when an event reaches a given state.
-                set_callback urEventSetCallback ur_pfnEventSetCallback_t event_set_callback(
-                    event: ur_event_handle_t, exec_status: ur_execution_info_t,
+                set_callback urEventSetCallback ur_pfnEventSetCallback_t
+                    event_set_callback(event: ur_event_handle_t, exec_status: ur_execution_info_t,
                     notify: ur_event_callback_t, user_data: *mut c_void) by handle event;
             }
             event_exp urGetEventExpProcAddrTable ur_event_exp_dditable_t {
                 /// Makes a reusable event that belongs to no command yet.
-                create_exp urEventCreateExp ur_pfnEventCreateExp_t event_create_exp(
-                    context: ur_context_handle_t, device: ur_device_handle_t,
-                    event_desc: *const ur_exp_event_desc_t, event: *mut ur_event_handle_t)
-                    by handle context;
+                create_exp urEventCreateExp ur_pfnEventCreateExp_t
+                    event_create_exp(context: ur_context_handle_t, device: ur_device_handle_t,
+                    event_desc: *const ur_exp_event_desc_t, event: *mut ur_event_handle_t) by handle
+                    context;
             }
             program urGetProgramProcAddrTable ur_program_dditable_t {
                 /// Makes a program from intermediate code such as SPIR-V.
@@ -155,23 +162,23 @@ macro_rules! entry_points {
                     properties: *const ur_program_properties_t, program: *mut ur_program_handle_t)
                     by handle context;
                 /// Compiles and links one program for the context's devices.
-                build urProgramBuild ur_pfnProgramBuild_t program_build(
-                    context: ur_context_handle_t, program: ur_program_handle_t,
+                build urProgramBuild ur_pfnProgramBuild_t
+                    program_build(context: ur_context_handle_t, program: ur_program_handle_t,
                     options: *const c_char) by handle context;
                 /// Compiles one program for the context's devices without linking it.
-                compile urProgramCompile ur_pfnProgramCompile_t program_compile(
-                    context: ur_context_handle_t, program: ur_program_handle_t,
+                compile urProgramCompile ur_pfnProgramCompile_t
+                    program_compile(context: ur_context_handle_t, program: ur_program_handle_t,
                     options: *const c_char) by handle context;
                 /// Joins compiled programs into a new one for the context's devices.
                 link urProgramLink ur_pfnProgramLink_t program_link(context: ur_context_handle_t,
                     count: u32, programs: *const ur_program_handle_t, options: *const c_char,
                     program: *mut ur_program_handle_t) by handle context nulls program;
                 /// Adds one reference to a program so that it stays alive.
-                retain urProgramRetain ur_pfnProgramRetain_t program_retain(
-                    program: ur_program_handle_t) by handle program;
+                retain urProgramRetain ur_pfnProgramRetain_t
+                    program_retain(program: ur_program_handle_t) by handle program;
                 /// Drops one reference to a program, freeing it at zero.
-                release urProgramRelease ur_pfnProgramRelease_t program_release(
-                    program: ur_program_handle_t) by handle program;
+                release urProgramRelease ur_pfnProgramRelease_t
+                    program_release(program: ur_program_handle_t) by handle program;
                 /// Looks up the device address of a named program function.
                 get_function_pointer urProgramGetFunctionPointer ur_pfnProgramGetFunctionPointer_t
                     program_get_function_pointer(device: ur_device_handle_t,
@@ -179,14 +186,16 @@ macro_rules! entry_points {
                     function_pointer: *mut *mut c_void) by handle device;
                 /// Looks up the device address and size of a named global.
                 get_global_variable_pointer urProgramGetGlobalVariablePointer
-                    ur_pfnProgramGetGlobalVariablePointer_t program_get_global_variable_pointer(
-                    device: ur_device_handle_t, program: ur_program_handle_t,
-                    global_variable_name: *const c_char, global_variable_size_ret: *mut usize,
+                    ur_pfnProgramGetGlobalVariablePointer_t
+                    program_get_global_variable_pointer(device: ur_device_handle_t,
+                    program: ur_program_handle_t, global_variable_name: *const c_char,
+                    global_variable_size_ret: *mut usize,
                     global_variable_pointer_ret: *mut *mut c_void) by handle device;
                 /// Answers one property query about a program.
-                get_info urProgramGetInfo ur_pfnProgramGetInfo_t program_get_info(
-                    program: ur_program_handle_t, prop_name: ur_program_info_t, prop_size: usize,
-                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle program;
+                get_info urProgramGetInfo ur_pfnProgramGetInfo_t
+                    program_get_info(program: ur_program_handle_t, prop_name: ur_program_info_t,
+                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize) by handle
+                    program;
                 /// Answers one query about a program's build for a device.
                 get_build_info urProgramGetBuildInfo ur_pfnProgramGetBuildInfo_t
                     program_get_build_info(program: ur_program_handle_t, device: ur_device_handle_t,
@@ -194,8 +203,8 @@ macro_rules! entry_points {
                     prop_size_ret: *mut usize) by handle program;
                 /// Sets the values of a program's specialization constants before building.
                 set_specialization_constants urProgramSetSpecializationConstants
-                    ur_pfnProgramSetSpecializationConstants_t program_set_specialization_constants(
-                    program: ur_program_handle_t, count: u32,
+                    ur_pfnProgramSetSpecializationConstants_t
+                    program_set_specialization_constants(program: ur_program_handle_t, count: u32,
                     spec_constants: *const ur_specialization_constant_info_t) by handle program;
                 /// Gives the backend's own handle for a program.
                 get_native_handle urProgramGetNativeHandle ur_pfnProgramGetNativeHandle_t
@@ -203,9 +212,9 @@ macro_rules! entry_points {
                     native_program: *mut ur_native_handle_t) by handle program;
                 /// Wraps a backend's own program in a runtime program.
                 create_with_native_handle urProgramCreateWithNativeHandle
-                    ur_pfnProgramCreateWithNativeHandle_t program_create_with_native_handle(
-                    native_program: ur_native_handle_t, context: ur_context_handle_t,
-                    properties: *const ur_program_native_properties_t,
+                    ur_pfnProgramCreateWithNativeHandle_t
+                    program_create_with_native_handle(native_program: ur_native_handle_t,
+                    context: ur_context_handle_t, properties: *const ur_program_native_properties_t,
                     program: *mut ur_program_handle_t) by handle context;
             }
             program_exp urGetProgramExpProcAddrTable ur_program_exp_dditable_t {
@@ -214,31 +223,32 @@ macro_rules! entry_points {
                     program_dynamic_link_exp(context: ur_context_handle_t, count: u32,
                     programs: *const ur_program_handle_t) by handle context;
                 /// Compiles and links one program for a chosen list of devices.
-                build_exp urProgramBuildExp ur_pfnProgramBuildExp_t program_build_exp(
-                    program: ur_program_handle_t, num_devices: u32,
+                build_exp urProgramBuildExp ur_pfnProgramBuildExp_t
+                    program_build_exp(program: ur_program_handle_t, num_devices: u32,
                     devices: *mut ur_device_handle_t, flags: ur_exp_program_flags_t,
                     options: *const c_char) by handle program;
                 /// Compiles one program for a chosen list of devices without linking.
-                compile_exp urProgramCompileExp ur_pfnProgramCompileExp_t program_compile_exp(
-                    program: ur_program_handle_t, num_devices: u32,
+                compile_exp urProgramCompileExp ur_pfnProgramCompileExp_t
+                    program_compile_exp(program: ur_program_handle_t, num_devices: u32,
                     devices: *mut ur_device_handle_t, flags: ur_exp_program_flags_t,
                     options: *const c_char) by handle program;
                 /// Joins compiled programs into a new one for chosen devices.
-                link_exp urProgramLinkExp ur_pfnProgramLinkExp_t program_link_exp(
-                    context: ur_context_handle_t, num_devices: u32,
+                link_exp urProgramLinkExp ur_pfnProgramLinkExp_t
+                    program_link_exp(context: ur_context_handle_t, num_devices: u32,
                     devices: *mut ur_device_handle_t, flags: ur_exp_program_flags_t, count: u32,
                     programs: *const ur_program_handle_t, options: *const c_char,
                     program: *mut ur_program_handle_t) by handle context nulls program;
             }
             kernel urGetKernelProcAddrTable ur_kernel_dditable_t {
                 /// Makes a kernel object for a named function of a program.
-                create urKernelCreate ur_pfnKernelCreate_t kernel_create(
-                    program: ur_program_handle_t, kernel_name: *const c_char,
+                create urKernelCreate ur_pfnKernelCreate_t
+                    kernel_create(program: ur_program_handle_t, kernel_name: *const c_char,
                     kernel: *mut ur_kernel_handle_t) by handle program;
                 /// Answers one property query about a kernel.
-                get_info urKernelGetInfo ur_pfnKernelGetInfo_t kernel_get_info(
-                    kernel: ur_kernel_handle_t, prop_name: ur_kernel_info_t, prop_size: usize,
-                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle kernel;
+                get_info urKernelGetInfo ur_pfnKernelGetInfo_t
+                    kernel_get_info(kernel: ur_kernel_handle_t, prop_name: ur_kernel_info_t,
+                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize) by handle
+                    kernel;
                 /// Answers one work-group query about a kernel on a device.
                 get_group_info urKernelGetGroupInfo ur_pfnKernelGetGroupInfo_t
                     kernel_get_group_info(kernel: ur_kernel_handle_t, device: ur_device_handle_t,
@@ -248,30 +258,32 @@ macro_rules! entry_points {
                 get_sub_group_info urKernelGetSubGroupInfo ur_pfnKernelGetSubGroupInfo_t
                     kernel_get_sub_group_info(kernel: ur_kernel_handle_t,
                     device: ur_device_handle_t, prop_name: ur_kernel_sub_group_info_t,
-                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize)
-                    by handle kernel;
+                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize) by handle
+                    kernel;
                 /// Adds one reference to a kernel so that it stays alive.
                 retain urKernelRetain ur_pfnKernelRetain_t kernel_retain(kernel: ur_kernel_handle_t)
                     by handle kernel;
                 /// Drops one reference to a kernel, freeing it at zero.
-                release urKernelRelease ur_pfnKernelRelease_t kernel_release(
-                    kernel: ur_kernel_handle_t) by handle kernel;
+                release urKernelRelease ur_pfnKernelRelease_t
+                    kernel_release(kernel: ur_kernel_handle_t) by handle kernel;
                 /// Gives the backend's own handle for a kernel.
                 get_native_handle urKernelGetNativeHandle ur_pfnKernelGetNativeHandle_t
                     kernel_get_native_handle(kernel: ur_kernel_handle_t,
                     native_kernel: *mut ur_native_handle_t) by handle kernel;
                 /// Wraps a backend's own kernel in a runtime kernel.
                 create_with_native_handle urKernelCreateWithNativeHandle
-                    ur_pfnKernelCreateWithNativeHandle_t kernel_create_with_native_handle(
-                    native_kernel: ur_native_handle_t, context: ur_context_handle_t,
-                    program: ur_program_handle_t, properties: *const ur_kernel_native_properties_t,
+                    ur_pfnKernelCreateWithNativeHandle_t
+                    kernel_create_with_native_handle(native_kernel: ur_native_handle_t,
+                    context: ur_context_handle_t, program: ur_program_handle_t,
+                    properties: *const ur_kernel_native_properties_t,
                     kernel: *mut ur_kernel_handle_t) by handle context;
                 /// Proposes a work-group size for a given global range.
                 get_suggested_local_work_size urKernelGetSuggestedLocalWorkSize
-                    ur_pfnKernelGetSuggestedLocalWorkSize_t kernel_get_suggested_local_work_size(
-                    kernel: ur_kernel_handle_t, queue: ur_queue_handle_t, num_work_dim: u32,
-                    global_work_offset: *const usize, global_work_size: *const usize,
-                    suggested_local_work_size: *mut usize) by handle kernel;
+                    ur_pfnKernelGetSuggestedLocalWorkSize_t
+                    kernel_get_suggested_local_work_size(kernel: ur_kernel_handle_t,
+                    queue: ur_queue_handle_t, num_work_dim: u32, global_work_offset: *const usize,
+                    global_work_size: *const usize, suggested_local_work_size: *mut usize) by handle
+                    kernel;
                 /// Proposes a work-group size, with the kernel arguments passed along.
                 get_suggested_local_work_size_with_args urKernelGetSuggestedLocalWorkSizeWithArgs
                     ur_pfnKernelGetSuggestedLocalWorkSizeWithArgs_t
@@ -281,14 +293,15 @@ macro_rules! entry_points {
                     args: *const ur_exp_kernel_arg_properties_t,
                     suggested_local_work_size: *mut usize) by handle kernel;
                 /// Sets one execution option on a kernel, such as indirect memory access.
-                set_exec_info urKernelSetExecInfo ur_pfnKernelSetExecInfo_t kernel_set_exec_info(
-                    kernel: ur_kernel_handle_t, prop_name: ur_kernel_exec_info_t, prop_size: usize,
+                set_exec_info urKernelSetExecInfo ur_pfnKernelSetExecInfo_t
+                    kernel_set_exec_info(kernel: ur_kernel_handle_t,
+                    prop_name: ur_kernel_exec_info_t, prop_size: usize,
                     properties: *const ur_kernel_exec_info_properties_t, prop_value: *const c_void)
                     by handle kernel;
                 /// Sets the values of a kernel's specialization constants.
                 set_specialization_constants urKernelSetSpecializationConstants
-                    ur_pfnKernelSetSpecializationConstants_t kernel_set_specialization_constants(
-                    kernel: ur_kernel_handle_t, count: u32,
+                    ur_pfnKernelSetSpecializationConstants_t
+                    kernel_set_specialization_constants(kernel: ur_kernel_handle_t, count: u32,
                     spec_constants: *const ur_specialization_constant_info_t) by handle kernel;
                 /// Proposes the largest group count for a cooperative launch.
                 suggest_max_cooperative_group_count urKernelSuggestMaxCooperativeGroupCount
@@ -299,100 +312,106 @@ macro_rules! entry_points {
             }
             queue urGetQueueProcAddrTable ur_queue_dditable_t {
                 /// Answers one property query about a queue.
-                get_info urQueueGetInfo ur_pfnQueueGetInfo_t queue_get_info(
-                    queue: ur_queue_handle_t, prop_name: ur_queue_info_t, prop_size: usize,
-                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle queue;
+                get_info urQueueGetInfo ur_pfnQueueGetInfo_t
+                    queue_get_info(queue: ur_queue_handle_t, prop_name: ur_queue_info_t,
+                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize) by handle
+                    queue;
                 /// Makes a command queue for a device of a context.
                 create urQueueCreate ur_pfnQueueCreate_t queue_create(context: ur_context_handle_t,
                     device: ur_device_handle_t, properties: *const ur_queue_properties_t,
                     queue: *mut ur_queue_handle_t) by handle context;
                 /// Adds one reference to a queue so that it stays alive.
-                retain urQueueRetain ur_pfnQueueRetain_t queue_retain(queue: ur_queue_handle_t)
-                    by handle queue;
+                retain urQueueRetain ur_pfnQueueRetain_t queue_retain(queue: ur_queue_handle_t) by
+                    handle queue;
                 /// Drops one reference to a queue, freeing it at zero.
                 release urQueueRelease ur_pfnQueueRelease_t queue_release(queue: ur_queue_handle_t)
                     by handle queue;
                 /// Gives the backend's own handle for a queue.
                 get_native_handle urQueueGetNativeHandle ur_pfnQueueGetNativeHandle_t
                     queue_get_native_handle(queue: ur_queue_handle_t,
-                    desc: *mut ur_queue_native_desc_t, native_queue: *mut ur_native_handle_t)
-                    by handle queue;
+                    desc: *mut ur_queue_native_desc_t, native_queue: *mut ur_native_handle_t) by
+                    handle queue;
                 /// Wraps a backend's own queue in a runtime queue.
                 create_with_native_handle urQueueCreateWithNativeHandle
-                    ur_pfnQueueCreateWithNativeHandle_t queue_create_with_native_handle(
-                    native_queue: ur_native_handle_t, context: ur_context_handle_t,
-                    device: ur_device_handle_t, properties: *const ur_queue_native_properties_t,
-                    queue: *mut ur_queue_handle_t) by handle context;
+                    ur_pfnQueueCreateWithNativeHandle_t
+                    queue_create_with_native_handle(native_queue: ur_native_handle_t,
+                    context: ur_context_handle_t, device: ur_device_handle_t,
+                    properties: *const ur_queue_native_properties_t, queue: *mut ur_queue_handle_t)
+                    by handle context;
                 /// Blocks until all commands of the queue have completed.
-                finish urQueueFinish ur_pfnQueueFinish_t queue_finish(queue: ur_queue_handle_t)
-                    by handle queue;
+                finish urQueueFinish ur_pfnQueueFinish_t queue_finish(queue: ur_queue_handle_t) by
+                    handle queue;
                 /// Pushes pending commands to the device without waiting for them.
-                flush urQueueFlush ur_pfnQueueFlush_t queue_flush(queue: ur_queue_handle_t)
-                    by handle queue;
+                flush urQueueFlush ur_pfnQueueFlush_t queue_flush(queue: ur_queue_handle_t) by
+                    handle queue;
             }
             queue_exp urGetQueueExpProcAddrTable ur_queue_exp_dditable_t {
                 /// Starts recording the queue's commands into a new graph.
                 begin_graph_capture_exp urQueueBeginGraphCaptureExp
-                    ur_pfnQueueBeginGraphCaptureExp_t queue_begin_graph_capture_exp(
-                    queue: ur_queue_handle_t) by handle queue;
+                    ur_pfnQueueBeginGraphCaptureExp_t
+                    queue_begin_graph_capture_exp(queue: ur_queue_handle_t) by handle queue;
                 /// Starts recording the queue's commands into a graph that already exists.
                 begin_capture_into_graph_exp urQueueBeginCaptureIntoGraphExp
-                    ur_pfnQueueBeginCaptureIntoGraphExp_t queue_begin_capture_into_graph_exp(
-                    queue: ur_queue_handle_t, graph: ur_exp_graph_handle_t) by handle queue;
+                    ur_pfnQueueBeginCaptureIntoGraphExp_t
+                    queue_begin_capture_into_graph_exp(queue: ur_queue_handle_t,
+                    graph: ur_exp_graph_handle_t) by handle queue;
                 /// Stops recording on the queue and gives the captured graph.
                 end_graph_capture_exp urQueueEndGraphCaptureExp ur_pfnQueueEndGraphCaptureExp_t
                     queue_end_graph_capture_exp(queue: ur_queue_handle_t,
                     graph: *mut ur_exp_graph_handle_t) by handle queue;
                 /// Tells whether the queue is recording into a graph.
                 is_graph_capture_enabled_exp urQueueIsGraphCaptureEnabledExp
-                    ur_pfnQueueIsGraphCaptureEnabledExp_t queue_is_graph_capture_enabled_exp(
-                    queue: ur_queue_handle_t, result: *mut bool) by handle queue;
+                    ur_pfnQueueIsGraphCaptureEnabledExp_t
+                    queue_is_graph_capture_enabled_exp(queue: ur_queue_handle_t, result: *mut bool)
+                    by handle queue;
                 /// Gives the graph that the queue is now recording into.
-                get_graph_exp urQueueGetGraphExp ur_pfnQueueGetGraphExp_t queue_get_graph_exp(
-                    queue: ur_queue_handle_t, graph: *mut ur_exp_graph_handle_t) by handle queue;
+                get_graph_exp urQueueGetGraphExp ur_pfnQueueGetGraphExp_t
+                    queue_get_graph_exp(queue: ur_queue_handle_t, graph: *mut ur_exp_graph_handle_t)
+                    by handle queue;
             }
             sampler urGetSamplerProcAddrTable ur_sampler_dditable_t {
                 /// Makes a sampler with the given addressing and filter settings.
-                create urSamplerCreate ur_pfnSamplerCreate_t sampler_create(
-                    context: ur_context_handle_t, desc: *const ur_sampler_desc_t,
+                create urSamplerCreate ur_pfnSamplerCreate_t
+                    sampler_create(context: ur_context_handle_t, desc: *const ur_sampler_desc_t,
                     sampler: *mut ur_sampler_handle_t) by handle context;
                 /// Adds one reference to a sampler so that it stays alive.
-                retain urSamplerRetain ur_pfnSamplerRetain_t sampler_retain(
-                    sampler: ur_sampler_handle_t) by handle sampler;
+                retain urSamplerRetain ur_pfnSamplerRetain_t
+                    sampler_retain(sampler: ur_sampler_handle_t) by handle sampler;
                 /// Drops one reference to a sampler, freeing it at zero.
-                release urSamplerRelease ur_pfnSamplerRelease_t sampler_release(
-                    sampler: ur_sampler_handle_t) by handle sampler;
+                release urSamplerRelease ur_pfnSamplerRelease_t
+                    sampler_release(sampler: ur_sampler_handle_t) by handle sampler;
                 /// Answers one property query about a sampler.
-                get_info urSamplerGetInfo ur_pfnSamplerGetInfo_t sampler_get_info(
-                    sampler: ur_sampler_handle_t, prop_name: ur_sampler_info_t, prop_size: usize,
-                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle sampler;
+                get_info urSamplerGetInfo ur_pfnSamplerGetInfo_t
+                    sampler_get_info(sampler: ur_sampler_handle_t, prop_name: ur_sampler_info_t,
+                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize) by handle
+                    sampler;
                 /// Gives the backend's own handle for a sampler.
                 get_native_handle urSamplerGetNativeHandle ur_pfnSamplerGetNativeHandle_t
                     sampler_get_native_handle(sampler: ur_sampler_handle_t,
                     native_sampler: *mut ur_native_handle_t) by handle sampler;
                 /// Wraps a backend's own sampler in a runtime sampler.
                 create_with_native_handle urSamplerCreateWithNativeHandle
-                    ur_pfnSamplerCreateWithNativeHandle_t sampler_create_with_native_handle(
-                    native_sampler: ur_native_handle_t, context: ur_context_handle_t,
-                    properties: *const ur_sampler_native_properties_t,
+                    ur_pfnSamplerCreateWithNativeHandle_t
+                    sampler_create_with_native_handle(native_sampler: ur_native_handle_t,
+                    context: ur_context_handle_t, properties: *const ur_sampler_native_properties_t,
                     sampler: *mut ur_sampler_handle_t) by handle context;
             }
             mem urGetMemProcAddrTable ur_mem_dditable_t {
                 /// Makes an image of a given format and shape in a context.
-                image_create urMemImageCreate ur_pfnMemImageCreate_t mem_image_create(
-                    context: ur_context_handle_t, flags: ur_mem_flags_t,
+                image_create urMemImageCreate ur_pfnMemImageCreate_t
+                    mem_image_create(context: ur_context_handle_t, flags: ur_mem_flags_t,
                     image_format: *const ur_image_format_t, image_desc: *const ur_image_desc_t,
                     host: *mut c_void, mem: *mut ur_mem_handle_t) by handle context;
                 /// Makes a memory buffer of a given size in a context.
-                buffer_create urMemBufferCreate ur_pfnMemBufferCreate_t mem_buffer_create(
-                    context: ur_context_handle_t, flags: ur_mem_flags_t, size: usize,
-                    properties: *const ur_buffer_properties_t, buffer: *mut ur_mem_handle_t)
-                    by handle context;
+                buffer_create urMemBufferCreate ur_pfnMemBufferCreate_t
+                    mem_buffer_create(context: ur_context_handle_t, flags: ur_mem_flags_t,
+                    size: usize, properties: *const ur_buffer_properties_t,
+                    buffer: *mut ur_mem_handle_t) by handle context;
                 /// Adds one reference to a memory object so that it stays alive.
                 retain urMemRetain ur_pfnMemRetain_t mem_retain(mem: ur_mem_handle_t) by handle mem;
                 /// Drops one reference to a memory object, freeing it at zero.
-                release urMemRelease ur_pfnMemRelease_t mem_release(mem: ur_mem_handle_t)
-                    by handle mem;
+                release urMemRelease ur_pfnMemRelease_t mem_release(mem: ur_mem_handle_t) by handle
+                    mem;
                 /// Makes a sub-buffer that covers part of a buffer.
                 buffer_partition urMemBufferPartition ur_pfnMemBufferPartition_t
                     mem_buffer_partition(buffer: ur_mem_handle_t, flags: ur_mem_flags_t,
@@ -404,56 +423,60 @@ macro_rules! entry_points {
                     native_mem: *mut ur_native_handle_t) by handle mem;
                 /// Wraps a backend's own buffer in a runtime buffer.
                 buffer_create_with_native_handle urMemBufferCreateWithNativeHandle
-                    ur_pfnMemBufferCreateWithNativeHandle_t mem_buffer_create_with_native_handle(
-                    native_mem: ur_native_handle_t, context: ur_context_handle_t,
-                    properties: *const ur_mem_native_properties_t, mem: *mut ur_mem_handle_t)
-                    by handle context;
+                    ur_pfnMemBufferCreateWithNativeHandle_t
+                    mem_buffer_create_with_native_handle(native_mem: ur_native_handle_t,
+                    context: ur_context_handle_t, properties: *const ur_mem_native_properties_t,
+                    mem: *mut ur_mem_handle_t) by handle context;
                 /// Wraps a backend's own image in a runtime image.
                 image_create_with_native_handle urMemImageCreateWithNativeHandle
-                    ur_pfnMemImageCreateWithNativeHandle_t mem_image_create_with_native_handle(
-                    native_mem: ur_native_handle_t, context: ur_context_handle_t,
-                    image_format: *const ur_image_format_t, image_desc: *const ur_image_desc_t,
-                    properties: *const ur_mem_native_properties_t, mem: *mut ur_mem_handle_t)
-                    by handle context;
+                    ur_pfnMemImageCreateWithNativeHandle_t
+                    mem_image_create_with_native_handle(native_mem: ur_native_handle_t,
+                    context: ur_context_handle_t, image_format: *const ur_image_format_t,
+                    image_desc: *const ur_image_desc_t,
+                    properties: *const ur_mem_native_properties_t, mem: *mut ur_mem_handle_t) by
+                    handle context;
                 /// Answers one property query about a memory object.
                 get_info urMemGetInfo ur_pfnMemGetInfo_t mem_get_info(memory: ur_mem_handle_t,
                     prop_name: ur_mem_info_t, prop_size: usize, prop_value: *mut c_void,
                     prop_size_ret: *mut usize) by handle memory;
                 /// Answers one property query about an image.
-                image_get_info urMemImageGetInfo ur_pfnMemImageGetInfo_t mem_image_get_info(
-                    memory: ur_mem_handle_t, prop_name: ur_image_info_t, prop_size: usize,
-                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle memory;
+                image_get_info urMemImageGetInfo ur_pfnMemImageGetInfo_t
+                    mem_image_get_info(memory: ur_mem_handle_t, prop_name: ur_image_info_t,
+                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize) by handle
+                    memory;
             }
             physical_mem urGetPhysicalMemProcAddrTable ur_physical_mem_dditable_t {
                 /// Reserves physical device memory for mapping into virtual ranges.
-                create urPhysicalMemCreate ur_pfnPhysicalMemCreate_t physical_mem_create(
-                    context: ur_context_handle_t, device: ur_device_handle_t, size: usize,
-                    properties: *const ur_physical_mem_properties_t,
+                create urPhysicalMemCreate ur_pfnPhysicalMemCreate_t
+                    physical_mem_create(context: ur_context_handle_t, device: ur_device_handle_t,
+                    size: usize, properties: *const ur_physical_mem_properties_t,
                     physical_mem: *mut ur_physical_mem_handle_t) by handle context;
                 /// Adds one reference to physical memory so that it stays alive.
-                retain urPhysicalMemRetain ur_pfnPhysicalMemRetain_t physical_mem_retain(
-                    physical_mem: ur_physical_mem_handle_t) by handle physical_mem;
+                retain urPhysicalMemRetain ur_pfnPhysicalMemRetain_t
+                    physical_mem_retain(physical_mem: ur_physical_mem_handle_t) by handle
+                    physical_mem;
                 /// Drops one reference to physical memory, freeing it at zero.
-                release urPhysicalMemRelease ur_pfnPhysicalMemRelease_t physical_mem_release(
-                    physical_mem: ur_physical_mem_handle_t) by handle physical_mem;
+                release urPhysicalMemRelease ur_pfnPhysicalMemRelease_t
+                    physical_mem_release(physical_mem: ur_physical_mem_handle_t) by handle
+                    physical_mem;
                 /// Answers one property query about a physical memory object.
-                get_info urPhysicalMemGetInfo ur_pfnPhysicalMemGetInfo_t physical_mem_get_info(
-                    physical_mem: ur_physical_mem_handle_t, prop_name: ur_physical_mem_info_t,
-                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize)
-                    by handle physical_mem;
+                get_info urPhysicalMemGetInfo ur_pfnPhysicalMemGetInfo_t
+                    physical_mem_get_info(physical_mem: ur_physical_mem_handle_t,
+                    prop_name: ur_physical_mem_info_t, prop_size: usize, prop_value: *mut c_void,
+                    prop_size_ret: *mut usize) by handle physical_mem;
             }
             enqueue urGetEnqueueProcAddrTable ur_enqueue_dditable_t {
                 /// Queues a command that completes once the listed events have.
-                events_wait urEnqueueEventsWait ur_pfnEnqueueEventsWait_t enqueue_events_wait(
-                    queue: ur_queue_handle_t, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t)
-                    by handle queue;
+                events_wait urEnqueueEventsWait ur_pfnEnqueueEventsWait_t
+                    enqueue_events_wait(queue: ur_queue_handle_t, num_events_in_wait_list: u32,
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
                 /// Queues a wait that also holds back every later command.
                 events_wait_with_barrier urEnqueueEventsWaitWithBarrier
-                    ur_pfnEnqueueEventsWaitWithBarrier_t enqueue_events_wait_with_barrier(
-                    queue: ur_queue_handle_t, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t)
-                    by handle queue;
+                    ur_pfnEnqueueEventsWaitWithBarrier_t
+                    enqueue_events_wait_with_barrier(queue: ur_queue_handle_t,
+                    num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
+                    event: *mut ur_event_handle_t) by handle queue;
                 /// Queues a read from a buffer into host memory.
                 mem_buffer_read urEnqueueMemBufferRead ur_pfnEnqueueMemBufferRead_t
                     enqueue_mem_buffer_read(queue: ur_queue_handle_t, buffer: ur_mem_handle_t,
@@ -473,8 +496,8 @@ macro_rules! entry_points {
                     host_origin: ur_rect_offset_t, region: ur_rect_region_t,
                     buffer_row_pitch: usize, buffer_slice_pitch: usize, host_row_pitch: usize,
                     host_slice_pitch: usize, dst: *mut c_void, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t)
-                    by handle queue;
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
                 /// Queues a write from host memory into a rectangular buffer region.
                 mem_buffer_write_rect urEnqueueMemBufferWriteRect ur_pfnEnqueueMemBufferWriteRect_t
                     enqueue_mem_buffer_write_rect(queue: ur_queue_handle_t, buffer: ur_mem_handle_t,
@@ -482,8 +505,8 @@ macro_rules! entry_points {
                     host_origin: ur_rect_offset_t, region: ur_rect_region_t,
                     buffer_row_pitch: usize, buffer_slice_pitch: usize, host_row_pitch: usize,
                     host_slice_pitch: usize, src: *mut c_void, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t)
-                    by handle queue;
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
                 /// Queues a copy of bytes from one buffer to another.
                 mem_buffer_copy urEnqueueMemBufferCopy ur_pfnEnqueueMemBufferCopy_t
                     enqueue_mem_buffer_copy(queue: ur_queue_handle_t, buffer_src: ur_mem_handle_t,
@@ -497,8 +520,8 @@ macro_rules! entry_points {
                     src_origin: ur_rect_offset_t, dst_origin: ur_rect_offset_t,
                     region: ur_rect_region_t, src_row_pitch: usize, src_slice_pitch: usize,
                     dst_row_pitch: usize, dst_slice_pitch: usize, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t)
-                    by handle queue;
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
                 /// Queues filling part of a buffer with a repeated pattern.
                 mem_buffer_fill urEnqueueMemBufferFill ur_pfnEnqueueMemBufferFill_t
                     enqueue_mem_buffer_fill(queue: ur_queue_handle_t, buffer: ur_mem_handle_t,
@@ -533,58 +556,62 @@ macro_rules! entry_points {
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     event: *mut ur_event_handle_t, ret_map: *mut *mut c_void) by handle queue;
                 /// Queues the removal of an earlier host mapping.
-                mem_unmap urEnqueueMemUnmap ur_pfnEnqueueMemUnmap_t enqueue_mem_unmap(
-                    queue: ur_queue_handle_t, mem: ur_mem_handle_t, mapped_ptr: *mut c_void,
+                mem_unmap urEnqueueMemUnmap ur_pfnEnqueueMemUnmap_t
+                    enqueue_mem_unmap(queue: ur_queue_handle_t, mem: ur_mem_handle_t,
+                    mapped_ptr: *mut c_void, num_events_in_wait_list: u32,
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
+                /// Queues filling USM memory with a repeated pattern.
+                usm_fill urEnqueueUSMFill ur_pfnEnqueueUSMFill_t
+                    enqueue_usm_fill(queue: ur_queue_handle_t, mem: *mut c_void,
+                    pattern_size: usize, pattern: *const c_void, size: usize,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     event: *mut ur_event_handle_t) by handle queue;
-                /// Queues filling USM memory with a repeated pattern.
-                usm_fill urEnqueueUSMFill ur_pfnEnqueueUSMFill_t enqueue_usm_fill(
-                    queue: ur_queue_handle_t, mem: *mut c_void, pattern_size: usize,
-                    pattern: *const c_void, size: usize, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t)
-                    by handle queue;
                 /// Queues a copy of bytes between two USM pointers.
-                usm_memcpy urEnqueueUSMMemcpy ur_pfnEnqueueUSMMemcpy_t enqueue_usm_memcpy(
-                    queue: ur_queue_handle_t, blocking: bool, dst: *mut c_void, src: *const c_void,
-                    size: usize, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t)
-                    by handle queue;
+                usm_memcpy urEnqueueUSMMemcpy ur_pfnEnqueueUSMMemcpy_t
+                    enqueue_usm_memcpy(queue: ur_queue_handle_t, blocking: bool, dst: *mut c_void,
+                    src: *const c_void, size: usize, num_events_in_wait_list: u32,
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
                 /// Queues a hint to move USM memory before it is used.
-                usm_prefetch urEnqueueUSMPrefetch ur_pfnEnqueueUSMPrefetch_t enqueue_usm_prefetch(
-                    queue: ur_queue_handle_t, mem: *const c_void, size: usize,
+                usm_prefetch urEnqueueUSMPrefetch ur_pfnEnqueueUSMPrefetch_t
+                    enqueue_usm_prefetch(queue: ur_queue_handle_t, mem: *const c_void, size: usize,
                     flags: ur_usm_migration_flags_t, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t)
-                    by handle queue;
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
                 /// Queues a hint about how a USM region will be used.
-                usm_advise urEnqueueUSMAdvise ur_pfnEnqueueUSMAdvise_t enqueue_usm_advise(
-                    queue: ur_queue_handle_t, mem: *const c_void, size: usize,
+                usm_advise urEnqueueUSMAdvise ur_pfnEnqueueUSMAdvise_t
+                    enqueue_usm_advise(queue: ur_queue_handle_t, mem: *const c_void, size: usize,
                     advice: ur_usm_advice_flags_t, event: *mut ur_event_handle_t) by handle queue;
                 /// Queues filling a pitched 2D USM region with a pattern.
-                usm_fill_2d urEnqueueUSMFill2D ur_pfnEnqueueUSMFill2D_t enqueue_usm_fill_2d(
-                    queue: ur_queue_handle_t, mem: *mut c_void, pitch: usize, pattern_size: usize,
-                    pattern: *const c_void, width: usize, height: usize,
+                usm_fill_2d urEnqueueUSMFill2D ur_pfnEnqueueUSMFill2D_t
+                    enqueue_usm_fill_2d(queue: ur_queue_handle_t, mem: *mut c_void, pitch: usize,
+                    pattern_size: usize, pattern: *const c_void, width: usize, height: usize,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     event: *mut ur_event_handle_t) by handle queue;
                 /// Queues a copy of a 2D region between pitched USM pointers.
-                usm_memcpy_2d urEnqueueUSMMemcpy2D ur_pfnEnqueueUSMMemcpy2D_t enqueue_usm_memcpy_2d(
-                    queue: ur_queue_handle_t, blocking: bool, dst: *mut c_void, dst_pitch: usize,
-                    src: *const c_void, src_pitch: usize, width: usize, height: usize,
-                    num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
-                    event: *mut ur_event_handle_t) by handle queue;
+                usm_memcpy_2d urEnqueueUSMMemcpy2D ur_pfnEnqueueUSMMemcpy2D_t
+                    enqueue_usm_memcpy_2d(queue: ur_queue_handle_t, blocking: bool,
+                    dst: *mut c_void, dst_pitch: usize, src: *const c_void, src_pitch: usize,
+                    width: usize, height: usize, num_events_in_wait_list: u32,
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
                 /// Queues a write from host memory to a program's device global.
                 device_global_variable_write urEnqueueDeviceGlobalVariableWrite
-                    ur_pfnEnqueueDeviceGlobalVariableWrite_t enqueue_device_global_variable_write(
-                    queue: ur_queue_handle_t, program: ur_program_handle_t, name: *const c_char,
-                    blocking_write: bool, count: usize, offset: usize, src: *const c_void,
-                    num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
-                    event: *mut ur_event_handle_t) by handle queue;
+                    ur_pfnEnqueueDeviceGlobalVariableWrite_t
+                    enqueue_device_global_variable_write(queue: ur_queue_handle_t,
+                    program: ur_program_handle_t, name: *const c_char, blocking_write: bool,
+                    count: usize, offset: usize, src: *const c_void, num_events_in_wait_list: u32,
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
                 /// Queues a read of a program's device global into host memory.
                 device_global_variable_read urEnqueueDeviceGlobalVariableRead
-                    ur_pfnEnqueueDeviceGlobalVariableRead_t enqueue_device_global_variable_read(
-                    queue: ur_queue_handle_t, program: ur_program_handle_t, name: *const c_char,
-                    blocking_read: bool, count: usize, offset: usize, dst: *mut c_void,
-                    num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
-                    event: *mut ur_event_handle_t) by handle queue;
+                    ur_pfnEnqueueDeviceGlobalVariableRead_t
+                    enqueue_device_global_variable_read(queue: ur_queue_handle_t,
+                    program: ur_program_handle_t, name: *const c_char, blocking_read: bool,
+                    count: usize, offset: usize, dst: *mut c_void, num_events_in_wait_list: u32,
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
                 /// Queues a read of data that a kernel put in a host pipe.
                 read_host_pipe urEnqueueReadHostPipe ur_pfnEnqueueReadHostPipe_t
                     enqueue_read_host_pipe(queue: ur_queue_handle_t, program: ur_program_handle_t,
@@ -601,18 +628,19 @@ macro_rules! entry_points {
                 /// a new event; a reusable event of urEventCreateExp, or one that was opened from another process, is signalled by
                 /// the barrier, again and again, and stays the caller's.
                 events_wait_with_barrier_ext urEnqueueEventsWaitWithBarrierExt
-                    ur_pfnEnqueueEventsWaitWithBarrierExt_t enqueue_events_wait_with_barrier_ext(
-                    queue: ur_queue_handle_t, properties: *const ur_exp_enqueue_ext_properties_t,
+                    ur_pfnEnqueueEventsWaitWithBarrierExt_t
+                    enqueue_events_wait_with_barrier_ext(queue: ur_queue_handle_t,
+                    properties: *const ur_exp_enqueue_ext_properties_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     event: *mut ur_event_handle_t) by handle queue;
             }
             enqueue_exp urGetEnqueueExpProcAddrTable ur_enqueue_exp_dditable_t {
                 /// Queues a kernel launch and passes its arguments in the same call.
                 kernel_launch_with_args_exp urEnqueueKernelLaunchWithArgsExp
-                    ur_pfnEnqueueKernelLaunchWithArgsExp_t enqueue_kernel_launch_with_args_exp(
-                    queue: ur_queue_handle_t, kernel: ur_kernel_handle_t, work_dim: u32,
-                    global_work_offset: *const usize, global_work_size: *const usize,
-                    local_work_size: *const usize, num_args: u32,
+                    ur_pfnEnqueueKernelLaunchWithArgsExp_t
+                    enqueue_kernel_launch_with_args_exp(queue: ur_queue_handle_t,
+                    kernel: ur_kernel_handle_t, work_dim: u32, global_work_offset: *const usize,
+                    global_work_size: *const usize, local_work_size: *const usize, num_args: u32,
                     args: *const ur_exp_kernel_arg_properties_t,
                     launch_prop_list: *const ur_kernel_launch_ext_properties_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
@@ -638,28 +666,30 @@ macro_rules! entry_points {
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     mem: *mut *mut c_void, event: *mut ur_event_handle_t) by handle queue;
                 /// Queues the freeing of a USM allocation.
-                usm_free_exp urEnqueueUSMFreeExp ur_pfnEnqueueUSMFreeExp_t enqueue_usm_free_exp(
-                    queue: ur_queue_handle_t, pool: ur_usm_pool_handle_t, mem: *mut c_void,
-                    num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
-                    event: *mut ur_event_handle_t) by handle queue;
+                usm_free_exp urEnqueueUSMFreeExp ur_pfnEnqueueUSMFreeExp_t
+                    enqueue_usm_free_exp(queue: ur_queue_handle_t, pool: ur_usm_pool_handle_t,
+                    mem: *mut c_void, num_events_in_wait_list: u32,
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
                 /// Queues a command that notes the device time when it runs.
                 timestamp_recording_exp urEnqueueTimestampRecordingExp
-                    ur_pfnEnqueueTimestampRecordingExp_t enqueue_timestamp_recording_exp(
-                    queue: ur_queue_handle_t, blocking: bool, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t)
-                    by handle queue;
+                    ur_pfnEnqueueTimestampRecordingExp_t
+                    enqueue_timestamp_recording_exp(queue: ur_queue_handle_t, blocking: bool,
+                    num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
+                    event: *mut ur_event_handle_t) by handle queue;
                 /// Queues a finalized command buffer for execution.
                 command_buffer_exp urEnqueueCommandBufferExp ur_pfnEnqueueCommandBufferExp_t
                     enqueue_command_buffer_exp(queue: ur_queue_handle_t,
                     command_buffer: ur_exp_command_buffer_handle_t, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t)
-                    by handle queue;
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
                 /// Queues a host function to run in order with device work.
-                host_task_exp urEnqueueHostTaskExp ur_pfnEnqueueHostTaskExp_t enqueue_host_task_exp(
-                    queue: ur_queue_handle_t, host_task: ur_exp_host_task_function_t,
-                    data: *mut c_void, properties: *const ur_exp_host_task_properties_t,
-                    num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
-                    event: *mut ur_event_handle_t) by handle queue;
+                host_task_exp urEnqueueHostTaskExp ur_pfnEnqueueHostTaskExp_t
+                    enqueue_host_task_exp(queue: ur_queue_handle_t,
+                    host_task: ur_exp_host_task_function_t, data: *mut c_void,
+                    properties: *const ur_exp_host_task_properties_t, num_events_in_wait_list: u32,
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
                 /// Queues backend work through a function that the caller supplies.
                 native_command_exp urEnqueueNativeCommandExp ur_pfnEnqueueNativeCommandExp_t
                     enqueue_native_command_exp(queue: ur_queue_handle_t,
@@ -669,25 +699,26 @@ macro_rules! entry_points {
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     event: *mut ur_event_handle_t) by handle queue;
                 /// Queues an instantiated graph for execution.
-                graph_exp urEnqueueGraphExp ur_pfnEnqueueGraphExp_t enqueue_graph_exp(
-                    queue: ur_queue_handle_t, graph: ur_exp_executable_graph_handle_t,
-                    num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
-                    event: *mut ur_event_handle_t) by handle queue;
+                graph_exp urEnqueueGraphExp ur_pfnEnqueueGraphExp_t
+                    enqueue_graph_exp(queue: ur_queue_handle_t,
+                    graph: ur_exp_executable_graph_handle_t, num_events_in_wait_list: u32,
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
             }
             usm urGetUSMProcAddrTable ur_usm_dditable_t {
                 /// Allocates USM memory on the host that devices can reach.
-                host_alloc urUSMHostAlloc ur_pfnUSMHostAlloc_t usm_host_alloc(
-                    context: ur_context_handle_t, usm_desc: *const ur_usm_desc_t,
-                    pool: ur_usm_pool_handle_t, size: usize, mem: *mut *mut c_void)
-                    by handle context;
+                host_alloc urUSMHostAlloc ur_pfnUSMHostAlloc_t
+                    usm_host_alloc(context: ur_context_handle_t, usm_desc: *const ur_usm_desc_t,
+                    pool: ur_usm_pool_handle_t, size: usize, mem: *mut *mut c_void) by handle
+                    context;
                 /// Allocates USM memory that lives on one device.
-                device_alloc urUSMDeviceAlloc ur_pfnUSMDeviceAlloc_t usm_device_alloc(
-                    context: ur_context_handle_t, device: ur_device_handle_t,
+                device_alloc urUSMDeviceAlloc ur_pfnUSMDeviceAlloc_t
+                    usm_device_alloc(context: ur_context_handle_t, device: ur_device_handle_t,
                     usm_desc: *const ur_usm_desc_t, pool: ur_usm_pool_handle_t, size: usize,
                     mem: *mut *mut c_void) by handle context;
                 /// Allocates USM memory that host and device both use.
-                shared_alloc urUSMSharedAlloc ur_pfnUSMSharedAlloc_t usm_shared_alloc(
-                    context: ur_context_handle_t, device: ur_device_handle_t,
+                shared_alloc urUSMSharedAlloc ur_pfnUSMSharedAlloc_t
+                    usm_shared_alloc(context: ur_context_handle_t, device: ur_device_handle_t,
                     usm_desc: *const ur_usm_desc_t, pool: ur_usm_pool_handle_t, size: usize,
                     mem: *mut *mut c_void) by handle context;
                 /// Frees a USM allocation of a context.
@@ -699,35 +730,37 @@ macro_rules! entry_points {
                     prop_name: ur_usm_alloc_info_t, prop_size: usize, prop_value: *mut c_void,
                     prop_size_ret: *mut usize) by handle context;
                 /// Makes a pool from which USM memory can be allocated.
-                pool_create urUSMPoolCreate ur_pfnUSMPoolCreate_t usm_pool_create(
-                    context: ur_context_handle_t, pool_desc: *mut ur_usm_pool_desc_t,
-                    pool: *mut ur_usm_pool_handle_t) by handle context;
+                pool_create urUSMPoolCreate ur_pfnUSMPoolCreate_t
+                    usm_pool_create(context: ur_context_handle_t,
+                    pool_desc: *mut ur_usm_pool_desc_t, pool: *mut ur_usm_pool_handle_t) by handle
+                    context;
                 /// Adds one reference to a USM pool so that it stays alive.
-                pool_retain urUSMPoolRetain ur_pfnUSMPoolRetain_t usm_pool_retain(
-                    pool: ur_usm_pool_handle_t) by handle pool;
+                pool_retain urUSMPoolRetain ur_pfnUSMPoolRetain_t
+                    usm_pool_retain(pool: ur_usm_pool_handle_t) by handle pool;
                 /// Drops one reference to a USM pool, freeing it at zero.
-                pool_release urUSMPoolRelease ur_pfnUSMPoolRelease_t usm_pool_release(
-                    pool: ur_usm_pool_handle_t) by handle pool;
+                pool_release urUSMPoolRelease ur_pfnUSMPoolRelease_t
+                    usm_pool_release(pool: ur_usm_pool_handle_t) by handle pool;
                 /// Answers one property query about a USM pool.
-                pool_get_info urUSMPoolGetInfo ur_pfnUSMPoolGetInfo_t usm_pool_get_info(
-                    pool: ur_usm_pool_handle_t, prop_name: ur_usm_pool_info_t, prop_size: usize,
-                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle pool;
+                pool_get_info urUSMPoolGetInfo ur_pfnUSMPoolGetInfo_t
+                    usm_pool_get_info(pool: ur_usm_pool_handle_t, prop_name: ur_usm_pool_info_t,
+                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize) by handle
+                    pool;
             }
             usm_exp urGetUSMExpProcAddrTable ur_usm_exp_dditable_t {
                 /// Makes a USM pool that belongs to one device.
-                pool_create_exp urUSMPoolCreateExp ur_pfnUSMPoolCreateExp_t usm_pool_create_exp(
-                    context: ur_context_handle_t, device: ur_device_handle_t,
-                    pool_desc: *mut ur_usm_pool_desc_t, pool: *mut ur_usm_pool_handle_t)
-                    by handle context;
+                pool_create_exp urUSMPoolCreateExp ur_pfnUSMPoolCreateExp_t
+                    usm_pool_create_exp(context: ur_context_handle_t, device: ur_device_handle_t,
+                    pool_desc: *mut ur_usm_pool_desc_t, pool: *mut ur_usm_pool_handle_t) by handle
+                    context;
                 /// Destroys a USM pool that belongs to one device.
-                pool_destroy_exp urUSMPoolDestroyExp ur_pfnUSMPoolDestroyExp_t usm_pool_destroy_exp(
-                    context: ur_context_handle_t, device: ur_device_handle_t,
+                pool_destroy_exp urUSMPoolDestroyExp ur_pfnUSMPoolDestroyExp_t
+                    usm_pool_destroy_exp(context: ur_context_handle_t, device: ur_device_handle_t,
                     pool: ur_usm_pool_handle_t) by handle context;
                 /// Gives the USM pool that a device starts out with.
                 pool_get_default_device_pool_exp urUSMPoolGetDefaultDevicePoolExp
-                    ur_pfnUSMPoolGetDefaultDevicePoolExp_t usm_pool_get_default_device_pool_exp(
-                    context: ur_context_handle_t, device: ur_device_handle_t,
-                    pool: *mut ur_usm_pool_handle_t) by handle context;
+                    ur_pfnUSMPoolGetDefaultDevicePoolExp_t
+                    usm_pool_get_default_device_pool_exp(context: ur_context_handle_t,
+                    device: ur_device_handle_t, pool: *mut ur_usm_pool_handle_t) by handle context;
                 /// Answers one usage or limit query about a USM pool.
                 pool_get_info_exp urUSMPoolGetInfoExp ur_pfnUSMPoolGetInfoExp_t
                     usm_pool_get_info_exp(pool: ur_usm_pool_handle_t, prop_name: ur_usm_pool_info_t,
@@ -745,8 +778,8 @@ macro_rules! entry_points {
                     usm_pool_get_device_pool_exp(context: ur_context_handle_t,
                     device: ur_device_handle_t, pool: *mut ur_usm_pool_handle_t) by handle context;
                 /// Tries to shrink a pool's unused memory to a given size.
-                pool_trim_to_exp urUSMPoolTrimToExp ur_pfnUSMPoolTrimToExp_t usm_pool_trim_to_exp(
-                    context: ur_context_handle_t, device: ur_device_handle_t,
+                pool_trim_to_exp urUSMPoolTrimToExp ur_pfnUSMPoolTrimToExp_t
+                    usm_pool_trim_to_exp(context: ur_context_handle_t, device: ur_device_handle_t,
                     pool: ur_usm_pool_handle_t, min_bytes_to_keep: usize) by handle context;
                 /// Allocates 2D USM memory and reports its row pitch.
                 pitched_alloc_exp urUSMPitchedAllocExp ur_pfnUSMPitchedAllocExp_t
@@ -760,44 +793,48 @@ macro_rules! entry_points {
                     src: *const c_void, size: usize) by handle context;
                 /// Undoes the registration of a host memory range.
                 host_alloc_unregister_exp urUSMHostAllocUnregisterExp
-                    ur_pfnUSMHostAllocUnregisterExp_t usm_host_alloc_unregister_exp(
-                    context: ur_context_handle_t, host_mem: *mut c_void) by handle context;
+                    ur_pfnUSMHostAllocUnregisterExp_t
+                    usm_host_alloc_unregister_exp(context: ur_context_handle_t,
+                    host_mem: *mut c_void) by handle context;
                 /// Registers an existing host range so that the adapter knows it.
                 host_alloc_register_exp urUSMHostAllocRegisterExp ur_pfnUSMHostAllocRegisterExp_t
                     usm_host_alloc_register_exp(context: ur_context_handle_t, host_mem: *mut c_void,
-                    size: usize, properties: *const ur_exp_usm_host_alloc_register_properties_t)
-                    by handle context;
+                    size: usize, properties: *const ur_exp_usm_host_alloc_register_properties_t) by
+                    handle context;
                 /// Lets ordinary host memory be treated as USM memory.
-                import_exp urUSMImportExp ur_pfnUSMImportExp_t usm_import_exp(
-                    context: ur_context_handle_t, mem: *mut c_void, size: usize) by handle context;
+                import_exp urUSMImportExp ur_pfnUSMImportExp_t
+                    usm_import_exp(context: ur_context_handle_t, mem: *mut c_void, size: usize) by
+                    handle context;
                 /// Ends the USM treatment of imported host memory.
-                release_exp urUSMReleaseExp ur_pfnUSMReleaseExp_t usm_release_exp(
-                    context: ur_context_handle_t, mem: *mut c_void) by handle context;
+                release_exp urUSMReleaseExp ur_pfnUSMReleaseExp_t
+                    usm_release_exp(context: ur_context_handle_t, mem: *mut c_void) by handle
+                    context;
             }
             bindless_images_exp urGetBindlessImagesExpProcAddrTable ur_bindless_images_exp_dditable_t {
                 /// Ends the use of an unsampled image handle.
                 unsampled_image_handle_destroy_exp urBindlessImagesUnsampledImageHandleDestroyExp
                     ur_pfnBindlessImagesUnsampledImageHandleDestroyExp_t
                     bindless_images_unsampled_image_handle_destroy_exp(context: ur_context_handle_t,
-                    device: ur_device_handle_t, image: ur_exp_image_native_handle_t)
-                    by handle context;
+                    device: ur_device_handle_t, image: ur_exp_image_native_handle_t) by handle
+                    context;
                 /// Ends the use of a sampled image handle.
                 sampled_image_handle_destroy_exp urBindlessImagesSampledImageHandleDestroyExp
                     ur_pfnBindlessImagesSampledImageHandleDestroyExp_t
                     bindless_images_sampled_image_handle_destroy_exp(context: ur_context_handle_t,
-                    device: ur_device_handle_t, image: ur_exp_image_native_handle_t)
-                    by handle context;
+                    device: ur_device_handle_t, image: ur_exp_image_native_handle_t) by handle
+                    context;
                 /// Reserves device memory for a bindless image of a given layout.
                 image_allocate_exp urBindlessImagesImageAllocateExp
-                    ur_pfnBindlessImagesImageAllocateExp_t bindless_images_image_allocate_exp(
-                    context: ur_context_handle_t, device: ur_device_handle_t,
-                    image_format: *const ur_image_format_t, image_desc: *const ur_image_desc_t,
+                    ur_pfnBindlessImagesImageAllocateExp_t
+                    bindless_images_image_allocate_exp(context: ur_context_handle_t,
+                    device: ur_device_handle_t, image_format: *const ur_image_format_t,
+                    image_desc: *const ur_image_desc_t,
                     image_mem: *mut ur_exp_image_mem_native_handle_t) by handle context;
                 /// Gives back the device memory behind a bindless image.
                 image_free_exp urBindlessImagesImageFreeExp ur_pfnBindlessImagesImageFreeExp_t
                     bindless_images_image_free_exp(context: ur_context_handle_t,
-                    device: ur_device_handle_t, image_mem: ur_exp_image_mem_native_handle_t)
-                    by handle context;
+                    device: ur_device_handle_t, image_mem: ur_exp_image_mem_native_handle_t) by
+                    handle context;
                 /// Makes a handle for accessing image memory without a sampler.
                 unsampled_image_create_exp urBindlessImagesUnsampledImageCreateExp
                     ur_pfnBindlessImagesUnsampledImageCreateExp_t
@@ -827,47 +864,48 @@ macro_rules! entry_points {
                     event: *mut ur_event_handle_t) by handle queue;
                 /// Answers one property query about bindless image memory.
                 image_get_info_exp urBindlessImagesImageGetInfoExp
-                    ur_pfnBindlessImagesImageGetInfoExp_t bindless_images_image_get_info_exp(
-                    context: ur_context_handle_t, image_mem: ur_exp_image_mem_native_handle_t,
-                    prop_name: ur_image_info_t, prop_value: *mut c_void, prop_size_ret: *mut usize)
-                    by handle context;
+                    ur_pfnBindlessImagesImageGetInfoExp_t
+                    bindless_images_image_get_info_exp(context: ur_context_handle_t,
+                    image_mem: ur_exp_image_mem_native_handle_t, prop_name: ur_image_info_t,
+                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle context;
                 /// Tells whether a device can hold such an image in this kind of memory.
                 get_image_memory_handle_type_support_exp
                     urBindlessImagesGetImageMemoryHandleTypeSupportExp
                     ur_pfnBindlessImagesGetImageMemoryHandleTypeSupportExp_t
-                    bindless_images_get_image_memory_handle_type_support_exp(
-                    context: ur_context_handle_t, device: ur_device_handle_t,
-                    image_desc: *const ur_image_desc_t, image_format: *const ur_image_format_t,
+                    bindless_images_get_image_memory_handle_type_support_exp(context: ur_context_handle_t,
+                    device: ur_device_handle_t, image_desc: *const ur_image_desc_t,
+                    image_format: *const ur_image_format_t,
                     image_mem_handle_type: ur_exp_image_mem_type_t, supported_ret: *mut ur_bool_t)
                     by handle context;
                 /// Tells whether such an image can get an unsampled handle.
                 get_image_unsampled_handle_support_exp
                     urBindlessImagesGetImageUnsampledHandleSupportExp
                     ur_pfnBindlessImagesGetImageUnsampledHandleSupportExp_t
-                    bindless_images_get_image_unsampled_handle_support_exp(
-                    context: ur_context_handle_t, device: ur_device_handle_t,
-                    image_desc: *const ur_image_desc_t, image_format: *const ur_image_format_t,
+                    bindless_images_get_image_unsampled_handle_support_exp(context: ur_context_handle_t,
+                    device: ur_device_handle_t, image_desc: *const ur_image_desc_t,
+                    image_format: *const ur_image_format_t,
                     image_mem_handle_type: ur_exp_image_mem_type_t, supported_ret: *mut ur_bool_t)
                     by handle context;
                 /// Tells whether such an image can get a sampled handle.
                 get_image_sampled_handle_support_exp urBindlessImagesGetImageSampledHandleSupportExp
                     ur_pfnBindlessImagesGetImageSampledHandleSupportExp_t
-                    bindless_images_get_image_sampled_handle_support_exp(
-                    context: ur_context_handle_t, device: ur_device_handle_t,
-                    image_desc: *const ur_image_desc_t, image_format: *const ur_image_format_t,
+                    bindless_images_get_image_sampled_handle_support_exp(context: ur_context_handle_t,
+                    device: ur_device_handle_t, image_desc: *const ur_image_desc_t,
+                    image_format: *const ur_image_format_t,
                     image_mem_handle_type: ur_exp_image_mem_type_t, supported_ret: *mut ur_bool_t)
                     by handle context;
                 /// Picks the image memory of a single level from a mipmap.
                 mipmap_get_level_exp urBindlessImagesMipmapGetLevelExp
-                    ur_pfnBindlessImagesMipmapGetLevelExp_t bindless_images_mipmap_get_level_exp(
-                    context: ur_context_handle_t, device: ur_device_handle_t,
-                    image_mem: ur_exp_image_mem_native_handle_t, mipmap_level: u32,
-                    image_mem_ret: *mut ur_exp_image_mem_native_handle_t) by handle context;
+                    ur_pfnBindlessImagesMipmapGetLevelExp_t
+                    bindless_images_mipmap_get_level_exp(context: ur_context_handle_t,
+                    device: ur_device_handle_t, image_mem: ur_exp_image_mem_native_handle_t,
+                    mipmap_level: u32, image_mem_ret: *mut ur_exp_image_mem_native_handle_t) by
+                    handle context;
                 /// Gives back all the memory of a mipmap image.
                 mipmap_free_exp urBindlessImagesMipmapFreeExp ur_pfnBindlessImagesMipmapFreeExp_t
                     bindless_images_mipmap_free_exp(context: ur_context_handle_t,
-                    device: ur_device_handle_t, mem: ur_exp_image_mem_native_handle_t)
-                    by handle context;
+                    device: ur_device_handle_t, mem: ur_exp_image_mem_native_handle_t) by handle
+                    context;
                 /// Brings memory owned by another API into this context.
                 import_external_memory_exp urBindlessImagesImportExternalMemoryExp
                     ur_pfnBindlessImagesImportExternalMemoryExp_t
@@ -888,14 +926,14 @@ macro_rules! entry_points {
                     ur_pfnBindlessImagesMapExternalLinearMemoryExp_t
                     bindless_images_map_external_linear_memory_exp(context: ur_context_handle_t,
                     device: ur_device_handle_t, offset: u64, size: u64,
-                    external_mem: ur_exp_external_mem_handle_t, ret_mem: *mut *mut c_void)
-                    by handle context;
+                    external_mem: ur_exp_external_mem_handle_t, ret_mem: *mut *mut c_void) by handle
+                    context;
                 /// Lets go of memory that was imported from another API.
                 release_external_memory_exp urBindlessImagesReleaseExternalMemoryExp
                     ur_pfnBindlessImagesReleaseExternalMemoryExp_t
                     bindless_images_release_external_memory_exp(context: ur_context_handle_t,
-                    device: ur_device_handle_t, external_mem: ur_exp_external_mem_handle_t)
-                    by handle context;
+                    device: ur_device_handle_t, external_mem: ur_exp_external_mem_handle_t) by
+                    handle context;
                 /// Frees a linear region that was mapped from external memory.
                 free_mapped_linear_memory_exp urBindlessImagesFreeMappedLinearMemoryExp
                     ur_pfnBindlessImagesFreeMappedLinearMemoryExp_t
@@ -905,8 +943,8 @@ macro_rules! entry_points {
                 supports_importing_handle_type_exp urBindlessImagesSupportsImportingHandleTypeExp
                     ur_pfnBindlessImagesSupportsImportingHandleTypeExp_t
                     bindless_images_supports_importing_handle_type_exp(device: ur_device_handle_t,
-                    mem_handle_type: ur_exp_external_mem_type_t, supported_ret: *mut ur_bool_t)
-                    by handle device;
+                    mem_handle_type: ur_exp_external_mem_type_t, supported_ret: *mut ur_bool_t) by
+                    handle device;
                 /// Brings a semaphore owned by another API into this context.
                 import_external_semaphore_exp urBindlessImagesImportExternalSemaphoreExp
                     ur_pfnBindlessImagesImportExternalSemaphoreExp_t
@@ -926,16 +964,16 @@ macro_rules! entry_points {
                     bindless_images_wait_external_semaphore_exp(queue: ur_queue_handle_t,
                     semaphore: ur_exp_external_semaphore_handle_t, has_wait_value: bool,
                     wait_value: u64, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t)
-                    by handle queue;
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
                 /// Queues a signal to an imported external semaphore.
                 signal_external_semaphore_exp urBindlessImagesSignalExternalSemaphoreExp
                     ur_pfnBindlessImagesSignalExternalSemaphoreExp_t
                     bindless_images_signal_external_semaphore_exp(queue: ur_queue_handle_t,
                     semaphore: ur_exp_external_semaphore_handle_t, has_signal_value: bool,
                     signal_value: u64, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t)
-                    by handle queue;
+                    event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t) by
+                    handle queue;
             }
             command_buffer_exp urGetCommandBufferExpProcAddrTable ur_command_buffer_exp_dditable_t {
                 /// Makes an empty command buffer for a context and device.
@@ -946,24 +984,24 @@ macro_rules! entry_points {
                     command_buffer: *mut ur_exp_command_buffer_handle_t) by handle context;
                 /// Adds one reference to a command buffer so that it stays alive.
                 retain_exp urCommandBufferRetainExp ur_pfnCommandBufferRetainExp_t
-                    command_buffer_retain_exp(command_buffer: ur_exp_command_buffer_handle_t)
-                    by handle command_buffer;
+                    command_buffer_retain_exp(command_buffer: ur_exp_command_buffer_handle_t) by
+                    handle command_buffer;
                 /// Drops one reference to a command buffer, freeing it at zero.
                 release_exp urCommandBufferReleaseExp ur_pfnCommandBufferReleaseExp_t
-                    command_buffer_release_exp(command_buffer: ur_exp_command_buffer_handle_t)
-                    by handle command_buffer;
+                    command_buffer_release_exp(command_buffer: ur_exp_command_buffer_handle_t) by
+                    handle command_buffer;
                 /// Closes a command buffer to further recording so that it can run.
                 finalize_exp urCommandBufferFinalizeExp ur_pfnCommandBufferFinalizeExp_t
-                    command_buffer_finalize_exp(command_buffer: ur_exp_command_buffer_handle_t)
-                    by handle command_buffer;
+                    command_buffer_finalize_exp(command_buffer: ur_exp_command_buffer_handle_t) by
+                    handle command_buffer;
                 /// Records a kernel launch at the end of a command buffer.
                 append_kernel_launch_exp urCommandBufferAppendKernelLaunchExp
                     ur_pfnCommandBufferAppendKernelLaunchExp_t
-                    command_buffer_append_kernel_launch_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, kernel: ur_kernel_handle_t,
-                    work_dim: u32, global_work_offset: *const usize, global_work_size: *const usize,
-                    local_work_size: *const usize, num_kernel_alternatives: u32,
-                    kernel_alternatives: *mut ur_kernel_handle_t, num_sync_points_in_wait_list: u32,
+                    command_buffer_append_kernel_launch_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    kernel: ur_kernel_handle_t, work_dim: u32, global_work_offset: *const usize,
+                    global_work_size: *const usize, local_work_size: *const usize,
+                    num_kernel_alternatives: u32, kernel_alternatives: *mut ur_kernel_handle_t,
+                    num_sync_points_in_wait_list: u32,
                     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     sync_point: *mut ur_exp_command_buffer_sync_point_t,
@@ -972,10 +1010,9 @@ macro_rules! entry_points {
                 /// Records a kernel launch together with its arguments in a command buffer.
                 append_kernel_launch_with_args_exp urCommandBufferAppendKernelLaunchWithArgsExp
                     ur_pfnCommandBufferAppendKernelLaunchWithArgsExp_t
-                    command_buffer_append_kernel_launch_with_args_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, kernel: ur_kernel_handle_t,
-                    work_dim: u32, global_work_offset: *const usize, global_work_size: *const usize,
-                    local_work_size: *const usize, num_args: u32,
+                    command_buffer_append_kernel_launch_with_args_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    kernel: ur_kernel_handle_t, work_dim: u32, global_work_offset: *const usize,
+                    global_work_size: *const usize, local_work_size: *const usize, num_args: u32,
                     args: *const ur_exp_kernel_arg_properties_t, num_kernel_alternatives: u32,
                     kernel_alternatives: *mut ur_kernel_handle_t, num_sync_points_in_wait_list: u32,
                     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
@@ -985,9 +1022,10 @@ macro_rules! entry_points {
                     command: *mut ur_exp_command_buffer_command_handle_t) by handle command_buffer;
                 /// Records a copy between USM pointers in a command buffer.
                 append_usm_memcpy_exp urCommandBufferAppendUSMMemcpyExp
-                    ur_pfnCommandBufferAppendUSMMemcpyExp_t command_buffer_append_usm_memcpy_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, dst: *mut c_void,
-                    src: *const c_void, size: usize, num_sync_points_in_wait_list: u32,
+                    ur_pfnCommandBufferAppendUSMMemcpyExp_t
+                    command_buffer_append_usm_memcpy_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    dst: *mut c_void, src: *const c_void, size: usize,
+                    num_sync_points_in_wait_list: u32,
                     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     sync_point: *mut ur_exp_command_buffer_sync_point_t,
@@ -995,9 +1033,9 @@ macro_rules! entry_points {
                     command: *mut ur_exp_command_buffer_command_handle_t) by handle command_buffer;
                 /// Records filling USM memory with a pattern in a command buffer.
                 append_usm_fill_exp urCommandBufferAppendUSMFillExp
-                    ur_pfnCommandBufferAppendUSMFillExp_t command_buffer_append_usm_fill_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, memory: *mut c_void,
-                    pattern: *const c_void, pattern_size: usize, size: usize,
+                    ur_pfnCommandBufferAppendUSMFillExp_t
+                    command_buffer_append_usm_fill_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    memory: *mut c_void, pattern: *const c_void, pattern_size: usize, size: usize,
                     num_sync_points_in_wait_list: u32,
                     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
@@ -1007,10 +1045,9 @@ macro_rules! entry_points {
                 /// Records a copy between two buffers in a command buffer.
                 append_mem_buffer_copy_exp urCommandBufferAppendMemBufferCopyExp
                     ur_pfnCommandBufferAppendMemBufferCopyExp_t
-                    command_buffer_append_mem_buffer_copy_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, src_mem: ur_mem_handle_t,
-                    dst_mem: ur_mem_handle_t, src_offset: usize, dst_offset: usize, size: usize,
-                    num_sync_points_in_wait_list: u32,
+                    command_buffer_append_mem_buffer_copy_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    src_mem: ur_mem_handle_t, dst_mem: ur_mem_handle_t, src_offset: usize,
+                    dst_offset: usize, size: usize, num_sync_points_in_wait_list: u32,
                     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     sync_point: *mut ur_exp_command_buffer_sync_point_t,
@@ -1019,9 +1056,8 @@ macro_rules! entry_points {
                 /// Records a write from host memory to a buffer in a command buffer.
                 append_mem_buffer_write_exp urCommandBufferAppendMemBufferWriteExp
                     ur_pfnCommandBufferAppendMemBufferWriteExp_t
-                    command_buffer_append_mem_buffer_write_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, buffer: ur_mem_handle_t,
-                    offset: usize, size: usize, src: *const c_void,
+                    command_buffer_append_mem_buffer_write_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    buffer: ur_mem_handle_t, offset: usize, size: usize, src: *const c_void,
                     num_sync_points_in_wait_list: u32,
                     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
@@ -1031,9 +1067,9 @@ macro_rules! entry_points {
                 /// Records a read from a buffer to host memory in a command buffer.
                 append_mem_buffer_read_exp urCommandBufferAppendMemBufferReadExp
                     ur_pfnCommandBufferAppendMemBufferReadExp_t
-                    command_buffer_append_mem_buffer_read_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, buffer: ur_mem_handle_t,
-                    offset: usize, size: usize, dst: *mut c_void, num_sync_points_in_wait_list: u32,
+                    command_buffer_append_mem_buffer_read_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    buffer: ur_mem_handle_t, offset: usize, size: usize, dst: *mut c_void,
+                    num_sync_points_in_wait_list: u32,
                     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     sync_point: *mut ur_exp_command_buffer_sync_point_t,
@@ -1042,12 +1078,11 @@ macro_rules! entry_points {
                 /// Records a rectangular copy between two buffers in a command buffer.
                 append_mem_buffer_copy_rect_exp urCommandBufferAppendMemBufferCopyRectExp
                     ur_pfnCommandBufferAppendMemBufferCopyRectExp_t
-                    command_buffer_append_mem_buffer_copy_rect_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, src_mem: ur_mem_handle_t,
-                    dst_mem: ur_mem_handle_t, src_origin: ur_rect_offset_t,
-                    dst_origin: ur_rect_offset_t, region: ur_rect_region_t, src_row_pitch: usize,
-                    src_slice_pitch: usize, dst_row_pitch: usize, dst_slice_pitch: usize,
-                    num_sync_points_in_wait_list: u32,
+                    command_buffer_append_mem_buffer_copy_rect_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    src_mem: ur_mem_handle_t, dst_mem: ur_mem_handle_t,
+                    src_origin: ur_rect_offset_t, dst_origin: ur_rect_offset_t,
+                    region: ur_rect_region_t, src_row_pitch: usize, src_slice_pitch: usize,
+                    dst_row_pitch: usize, dst_slice_pitch: usize, num_sync_points_in_wait_list: u32,
                     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     sync_point: *mut ur_exp_command_buffer_sync_point_t,
@@ -1056,12 +1091,11 @@ macro_rules! entry_points {
                 /// Records a rectangular buffer write from host memory in a command buffer.
                 append_mem_buffer_write_rect_exp urCommandBufferAppendMemBufferWriteRectExp
                     ur_pfnCommandBufferAppendMemBufferWriteRectExp_t
-                    command_buffer_append_mem_buffer_write_rect_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, buffer: ur_mem_handle_t,
-                    buffer_offset: ur_rect_offset_t, host_offset: ur_rect_offset_t,
-                    region: ur_rect_region_t, buffer_row_pitch: usize, buffer_slice_pitch: usize,
-                    host_row_pitch: usize, host_slice_pitch: usize, src: *mut c_void,
-                    num_sync_points_in_wait_list: u32,
+                    command_buffer_append_mem_buffer_write_rect_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    buffer: ur_mem_handle_t, buffer_offset: ur_rect_offset_t,
+                    host_offset: ur_rect_offset_t, region: ur_rect_region_t,
+                    buffer_row_pitch: usize, buffer_slice_pitch: usize, host_row_pitch: usize,
+                    host_slice_pitch: usize, src: *mut c_void, num_sync_points_in_wait_list: u32,
                     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     sync_point: *mut ur_exp_command_buffer_sync_point_t,
@@ -1070,12 +1104,11 @@ macro_rules! entry_points {
                 /// Records a rectangular buffer read to host memory in a command buffer.
                 append_mem_buffer_read_rect_exp urCommandBufferAppendMemBufferReadRectExp
                     ur_pfnCommandBufferAppendMemBufferReadRectExp_t
-                    command_buffer_append_mem_buffer_read_rect_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, buffer: ur_mem_handle_t,
-                    buffer_offset: ur_rect_offset_t, host_offset: ur_rect_offset_t,
-                    region: ur_rect_region_t, buffer_row_pitch: usize, buffer_slice_pitch: usize,
-                    host_row_pitch: usize, host_slice_pitch: usize, dst: *mut c_void,
-                    num_sync_points_in_wait_list: u32,
+                    command_buffer_append_mem_buffer_read_rect_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    buffer: ur_mem_handle_t, buffer_offset: ur_rect_offset_t,
+                    host_offset: ur_rect_offset_t, region: ur_rect_region_t,
+                    buffer_row_pitch: usize, buffer_slice_pitch: usize, host_row_pitch: usize,
+                    host_slice_pitch: usize, dst: *mut c_void, num_sync_points_in_wait_list: u32,
                     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     sync_point: *mut ur_exp_command_buffer_sync_point_t,
@@ -1084,10 +1117,9 @@ macro_rules! entry_points {
                 /// Records filling a buffer with a pattern in a command buffer.
                 append_mem_buffer_fill_exp urCommandBufferAppendMemBufferFillExp
                     ur_pfnCommandBufferAppendMemBufferFillExp_t
-                    command_buffer_append_mem_buffer_fill_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, buffer: ur_mem_handle_t,
-                    pattern: *const c_void, pattern_size: usize, offset: usize, size: usize,
-                    num_sync_points_in_wait_list: u32,
+                    command_buffer_append_mem_buffer_fill_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    buffer: ur_mem_handle_t, pattern: *const c_void, pattern_size: usize,
+                    offset: usize, size: usize, num_sync_points_in_wait_list: u32,
                     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     sync_point: *mut ur_exp_command_buffer_sync_point_t,
@@ -1096,9 +1128,9 @@ macro_rules! entry_points {
                 /// Records a prefetch of USM memory in a command buffer.
                 append_usm_prefetch_exp urCommandBufferAppendUSMPrefetchExp
                     ur_pfnCommandBufferAppendUSMPrefetchExp_t
-                    command_buffer_append_usm_prefetch_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, memory: *const c_void,
-                    size: usize, flags: ur_usm_migration_flags_t, num_sync_points_in_wait_list: u32,
+                    command_buffer_append_usm_prefetch_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    memory: *const c_void, size: usize, flags: ur_usm_migration_flags_t,
+                    num_sync_points_in_wait_list: u32,
                     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     sync_point: *mut ur_exp_command_buffer_sync_point_t,
@@ -1106,9 +1138,10 @@ macro_rules! entry_points {
                     command: *mut ur_exp_command_buffer_command_handle_t) by handle command_buffer;
                 /// Records a usage hint for a USM region in a command buffer.
                 append_usm_advise_exp urCommandBufferAppendUSMAdviseExp
-                    ur_pfnCommandBufferAppendUSMAdviseExp_t command_buffer_append_usm_advise_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, memory: *const c_void,
-                    size: usize, advice: ur_usm_advice_flags_t, num_sync_points_in_wait_list: u32,
+                    ur_pfnCommandBufferAppendUSMAdviseExp_t
+                    command_buffer_append_usm_advise_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    memory: *const c_void, size: usize, advice: ur_usm_advice_flags_t,
+                    num_sync_points_in_wait_list: u32,
                     sync_point_wait_list: *const ur_exp_command_buffer_sync_point_t,
                     num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t,
                     sync_point: *mut ur_exp_command_buffer_sync_point_t,
@@ -1117,8 +1150,7 @@ macro_rules! entry_points {
                 /// Records backend commands that a caller's function adds to a command buffer.
                 append_native_command_exp urCommandBufferAppendNativeCommandExp
                     ur_pfnCommandBufferAppendNativeCommandExp_t
-                    command_buffer_append_native_command_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t,
+                    command_buffer_append_native_command_exp(command_buffer: ur_exp_command_buffer_handle_t,
                     native_command: ur_exp_command_buffer_native_command_function_t,
                     data: *mut c_void, child_command_buffer: ur_exp_command_buffer_handle_t,
                     num_sync_points_in_wait_list: u32,
@@ -1127,21 +1159,21 @@ macro_rules! entry_points {
                 /// Changes kernel launches already recorded in a finalized command buffer.
                 update_kernel_launch_exp urCommandBufferUpdateKernelLaunchExp
                     ur_pfnCommandBufferUpdateKernelLaunchExp_t
-                    command_buffer_update_kernel_launch_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t, num_kernel_updates: u32,
+                    command_buffer_update_kernel_launch_exp(command_buffer: ur_exp_command_buffer_handle_t,
+                    num_kernel_updates: u32,
                     update_kernel_launch: *const ur_exp_command_buffer_update_kernel_launch_desc_t)
                     by handle command_buffer;
                 /// Swaps in a fresh signal event for a recorded command.
                 update_signal_event_exp urCommandBufferUpdateSignalEventExp
                     ur_pfnCommandBufferUpdateSignalEventExp_t
-                    command_buffer_update_signal_event_exp(
-                    command: ur_exp_command_buffer_command_handle_t,
+                    command_buffer_update_signal_event_exp(command: ur_exp_command_buffer_command_handle_t,
                     signal_event: *mut ur_event_handle_t) by handle command;
                 /// Replaces the events that a recorded command waits on.
                 update_wait_events_exp urCommandBufferUpdateWaitEventsExp
-                    ur_pfnCommandBufferUpdateWaitEventsExp_t command_buffer_update_wait_events_exp(
-                    command: ur_exp_command_buffer_command_handle_t, num_events_in_wait_list: u32,
-                    event_wait_list: *const ur_event_handle_t) by handle command;
+                    ur_pfnCommandBufferUpdateWaitEventsExp_t
+                    command_buffer_update_wait_events_exp(command: ur_exp_command_buffer_command_handle_t,
+                    num_events_in_wait_list: u32, event_wait_list: *const ur_event_handle_t) by
+                    handle command;
                 /// Answers one property query about a command buffer.
                 get_info_exp urCommandBufferGetInfoExp ur_pfnCommandBufferGetInfoExp_t
                     command_buffer_get_info_exp(command_buffer: ur_exp_command_buffer_handle_t,
@@ -1149,37 +1181,41 @@ macro_rules! entry_points {
                     prop_value: *mut c_void, prop_size_ret: *mut usize) by handle command_buffer;
                 /// Gives the backend's own handle for a command buffer.
                 get_native_handle_exp urCommandBufferGetNativeHandleExp
-                    ur_pfnCommandBufferGetNativeHandleExp_t command_buffer_get_native_handle_exp(
-                    command_buffer: ur_exp_command_buffer_handle_t,
+                    ur_pfnCommandBufferGetNativeHandleExp_t
+                    command_buffer_get_native_handle_exp(command_buffer: ur_exp_command_buffer_handle_t,
                     native_command_buffer: *mut ur_native_handle_t) by handle command_buffer;
             }
             graph_exp urGetGraphExpProcAddrTable ur_graph_exp_dditable_t {
                 /// Makes an empty graph that can capture queue commands.
-                create_exp urGraphCreateExp ur_pfnGraphCreateExp_t graph_create_exp(
-                    context: ur_context_handle_t, graph: *mut ur_exp_graph_handle_t)
-                    by handle context;
+                create_exp urGraphCreateExp ur_pfnGraphCreateExp_t
+                    graph_create_exp(context: ur_context_handle_t,
+                    graph: *mut ur_exp_graph_handle_t) by handle context;
                 /// Turns a captured graph into one that can be executed.
                 instantiate_graph_exp urGraphInstantiateGraphExp ur_pfnGraphInstantiateGraphExp_t
                     graph_instantiate_graph_exp(graph: ur_exp_graph_handle_t,
                     exec_graph: *mut ur_exp_executable_graph_handle_t) by handle graph;
                 /// Destroys a graph and frees what it holds.
-                destroy_exp urGraphDestroyExp ur_pfnGraphDestroyExp_t graph_destroy_exp(
-                    graph: ur_exp_graph_handle_t) by handle graph;
+                destroy_exp urGraphDestroyExp ur_pfnGraphDestroyExp_t
+                    graph_destroy_exp(graph: ur_exp_graph_handle_t) by handle graph;
                 /// Destroys a graph that was instantiated for execution.
                 executable_graph_destroy_exp urGraphExecutableGraphDestroyExp
-                    ur_pfnGraphExecutableGraphDestroyExp_t graph_executable_graph_destroy_exp(
-                    executable_graph: ur_exp_executable_graph_handle_t) by handle executable_graph;
+                    ur_pfnGraphExecutableGraphDestroyExp_t
+                    graph_executable_graph_destroy_exp(executable_graph: ur_exp_executable_graph_handle_t)
+                    by handle executable_graph;
                 /// Tells whether a graph holds no commands.
-                is_empty_exp urGraphIsEmptyExp ur_pfnGraphIsEmptyExp_t graph_is_empty_exp(
-                    graph: ur_exp_graph_handle_t, result: *mut bool) by handle graph;
+                is_empty_exp urGraphIsEmptyExp ur_pfnGraphIsEmptyExp_t
+                    graph_is_empty_exp(graph: ur_exp_graph_handle_t, result: *mut bool) by handle
+                    graph;
                 /// Gives the number that identifies a graph within the process.
-                get_id_exp urGraphGetIdExp ur_pfnGraphGetIdExp_t graph_get_id_exp(
-                    graph: ur_exp_graph_handle_t, graph_id: *mut u64) by handle graph;
+                get_id_exp urGraphGetIdExp ur_pfnGraphGetIdExp_t
+                    graph_get_id_exp(graph: ur_exp_graph_handle_t, graph_id: *mut u64) by handle
+                    graph;
                 /// Registers a function to call when a graph is destroyed.
                 set_destruction_callback_exp urGraphSetDestructionCallbackExp
-                    ur_pfnGraphSetDestructionCallbackExp_t graph_set_destruction_callback_exp(
-                    graph: ur_exp_graph_handle_t, callback: ur_exp_graph_destruction_callback_t,
-                    user_data: *mut c_void) by handle graph;
+                    ur_pfnGraphSetDestructionCallbackExp_t
+                    graph_set_destruction_callback_exp(graph: ur_exp_graph_handle_t,
+                    callback: ur_exp_graph_destruction_callback_t, user_data: *mut c_void) by handle
+                    graph;
                 /// Writes a graph's contents to a file for inspection.
                 dump_contents_exp urGraphDumpContentsExp ur_pfnGraphDumpContentsExp_t
                     graph_dump_contents_exp(graph: ur_exp_graph_handle_t, file_path: *const c_char)
@@ -1191,8 +1227,7 @@ macro_rules! entry_points {
                 /// Gives the backend's own handle for an executable graph.
                 executable_graph_get_native_handle_exp urGraphExecutableGraphGetNativeHandleExp
                     ur_pfnGraphExecutableGraphGetNativeHandleExp_t
-                    graph_executable_graph_get_native_handle_exp(
-                    executable_graph: ur_exp_executable_graph_handle_t,
+                    graph_executable_graph_get_native_handle_exp(executable_graph: ur_exp_executable_graph_handle_t,
                     native_executable_graph: *mut ur_native_handle_t) by handle executable_graph;
             }
             ipc_exp urGetIPCExpProcAddrTable ur_ipc_exp_dditable_t {
@@ -1216,8 +1251,8 @@ macro_rules! entry_points {
                 /// Ends one open of memory from another process's handle. Commands that use it must be done; the owner's memory
                 /// and other opens are not touched.
                 close_mem_handle_exp urIPCCloseMemHandleExp ur_pfnIPCCloseMemHandleExp_t
-                    ipc_close_mem_handle_exp(context: ur_context_handle_t, mem: *mut c_void)
-                    by handle context;
+                    ipc_close_mem_handle_exp(context: ur_context_handle_t, mem: *mut c_void) by
+                    handle context;
                 /// Gets handle data for sharing physical memory with other processes. The data belongs to the adapter, which keeps
                 /// it until it is put, or the object is released for the last time; other processes open copies of it.
                 get_phys_mem_handle_exp urIPCGetPhysMemHandleExp ur_pfnIPCGetPhysMemHandleExp_t
@@ -1238,9 +1273,9 @@ macro_rules! entry_points {
                     by handle context;
                 /// Closes physical memory that was opened from another process's handle, which must not be mapped any more.
                 close_phys_mem_handle_exp urIPCClosePhysMemHandleExp
-                    ur_pfnIPCClosePhysMemHandleExp_t ipc_close_phys_mem_handle_exp(
-                    context: ur_context_handle_t, phys_mem: ur_physical_mem_handle_t)
-                    by handle context;
+                    ur_pfnIPCClosePhysMemHandleExp_t
+                    ipc_close_phys_mem_handle_exp(context: ur_context_handle_t,
+                    phys_mem: ur_physical_mem_handle_t) by handle context;
                 /// Gets handle data for sharing an event with other processes. The data belongs to the adapter, which keeps it
                 /// until it is put, or the event is released for the last time; it stays right however often the event is signalled.
                 get_event_handle_exp urIPCGetEventHandleExp ur_pfnIPCGetEventHandleExp_t
@@ -1265,8 +1300,8 @@ macro_rules! entry_points {
                     ur_pfnMemoryExportAllocExportableMemoryExp_t
                     memory_export_alloc_exportable_memory_exp(context: ur_context_handle_t,
                     device: ur_device_handle_t, alignment: usize, size: usize,
-                    handle_type_to_export: ur_exp_external_mem_type_t, mem: *mut *mut c_void)
-                    by handle context;
+                    handle_type_to_export: ur_exp_external_mem_type_t, mem: *mut *mut c_void) by
+                    handle context;
                 /// Frees memory that was allocated for export.
                 free_exportable_memory_exp urMemoryExportFreeExportableMemoryExp
                     ur_pfnMemoryExportFreeExportableMemoryExp_t
@@ -1286,50 +1321,51 @@ macro_rules! entry_points {
                     peer_device: ur_device_handle_t) by handle command_device;
                 /// Stops a device from reaching a peer device's memory.
                 disable_peer_access_exp urUsmP2PDisablePeerAccessExp
-                    ur_pfnUsmP2PDisablePeerAccessExp_t usm_p2p_disable_peer_access_exp(
-                    command_device: ur_device_handle_t, peer_device: ur_device_handle_t)
-                    by handle command_device;
+                    ur_pfnUsmP2PDisablePeerAccessExp_t
+                    usm_p2p_disable_peer_access_exp(command_device: ur_device_handle_t,
+                    peer_device: ur_device_handle_t) by handle command_device;
                 /// Answers one query about access between two peer devices.
                 peer_access_get_info_exp urUsmP2PPeerAccessGetInfoExp
-                    ur_pfnUsmP2PPeerAccessGetInfoExp_t usm_p2p_peer_access_get_info_exp(
-                    command_device: ur_device_handle_t, peer_device: ur_device_handle_t,
-                    prop_name: ur_exp_peer_info_t, prop_size: usize, prop_value: *mut c_void,
-                    prop_size_ret: *mut usize) by handle command_device;
+                    ur_pfnUsmP2PPeerAccessGetInfoExp_t
+                    usm_p2p_peer_access_get_info_exp(command_device: ur_device_handle_t,
+                    peer_device: ur_device_handle_t, prop_name: ur_exp_peer_info_t,
+                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize) by handle
+                    command_device;
             }
             virtual_mem urGetVirtualMemProcAddrTable ur_virtual_mem_dditable_t {
                 /// Tells the step size that virtual memory ranges must follow.
                 granularity_get_info urVirtualMemGranularityGetInfo
-                    ur_pfnVirtualMemGranularityGetInfo_t virtual_mem_granularity_get_info(
-                    context: ur_context_handle_t, device: ur_device_handle_t,
-                    allocation_size: usize, prop_name: ur_virtual_mem_granularity_info_t,
-                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize)
-                    by handle context;
+                    ur_pfnVirtualMemGranularityGetInfo_t
+                    virtual_mem_granularity_get_info(context: ur_context_handle_t,
+                    device: ur_device_handle_t, allocation_size: usize,
+                    prop_name: ur_virtual_mem_granularity_info_t, prop_size: usize,
+                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle context;
                 /// Sets aside a range of virtual addresses in a context.
-                reserve urVirtualMemReserve ur_pfnVirtualMemReserve_t virtual_mem_reserve(
-                    context: ur_context_handle_t, start: *const c_void, size: usize,
-                    start_ret: *mut *mut c_void) by handle context;
+                reserve urVirtualMemReserve ur_pfnVirtualMemReserve_t
+                    virtual_mem_reserve(context: ur_context_handle_t, start: *const c_void,
+                    size: usize, start_ret: *mut *mut c_void) by handle context;
                 /// Gives back a reserved range of virtual addresses.
-                free urVirtualMemFree ur_pfnVirtualMemFree_t virtual_mem_free(
-                    context: ur_context_handle_t, start: *const c_void, size: usize)
-                    by handle context;
+                free urVirtualMemFree ur_pfnVirtualMemFree_t
+                    virtual_mem_free(context: ur_context_handle_t, start: *const c_void,
+                    size: usize) by handle context;
                 /// Backs a reserved virtual range with physical memory.
-                map urVirtualMemMap ur_pfnVirtualMemMap_t virtual_mem_map(
-                    context: ur_context_handle_t, start: *const c_void, size: usize,
+                map urVirtualMemMap ur_pfnVirtualMemMap_t
+                    virtual_mem_map(context: ur_context_handle_t, start: *const c_void, size: usize,
                     physical_mem: ur_physical_mem_handle_t, offset: usize,
                     flags: ur_virtual_mem_access_flags_t) by handle context;
                 /// Removes the physical memory behind a virtual range.
-                unmap urVirtualMemUnmap ur_pfnVirtualMemUnmap_t virtual_mem_unmap(
-                    context: ur_context_handle_t, start: *const c_void, size: usize)
-                    by handle context;
+                unmap urVirtualMemUnmap ur_pfnVirtualMemUnmap_t
+                    virtual_mem_unmap(context: ur_context_handle_t, start: *const c_void,
+                    size: usize) by handle context;
                 /// Changes how a mapped virtual range may be accessed.
-                set_access urVirtualMemSetAccess ur_pfnVirtualMemSetAccess_t virtual_mem_set_access(
-                    context: ur_context_handle_t, start: *const c_void, size: usize,
-                    flags: ur_virtual_mem_access_flags_t) by handle context;
+                set_access urVirtualMemSetAccess ur_pfnVirtualMemSetAccess_t
+                    virtual_mem_set_access(context: ur_context_handle_t, start: *const c_void,
+                    size: usize, flags: ur_virtual_mem_access_flags_t) by handle context;
                 /// Answers one query about a mapped range of virtual memory.
-                get_info urVirtualMemGetInfo ur_pfnVirtualMemGetInfo_t virtual_mem_get_info(
-                    context: ur_context_handle_t, start: *const c_void, size: usize,
-                    prop_name: ur_virtual_mem_info_t, prop_size: usize, prop_value: *mut c_void,
-                    prop_size_ret: *mut usize) by handle context;
+                get_info urVirtualMemGetInfo ur_pfnVirtualMemGetInfo_t
+                    virtual_mem_get_info(context: ur_context_handle_t, start: *const c_void,
+                    size: usize, prop_name: ur_virtual_mem_info_t, prop_size: usize,
+                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle context;
             }
             device urGetDeviceProcAddrTable ur_device_dditable_t {
                 /// Lists a platform's devices of the requested type.
@@ -1337,33 +1373,36 @@ macro_rules! entry_points {
                     device_type: ur_device_type_t, num_entries: u32,
                     devices: *mut ur_device_handle_t, num_devices: *mut u32) by handle platform;
                 /// Answers one property query about a device.
-                get_info urDeviceGetInfo ur_pfnDeviceGetInfo_t device_get_info(
-                    device: ur_device_handle_t, prop_name: ur_device_info_t, prop_size: usize,
-                    prop_value: *mut c_void, prop_size_ret: *mut usize) by handle device;
+                get_info urDeviceGetInfo ur_pfnDeviceGetInfo_t
+                    device_get_info(device: ur_device_handle_t, prop_name: ur_device_info_t,
+                    prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize) by handle
+                    device;
                 /// Adds one reference to a device, which matters for sub-devices.
                 retain urDeviceRetain ur_pfnDeviceRetain_t device_retain(device: ur_device_handle_t)
                     by handle device;
                 /// Drops one reference to a device, which matters for sub-devices.
-                release urDeviceRelease ur_pfnDeviceRelease_t device_release(
-                    device: ur_device_handle_t) by handle device;
+                release urDeviceRelease ur_pfnDeviceRelease_t
+                    device_release(device: ur_device_handle_t) by handle device;
                 /// Splits a device into sub-devices by the given scheme.
-                partition urDevicePartition ur_pfnDevicePartition_t device_partition(
-                    device: ur_device_handle_t, properties: *const ur_device_partition_properties_t,
-                    num_devices: u32, sub_devices: *mut ur_device_handle_t,
-                    num_devices_ret: *mut u32) by handle device;
+                partition urDevicePartition ur_pfnDevicePartition_t
+                    device_partition(device: ur_device_handle_t,
+                    properties: *const ur_device_partition_properties_t, num_devices: u32,
+                    sub_devices: *mut ur_device_handle_t, num_devices_ret: *mut u32) by handle
+                    device;
                 /// Picks the binary that suits a device best from several candidates.
-                select_binary urDeviceSelectBinary ur_pfnDeviceSelectBinary_t device_select_binary(
-                    device: ur_device_handle_t, binaries: *const ur_device_binary_t,
-                    num_binaries: u32, selected_binary: *mut u32) by handle device;
+                select_binary urDeviceSelectBinary ur_pfnDeviceSelectBinary_t
+                    device_select_binary(device: ur_device_handle_t,
+                    binaries: *const ur_device_binary_t, num_binaries: u32,
+                    selected_binary: *mut u32) by handle device;
                 /// Gives the backend's own handle for a device.
                 get_native_handle urDeviceGetNativeHandle ur_pfnDeviceGetNativeHandle_t
                     device_get_native_handle(device: ur_device_handle_t,
                     native_device: *mut ur_native_handle_t) by handle device;
                 /// Wraps a backend's own device in a runtime device.
                 create_with_native_handle urDeviceCreateWithNativeHandle
-                    ur_pfnDeviceCreateWithNativeHandle_t device_create_with_native_handle(
-                    native_device: ur_native_handle_t, adapter: ur_adapter_handle_t,
-                    properties: *const ur_device_native_properties_t,
+                    ur_pfnDeviceCreateWithNativeHandle_t
+                    device_create_with_native_handle(native_device: ur_native_handle_t,
+                    adapter: ur_adapter_handle_t, properties: *const ur_device_native_properties_t,
                     device: *mut ur_device_handle_t) by handle adapter;
                 /// Reads the device clock and the host clock close together.
                 get_global_timestamps urDeviceGetGlobalTimestamps ur_pfnDeviceGetGlobalTimestamps_t
@@ -1372,8 +1411,8 @@ macro_rules! entry_points {
             }
             device_exp urGetDeviceExpProcAddrTable ur_device_exp_dditable_t {
                 /// Blocks until all work submitted to the device has finished.
-                wait_exp urDeviceWaitExp ur_pfnDeviceWaitExp_t device_wait_exp(
-                    device: ur_device_handle_t) by handle device;
+                wait_exp urDeviceWaitExp ur_pfnDeviceWaitExp_t
+                    device_wait_exp(device: ur_device_handle_t) by handle device;
             }
         }
     };

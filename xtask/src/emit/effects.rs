@@ -1,5 +1,5 @@
 //! `crates/ur-loader/src/layers/rows.rs`: what each entry does to the objects that it is given.
-use super::{NOTICE, Output, rustfmt};
+use super::{NOTICE, Output, rustfmt, wrapped};
 use crate::{
     model::{Direction, Entry, Param, Role, Spec, Type},
     names,
@@ -26,28 +26,25 @@ fn rows(spec: &Spec) -> Result<String, String> {
     let mut s = format!(
         "{NOTICE}//! What each entry does to the objects that it is given.\n\
          #![allow(non_upper_case_globals, missing_docs, reason = \"each has its entry's name\")]\n\
-         use super::effect::{{Act, Class, Effect, Holding, Kind, Row, Size, Span}};\nuse crate::print::calls;\n"
+         use super::effect::{{Act::*, Class, Effect, Holding::*, Kind, Row, Size::*, Span::*, rows}};\nuse crate::print::calls;\n\nrows! {{\n"
     );
     for e in spec.tables.iter().flat_map(|t| &t.entries) {
-        let name = names::function(&e.name);
-        let mut effects = String::new();
+        let mut effects = Vec::new();
         for (i, p) in e.params.iter().enumerate() {
             if let Some((kind, act)) = act(spec, e, p)? {
-                let _ = write!(
-                    effects,
-                    "Effect {{ param: {i}, kind: Kind::{kind}, act: Act::{act} }}, "
-                );
+                effects.push(format!("{i} {kind}: {act}"));
             }
         }
         let spans = e.params.iter().enumerate().filter_map(|(i, p)| span(e, i, p));
-        let spans: String = spans.collect();
-        let holdings = holdings(e)?;
-        let _ = write!(
-            s,
-            "\npub static {name}: Row = Row {{ call: &calls::{}, effects: &[{effects}], spans: &[{spans}], holdings: &[{holdings}] }};\n",
-            name.to_ascii_uppercase()
-        );
+        let mut row = format!("{} ({})", names::function(&e.name), effects.join(", "));
+        for (word, all) in [("touches", spans.collect()), ("and", holdings(e)?)] {
+            if !all.is_empty() {
+                let _ = write!(row, " {word} [{}]", all.join(", "));
+            }
+        }
+        s.push_str(&wrapped(&(row + ";"), 4));
     }
+    s.push_str("}\n");
     Ok(s)
 }
 fn act(spec: &Spec, e: &Entry, p: &Param) -> Result<Option<(String, String)>, String> {
@@ -134,32 +131,31 @@ const TAKES: &[(&str, &str, &str)] = &[
     ("urIPCCloseMemHandleExp", "mem", "Opened"),
 ];
 
-fn holdings(e: &Entry) -> Result<String, String> {
+fn holdings(e: &Entry) -> Result<Vec<String>, String> {
     let at = |name: &str| {
         let found = e.params.iter().position(|p| p.name == name);
         found.ok_or(format!("{} has no parameter {name}", e.name))
     };
-    let mut s = String::new();
+    let mut all = Vec::new();
     for (_, param, class, what, size) in GIVES.iter().filter(|g| g.0 == e.name) {
         let size = match size.trim_end_matches(')').split_once('(') {
             None => "None".into(),
             Some((how, of)) => {
                 let of: Vec<_> = of.split(", ").map(at).collect::<Result<_, _>>()?;
                 let of: Vec<_> = of.iter().map(usize::to_string).collect();
-                format!("Some(Size::{how}({}))", of.join(", "))
+                format!("Some({how}({}))", of.join(", "))
             }
         };
-        let _ = write!(
-            s,
-            "Holding::Gives {{ param: {}, class: Class::{class}, what: {what:?}, size: {size}, pool: {:?} }}, ",
+        all.push(format!(
+            "Gives {{ param: {}, class: Class::{class}, what: {what:?}, size: {size}, pool: {:?} }}",
             at(param)?,
             at("pool").ok()
-        );
+        ));
     }
     for (_, param, class) in TAKES.iter().filter(|t| t.0 == e.name) {
-        let _ = write!(s, "Holding::Takes {{ param: {}, class: Class::{class} }}, ", at(param)?);
+        all.push(format!("Takes {{ param: {}, class: Class::{class} }}", at(param)?));
     }
-    Ok(s)
+    Ok(all)
 }
 /// The part of an operand that is touched, if the parameters say it.
 fn span(e: &Entry, i: usize, p: &Param) -> Option<String> {
@@ -168,22 +164,20 @@ fn span(e: &Entry, i: usize, p: &Param) -> Option<String> {
     if let Some(region) = at(size).filter(|i| e.params[*i].ty.base() == "RectRegion") {
         let block = format!("param: {i}, block: ({}, {region})", at(from)?);
         if e.name.contains("Image") {
-            return Some(format!("Span::Image {{ {block} }}, "));
+            return Some(format!("Image {{ {block} }}"));
         }
         // They are called as the origin is.
         let pitch = |of: &str| at(&format!("{}{of}_pitch", from.strip_suffix("origin")?));
         let pitches = (pitch("row")?, pitch("slice")?);
-        return Some(format!("Span::Rect {{ {block}, pitches: {pitches:?} }}, "));
+        return Some(format!("Rect {{ {block}, pitches: {pitches:?} }}"));
     }
     let by = match size.split_once(" * ") {
         Some((one, other)) => format!("Product({}, {})", at(one)?, at(other)?),
         None => format!("Bytes({})", at(size)?),
     };
     match (p.ty.pointee().is_some(), from.as_str()) {
-        (true, "0") => Some(format!("Span::Usm {{ param: {i}, size: Size::{by} }}, ")),
-        (false, from) => {
-            Some(format!("Span::Buffer {{ param: {i}, from: {}, size: Size::{by} }}, ", at(from)?))
-        }
+        (true, "0") => Some(format!("Usm {{ param: {i}, size: {by} }}")),
+        (false, from) => Some(format!("Buffer {{ param: {i}, from: {}, size: {by} }}", at(from)?)),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! `crates/ur-sys/src/entry_points.rs`: every entry of the tables as one row of a macro, with the parameter
 //! whose first word says which adapter is meant. Tables, their types, the loader's dispatch, the symbols of
 //! shared objects and the mock's hooks are each a few lines over these rows.
-use super::{NOTICE, Output, doc, pfn, rust_type, rustfmt, slot};
+use super::{NOTICE, Output, doc, pfn, rust_type, rustfmt, slot, wrapped};
 use crate::{
     model::{Entry, Role, Spec, Type, When},
     names,
@@ -32,7 +32,7 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
         );
         for entry in &table.entries {
             s.push_str(&doc(&entry.doc, "                "));
-            s.push_str(&wrapped(&row(spec, entry, &table.member)?));
+            s.push_str(&wrapped(&row(spec, entry, &table.member)?, 16));
         }
         s.push_str("            }\n");
     }
@@ -56,26 +56,6 @@ fn row(spec: &Spec, entry: &Entry, member: &str) -> Result<String, String> {
         params.join(", "),
         owner(spec, entry)?,
     ))
-}
-
-/// A row in lines of the house's width: rustfmt leaves the insides of macros as they are.
-fn wrapped(row: &str) -> String {
-    const INDENT: usize = 16;
-    const WIDTH: usize = 100;
-    let mut text = String::new();
-    let mut column = 0;
-    let (head, rest) = row.split_at(row.find('(').map_or(0, |at| at + 1));
-    let parts = rest.split_inclusive(", ").flat_map(|part| part.split_inclusive(") "));
-    for word in head.split_inclusive(' ').chain(parts) {
-        if column + word.trim_end().len() > WIDTH || column == 0 {
-            let deeper = if text.is_empty() { 0 } else { 4 };
-            text = format!("{}\n{}", text.trim_end(), " ".repeat(INDENT + deeper));
-            column = INDENT + deeper;
-        }
-        text.push_str(word);
-        column += word.len();
-    }
-    format!("{}\n", text.trim_start_matches('\n'))
 }
 
 /// How the adapter that an entry is for is found.

@@ -19,7 +19,9 @@ pub mod sys;
 use crate::model::{Spec, Type};
 use crate::names;
 use std::{
+    fmt::Write as _,
     io::Write,
+    ops::RangeInclusive,
     process::{Command, Stdio},
 };
 
@@ -93,4 +95,44 @@ pub fn pfn(entry: &str) -> String {
 /// The slot of an entry in its table, in Rust.
 pub fn slot(entry: &str, member: &str) -> String {
     names::function(names::slot(entry, member))
+}
+
+/// A row of a macro in lines of the house's width, each but the first indented deeper: rustfmt leaves the insides
+/// of macros as they are. Lines end at spaces, within an item of a list only where the item has no room on a line.
+pub fn wrapped(row: &str, indent: usize) -> String {
+    const WIDTH: usize = 100;
+    let (mut text, mut line) = (String::new(), " ".repeat(indent));
+    let mut start = true;
+    let mut parts = Vec::new();
+    for word in words(row, 0..=1) {
+        match indent + 4 + word.len() > WIDTH {
+            true => parts.extend(words(word, 1..=4)),
+            false => parts.push(word),
+        }
+    }
+    for word in parts {
+        if !start && line.len() + word.trim_end().len() > WIDTH {
+            let _ = writeln!(text, "{}", line.trim_end());
+            line = " ".repeat(indent + 4);
+        }
+        line.push_str(word);
+        start = false;
+    }
+    text + line.trim_end() + "\n"
+}
+/// The parts of a row between which a line may end, each with the space behind it: not in strings, and within
+/// brackets only behind commas. It begins within `depths.start()` brackets, and does not end within more than `depths.end()`.
+fn words(row: &str, depths: RangeInclusive<usize>) -> impl Iterator<Item = &str> {
+    let (mut quoted, mut last, mut depth) = (false, ' ', *depths.start());
+    row.split_inclusive(move |c| {
+        match c {
+            '"' => quoted = !quoted,
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let breaks = c == ' ' && !quoted && (last == ',' || depth == 0) && depth <= *depths.end();
+        last = c;
+        breaks
+    })
 }

@@ -3,7 +3,7 @@
 use super::{
     NOTICE, Output, c_name, flags_type,
     header::{self, print::camel},
-    rust_type, rustfmt,
+    rust_type, rustfmt, wrapped,
 };
 use crate::{
     model::{Answer, Entry, Enum, EnumKind, Param, Record, Role, Spec, Type},
@@ -97,55 +97,55 @@ fn kind(spec: &Spec, ty: &Type, list: Option<&str>) -> Result<String, String> {
     Ok(match ty {
         Type::Name(n) => named(spec, n)?,
         Type::Array { of, length } => {
-            format!("Kind::Array(&{}, {length})", kind(spec, of, None)?)
+            format!("Array(&{}, {length})", kind(spec, of, None)?)
         }
         Type::Pointer { to, .. } => match &**to {
             // Of a byte that is pointed at the reference says whether it is one.
-            Type::Name(n) if n == "u8" => "Kind::Pointer(&Kind::Truth)".into(),
-            Type::Name(n) if n == "c_void" => "Kind::Address".into(),
-            Type::Name(n) if n == "c_char" => "Kind::Text".into(),
+            Type::Name(n) if n == "u8" => "Pointer(&Truth)".into(),
+            Type::Name(n) if n == "c_void" => "Address".into(),
+            Type::Name(n) if n == "c_char" => "Text".into(),
             to => match list {
-                Some(count) => format!("Kind::List(&{}, {count})", kind(spec, to, None)?),
-                None => format!("Kind::Pointer(&{})", kind(spec, to, None)?),
+                Some(count) => format!("List(&{}, {count})", kind(spec, to, None)?),
+                None => format!("Pointer(&{})", kind(spec, to, None)?),
             },
         },
     })
 }
 fn named(spec: &Spec, name: &str) -> Result<String, String> {
     match name {
-        "Bool" => return Ok("Kind::Truth".into()),
-        "ApiVersion" => return Ok("Kind::Version".into()),
+        "Bool" => return Ok("Truth".into()),
+        "ApiVersion" => return Ok("Version".into()),
         _ => {}
     }
     if let Some(alias) = spec.aliases.iter().find(|a| a.name == name) {
         return kind(spec, &alias.of, None);
     }
     if spec.callback(name).is_some() {
-        return Ok("Kind::Bare".into());
+        return Ok("Bare".into());
     }
     if spec.is_handle(name) {
-        return Ok("Kind::Address".into());
+        return Ok("Address".into());
     }
     if let Some(e) = spec.enumeration(name) {
         let flags = e.kind == EnumKind::Flags && e.name != name;
         return Ok(match flags {
-            true => format!("Kind::Flags({}::NAMES)", flags_type(&e.c)),
-            false => format!("Kind::Enum({}::NAMES)", enum_type(e)),
+            true => format!("Flags({}::NAMES)", flags_type(&e.c)),
+            false => format!("Enum({}::NAMES)", enum_type(e)),
         });
     }
     if let Some(r) = spec.record(name) {
-        return Ok(format!("Kind::Record(&{})", constant(r)));
+        return Ok(format!("Record(&{})", constant(r)));
     }
     Ok(match name {
-        "u8" => "Kind::U8",
-        "c_char" => "Kind::Char",
-        "u32" => "Kind::U32",
-        "i32" => "Kind::I32",
-        "u64" => "Kind::U64",
-        "usize" | "uintptr_t" => "Kind::Usize",
-        "f32" => "Kind::F32",
-        "f64" => "Kind::F64",
-        "bool" => "Kind::Bool",
+        "u8" => "U8",
+        "c_char" => "Char",
+        "u32" => "U32",
+        "i32" => "I32",
+        "u64" => "U64",
+        "usize" | "uintptr_t" => "Usize",
+        "f32" => "F32",
+        "f64" => "F64",
+        "bool" => "Bool",
         _ => return Err(format!("no way is known to print a {name}")),
     }
     .into())
@@ -162,62 +162,33 @@ fn constant(r: &Record) -> String {
 
 fn records(spec: &Spec) -> Result<String, String> {
     let mut s = format!(
-        "{NOTICE}//! What structs are made of, and printing of them.\nuse super::kind::{{Count, Kind, Member, Record, Tag}};\nuse std::mem::offset_of;\nuse ur_sys::*;\n"
+        "{NOTICE}//! What structs are made of, and printing of them.\nuse super::kind::{{Count::*, Kind::*, Member, Record, Tag, plain}};\nuse std::mem::offset_of;\nuse ur_sys::*;\n\nrecords! {{\n"
     );
-    for r in &spec.records {
-        let mut members = String::new();
+    for r in spec.records.iter().filter(|r| !r.union) {
+        let mut members = Vec::new();
         for f in &r.fields {
             let count =
                 f.list.as_deref().map(|n| count(r.fields.iter().map(|f| f.name.as_str()), n));
             let kind = match spec.record(f.ty.base()) {
                 Some(u) if u.union => union(spec, r, u)?,
-                _ if f.name == "pNext" => "Kind::Next".into(),
+                _ if f.name == "pNext" => "Next".into(),
                 _ if r.name.starts_with("ExpCommandBufferUpdate")
                     && f.ty.pointee().is_some()
                     && f.list.is_none() =>
                 {
-                    "Kind::Bare".into()
+                    "Bare".into()
                 }
                 _ if r.name == "DevicePartitionProperties" => kind(spec, &f.ty, None)?,
                 _ => kind(spec, &f.ty, count.transpose()?.as_deref())?,
             };
-            let at = names::escape(&f.name);
-            let _ = writeln!(
-                members,
-                "Member {{ name: \"{}\", at: offset_of!({}, {at}), kind: {kind} }},",
-                f.name, r.c
-            );
+            members.push(format!("{}: {kind}", names::escape(&f.name)));
         }
-        if r.union {
-            continue;
-        }
-        let stype = match &r.stype {
-            Some(c) => format!(
-                "Some(ur_structure_type_t::{}.0)",
-                names::constant(c, "ur_structure_type_t")
-            ),
-            None => "None".into(),
-        };
-        let _ = write!(
-            s,
-            "\n/// `{c}`\npub static {}: Record = Record {{ name: \"{c}\", stype: {stype}, size: size_of::<{c}>(), members: &[\n{members}] }};\n",
-            constant(r),
-            c = r.c
-        );
-    }
-    let list = |which: &dyn Fn(&Record) -> bool| {
-        let those = spec.records.iter().filter(|r| !r.union && which(r));
-        those.map(|r| format!("&{}", constant(r))).collect::<Vec<_>>().join(", ")
-    };
-    let _ = write!(
-        s,
-        "\n/// The structs that chains may have.\npub static CHAINED: &[&Record] = &[{}];\n\n/// All structs.\npub static RECORDS: &[&Record] = &[{}];\n",
-        list(&|r| r.stype.is_some()),
-        list(&|_| true),
-    );
-    s.push_str("\nrecords! {\n");
-    for r in spec.records.iter().filter(|r| !r.union) {
-        let _ = writeln!(s, "urPrint{}: {} = {};", camel(&r.c), r.c, constant(r));
+        let stype = r.stype.as_ref().map_or(String::new(), |c| {
+            format!(" as {}", names::constant(c, "ur_structure_type_t"))
+        });
+        let (name, print) = (constant(r), camel(&r.c));
+        let row = format!("{name} {}{stype} by urPrint{print} {{ {} }}", r.c, members.join(", "));
+        s.push_str(&wrapped(&row, 4));
     }
     s.push_str("}\n");
     Ok(s)
@@ -225,10 +196,10 @@ fn records(spec: &Spec) -> Result<String, String> {
 /// Where the length of a list is found.
 fn count<'n>(mut of: impl Iterator<Item = &'n str>, name: &str) -> Result<String, String> {
     if name.parse::<usize>().is_ok() {
-        return Ok(format!("Count::Fixed({name})"));
+        return Ok(format!("Fixed({name})"));
     }
     match of.position(|n| n == name) {
-        Some(at) => Ok(format!("Count::Sibling({at})")),
+        Some(at) => Ok(format!("Sibling({at})")),
         None => Err(format!("no {name} says how long a list is")),
     }
 }
@@ -236,89 +207,64 @@ fn union(spec: &Spec, of: &Record, u: &Record) -> Result<String, String> {
     let tag = of.fields.iter().position(|f| f.name == "type");
     let tag =
         tag.ok_or(format!("{}: no type says which member of {} is meant", of.name, u.name))?;
-    let mut members = String::new();
+    let mut members = Vec::new();
     for (_, c, member) in TAGS.iter().filter(|(name, ..)| *name == u.name) {
         let f = u.fields.iter().find(|f| f.name == *member).ok_or(format!("no {member}"))?;
         let e = spec.enums.iter().find_map(|e| e.variants.iter().find(|v| v.c == *c));
         let value = e.ok_or(format!("no {c}"))?.number;
         let kind = kind(spec, &f.ty, None)?;
-        let _ = write!(members, "Tag {{ value: {value}, name: \"{member}\", kind: {kind} }}, ");
+        members.push(format!("Tag {{ value: {value}, name: \"{member}\", kind: {kind} }}"));
     }
-    Ok(format!("Kind::Union(\"{}\", {tag}, &[{members}])", u.c))
+    Ok(format!("Union(\"{}\", {tag}, &[{}])", u.c, members.join(", ")))
 }
 
 fn queries(spec: &Spec) -> String {
     let mut s = format!(
-        "{NOTICE}//! What shape the answer to each query has.\nuse super::{{kind::{{Answer, Kind, Query}}, records::*}};\nuse std::ffi::c_void;\nuse ur_sys::*;\n"
+        "{NOTICE}//! What shape the answer to each query has.\nuse super::{{kind::{{Answer, Kind::*, Query}}, records::*}};\nuse std::ffi::{{c_char, c_void}};\nuse ur_sys::*;\n\nqueries! {{\n"
     );
     for query in spec.enums.iter().filter(|e| e.kind == EnumKind::Query) {
-        let mut answers = String::new();
+        let _ = writeln!(s, "    {} {} {{", query_constant(&query.c), query.c);
         for v in &query.variants {
-            let Some((many, ty)) = (match &v.answer {
-                Some(Answer::One(t)) => Some((false, t)),
-                Some(Answer::Many(t)) => Some((true, t)),
-                None => None,
-            }) else {
-                continue;
+            let (many, ty) = match &v.answer {
+                // Of its lists the reference looks neither at the size nor at a second element.
+                Some(Answer::Many(t)) => (v.name != "Binaries", t),
+                Some(Answer::One(t)) => (false, t),
+                None => continue,
             };
             let Ok(mut kind) = kind(spec, ty, None) else { continue };
             if ty.pointee().is_some_and(|t| t.base() == "c_void") {
-                kind = "Kind::Bare".into();
+                kind = "Bare".into();
             }
-            let many = many && v.name != "Binaries";
-            let size = match ty {
-                Type::Name(n) if n == "c_char" => "1".into(),
-                Type::Name(n) if n == "c_void" => continue,
-                // Whose size the reference does not look at.
-                _ if v.name == "Binaries" => "0".into(),
-                _ => format!("size_of::<{}>()", rust_type(spec, ty)),
-            };
-            let _ = writeln!(
-                answers,
-                "Answer {{ of: {}, name: \"{}\", many: {many}, size: {size}, kind: {kind} }},",
-                v.number, v.c
-            );
+            let size = if v.name == "Binaries" { "()".into() } else { rust_type(spec, ty) };
+            let many = if many { "many" } else { "one" };
+            s.push_str(&wrapped(&format!("{} {} {many} {size} = {kind};", v.number, v.c), 8));
         }
-        let name = query.c.trim_start_matches("ur_").trim_end_matches("_t").to_ascii_uppercase();
-        let _ = write!(
-            s,
-            "\n/// `{}`\npub static {name}: Query = Query {{ answers: &[\n{answers}] }};\n",
-            query.c
-        );
+        s.push_str("    }\n");
     }
+    s.push_str("}\n");
     s
+}
+/// `ur_device_info_t` → `DEVICE_INFO`.
+fn query_constant(c: &str) -> String {
+    c.trim_start_matches("ur_").trim_end_matches("_t").to_ascii_uppercase()
 }
 
 fn calls(spec: &Spec) -> Result<String, String> {
     let mut s = format!(
-        "{NOTICE}//! What the parameters of calls are, and printing of them.\nuse super::{{kind::{{Call, Count, Kind, Parameter}}, queries::*, records::*}};\nuse std::ffi::{{c_char, c_void}};\nuse ur_sys::*;\n"
+        "{NOTICE}//! What the parameters of calls are, and printing of them.\n#![allow(non_upper_case_globals, reason = \"each has its entry's name\")]\nuse super::{{kind::{{Call, Count::*, Kind::*, Parameter}}, queries::*, records::*}};\nuse std::ffi::{{c_char, c_void}};\nuse ur_sys::*;\n\ncalls! {{\n"
     );
-    let mut all = String::new();
-    let mut exported = String::new();
     for e in spec.entries() {
-        let name = names::function(&e.name).to_ascii_uppercase();
-        let mut params = String::new();
+        let mut params = Vec::new();
         for p in &e.params {
-            let _ = writeln!(
-                params,
-                "Parameter {{ name: \"{}\", kind: {} }},",
-                header::parameter(spec, &e.name, p),
-                parameter(spec, e, p)?
-            );
+            let name = header::parameter(spec, &e.name, p);
+            params.push(format!("{name}: {}", parameter(spec, e, p)?));
         }
-        let number = number(spec, e)?;
-        let _ = write!(
-            s,
-            "\n/// `{c}`\npub static {name}: Call = Call {{ name: \"{c}\", function: {number}, params: &[\n{params}] }};\n",
-            c = e.name
-        );
-        let _ = write!(all, "&{name}, ");
-        let _ = writeln!(exported, "urPrint{} = {name};", camel(&header::params_struct(e)));
+        let (name, print) = (names::function(&e.name), camel(&header::params_struct(e)));
+        let (number, params) = (number(spec, e)?, params.join(", "));
+        let row = format!("{number} {} {name} by urPrint{print} ({params});", e.name);
+        s.push_str(&wrapped(&row, 4));
     }
-    let _ = write!(
-        s,
-        "\n/// Every call, in the specification's order.\npub static CALLS: &[&Call] = &[{all}];\n\ncalls! {{\n{exported}}}\n"
-    );
+    s.push_str("}\n");
     Ok(s)
 }
 fn number(spec: &Spec, e: &Entry) -> Result<String, String> {
@@ -355,7 +301,7 @@ fn is_listed(spec: &Spec, entry: &Entry, ty: &Type) -> bool {
 }
 fn parameter(spec: &Spec, entry: &Entry, p: &Param) -> Result<String, String> {
     if BARE.contains(&(entry.name.as_str(), p.name.as_str())) {
-        return Ok("Kind::Bare".into());
+        return Ok("Bare".into());
     }
     let at = |name: &str| entry.params.iter().position(|p| p.name == name);
     match &p.role {
@@ -367,16 +313,14 @@ fn parameter(spec: &Spec, entry: &Entry, p: &Param) -> Result<String, String> {
         Role::Answer { name, size } => {
             let param = entry.params.iter().find(|p| p.name == *name);
             let query = param.map(|p| c_name(spec, p.ty.base())).unwrap_or_default();
-            let query = query.trim_start_matches("ur_").trim_end_matches("_t").to_ascii_uppercase();
+            let query = query_constant(&query);
             match (at(name), at(size)) {
-                (Some(name), Some(size)) => Ok(format!("Kind::Answer(&{query}, {name}, {size})")),
+                (Some(name), Some(size)) => Ok(format!("Answer(&{query}, {name}, {size})")),
                 _ => Err(format!("{}: an answer without a name or a size", entry.name)),
             }
         }
         // By their names these are handles, by their types numbers.
-        _ if matches!(&p.ty, Type::Name(n) if n.ends_with("NativeHandle")) => {
-            Ok("Kind::Address".into())
-        }
+        _ if matches!(&p.ty, Type::Name(n) if n.ends_with("NativeHandle")) => Ok("Address".into()),
         _ => kind(spec, &p.ty, None),
     }
 }

@@ -174,3 +174,18 @@ pub enum Class {
     /// Memory that IPC handles have opened, which is closed as often as it was opened.
     Opened,
 }
+
+/// Rows: the entry's name; for each parameter with objects which it is, what they are and what is done to them; the
+/// memory that the call touches; what it gives or takes that is known by an address.
+macro_rules! rows {
+    ($($name:ident ($($param:literal $kind:ident: $act:expr),*)
+        $(touches [$($span:expr),*])? $(and [$($holding:expr),*])?;)*) => { $(
+        pub static $name: Row = Row {
+            call: &calls::$name,
+            effects: &[$(Effect { param: $param, kind: Kind::$kind, act: $act }),*],
+            spans: &[$($($span),*)?],
+            holdings: &[$($($holding),*)?],
+        };
+    )* };
+}
+pub(super) use rows;

@@ -124,3 +124,11 @@ pub struct Parameter {
     /// What it is.
     pub kind: Kind,
 }
+
+/// A member's name as C has it: what is a word of Rust is an identifier there only behind `r#`.
+pub(super) const fn plain(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}

@@ -53,9 +53,23 @@ macro_rules! values {
         }
     )*};
 }
-/// Functions that print a struct.
+/// Structs, and functions that print them: our name, C's, what its first member must say, the function, the members.
 macro_rules! records {
-    ($($name:ident: $ty:ident = $record:ident;)*) => {$(
+    ($($record:ident $ty:ident $(as $stype:ident)? by $name:ident {
+        $($member:ident: $kind:expr),*
+    })*) => {$(
+        #[doc = concat!("`", stringify!($ty), "`")]
+        pub static $record: Record = Record {
+            name: stringify!($ty),
+            stype: records!(@stype $($stype)?),
+            size: size_of::<$ty>(),
+            members: &[$(Member {
+                name: plain(stringify!($member)),
+                at: offset_of!($ty, $member),
+                kind: $kind,
+            }),*],
+        };
+
         #[doc = concat!("Prints a `", stringify!($ty), "` into `buffer`, and its size with the NUL into `out_size`.")]
         ///
         /// # Safety
@@ -75,26 +89,61 @@ macro_rules! records {
             // SAFETY: the caller's promise.
             unsafe { super::give(&text, buffer, size, out_size) }
         }
-    )*};
+    )*
+        /// All structs.
+        pub static RECORDS: &[&Record] = &[$(&$record),*];
+    };
+    (@stype) => { None };
+    (@stype $stype:ident) => { Some(ur_structure_type_t::$stype.0) };
 }
-/// Functions that print the parameters of a call.
-macro_rules! calls {
-    ($($name:ident = $call:ident;)*) => {$(
-        #[doc = concat!("Prints parameters into `buffer`, and the text's size with the NUL into `out_size`.")]
-        ///
-        /// # Safety
-        /// `params` points to a pointer for each parameter; what they point at is there; `buffer`
-        /// is null or has room for `size` bytes; `out_size` is null or writable.
-        pub unsafe extern "C" fn $name(
-            params: *const c_void,
-            buffer: *mut c_char,
-            size: usize,
-            out_size: *mut usize,
-        ) -> ur_result_t {
-            // SAFETY: the caller's promise.
-            unsafe { super::parameters(&$call, params, buffer, size, out_size) }
-        }
+/// What can be asked of objects: our name and C's; each question with its number, how many values answer it,
+/// of which type, and what such a value is.
+macro_rules! queries {
+    ($($query:ident $ty:ident {
+        $($number:literal $name:ident $many:ident $value:ty = $kind:expr;)*
+    })*) => {$(
+        #[doc = concat!("`", stringify!($ty), "`")]
+        pub static $query: Query = Query {
+            answers: &[$(Answer {
+                of: $number,
+                name: stringify!($name),
+                many: queries!(@$many),
+                size: size_of::<$value>(),
+                kind: $kind,
+            }),*],
+        };
     )*};
+    (@one) => { false };
+    (@many) => { true };
+}
+/// Calls, and functions that print their parameters: the number, C's name, ours, the function, the parameters.
+macro_rules! calls {
+    ($($number:literal $c:ident $call:ident by $name:ident ($($param:ident: $kind:expr),*);)*) => {
+        $(
+            #[doc = concat!("`", stringify!($c), "`")]
+            pub static $call: Call = Call {
+                name: stringify!($c),
+                function: $number,
+                params: &[$(Parameter { name: stringify!($param), kind: $kind }),*],
+            };
+            #[doc = concat!("Prints parameters into `buffer`, and the text's size with the NUL into `out_size`.")]
+            ///
+            /// # Safety
+            /// `params` points to a pointer for each parameter; what they point at is there; `buffer`
+            /// is null or has room for `size` bytes; `out_size` is null or writable.
+            pub unsafe extern "C" fn $name(
+                params: *const c_void,
+                buffer: *mut c_char,
+                size: usize,
+                out_size: *mut usize,
+            ) -> ur_result_t {
+                // SAFETY: the caller's promise.
+                unsafe { super::parameters(&$call, params, buffer, size, out_size) }
+            }
+        )*
+        /// Every call, in the specification's order.
+        pub static CALLS: &[&Call] = &[$(&$call),*];
+    };
 }
 pub mod calls;
 mod float;

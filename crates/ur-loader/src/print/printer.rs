@@ -3,7 +3,7 @@
 use super::{
     float::general,
     kind::{Call, Count, Kind, Query, Record, Tag},
-    records::CHAINED,
+    records::RECORDS,
 };
 use std::{ffi::CStr, fmt::Write};
 
@@ -208,7 +208,7 @@ fn flags(out: &mut String, names: &[(u32, &'static str)], value: u32) {
 fn next(out: &mut String, at: At) {
     let Some(to) = at.follow() else { return out.push_str(NULL) };
     let stype = to.read::<u32>();
-    match CHAINED.iter().find(|r| r.stype == Some(stype)) {
+    match RECORDS.iter().find(|r| r.stype == Some(stype)) {
         Some(record) => pointed(out, at, |out, at| structure(out, record, at)),
         None => out.push_str(UNKNOWN),
     }

@@ -149,7 +149,8 @@ impl Maker {
                 to
             }
             Kind::Next if !null && deep < 2 => {
-                let all = ur_loader::print::records::CHAINED;
+                let all = ur_loader::print::records::RECORDS.iter().filter(|r| r.stype.is_some());
+                let all: Vec<_> = all.collect();
                 let one = all[self.below(all.len() as u64) as usize];
                 self.record(one, deep + 1)
             }
