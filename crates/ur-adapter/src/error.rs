@@ -99,6 +99,14 @@ impl Error {
     pub fn native_status(&self) -> Option<i32> {
         self.detail.as_ref()?.native
     }
+    /// The sentence, if there is one, moved out of the failure.
+    pub(crate) fn into_message(self) -> Option<Cow<'static, str>> {
+        self.detail.map(|detail| detail.message)
+    }
+    /// Why sharing failed, if that is what failed.
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        self.detail.as_ref()?.reason
+    }
     /// What an entry answers that needs the thread `name` and could not start it.
     pub fn no_thread(name: &str, why: &dyn fmt::Display) -> Self {
         // A stack that finds no place is called "try again", as too many threads are.

@@ -45,6 +45,45 @@ impl From<ur_hal::Error> for Error {
         }
     }
 }
+/// The kind of a failure, for verbs that are written over functions which still answer with codes.
+fn kind(code: ErrorCode) -> ErrorKind {
+    const KINDS: [ErrorKind; 19] = [
+        ErrorKind::InvalidValue,
+        ErrorKind::InvalidSize,
+        ErrorKind::InvalidOperation,
+        ErrorKind::InvalidDevice,
+        ErrorKind::InvalidArguments,
+        ErrorKind::InvalidGroupSize,
+        ErrorKind::InvalidBinary,
+        ErrorKind::BuildFailed,
+        ErrorKind::LinkFailed,
+        ErrorKind::NotFound,
+        ErrorKind::Unsupported,
+        ErrorKind::UnsupportedFormat,
+        ErrorKind::OutOfHostMemory,
+        ErrorKind::OutOfDeviceMemory,
+        ErrorKind::OutOfResources,
+        ErrorKind::DependencyFailed,
+        ErrorKind::DeviceLost,
+        ErrorKind::Uninitialized,
+        ErrorKind::DriverSpecific,
+    ];
+    KINDS.into_iter().find(|one| self::code(*one) == code).unwrap_or(ErrorKind::Unknown)
+}
+impl From<Error> for ur_hal::Error {
+    fn from(error: Error) -> Self {
+        let (kind, status, reason) = (kind(error.code()), error.native_status(), error.reason());
+        let plain = error.into_message().map_or(kind.into(), |why| Self::new(kind, why));
+        let with_status = match status {
+            Some(status) => plain.with_status(status),
+            None => plain,
+        };
+        match reason {
+            Some(reason) => with_status.because(reason),
+            None => with_status,
+        }
+    }
+}
 impl From<UsmPtr> for Address {
     #[inline]
     fn from(at: UsmPtr) -> Self {
@@ -62,6 +101,9 @@ mod tests {
         let error = Error::from(error.with_status(2));
         assert_eq!((error.code(), error.native_status()), (ErrorCode::OutOfDeviceMemory, Some(2)));
         assert!(error.to_string().starts_with("no memory is left ("), "{error}");
+        let again = Error::from(ur_hal::Error::from(error));
+        assert_eq!((again.code(), again.native_status()), (ErrorCode::OutOfDeviceMemory, Some(2)));
+        assert!(again.to_string().starts_with("no memory is left ("), "{again}");
         let error = ur_hal::Error::from(ErrorKind::DependencyFailed);
         let error = Error::from(error.because(ur_ipc::ErrorKind::ExporterGone));
         assert_eq!(error.code(), ErrorCode::InEventListExecStatus);

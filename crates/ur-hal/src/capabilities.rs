@@ -46,12 +46,16 @@ pub enum Capability {
     Compiler,
     /// It joins several pieces of code to one module.
     Linker,
+    /// It links modules that are loaded already: [`Modules::resolve`](crate::Modules::resolve).
+    LoadedLinker,
     /// Modules have variables whose addresses it tells.
     Variables,
     /// All groups of a launch can run at once and wait for each other.
     CooperativeLaunch,
     /// Launches in clusters of groups.
     Clusters,
+    /// Launches with local memory that no argument is for.
+    ScratchMemory,
     /// It has images.
     Images,
     /// Kernels take samplers.
@@ -84,9 +88,11 @@ impl Capability {
             Self::Modules => "programs",
             Self::Compiler => "a compiler",
             Self::Linker => "a linker",
+            Self::LoadedLinker => "a linker of programs that are loaded already",
             Self::Variables => "global variables of programs",
             Self::CooperativeLaunch => "groups that wait for each other",
             Self::Clusters => "clusters of groups",
+            Self::ScratchMemory => "local memory that no argument is for",
             Self::Images => "images",
             Self::Samplers => "samplers",
             Self::Graphs => "graphs",
@@ -137,7 +143,7 @@ fn lacks(one: Capability) -> Result<()> {
     let why = format!("this device does not have {}", one.name());
     Err(Error::new(crate::ErrorKind::Unsupported, why))
 }
-const ALL: [Capability; 24] = {
+const ALL: [Capability; 26] = {
     use Capability::*;
     [
         ManagedMemory,
@@ -158,9 +164,11 @@ const ALL: [Capability; 24] = {
         Modules,
         Compiler,
         Linker,
+        LoadedLinker,
         Variables,
         CooperativeLaunch,
         Clusters,
+        ScratchMemory,
         Images,
         Samplers,
         Graphs,

@@ -1,34 +1,49 @@
 //! Code that devices run: what modules are built of, what is known of a function, what a launch is.
-use crate::{Access, Address, Types};
+use crate::{Access, Address, Modules, Types};
 
+/// What code that the application passes is meant to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CodeForm {
+    /// Code for any device of the driver's, which is compiled when it is built.
+    Intermediate,
+    /// Code that was made for a device.
+    Binary,
+}
+/// A specialization constant: its number in the code, and its bytes.
+pub type Constant = (u32, Vec<u8>);
 /// One piece of what a module is built of.
 #[derive(Debug)]
-pub enum Source<'a, D: Types> {
-    /// SPIR-V, with values for its specialization constants, each by its number.
-    SpirV {
-        /// The words of the module.
-        code: &'a [u8],
-        /// Which constant has which bytes.
-        constants: &'a [(u32, &'a [u8])],
-    },
-    /// A binary, or text, that the driver knows.
-    Binary(&'a [u8]),
-    /// A module that was built with [`BuildOptions::is_library`].
-    Module(&'a D::Module),
-}
-/// How a module is built.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct BuildOptions<'a> {
+pub struct Piece<'a, D: Modules> {
+    /// The code.
+    pub code: &'a D::Code,
     /// What the user passes to the driver's compiler.
     pub flags: &'a str,
-    /// Whether other modules are going to be linked with it, so that its symbols may be undefined.
-    pub is_library: bool,
+    /// What its specialization constants are; others keep their defaults.
+    pub constants: &'a [Constant],
+}
+/// What size of groups goes best.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GroupChoice {
+    /// So many items in each dimension; it need not divide the items that there are.
+    Of([usize; 3]),
+    /// About so many items in all.
+    About(usize),
+}
+/// What a function wants more of, where a device divides memory between the two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CachePreference {
+    /// Neither.
+    None,
+    /// Local memory.
+    LocalMemory,
+    /// Cache.
+    Cache,
 }
 /// What is known of a function on its device.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FunctionFacts {
-    /// Items of a group at most.
-    pub items: usize,
+    /// Items of a group at most, where that differs from the device's limit.
+    pub items: Option<usize>,
     /// The size of groups that it was compiled for, if it was.
     pub required_group: Option<[usize; 3]>,
     /// Items that it wants to go in step, where it was compiled for a number of them.
@@ -41,6 +56,20 @@ pub struct FunctionFacts {
     pub arguments: Option<u32>,
     /// Bytes of each argument, where the driver or the code tells.
     pub argument_sizes: Option<Vec<u32>>,
+    /// Whether what is not told of its groups here or beside the code was not asked for. Otherwise it may be unknown.
+    pub is_all_told: bool,
+    /// What the items of a group are best a multiple of, where that differs from the device's sub-groups.
+    pub multiple: Option<usize>,
+    /// Sub-groups that a group has, where it was compiled for a number of them.
+    pub sub_groups: Option<u32>,
+    /// Items of a sub-group at most.
+    pub most_sub_group: u32,
+    /// Sub-groups of a group at most.
+    pub most_sub_groups: u32,
+    /// Bytes of registers that an item spills, where the driver tells.
+    pub spilled: Option<u32>,
+    /// Registers of an item, where the driver tells.
+    pub registers: Option<u32>,
 }
 
 /// Which items a launch has: `groups` groups of `local` items in each dimension, counted from `offset` on.

@@ -1,10 +1,6 @@
 //! The trait that a backend implements.
 use crate::*;
-use std::{
-    ffi::{CStr, CString},
-    fmt,
-    time::Instant,
-};
+use std::{fmt, time::Instant};
 use ur_ipc::{Arrived, Payload};
 
 /// What every object of a driver can do: be sent and shared between threads, and be shown.
@@ -47,7 +43,9 @@ pub trait Types: Sized + Object {
 /// Objects go back to the driver when they are dropped. Dropping never waits and never panics; the core drops
 /// an object only when no command uses it any more.
 ///
-/// No verb blocks but [`wait`](Self::wait), [`finish`](Self::finish) and [`build`](Self::build), and
+/// What concerns code is in [`Modules`].
+///
+/// No verb blocks but [`wait`](Self::wait), [`finish`](Self::finish) and those of [`Modules`] that say so, and
 /// [`submit`](Self::submit) where [`Completion::Awaited`] or [`Command::Native`] say so. Verbs may be called from any
 /// thread, also at the same time. Those with a default belong to the [`Capability`] that is named beside them and are
 /// called only where the device has it.
@@ -55,7 +53,9 @@ pub trait Types: Sized + Object {
 /// All return the driver's own failures, with the kind that fits best and the driver's status. A verb that returns
 /// other failures documents them.
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
-pub trait Driver: Types {
+pub trait Driver:
+    Types + Modules<Module = <Self as Types>::Module, Function = <Self as Types>::Function>
+{
     /// What users call the driver.
     const NAME: &'static str;
 
@@ -274,55 +274,6 @@ pub trait Driver: Types {
     ) -> Result<Self::Point> {
         let _ = (context, device, arrived);
         Error::unsupported("events of other processes")
-    }
-
-    // Code: `Capability::Modules`.
-
-    /// Builds a module of one source, or links several, and loads it on the device. The log is what the compiler and
-    /// the linker said, whatever came of it.
-    fn build(
-        context: &Self::Context,
-        device: &Self::Device,
-        sources: &[Source<'_, Self>],
-        options: &BuildOptions<'_>,
-    ) -> (Result<Self::Module>, String) {
-        let _ = (context, device, sources, options);
-        (Error::unsupported("programs"), String::new())
-    }
-    /// The module as bytes, to be built again in another process.
-    fn binary(module: &Self::Module) -> Result<Vec<u8>> {
-        let _ = module;
-        Error::unsupported("binaries of programs")
-    }
-    /// What its functions are called.
-    fn functions(module: &Self::Module) -> Result<Vec<CString>> {
-        let _ = module;
-        Error::unsupported("names of functions")
-    }
-    /// The function of that name, if there is one.
-    fn function(module: &Self::Module, name: &CStr) -> Result<Option<Self::Function>> {
-        let _ = (module, name);
-        Error::unsupported("functions")
-    }
-    /// Where the variable of that name is, if there is one.
-    fn variable(module: &Self::Module, name: &CStr) -> Result<Option<Range>> {
-        let _ = (module, name);
-        Error::unsupported("variables of programs")
-    }
-    /// What is known of a function. Asked once for each.
-    fn function_facts(function: &Self::Function) -> Result<FunctionFacts> {
-        let _ = function;
-        Error::unsupported("functions")
-    }
-    /// How many groups of so many items, with so many bytes of local memory, run at once on the whole device.
-    fn resident_groups(function: &Self::Function, items: usize, local: usize) -> Result<u32> {
-        let _ = (function, items, local);
-        Error::unsupported("a count of groups that run at once")
-    }
-    /// Items of a group that keep the device busiest, where the driver tells.
-    fn best_items(function: &Self::Function, local: usize) -> Result<Option<usize>> {
-        let _ = (function, local);
-        Ok(None)
     }
 
     // Images: `Capability::Images`, `Capability::Samplers`.

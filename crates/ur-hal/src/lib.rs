@@ -20,6 +20,7 @@ mod error;
 mod facts;
 mod images;
 mod memory;
+mod modules;
 mod pattern;
 mod rows;
 mod submission;
@@ -29,7 +30,10 @@ pub use address_map::AddressMap;
 pub use advice::{Advice, Hint};
 pub use boxes::{BoxPlace, BoxSpan, share_bytes};
 pub use capabilities::{Capabilities, Capability};
-pub use code::{Argument, BuildOptions, FunctionFacts, Geometry, Launch, Source};
+pub use code::{
+    Argument, CachePreference, CodeForm, Constant, FunctionFacts, Geometry, GroupChoice, Launch,
+    Piece,
+};
 pub use command::{
     BoxCopy, Command, Handover, HostCall, ImageCopy, ImageEnd, Location, NativeCall, Signal,
 };
@@ -41,6 +45,7 @@ pub use memory::{
     Access, Adopted, Export, Granularity, KnownMemory, Memory, MemoryKind, MemoryRequest,
     NativeHandle, NativeKind, NativeObject,
 };
+pub use modules::Modules;
 pub use pattern::{Pattern, RowPattern, greatest_common_divisor};
 pub use rows::Rows;
 pub use submission::{

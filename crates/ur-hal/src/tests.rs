@@ -19,6 +19,12 @@ impl Types for Nothing {
     type Sampler = Infallible;
     type Graph = Infallible;
 }
+impl Modules for Nothing {
+    type Code = Infallible;
+    type Target = ();
+    type Module = Infallible;
+    type Function = Infallible;
+}
 impl Driver for Nothing {
     const NAME: &'static str = "nothing";
     fn devices() -> Result<Vec<()>> {
@@ -70,7 +76,7 @@ fn verbs_that_a_driver_leaves_out_answer_unsupported() {
         Nothing::reserve(&(), None, 1, 1).unwrap_err().kind(),
         Nothing::graph(&(), &()).unwrap_err().kind(),
         Nothing::reusable(&(), &(), false).unwrap_err().kind(),
-        Nothing::build(&(), &(), &[], &BuildOptions::default()).0.unwrap_err().kind(),
+        Nothing::build(&(), &[], false).0.unwrap_err().kind(),
         Nothing::native(NativeObject::Device(&())).unwrap_err().kind(),
     ];
     assert_eq!(kinds, [ErrorKind::Unsupported; 6]);

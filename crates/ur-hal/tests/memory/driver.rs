@@ -252,6 +252,12 @@ impl Types for InMemory {
     type Sampler = Infallible;
     type Graph = Graph;
 }
+impl Modules for InMemory {
+    type Code = Infallible;
+    type Target = ();
+    type Module = Infallible;
+    type Function = Infallible;
+}
 impl Driver for InMemory {
     const NAME: &'static str = "in-memory";
 
