@@ -132,7 +132,7 @@ fn what_is_neither_a_table_nor_an_object_is_refused() {
     let [table, _] = tables();
     let at: *const u8 = table.as_ptr().cast();
     assert_eq!(code(codes.raw(at, 15)), R::ERROR_INVALID_BINARY, "less than a function");
-    assert_eq!(code(codes.raw(at, usize::MAX)), R::ERROR_INVALID_BINARY);
+    assert_eq!(code(codes.raw(at, usize::MAX)), R::ERROR_INVALID_SIZE);
     assert_eq!(code(codes.raw(at.wrapping_add(1), 16)), R::ERROR_INVALID_BINARY);
     assert_eq!(code(codes.raw(null(), 48)), R::ERROR_INVALID_NULL_POINTER);
     let nameless = [Pair(null(), Some(nothing)), END];

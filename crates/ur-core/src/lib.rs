@@ -8,24 +8,23 @@ pub mod linger;
 pub mod memory;
 pub mod over_driver;
 pub mod profiling;
+pub mod program;
 pub mod unseen;
 
 use over_driver::{OverDriver, mem::KeepsBytes, physical_mem::HasPhysicalMemory};
+use program::RunsCode;
 use ur_adapter::{api::*, entry};
 use ur_sys::ur_dditable_t;
 
 /// An adapter as C sees it. Families that have moved are the core's, all others the backend's.
 pub const fn table<D>() -> ur_dditable_t
 where
-    D: KeepsBytes + HasPhysicalMemory,
+    D: KeepsBytes + HasPhysicalMemory + RunsCode,
     D: AdapterApi
         + PlatformApi
         + ContextApi
         + EventApi
         + EventExpApi
-        + ProgramApi
-        + ProgramExpApi
-        + KernelApi
         + QueueApi
         + QueueExpApi
         + SamplerApi
@@ -48,9 +47,9 @@ where
         context: entry::context::table::<D>(),
         event: entry::event::table::<D>(),
         event_exp: entry::event_exp::table::<D>(),
-        program: entry::program::table::<D>(),
-        program_exp: entry::program_exp::table::<D>(),
-        kernel: entry::kernel::table::<D>(),
+        program: entry::program::table::<OverDriver<D>>(),
+        program_exp: entry::program_exp::table::<OverDriver<D>>(),
+        kernel: entry::kernel::table::<OverDriver<D>>(),
         queue: entry::queue::table::<D>(),
         queue_exp: entry::queue_exp::table::<D>(),
         sampler: entry::sampler::table::<D>(),

@@ -1,13 +1,14 @@
 //! The device: the processor and memory of this host, described as they are.
 use super::{
     Adapter, Cpu, Platform,
+    code::MAX_WORK_GROUP,
     host::{free_memory, host, part_uuid, uuid},
     image::LONGEST_SIDE,
     native_code::{ARGUMENT_BYTES, LOCAL_MEMORY},
     native_handle,
     partition::{self, Part},
     platform::{the_platform, version},
-    program, queue,
+    queue,
 };
 use std::sync::OnceLock;
 use ur_adapter::{
@@ -60,9 +61,6 @@ pub(super) fn now() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// Work-items of one work-group: a limit of ours, not of the processor.
-pub(super) const MAX_WORK_GROUP: usize = 8192;
-
 /// Answers some properties, and leaves others to somebody else.
 type Answers = fn(&Device, ur_device_info_t, &mut Answer<'_>) -> Option<Result<()>>;
 
@@ -114,7 +112,7 @@ impl DeviceApi for Cpu {
         _device: Borrowed<'_, Device>,
         binaries: &[ur_device_binary_t],
     ) -> Result<u32> {
-        program::select(binaries)
+        crate::program::link::select_binary::<Self>(binaries)
     }
     fn device_get_global_timestamps(_device: Borrowed<'_, Device>) -> Result<(u64, u64)> {
         let now = now();

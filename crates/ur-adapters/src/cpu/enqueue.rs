@@ -11,6 +11,7 @@ use super::{
     native::Rows,
     native_command, usm_async,
 };
+use crate::program::launch::VariablePart;
 use crate::{memory::ranges, profiling::Profile};
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -322,9 +323,8 @@ impl EnqueueApi for Cpu {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Made {
-        launch::enqueue_variable(
-            queue, program, name, blocking, count, offset, from, true, events, want_event,
-        )
+        let part = VariablePart { name, blocking, count, offset, host: from };
+        launch::enqueue_variable(queue, program, &part, true, events, want_event)
     }
     fn enqueue_device_global_variable_read(
         queue: Borrowed<'_, Queue>,
@@ -337,9 +337,8 @@ impl EnqueueApi for Cpu {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Made {
-        launch::enqueue_variable(
-            queue, program, name, blocking, count, offset, to, false, events, want_event,
-        )
+        let part = VariablePart { name, blocking, count, offset, host: to };
+        launch::enqueue_variable(queue, program, &part, false, events, want_event)
     }
     fn enqueue_mem_buffer_read(
         queue: Borrowed<'_, Queue>,

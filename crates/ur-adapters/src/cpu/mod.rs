@@ -5,6 +5,7 @@ mod allocation;
 mod backing;
 mod bindless;
 mod capture;
+mod code;
 mod command_buffer;
 mod context;
 mod device;
@@ -16,7 +17,6 @@ mod event;
 mod graph;
 mod host;
 mod image;
-mod kernel;
 mod launch;
 mod limbo;
 mod mapping;
@@ -42,22 +42,22 @@ mod usm_host;
 mod usm_pool;
 mod virtual_mem;
 
+use crate::over_driver::{Contexts, OverDriver};
 pub use command_buffer::{Command, CommandBuffer};
 pub use context::Context;
 pub use device::Device;
 pub use event::Event;
 pub use graph::{ExecutableGraph, Graph};
-pub use kernel::Kernel;
 pub use mem::Mem;
 pub use physical_mem::PhysicalMem;
-pub use program::Program;
+pub use program::{Kernel, Program};
 pub use queue::Queue;
 pub use sampler::Sampler;
 use ur_adapter::{
     api::*,
     entry,
-    error::ErrorCode,
-    object::{Backend, Body, Kind, Never, Slab, Tag},
+    error::{ErrorCode, Result},
+    object::{Backend, Body, Borrowed, Kind, Never, Owned, Slab, Tag},
 };
 use ur_sys::ur_dditable_t;
 pub use usm_pool::UsmPool;
@@ -74,7 +74,25 @@ pub struct Adapter;
 pub struct Platform;
 
 /// The whole of this adapter, as C sees it.
-pub static TABLE: ur_dditable_t = entry::table::<Cpu>();
+pub static TABLE: ur_dditable_t = ur_dditable_t {
+    program: entry::program::table::<OverDriver<Cpu>>(),
+    program_exp: entry::program_exp::table::<OverDriver<Cpu>>(),
+    kernel: entry::kernel::table::<OverDriver<Cpu>>(),
+    ..entry::table::<Cpu>()
+};
+// These families are the core's.
+impl ProgramApi for Cpu {}
+impl ProgramExpApi for Cpu {}
+impl KernelApi for Cpu {}
+impl Contexts for Cpu {
+    const BACKEND: Backend = Backend::Cpu;
+    fn devices(context: &Context) -> &[Owned<Device>] {
+        context.devices()
+    }
+    fn check(context: &Context, device: Borrowed<'_, Device>) -> Result<()> {
+        context.check(device)
+    }
+}
 
 macro_rules! bodies { ($($t:ty, $kind:ident, $code:ident;)*) => { $(
     impl Body for $t {
@@ -91,8 +109,6 @@ bodies! {
     Platform, Platform, InvalidPlatform;
     Context, Context, InvalidContext;
     Queue, Queue, InvalidQueue;
-    Program, Program, InvalidProgram;
-    Kernel, Kernel, InvalidKernel;
     Event, Event, InvalidEvent;
     PhysicalMem, PhysicalMem, InvalidMemObject;
     Mem, Mem, InvalidMemObject;

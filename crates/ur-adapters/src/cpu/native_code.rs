@@ -27,7 +27,8 @@ use ur_adapter::{
     memory::UsmPtr,
     shim,
 };
-use ur_sys::{ur_device_binary_t, ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T};
+use ur_hal::{Address, Range};
+use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T};
 
 /// Where in its range a work-item is, as kernels read it; index 0 is the dimension that varies
 /// fastest. The layout is UR's native CPU convention.
@@ -50,21 +51,21 @@ struct State {
 type Call = unsafe extern "C" fn(*const *mut c_void, *mut State);
 /// A kernel's code.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Function(Call);
+pub struct Function(Call);
 impl Function {
     /// Its address.
-    pub(super) fn address(self) -> Option<UsmPtr> {
-        UsmPtr::from_addr(self.0 as usize)
+    pub(super) fn address(self) -> Option<Address> {
+        Address::new(self.0 as usize)
     }
 }
 
 /// Code, and what it offers by name.
 #[derive(Debug)]
-pub(super) struct Module {
+pub struct Loaded {
     /// Kernels by name.
     pub(super) kernels: BTreeMap<CString, Function>,
-    /// Variables by name: where and how many bytes.
-    pub(super) variables: BTreeMap<CString, (UsmPtr, usize)>,
+    /// Variables by name.
+    pub(super) variables: BTreeMap<CString, Range>,
     /// Unloaded when nobody has a kernel of it any more.
     _library: Option<Library>,
 }
@@ -78,31 +79,27 @@ struct Pair {
 }
 
 /// The bytes of a binary: copied if they are a shared object, else a table that is read at once.
-pub(super) enum Given {
+#[derive(Debug)]
+pub enum Given {
     /// An ELF file.
     Object(Arc<[u8]>),
     /// Functions of this process.
-    Table(Module),
+    Table(Arc<Loaded>),
 }
 
 /// Looks at a binary that C gave.
 ///
 /// # Errors
 /// `INVALID_BINARY` for what is neither a shared object for this machine nor a table.
-pub(super) fn look_at(binary: *const u8, length: usize) -> Result<Given> {
+pub(super) fn look_at(bytes: &[u8]) -> Result<Given> {
     let refused = |why: &str| Err(Error::new(ErrorCode::InvalidBinary, why.to_string()));
-    if binary.is_null() {
-        return Err(ErrorCode::InvalidNullPointer.into());
-    }
-    if length < size_of::<Pair>() || length > isize::MAX as usize {
+    if bytes.len() < size_of::<Pair>() {
         return refused("a native CPU binary is a shared object, or a table of {name, function}");
     }
     // Seldom enough a table begins like one of these: an ELF file's and SPIR-V's first eight bytes
     // are no address of this process.
-    // SAFETY: C says that so many bytes can be read.
-    let bytes = unsafe { std::slice::from_raw_parts(binary, length) };
     if bytes.starts_with(b"\x7fELF") {
-        return match length < ELF_HEADER {
+        return match bytes.len() < ELF_HEADER {
             true => refused("the shared object is cut short: it has not even a whole header"),
             false => Ok(Given::Object(bytes.into())),
         };
@@ -110,17 +107,18 @@ pub(super) fn look_at(binary: *const u8, length: usize) -> Result<Given> {
     if bytes.starts_with(&SPIR_V) || bytes.starts_with(b"BC\xc0\xde") {
         return refused("this is intermediate code, and a native CPU device takes native code");
     }
-    if !binary.cast::<Pair>().is_aligned() {
+    let pairs = bytes.as_ptr().cast::<Pair>();
+    if !pairs.is_aligned() {
         return refused("a table of {name, function} is aligned as pointers are");
     }
-    read_table(binary.cast(), length / size_of::<Pair>()).map(Given::Table)
+    read_table(pairs, bytes.len() / size_of::<Pair>()).map(|table| Given::Table(Arc::new(table)))
 }
 /// The magic number of SPIR-V.
 const SPIR_V: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
 /// Bytes of the header that every 64-bit ELF file begins with.
 const ELF_HEADER: usize = 64;
 
-fn read_table(first: *const Pair, most: usize) -> Result<Module> {
+fn read_table(first: *const Pair, most: usize) -> Result<Loaded> {
     let mut kernels = BTreeMap::new();
     for at in 0..most {
         // SAFETY: within the length that C gave, aligned, and C vouches for a table there.
@@ -137,7 +135,7 @@ fn read_table(first: *const Pair, most: usize) -> Result<Module> {
         let name = unsafe { CStr::from_ptr(name) };
         kernels.insert(name.to_owned(), Function(function));
     }
-    Ok(Module { kernels, variables: BTreeMap::new(), _library: None })
+    Ok(Loaded { kernels, variables: BTreeMap::new(), _library: None })
 }
 
 /// Loads a shared object from its bytes. Every exported function is a kernel, by its symbol's
@@ -145,7 +143,7 @@ fn read_table(first: *const Pair, most: usize) -> Result<Module> {
 ///
 /// # Errors
 /// Why it could not be loaded, for the build log.
-pub(super) fn load(bytes: &[u8]) -> std::result::Result<Module, String> {
+pub(super) fn load(bytes: &[u8]) -> std::result::Result<Loaded, String> {
     let parsed = object::File::parse(bytes).map_err(|e| format!("not a whole ELF file: {e}"))?;
     let whole =
         |(at, size): (u64, u64)| at.checked_add(size).is_some_and(|end| end <= bytes.len() as u64);
@@ -175,14 +173,15 @@ pub(super) fn load(bytes: &[u8]) -> std::result::Result<Module, String> {
                 let variable = unsafe { library.get::<*mut c_void>(name.as_bytes_with_nul()) };
                 let variable = variable.map_err(|e| format!("{name:?}: {e}"))?;
                 let size = usize::try_from(symbol.size()).map_err(|e| format!("{name:?}: {e}"))?;
-                if let Ok(at) = UsmPtr::new(variable.into_raw()) {
-                    variables.insert(name, (at, size));
+                let at = Address::new(variable.into_raw().expose_provenance());
+                if let Some(Ok(range)) = at.map(|at| Range::new(at, size)) {
+                    variables.insert(name, range);
                 }
             }
             _ => {}
         }
     }
-    Ok(Module { kernels, variables, _library: Some(library) })
+    Ok(Loaded { kernels, variables, _library: Some(library) })
 }
 /// A path to an open file that no other call gives: the loader takes a path that it has seen for
 /// the same object, and the numbers of files come again.
@@ -208,13 +207,6 @@ fn sealed(bytes: &[u8]) -> std::io::Result<File> {
         SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL,
     )?;
     Ok(file)
-}
-
-/// What kind of code a binary is of, as C names it.
-pub(super) fn target_of(binary: &ur_device_binary_t) -> Option<&CStr> {
-    let name = binary.pDeviceTargetSpec;
-    // SAFETY: not null, hence a string.
-    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
 }
 
 /// Where arguments by value and local memory start: as aligned as any type of SYCL's.
@@ -354,9 +346,9 @@ fn argument(one: &ur_exp_kernel_arg_properties_t) -> Result<Argument> {
     })
 }
 
-/// The items of a launch. All numbers are at least 1, and their products fit.
+/// The items of a launch. All numbers but those of `offset` are at least 1, and their products fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Range {
+pub(super) struct Items {
     /// Where ids start.
     pub(super) offset: [usize; 3],
     /// Work-items.
@@ -364,7 +356,7 @@ pub(super) struct Range {
     /// Work-items of a group; each divides `global`.
     pub(super) local: [usize; 3],
 }
-impl Range {
+impl Items {
     /// Work-groups in each dimension.
     pub(super) fn groups(&self) -> [usize; 3] {
         [0, 1, 2].map(|d| self.global[d] / self.local[d])
@@ -375,7 +367,7 @@ impl Range {
 pub(super) fn run(
     function: Function,
     arguments: &Arguments,
-    range: &Range,
+    range: &Items,
     first: usize,
     count: usize,
 ) {

@@ -24,7 +24,7 @@ pub(super) enum Form {
 }
 /// The code of a program for one device.
 #[derive(Clone, Debug)]
-pub(super) struct Image {
+pub struct Image {
     form: Form,
     /// As C gave them, with a NUL behind.
     bytes: Box<[u8]>,

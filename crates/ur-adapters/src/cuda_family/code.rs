@@ -1,113 +1,168 @@
-//! Code that is loaded on one device, how its build went, and what a build may be told. Code is unloaded when
-//! nobody has a kernel of it any more and everything is done that was submitted before.
+//! Code for devices of CUDA or HIP: text, machine code or bundles of both, loaded or linked by the driver, and the functions
+//! in it. What bytes are is `binary.rs`'s.
 use super::{
-    Device,
-    binary::{Entries, Image},
-    driver::Dialect,
-    linger,
-    native::module::{Module, Options},
+    Family,
+    binary::{Form, Image},
+    device,
+    driver::{Dialect, RawContext},
+    native::{
+        context::Entered,
+        module::{self, Fact, Function, Input, Module, Options},
+    },
 };
 use std::{
     ffi::{CStr, CString},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
-use ur_sys::{ur_program_binary_type_t, ur_program_build_status_t};
+use ur_adapter::{
+    error::{Error, ErrorCode},
+    object::Backend,
+};
+use ur_hal::{
+    CachePreference, CodeForm, ErrorKind, FunctionFacts, GroupChoice, Modules, Piece, Range, Result,
+};
 
-/// How far the code for one device has come.
-#[derive(Debug)]
-pub(super) struct Build<D: Dialect> {
-    pub(super) status: ur_program_build_status_t,
-    pub(super) kind: ur_program_binary_type_t,
-    pub(super) options: String,
-    pub(super) log: String,
-    /// There once it is built.
-    pub(super) code: Option<Arc<Code<D>>>,
+/// Where code is loaded.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    pub(super) context: RawContext,
+    /// Bytes of local memory that a group may have.
+    pub(super) local_memory: usize,
+    /// Multiprocessors.
+    pub(super) units: i32,
+    /// Items that go in step.
+    pub(super) warp: i32,
 }
-impl<D: Dialect> Default for Build<D> {
-    fn default() -> Self {
-        let (options, log) = (String::new(), String::new());
-        let (status, kind) = (ur_program_build_status_t::NONE, ur_program_binary_type_t::NONE);
-        Self { status, kind, options, log, code: None }
-    }
-}
-impl<D: Dialect> Build<D> {
-    /// Notes what a build came to. Where another thread was faster, its code stays: kernels may be of it.
-    pub(super) fn note(
-        &mut self,
-        kind: ur_program_binary_type_t,
-        options: String,
-        log: String,
-        code: Option<Arc<Code<D>>>,
-        has_failed: bool,
-    ) {
-        if self.code.is_some() {
-            return;
-        }
-        (self.options, self.log) = (options, log);
-        (self.status, self.code) = match has_failed {
-            true => (ur_program_build_status_t::ERROR, None),
-            false => (ur_program_build_status_t::SUCCESS, code),
-        };
-        if !has_failed {
-            self.kind = kind;
-        }
-    }
-    /// What linking said before.
-    pub(super) fn prepend(&mut self, log: &str) {
-        if !log.is_empty() {
-            self.log = format!("{log}\n{}", self.log).trim_end().to_owned();
-        }
-    }
-}
-
 /// Loaded code.
 #[derive(Debug)]
-pub(super) struct Code<D: Dialect> {
-    /// There until it is dropped.
-    module: Option<Module<D>>,
-    entries: Option<Entries>,
+pub struct Code<D: Dialect> {
+    module: Module<D>,
+    target: Target,
+    /// What it was loaded of; nothing of a module of others.
+    image: Option<Arc<Image>>,
 }
 impl<D: Dialect> Code<D> {
-    /// Loads an image; the driver's log too, whatever comes of it.
-    ///
-    /// # Errors
-    /// The driver's own.
-    pub(super) fn load(
-        device: &Device<D>,
-        image: &Image,
-        options: Options,
-    ) -> (Result<Self>, String) {
-        let (context, on) = match device.context().and_then(|c| Ok((c, device.enter()?))) {
-            Ok(entered) => entered,
-            Err(error) => return (Err(error), String::new()),
+    fn load(target: &Target, image: Arc<Image>, options: Options) -> (Result<Arc<Self>>, String) {
+        let on = match Entered::enter(target.context) {
+            Ok(on) => on,
+            Err(error) => return (Err(error.into()), String::new()),
         };
-        let (module, log) = Module::load(&on, context, image.terminated(), options);
-        let entries = image.entries().cloned();
-        (module.map(|module| Self { module: Some(module), entries }), log)
+        let (module, log) = Module::load(&on, target.context, image.terminated(), options);
+        let of = |module| Arc::new(Self { module, target: *target, image: Some(image) });
+        (module.map(of).map_err(about_code), log)
     }
     /// A module of others.
-    pub(super) fn of(module: Module<D>) -> Self {
-        Self { module: Some(module), entries: None }
+    pub(super) fn of(module: Module<D>, target: Target) -> Arc<Self> {
+        Arc::new(Self { module, target, image: None })
     }
     pub(super) fn module(&self) -> &Module<D> {
-        self.module.as_ref().expect("it goes when this is dropped")
+        &self.module
     }
-    /// The sizes of a kernel's parameters, if its text was seen.
-    pub(super) fn parameters(&self, kernel: &CStr) -> Option<Vec<u32>> {
-        self.entries.as_ref()?.get(kernel).cloned().flatten()
+}
+/// What the twin of a kernel, which takes an offset behind its arguments, has behind its name.
+const TWIN: &[u8] = b"_with_offset";
+
+/// A kernel of loaded code.
+#[derive(Debug)]
+pub struct Kernel<D: Dialect> {
+    function: Function<D>,
+    /// Takes an offset behind the arguments.
+    twin: Option<Function<D>>,
+    /// Bytes of each parameter, if that is known.
+    parameters: Option<Vec<u32>>,
+    /// Bytes of local memory that it declares itself.
+    own_local: usize,
+    /// Bytes of dynamic local memory that the driver was told to allow.
+    allowed: AtomicU32,
+    code: Arc<Code<D>>,
+}
+/// Bytes of local memory that every kernel may have.
+const ALWAYS_ALLOWED: usize = 48 << 10;
+
+impl<D: Dialect> Kernel<D> {
+    fn enter(&self) -> Result<Entered<D>> {
+        device::check_fork::<D>()?;
+        Ok(Entered::enter(self.code.target.context)?)
     }
-    /// What its kernels are called, less the twins of those that take no offset.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED_ENUMERATION` where neither code nor driver tells.
-    pub(super) fn names(&self) -> Result<Vec<CString>> {
-        let mut names = match &self.entries {
-            Some(entries) => entries.keys().cloned().collect(),
-            None => self.module().names().map_err(|error| match error.code() {
-                ErrorCode::UnsupportedFeature => error.with_code(ErrorCode::UnsupportedEnumeration),
-                _ => error,
+    /// What runs.
+    pub(super) fn function(&self) -> Function<D> {
+        self.function
+    }
+    /// What runs with an offset behind the arguments. A kernel without a twin does not look at ids that an offset would
+    /// move.
+    pub(super) fn twin(&self) -> Option<Function<D>> {
+        self.twin
+    }
+}
+
+impl<D: Dialect> Modules for Family<D> {
+    type Code = Arc<Image>;
+    type Target = Target;
+    type Module = Arc<Code<D>>;
+    type Function = Kernel<D>;
+    const TARGETS: &'static [&'static CStr] = match D::BACKEND {
+        Backend::Hip => &[c"amdgcn"],
+        _ => &[c"nvptx64"],
+    };
+
+    fn code(bytes: &[u8], form: CodeForm) -> Result<Arc<Image>> {
+        let image = Image::of::<D>(bytes).map(Arc::new);
+        Ok(match form {
+            CodeForm::Binary => image?,
+            CodeForm::Intermediate => image.map_err(|_| {
+                let why = format!(
+                    "{} compiles no such intermediate code: give it what its own compiler takes or made, or \
+                     compile the program for it beforehand",
+                    D::NAME
+                );
+                ur_hal::Error::new(ErrorKind::Unsupported, why)
             })?,
+        })
+    }
+    fn bytes(image: &Arc<Image>) -> &[u8] {
+        image.given()
+    }
+    fn compile(target: &Target, pieces: &[Piece<'_, Self>]) -> (Result<()>, String) {
+        match options_of(pieces) {
+            Ok(options) => {
+                let (joined, log) = join(target, pieces, false, options);
+                (joined.map(drop), log)
+            }
+            Err((error, log)) => (Err(error), log),
+        }
+    }
+    fn build(
+        target: &Target,
+        pieces: &[Piece<'_, Self>],
+        _may_be_open: bool,
+    ) -> (Result<Arc<Code<D>>>, String) {
+        let options = match options_of(pieces) {
+            Ok(options) => options,
+            Err((error, log)) => return (Err(error), log),
+        };
+        if let [only] = pieces {
+            return Code::load(target, Arc::clone(only.code), options);
+        }
+        let (joined, log) = join(target, pieces, true, options);
+        match joined {
+            Ok(image) => {
+                let (loaded, more) = Code::load(target, image, options);
+                (loaded, format!("{log}\n{more}").trim().to_owned())
+            }
+            Err(error) => (Err(error), log),
+        }
+    }
+    fn binary(code: &Arc<Code<D>>) -> Result<Vec<u8>> {
+        Ok(code.image.as_ref().map_or(vec![], |image| image.given().to_vec()))
+    }
+    /// In the order of the alphabet, less the twins of those that take no offset.
+    fn functions(code: &Arc<Code<D>>) -> Result<Vec<CString>> {
+        let mut names = match code.image.as_ref().and_then(|image| image.entries()) {
+            Some(entries) => entries.keys().cloned().collect(),
+            None => code.module.names()?,
         };
         names.sort();
         let all = names.clone();
@@ -117,16 +172,146 @@ impl<D: Dialect> Code<D> {
         });
         Ok(names)
     }
-}
-/// What a kernel's twin, which takes an offset behind its arguments, has behind its name.
-pub(super) const TWIN: &[u8] = b"_with_offset";
-
-impl<D: Dialect> Drop for Code<D> {
-    fn drop(&mut self) {
-        if let Some(module) = self.module.take() {
-            linger::leave::<D>(0, module); // which contexts' kernels were launched is not kept
+    fn function(code: &Arc<Code<D>>, name: &CStr) -> Result<Option<Kernel<D>>> {
+        let _on = Entered::<D>::enter(code.target.context)?;
+        let Some(function) = code.module.function(name)? else { return Ok(None) };
+        let twin = CString::new([name.to_bytes(), TWIN].concat()).unwrap_or_default();
+        let twin = code.module.function(&twin)?;
+        let entries = || code.image.as_ref()?.entries()?.get(name).cloned().flatten();
+        let parameters = function.parameters()?.or_else(entries);
+        let own_local = function.fact(Fact::Shared)? as usize;
+        let (allowed, code) = (AtomicU32::new(0), Arc::clone(code));
+        Ok(Some(Kernel { function, twin, parameters, own_local, allowed, code }))
+    }
+    fn variable(code: &Arc<Code<D>>, name: &CStr) -> Result<Option<Range>> {
+        let found = code.module.variable(name)?;
+        let found = found.and_then(|(at, bytes)| {
+            Some((ur_hal::Address::new(usize::try_from(at).ok()?)?, bytes))
+        });
+        found.map(|(at, bytes)| Range::new(at, bytes)).transpose()
+    }
+    fn function_facts(kernel: &Kernel<D>) -> Result<FunctionFacts> {
+        let _on = kernel.enter()?;
+        let fact = |fact| kernel.function.fact(fact);
+        let items = fact(Fact::MaxItems)? as u32;
+        let warp = (kernel.code.target.warp.max(1)) as u32;
+        Ok(FunctionFacts {
+            items: Some(items as usize),
+            local_memory: kernel.own_local,
+            private_memory: fact(Fact::Private)? as usize,
+            arguments: kernel.parameters.as_ref().map(|all| all.len() as u32),
+            argument_sizes: kernel.parameters.clone(),
+            // Compilers write what a kernel asks for into the metadata.
+            is_all_told: true,
+            most_sub_group: warp,
+            most_sub_groups: items.div_ceil(warp),
+            registers: Some(fact(Fact::Registers)? as u32),
+            ..FunctionFacts::default()
+        })
+    }
+    fn allow_local(kernel: &Kernel<D>, dynamic: usize) -> Result<()> {
+        let (own, all) = (kernel.own_local, kernel.code.target.local_memory);
+        if dynamic > 0 && own.saturating_add(dynamic) > all {
+            return Err(ur_hal::Error::new(
+                ErrorKind::OutOfResources,
+                format!(
+                    "a group needs {dynamic} bytes of local memory and {own} of the kernel's own, and may \
+                     have {all}: use less, or see UR_CUDA_MAX_LOCAL_MEM_SIZE"
+                ),
+            ));
+        }
+        if own + dynamic <= ALWAYS_ALLOWED || dynamic <= kernel.allowed.load(Relaxed) as usize {
+            return Ok(());
+        }
+        // All that there is, once: other threads that launch the same function lose nothing.
+        let most = (all - own) as i32;
+        let _on = kernel.enter()?;
+        kernel.function.allow_dynamic(most)?;
+        kernel.twin.map_or(Ok(()), |twin| twin.allow_dynamic(most))?;
+        kernel.allowed.store(most as u32, Relaxed);
+        Ok(())
+    }
+    fn resident_groups(kernel: &Kernel<D>, group: [u32; 3], local: usize) -> Result<u32> {
+        let _on = kernel.enter()?;
+        let items: u32 = group.iter().product();
+        let each = kernel.function.groups(items as i32, local)?;
+        Ok((each * kernel.code.target.units).max(0) as u32)
+    }
+    fn best_group(kernel: &Kernel<D>, _: [usize; 3], local: usize) -> Result<Option<GroupChoice>> {
+        let _on = kernel.enter()?;
+        let told = kernel.function.best_items(local)?;
+        Ok(told.map(|items| GroupChoice::About(items as usize)))
+    }
+    /// On the twin too.
+    fn prefer(kernel: &Kernel<D>, what: CachePreference) -> Result<()> {
+        let what = match what {
+            CachePreference::None => 0,
+            CachePreference::LocalMemory => 1,
+            CachePreference::Cache => 2,
+        };
+        let _on = kernel.enter()?;
+        let told = kernel.function.prefer(what);
+        let told = told.and_then(|()| kernel.twin.map_or(Ok(()), |twin| twin.prefer(what)));
+        match told {
+            // A driver that cannot be told does as it sees fit, which is what the default asks for.
+            Err(error) if error.code() == ErrorCode::UnsupportedFeature => Ok(()),
+            told => Ok(told?),
         }
     }
+}
+
+/// Compiles pieces of code; makes one of them if `complete`, else only looks whether they can be compiled, and the answer
+/// is the first of them. With the driver's log.
+fn join<D: Dialect>(
+    target: &Target,
+    pieces: &[Piece<'_, Family<D>>],
+    complete: bool,
+    options: Options,
+) -> (Result<Arc<Image>>, String) {
+    let on = match Entered::<D>::enter(target.context) {
+        Ok(on) => on,
+        Err(error) => return (Err(error.into()), String::new()),
+    };
+    let input = |(at, piece): (usize, &Piece<'_, Family<D>>)| {
+        let (image, name) = (piece.code, CString::new(format!("program {at}")).unwrap_or_default());
+        match image.form() {
+            Form::Ptx => (Input::Ptx, image.terminated().to_owned(), name),
+            Form::Cubin => (Input::Cubin, image.given().to_owned(), name),
+            Form::Fatbin => (Input::Fatbin, image.given().to_owned(), name),
+        }
+    };
+    let inputs: Vec<_> = pieces.iter().enumerate().map(input).collect();
+    let (joined, log) = module::link(&on, &inputs, complete, options);
+    let image = joined.and_then(|bytes| match complete {
+        true => {
+            let parts: Vec<_> = pieces.iter().map(|piece| piece.code).collect();
+            Ok(Arc::new(Image::of::<D>(&bytes)?.linked_of(&parts)))
+        }
+        false => Ok(Arc::clone(pieces[0].code)),
+    });
+    (image.map_err(about_code), log)
+}
+/// What the flags of all pieces ask for; the last of several for one thing counts.
+fn options_of<D: Dialect>(
+    pieces: &[Piece<'_, Family<D>>],
+) -> std::result::Result<Options, (ur_hal::Error, String)> {
+    let flags: Vec<_> = pieces.iter().map(|piece| piece.flags).collect();
+    options(&flags.join(" "))
+        .map_err(|why| (ur_hal::Error::new(ErrorKind::BuildFailed, why.clone()), why))
+}
+/// A failure of a build: what the driver says of the code is told from what it says of the device or of memory.
+fn about_code(error: Error) -> ur_hal::Error {
+    use ErrorCode as E;
+    match error.code() {
+        E::DeviceLost
+        | E::Uninitialized
+        | E::OutOfHostMemory
+        | E::OutOfDeviceMemory
+        | E::OutOfResources
+        | E::UnsupportedFeature => error,
+        _ => error.with_code(E::ProgramBuildFailure),
+    }
+    .into()
 }
 
 /// What a build may be told: `-maxrregcount=N`, `-ON`, `-g`, `-lineinfo`, each with one dash or two. What is
@@ -157,27 +342,6 @@ pub(super) fn options(text: &str) -> std::result::Result<Options, String> {
         }
     }
     Ok(all)
-}
-/// Whether what the driver said is about the code, not about the device or the memory there is.
-pub(super) fn is_about_code(error: &Error) -> bool {
-    use ErrorCode as E;
-    !matches!(
-        error.code(),
-        E::DeviceLost
-            | E::Uninitialized
-            | E::OutOfHostMemory
-            | E::OutOfDeviceMemory
-            | E::OutOfResources
-            | E::UnsupportedFeature
-    )
-}
-/// What C is told of code that does not build.
-pub(super) fn build_failure(error: Error, log: &str) -> Error {
-    match is_about_code(&error) {
-        true if error.code() == ErrorCode::ProgramBuildFailure => error,
-        true => Error::new(ErrorCode::ProgramBuildFailure, format!("{error}\n{log}")),
-        false => error,
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::{
         event::EventPool,
     },
     patience::Sleepers,
-    program, queue,
+    queue,
 };
 use std::sync::{Arc, OnceLock};
 use ur_adapter::{
@@ -281,7 +281,7 @@ impl<D: Dialect> DeviceApi for Family<D> {
         _device: Borrowed<'_, Device<D>>,
         binaries: &[ur_device_binary_t],
     ) -> Result<u32> {
-        program::select_binary::<D>(binaries)
+        crate::program::link::select_binary::<Self>(binaries)
     }
     fn device_get_global_timestamps(device: Borrowed<'_, Device<D>>) -> Result<(u64, u64)> {
         device.clock()?.read(&device)

@@ -8,13 +8,14 @@ use super::{
     enqueue_image::{self, Pixels},
     enqueue_mem, enqueue_usm as usm,
     event::{Point, Times},
-    launch::{self, Part},
+    launch,
     native::stream::Stream,
     native_command,
     submission::{Made, Order, Report, Submission, submit, wait_order},
     usm_async,
 };
 use crate::profiling::Profile;
+use crate::program::launch::VariablePart;
 use std::ffi::CStr;
 use ur_adapter::{
     api::{EnqueueApi, EnqueueExpApi, Objects},
@@ -310,7 +311,7 @@ impl<D: Dialect> EnqueueApi for Family<D> {
         events: &[Borrowed<'_, Event<D>>],
         want_event: bool,
     ) -> Made<D> {
-        let part = Part { name, blocking, count, offset, host };
+        let part = VariablePart { name, blocking, count, offset, host };
         launch::device_global_variable(queue, program, &part, true, events, want_event)
     }
     fn enqueue_device_global_variable_read(
@@ -324,7 +325,7 @@ impl<D: Dialect> EnqueueApi for Family<D> {
         events: &[Borrowed<'_, Event<D>>],
         want_event: bool,
     ) -> Made<D> {
-        let part = Part { name, blocking, count, offset, host };
+        let part = VariablePart { name, blocking, count, offset, host };
         launch::device_global_variable(queue, program, &part, false, events, want_event)
     }
     fn enqueue_usm_fill(

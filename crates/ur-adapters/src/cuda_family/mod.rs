@@ -26,12 +26,10 @@ mod enqueue_usm;
 mod event;
 mod foreign;
 mod image;
-mod kernel;
 mod lane;
 mod launch;
 mod limbo;
 mod linger;
-mod link;
 mod mem;
 pub mod native;
 mod native_command;
@@ -59,8 +57,8 @@ mod virtual_mem;
 mod watch;
 
 use crate::{
-    kernels::{geometry, given, metadata},
-    over_driver::{self, Beneath},
+    kernels::geometry,
+    over_driver::{self, Beneath, Contexts},
 };
 pub use adapter::Adapter;
 pub use attribute::Attribute;
@@ -68,11 +66,10 @@ pub use context::Context;
 pub use device::Device;
 pub use driver::{Cuda, Dialect, Hip};
 pub use event::Event;
-pub use kernel::Kernel;
 pub use mem::Mem;
 pub use physical_mem::PhysicalMem;
 pub use platform::Platform;
-pub use program::Program;
+pub use program::{Kernel, Program};
 pub use queue::Queue;
 pub use sampler::Sampler;
 use std::marker::PhantomData;
@@ -112,6 +109,8 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
         lingering: linger::Lingering<D>,
         devices: Slab<Device<D>>,
         mems: Slab<Mem<D>>,
+        programs: Slab<Program<D>>,
+        kernels: Slab<Kernel<D>>,
         physical_mems: Slab<PhysicalMem<D>>,
         adapter: adapter::Single<Owned<Adapter<D>>>,
         platform: adapter::Single<Owned<Platform<D>>>,
@@ -130,6 +129,8 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
                 lingering: linger::Lingering::new(),
                 devices: Slab::new(table),
                 mems: Slab::new(table),
+                programs: Slab::new(table),
+                kernels: Slab::new(table),
                 physical_mems: Slab::new(table),
                 adapter: adapter::Single::new(),
                 platform: adapter::Single::new(),
@@ -149,8 +150,6 @@ bodies! {
     platforms: Platform, InvalidPlatform;
     contexts: Context, InvalidContext;
     queues: Queue, InvalidQueue;
-    programs: Program, InvalidProgram;
-    kernels: Kernel, InvalidKernel;
     events: Event, InvalidEvent;
     samplers: Sampler, InvalidSampler;
     usm_pools: UsmPool, InvalidValue;
@@ -168,7 +167,7 @@ impl<D: Dialect> Body for Device<D> {
     }
 }
 
-impl<D: Dialect> Beneath for Family<D> {
+impl<D: Dialect> Contexts for Family<D> {
     const BACKEND: Backend = <D as Dialect>::BACKEND;
     fn devices(context: &Context<D>) -> &[Owned<Device<D>>] {
         context.devices()
@@ -176,6 +175,8 @@ impl<D: Dialect> Beneath for Family<D> {
     fn check(context: &Context<D>, device: Borrowed<'_, Device<D>>) -> Result<()> {
         context.check(device)
     }
+}
+impl<D: Dialect> Beneath for Family<D> {
     fn wait(context: usize) -> Result<()> {
         queue::ticket::<D>(context).wait()
     }

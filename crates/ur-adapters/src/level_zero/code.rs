@@ -1,108 +1,183 @@
-//! What a program is made of, and what became of it on each device. Modules are unloaded when nobody
-//! has a kernel of them any more.
-use super::native::module::{Code, NativeModule, Piece};
-use crate::kernels::spirv::Facts;
-use std::{ffi::CString, sync::Arc};
-use ur_adapter::error::{Error, ErrorCode, Result};
-use ur_sys::{ur_program_binary_type_t, ur_program_build_status_t};
+//! Code for devices of Level Zero: SPIR-V for any device, or a binary for one. The driver compiles and links in one go, so
+//! that compiled code is code that waits until it is linked.
+use super::{
+    LevelZero,
+    driver::RawDevice,
+    native::{
+        context::NativeContext,
+        kernel::NativeKernel,
+        module::{Code, NativeModule, Piece},
+    },
+};
+use std::{
+    ffi::{CStr, CString},
+    sync::Arc,
+};
+use ur_hal::{
+    Address, CachePreference, CodeForm, Error, ErrorKind, FunctionFacts, GroupChoice, Modules,
+    Range, Result,
+};
+use ze_sys::*;
 
-/// What C gave.
-#[derive(Clone, Debug)]
-pub(super) enum Source {
-    /// SPIR-V for all devices.
-    Il(Arc<[u8]>),
-    /// A binary for each device, in their order.
-    Binaries(Vec<Arc<[u8]>>),
-    /// Pieces of compiled programs, joined.
-    Linked(Vec<Piece>),
-    /// A module of the driver's.
-    Module,
-}
-impl Source {
-    /// What the SPIR-V says, or why it is none; `None` of code that is none to begin with.
-    pub(super) fn facts(&self) -> Option<Result<Facts, String>> {
-        match self {
-            Self::Il(code) => Some(Facts::of(code)),
-            Self::Linked(pieces) => {
-                let each = pieces.iter().map(|piece| match &piece.code {
-                    Code::Il(code) => Some(Facts::of(code)),
-                    Code::Native(_) => None,
-                });
-                let all: Option<Result<Vec<_>, _>> = each.collect();
-                Some(all?.map(|all| {
-                    all.into_iter().fold(Facts::default(), |mut joined, one| {
-                        joined.join(one);
-                        joined
-                    })
-                }))
-            }
-            Self::Binaries(_) | Self::Module => None,
-        }
-    }
-    /// The code for the device at this place.
-    pub(super) fn code(&self, place: usize) -> Option<Code> {
-        match self {
-            Self::Il(code) => Some(Code::Il(Arc::clone(code))),
-            Self::Binaries(all) => all.get(place).map(|code| Code::Native(Arc::clone(code))),
-            Self::Linked(_) | Self::Module => None,
-        }
-    }
+/// What a module is built for.
+#[derive(Debug)]
+pub struct Target {
+    pub(super) context: Arc<NativeContext>,
+    pub(super) device: RawDevice,
+    /// Whether the driver links pieces.
+    pub(super) has_linker: bool,
 }
 
-/// How far the code for one device has come.
-#[derive(Clone, Debug)]
-pub(super) struct Build {
-    pub(super) status: ur_program_build_status_t,
-    pub(super) kind: ur_program_binary_type_t,
-    pub(super) options: String,
-    pub(super) log: String,
-    /// There once it is built.
-    pub(super) module: Option<Arc<NativeModule>>,
-}
-impl Default for Build {
-    fn default() -> Self {
-        let (options, log) = (String::new(), String::new());
-        let (status, kind) = (ur_program_build_status_t::NONE, ur_program_binary_type_t::NONE);
-        Self { status, kind, options, log, module: None }
+impl Modules for LevelZero {
+    type Code = Code;
+    type Target = Target;
+    type Module = Arc<NativeModule>;
+    type Function = NativeKernel;
+    const TARGETS: &'static [&'static CStr] = &[c"spir64_gen", c"spir64"];
+
+    fn code(bytes: &[u8], form: CodeForm) -> Result<Code> {
+        Ok(match form {
+            CodeForm::Intermediate => Code::Il(bytes.into()),
+            CodeForm::Binary => Code::Native(bytes.into()),
+        })
     }
-}
-impl Build {
-    /// One that there is already.
-    pub(super) fn done(module: Arc<NativeModule>) -> Self {
-        let (status, kind) =
-            (ur_program_build_status_t::SUCCESS, ur_program_binary_type_t::EXECUTABLE);
-        Self { status, kind, module: Some(module), ..Self::default() }
-    }
-    /// Notes what a build came to. Where another thread was faster, its module stays: kernels may be
-    /// of it.
-    pub(super) fn note(
-        &mut self,
-        options: &str,
-        log: String,
-        made: Result<Option<Arc<NativeModule>>>,
-    ) -> Result<()> {
-        if self.module.is_some() {
-            return Ok(());
+    fn bytes(code: &Code) -> &[u8] {
+        match code {
+            Code::Il(bytes) | Code::Native(bytes) => bytes,
         }
-        (self.options, self.log) = (options.to_owned(), log);
-        let made = made.inspect_err(|_| self.status = ur_program_build_status_t::ERROR)?;
-        self.status = ur_program_build_status_t::SUCCESS;
-        self.kind = match made {
-            Some(_) => ur_program_binary_type_t::EXECUTABLE,
-            None => ur_program_binary_type_t::COMPILED_OBJECT,
+    }
+    fn spir_v(code: &Code) -> Option<&[u8]> {
+        match code {
+            Code::Il(bytes) => Some(bytes),
+            Code::Native(_) => None,
+        }
+    }
+    /// Until it is linked the driver is not asked.
+    fn compile(_: &Target, pieces: &[ur_hal::Piece<'_, Self>]) -> (Result<()>, String) {
+        let compiled = match pieces.iter().all(|piece| matches!(piece.code, Code::Il(_))) {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::InvalidOperation,
+                "only SPIR-V is compiled: binaries are built",
+            )),
         };
-        self.module = made;
-        Ok(())
+        (compiled, String::new())
+    }
+    fn build(
+        target: &Target,
+        pieces: &[ur_hal::Piece<'_, Self>],
+        may_be_open: bool,
+    ) -> (Result<Self::Module>, String) {
+        let own = |piece: &ur_hal::Piece<'_, Self>| {
+            let (code, constants) = (piece.code.clone(), piece.constants.to_vec());
+            Ok(Piece { code, options: options(piece.flags)?, constants })
+        };
+        let pieces: Vec<_> = match pieces.iter().map(own).collect::<Result<_>>() {
+            Ok(pieces) => pieces,
+            Err(error) => return (Err(error), String::new()),
+        };
+        let (made, log) = match pieces.as_slice() {
+            [only] => NativeModule::create(&target.context, target.device, only),
+            _ if !target.has_linker => {
+                let why = "this driver does not link programs: join their SPIR-V beforehand";
+                return (Err(Error::new(ErrorKind::Unsupported, why)), String::new());
+            }
+            _ => NativeModule::link(&target.context, target.device, &pieces),
+        };
+        let complete = || {
+            let module = made?;
+            match !may_be_open && module.has_imports()? {
+                false => Ok(Arc::new(module)),
+                true => Err(Error::new(
+                    ErrorKind::LinkFailed,
+                    "the program uses symbols that nothing in it defines: link it with what does",
+                )),
+            }
+        };
+        (complete(), log)
+    }
+    fn resolve(modules: &[&Self::Module]) -> (Result<()>, String) {
+        let modules: Vec<_> = modules.iter().map(|module| &***module).collect();
+        let (linked, log) = NativeModule::resolve(&modules);
+        (linked.map_err(Error::from), log)
+    }
+    fn binary(module: &Self::Module) -> Result<Vec<u8>> {
+        Ok(module.binary()?)
+    }
+    fn functions(module: &Self::Module) -> Result<Vec<CString>> {
+        Ok(module.names()?)
+    }
+    fn function(module: &Self::Module, name: &CStr) -> Result<Option<NativeKernel>> {
+        Ok(NativeKernel::create(module, name)?)
+    }
+    fn address(module: &Self::Module, name: &CStr) -> Result<Option<Address>> {
+        Ok(module.function(name)?.and_then(Address::new))
+    }
+    fn variable(module: &Self::Module, name: &CStr) -> Result<Option<Range>> {
+        let found = module.variable(name)?;
+        let found = found.and_then(|(at, bytes)| Address::new(at).zip(Some(bytes)));
+        found.map(|(at, bytes)| Range::new(at, bytes)).transpose()
+    }
+    fn function_facts(function: &NativeKernel) -> Result<FunctionFacts> {
+        let told = function.facts();
+        let one = |count: u32| (count != 0).then_some(count);
+        Ok(FunctionFacts {
+            items: told.most_items,
+            required_group: (told.group != [0; 3]).then_some(told.group),
+            sub_group: one(told.sub_group),
+            local_memory: told.local,
+            private_memory: told.private,
+            arguments: Some(told.arguments),
+            argument_sizes: None,
+            // What a kernel allows at most the driver does not tell.
+            is_all_told: false,
+            multiple: told.multiple.or(one(told.sub_group).map(|items| items as usize)),
+            sub_groups: one(told.sub_groups),
+            most_sub_group: told.most_sub_group,
+            most_sub_groups: told.most_sub_groups,
+            spilled: Some(told.spilled),
+            registers: None,
+        })
+    }
+    fn attributes(function: &NativeKernel) -> Result<String> {
+        Ok(function.attributes()?)
+    }
+    fn resident_groups(function: &NativeKernel, group: [u32; 3], _: usize) -> Result<u32> {
+        let mut turn = function.turn();
+        turn.group(group)?;
+        Ok(turn.most_cooperative()?)
+    }
+    fn best_group(
+        function: &NativeKernel,
+        global: [usize; 3],
+        _: usize,
+    ) -> Result<Option<GroupChoice>> {
+        let [Ok(x), Ok(y), Ok(z)] = global.map(u32::try_from) else { return Ok(None) };
+        let local = function.turn().suggest([x, y, z])?;
+        Ok(Some(GroupChoice::Of(local.map(|n| n.max(1) as usize))))
+    }
+    fn reach_all(function: &NativeKernel, all: bool) -> Result<()> {
+        const ALL: u32 = ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST
+            | ZE_KERNEL_INDIRECT_ACCESS_FLAG_DEVICE
+            | ZE_KERNEL_INDIRECT_ACCESS_FLAG_SHARED;
+        Ok(function.reach(if all { ALL } else { 0 })?)
+    }
+    fn prefer(function: &NativeKernel, what: CachePreference) -> Result<()> {
+        Ok(function.prefer(match what {
+            CachePreference::None => 0,
+            CachePreference::LocalMemory => ZE_CACHE_CONFIG_FLAG_LARGE_SLM,
+            CachePreference::Cache => ZE_CACHE_CONFIG_FLAG_LARGE_DATA,
+        })?)
     }
 }
 
-/// What the compiler of the driver is told for what C says.
+/// What the driver's compiler is told for a user's flags.
 ///
 /// # Errors
-/// `INVALID_VALUE` for options with a NUL inside.
-pub(super) fn options(said: &str) -> Result<CString> {
+/// [`ErrorKind::InvalidValue`] for flags with a NUL inside.
+fn options(flags: &str) -> Result<CString> {
     let mut words: Vec<&str> = vec![];
-    for word in said.split_ascii_whitespace() {
+    for word in flags.split_ascii_whitespace() {
         match word {
             // What front ends say, where the driver's compiler has other words for it.
             "-ftarget-compile-fast" => {
@@ -116,18 +191,8 @@ pub(super) fn options(said: &str) -> Result<CString> {
         }
     }
     CString::new(words.join(" ")).map_err(|_| {
-        Error::new(ErrorCode::InvalidValue, "the options of a build have a NUL inside")
+        Error::new(ErrorKind::InvalidValue, "the options of a build have a NUL inside")
     })
-}
-/// A failure as C expects it of a build: the driver's words on the code become `code`, all else stays.
-pub(super) fn failed(error: Error, log: &str, code: ErrorCode) -> Error {
-    use ErrorCode as E;
-    match error.code() {
-        E::ProgramBuildFailure | E::ProgramLinkFailure | E::Unknown | E::InvalidValue => {
-            Error::new(code, format!("{error}\n{log}").trim_end().to_owned())
-        }
-        _ => error,
-    }
 }
 
 #[cfg(test)]
@@ -140,18 +205,6 @@ mod tests {
         assert_eq!(told(" -g  -ze-opt-level=2 "), "-g -ze-opt-level=2");
         assert_eq!(told("-O0"), "-ze-opt-disable");
         assert!(told("-ftarget-compile-fast").contains("PartitionUnit=1"));
-        assert_eq!(options("a\0b").unwrap_err().code(), ErrorCode::InvalidValue);
-    }
-    #[test]
-    fn a_failed_build_is_noted_with_its_log_and_can_be_tried_again() {
-        let mut build = Build::default();
-        let failure = || Err(Error::new(ErrorCode::ProgramBuildFailure, "no"));
-        build.note("-x", "line 3".into(), failure()).unwrap_err();
-        assert_eq!(build.status, ur_program_build_status_t::ERROR);
-        assert_eq!((build.options.as_str(), build.log.as_str()), ("-x", "line 3"));
-        assert_eq!(build.kind, ur_program_binary_type_t::NONE);
-        build.note("", String::new(), Ok(None)).unwrap();
-        assert_eq!(build.status, ur_program_build_status_t::SUCCESS);
-        assert_eq!(build.kind, ur_program_binary_type_t::COMPILED_OBJECT);
+        assert_eq!(options("a\0b").unwrap_err().kind(), ErrorKind::InvalidValue);
     }
 }

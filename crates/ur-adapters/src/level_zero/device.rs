@@ -4,7 +4,7 @@ use super::{
     Adapter, LevelZero, Platform, device_info,
     driver::RawDevice,
     native::device::{self as native, Told},
-    partition, platform, program, queue,
+    partition, platform, queue,
 };
 pub use platform::check_fork;
 use std::sync::OnceLock;
@@ -247,10 +247,10 @@ impl DeviceApi for LevelZero {
         })
     }
     fn device_select_binary(
-        device: Borrowed<'_, Device>,
+        _device: Borrowed<'_, Device>,
         binaries: &[ur_device_binary_t],
     ) -> Result<u32> {
-        program::select_binary(&device, binaries)
+        crate::program::link::select_binary::<LevelZero>(binaries)
     }
     /// The device's clock in nanoseconds, and the host's.
     fn device_get_global_timestamps(device: Borrowed<'_, Device>) -> Result<(u64, u64)> {

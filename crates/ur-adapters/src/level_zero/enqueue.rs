@@ -7,14 +7,13 @@ use super::{
     allocation::Usm,
     command_buffer,
     enqueue_image::{self, Pixels},
-    enqueue_mem, enqueue_usm as usm, host_task,
-    launch::{self, Part},
-    native_command,
+    enqueue_mem, enqueue_usm as usm, host_task, launch, native_command,
     signal::{Home, Signal},
     submission::{Appends, Order, Submission, wait_order},
     usm_async,
 };
 use crate::profiling::Profile;
+use crate::program::launch::VariablePart;
 use std::{ffi::CStr, sync::Arc};
 use ur_adapter::{
     api::{EnqueueApi, EnqueueExpApi},
@@ -312,7 +311,7 @@ impl EnqueueApi for LevelZero {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Made {
-        let part = Part { name, blocking, count, offset, host };
+        let part = VariablePart { name, blocking, count, offset, host };
         launch::device_global_variable(queue, program, &part, true, events, want_event)
     }
     fn enqueue_device_global_variable_read(
@@ -326,7 +325,7 @@ impl EnqueueApi for LevelZero {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Made {
-        let part = Part { name, blocking, count, offset, host };
+        let part = VariablePart { name, blocking, count, offset, host };
         launch::device_global_variable(queue, program, &part, false, events, want_event)
     }
     fn enqueue_usm_fill(

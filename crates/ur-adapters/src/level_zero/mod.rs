@@ -28,12 +28,10 @@ mod face;
 mod foreign;
 mod host_task;
 mod image;
-mod kernel;
 mod lane;
 mod launch;
 mod limbo;
 mod linger;
-mod link;
 mod lookout;
 mod mem;
 mod memory_export;
@@ -66,19 +64,18 @@ mod virtual_mem;
 mod watch;
 mod work;
 
-use crate::over_driver::Beneath;
+use crate::over_driver::{Beneath, Contexts};
 pub use adapter::Adapter;
 pub use command_buffer::{CommandBuffer, CommandBufferCommand};
 pub use context::Context;
 pub use device::{Device, Group};
 pub use event::Event;
 pub use extensions::Extensions;
-pub use kernel::Kernel;
 pub use mem::Mem;
 use options::options;
 pub use physical_mem::PhysicalMem;
 pub use platform::Platform;
-pub use program::Program;
+pub use program::{Kernel, Program};
 pub use queue::Queue;
 pub use sampler::Sampler;
 use ur_adapter::{
@@ -122,8 +119,6 @@ bodies! {
     Platform, InvalidPlatform;
     Context, InvalidContext;
     Queue, InvalidQueue;
-    Program, InvalidProgram;
-    Kernel, InvalidKernel;
     Sampler, InvalidSampler;
     UsmPool, InvalidValue;
     CommandBuffer, InvalidCommandBufferExp;
@@ -154,7 +149,7 @@ impl Body for Device {
     }
 }
 
-impl Beneath for LevelZero {
+impl Contexts for LevelZero {
     const BACKEND: Backend = Backend::LevelZero;
     fn devices(context: &Context) -> &[Owned<Device>] {
         context.devices()
@@ -162,6 +157,8 @@ impl Beneath for LevelZero {
     fn check(context: &Context, device: Borrowed<'_, Device>) -> Result<()> {
         context.check(device)
     }
+}
+impl Beneath for LevelZero {
     fn wait(context: usize) -> Result<()> {
         queue::ticket(context).wait();
         Ok(())

@@ -12,7 +12,7 @@ use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T, ur_m
 pub const LONGEST: usize = 32764;
 
 /// Indices are those from 0 on, each once.
-pub fn check_index(given: &[ur_exp_kernel_arg_properties_t], position: usize) -> Result<()> {
+fn check_index(given: &[ur_exp_kernel_arg_properties_t], position: usize) -> Result<()> {
     let index = given[position].index;
     // In order, as nearly everybody gives them, there is nothing to search.
     let is_new = || !given[..position].iter().any(|before| before.index == index);
@@ -36,6 +36,32 @@ pub fn check_kind(one: &ur_exp_kernel_arg_properties_t) -> Result<()> {
             Err(Error::new(ErrorCode::InvalidEnumeration, why))
         }
     }
+}
+/// Checks all arguments of a launch; `count` is how many the kernel takes, and `sizes` are their bytes, if either is known.
+///
+/// # Errors
+/// `INVALID_KERNEL_ARGS` unless there is one for each index; `INVALID_KERNEL_ARGUMENT_SIZE`; `INVALID_ENUMERATION`; the
+/// codes of handles that are none.
+pub fn check_all<M: Body, S: Body>(
+    given: &[ur_exp_kernel_arg_properties_t],
+    count: Option<usize>,
+    sizes: Option<&[u32]>,
+) -> Result<()> {
+    // What an argument is comes first: the rest depends on it.
+    given.iter().try_for_each(check_kind)?;
+    if let Some(takes) = count.filter(|&takes| takes != given.len()) {
+        let got = given.len();
+        return Err(Error::new(
+            ErrorCode::InvalidKernelArgs,
+            format!("the kernel takes {takes} arguments, and {got} are given"),
+        ));
+    }
+    for (position, one) in given.iter().enumerate() {
+        check_index(given, position)?;
+        let size = sizes.and_then(|all| all.get(one.index as usize)).copied();
+        check::<M, S>(one, size)?;
+    }
+    Ok(())
 }
 /// Whether the kernel can take an argument, of which it wants that many bytes where that is known.
 ///

@@ -22,9 +22,9 @@ use ur_adapter::{
 #[derive(Debug)]
 pub struct OverDriver<D>(PhantomData<fn() -> D>);
 
-/// A driver with an adapter over it.
-pub trait Beneath:
-    UsmApi + Objects<Context: fmt::Debug, Device: fmt::Debug> + Send + Sync + fmt::Debug
+/// A driver with contexts of devices.
+pub trait Contexts:
+    Objects<Context: fmt::Debug, Device: fmt::Debug> + Send + Sync + fmt::Debug
 {
     /// Whose handles the objects' are.
     const BACKEND: Backend;
@@ -33,6 +33,9 @@ pub trait Beneath:
     /// # Errors
     /// `INVALID_DEVICE` where `device` is none of the context's.
     fn check(context: &Self::Context, device: Borrowed<'_, Self::Device>) -> Result<()>;
+}
+/// A driver with an adapter over it.
+pub trait Beneath: Contexts + UsmApi {
     /// Waits for all commands before in queues of the context with this handle.
     ///
     /// # Errors
@@ -46,7 +49,7 @@ pub trait Beneath:
     /// The driver's own.
     fn make_room(context: Borrowed<'_, Self::Context>) -> Result<()>;
 }
-impl<D: Beneath> Objects for OverDriver<D> {
+impl<D: Contexts> Objects for OverDriver<D> {
     type Adapter = D::Adapter;
     type Platform = D::Platform;
     type Device = D::Device;

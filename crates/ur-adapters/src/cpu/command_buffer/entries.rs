@@ -55,9 +55,9 @@ impl CommandBuffer {
                     "the kernel and the command buffer are of different contexts",
                 );
             }
-            one.program().check(self.0.device.borrow())?;
+            one.program().check(&self.0.device)?;
         }
-        let range = launch::range(&self.0.device, kernel.wanted(), offset, global, local)?;
+        let range = launch::range(kernel.any(), offset, global, local)?;
         let none = |one: &Borrowed<'_, Kernel>| Ok((one.own()?, Arguments::default()));
         let choices = alternatives.iter().map(none).collect::<Result<_>>()?;
         let (kernel, dimensions) = (kernel.own()?, global.len());

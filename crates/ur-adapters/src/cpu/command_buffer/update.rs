@@ -5,7 +5,7 @@ use crate::cpu::{
     Cpu, Event, Kernel,
     engine::Work,
     launch,
-    native_code::{Arguments, Range},
+    native_code::{Arguments, Items},
 };
 use crate::from_c::{self, Update};
 use std::sync::Arc;
@@ -23,16 +23,16 @@ pub(super) struct Launch {
     /// What it may be replaced by, each with the arguments that it had last; at first it has none.
     pub(super) choices: Vec<(Owned<Kernel>, Arguments)>,
     pub(super) dimensions: usize,
-    pub(super) range: Range,
+    pub(super) range: Items,
 }
 impl Launch {
     pub(super) fn work(&self, shared: &Shared) -> Work {
-        launch::work(&shared.device, &self.kernel, self.arguments.clone(), self.range)
+        launch::work(&shared.device, self.kernel.any(), self.arguments.clone(), self.range)
     }
     /// # Errors
     /// `INVALID_WORK_DIMENSION`, `INVALID_VALUE` for a kernel that was not named and for dimensions
     /// without sizes, `INVALID_KERNEL_ARGUMENT_INDEX`, and what a launch is refused for.
-    fn changed(&self, shared: &Shared, update: &Update<'_, Cpu>) -> Result<Self> {
+    fn changed(&self, update: &Update<'_, Cpu>) -> Result<Self> {
         let mut new = self.clone();
         if update.dimensions != self.dimensions
             && (update.global.is_none() || update.offset.is_none())
@@ -67,8 +67,7 @@ impl Launch {
         let global = update.global.unwrap_or(&old.global);
         // Groups of a new range are ours to choose if C does not.
         let local = update.local.or(update.global.is_none().then_some(&old.local[..]));
-        let wanted = new.kernel.wanted();
-        new.range = launch::range(&shared.device, wanted, Some(offset), global, local)?;
+        new.range = launch::range(new.kernel.any(), Some(offset), global, local)?;
         Ok(new)
     }
 }
@@ -110,7 +109,7 @@ pub(super) fn launches(
         let Some(launch) = earlier.or(recorded) else {
             return stranger("the command launches no kernel");
         };
-        let launch = launch.changed(shared, &update)?;
+        let launch = launch.changed(&update)?;
         new.push((place, launch));
     }
     for (place, launch) in new {

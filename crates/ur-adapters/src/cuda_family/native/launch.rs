@@ -13,7 +13,7 @@ use super::{
     module::Function,
     stream::Stream,
 };
-use crate::kernels::arguments::{LONGEST, check, check_index, check_kind, mem_of, sampler_of};
+use crate::kernels::arguments::{LONGEST, check_all, mem_of, sampler_of};
 use std::{ffi::c_void, ptr::null_mut};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -69,24 +69,10 @@ impl<'call> Arguments<'call> {
         parameters: Option<&[u32]>,
         reserved: usize,
     ) -> Result<Self> {
-        // What an argument is comes first: the rest depends on it.
-        given.iter().try_for_each(check_kind)?;
-        if let Some(parameters) = parameters
-            && parameters.len() != given.len()
-        {
-            let (takes, got) = (parameters.len(), given.len());
-            return Err(Error::new(
-                ErrorCode::InvalidKernelArgs,
-                format!("the kernel takes {takes} arguments, and {got} are given"),
-            ));
-        }
+        check_all::<Mem<D>, Sampler<D>>(given, parameters.map(<[u32]>::len), parameters)?;
         let mut local = reserved;
-        for (position, one) in given.iter().enumerate() {
-            check_index(given, position)?;
-            check::<Mem<D>, Sampler<D>>(one, parameters.map(|all| all[one.index as usize]))?;
-            if one.r#type == T::LOCAL {
-                local = place(local, one.size).map(|(_, end)| end).ok_or_else(too_much)?;
-            }
+        for one in given.iter().filter(|one| one.r#type == T::LOCAL) {
+            local = place(local, one.size).map(|(_, end)| end).ok_or_else(too_much)?;
         }
         Ok(Self { given, first: reserved, local })
     }

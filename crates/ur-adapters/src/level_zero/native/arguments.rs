@@ -4,12 +4,9 @@ use super::{
     super::{Device, Mem, Sampler, mem::kernel_argument},
     kernel::Turn,
 };
-use crate::kernels::arguments::{check, check_index, check_kind, mem_of, sampler_of};
+use crate::kernels::arguments::{check_all, mem_of, sampler_of};
 use std::{ffi::c_void, ptr::null_mut};
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    object::Owned,
-};
+use ur_adapter::{error::Result, object::Owned};
 use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T};
 
 /// Arguments that are told at once at most.
@@ -33,20 +30,8 @@ impl<'call> Arguments<'call> {
     /// # Errors
     /// `INVALID_KERNEL_ARGS` unless there is one for each index; `INVALID_KERNEL_ARGUMENT_SIZE`,
     /// `INVALID_ENUMERATION`, `INVALID_MEM_OBJECT`, `INVALID_SAMPLER`.
-    pub fn new(given: &'call [ur_exp_kernel_arg_properties_t], count: u32) -> Result<Self> {
-        // What an argument is comes first: the rest depends on it.
-        given.iter().try_for_each(check_kind)?;
-        if given.len() != count as usize {
-            let got = given.len();
-            return Err(Error::new(
-                ErrorCode::InvalidKernelArgs,
-                format!("the kernel takes {count} arguments, and {got} are given"),
-            ));
-        }
-        for (position, one) in given.iter().enumerate() {
-            check_index(given, position)?;
-            check::<Mem, Sampler>(one, None)?;
-        }
+    pub fn new(given: &'call [ur_exp_kernel_arg_properties_t], count: Option<u32>) -> Result<Self> {
+        check_all::<Mem, Sampler>(given, count.map(|n| n as usize), None)?;
         Ok(Self { given, words: vec![] })
     }
     /// Finds what memory objects and samplers are on a device. Memory may move there.

@@ -10,10 +10,8 @@ use std::{
     sync::Arc,
 };
 use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::Constant;
 use ze_sys::*;
-
-/// A specialization constant: its number in the program, and its bytes.
-pub type Constant = (u32, Vec<u8>);
 
 /// Code as the driver takes it.
 #[derive(Clone, Debug)]
@@ -95,7 +93,7 @@ impl NativeModule {
     pub fn link(
         context: &Arc<NativeContext>,
         device: RawDevice,
-        pieces: &[&Piece],
+        pieces: &[Piece],
     ) -> (Result<Self>, String) {
         let mut codes = vec![];
         for piece in pieces {
@@ -105,7 +103,7 @@ impl NativeModule {
             };
             codes.push(code);
         }
-        let mut held: Vec<_> = pieces.iter().map(|piece| Constants::of(piece)).collect();
+        let mut held: Vec<_> = pieces.iter().map(Constants::of).collect();
         let constants: Vec<_> = held.iter_mut().map(Constants::ze).collect();
         let mut constants: Vec<*const ze_module_constants_t> =
             constants.iter().map(from_ref).collect();

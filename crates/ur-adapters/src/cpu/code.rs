@@ -1,0 +1,133 @@
+//! Code for the CPU: shared objects and tables of functions, whose functions and variables are known by name. Building is
+//! loading; there is no compiler, so that intermediate code is refused. How code is loaded and called is
+//! `native_code.rs`'s.
+use super::{
+    Cpu,
+    host::host,
+    native_code::{self, Function, Given, Loaded},
+};
+use std::{
+    collections::BTreeMap,
+    ffi::{CStr, CString},
+    sync::Arc,
+};
+use ur_hal::{
+    Address, CodeForm, Error, ErrorKind, FunctionFacts, GroupChoice, Modules, Piece, Range, Result,
+};
+
+/// Work-items of one work-group: a limit of ours, not of the processor.
+pub(super) const MAX_WORK_GROUP: usize = 8192;
+/// Pieces of a launch for each core, so that a core that others need does fewer.
+pub(super) const PIECES_A_CORE: usize = 16;
+/// Items of a group that we choose the size of.
+const GROUP: usize = 1024;
+
+/// What a built program offers.
+#[derive(Debug, Default)]
+pub struct Code {
+    loaded: Vec<Arc<Loaded>>,
+    kernels: BTreeMap<CString, Function>,
+    variables: BTreeMap<CString, Range>,
+    /// Its bytes, if it is a shared object.
+    bytes: Option<Arc<[u8]>>,
+}
+impl Code {
+    /// # Errors
+    /// What could not be loaded, or which name is there twice.
+    fn of(pieces: &[Piece<'_, Cpu>]) -> std::result::Result<Self, String> {
+        let mut code = Self::default();
+        for piece in pieces {
+            let loaded = match piece.code {
+                Given::Object(bytes) => Arc::new(native_code::load(bytes)?),
+                Given::Table(loaded) => Arc::clone(loaded),
+            };
+            for (name, function) in &loaded.kernels {
+                let earlier = code.kernels.insert(name.clone(), *function);
+                if earlier.is_some_and(|one| one.address() != function.address()) {
+                    return Err(format!("two programs have a function called {name:?}"));
+                }
+            }
+            for (name, variable) in &loaded.variables {
+                if code.variables.insert(name.clone(), *variable).is_some() {
+                    return Err(format!("two programs have a variable called {name:?}"));
+                }
+            }
+            code.loaded.push(loaded);
+        }
+        if let [Piece { code: Given::Object(bytes), .. }] = pieces {
+            code.bytes = Some(Arc::clone(bytes));
+        }
+        Ok(code)
+    }
+    fn build(pieces: &[Piece<'_, Cpu>]) -> (Result<Self>, String) {
+        match Self::of(pieces) {
+            Ok(code) => (Ok(code), String::new()),
+            Err(why) => (Err(Error::new(ErrorKind::BuildFailed, why.clone())), why),
+        }
+    }
+}
+
+impl Modules for Cpu {
+    type Code = Given;
+    type Target = ();
+    type Module = Code;
+    type Function = Function;
+    const TARGETS: &'static [&'static CStr] = &[c"native_cpu"];
+    /// Devices that share an address space share their code.
+    const SHARES_MODULES: bool = true;
+
+    fn code(bytes: &[u8], form: CodeForm) -> Result<Given> {
+        match form {
+            CodeForm::Binary => Ok(native_code::look_at(bytes)?),
+            CodeForm::Intermediate => Err(Error::new(
+                ErrorKind::Unsupported,
+                "a native CPU device has no compiler for intermediate code: give it native code with \
+                 urProgramCreateWithBinary",
+            )),
+        }
+    }
+    fn bytes(code: &Given) -> &[u8] {
+        match code {
+            Given::Object(bytes) => bytes,
+            Given::Table(_) => &[],
+        }
+    }
+    fn compile((): &(), pieces: &[Piece<'_, Self>]) -> (Result<()>, String) {
+        let (loaded, log) = Code::build(pieces);
+        (loaded.map(drop), log)
+    }
+    fn build((): &(), pieces: &[Piece<'_, Self>], _may_be_open: bool) -> (Result<Code>, String) {
+        Code::build(pieces)
+    }
+    fn binary(code: &Code) -> Result<Vec<u8>> {
+        Ok(code.bytes.as_deref().unwrap_or_default().to_vec())
+    }
+    fn functions(code: &Code) -> Result<Vec<CString>> {
+        Ok(code.kernels.keys().cloned().collect())
+    }
+    fn function(code: &Code, name: &CStr) -> Result<Option<Function>> {
+        Ok(code.kernels.get(name).copied())
+    }
+    fn address(code: &Code, name: &CStr) -> Result<Option<Address>> {
+        Ok(code.kernels.get(name).and_then(|function| function.address()))
+    }
+    fn variable(code: &Code, name: &CStr) -> Result<Option<Range>> {
+        Ok(code.variables.get(name).copied())
+    }
+    /// Its own variables are on the stack, and an item is called alone. How many arguments it takes native code does not
+    /// tell.
+    fn function_facts(_: &Function) -> Result<FunctionFacts> {
+        Ok(FunctionFacts {
+            is_all_told: true,
+            most_sub_group: 1,
+            most_sub_groups: MAX_WORK_GROUP as u32,
+            ..FunctionFacts::default()
+        })
+    }
+    /// Not so large that there would be fewer than a core can take several of.
+    fn best_group(_: &Function, global: [usize; 3], _: usize) -> Result<Option<GroupChoice>> {
+        let items: usize = global.iter().product();
+        let each = items / (host().cores as usize * PIECES_A_CORE);
+        Ok(Some(GroupChoice::About(each.clamp(1, GROUP))))
+    }
+}

@@ -1,0 +1,192 @@
+//! Kernels: functions of built programs, and what is known of them on each device.
+use super::{Context, Device, Program, RunsCode, no_kernel};
+use crate::kernels::{
+    geometry::{Limits, Range},
+    metadata::Wanted,
+};
+use std::{
+    ffi::{CStr, CString},
+    sync::{Arc, Mutex, PoisonError},
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::Owned,
+};
+use ur_hal::{Capabilities, FunctionFacts, GroupChoice};
+
+/// What `ur_kernel_handle_t` points at.
+#[derive(Debug)]
+pub struct Kernel<D: RunsCode> {
+    program: Owned<Program<D>>,
+    name: CString,
+    /// On each device that its program was built for.
+    on: Vec<OnDevice<D>>,
+}
+/// A kernel on one device, or on all that share its module.
+#[derive(Debug)]
+pub struct OnDevice<D: RunsCode> {
+    device: Owned<Device<D>>,
+    function: D::Function,
+    facts: FunctionFacts,
+    limits: Limits,
+    capabilities: Capabilities,
+    /// Whether what is not known of its groups was not asked for.
+    pub(super) is_most_told: bool,
+    /// The size of groups that was chosen last, and what for.
+    chosen: Mutex<Option<Chosen>>,
+    /// It stays loaded.
+    module: Arc<D::Module>,
+}
+/// A range, local memory, and groups for both.
+type Chosen = ([usize; 3], usize, [usize; 3]);
+
+impl<D: RunsCode> OnDevice<D> {
+    fn new(
+        (device, module): (Owned<Device<D>>, Arc<D::Module>),
+        function: D::Function,
+        (wanted, is_most_told): (Wanted, bool),
+    ) -> Result<Self> {
+        let (capabilities, most) = D::launches(&device)?;
+        let facts = D::function_facts(&function)?;
+        let wanted = Wanted {
+            size: facts.required_group.or(wanted.size),
+            sub_group: facts.sub_group.or(wanted.sub_group),
+            ..wanted
+        };
+        let items = facts.items.unwrap_or(most.items);
+        let warp = facts.multiple.unwrap_or(most.sub_group).max(1);
+        let limits = Limits { items, group: most.group, grid: most.grid, warp, wanted };
+        let (is_most_told, chosen) = (is_most_told || facts.is_all_told, Mutex::default());
+        Ok(Self { device, function, facts, limits, capabilities, is_most_told, chosen, module })
+    }
+    /// The device; the first of them if several share the module.
+    pub fn device(&self) -> &Owned<Device<D>> {
+        &self.device
+    }
+    /// What runs.
+    pub fn function(&self) -> &D::Function {
+        &self.function
+    }
+    /// What keeps it loaded.
+    pub fn module(&self) -> &Arc<D::Module> {
+        &self.module
+    }
+    /// What is known of it there.
+    pub fn facts(&self) -> &FunctionFacts {
+        &self.facts
+    }
+    /// What it can be launched with.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+    /// What the device can do.
+    pub fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+    /// The size of groups that is chosen where the caller leaves it open: the driver's choice, if that divides the range.
+    ///
+    /// # Errors
+    /// `INVALID_WORK_GROUP_SIZE` where none fits. Returns the driver's error.
+    pub fn choose(&self, range: &Range, local_memory: usize) -> Result<[usize; 3]> {
+        let chosen = || self.chosen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((global, memory, local)) = *chosen()
+            && (global, memory) == (range.global, local_memory)
+        {
+            return Ok(local);
+        }
+        let told = match self.limits.wanted.size {
+            Some(_) => None,
+            None => D::best_group(&self.function, range.global, local_memory)?,
+        };
+        let local = match told {
+            Some(GroupChoice::Of(local)) if self.limits.local(range, &local).is_ok() => local,
+            Some(GroupChoice::Of(local)) => {
+                self.limits.suggest(range, local.into_iter().fold(1, usize::saturating_mul))?
+            }
+            Some(GroupChoice::About(items)) => self.limits.suggest(range, items)?,
+            None => self.limits.suggest(range, self.limits.items)?,
+        };
+        *chosen() = Some((range.global, local_memory, local));
+        Ok(local)
+    }
+}
+
+impl<D: RunsCode> Kernel<D> {
+    /// The kernel of that name.
+    ///
+    /// # Errors
+    /// `INVALID_KERNEL_NAME` where there is none, `INVALID_PROGRAM_EXECUTABLE` unless the program is built. Returns the
+    /// driver's error.
+    pub fn new(program: Owned<Program<D>>, name: &CStr) -> Result<Owned<Self>> {
+        let (mut on, wanted) = (vec![], program.wanted(name));
+        for built in program.built()? {
+            if let Some(function) = D::function(&built.1, name)? {
+                on.push(OnDevice::new(built, function, wanted)?);
+            }
+        }
+        if on.is_empty() {
+            return Err(no_kernel(name));
+        }
+        Ok(Owned::new(Self { program, name: name.to_owned(), on }))
+    }
+    /// One of a function of the program's first module that was made elsewhere.
+    ///
+    /// # Errors
+    /// `INVALID_PROGRAM_EXECUTABLE` unless the program is built. Returns the driver's error.
+    pub fn adopted(
+        program: Owned<Program<D>>,
+        function: impl FnOnce(&Arc<D::Module>) -> Result<(D::Function, CString)>,
+    ) -> Result<Owned<Self>> {
+        let built = program.built()?.swap_remove(0);
+        let (function, name) = function(&built.1)?;
+        let on = vec![OnDevice::new(built, function, program.wanted(&name))?];
+        Ok(Owned::new(Self { program, name, on }))
+    }
+    /// The program whose function it is.
+    pub fn program(&self) -> &Owned<Program<D>> {
+        &self.program
+    }
+    pub(super) fn context(&self) -> &Owned<Context<D>> {
+        self.program.context()
+    }
+    /// What it is called.
+    pub(super) fn name(&self) -> &CStr {
+        &self.name
+    }
+    /// It on all devices.
+    pub(super) fn all(&self) -> &[OnDevice<D>] {
+        &self.on
+    }
+    /// The first device's: all have the same parameters.
+    pub fn any(&self) -> &OnDevice<D> {
+        &self.on[0]
+    }
+    /// It on a device, or on what that is a part of.
+    ///
+    /// # Errors
+    /// `INVALID_DEVICE` for one that its program was not made for, `INVALID_PROGRAM_EXECUTABLE` for one that it was not
+    /// built for.
+    pub fn on(&self, device: &Device<D>) -> Result<&OnDevice<D>> {
+        if let Some(found) = self.on.iter().find(|one| D::is_same(&one.device, device)) {
+            return Ok(found);
+        }
+        if let Some(parent) = D::parent(device) {
+            return self.on(parent);
+        }
+        self.program.check(device)?;
+        match self.on.first().filter(|_| D::SHARES_MODULES) {
+            Some(shared) => Ok(shared),
+            None => Err(Error::new(
+                ErrorCode::InvalidProgramExecutable,
+                "the kernel's program was not built for this device when the kernel was made",
+            )),
+        }
+    }
+}
+impl<D: RunsCode> Drop for Kernel<D> {
+    /// Launches of it may be under way.
+    fn drop(&mut self) {
+        let functions: Vec<_> = self.on.drain(..).map(|one| (one.function, one.module)).collect();
+        D::leave(self.context().as_handle().addr(), functions);
+    }
+}

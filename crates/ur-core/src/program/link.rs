@@ -1,0 +1,79 @@
+//! Linking: programs become one, for each device by itself; and which of several binaries a device takes.
+use super::{
+    Context, Device, Program, RunsCode,
+    build::{Build, failed},
+    object::{Part, modules, text},
+};
+use crate::kernels::{given, metadata::Metadata};
+use std::ffi::CStr;
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::{Borrowed, Owned},
+};
+use ur_sys::*;
+
+/// Joins programs into one.
+///
+/// # Errors
+/// `PROGRAM_LINK_FAILURE`; `INVALID_OPERATION` for such as are not compiled; `INVALID_CONTEXT` for such as are of another
+/// context; `INVALID_DEVICE` for a device that one of them is not for. Returns the driver's error.
+pub(super) fn link<D: RunsCode>(
+    context: Borrowed<'_, Context<D>>,
+    devices: Vec<Owned<Device<D>>>,
+    programs: &[Borrowed<'_, Program<D>>],
+    options: Option<&CStr>,
+    may_be_open: bool,
+) -> Result<Owned<Program<D>>> {
+    for program in programs {
+        program.check_context(context)?;
+        devices.iter().try_for_each(|device| program.check(device))?;
+    }
+    let flags = text(options);
+    let (mut builds, mut all) = (vec![], vec![]);
+    for device in &devices[..modules::<D>(devices.len())] {
+        let each = programs.iter().map(|program| compiled(program, program.place(device)?, &flags));
+        let parts = each.collect::<Result<Vec<_>>>()?.concat();
+        let pieces: Vec<_> = parts.iter().map(Part::piece).collect();
+        // The driver compiles: no lock is held.
+        let (made, log) = D::build(&D::target(&context, device)?, &pieces, may_be_open);
+        let module =
+            made.map_err(|error| failed(error.into(), &log, ErrorCode::ProgramLinkFailure))?;
+        builds.push(Build::done(module, &flags, log));
+        all.push(parts);
+    }
+    let metadata = Metadata::join(programs.iter().map(|program| program.metadata()));
+    Ok(Program::linked(context.own()?, devices, all, metadata, builds))
+}
+/// What a program gives to a link: its parts with the flags that it was compiled with, and those of the link.
+fn compiled<D: RunsCode>(program: &Program<D>, place: usize, flags: &str) -> Result<Vec<Part<D>>> {
+    let (status, own) = {
+        let builds = program.builds();
+        (builds[place].status(), builds[place].options.clone())
+    };
+    let refused = |why: &'static str| Err(Error::new(ErrorCode::InvalidOperation, why));
+    if status != ur_program_build_status_t::SUCCESS {
+        return refused("a program is not compiled: call urProgramCompile first");
+    }
+    let parts = program.parts(place, format!("{own} {flags}").trim());
+    match parts.is_empty() {
+        true => refused("a program of a native handle has no code that could be linked"),
+        false => Ok(parts),
+    }
+}
+
+/// The binary that suits the driver best.
+///
+/// # Errors
+/// `INVALID_BINARY` if none is for it.
+pub fn select_binary<D: RunsCode>(binaries: &[ur_device_binary_t]) -> Result<u32> {
+    let of = |target: &&CStr| {
+        binaries.iter().position(|one| given::target(one).is_some_and(|name| name == *target))
+    };
+    match D::TARGETS.iter().find_map(of) {
+        Some(at) => Ok(at as u32),
+        None => Err(Error::new(
+            ErrorCode::InvalidBinary,
+            format!("none of the binaries is for {}: compile for one of {:?}", D::NAME, D::TARGETS),
+        )),
+    }
+}

@@ -1,0 +1,141 @@
+//! Programs, kernels and what launches are checked against, over any driver that has [`Modules`]. What code is and what
+//! runs it is the driver's; what callers pass and ask is here: `object.rs` (a program and its builds), `build.rs` (how far
+//! a build has come), `link.rs` (programs that become one), `kernel.rs` (kernels on their devices), `launch.rs` (ranges
+//! and properties of launches), `entries.rs` and `kernel_entries.rs` (the entries of both).
+mod build;
+mod entries;
+pub mod kernel;
+mod kernel_entries;
+pub mod launch;
+pub mod link;
+mod object;
+
+use crate::over_driver::Contexts;
+use ur_adapter::{
+    api::Objects,
+    error::{Error, ErrorCode, Result},
+    object::{Body, Borrowed, Kind, Object, Owned, Slab, Tag},
+};
+use ur_hal::{Capabilities, LaunchLimits, Modules};
+use ur_sys::*;
+
+pub use kernel::{Kernel, OnDevice};
+pub use object::Program;
+
+type Device<D> = <D as Objects>::Device;
+type Context<D> = <D as Objects>::Context;
+
+/// A driver whose programs and kernels are the core's. What is asked here goes when contexts, devices and queues are the
+/// core's too.
+pub trait RunsCode:
+    Contexts + Modules + Objects<Program = Program<Self>, Kernel = Kernel<Self>>
+{
+    /// What users call the driver.
+    const NAME: &'static str;
+    /// Where programs live.
+    fn programs() -> &'static Slab<Program<Self>>;
+    /// Where kernels live.
+    fn kernels() -> &'static Slab<Kernel<Self>>;
+    /// What modules for a device of a context are built for.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    fn target(context: &Context<Self>, device: &Device<Self>) -> Result<Self::Target>;
+    /// What a device can run, and in what groups.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    fn launches(device: &Device<Self>) -> Result<(Capabilities, LaunchLimits)>;
+    /// Whether both are the same device.
+    fn is_same(one: &Device<Self>, other: &Device<Self>) -> bool;
+    /// What a device is a part of.
+    fn parent(device: &Device<Self>) -> Option<&Owned<Device<Self>>> {
+        let _ = device;
+        None
+    }
+    /// The context and the device of a queue.
+    fn place_of(queue: &Self::Queue) -> (&Owned<Context<Self>>, &Owned<Device<Self>>);
+    /// Checks the arguments of a launch.
+    ///
+    /// # Errors
+    /// Those of [`check_all`](crate::kernels::arguments::check_all); `OUT_OF_RESOURCES` for more local memory than there
+    /// can be.
+    ///
+    /// Returns the bytes of local memory that they need, of which the first `reserved` are for something else.
+    fn local_memory(
+        on: &OnDevice<Self>,
+        arguments: &[ur_exp_kernel_arg_properties_t],
+        reserved: usize,
+    ) -> Result<usize>;
+    /// Drops code once the commands are done that were submitted to queues of the context with this handle.
+    fn leave(context: usize, what: impl Send + 'static);
+    /// Drops code that was left and that no command uses any more.
+    fn sweep_code();
+    /// The native handle of a program.
+    ///
+    /// # Errors
+    /// `INVALID_PROGRAM_EXECUTABLE` unless it is built, where it is a module's.
+    fn native_program(program: &Object<Program<Self>>) -> Result<ur_native_handle_t>;
+    /// A program of a native handle, which goes with it if it `is_owned`.
+    ///
+    /// # Errors
+    /// As `urProgramCreateWithNativeHandle` documents them.
+    fn program_of_native(
+        native: ur_native_handle_t,
+        context: &Owned<Context<Self>>,
+        is_owned: bool,
+    ) -> Result<Owned<Program<Self>>>;
+    /// The native handle of a kernel.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    fn native_kernel(kernel: &Object<Kernel<Self>>) -> Result<ur_native_handle_t>;
+    /// A kernel of a native handle, which goes with it if it `is_owned`.
+    ///
+    /// # Errors
+    /// As `urKernelCreateWithNativeHandle` documents them.
+    fn kernel_of_native(
+        native: ur_native_handle_t,
+        context: Borrowed<'_, Context<Self>>,
+        program: Option<Borrowed<'_, Program<Self>>>,
+        is_owned: bool,
+    ) -> Result<Owned<Kernel<Self>>>;
+}
+impl<D: RunsCode> Body for Program<D> {
+    const TAG: Tag = Tag::new(D::BACKEND, Kind::Program);
+    const INVALID: ErrorCode = ErrorCode::InvalidProgram;
+    fn slab() -> &'static Slab<Self> {
+        D::programs()
+    }
+}
+impl<D: RunsCode> Body for Kernel<D> {
+    const TAG: Tag = Tag::new(D::BACKEND, Kind::Kernel);
+    const INVALID: ErrorCode = ErrorCode::InvalidKernel;
+    fn slab() -> &'static Slab<Self> {
+        D::kernels()
+    }
+}
+/// The error for a name that no function of a program has.
+fn no_kernel(name: &std::ffi::CStr) -> Error {
+    Error::new(ErrorCode::InvalidKernelName, format!("the program has no kernel {name:?}"))
+}
+/// The program whose module a native kernel is of.
+///
+/// # Errors
+/// `INVALID_NULL_HANDLE` without one, `INVALID_CONTEXT` for one of another context.
+pub fn of_native_kernel<D: RunsCode>(
+    context: Borrowed<'_, Context<D>>,
+    program: Option<Borrowed<'_, Program<D>>>,
+) -> Result<Owned<Program<D>>> {
+    let Some(program) = program else {
+        let why = "a kernel of a native handle needs its program: make one of its module";
+        return Err(Error::new(ErrorCode::InvalidNullHandle, why));
+    };
+    match program.context().same(&context) {
+        true => program.own(),
+        false => {
+            let why = "the program of the native kernel is of another context";
+            Err(Error::new(ErrorCode::InvalidContext, why))
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! A program: what it is made of, what is said of it beside its code, and its builds, one for each device.
+use super::{
+    Context, Device, RunsCode,
+    build::{Build, State, failed},
+};
+use crate::kernels::{
+    given,
+    metadata::{Metadata, Wanted},
+    spirv::Facts,
+};
+use std::{
+    ffi::{CStr, CString},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Borrowed, Owned},
+};
+use ur_hal::{Constant, Piece};
+use ur_sys::*;
+
+/// What `ur_program_handle_t` points at.
+#[derive(Debug)]
+pub struct Program<D: RunsCode> {
+    context: Owned<Context<D>>,
+    devices: Vec<Owned<Device<D>>>,
+    origin: Origin,
+    /// What the module for each device is made of.
+    parts: Vec<Vec<Part<D>>>,
+    metadata: Metadata,
+    /// What its SPIR-V says, or why it is none; nothing of other code. Looked at when it is needed.
+    facts: OnceLock<Option<Result<Facts, String>>>,
+    constants: Mutex<Vec<Constant>>,
+    builds: Mutex<Vec<Build<D::Module>>>,
+}
+/// Where a program comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Origin {
+    /// Intermediate code for all devices.
+    Intermediate,
+    /// A binary for each device.
+    Binaries,
+    /// Programs that were linked, or a module that was made elsewhere: it is built.
+    Built,
+}
+/// A piece of a program, with what it is compiled with.
+#[derive(Debug)]
+pub(super) struct Part<D: RunsCode> {
+    pub(super) code: Arc<D::Code>,
+    pub(super) flags: String,
+    pub(super) constants: Vec<Constant>,
+}
+impl<D: RunsCode> Part<D> {
+    pub(super) fn piece(&self) -> Piece<'_, D> {
+        Piece { code: &self.code, flags: &self.flags, constants: &self.constants }
+    }
+}
+impl<D: RunsCode> Clone for Part<D> {
+    fn clone(&self) -> Self {
+        let Self { code, flags, constants } = self;
+        Self { code: Arc::clone(code), flags: flags.clone(), constants: constants.clone() }
+    }
+}
+/// A device, and what a program offers there.
+type Built<D> = (Owned<Device<D>>, Arc<<D as ur_hal::Modules>::Module>);
+
+/// Options as text.
+pub(super) fn text(options: Option<&CStr>) -> String {
+    options.map_or(String::new(), |options| options.to_string_lossy().into_owned())
+}
+/// How many modules there are for so many devices.
+pub(super) fn modules<D: RunsCode>(devices: usize) -> usize {
+    if D::SHARES_MODULES { 1 } else { devices }
+}
+
+impl<D: RunsCode> Program<D> {
+    /// One of code, which is not built.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for metadata that is malformed.
+    pub(super) fn new(
+        context: Borrowed<'_, Context<D>>,
+        devices: Vec<Owned<Device<D>>>,
+        origin: Origin,
+        codes: Vec<Vec<Arc<D::Code>>>,
+        properties: Option<&ur_program_properties_t>,
+    ) -> Result<Owned<Self>> {
+        let metadata = Metadata::of(given::metadata(properties)?)?;
+        let part = |code| Part { code, flags: String::new(), constants: vec![] };
+        let parts: Vec<Vec<_>> =
+            codes.into_iter().map(|codes| codes.into_iter().map(part).collect()).collect();
+        let builds = parts.iter().map(|_| Build::default()).collect();
+        Ok(Self::of(context.own()?, devices, origin, parts, metadata, builds))
+    }
+    /// One that is built.
+    pub(super) fn linked(
+        context: Owned<Context<D>>,
+        devices: Vec<Owned<Device<D>>>,
+        parts: Vec<Vec<Part<D>>>,
+        metadata: Metadata,
+        builds: Vec<Build<D::Module>>,
+    ) -> Owned<Self> {
+        Self::of(context, devices, Origin::Built, parts, metadata, builds)
+    }
+    /// One of a module that was made elsewhere, for the first of these devices or for all that share it.
+    pub fn adopted(
+        context: Owned<Context<D>>,
+        devices: Vec<Owned<Device<D>>>,
+        each: impl Fn(&Device<D>) -> D::Module,
+    ) -> Owned<Self> {
+        let done = |device: &Owned<Device<D>>| Build::done(each(device), "", String::new());
+        let builds: Vec<_> = devices[..modules::<D>(devices.len())].iter().map(done).collect();
+        let parts = builds.iter().map(|_| vec![]).collect();
+        Self::of(context, devices, Origin::Built, parts, Metadata::default(), builds)
+    }
+    fn of(
+        context: Owned<Context<D>>,
+        devices: Vec<Owned<Device<D>>>,
+        origin: Origin,
+        parts: Vec<Vec<Part<D>>>,
+        metadata: Metadata,
+        builds: Vec<Build<D::Module>>,
+    ) -> Owned<Self> {
+        D::sweep_code();
+        let (facts, constants, builds) = (OnceLock::new(), Mutex::default(), Mutex::new(builds));
+        let new = Self { context, devices, origin, parts, metadata, facts, constants, builds };
+        Owned::new(new)
+    }
+    /// The context it was made in.
+    pub fn context(&self) -> &Owned<Context<D>> {
+        &self.context
+    }
+    /// The devices it was made for.
+    pub fn devices(&self) -> &[Owned<Device<D>>] {
+        &self.devices
+    }
+    pub(super) fn origin(&self) -> Origin {
+        self.origin
+    }
+    pub(super) fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+    pub(super) fn builds(&self) -> MutexGuard<'_, Vec<Build<D::Module>>> {
+        self.builds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn constants(&self) -> MutexGuard<'_, Vec<Constant>> {
+        self.constants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// What its SPIR-V says, or why it is none; `None` of other code.
+    pub(super) fn facts(&self) -> Option<&Result<Facts, String>> {
+        let look = || {
+            let parts = self.parts.first().filter(|parts| !parts.is_empty())?;
+            let each = parts.iter().map(|part| D::spir_v(&part.code).map(Facts::of));
+            let all: Option<Result<Vec<_>, _>> = each.collect();
+            let join = |mut joined: Facts, one| {
+                joined.join(one);
+                joined
+            };
+            Some(all?.map(|all| all.into_iter().fold(Facts::default(), join)))
+        };
+        self.facts.get_or_init(look).as_ref()
+    }
+    /// What a kernel of it wants of its groups, and whether there is SPIR-V that would say how large they may be.
+    pub(super) fn wanted(&self, kernel: &CStr) -> (Wanted, bool) {
+        let mut wanted = self.metadata.wanted(kernel.to_bytes());
+        let facts = self.facts();
+        if let Some(Ok(facts)) = facts {
+            wanted.most = wanted.most.or_else(|| facts.largest_groups.get(kernel).copied());
+        }
+        (wanted, facts.is_some())
+    }
+    /// Which of its builds is for a device, or for what that is a part of.
+    ///
+    /// # Errors
+    /// `INVALID_DEVICE` for a device that it was not made for.
+    pub(super) fn place(&self, device: &Device<D>) -> Result<usize> {
+        if let Some(at) = self.devices.iter().position(|one| D::is_same(one, device)) {
+            return Ok(if D::SHARES_MODULES { 0 } else { at });
+        }
+        match D::parent(device) {
+            Some(parent) => self.place(parent),
+            None => Err(Error::new(
+                ErrorCode::InvalidDevice,
+                "the program was not made for this device",
+            )),
+        }
+    }
+    /// # Errors
+    /// `INVALID_DEVICE` for a device that it was not made for.
+    pub fn check(&self, device: &Device<D>) -> Result<()> {
+        self.place(device).map(drop)
+    }
+    /// # Errors
+    /// `INVALID_CONTEXT` for a context that it was not made in.
+    pub(super) fn check_context(&self, context: Borrowed<'_, Context<D>>) -> Result<()> {
+        match self.context.same(&context) {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorCode::InvalidContext,
+                "the program was made in another context",
+            )),
+        }
+    }
+    /// Its modules, as far as it is built.
+    ///
+    /// # Errors
+    /// `INVALID_PROGRAM_EXECUTABLE` unless it is built or linked for one of its devices.
+    pub fn built(&self) -> Result<Vec<Built<D>>> {
+        let builds = self.builds();
+        let pairs = self.devices.iter().zip(&*builds);
+        let built: Vec<_> = pairs
+            .filter_map(|(device, build)| Some((device.clone(), Arc::clone(build.module()?))))
+            .collect();
+        if built.is_empty() { Err(not_built()) } else { Ok(built) }
+    }
+    /// Its module on one device.
+    ///
+    /// # Errors
+    /// As for `check` and `built`.
+    pub(super) fn module(&self, device: &Device<D>) -> Result<Arc<D::Module>> {
+        let at = self.place(device)?;
+        self.builds()[at].module().cloned().ok_or_else(not_built)
+    }
+    /// The same, of a program that may be compiled only: what it uses of others stays open.
+    pub(super) fn loaded(&self, device: &Device<D>) -> Result<Arc<D::Module>> {
+        let at = self.place(device)?;
+        let options = {
+            let builds = self.builds();
+            let is_compiled = builds[at].status() == ur_program_build_status_t::SUCCESS;
+            is_compiled.then(|| builds[at].options.clone())
+        };
+        options.map_or(Ok(()), |options| self.build_for(&[at], &options, true))?;
+        self.module(device)
+    }
+    /// What its functions are called.
+    ///
+    /// # Errors
+    /// `INVALID_PROGRAM_EXECUTABLE` unless it is built; `UNSUPPORTED_ENUMERATION` where neither code nor driver tells.
+    pub fn names(&self) -> Result<Vec<CString>> {
+        let names = D::functions(&self.built()?[0].1).map_err(Error::from);
+        names.map_err(|error| match error.code() {
+            ErrorCode::UnsupportedFeature => error.with_code(ErrorCode::UnsupportedEnumeration),
+            _ => error,
+        })
+    }
+    /// Where a variable is on a device, and how many bytes it has. The name is that in the code, or SYCL's own for it:
+    /// the metadata, the driver or the SPIR-V know what that stands for.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` where there is none of that name; as for `built`.
+    pub(super) fn variable(&self, device: &Device<D>, name: &CStr) -> Result<(UsmPtr, usize)> {
+        let module = self.module(device)?;
+        let mapped = self.metadata.global(name.to_bytes()).map(CString::as_c_str);
+        let mut found = D::variable(&module, mapped.unwrap_or(name))?;
+        if found.is_none()
+            && let Some(Ok(facts)) = self.facts()
+            && let Some(inside) = facts.globals.get(name)
+        {
+            found = D::variable(&module, inside)?;
+        }
+        let found = found.and_then(|at| Some((UsmPtr::from_addr(at.start().get())?, at.bytes())));
+        found.ok_or_else(|| {
+            Error::new(ErrorCode::InvalidValue, format!("the program has no variable {name:?}"))
+        })
+    }
+    /// What the module at this place is made of, with these flags for the compiler.
+    pub(super) fn parts(&self, place: usize, flags: &str) -> Vec<Part<D>> {
+        let mut parts = self.parts[place].clone();
+        if self.origin == Origin::Built {
+            return parts; // with the flags of the programs that it was linked of
+        }
+        let constants = self.constants();
+        for part in &mut parts {
+            (part.flags, part.constants) = (flags.to_owned(), constants.clone());
+        }
+        parts
+    }
+    /// Sets constants for builds and compilations to come; a later value of a constant stands.
+    pub(super) fn set_constants(&self, given: Vec<Constant>) {
+        let mut known = self.constants();
+        for (number, bytes) in given {
+            known.retain(|(one, _)| *one != number);
+            known.push((number, bytes));
+        }
+    }
+    /// Builds for some of its devices. Twice is as good as once: kernels of it may be about.
+    ///
+    /// # Errors
+    /// `PROGRAM_BUILD_FAILURE`; why is in the build log too. Returns the driver's error.
+    pub(super) fn build_for(&self, places: &[usize], flags: &str, may_be_open: bool) -> Result<()> {
+        let build = |target: &D::Target, pieces: &[Piece<'_, D>]| {
+            let (made, log) = D::build(target, pieces, may_be_open);
+            (made.map(|module| State::Built(Arc::new(module))), log)
+        };
+        places.iter().try_for_each(|&at| self.make(at, flags, build))
+    }
+    /// Keeps the flags until it is linked; code that does not compile is found now as far as the driver can tell.
+    ///
+    /// # Errors
+    /// As for `build_for`; `INVALID_OPERATION` where the driver compiles no binaries.
+    pub(super) fn compile_for(&self, places: &[usize], flags: &str) -> Result<()> {
+        let check = |target: &D::Target, pieces: &[Piece<'_, D>]| match self.facts() {
+            Some(Err(why)) => {
+                (Err(ur_hal::Error::new(ur_hal::ErrorKind::BuildFailed, why.clone())), why.clone())
+            }
+            _ => {
+                let (checked, log) = D::compile(target, pieces);
+                (checked.map(|()| State::Compiled), log)
+            }
+        };
+        places.iter().try_for_each(|&at| self.make(at, flags, check))
+    }
+    fn make(
+        &self,
+        at: usize,
+        flags: &str,
+        make: impl FnOnce(&D::Target, &[Piece<'_, D>]) -> (ur_hal::Result<State<D::Module>>, String),
+    ) -> Result<()> {
+        let is_done = self.builds()[at].module().is_some();
+        let parts = self.parts(at, flags);
+        if is_done || parts.is_empty() {
+            flags.clone_into(&mut self.builds()[at].options);
+            return Ok(());
+        }
+        let target = D::target(&self.context, &self.devices[at])?;
+        let pieces: Vec<_> = parts.iter().map(Part::piece).collect();
+        let (made, log) = make(&target, &pieces); // the driver compiles: no lock is held
+        let made = made.map_err(|error| failed(error.into(), &log, ErrorCode::ProgramBuildFailure));
+        self.builds()[at].note(flags, log, made)
+    }
+    /// The places of all its builds.
+    pub(super) fn all(&self) -> Vec<usize> {
+        (0..self.parts.len()).collect()
+    }
+    /// The places of the builds for these devices.
+    pub(super) fn places(&self, devices: &[Borrowed<'_, Device<D>>]) -> Result<Vec<usize>> {
+        devices.iter().map(|device| self.place(device)).collect()
+    }
+    /// The code that the driver made for each device, or the caller passed; none where there is neither.
+    pub(super) fn binaries(&self) -> Result<Vec<Vec<u8>>> {
+        let modules: Vec<_> = self.builds().iter().map(|build| build.module().cloned()).collect();
+        let at = |device: usize| if D::SHARES_MODULES { 0 } else { device };
+        let passed = |at: usize| match self.parts[at].as_slice() {
+            [only] if self.origin == Origin::Binaries => D::bytes(&only.code).to_vec(),
+            _ => vec![],
+        };
+        let of = |at: usize| match &modules[at] {
+            Some(module) => Ok(D::binary(module)?),
+            None => Ok(passed(at)),
+        };
+        (0..self.devices.len()).map(|device| of(at(device))).collect()
+    }
+    /// Its intermediate code; none of a program that is made of something else.
+    pub(super) fn intermediate(&self) -> &[u8] {
+        match (self.origin, self.parts.first().and_then(|parts| parts.first())) {
+            (Origin::Intermediate, Some(part)) => D::bytes(&part.code),
+            _ => &[],
+        }
+    }
+}
+impl<D: RunsCode> Drop for Program<D> {
+    /// Commands that use its modules may be under way.
+    fn drop(&mut self) {
+        let builds = self.builds.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let modules: Vec<_> =
+            builds.drain(..).filter_map(|build| build.module().cloned()).collect();
+        if !modules.is_empty() {
+            D::leave(self.context.as_handle().addr(), modules);
+        }
+    }
+}
+fn not_built() -> Error {
+    Error::new(
+        ErrorCode::InvalidProgramExecutable,
+        "the program is not built: call urProgramBuild first",
+    )
+}
