@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     command::{Spot, Work},
-    context,
+    context, device,
     inject::Answer,
     list::{self, Events},
     memory, raw,
@@ -33,19 +33,33 @@ fn all_within<const N: usize>(all: [*mut u8; N], size: usize) -> Answer {
     }
     Ok(())
 }
+/// Refuses device memory that the list's device does not reach.
+fn reached<const N: usize>(list: &list::List, all: [*mut u8; N]) -> Answer {
+    for at in all {
+        let found = memory::find(at.addr()).filter(|found| found.kind == ZE_MEMORY_TYPE_DEVICE);
+        if let Some(home) = found.and_then(|found| found.device)
+            && !device::reaches(&list.device, &home)
+        {
+            eprintln!("ze-software: {at:p} is memory of a device that the list's does not reach");
+            return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
+        }
+    }
+    Ok(())
+}
 fn copy(
     list: ze_command_list_handle_t,
     (to, from): (*mut c_void, *const c_void),
     size: usize,
     events: Events,
 ) -> Answer {
-    let (to, from) = (present(to)?, present(from)?);
+    let (list, to, from) = (list::get(list)?, present(to)?, present(from)?);
+    reached(&list, [to.bytes(), from.bytes()])?;
     let work = Work::call(move || {
         all_within([to.bytes(), from.bytes()], size)?;
         raw::copy(to.bytes(), from.bytes(), size);
         Ok(())
     });
-    list::get(list)?.append(work, true, events)
+    list.append(work, true, events)
 }
 /// Repeats `pattern` over `size` bytes.
 fn spread(to: Spot, pattern: &[u8], size: usize) {
@@ -74,6 +88,7 @@ fn fill(
     if length == 0 || length > list.pattern() || (length > 16 && !size.is_multiple_of(length)) {
         return Err(ZE_RESULT_ERROR_INVALID_SIZE);
     }
+    reached(&list, [to.bytes()])?;
     let pattern = raw::bytes(present(pattern)?.bytes(), length)?;
     let work = Work::call(move || {
         within(to.bytes(), size)?;
@@ -195,6 +210,8 @@ entries! {
         if extent != same {
             return Err(ZE_RESULT_ERROR_INVALID_SIZE);
         }
+        let list = list::get(list)?;
+        reached(&list, [to.at.bytes(), from.at.bytes()])?;
         let work = Work::call(move || {
             let [width, height, depth] = extent;
             for (z, y) in (0..depth).flat_map(|z| (0..height).map(move |y| (z, y))) {
@@ -204,6 +221,6 @@ entries! {
             }
             Ok(())
         });
-        list::get(list)?.append(work, true, Events { signal, count, waits })
+        list.append(work, true, Events { signal, count, waits })
     }
 }

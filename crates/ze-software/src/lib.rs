@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `ZE_SOFTWARE_DEVICES` | how many devices there are (1) |
 //! | `ZE_SOFTWARE_SUBDEVICES` | how many sub-devices each has (0) |
-//! | `ZE_SOFTWARE_PEER` | 0: devices do not reach each other's memory |
+//! | `ZE_SOFTWARE_PEER` | 0: devices do not reach each other's memory, and refuse copies and fills of it |
 //! | `ZE_SOFTWARE_MEMORY` | MiB of each device (4096) |
 //! | `ZE_SOFTWARE_IPC` | `fd`: IPC handles open only by a descriptor of the process that opens, as older drivers' do; `opaque`: only by the process that gave them; else by either |
 //! | `ZE_SOFTWARE_COUNTER_EVENTS` | `none`: no counter-based events; `zex`: only by the older names; `core`: only by the new |

@@ -2,8 +2,9 @@
 //! list. Where the bytes are is `storage.rs`'s to say.
 use super::{
     Device, Event, Mem, Queue,
+    crossing::line,
     enqueue::{Made, Report, submit},
-    enqueue_usm::{check_range, pattern_of},
+    enqueue_usm::{check_range, pattern_of, transfer},
     native::list::Spot,
 };
 use std::sync::Arc;
@@ -44,10 +45,9 @@ pub(super) fn mem_buffer_read(
 ) -> Made {
     buffer.check_range(offset, size)?;
     check_range(to, size)?;
-    submit(queue, ur_command_t::MEM_BUFFER_READ, waits, report, |list| {
-        let from = base(&queue, &buffer)? + offset;
-        list.copy(to.addr(), from, size)
-    })
+    let (to, from) = (to.addr(), base(&queue, &buffer)? + offset);
+    let (command, ends) = (ur_command_t::MEM_BUFFER_READ, (line(to), line(from)));
+    transfer(queue, (command, report), waits, ends, (size, 1, 1), |list| list.copy(to, from, size))
 }
 /// `urEnqueueMemBufferWrite`
 ///
@@ -63,10 +63,9 @@ pub(super) fn mem_buffer_write(
 ) -> Made {
     buffer.check_range(offset, size)?;
     check_range(from, size)?;
-    submit(queue, ur_command_t::MEM_BUFFER_WRITE, waits, report, |list| {
-        let to = base(&queue, &buffer)? + offset;
-        list.copy(to, from.addr(), size)
-    })
+    let (to, from) = (base(&queue, &buffer)? + offset, from.addr());
+    let (command, ends) = (ur_command_t::MEM_BUFFER_WRITE, (line(to), line(from)));
+    transfer(queue, (command, report), waits, ends, (size, 1, 1), |list| list.copy(to, from, size))
 }
 /// `urEnqueueMemBufferCopy`
 ///
@@ -158,9 +157,10 @@ pub(super) fn mem_buffer_read_rect(
 ) -> Made {
     let region = extent(region)?;
     let (out, into) = (in_buffer(inside, &buffer, region)?, on_host(host, to, region)?);
-    submit(queue, ur_command_t::MEM_BUFFER_READ_RECT, waits, report, |list| {
-        let from = spot(out, base(&queue, &buffer)?);
-        list.copy_region(spot(into, to.addr()), from, region.into())
+    let (to, from) = (spot(into, to.addr()), spot(out, base(&queue, &buffer)?));
+    let (command, size) = (ur_command_t::MEM_BUFFER_READ_RECT, region.into());
+    transfer(queue, (command, report), waits, (to, from), size, |list| {
+        list.copy_region(to, from, size)
     })
 }
 /// `urEnqueueMemBufferWriteRect`
@@ -177,9 +177,10 @@ pub(super) fn mem_buffer_write_rect(
 ) -> Made {
     let region = extent(region)?;
     let (into, out) = (in_buffer(inside, &buffer, region)?, on_host(host, from, region)?);
-    submit(queue, ur_command_t::MEM_BUFFER_WRITE_RECT, waits, report, |list| {
-        let to = spot(into, base(&queue, &buffer)?);
-        list.copy_region(to, spot(out, from.addr()), region.into())
+    let (to, from) = (spot(into, base(&queue, &buffer)?), spot(out, from.addr()));
+    let (command, size) = (ur_command_t::MEM_BUFFER_WRITE_RECT, region.into());
+    transfer(queue, (command, report), waits, (to, from), size, |list| {
+        list.copy_region(to, from, size)
     })
 }
 /// `urEnqueueMemBufferCopyRect`

@@ -4,8 +4,9 @@ use super::{
     Event, Queue,
     allocation::{self, Allocation, Usm},
     command_buffer::Step,
+    crossing::{self, Ends, line},
     enqueue::{Made, Report, submit, submit_one},
-    native::list::Spot,
+    native::list::{List, Spot},
 };
 use crate::memory::ranges;
 pub(super) use crate::memory::ranges::pattern_of;
@@ -46,6 +47,12 @@ pub(super) fn fill(
 ) -> Made {
     check_range(mem, bytes)?;
     let pattern = pattern_of(pattern, bytes)?;
+    if let Some(way) = crossing::beyond(queue.context().borrow(), queue.device(), address(mem))? {
+        let (report, pattern) = (Report::event(want_event), pattern.to_vec());
+        return crossing::submit(queue, ur_command_t::USM_FILL, events, report, move || {
+            way.with(|list| list.fill(address(mem), &pattern, bytes))
+        });
+    }
     submit(queue, ur_command_t::USM_FILL, events, Report::event(want_event), |list| {
         list.fill(address(mem), pattern, bytes)
     })
@@ -62,6 +69,12 @@ pub(super) fn memcpy(
     check_range(to, bytes)?;
     check_range(from, bytes)?;
     let report = Report::of(blocking, want_event);
+    let ends = (address(to), address(from));
+    if let Some(ends) = Ends::beyond(queue.context().borrow(), queue.device(), ends)? {
+        return crossing::submit(queue, ur_command_t::USM_MEMCPY, events, report, move || {
+            ends.copy((line(address(to)), line(address(from))), (bytes, 1, 1))
+        });
+    }
     submit_one(queue, ur_command_t::USM_MEMCPY, events, report, |list| {
         list.copy(address(to), address(from), bytes)
     })
@@ -76,6 +89,12 @@ pub(super) fn fill_2d(
 ) -> Made {
     check_rows(to, width, height)?;
     let pattern = pattern_of(pattern, width * height)?; // no more than pitch * height
+    if let Some(way) = crossing::beyond(queue.context().borrow(), queue.device(), address(to.0))? {
+        let (report, pattern) = (Report::event(want_event), pattern.to_vec());
+        return crossing::submit(queue, ur_command_t::USM_FILL_2D, events, report, move || {
+            way.with(|list| list.fill_2d((address(to.0), to.1), &pattern, (width, height)))
+        });
+    }
     submit(queue, ur_command_t::USM_FILL_2D, events, Report::event(want_event), |list| {
         list.fill_2d((address(to.0), to.1), pattern, (width, height))
     })
@@ -90,10 +109,27 @@ pub(super) fn memcpy_2d(
 ) -> Made {
     check_rows(to, width, height)?;
     check_rows(from, width, height)?;
-    submit(queue, ur_command_t::USM_MEMCPY_2D, events, report, |list| {
-        let spot = |(at, row_pitch): Rows| Spot { at: address(at), row_pitch, slice_pitch: 0 };
-        list.copy_region(spot(to), spot(from), (width, height, 1))
+    let spot = |(at, row_pitch): Rows| Spot { at: address(at), row_pitch, slice_pitch: 0 };
+    let (command, boxes) = (ur_command_t::USM_MEMCPY_2D, (spot(to), spot(from)));
+    transfer(queue, (command, report), events, boxes, (width, height, 1), |list| {
+        list.copy_region(boxes.0, boxes.1, (width, height, 1))
     })
+}
+/// Copies a box: by `direct`, where the queue's device reaches both ends.
+pub(super) fn transfer(
+    queue: Borrowed<'_, Queue>,
+    (command, report): (ur_command_t, Report),
+    waits: &[Borrowed<'_, Event>],
+    (to, from): (Spot, Spot),
+    size: (usize, usize, usize),
+    direct: impl FnOnce(&List<'_>) -> Result<()>,
+) -> Made {
+    match Ends::beyond(queue.context().borrow(), queue.device(), (to.at, from.at))? {
+        None => submit(queue, command, waits, report, direct),
+        Some(ends) => {
+            crossing::submit(queue, command, waits, report, move || ends.copy((to, from), size))
+        }
+    }
 }
 /// Whether the driver moves the memory; if not, hints about it are of no use.
 fn is_managed(at: UsmPtr, hint: &str) -> bool {

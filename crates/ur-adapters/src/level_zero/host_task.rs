@@ -2,12 +2,9 @@
 //! cannot, a thread of ours does, between two events.
 use super::{
     Event, Queue,
-    native::{
-        event::{EventKind, PooledEvent},
-        list::List,
-    },
+    native::{event::EventKind, list::List},
     signal::EVER,
-    submission::{Made, Report, Submission},
+    submission::{Kept, Made, Report, Submission},
 };
 use std::sync::Arc;
 use ur_adapter::{
@@ -31,7 +28,6 @@ pub(super) fn run(
     let submission = Submission::new(queue, ur_command_t::HOST_TASK_EXP, report);
     // C waits for what the task does, perhaps without asking the queue: it is sent at once.
     let submission = Submission { at_once: true, ..submission };
-    let maker = queue.work().cache().maker();
     submission.put(queue, events, |list, kept| {
         if List::has_host_fn() {
             let called = list.host_fn(move || task.call());
@@ -40,29 +36,39 @@ pub(super) fn run(
                 called => return called,
             }
         }
-        let (reached, done) = (Arc::new(maker.pooled(false)?), Arc::new(maker.pooled(false)?));
-        kept.extend([&reached, &done].map(Arc::clone));
-        by_thread(list, task, reached, done)
+        by_thread(&queue, list, kept, move || {
+            task.call();
+            Ok(())
+        })
     })
 }
-fn by_thread(
+/// Has a thread do `work` when the list has come there; what comes behind it waits for the end of that.
+///
+/// # Errors
+/// The driver's own; `OUT_OF_RESOURCES` if the thread cannot be started.
+pub(super) fn by_thread(
+    queue: &Queue,
     list: &List<'_>,
-    task: HostFunction,
-    reached: Arc<PooledEvent>,
-    done: Arc<PooledEvent>,
+    kept: &mut Kept,
+    work: impl FnOnce() -> Result<()> + Send + 'static,
 ) -> Result<()> {
-    let waits = [done.raw()];
-    let is_reached = EventKind::Pooled(Arc::clone(&reached));
-    let work = move || {
-        // A queue that failed never comes there; then nothing is called, and nothing waits.
-        let outcome = is_reached.wait(EVER).map(|_| task.call());
-        if let Err(error) = outcome.and_then(|()| done.signal()) {
+    let maker = queue.work().cache().maker();
+    let (reached, done) = (Arc::new(maker.pooled(false)?), Arc::new(maker.pooled(false)?));
+    kept.extend([&reached, &done].map(Arc::clone));
+    let (waits, is_reached) = ([done.raw()], EventKind::Pooled(Arc::clone(&reached)));
+    let body = move || {
+        // A queue that failed never comes there; then nothing is done, and nothing waits.
+        let outcome = is_reached.wait(EVER).and_then(|_| {
+            let worked = work();
+            done.signal().and(worked)
+        });
+        if let Err(error) = outcome {
             log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
         }
     };
     list.signal(reached.raw())?;
     let name = "causeway-host-task";
-    let started = ur_mapping::start_thread(name, work);
+    let started = ur_mapping::start_thread(name, body);
     started.map_err(|error| Error::no_thread(name, &error))?;
     list.wait_for(&waits)
 }

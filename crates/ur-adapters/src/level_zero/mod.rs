@@ -14,6 +14,7 @@ mod clock;
 mod code;
 mod command_buffer;
 mod context;
+mod crossing;
 mod device;
 mod device_info;
 pub mod driver;

@@ -4,6 +4,7 @@ use super::{
     Context, Device, LevelZero,
     allocation::{self, Home, Usm},
     backing::ALIGNMENT,
+    crossing::{Ends, line},
     enqueue_usm::check_range,
     foreign,
     native::memory,
@@ -285,8 +286,11 @@ impl UsmExpApi for LevelZero {
         check_range(dst, size)?;
         check_range(src, size)?;
         queue::ticket(handle(&context)).wait();
-        let asides = context.pools().asides(context);
-        asides.with(&context.devices()[0], |list| list.copy(dst.addr(), src.addr(), size))
+        let (device, ends) = (&context.devices()[0], (dst.addr(), src.addr()));
+        if let Some(ways) = Ends::beyond(context, device, ends)? {
+            return ways.copy((line(ends.0), line(ends.1)), (size, 1, 1));
+        }
+        context.pools().asides(context).with(device, |list| list.copy(ends.0, ends.1, size))
     }
     fn usm_host_alloc_register_exp(
         context: Borrowed<'_, Context>,
