@@ -21,8 +21,8 @@ use ur_sys::ur_result_t;
 /// What a test puts somewhere: it is given the call and says what comes of it.
 type Hook = Arc<dyn Fn(&Call<'_>) -> ur_result_t + Send + Sync>;
 
-/// Does what the entry does without hooks; takes the places of the arguments.
-type Plain<'call> = &'call dyn Fn(&[*mut c_void]) -> ur_result_t;
+/// Does what the entry does without hooks, with the arguments as they are then.
+type Plain<'call> = &'call dyn Fn() -> ur_result_t;
 
 /// Where a hook is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub fn reset(entry: Option<&str>) -> Result<()> {
 }
 
 fn slot(entry: &str) -> Result<&'static Slot> {
-    SLOTS.iter().find(|slot| slot.entry == entry).ok_or_else(|| {
+    SLOTS.iter().copied().find(|slot| slot.entry == entry).ok_or_else(|| {
         Error::new(ErrorCode::InvalidValue, format!("there is no entry {entry} to put a hook on"))
     })
 }
@@ -145,7 +145,7 @@ impl Slot {
     /// One call, whose arguments are at `places`; `plain` is what the entry does without hooks.
     pub fn call(&'static self, places: &[*mut c_void], plain: Plain<'_>) -> ur_result_t {
         if !self.hooked.load(Acquire) {
-            return plain(places);
+            return plain();
         }
         // Taken out of the lock: a hook may call this very entry, or change its hooks.
         let hooks = self.hooks.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -187,7 +187,7 @@ impl Call<'_> {
     }
     /// Does what the entry does without hooks, with the arguments as they are now.
     pub fn original(&self) -> ur_result_t {
-        (self.plain)(self.places)
+        (self.plain)()
     }
     /// How many arguments there are.
     pub fn count(&self) -> usize {

@@ -10,7 +10,6 @@ pub mod header;
 pub mod layers;
 pub mod layout;
 pub mod mock;
-pub mod mock_table;
 pub mod print;
 pub mod rows;
 mod shape;
