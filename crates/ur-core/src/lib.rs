@@ -4,7 +4,6 @@
 pub mod exhausted;
 pub mod from_c;
 pub mod kernels;
-pub mod linger;
 pub mod memory;
 pub mod over_driver;
 pub mod profiling;

@@ -1,6 +1,6 @@
 //! Where USM and physical memory come from: mappings of their own, segments that large blocks
 //! share when descriptors are scarce, and slabs of small blocks of one size. Whose a block is, and
-//! when it may come back, is `allocation.rs`'s.
+//! when it may come back, is the core's.
 use super::mapping::{Mapping, Memfd, Side, Writers, page};
 use rustix::process::{Resource, getrlimit};
 use std::{

@@ -2,17 +2,20 @@
 //! functions. Checks what C asks for and captures what must come first; the engine does the rest.
 use super::{
     CommandBuffer, Cpu, Event, ExecutableGraph, Kernel, Mem, Program, Queue, UsmPool,
-    allocation::{Allocation, Usm},
     capture::taker,
     command_buffer,
     engine::{Completion, Dependencies, Order, Pattern, Submission, Work, failed},
     enqueue_image::{self, Pixels},
     enqueue_mem, graph, launch,
+    memory::Allocation,
     native::Rows,
     native_command, usm_async,
 };
-use crate::program::launch::VariablePart;
-use crate::{memory::ranges, profiling::Profile};
+use crate::{
+    memory::{allocation::Usm, ranges},
+    profiling::Profile,
+    program::launch::VariablePart,
+};
 use std::ffi::CStr;
 use std::sync::Arc;
 use ur_adapter::{

@@ -2,7 +2,6 @@
 //! share. What they stand on is the engine's and `ur_ipc::arena`'s.
 use super::{
     Context, Cpu, Device, Queue,
-    allocation::next_object,
     capture::{self, Score},
     engine::{
         self, Completion, Dependencies, Dependency, Reusable, Signal, Status, Submission, Work,
@@ -11,7 +10,10 @@ use super::{
     host::uuid,
     native_handle,
 };
-use crate::profiling::{self, Profile};
+use crate::{
+    over_driver::next_object,
+    profiling::{self, Profile},
+};
 use std::{
     collections::HashMap,
     sync::{
@@ -345,7 +347,8 @@ impl EventExpApi for Cpu {
         }
         let state = if desc.flags.contains(F::IPC_EXP) {
             let slot = arena::slot(Access::SameUser)?;
-            let origin = Origin::Made { object: next_object(), offered: AtomicBool::new(false) };
+            let origin =
+                Origin::Made { object: next_object(Backend::Cpu), offered: AtomicBool::new(false) };
             State::Shared(Shared { slot, origin })
         } else if desc.flags.contains(F::ENABLE_PROFILING) {
             State::Reusable(Reusable::new(Profile::Instant))

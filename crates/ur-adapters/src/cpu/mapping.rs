@@ -1,5 +1,5 @@
 //! The kernel's side of memory: memfds, mappings and reservations, each owned by a value that
-//! gives it back. Which bytes belong to whom is `backing.rs`'s and `allocation.rs`'s.
+//! gives it back. Which bytes belong to whom is `backing.rs`'s and the core's.
 #![expect(unsafe_code, reason = "maps and unmaps memory")]
 use super::host::free_memory;
 use rustix::{

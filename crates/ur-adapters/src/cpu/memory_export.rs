@@ -2,12 +2,13 @@
 //! of which each export is another descriptor, C's to close. Whoever has one can map all of it.
 use super::{
     Context, Cpu, Device,
-    allocation::{self, Home},
     backing::ALIGNMENT,
     mapping::page,
+    memory::{self, Allocation, Memory, exposed},
     native,
     usm::check_size,
 };
+use crate::memory::allocation::Home;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::{
     ffi::{c_int, c_void},
@@ -59,7 +60,7 @@ impl MemoryExportExpApi for Cpu {
             return Err(Error::new(ErrorCode::InvalidValue, why));
         }
         let home = Home { context: handle(&context), device: handle(&device), pool: 0 };
-        allocation::allocate_exportable(home, size, alignment.max(page()))
+        memory::allocate_exportable(home, size, alignment.max(page()))
     }
     fn memory_export_free_exportable_memory_exp(
         context: Borrowed<'_, Context>,
@@ -68,7 +69,7 @@ impl MemoryExportExpApi for Cpu {
     ) -> Result<()> {
         context.check(device)?;
         let refused = |error: Error| error.with_code(ErrorCode::InvalidValue); // as documented
-        allocation::free_exportable(handle(&context), mem).map_err(refused)
+        memory::free_exportable(handle(&context), mem).map_err(refused)
     }
     /// Writes an `int`.
     fn memory_export_export_memory_handle_exp(
@@ -80,14 +81,16 @@ impl MemoryExportExpApi for Cpu {
     ) -> Result<()> {
         context.check(device)?;
         check_type(handle_type)?;
-        let found = allocation::find(mem).filter(|found| {
-            found.is_exportable() && found.is_of(handle(&context)) && found.base() == mem
+        let found = Allocation::find(mem).filter(|found| {
+            found.memory().is_some_and(Memory::is_exportable)
+                && found.is_of(handle(&context))
+                && found.base() == mem
         });
         let Some(found) = found.filter(|found| !found.is_freed()) else {
             let why = format!("{mem:?} is not the start of exportable memory of this context");
             return Err(Error::new(ErrorCode::InvalidValue, why));
         };
-        let Some(behind) = found.expose() else {
+        let Some(behind) = exposed(&found) else {
             return Err(Error::new(ErrorCode::InvalidValue, format!("{mem:?} has no descriptor")));
         };
         let to = UsmPtr::new(to)?;

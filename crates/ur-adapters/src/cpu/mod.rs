@@ -1,7 +1,6 @@
 //! The CPU: the device that every machine has. Its queues are threads, its memory is memfds, its
 //! events are words in shared memory. Its kernels are native code; see `docs/native-kernels.md`.
 mod adapter;
-mod allocation;
 mod backing;
 mod bindless;
 mod capture;
@@ -18,9 +17,9 @@ mod graph;
 mod host;
 mod image;
 mod launch;
-mod limbo;
 mod mapping;
 mod mem;
+mod memory;
 mod memory_export;
 mod native;
 mod native_code;

@@ -2,13 +2,15 @@
 //! made here and such as were opened differ in where their memory is from, and in nothing else.
 use super::{
     Context, Cpu, Device,
-    allocation::next_object,
     backing::{Behind, Block},
-    limbo::{self, Kept},
     mapping::{Side, page},
+    memory::Memory,
     share::OpenedPhysical,
 };
-use crate::memory::physical;
+use crate::{
+    memory::{deferred_free, physical},
+    over_driver::next_object,
+};
 use std::{
     collections::HashMap,
     sync::{
@@ -20,7 +22,7 @@ use ur_adapter::{
     api::PhysicalMemApi,
     error::{Error, ErrorCode, Result},
     info::Answer,
-    object::{Borrowed, Owned},
+    object::{Backend, Borrowed, Owned},
     per_process::PerProcess,
 };
 use ur_ipc::{Kind, Remote};
@@ -61,8 +63,8 @@ impl Drop for Named {
         if self.exported.load(Relaxed) {
             ur_adapter::share::freed(self.object, Kind::PhysicalMemory);
             // Also where the memory is another's: while ours has importers, we have its lease.
-            let kept = Kept::Physical(Arc::clone(&self.backing));
-            limbo::when_unleased(self.object, Kind::PhysicalMemory, kept);
+            let (object, kept) = (self.object, Arc::clone(&self.backing));
+            deferred_free::when_unleased::<Memory>(object, Kind::PhysicalMemory, kept);
         }
     }
 }
@@ -111,7 +113,7 @@ impl PhysicalMem {
         Self::over(context, device, named.ok_or_else(released)?, true, true)
     }
     fn name(bytes: usize, backing: Backing) -> Arc<Named> {
-        let (object, exported) = (next_object(), AtomicBool::new(false));
+        let (object, exported) = (next_object(Backend::Cpu), AtomicBool::new(false));
         let (backing, fork) = (Arc::new(backing), ur_mapping::fork_count());
         let named = Arc::new(Named { object, bytes, exported, backing, fork });
         names().insert(object, Arc::downgrade(&named));
@@ -178,7 +180,7 @@ impl PhysicalMemApi for Cpu {
             let why = format!("{size} bytes are no multiple of the granularity, {}", page());
             return Err(Error::new(ErrorCode::InvalidSize, why));
         }
-        limbo::sweep();
+        deferred_free::sweep::<Memory>();
         let named =
             PhysicalMem::name(size, Backing::Made(Block::take(Side::Device, size, page())?));
         let is_shareable = physical::is_shareable(properties);

@@ -12,7 +12,7 @@
 //! | `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM` | there is no default stream to use or to wait for |
 //! | `LOW_POWER_EVENTS_SUPPORT_EXP` | waiting always ends in sleep |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
-use super::{Context, Cpu, Device, allocation, capture, engine, native_handle};
+use super::{Context, Cpu, Device, capture, engine, memory, native_handle};
 use std::sync::{Arc, Mutex, PoisonError};
 use ur_adapter::{
     api::QueueApi,
@@ -59,7 +59,7 @@ impl Queue {
 }
 impl Drop for Queue {
     fn drop(&mut self) {
-        allocation::sweep();
+        memory::sweep();
     }
 }
 
@@ -117,7 +117,7 @@ pub(super) fn wait_for_device(device: &Object<Device>) {
         engine::ticket(of_device.map(|(_, queue)| queue))
     };
     ticket.wait();
-    allocation::sweep();
+    memory::sweep();
 }
 
 impl QueueApi for Cpu {
@@ -196,7 +196,7 @@ impl QueueApi for Cpu {
             ));
         }
         let finished = queue.engine.finish();
-        allocation::sweep();
+        memory::sweep();
         finished
     }
     fn queue_flush(queue: Borrowed<'_, Queue>) -> Result<()> {

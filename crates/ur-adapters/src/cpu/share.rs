@@ -3,14 +3,14 @@
 //! `ur_ipc`'s and `ur_adapter::share`'s; events share themselves in `event.rs`.
 use super::{
     Context, Cpu, Device,
-    allocation::{self, Hold, OpenedMemory, Usm},
     backing::Behind,
     engine::all_queues_ticket,
     host::uuid,
-    limbo::{self, Spent},
     mapping::{Mapping, Memfd, page},
+    memory::{Allocation, Hold, Memory, OpenedMemory, exposed},
     physical_mem::PhysicalMem,
 };
+use crate::memory::{allocation::Usm, deferred_free};
 use std::ptr;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -80,7 +80,7 @@ impl SharesMemory for Cpu {
         true
     }
     fn locate(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Located<Offer>> {
-        let Some(found) = allocation::find(at) else { return Ok(Located::Nobodys) };
+        let Some(found) = Allocation::find(at) else { return Ok(Located::Nobodys) };
         match found.usm() {
             _ if found.is_opened() => return Ok(Located::Opened),
             _ if found.is_freed() => return Ok(Located::Freed),
@@ -91,13 +91,13 @@ impl SharesMemory for Cpu {
         }
         let no_descriptor = "this device memory has no descriptor to share it by";
         let behind =
-            found.expose().ok_or_else(|| Error::new(ErrorCode::InvalidValue, no_descriptor))?;
+            exposed(&found).ok_or_else(|| Error::new(ErrorCode::InvalidValue, no_descriptor))?;
         let length = found.bytes_from(at);
         let range = (found.bytes() - length, length);
         Ok(Located::Device(offer(Kind::Memory, found.object(), range, found.bytes(), &behind)?))
     }
     fn is_allocated(object: u64) -> bool {
-        allocation::is_live(object)
+        Allocation::is_live(object)
     }
     fn open_memory(
         context: Borrowed<'_, Context>,
@@ -126,15 +126,15 @@ impl SharesMemory for Cpu {
         Ok(at)
     }
     fn close_memory(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<()> {
-        let before = all_queues_ticket(context.as_handle().addr());
-        limbo::after(vec![before], Spent::Open(OPENS.take(at)?));
+        let before = all_queues_ticket(context.as_handle().addr()).into_moments();
+        deferred_free::after::<Memory>(before, OPENS.take(at)?);
         Ok(())
     }
 }
 
 /// Maps the pages that have the object. All that is said to be accessible is the object itself.
 fn map(arrived: Arrived, device: usize) -> Result<OpenedMemory> {
-    limbo::sweep();
+    deferred_free::sweep::<Memory>();
     let (behind, bytes) = received(arrived)?;
     let within = behind.base % page();
     let mapping = Mapping::opened(&behind.memfd, behind.base - within, within + bytes)?;

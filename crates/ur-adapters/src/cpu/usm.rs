@@ -1,16 +1,17 @@
-//! The `urUSM*` entries: what C asks for is checked here; memory itself is `allocation.rs`'s, its
+//! The `urUSM*` entries: what C asks for is checked here; memory itself is `memory.rs`'s, its
 //! pools are `ur_adapter::pool`'s.
 use super::{
     Context, Cpu, Device,
-    allocation::{self, Home, Usm},
     backing::ALIGNMENT,
     engine::all_queues_ticket,
     enqueue::check_range,
     host::host,
+    memory::{self, Allocation},
     native, usm_host,
     usm_pool::UsmPool,
 };
 use crate::memory::{
+    allocation::{Home, Usm},
     pools::Identified,
     usm::{alignment, check_hints, rows},
 };
@@ -80,7 +81,7 @@ pub(super) fn allocate(
         pool: pool.filter(|pool| pool.api_refs() > 0).map_or(0, |pool| handle(&pool)),
     };
     match pool {
-        None => allocation::allocate(usm, home, size, align, None),
+        None => memory::allocate(usm, home, size, align),
         Some(pool) => pool.allocate(usm, home, size, align),
     }
 }
@@ -113,7 +114,7 @@ impl UsmApi for Cpu {
         allocate(Usm::Shared, context, Wish { device: Some(device), desc, pool }, size)
     }
     fn usm_free(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
-        allocation::free(handle(&context), mem)
+        memory::free(handle(&context), mem)
     }
     fn usm_get_mem_alloc_info(
         context: Borrowed<'_, Context>,
@@ -121,7 +122,7 @@ impl UsmApi for Cpu {
         name: ur_usm_alloc_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        let found = allocation::find(mem).filter(|found| found.is_of(handle(&context)));
+        let found = Allocation::find(mem).filter(|found| found.is_of(handle(&context)));
         let Some(found) = found else {
             if let Some(answered) = usm_host::info(handle(&context), mem, name, answer) {
                 return answered;

@@ -4,12 +4,13 @@
 //! for the context's other queues that `urUSMFree` stands for, since the order is C's to give.
 use super::{
     Event, Queue,
-    allocation::{self, Freeing, Home, Usm},
     engine::{Order, Submission, Work},
     enqueue::{Made, Report, enqueue, place},
+    memory::{self, Freeing},
     usm::{Wish, allocate},
     usm_pool::UsmPool,
 };
+use crate::memory::allocation::{Home, Usm};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -58,7 +59,7 @@ pub(super) fn alloc(
     match enqueue(queue, command(usm), events, place(Order::Free), Report::event(want_event)) {
         Ok(event) => Ok((at, event)),
         Err(error) => {
-            allocation::free(handle(context), at)?;
+            memory::free(handle(context), at)?;
             Err(error)
         }
     }

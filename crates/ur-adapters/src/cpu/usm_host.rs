@@ -1,6 +1,6 @@
 //! Host memory that C allocated itself and made known as USM: registered, or imported. A processor
 //! reaches it as it is, so all there is to do is to remember it, for `urUSMGetMemAllocInfo`.
-use super::{Context, allocation, device::the_device};
+use super::{Context, device::the_device, memory::Allocation};
 use crate::memory::maps::is_mapped;
 use std::{
     collections::BTreeMap,
@@ -69,7 +69,7 @@ pub(super) fn register(context: usize, at: UsmPtr, bytes: usize) -> Result<()> {
     let Some(end) = end(at, bytes) else {
         return refused(format!("{bytes} bytes from {at:?} on are no range of memory"));
     };
-    if allocation::touches(at, bytes) {
+    if Allocation::touches(at, bytes) {
         return refused(format!("{bytes} bytes from {at:?} on are USM already, in part at least"));
     }
     if !is_mapped(at.addr(), end) {
@@ -118,7 +118,7 @@ pub(super) fn import(context: usize, at: UsmPtr, bytes: usize) -> Result<()> {
         return Err(Error::new(ErrorCode::InvalidSize, why));
     };
     let mut all = all();
-    if overlapping(&all, at.addr(), end).next().is_none() && !allocation::touches(at, bytes) {
+    if overlapping(&all, at.addr(), end).next().is_none() && !Allocation::touches(at, bytes) {
         all.insert(at.addr(), Known { bytes, context, how: How::Imported });
     }
     Ok(())

@@ -3,92 +3,32 @@
 //! allocates from it `usm.rs`'s.
 use super::{
     Context, Device,
-    allocation::{self, Home, Usm, UsmBlocks},
     backing::{Block, LARGE},
     engine::Passed,
     host::host,
-    limbo::{self, Spent},
     mapping::{Side, page},
+    memory::{self, Allocation, Memory, UsmBlocks},
+    native,
 };
 use crate::memory::{
+    allocation::{Counted, Home, Usm},
+    deferred_free::{self, is_for_room},
     pools::{ByDevice, Identified, Identity},
+    totals::Totals,
     usm::limits,
 };
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering::*},
-};
+use std::sync::{Arc, atomic::Ordering::*};
 use ur_adapter::{
-    error::{Error, ErrorCode, Result},
+    error::Result,
     memory::UsmPtr,
     object::{Borrowed, Object, Owned},
     pool::{Limits, Pool, Source},
 };
 use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 
-/// How much of something there is, and the most there ever was; in bytes.
-#[derive(Debug, Default)]
-struct Gauge {
-    current: AtomicUsize,
-    high: AtomicUsize,
-}
-impl Gauge {
-    // Numbers, which nothing else is read by: none of the orderings matters.
-    fn add(&self, bytes: usize) {
-        let now = self.current.fetch_add(bytes, Relaxed) + bytes;
-        self.high.fetch_max(now, Relaxed);
-    }
-    fn subtract(&self, bytes: usize) {
-        self.current.fetch_sub(bytes, Relaxed);
-    }
-    fn reset(&self) {
-        self.high.store(self.current.load(Relaxed), Relaxed);
-    }
-}
-
-/// What all pools behind one handle have together, and the most that they may have.
-#[derive(Debug)]
-pub(super) struct Totals {
-    reserved: Gauge,
-    used: Gauge,
-    maximum: AtomicUsize,
-}
-impl Totals {
-    pub(super) fn new() -> Arc<Self> {
-        let (reserved, used) = (Gauge::default(), Gauge::default());
-        Arc::new(Self { reserved, used, maximum: AtomicUsize::new(usize::MAX) })
-    }
-    /// A block of so many bytes was cut.
-    pub(super) fn take(&self, bytes: usize) {
-        self.used.add(bytes);
-    }
-    /// Such a block came back.
-    pub(super) fn put(&self, bytes: usize) {
-        self.used.subtract(bytes);
-    }
-    /// Sets so many bytes more aside for a chunk.
-    ///
-    /// # Errors
-    /// `OUT_OF_RESOURCES` where that would exceed the maximum.
-    fn claim(&self, bytes: usize) -> Result<()> {
-        let maximum = self.maximum.load(Relaxed);
-        let claimed = |now: usize| now.checked_add(bytes).filter(|&all| all <= maximum);
-        match self.reserved.current.fetch_update(Relaxed, Relaxed, claimed) {
-            Ok(_) => Ok(()),
-            Err(reserved) => Err(Error::new(
-                ErrorCode::OutOfResources,
-                format!(
-                    "the pool holds {reserved} of at most {maximum} bytes, and {bytes} more are \
-                     needed: free blocks of it, or raise its maximum"
-                ),
-            )),
-        }
-    }
-}
-
 /// Where this adapter's pools get their chunks: whole pages, which no other pool has.
 #[derive(Debug)]
-pub(super) struct Chunks {
+pub struct Chunks {
     /// What the chunks are made of.
     pub(super) side: Side,
     /// Whether every block is to be filled with zeros.
@@ -103,17 +43,29 @@ impl Source for Chunks {
         let small = bytes < LARGE;
         let whole = if small { bytes.next_power_of_two().max(page()) } else { bytes };
         self.totals.claim(whole)?;
-        let reserved = &self.totals.reserved;
         let taken = Block::take(self.side, whole, align.max(page()));
         match &taken {
-            Ok(block) => reserved.add(block.bytes() - whole), // which a block may have on top
-            Err(_) => reserved.subtract(whole),
+            // Which a block may have on top.
+            Ok(block) => self.totals.reserved.add(block.bytes() - whole),
+            Err(_) => self.totals.unclaim(whole),
         }
         taken
     }
     fn give_back(&self, chunk: Arc<Block>, after: Vec<Passed>) {
-        self.totals.reserved.subtract(chunk.bytes());
-        limbo::after(after, Spent::Chunk(chunk));
+        self.totals.unclaim(chunk.bytes());
+        let after = after.into_iter().flat_map(Passed::into_moments).collect();
+        deferred_free::after::<Memory>(after, chunk);
+    }
+}
+impl Counted for Chunks {
+    fn totals(&self) -> &Arc<Totals> {
+        &self.totals
+    }
+    fn prepare(&self, at: UsmPtr, bytes: usize) -> Result<()> {
+        if self.zeroed {
+            native::fill(at, &[0], bytes);
+        }
+        Ok(())
     }
 }
 
@@ -169,7 +121,7 @@ impl UsmPool {
     }
     /// Gives unused memory back as long as `keep` bytes stay.
     pub(super) fn trim_to(&self, keep: usize) {
-        allocation::sweep();
+        memory::sweep();
         for pool in &self.blocks {
             // Other threads may be at it: as good as it gets.
             let all = self.totals.reserved.current.load(Relaxed);
@@ -181,7 +133,7 @@ impl UsmPool {
     /// no room otherwise.
     ///
     /// # Errors
-    /// As for [`allocation::allocate`].
+    /// As for [`Allocation::take`].
     pub(super) fn allocate(
         &self,
         usm: Usm,
@@ -189,13 +141,13 @@ impl UsmPool {
         size: usize,
         align: usize,
     ) -> Result<UsmPtr> {
-        let allocate = || allocation::allocate(usm, home, size, align, Some(self.of(usm)));
-        allocate().or_else(|error| match error.code() {
-            ErrorCode::OutOfResources => {
+        let allocate = || Allocation::take(usm, home, size, align, self.of(usm));
+        allocate().or_else(|error| match is_for_room(&error) {
+            true => {
                 self.trim_to(0);
                 allocate()
             }
-            _ => Err(error),
+            false => Err(error),
         })
     }
     /// # Errors
@@ -214,16 +166,11 @@ impl UsmPool {
         use ur_usm_pool_info_t as I;
         let most = usize::try_from(host().memory).unwrap_or(usize::MAX);
         // What commands were done with meanwhile is not used any more.
-        allocation::sweep();
-        let Totals { reserved, used, maximum } = &*self.totals;
+        memory::sweep();
         match name {
             I::RELEASE_THRESHOLD_EXP => Some(self.blocks[0].limits().keep),
-            I::MAXIMUM_SIZE_EXP => Some(maximum.load(Relaxed).min(most)),
-            I::RESERVED_CURRENT_EXP => Some(reserved.current.load(Relaxed)),
-            I::RESERVED_HIGH_EXP => Some(reserved.high.load(Relaxed)),
-            I::USED_CURRENT_EXP => Some(used.current.load(Relaxed)),
-            I::USED_HIGH_EXP => Some(used.high.load(Relaxed)),
-            _ => None,
+            I::MAXIMUM_SIZE_EXP => Some(self.totals.maximum.load(Relaxed).min(most)),
+            name => self.totals.size(name),
         }
     }
     /// Changes a property.
@@ -232,32 +179,13 @@ impl UsmPool {
     /// `INVALID_VALUE` for a high mark that is not set to 0, `UNSUPPORTED_ENUMERATION` for what is
     /// only read.
     pub(super) fn set(&self, name: ur_usm_pool_info_t, number: usize) -> Result<()> {
-        use ur_usm_pool_info_t as I;
-        let reset = |gauge: &Gauge| match number {
-            0 => {
-                gauge.reset();
+        match name {
+            ur_usm_pool_info_t::RELEASE_THRESHOLD_EXP => {
+                self.blocks.iter().for_each(|pool| pool.set_keep(number));
                 Ok(())
             }
-            _ => Err(Error::new(
-                ErrorCode::InvalidValue,
-                format!("a high mark can only be reset, with 0, and {number} was given"),
-            )),
-        };
-        match name {
-            I::RELEASE_THRESHOLD_EXP => self.blocks.iter().for_each(|pool| pool.set_keep(number)),
-            I::MAXIMUM_SIZE_EXP => {
-                self.totals.maximum.store(if number == 0 { usize::MAX } else { number }, Relaxed);
-            }
-            I::RESERVED_HIGH_EXP => reset(&self.totals.reserved)?,
-            I::USED_HIGH_EXP => reset(&self.totals.used)?,
-            _ => {
-                return Err(Error::new(
-                    ErrorCode::UnsupportedEnumeration,
-                    format!("{name:?} of a pool can be asked and not set"),
-                ));
-            }
+            name => self.totals.set(name, number),
         }
-        Ok(())
     }
 }
 

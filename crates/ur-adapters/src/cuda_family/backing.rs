@@ -1,9 +1,8 @@
 //! Where USM comes from: chunks of device memory (virtual memory, or the driver's old kind), of pinned
-//! host memory and of managed memory. How they are cut is `ur_adapter::pool`'s, whose they are
-//! `allocation.rs`'s.
+//! host memory and of managed memory. How they are cut is `ur_adapter::pool`'s, whose they are the
+//! core's.
 use super::{
     Attribute,
-    allocation::Usm,
     device::Device,
     driver::Dialect,
     native::{
@@ -12,6 +11,7 @@ use super::{
         virtual_memory::{self, Mapped, Physical},
     },
 };
+use crate::memory::allocation::Usm;
 use std::{
     os::fd::OwnedFd,
     sync::{Arc, PoisonError},
@@ -97,7 +97,7 @@ pub(super) fn granule<D: Dialect>(device: &Device<D>) -> Result<usize> {
 
 /// How another process opens a chunk.
 #[derive(Clone, Debug)]
-pub(super) enum Behind {
+pub enum Behind {
     /// By its descriptor.
     Descriptor(Arc<OwnedFd>),
     /// By the driver's bytes.
@@ -106,7 +106,7 @@ pub(super) enum Behind {
 
 /// Memory in one piece.
 #[derive(Debug)]
-pub(super) struct Chunk<D: Dialect> {
+pub struct Chunk<D: Dialect> {
     base: UsmPtr,
     bytes: usize,
     made: Made<D>,

@@ -570,7 +570,7 @@ mod tests {
         ] {
             let error = Cuda::failure("cuSomething", status);
             assert_eq!((error.code(), error.native_status()), (code, Some(status)));
-            assert_eq!(crate::memory::limbo::is_for_room(&error), status == 2, "{status}");
+            assert_eq!(crate::memory::deferred_free::is_for_room(&error), status == 2, "{status}");
         }
     }
 }

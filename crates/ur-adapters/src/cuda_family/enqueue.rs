@@ -3,7 +3,6 @@
 //! own, and how a command gets into a stream is `submission.rs`'s.
 use super::{
     Event, Family, Kernel, Mem, Program, Queue, UsmPool,
-    allocation::Usm,
     driver::Dialect,
     enqueue_image::{self, Pixels},
     enqueue_mem, enqueue_usm as usm,
@@ -14,6 +13,7 @@ use super::{
     submission::{Made, Order, Report, Submission, submit, wait_order},
     usm_async,
 };
+use crate::memory::allocation::Usm;
 use crate::profiling::Profile;
 use crate::program::launch::VariablePart;
 use std::ffi::CStr;

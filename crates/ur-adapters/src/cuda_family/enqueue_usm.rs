@@ -2,12 +2,12 @@
 //! allocated; of other memory C must know.
 use super::{
     Event, Queue,
-    allocation::{self, Allocation, Usm},
     driver::Dialect,
+    memory::Allocation,
     submission::{Made, Report, submit},
 };
-use crate::memory::ranges;
 pub(super) use crate::memory::ranges::pattern_of;
+use crate::memory::{allocation::Usm, ranges};
 use ur_adapter::{
     error::Result,
     log,
@@ -96,7 +96,7 @@ pub(super) fn memcpy_2d<D: Dialect>(
 }
 /// Whether the driver moves the memory; if not, hints about it are of no use.
 fn is_managed<D: Dialect>(at: UsmPtr, hint: &str) -> bool {
-    let managed = allocation::find::<D>(at).is_some_and(|found| found.usm() == Usm::Shared);
+    let managed = Allocation::<D>::find(at).is_some_and(|found| found.usm() == Usm::Shared);
     if !managed {
         let what = format!("{hint} is without effect: {at:?} is not shared USM of this adapter");
         log::say(D::BACKEND, ur_logger_level_t::WARN, &what);

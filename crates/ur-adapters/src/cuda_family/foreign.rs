@@ -25,9 +25,7 @@
 //!   from being undone and another one from being made there, and the driver does not announce either.
 //! - Numbers are given in ascending order, but the driver has no query for the latest one, and an unmapping takes none.
 use super::{
-    Context, Device, Family,
-    allocation::next_object,
-    device,
+    Context, Device, device,
     driver::Dialect,
     native::{
         context::Entered,
@@ -38,6 +36,7 @@ use super::{
     },
     share::{Form, bytes_of, lengths_for_offer, offer},
 };
+use crate::over_driver::next_object;
 use std::{
     collections::HashMap,
     os::fd::OwnedFd,
@@ -176,7 +175,7 @@ fn object_of<D: Dialect>(fresh: Shared) -> u64 {
         }
     }
     suspects.retain(|(_, one)| !is_there::<D>(one, one.base)); // and no lock while the driver is asked
-    let object = found.unwrap_or_else(next_object::<Family<D>>);
+    let object = found.unwrap_or_else(|| next_object(D::BACKEND));
     let mut all = all::<D>();
     suspects.iter().for_each(|(object, _)| drop(all.remove(object)));
     all.insert(object, fresh);

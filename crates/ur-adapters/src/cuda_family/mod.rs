@@ -8,7 +8,6 @@
 //! What an importer sees when an exporter ends, and what cannot be promised then, is on the page of the
 //! crate `cuda`.
 mod adapter;
-mod allocation;
 mod attribute;
 mod backing;
 mod binary;
@@ -28,9 +27,8 @@ mod foreign;
 mod image;
 mod lane;
 mod launch;
-mod limbo;
-mod linger;
 mod mem;
+mod memory;
 pub mod native;
 mod native_command;
 mod opened;
@@ -58,6 +56,7 @@ mod watch;
 
 use crate::{
     kernels::geometry,
+    memory::deferred_free,
     over_driver::{self, Beneath, Contexts},
 };
 pub use adapter::Adapter;
@@ -106,7 +105,6 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
         watch: over_driver::watch::Watch<Event<D>>,
         staging: staging::Pool<D>,
         utility: native::own_streams::UtilityStreams<D>,
-        lingering: linger::Lingering<D>,
         devices: Slab<Device<D>>,
         mems: Slab<Mem<D>>,
         programs: Slab<Program<D>>,
@@ -126,7 +124,6 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
                 watch: over_driver::watch::Watch::new(),
                 staging: staging::Pool::new(),
                 utility: native::own_streams::UtilityStreams::new(),
-                lingering: linger::Lingering::new(),
                 devices: Slab::new(table),
                 mems: Slab::new(table),
                 programs: Slab::new(table),
@@ -181,10 +178,10 @@ impl<D: Dialect> Beneath for Family<D> {
         queue::ticket::<D>(context).wait()
     }
     fn sweep() {
-        limbo::sweep::<D>();
+        deferred_free::sweep::<memory::Memory<D>>();
     }
     fn make_room(context: Borrowed<'_, Context<D>>) -> Result<()> {
-        limbo::sweep_all::<D>();
+        deferred_free::sweep_all::<memory::Memory<D>>();
         context.pools().own(context)?.trim_to(0);
         Ok(())
     }

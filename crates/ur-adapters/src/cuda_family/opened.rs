@@ -2,13 +2,17 @@
 //! `share.rs`'s.
 use super::{
     Device,
-    allocation::{Allocation, Home, Memory, Usm, enter, leave, locked},
     driver::Dialect,
+    memory::{Allocation, Memory, locked},
     native::{
         ipc::OpenedHandle,
         pool::{DriverPool, FromPool},
         virtual_memory::{self, Mapped, MappedRun},
     },
+};
+use crate::memory::{
+    allocation::{Home, Usm},
+    allocations::leave,
 };
 use std::sync::{Arc, Mutex};
 use ur_adapter::{error::Result, memory::UsmPtr, object::Owned};
@@ -16,7 +20,7 @@ use ur_adapter::{error::Result, memory::UsmPtr, object::Owned};
 /// Another process's memory, in the way it came.
 #[derive(Debug)]
 #[expect(dead_code, reason = "held to be dropped, but for the first")]
-pub(super) enum Opened<D: Dialect> {
+pub enum Opened<D: Dialect> {
     /// By descriptor.
     Mapped(Mapped<D>),
     /// By many descriptors.
@@ -69,8 +73,8 @@ impl<D: Dialect> OpenedMemory<D> {
             store.peers.enter_mapping(device, (at, bytes), admitted.clone(), 3)?;
             store.claim(at as usize, bytes);
         }
-        let allocation =
-            enter(Allocation::new(base, bytes, Usm::Device, home, Memory::Opened(memory)));
+        let memory = Memory::Opened(memory);
+        let allocation = Allocation::enter(base, bytes, Usm::Device, home, memory);
         Ok(Self { allocation, reach, admitted: Mutex::new(admitted) })
     }
     /// The whole of the object.

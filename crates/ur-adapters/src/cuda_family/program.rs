@@ -8,10 +8,13 @@ use super::{
     attribute::Attribute,
     code::{Code, Target},
     driver::{Dialect, RawModule},
-    linger,
+    memory::Memory,
     native::{launch::Arguments, module::Module},
 };
-use crate::program::{self, RunsCode};
+use crate::{
+    memory::deferred_free,
+    program::{self, RunsCode},
+};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Object, Owned, Slab},
@@ -73,10 +76,10 @@ impl<D: Dialect> RunsCode for Family<D> {
     }
     /// In which contexts a kernel was launched is not kept: behind the queues of all.
     fn leave(_context: usize, what: impl Send + 'static) {
-        linger::leave::<D>(0, what);
+        deferred_free::leave::<Memory<D>>(0, what);
     }
     fn sweep_code() {
-        linger::sweep::<D>();
+        deferred_free::sweep::<Memory<D>>();
     }
     /// The module on its first device that it is built for.
     fn native_program(program: &Object<Program<D>>) -> Result<ur_native_handle_t> {

@@ -23,7 +23,7 @@ use super::{
     shared_event::{Counters, Debts, Registered, await_all},
 };
 use crate::{
-    memory::limbo::{self, Moment as _},
+    memory::deferred_free::{self, Moment as _},
     profiling::Profile,
 };
 use std::sync::{
@@ -275,7 +275,7 @@ fn is_done(said: Result<bool>) -> bool {
 
 /// Up to where a stream must have come.
 #[derive(Debug)]
-pub(super) struct Moment<D: Dialect> {
+pub struct Moment<D: Dialect> {
     work: Arc<Work<D>>,
     lane: u32,
     number: u64,
@@ -290,7 +290,7 @@ impl<D: Dialect> Moment<D> {
         self.work.lanes[self.lane as usize].get()
     }
 }
-impl<D: Dialect> limbo::Moment for Moment<D> {
+impl<D: Dialect> deferred_free::Moment for Moment<D> {
     fn lane(&self) -> (usize, u32) {
         (Arc::as_ptr(&self.work).addr(), self.lane)
     }
@@ -308,7 +308,7 @@ impl<D: Dialect> limbo::Moment for Moment<D> {
 }
 /// Everything submitted up to a moment.
 #[derive(Debug)]
-pub(super) struct Ticket<D: Dialect>(Vec<Moment<D>>);
+pub struct Ticket<D: Dialect>(Vec<Moment<D>>);
 impl<D: Dialect> Ticket<D> {
     /// What it consists of.
     pub(super) fn into_moments(self) -> Vec<Moment<D>> {

@@ -1,10 +1,9 @@
 //! Everything that a process knows of one dialect's memory, in one place: statics cannot be generic.
 use super::{
     Family,
-    allocation::Allocation,
     driver::{Dialect, RawPool},
     foreign,
-    limbo::Limbo,
+    memory::{Allocation, Deferred},
     opened::OpenedMemory,
     peers::Peers,
     physical_mem, share, usm_host, virtual_mem,
@@ -48,8 +47,8 @@ impl<D: Dialect> fmt::Debug for Registry<D> {
 /// What is known in one process.
 pub(super) struct Store<D: Dialect> {
     pub(super) ranges: Allocations<Allocation<D>>,
-    pub(super) limbo: Limbo<D>,
-    /// Bytes of chunks that go back to the driver when it is idle: see `limbo.rs`.
+    pub(super) deferred: Deferred<D>,
+    /// Bytes of chunks that go back to the driver when it is idle: see `memory.rs`.
     pub(super) leaving: AtomicUsize,
     pub(super) hosts: usm_host::All<D>,
     pub(super) reserved: virtual_mem::All<D>,
@@ -69,7 +68,7 @@ impl<D: Dialect> Default for Store<D> {
     fn default() -> Self {
         Self {
             ranges: Allocations::default(),
-            limbo: Limbo::default(),
+            deferred: Deferred::<D>::default(),
             leaving: AtomicUsize::new(0),
             hosts: Mutex::default(),
             reserved: virtual_mem::All::default(),

@@ -3,12 +3,11 @@
 //! memory that others of this process allocated is `foreign.rs`'s; events share themselves in `event.rs`.
 use super::{
     Context, Device, Family,
-    allocation::{self, Exposed, Hold, Usm},
     backing::{Behind, granule, is_physical_shared, reaching},
     device,
     driver::{Dialect, IpcBytes},
     foreign,
-    limbo::{self, Spent},
+    memory::{Allocation, Exposed, Hold, Memory, exposed},
     native::{
         device as native,
         ipc::OpenedHandle,
@@ -18,6 +17,7 @@ use super::{
     opened::{Opened as OpenedAs, OpenedMemory},
     physical_mem::PhysicalMem,
 };
+use crate::memory::{allocation::Usm, deferred_free};
 use crate::over_driver::physical_mem::OpenedPhysical;
 use std::{os::fd::AsFd, sync::Arc};
 use ur_adapter::{
@@ -141,8 +141,8 @@ pub(super) fn offer<D: Dialect>(
     }
 }
 /// How an allocation of ours is opened by others, and the UUID of its device.
-fn payload<D: Dialect>(found: &allocation::Allocation<D>) -> Result<(Payload, [u8; 16])> {
-    match found.expose()? {
+fn payload<D: Dialect>(found: &Allocation<D>) -> Result<(Payload, [u8; 16])> {
+    match exposed(found)? {
         Exposed::Chunk { behind: Behind::Descriptor(fd), base, exposes, device } => {
             let bytes = bytes_of(Form::Physical, &[]);
             let (base, exposes) = (base as u64, exposes as u64);
@@ -210,7 +210,7 @@ impl<D: Dialect> SharesMemory for Family<D> {
     }
     fn locate(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<Located<Offer>> {
         device::check_fork::<D>()?;
-        let Some(found) = allocation::find::<D>(at) else { return foreign::locate(context, at) };
+        let Some(found) = Allocation::<D>::find(at) else { return foreign::locate(context, at) };
         match found.usm() {
             _ if found.is_opened() => return Ok(Located::Opened),
             _ if found.is_freed() => return Ok(Located::Freed),
@@ -226,7 +226,7 @@ impl<D: Dialect> SharesMemory for Family<D> {
         Ok(Located::Device(offer::<D>(kind, object, device, range, size, payload)))
     }
     fn is_allocated(object: u64) -> bool {
-        allocation::is_live::<D>(object) || foreign::is_live::<D>(object)
+        Allocation::<D>::is_live(object) || foreign::is_live::<D>(object)
     }
     fn open_memory(
         context: Borrowed<'_, Context<D>>,
@@ -267,8 +267,8 @@ impl<D: Dialect> SharesMemory for Family<D> {
     }
     fn close_memory(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<()> {
         let open = D::statics().memory.opens.take(at)?;
-        let before = context.queues().ticket(open.since());
-        limbo::after(before, Spent::Open(open));
+        let before = context.queues().ticket(open.since()).into_moments();
+        deferred_free::after::<Memory<D>>(before, open);
         Ok(())
     }
 }
@@ -279,7 +279,7 @@ fn map<D: Dialect>(
     home: &Owned<Device<D>>,
     devices: &[Owned<Device<D>>],
 ) -> Result<OpenedMemory<D>> {
-    limbo::sweep::<D>();
+    deferred_free::sweep::<Memory<D>>();
     let bytes = usize::try_from(arrived.size).map_err(too_large)?;
     let reaching = reaching(home, devices)?;
     let (at, memory) = match arrived.payload {

@@ -12,6 +12,7 @@ use super::{
     native::{context::Entered, stream::Stream, words::Words},
     queue::Work,
 };
+use crate::over_driver::next_object;
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
@@ -221,7 +222,7 @@ impl<D: Dialect> Shared<D> {
             ));
         }
         let slot = arena::slot(Access::SameUser)?;
-        let object = super::allocation::next_object::<Family<D>>();
+        let object = next_object(D::BACKEND);
         let origin = Origin::Made { object, offered: AtomicBool::new(false) };
         Ok(Self { slot, origin, device })
     }

@@ -3,10 +3,9 @@
 //! to do first, they go through a pinned piece, and a host function copies between that and C's
 //! memory, in the stream's order. Nothing here waits. Ends on devices out of reach are `crossing.rs`'s.
 use super::{
-    Device,
-    allocation::{self, Usm},
-    crossing,
+    Device, crossing,
     driver::{Dialect, layout::Copy3d},
+    memory::Allocation,
     native::{
         memory::{Piece, Sort},
         staging::{Place, Rows, copy_rows, place_of},
@@ -14,6 +13,7 @@ use super::{
     },
     patience,
 };
+use crate::memory::allocation::Usm;
 use std::{
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -119,7 +119,7 @@ enum End<D: Dialect> {
 /// `None` is an array. Of memory that we allocated on that device nobody is asked.
 fn end<D: Dialect>(device: &Owned<Device<D>>, end: Option<u64>) -> Result<End<D>> {
     let Some(at) = end else { return Ok(End::Within(Place::Device)) };
-    let ours = UsmPtr::from_addr(at as usize).and_then(allocation::find::<D>);
+    let ours = UsmPtr::from_addr(at as usize).and_then(Allocation::<D>::find);
     let place = match ours.as_ref().map(|found| found.usm()) {
         Some(Usm::Host) => return Ok(End::Within(Place::Pinned)),
         Some(Usm::Shared) => return Ok(End::Within(Place::Device)),

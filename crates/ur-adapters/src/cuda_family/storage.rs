@@ -7,7 +7,7 @@
 use super::{
     Context, Device, Family,
     driver::{Dialect, layout::ArrayDesc},
-    linger,
+    memory::Memory,
     native::{
         array::Array,
         event::Pooled,
@@ -15,6 +15,7 @@ use super::{
         stream::Stream,
     },
 };
+use crate::memory::deferred_free;
 use crate::over_driver::{block::Block, mem};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ur_adapter::{
@@ -83,7 +84,7 @@ enum Before<D: Dialect> {
 impl<D: Dialect> Storage<D> {
     /// A copy for each device, of nothing yet.
     pub(super) fn each(context: Owned<Context<D>>, shape: Shape) -> Self {
-        linger::sweep::<D>();
+        deferred_free::sweep::<Memory<D>>();
         let count = context.devices().len();
         let copies = (0..count).map(|_| OnceLock::new()).collect();
         let state = Mutex::new((0..count).map(|_| State::Old).collect());
@@ -108,7 +109,7 @@ impl<D: Dialect> Storage<D> {
     /// # Errors
     /// `OUT_OF_HOST_MEMORY`; the driver's own.
     pub(super) fn pinned(context: Owned<Context<D>>, bytes: usize) -> Result<Self> {
-        linger::sweep::<D>();
+        deferred_free::sweep::<Memory<D>>();
         let block = Block::new(&context, None, bytes)?;
         let (at, host) = (block.at().addr() as u64, Some(block.at()));
         let place = Place::One { at, host, _keep: Keep::Block(block) };
@@ -319,7 +320,9 @@ impl<D: Dialect> Drop for Storage<D> {
         match (place, &self.shape) {
             // Blocks wait for these commands by themselves.
             (Place::Each { copies, .. }, Shape::Bytes(_)) => drop(copies),
-            (place, _) => linger::leave::<D>(self.context.as_handle().addr(), place),
+            (place, _) => {
+                deferred_free::leave::<Memory<D>>(self.context.as_handle().addr(), place);
+            }
         }
     }
 }

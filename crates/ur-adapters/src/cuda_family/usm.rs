@@ -1,18 +1,19 @@
-//! The `urUSM*` entries: what C asks for is checked here; memory itself is `allocation.rs`'s, its
+//! The `urUSM*` entries: what C asks for is checked here; memory itself is `memory.rs`'s, its
 //! pools are `usm_pool.rs`'s.
 use super::{
     Context, Device, Family,
-    allocation::{self, Home, Usm},
     backing::ALIGNMENT,
     device::check_fork,
     driver::Dialect,
     enqueue_usm::check_range,
     foreign,
+    memory::Allocation,
     native::{device as native, memory},
     queue, usm_host,
     usm_pool::UsmPool,
 };
 use crate::memory::{
+    allocation::{Home, Usm},
     pools::Identified,
     usm::{alignment, check_hints, rows},
 };
@@ -119,7 +120,7 @@ impl<D: Dialect> UsmApi for Family<D> {
     }
     fn usm_free(context: Borrowed<'_, Context<D>>, mem: UsmPtr) -> Result<()> {
         check_fork::<D>()?;
-        allocation::free(&context, mem)
+        super::memory::free(&context, mem)
     }
     fn usm_get_mem_alloc_info(
         context: Borrowed<'_, Context<D>>,
@@ -127,7 +128,7 @@ impl<D: Dialect> UsmApi for Family<D> {
         name: ur_usm_alloc_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        let found = allocation::find::<D>(mem).filter(|found| found.is_of(handle(&context)));
+        let found = Allocation::<D>::find(mem).filter(|found| found.is_of(handle(&context)));
         let Some(found) = found else {
             if let Some(answered) = usm_host::info::<Family<D>>(context, mem, name, answer) {
                 return answered;

@@ -4,15 +4,18 @@
 //! the place from which on C may use it, and what is freed goes back when the queues have come so far.
 use super::{
     Event, Queue,
-    allocation::{self, Freeing, Home, Ordered, Usm},
     device::check_fork,
     driver::Dialect,
+    memory::{self, Freeing, Ordered, has_memory, take_ordered},
     native::pool::{DriverPool, FromPool},
     submission::{Made, Report, submit},
     usm::{Wish, allocate},
     usm_pool::UsmPool,
 };
-use crate::memory::pools::Identified;
+use crate::memory::{
+    allocation::{Home, Usm},
+    pools::Identified,
+};
 use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -72,7 +75,7 @@ pub(super) fn alloc<D: Dialect>(
     match submit(queue, command(usm), events, Report::event(want_event), |_stream| Ok(())) {
         Ok(event) => Ok((at, event)),
         Err(error) => {
-            allocation::free(context, at)?;
+            memory::free(context, at)?;
             Err(error)
         }
     }
@@ -98,7 +101,7 @@ fn ordered<D: Dialect>(
     let body = |stream: &super::native::stream::Stream<D>| {
         let memory = FromPool::new(Arc::clone(from), from.alloc(size, stream.raw())?);
         let memory = Ordered::new(memory, size, Arc::clone(pool.totals()))?;
-        made = Some(allocation::adopt(home, size, memory)?);
+        made = Some(memory::adopt(home, size, memory)?);
         Ok(())
     };
     let done = submit(queue, command(Usm::Device), events, Report::event(want_event), body);
@@ -107,7 +110,7 @@ fn ordered<D: Dialect>(
         (Ok(_), None) => Err(Error::new(ErrorCode::Unknown, "the allocation was never submitted")),
         (Err(error), None) => Err(error),
         (Err(error), Some(at)) => {
-            allocation::free(queue.context(), at)?;
+            memory::free(queue.context(), at)?;
             Err(error)
         }
     }
@@ -127,27 +130,28 @@ pub(super) fn free<D: Dialect>(
 ) -> Made<D> {
     check_fork::<D>()?;
     let context = queue.context();
-    let freeing = Freeing::<D>::begin(context, mem)?;
+    let freeing = Freeing::<D>::begin(handle(context), mem)?;
     let Home { pool: from, .. } = freeing.allocation().home();
     if pool.is_some_and(|pool| handle(&pool) != from) {
         freeing.undo();
         let why = format!("{mem:?} was not allocated from this pool: name its own, or none");
         return Err(Error::new(ErrorCode::InvalidValue, why));
     }
-    let body = |stream: &super::native::stream::Stream<D>| match freeing.take_ordered() {
+    let body = |stream: &super::native::stream::Stream<D>| match take_ordered(&freeing) {
         Some(memory) => memory.free_on(stream.raw()),
         None => Ok(()), // it goes back once the queues have come so far
     };
+    let before = |since| context.queues().ticket(since).into_moments();
     let submitted =
         submit(queue, ur_command_t::ENQUEUE_USM_FREE_EXP, events, Report::event(want_event), body);
     match submitted {
         Ok(event) => {
-            freeing.finish(context);
+            freeing.finish(before);
             Ok(event)
         }
         // The stream has it: C cannot have it back.
-        Err(error) if !freeing.allocation().has_memory() => {
-            freeing.finish(context);
+        Err(error) if !has_memory(freeing.allocation()) => {
+            freeing.finish(before);
             Err(error)
         }
         Err(error) => {

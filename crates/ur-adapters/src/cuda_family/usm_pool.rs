@@ -3,15 +3,15 @@
 //! from it `usm.rs`'s.
 use super::{
     Context, Device,
-    allocation::{self, Home, Usm},
     backing::Chunk,
     driver::Dialect,
-    limbo::{self, Leaving, Spent},
-    native::{device as native, pool::DriverPool},
+    memory::{Allocation, Leaving, Memory},
+    native::{device as native, memory, pool::DriverPool},
     queue::Ticket,
 };
 use crate::memory::{
-    limbo::is_for_room,
+    allocation::{Counted, Home, Usm},
+    deferred_free::{self, is_for_room},
     pools::{ByDevice, Identified, Identity},
     totals::Totals,
     usm::limits,
@@ -30,7 +30,7 @@ use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 
 /// Where pools get their chunks: memory of one kind, which no other pool has.
 #[derive(Debug)]
-pub(super) struct Chunks<D: Dialect> {
+pub struct Chunks<D: Dialect> {
     usm: Usm,
     /// Whose memory it is, or who works on the host's.
     pub(super) device: Owned<Device<D>>,
@@ -57,7 +57,19 @@ impl<D: Dialect> Source for Chunks<D> {
     }
     fn give_back(&self, chunk: Arc<Chunk<D>>, after: Vec<Ticket<D>>) {
         self.totals.unclaim(pool::Chunk::bytes(&*chunk));
-        limbo::after_all(after, Spent::Chunk(Leaving::new(chunk)));
+        let after = after.into_iter().flat_map(Ticket::into_moments).collect();
+        deferred_free::after::<Memory<D>>(after, Leaving::new(chunk));
+    }
+}
+impl<D: Dialect> Counted for Chunks<D> {
+    fn totals(&self) -> &Arc<Totals> {
+        &self.totals
+    }
+    fn prepare(&self, at: UsmPtr, bytes: usize) -> Result<()> {
+        match self.zeroed {
+            true => memory::zero(&self.device, at.addr() as u64, bytes),
+            false => Ok(()),
+        }
     }
 }
 impl<D: Dialect> pool::Passed for Ticket<D> {
@@ -172,7 +184,7 @@ impl<D: Dialect> UsmPool<D> {
     }
     /// Gives unused memory back as long as `keep` bytes stay.
     pub(super) fn trim_to(&self, keep: usize) {
-        limbo::sweep_all::<D>();
+        deferred_free::sweep_all::<Memory<D>>();
         for part in &self.parts {
             // Other threads may be at it: as good as it gets.
             let all = self.totals.reserved.current.load(Relaxed);
@@ -184,7 +196,7 @@ impl<D: Dialect> UsmPool<D> {
     /// room otherwise.
     ///
     /// # Errors
-    /// As for [`allocation::allocate`].
+    /// As for [`Allocation::take`].
     pub(super) fn allocate(
         &self,
         usm: Usm,
@@ -193,7 +205,7 @@ impl<D: Dialect> UsmPool<D> {
         align: usize,
     ) -> Result<UsmPtr> {
         let part = self.of(usm, home.device)?;
-        let allocate = || allocation::allocate(usm, home, size, align, part);
+        let allocate = || Allocation::take(usm, home, size, align, part);
         allocate().or_else(|error| match is_for_room(&error) {
             true => {
                 self.trim_to(0);
@@ -258,7 +270,7 @@ impl<D: Dialect> UsmPool<D> {
     pub(super) fn size(&self, name: ur_usm_pool_info_t) -> Result<Option<usize>> {
         use ur_usm_pool_info_t as I;
         // What commands were done with meanwhile is not used any more.
-        limbo::sweep_all::<D>();
+        deferred_free::sweep_all::<Memory<D>>();
         Ok(match name {
             I::RELEASE_THRESHOLD_EXP => Some(self.limits().keep),
             I::MAXIMUM_SIZE_EXP => {

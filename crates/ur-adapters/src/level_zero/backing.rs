@@ -1,7 +1,6 @@
 //! Where USM comes from: chunks of a device's memory, of the host's, and of such as moves between
-//! them. How they are cut is `ur_adapter::pool`'s, whose they are `allocation.rs`'s.
+//! them. How they are cut is `ur_adapter::pool`'s, whose they are the core's.
 use super::{
-    allocation::Usm,
     device::Device,
     native::{
         context::NativeContext,
@@ -11,6 +10,7 @@ use super::{
     options, p2p,
     registry::registry,
 };
+use crate::memory::allocation::Usm;
 use std::sync::{Arc, OnceLock};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -60,7 +60,7 @@ pub(super) fn reaching<'d>(
 
 /// Memory in one piece.
 #[derive(Debug)]
-pub(super) struct Chunk {
+pub struct Chunk {
     base: UsmPtr,
     bytes: usize,
     piece: Piece,

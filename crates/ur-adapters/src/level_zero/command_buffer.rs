@@ -9,7 +9,8 @@ mod entries;
 mod update;
 
 use super::{
-    Context, Device, Event, Queue, clock, linger,
+    Context, Device, Event, Queue, clock,
+    memory::Memory,
     native::{
         event::EventKind,
         list::{List, NativeList},
@@ -18,6 +19,7 @@ use super::{
     submission::{Made, Report, Submission},
     work::Work,
 };
+use crate::memory::deferred_free;
 use crate::profiling::Profile;
 use std::{
     collections::HashMap,
@@ -109,7 +111,7 @@ impl Drop for Shared {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some((work, mark)) = state.last.take() {
             work.cache().give(mark, false);
-            linger::leave(context, Arc::clone(&state.list));
+            deferred_free::leave::<Memory>(context, Arc::clone(&state.list));
         }
     }
 }
@@ -190,7 +192,7 @@ impl Shared {
         fresh.close()?;
         let old = std::mem::replace(&mut state.list, fresh);
         state.is_stale = false;
-        linger::leave(self.context.as_handle().addr(), old);
+        deferred_free::leave::<Memory>(self.context.as_handle().addr(), old);
         Ok(())
     }
 }

@@ -4,14 +4,15 @@
 //! recorded in command buffers, and what lies in mapped physical memory, the driver judges.
 use super::{
     Context, Device, Event, Queue,
-    allocation::{self, Usm},
     enqueue::{Made, Report},
     host_task::by_thread,
+    memory::Allocation,
     native::list::{List, Spot},
     p2p,
     submission::Submission,
     usm_pool::Asides,
 };
+use crate::memory::allocation::Usm;
 use std::sync::Arc;
 use ur_adapter::{
     error::Result,
@@ -53,7 +54,7 @@ pub(super) fn beyond(
     if context.platform().devices().len() < 2 {
         return Ok(None);
     }
-    let found = UsmPtr::from_addr(at).and_then(allocation::find);
+    let found = UsmPtr::from_addr(at).and_then(Allocation::find);
     let Some(found) = found.filter(|found| found.usm() == Usm::Device) else { return Ok(None) };
     let home = found.home();
     if home.device == device.as_handle().addr() {

@@ -3,15 +3,14 @@
 //! images, kernels and memory in queue order have files of their own.
 pub(super) use super::submission::{Made, Report, submit, submit_one};
 use super::{
-    CommandBuffer, Event, Kernel, LevelZero, Mem, Program, Queue, UsmPool,
-    allocation::Usm,
-    command_buffer,
+    CommandBuffer, Event, Kernel, LevelZero, Mem, Program, Queue, UsmPool, command_buffer,
     enqueue_image::{self, Pixels},
     enqueue_mem, enqueue_usm as usm, host_task, launch, native_command,
     signal::{Home, Signal},
     submission::{Appends, Order, Submission, wait_order},
     usm_async,
 };
+use crate::memory::allocation::Usm;
 use crate::profiling::Profile;
 use crate::program::launch::VariablePart;
 use std::{ffi::CStr, sync::Arc};

@@ -2,14 +2,14 @@
 //! allocated; of other memory C must know.
 use super::{
     Event, Queue,
-    allocation::{self, Allocation, Usm},
     command_buffer::Step,
     crossing::{self, Ends, line},
     enqueue::{Made, Report, submit, submit_one},
+    memory::Allocation,
     native::list::{List, Spot},
 };
-use crate::memory::ranges;
 pub(super) use crate::memory::ranges::pattern_of;
+use crate::memory::{allocation::Usm, ranges};
 use std::sync::Arc;
 use ur_adapter::{
     error::Result,
@@ -133,7 +133,7 @@ pub(super) fn transfer(
 }
 /// Whether the driver moves the memory; if not, hints about it are of no use.
 fn is_managed(at: UsmPtr, hint: &str) -> bool {
-    let managed = allocation::find(at).is_some_and(|found| found.usm() == Usm::Shared);
+    let managed = Allocation::find(at).is_some_and(|found| found.usm() == Usm::Shared);
     if !managed {
         let what = format!("{hint} is without effect: {at:?} is not shared USM of this adapter");
         log::say(Backend::LevelZero, ur_logger_level_t::WARN, &what);

@@ -2,9 +2,7 @@
 //! shared by the driver's handle, as ours is. Nobody tells us of a free: that memory was freed shows in
 //! the number that the driver gives to each allocation.
 use super::{
-    Context, Device, LevelZero,
-    allocation::next_object,
-    device,
+    Context, Device, device,
     driver::RawDevice,
     native::{
         context::NativeContext,
@@ -14,6 +12,7 @@ use super::{
     registry::registry,
     share::{offer, payload_of},
 };
+use crate::over_driver::next_object;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -22,7 +21,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     info::Answer,
     memory::UsmPtr,
-    object::{Borrowed, Owned},
+    object::{Backend, Borrowed, Owned},
     share::Located,
 };
 use ur_ipc::{Kind, Offer};
@@ -78,7 +77,7 @@ fn object_of(context: &Context, known: &Known) -> Result<(u64, Arc<Handle>)> {
     }
     let context = Arc::clone(context.native());
     let handle = Arc::new(Handle::of(&context, base)?);
-    let (object, there) = (next_object::<LevelZero>(), Arc::clone(&handle));
+    let (object, there) = (next_object(Backend::LevelZero), Arc::clone(&handle));
     all().insert(object, Shared { base, bytes, id, context, handle });
     Ok((object, there))
 }

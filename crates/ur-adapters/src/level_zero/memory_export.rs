@@ -2,12 +2,13 @@
 //! own, for that; every export is another descriptor, C's to close.
 use super::{
     Context, Device, LevelZero,
-    allocation::{self, Home},
     backing::{ALIGNMENT, Chunk},
+    memory::{self, Allocation},
     native::{device as native, ipc, memory::Sort},
     platform::check_fork,
     usm::check_size,
 };
+use crate::memory::allocation::Home;
 use std::{
     ffi::{c_int, c_void},
     os::fd::IntoRawFd,
@@ -67,7 +68,7 @@ impl MemoryExportExpApi for LevelZero {
         let home = Home { context: handle(&context), device: handle(&device), pool: 0 };
         let (native, device, sort) = (context.native(), device.own()?, Sort::Exportable(flag));
         let chunk = Chunk::of_sort(sort, native, &device, size, alignment)?;
-        Ok(allocation::adopt(home, size, chunk))
+        Ok(memory::adopt(home, size, chunk))
     }
     fn memory_export_free_exportable_memory_exp(
         context: Borrowed<'_, Context>,
@@ -77,8 +78,10 @@ impl MemoryExportExpApi for LevelZero {
         check_fork()?;
         context.check(device)?;
         let refused = |error: Error| error.with_code(ErrorCode::InvalidValue); // as documented
-        match allocation::find(mem).filter(|found| found.exportable().is_some()) {
-            Some(_) => allocation::free(&context, mem).map_err(refused),
+        match Allocation::find(mem)
+            .filter(|found| found.memory().is_some_and(|memory| memory.exportable().is_some()))
+        {
+            Some(_) => memory::free(&context, mem).map_err(refused),
             None => nothing(mem),
         }
     }
@@ -93,11 +96,11 @@ impl MemoryExportExpApi for LevelZero {
         check_fork()?;
         context.check(device)?;
         let flag = flag(&device, handle_type)?;
-        let is_it = |found: &allocation::Allocation| {
+        let is_it = |found: &Allocation| {
             found.is_of(handle(&context)) && found.base() == mem && !found.is_freed()
         };
-        let found = allocation::find(mem).filter(|found| is_it(found));
-        let Some(chunk) = found.as_ref().and_then(|found| found.exportable()) else {
+        let found = Allocation::find(mem).filter(|found| is_it(found));
+        let Some(chunk) = found.as_ref().and_then(|found| found.memory()?.exportable()) else {
             return nothing(mem);
         };
         let to = UsmPtr::new(to)?;

@@ -8,7 +8,6 @@
 //! What an importer sees when an exporter ends, and what cannot be promised then, is on the page of the
 //! crate `level-zero`.
 mod adapter;
-mod allocation;
 mod backing;
 mod clock;
 mod code;
@@ -31,10 +30,9 @@ mod host_task;
 mod image;
 mod lane;
 mod launch;
-mod limbo;
-mod linger;
 mod lookout;
 mod mem;
+mod memory;
 mod memory_export;
 pub mod native;
 mod native_command;
@@ -65,7 +63,10 @@ mod virtual_mem;
 mod watch;
 mod work;
 
-use crate::over_driver::{Beneath, Contexts};
+use crate::{
+    memory::deferred_free,
+    over_driver::{Beneath, Contexts},
+};
 pub use adapter::Adapter;
 pub use command_buffer::{CommandBuffer, CommandBufferCommand};
 pub use context::Context;
@@ -165,10 +166,10 @@ impl Beneath for LevelZero {
         Ok(())
     }
     fn sweep() {
-        limbo::sweep();
+        deferred_free::sweep::<memory::Memory>();
     }
     fn make_room(context: Borrowed<'_, Context>) -> Result<()> {
-        limbo::sweep_all();
+        deferred_free::sweep_all::<memory::Memory>();
         context.pools().own(context).trim_to(0);
         Ok(())
     }

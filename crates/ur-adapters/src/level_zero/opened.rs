@@ -1,8 +1,12 @@
 //! Memory of other processes that is open here: where it is. How it arrives is `share.rs`'s.
 use super::{
-    allocation::{Allocation, Home, Memory, Usm, enter, leave},
+    memory::{Allocation, Memory},
     native::ipc::OpenedHandle,
     registry::registry,
+};
+use crate::memory::{
+    allocation::{Home, Usm},
+    allocations::leave,
 };
 use std::sync::Arc;
 use ur_adapter::memory::UsmPtr;
@@ -27,7 +31,7 @@ impl OpenedMemory {
         let (home, at) = (Home { device, ..Home::default() }, memory.at() as usize);
         registry().get().claim(at, whole);
         let memory = Memory::Opened(memory);
-        Self { allocation: enter(Allocation::new(base, bytes, Usm::Device, home, memory)), at }
+        Self { allocation: Allocation::enter(base, bytes, Usm::Device, home, memory), at }
     }
     /// The whole of the object.
     pub fn allocation(&self) -> &Allocation {

@@ -5,10 +5,13 @@ use super::{
     code::Target,
     device_info,
     driver::{RawKernel, RawModule},
-    linger,
+    memory::Memory,
     native::{arguments::Arguments, kernel::NativeKernel, module::NativeModule},
 };
-use crate::program::{self, RunsCode};
+use crate::{
+    memory::deferred_free,
+    program::{self, RunsCode},
+};
 use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -76,10 +79,10 @@ impl RunsCode for LevelZero {
         Ok(0)
     }
     fn leave(context: usize, what: impl Send + 'static) {
-        linger::leave(context, what);
+        deferred_free::leave::<Memory>(context, what);
     }
     fn sweep_code() {
-        linger::sweep();
+        deferred_free::sweep::<Memory>();
     }
     /// The module on its first device that it is built for.
     fn native_program(program: &Object<Program>) -> Result<ur_native_handle_t> {

@@ -1,7 +1,9 @@
 //! Everything that a process knows of this driver's memory, in one place.
 use super::{
-    LevelZero, allocation::Allocation, foreign, limbo::Limbo, opened::OpenedMemory, physical_mem,
-    share, usm_host, virtual_mem,
+    LevelZero, foreign,
+    memory::{Allocation, Deferred},
+    opened::OpenedMemory,
+    physical_mem, share, usm_host, virtual_mem,
 };
 use crate::memory::allocations::Allocations;
 use crate::over_driver::physical_mem::OpenedPhysical;
@@ -48,7 +50,7 @@ pub(super) fn registry() -> &'static Registry {
 #[derive(Default)]
 pub(super) struct Store {
     pub(super) ranges: Allocations<Allocation>,
-    pub(super) limbo: Limbo,
+    pub(super) deferred: Deferred,
     pub(super) hosts: usm_host::All,
     pub(super) reserved: virtual_mem::All,
     pub(super) names: physical_mem::Names,

@@ -1,7 +1,8 @@
 //! Samplers: how a kernel reads between the pixels of an image.
 use super::{
-    Context, Device, LevelZero, driver::RawSampler, linger, native::sampler::NativeSampler,
+    Context, Device, LevelZero, driver::RawSampler, memory::Memory, native::sampler::NativeSampler,
 };
+use crate::memory::deferred_free;
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -97,7 +98,7 @@ impl Drop for Sampler {
         for (_, sampler) in all.iter().filter(|(_, sampler)| sampler.is_owned()) {
             made().remove(&sampler.raw().addr());
         }
-        linger::leave(self.context.as_handle().addr(), all);
+        deferred_free::leave::<Memory>(self.context.as_handle().addr(), all);
     }
 }
 

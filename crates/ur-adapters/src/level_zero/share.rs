@@ -2,10 +2,8 @@
 //! what arrives. Who may have it, and the entries themselves, are `ur_ipc`'s and `ur_adapter::share`'s;
 //! memory that others of this process allocated is `foreign.rs`'s; events share themselves in `event.rs`.
 use super::{
-    Context, Device, LevelZero,
-    allocation::{self, Hold, Usm},
-    device, foreign,
-    limbo::{self, Spent},
+    Context, Device, LevelZero, device, foreign,
+    memory::{Allocation, Hold, Memory, exposed},
     native::{
         context::NativeContext,
         ipc::{self, Handle, IpcBytes, OpenedHandle},
@@ -19,6 +17,7 @@ use super::{
     registry::registry,
     virtual_mem::granule,
 };
+use crate::memory::{allocation::Usm, deferred_free};
 use crate::over_driver::physical_mem::OpenedPhysical;
 use std::{os::fd::AsFd, sync::Arc};
 use ur_adapter::{
@@ -157,7 +156,7 @@ impl SharesMemory for LevelZero {
     }
     fn locate(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Located<Offer>> {
         check_fork()?;
-        let Some(found) = allocation::find(at) else { return foreign::locate(context, at) };
+        let Some(found) = Allocation::find(at) else { return foreign::locate(context, at) };
         match found.usm() {
             _ if found.is_opened() => return Ok(Located::Opened),
             _ if found.is_freed() => return Ok(Located::Freed),
@@ -166,7 +165,7 @@ impl SharesMemory for LevelZero {
             Usm::Shared => return Ok(Located::Shared),
             Usm::Device => {}
         }
-        let exposed = found.expose()?;
+        let exposed = exposed(&found)?;
         let payload = payload_of(&exposed.behind, exposed.base, exposed.exposes);
         let device = exposed.device;
         let length = found.bytes_from(at);
@@ -175,7 +174,7 @@ impl SharesMemory for LevelZero {
         Ok(Located::Device(offer(kind, object, device, range, size, payload)))
     }
     fn is_allocated(object: u64) -> bool {
-        allocation::is_live(object) || foreign::is_live(object)
+        Allocation::is_live(object) || foreign::is_live(object)
     }
     fn open_memory(
         context: Borrowed<'_, Context>,
@@ -212,8 +211,8 @@ impl SharesMemory for LevelZero {
     }
     fn close_memory(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<()> {
         let open = registry().opens.take(at)?;
-        let before = context.queues().ticket(open.since());
-        limbo::after(before, Spent::Open(open));
+        let before = context.queues().ticket(open.since()).into_moments();
+        deferred_free::after::<Memory>(before, open);
         Ok(())
     }
 }
@@ -224,7 +223,7 @@ fn map(
     context: &Arc<NativeContext>,
     home: &Owned<Device>,
 ) -> Result<OpenedMemory> {
-    limbo::sweep();
+    deferred_free::sweep::<Memory>();
     let bytes = usize::try_from(arrived.size).map_err(too_large)?;
     let (opened, base) = match arrived.payload {
         ArrivedPayload::Driver { fd, base, bytes: form, .. } => {

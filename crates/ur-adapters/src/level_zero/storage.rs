@@ -2,10 +2,12 @@
 //! is the memory of the device that first uses a buffer, if the others reach it; else, and for devices
 //! that have no memory of their own, the host's. An image is the context's first device's.
 use super::{
-    Context, Device, LevelZero, linger,
+    Context, Device, LevelZero,
+    memory::Memory,
     native::{image::NativeImage, memory::Piece},
     p2p,
 };
+use crate::memory::deferred_free;
 use crate::over_driver::mem;
 use std::sync::OnceLock;
 use ur_adapter::{
@@ -152,7 +154,7 @@ impl Drop for Storage {
     fn drop(&mut self) {
         match self.place.take() {
             Some(place @ (Place::Given { .. } | Place::Image(_))) => {
-                linger::leave(self.context.as_handle().addr(), place);
+                deferred_free::leave::<Memory>(self.context.as_handle().addr(), place);
             }
             block => drop(block), // it waits for these commands by itself
         }

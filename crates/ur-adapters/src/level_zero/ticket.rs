@@ -5,7 +5,7 @@ use super::{
     native::event::EventKind,
     work::{Spot, Work},
 };
-use crate::memory::limbo::{self, Moment as _};
+use crate::memory::deferred_free::{self, Moment as _};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::Ordering::*};
 use ur_adapter::{error::Result, log, object::Backend};
 use ur_sys::ur_logger_level_t;
@@ -132,7 +132,7 @@ impl Everyone {
 
 /// Up to where a list must have come.
 #[derive(Clone, Debug)]
-pub(super) struct Moment {
+pub struct Moment {
     work: Arc<Work>,
     lane: u32,
     number: u64,
@@ -153,7 +153,7 @@ impl Moment {
         Ok(Some(mark))
     }
 }
-impl limbo::Moment for Moment {
+impl deferred_free::Moment for Moment {
     fn lane(&self) -> (usize, u32) {
         (Arc::as_ptr(&self.work).addr(), self.lane)
     }
@@ -171,7 +171,7 @@ impl limbo::Moment for Moment {
 }
 /// Everything submitted up to a moment.
 #[derive(Debug)]
-pub(super) struct Ticket(Vec<Moment>);
+pub struct Ticket(Vec<Moment>);
 impl Ticket {
     /// What it consists of.
     pub(super) fn into_moments(self) -> Vec<Moment> {

@@ -1,12 +1,12 @@
-//! The `urUSM*` entries: what C asks for is checked here; memory itself is `allocation.rs`'s, its
+//! The `urUSM*` entries: what C asks for is checked here; memory itself is `memory.rs`'s, its
 //! pools are `usm_pool.rs`'s.
 use super::{
     Context, Device, LevelZero,
-    allocation::{self, Home, Usm},
     backing::ALIGNMENT,
     crossing::{Ends, line},
     enqueue_usm::check_range,
     foreign,
+    memory::Allocation,
     native::memory,
     options,
     platform::check_fork,
@@ -14,6 +14,7 @@ use super::{
     usm_pool::UsmPool,
 };
 use crate::memory::{
+    allocation::{Home, Usm},
     pools::Identified,
     usm::{alignment, check_hints, rows},
 };
@@ -125,7 +126,7 @@ impl UsmApi for LevelZero {
     }
     fn usm_free(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
         check_fork()?;
-        allocation::free(&context, mem)
+        super::memory::free(&context, mem)
     }
     fn usm_get_mem_alloc_info(
         context: Borrowed<'_, Context>,
@@ -133,7 +134,7 @@ impl UsmApi for LevelZero {
         name: ur_usm_alloc_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        let found = allocation::find(mem).filter(|found| found.is_of(handle(&context)));
+        let found = Allocation::find(mem).filter(|found| found.is_of(handle(&context)));
         let Some(found) = found else {
             if let Some(answered) = usm_host::info::<LevelZero>(context, mem, name, answer) {
                 return answered;

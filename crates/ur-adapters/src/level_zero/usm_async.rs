@@ -3,12 +3,13 @@
 //! have come so far.
 use super::{
     Event, Queue,
-    allocation::{self, Freeing, Home, Usm},
     enqueue::{Made, Report, submit},
+    memory::{self, Freeing},
     platform::check_fork,
     usm::{Wish, allocate},
     usm_pool::UsmPool,
 };
+use crate::memory::allocation::{Home, Usm};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -61,7 +62,7 @@ pub(super) fn alloc(
     match submit(queue, command(usm), events, Report::event(want_event), |_| Ok(())) {
         Ok(event) => Ok((at, event)),
         Err(error) => {
-            allocation::free(context, at)?;
+            memory::free(context, at)?;
             Err(error)
         }
     }
@@ -80,7 +81,7 @@ pub(super) fn free(
 ) -> Made {
     check_fork()?;
     let context = queue.context();
-    let freeing = Freeing::begin(context, mem)?;
+    let freeing = Freeing::begin(handle(context), mem)?;
     let Home { pool: from, .. } = freeing.allocation().home();
     if pool.is_some_and(|pool| handle(&pool) != from) {
         freeing.undo();
@@ -90,7 +91,7 @@ pub(super) fn free(
     let (command, report) = (ur_command_t::ENQUEUE_USM_FREE_EXP, Report::event(want_event));
     match submit(queue, command, events, report, |_| Ok(())) {
         Ok(event) => {
-            freeing.finish(context);
+            freeing.finish(|since| context.queues().ticket(since).into_moments());
             Ok(event)
         }
         Err(error) => {

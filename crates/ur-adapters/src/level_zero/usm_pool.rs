@@ -3,16 +3,16 @@
 //! from it `usm.rs`'s.
 use super::{
     Context, Device,
-    allocation::{self, Home, Usm},
     backing::Chunk,
     driver::RawDevice,
-    limbo::{self, Spent},
+    memory::{Allocation, Memory},
     native::{self, aside::Aside, context::NativeContext, list::List},
     options,
     queue::Ticket,
 };
 use crate::memory::{
-    limbo::is_for_room,
+    allocation::{Counted, Home, Usm},
+    deferred_free::{self, is_for_room},
     pools::{ByDevice, Identified, Identity},
     totals::Totals,
     usm::limits,
@@ -31,7 +31,7 @@ use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 
 /// Where pools get their chunks: memory of one kind, which no other pool has.
 #[derive(Debug)]
-pub(super) struct Chunks {
+pub struct Chunks {
     usm: Usm,
     /// Whose memory it is, or who works on the host's.
     pub(super) device: Owned<Device>,
@@ -62,7 +62,19 @@ impl Source for Chunks {
     }
     fn give_back(&self, chunk: Arc<Chunk>, after: Vec<Ticket>) {
         self.totals.unclaim(pool::Chunk::bytes(&*chunk));
-        limbo::after_all(after, Spent::Chunk(chunk));
+        let after = after.into_iter().flat_map(Ticket::into_moments).collect();
+        deferred_free::after::<Memory>(after, chunk);
+    }
+}
+impl Counted for Chunks {
+    fn totals(&self) -> &Arc<Totals> {
+        &self.totals
+    }
+    fn prepare(&self, at: UsmPtr, bytes: usize) -> Result<()> {
+        match self.zeroed {
+            true => self.asides.with(&self.device, |list| list.fill(at.addr(), &[0], bytes)),
+            false => Ok(()),
+        }
     }
 }
 impl pool::Passed for Ticket {
@@ -217,7 +229,7 @@ impl UsmPool {
     }
     /// Gives unused memory back as long as `keep` bytes stay.
     pub(super) fn trim_to(&self, keep: usize) {
-        limbo::sweep_all();
+        deferred_free::sweep_all::<Memory>();
         for blocks in self.parts() {
             // Other threads may be at it: as good as it gets.
             let all = self.totals.reserved.current.load(Relaxed);
@@ -229,7 +241,7 @@ impl UsmPool {
     /// room otherwise.
     ///
     /// # Errors
-    /// As for [`allocation::allocate`].
+    /// As for [`Allocation::take`].
     pub(super) fn allocate(
         &self,
         usm: Usm,
@@ -239,7 +251,7 @@ impl UsmPool {
         align: usize,
     ) -> Result<UsmPtr> {
         let part = self.of(usm, device)?;
-        let allocate = || allocation::allocate(usm, home, size, align, &part);
+        let allocate = || Allocation::take(usm, home, size, align, &part);
         allocate().or_else(|error| match is_for_room(&error) {
             true => {
                 self.trim_to(0);
@@ -266,7 +278,7 @@ impl UsmPool {
     pub(super) fn size(&self, name: ur_usm_pool_info_t) -> Result<Option<usize>> {
         use ur_usm_pool_info_t as I;
         // What commands were done with meanwhile is not used any more.
-        limbo::sweep_all();
+        deferred_free::sweep_all::<Memory>();
         Ok(match name {
             I::RELEASE_THRESHOLD_EXP => Some(locked(&self.parts).limits[0].keep),
             I::MAXIMUM_SIZE_EXP => {

@@ -1,8 +1,9 @@
 //! What adapters have in common about memory: what C says of it is judged here, what is reserved and
 //! mapped is noted, and what pools hold is counted, with no driver in sight.
+pub mod allocation;
 pub mod allocations;
+pub mod deferred_free;
 pub mod flags;
-pub mod limbo;
 pub mod maps;
 pub mod physical;
 pub mod pictures;

@@ -130,7 +130,7 @@ impl<D: HasPhysicalMemory> PhysicalMem<D> {
         Self::over(context, device, named.ok_or_else(released)?, true, true)
     }
     fn name(memory: Arc<D::Physical>, _remote: Option<Remote<OpenedPhysical<D>>>) -> Arc<Named<D>> {
-        let (object, exported) = (next_object::<D>(), AtomicBool::new(false));
+        let (object, exported) = (next_object(D::BACKEND), AtomicBool::new(false));
         let fork = ur_mapping::fork_count();
         let named = Arc::new(Named { object, exported, memory, _remote, fork });
         names().insert(object, Arc::downgrade(&named));

@@ -5,6 +5,7 @@ use super::{
     spin,
     sync::{Mutex, locked},
 };
+use crate::memory::deferred_free;
 use std::sync::{
     Arc, Weak,
     atomic::{AtomicU64, Ordering::*},
@@ -14,7 +15,7 @@ use ur_adapter::per_process::PerProcess;
 /// Two numbers of one queue: the last command submitted, and the last before and with which all
 /// have ended.
 #[derive(Debug)]
-pub(super) struct Passage {
+pub struct Passage {
     submitted: AtomicU64,
     ended: Odometer,
 }
@@ -73,23 +74,42 @@ pub(crate) fn ticket<'a>(queues: impl IntoIterator<Item = &'a Watch>) -> Passed 
     passed
 }
 
+/// Up to where a queue must have come.
+#[derive(Clone, Debug)]
+pub struct Moment(Arc<Passage>, u64);
+impl deferred_free::Moment for Moment {
+    fn lane(&self) -> (usize, u32) {
+        (Arc::as_ptr(&self.0).addr(), 0)
+    }
+    fn number(&self) -> u64 {
+        self.1
+    }
+    fn has_passed(&self) -> bool {
+        self.0.ended() >= self.1
+    }
+    fn ask(&self, _may_mark: bool) {} // it is known
+}
 /// "All commands submitted so far" to some queues, held on to. Keeps no queue alive.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Passed(Vec<(Arc<Passage>, u64)>);
+pub struct Passed(Vec<Moment>);
 impl Passed {
     fn add(&mut self, passage: &Arc<Passage>) {
         let number = passage.submitted();
         if passage.ended() < number {
-            self.0.push((Arc::clone(passage), number));
+            self.0.push(Moment(Arc::clone(passage), number));
         }
+    }
+    /// What it consists of: for each queue, up to where it has to come.
+    pub(crate) fn into_moments(self) -> Vec<Moment> {
+        self.0
     }
     /// Whether they have all ended.
     pub(crate) fn has_passed(&self) -> bool {
-        self.0.iter().all(|(passage, number)| passage.ended() >= *number)
+        self.0.iter().all(deferred_free::Moment::has_passed)
     }
     /// Sleeps until they have all ended.
     pub(crate) fn wait(&self) {
-        self.0.iter().for_each(|(passage, number)| passage.wait_for(*number));
+        self.0.iter().for_each(|Moment(passage, number)| passage.wait_for(*number));
     }
 }
 

@@ -1,14 +1,18 @@
 //! The registry: who is found where, and what a free leaves.
 use super::*;
-use crate::cpu::usm_pool::Totals;
-use crate::cpu::{mapping::page, native};
+use crate::{
+    cpu::{mapping::page, native},
+    memory::totals::Totals,
+};
+use ur_adapter::error::ErrorCode;
+use ur_ipc::Kind;
 
 const CONTEXT: usize = 0x1000;
 fn home() -> Home {
     Home { context: CONTEXT, device: 0x2000, pool: 0 }
 }
 fn device(bytes: usize) -> UsmPtr {
-    allocate(Usm::Device, home(), bytes, 64, None).unwrap()
+    allocate(Usm::Device, home(), bytes, 64).unwrap()
 }
 fn chunks() -> Chunks {
     Chunks { side: Side::Device, zeroed: false, totals: Totals::new() }
@@ -24,23 +28,23 @@ fn any_address_inside_finds_the_allocation() {
     for bytes in [1, 100, 5000, 3 << 20] {
         let at = device(bytes);
         for offset in [0, bytes / 2, bytes - 1] {
-            let found = find(at.offset(offset).unwrap()).unwrap();
+            let found = Allocation::find(at.offset(offset).unwrap()).unwrap();
             assert_eq!((found.base(), found.bytes()), (at, bytes));
             assert_eq!(found.bytes_from(at.offset(offset).unwrap()), bytes - offset);
             assert_eq!((found.usm(), found.home()), (Usm::Device, home()));
         }
-        let beyond = find(at.offset(bytes).unwrap());
+        let beyond = Allocation::find(at.offset(bytes).unwrap());
         assert!(beyond.is_none_or(|other| other.base() != at), "one past the end is another's");
         free(CONTEXT, at).unwrap();
-        assert!(find(at).is_none_or(|other| other.base() != at));
+        assert!(Allocation::find(at).is_none_or(|other| other.base() != at));
     }
 }
 #[test]
 fn foreign_addresses_find_nothing() {
     let local = 0_u64;
-    assert!(find(UsmPtr::new((&raw const local).cast()).unwrap()).is_none());
-    assert!(find(UsmPtr::from_addr(1).unwrap()).is_none());
-    assert!(find(UsmPtr::from_addr(usize::MAX).unwrap()).is_none());
+    assert!(Allocation::find(UsmPtr::new((&raw const local).cast()).unwrap()).is_none());
+    assert!(Allocation::find(UsmPtr::from_addr(1).unwrap()).is_none());
+    assert!(Allocation::find(UsmPtr::from_addr(usize::MAX).unwrap()).is_none());
 }
 #[test]
 fn only_the_start_of_an_allocation_is_freed_and_only_once() {
@@ -53,7 +57,7 @@ fn only_the_start_of_an_allocation_is_freed_and_only_once() {
 #[test]
 fn objects_have_names_of_their_own() {
     let all: Vec<_> = (0..100).map(|_| device(10)).collect();
-    let mut names: Vec<_> = all.iter().map(|&at| find(at).unwrap().object()).collect();
+    let mut names: Vec<_> = all.iter().map(|&at| Allocation::find(at).unwrap().object()).collect();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), 100);
@@ -62,11 +66,11 @@ fn objects_have_names_of_their_own() {
 #[test]
 fn a_free_while_it_is_held_keeps_the_pages() {
     let at = device(3 << 20);
-    let object = find(at).unwrap().object();
+    let object = Allocation::find(at).unwrap().object();
     let (one, two) = (Hold::of(object).unwrap(), Hold::of(object).unwrap());
     native::fill(at, &[7], 3 << 20);
     free(CONTEXT, at).unwrap();
-    assert!(find(at).unwrap().is_freed());
+    assert!(Allocation::find(at).unwrap().is_freed());
     assert!(Hold::of(object).is_none(), "what is free is not opened again");
     refused(at, CONTEXT, "free already");
     drop(one);
@@ -76,21 +80,21 @@ fn a_free_while_it_is_held_keeps_the_pages() {
     assert_eq!(last, [7]);
     assert_eq!(two.allocation().base(), at);
     drop(two);
-    assert!(find(at).is_none_or(|other| other.object() != object));
+    assert!(Allocation::find(at).is_none_or(|other| other.object() != object));
 }
 #[test]
 fn an_opened_object_is_known_and_not_freed() {
     let at = device(10_000);
-    let behind = find(at).unwrap().expose().unwrap();
+    let behind = exposed(&Allocation::find(at).unwrap()).unwrap();
     let (start, within) = (behind.base / page() * page(), behind.base % page());
     let mapping = Mapping::opened(&behind.memfd, start, 5 * page()).unwrap();
     let opened = OpenedMemory::new(mapping, within, 10_000, 0x2000).unwrap();
     let theirs = opened.allocation().base();
     assert_ne!(theirs, at);
-    let found = find(theirs.offset(9_999).unwrap()).unwrap();
+    let found = Allocation::find(theirs.offset(9_999).unwrap()).unwrap();
     assert!(found.is_opened() && found.is_of(CONTEXT) && found.is_of(CONTEXT + 8));
     assert_eq!((found.base(), found.bytes()), (theirs, 10_000));
-    assert!(found.expose().is_none(), "what was opened is not exported");
+    assert!(exposed(&found).is_none(), "what was opened is not exported");
     drop(found);
     refused(theirs, CONTEXT, "close it");
     native::fill(theirs, &[3], 10_000);
@@ -98,25 +102,25 @@ fn an_opened_object_is_known_and_not_freed() {
     native::copy(UsmPtr::new(read.as_mut_ptr().cast()).unwrap(), at.offset(9_999).unwrap(), 1);
     assert_eq!(read, [3]);
     drop(opened);
-    assert!(find(theirs).is_none());
+    assert!(Allocation::find(theirs).is_none());
     free(CONTEXT, at).unwrap();
 }
 #[test]
 fn exported_memory_nobody_has_open_goes_back_at_once() {
     let at = device(100);
-    let found = find(at).unwrap();
+    let found = Allocation::find(at).unwrap();
     let object = found.object();
-    assert!(found.expose().is_some());
+    assert!(exposed(&found).is_some());
     drop(found);
     free(CONTEXT, at).unwrap();
-    assert!(!limbo::is_leased_out(object, Kind::Memory));
+    assert!(!deferred_free::is_leased_out::<Memory>(object, Kind::Memory));
 }
 #[test]
 fn host_and_shared_memory_has_no_descriptor() {
     for usm in [Usm::Host, Usm::Shared] {
         for bytes in [10, 2 << 20] {
-            let at = allocate(usm, home(), bytes, 1, None).unwrap();
-            assert!(find(at).unwrap().expose().is_none());
+            let at = allocate(usm, home(), bytes, 1).unwrap();
+            assert!(exposed(&Allocation::find(at).unwrap()).is_none());
             native::fill(at, &[1], bytes);
             free(CONTEXT, at).unwrap();
         }
@@ -127,13 +131,14 @@ fn pools_serve_allocations_on_pages_of_their_own() {
     let pool = Pool::new(chunks(), pool::Limits::default()).unwrap();
     let other = Pool::new(chunks(), pool::Limits::default()).unwrap();
     let ours: Vec<_> =
-        (0..20).map(|_| allocate(Usm::Device, home(), 1000, 256, Some(&pool)).unwrap()).collect();
-    let theirs = allocate(Usm::Device, home(), 1000, 256, Some(&other)).unwrap();
+        (0..20).map(|_| Allocation::take(Usm::Device, home(), 1000, 256, &pool).unwrap()).collect();
+    let theirs = Allocation::take(Usm::Device, home(), 1000, 256, &other).unwrap();
     let page_of = |at: UsmPtr| at.addr() / page();
     assert!(ours.iter().all(|&at| page_of(at) != page_of(theirs) && at.addr() % 256 == 0));
     assert_eq!(pool.statistics().used, 20 * 1024);
-    let second = find(ours[1]).unwrap();
-    let (first, behind) = (find(ours[0]).unwrap().expose().unwrap(), second.expose().unwrap());
+    let second = Allocation::find(ours[1]).unwrap();
+    let (first, behind) =
+        (exposed(&Allocation::find(ours[0]).unwrap()).unwrap(), exposed(&second).unwrap());
     assert_eq!(behind.base - first.base, ours[1].addr() - ours[0].addr());
     drop(second);
     ours.into_iter().for_each(|at| free(CONTEXT, at).unwrap());

@@ -6,7 +6,9 @@
 //! commands, and moves on to the next lane when that one has come so far. So a look costs one question
 //! for each lane and not for each block, and a lane that stands still holds up nothing but what waits for
 //! it. Lines are spread over several locks, and none is held while the driver is asked.
+use super::allocation::{Memory, Spent};
 use std::{
+    any::Any,
     collections::{BTreeMap, HashMap},
     sync::{
         Mutex, MutexGuard, OnceLock, PoisonError,
@@ -32,7 +34,6 @@ pub trait Moment: Clone {
 /// What waits for the last of its moments first.
 struct Entry<M, S> {
     moments: Vec<M>,
-    #[expect(dead_code, reason = "held to be dropped")]
     spent: S,
 }
 /// All that waits for one lane, by its number there.
@@ -48,20 +49,23 @@ const SHARDS: usize = 16;
 /// How many lanes are asked about when memory is allocated.
 const ASKED: usize = 4;
 
-/// All that waits in a process: `S` for commands before, `K` for other processes.
-pub struct Limbo<M, S, K> {
+/// All that waits in a process.
+pub struct DeferredFree<M, S> {
+    /// How many entries there are: mostly none, which is seen by one look.
+    count: AtomicUsize,
     shards: [Shard<M, S>; SHARDS],
     /// Where the next look begins, so that each line has its turn.
     turn: AtomicUsize,
     /// Freed memory that others have open, by object; its like is lent again.
-    leased: Mutex<HashMap<(u64, Kind), K>>,
+    leased: Mutex<HashMap<(u64, Kind), Box<dyn Any + Send>>>,
     listening: OnceLock<()>,
 }
-impl<M, S, K> Default for Limbo<M, S, K> {
+impl<M, S> Default for DeferredFree<M, S> {
     fn default() -> Self {
         let shard = |_| Shard { count: AtomicUsize::new(0), lines: Mutex::default() };
         let (shards, turn) = (std::array::from_fn(shard), AtomicUsize::new(0));
-        Self { shards, turn, leased: Mutex::default(), listening: OnceLock::new() }
+        let (count, leased) = (AtomicUsize::new(0), Mutex::default());
+        Self { count, shards, turn, leased, listening: OnceLock::new() }
     }
 }
 
@@ -85,7 +89,7 @@ impl<M: Moment, S> Shard<M, S> {
         let (lane, number) = (first.lane(), first.number());
         let mut lines = locked(&self.lines);
         lines.entry(lane).or_default().entry(number).or_default().push(entry);
-        self.count.store(lines.len(), Release); // pairs with `Limbo::is_empty`
+        self.count.store(lines.len(), Release); // pairs with `lanes`
     }
     /// The lanes that something waits for.
     fn lanes(&self) -> Vec<(usize, u32)> {
@@ -119,46 +123,33 @@ impl<M: Moment, S> Shard<M, S> {
         out
     }
 }
-impl<M: Moment, S, K> Limbo<M, S, K> {
+impl<M: Moment, S> DeferredFree<M, S> {
     fn shard(&self, (lane, number): (usize, u32)) -> &Shard<M, S> {
         // Addresses of large objects: their low bits are alike.
         &self.shards[((lane >> 7) + number as usize) % SHARDS]
     }
     fn is_empty(&self) -> bool {
-        self.shards.iter().all(|shard| shard.count.load(Acquire) == 0)
+        self.count.load(Acquire) == 0 // pairs with `enter`
     }
     /// Drops `spent` as soon as all of `moments` have passed. The driver is asked up to the first lane that
     /// has not come so far, and nothing is put into any.
-    pub fn after(&self, moments: Vec<M>, spent: S) {
-        match moments.is_empty() {
-            true => drop(spent), // nobody is asked for anything
-            false => self.enter(Entry { moments, spent }),
-        }
+    pub fn after(&self, moments: Vec<M>, spent: impl Into<S>) {
+        self.enter(moments, spent); // without moments nobody is asked for anything
         self.look(1);
     }
-    /// The same for what is about to be dropped, and should not yet: nothing else is dropped here.
-    pub fn later(&self, moments: Vec<M>, spent: S) {
-        self.enter(Entry { moments, spent });
-    }
-    fn enter(&self, mut entry: Entry<M, S>) {
-        while let Some(moment) = entry.moments.last() {
+    fn enter(&self, mut moments: Vec<M>, spent: impl Into<S>) {
+        while let Some(moment) = moments.last() {
             if !moment.has_passed() {
                 moment.ask(false);
             }
             if !moment.has_passed() {
-                return self.shard(moment.lane()).add(entry);
+                let shard = self.shard(moment.lane());
+                self.count.fetch_add(1, Release);
+                return shard.add(Entry { moments, spent: spent.into() });
             }
-            entry.moments.pop();
+            moments.pop();
         }
-        drop(entry); // which may come here again
-    }
-    /// Drops what no command uses any more, as far as a few questions tell.
-    pub fn sweep(&self) {
-        self.look(ASKED);
-    }
-    /// Drops all that no command uses any more: where memory has run out.
-    pub fn sweep_all(&self) {
-        self.look(usize::MAX);
+        drop(spent); // which may come here again
     }
     /// Asks about at most so many lanes, in turn.
     fn look(&self, most: usize) {
@@ -172,29 +163,66 @@ impl<M: Moment, S, K> Limbo<M, S, K> {
             let shard = self.shard(lane);
             let Some(last) = shard.last(lane) else { continue };
             last.ask(true);
-            for mut entry in shard.passed(lane) {
+            let passed = shard.passed(lane);
+            self.count.fetch_sub(passed.len(), Release);
+            for mut entry in passed {
                 entry.moments.pop();
-                self.enter(entry);
+                self.enter(entry.moments, entry.spent);
             }
         }
     }
-    /// Takes the memory of an object that was exported and is no more. It goes back for others to have
-    /// when no other process has the object open: `release` is told, which says so here.
-    pub fn when_unleased(&self, (object, kind): (u64, Kind), kept: K, release: fn(u64, Kind)) {
-        self.listening.get_or_init(|| {
-            ur_ipc::on_leases_gone(release).expect("an adapter asks for one function, and 32 may");
-        });
-        locked(&self.leased).insert((object, kind), kept);
-        // In this order: a lease that ends in between finds the memory here.
-        if !ur_ipc::leased(object, kind) {
-            release(object, kind);
-        }
+}
+
+/// What is not an allocation, on its way to become [`Spent::Other`]: it gets a box of its own only where it waits.
+struct Other<T>(T);
+impl<M: Memory, T: Send + 'static> From<Other<T>> for Spent<M> {
+    fn from(Other(what): Other<T>) -> Self {
+        Self::Other(Box::new(what))
     }
-    /// On whatever thread saw the last lease end.
-    pub fn release(&self, object: u64, kind: Kind) {
-        let kept = locked(&self.leased).remove(&(object, kind));
-        drop(kept); // not under the lock: it calls the driver
+}
+/// Drops `what` as soon as all of `moments` have passed.
+pub fn after<M: Memory>(moments: Vec<M::Moment>, what: impl Send + 'static) {
+    M::deferred().after(moments, Other(what));
+}
+/// The same for what is about to be dropped, and should not yet: nothing else is dropped here.
+pub fn later<M: Memory>(moments: Vec<M::Moment>, what: impl Send + 'static) {
+    M::deferred().enter(moments, Other(what));
+}
+/// Drops `what` when the commands in queues of the context with this handle are done, or in all queues if it is 0:
+/// now, if they are.
+pub fn leave<M: Memory>(context: usize, what: impl Send + 'static) {
+    after::<M>(M::submitted(context), what);
+}
+/// Drops what no command uses any more, as far as a few questions tell.
+pub fn sweep<M: Memory>() {
+    M::deferred().look(ASKED);
+}
+/// Drops all that no command uses any more: where memory has run out.
+pub fn sweep_all<M: Memory>() {
+    M::deferred().look(usize::MAX);
+}
+/// Takes the memory of an object that was exported and is no more. It goes back for others to have
+/// when no other process has the object open.
+pub fn when_unleased<M: Memory>(object: u64, kind: Kind, kept: impl Send + 'static) {
+    let deferred = M::deferred();
+    deferred.listening.get_or_init(|| {
+        let heard = ur_ipc::on_leases_gone(release::<M>);
+        heard.expect("an adapter asks for one function, and 32 may");
+    });
+    locked(&deferred.leased).insert((object, kind), Box::new(kept));
+    // In this order: a lease that ends in between finds the memory here.
+    if !ur_ipc::leased(object, kind) {
+        release::<M>(object, kind);
     }
+}
+/// On whatever thread saw the last lease end.
+fn release<M: Memory>(object: u64, kind: Kind) {
+    let kept = locked(&M::deferred().leased).remove(&(object, kind));
+    drop(kept); // not under the lock: it calls the driver
+}
+/// Whether memory waits for other processes to close it.
+pub fn is_leased_out<M: Memory>(object: u64, kind: Kind) -> bool {
+    locked(&M::deferred().leased).contains_key(&(object, kind))
 }
 
 #[cfg(test)]
@@ -226,7 +254,7 @@ mod tests {
             self.0.known.set(self.0.done.get());
         }
     }
-    type Tested = Limbo<At, Rc<()>, ()>;
+    type Tested = DeferredFree<At, Rc<()>>;
     fn lanes<const N: usize>() -> [Rc<Lane>; N] {
         std::array::from_fn(|_| Rc::default())
     }
@@ -236,53 +264,53 @@ mod tests {
 
     #[test]
     fn what_nothing_came_before_goes_at_once_and_the_rest_when_all_its_lanes_have_passed() {
-        let (limbo, [one, other], memory) = (Tested::default(), lanes(), Rc::new(()));
+        let (waiting, [one, other], memory) = (Tested::default(), lanes(), Rc::new(()));
         let kept = || Rc::strong_count(&memory) - 1;
-        limbo.after(vec![], Rc::clone(&memory));
+        waiting.after(vec![], Rc::clone(&memory));
         assert_eq!(kept(), 0, "nothing came before");
-        limbo.after(vec![at(&one, 1)], Rc::clone(&memory));
-        limbo.after(vec![at(&one, 1), at(&other, 1)], Rc::clone(&memory));
-        limbo.after(vec![at(&other, 2)], Rc::clone(&memory));
+        waiting.after(vec![at(&one, 1)], Rc::clone(&memory));
+        waiting.after(vec![at(&one, 1), at(&other, 1)], Rc::clone(&memory));
+        waiting.after(vec![at(&other, 2)], Rc::clone(&memory));
         assert_eq!(kept(), 3);
         other.done.set(1);
-        limbo.sweep_all();
+        waiting.look(usize::MAX);
         assert_eq!(kept(), 3);
         one.done.set(1);
-        limbo.sweep_all();
+        waiting.look(usize::MAX);
         assert_eq!(kept(), 1, "the other lane has yet to come to 2");
         other.done.set(2);
-        limbo.sweep_all();
+        waiting.look(usize::MAX);
         assert_eq!(kept(), 0);
-        assert!(limbo.is_empty());
+        assert!(waiting.is_empty());
     }
     #[test]
     fn a_lane_that_stands_still_holds_up_only_what_waits_for_it() {
-        let (limbo, [still, moving], memory) = (Tested::default(), lanes(), Rc::new(()));
-        limbo.after(vec![at(&still, 1)], Rc::clone(&memory));
+        let (waiting, [still, moving], memory) = (Tested::default(), lanes(), Rc::new(()));
+        waiting.after(vec![at(&still, 1)], Rc::clone(&memory));
         for number in 1..=1000 {
-            limbo.after(vec![at(&moving, number)], Rc::clone(&memory));
+            waiting.after(vec![at(&moving, number)], Rc::clone(&memory));
             moving.done.set(number);
-            limbo.sweep();
+            waiting.look(ASKED);
             assert_eq!(Rc::strong_count(&memory), 2, "after {number}");
         }
     }
     #[test]
     fn a_look_asks_once_for_each_lane_and_not_for_each_block_and_about_few_lanes() {
-        let (limbo, all, memory) = (Tested::default(), lanes::<32>(), Rc::new(()));
+        let (waiting, all, memory) = (Tested::default(), lanes::<32>(), Rc::new(()));
         for number in 1..=100 {
             for lane in &all {
-                limbo.after(vec![at(lane, number)], Rc::clone(&memory));
+                waiting.after(vec![at(lane, number)], Rc::clone(&memory));
             }
         }
         let asked = || all.iter().map(|lane| lane.asked.replace(0)).sum::<usize>();
         asked();
-        limbo.sweep_all();
+        waiting.look(usize::MAX);
         assert_eq!(asked(), 32);
-        limbo.sweep();
+        waiting.look(ASKED);
         assert_eq!(asked(), ASKED);
         for _ in 0..32 / ASKED {
             all.iter().for_each(|lane| lane.done.set(100));
-            limbo.sweep();
+            waiting.look(ASKED);
         }
         assert_eq!(Rc::strong_count(&memory), 1, "each lane has its turn");
     }
