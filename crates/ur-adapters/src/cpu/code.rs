@@ -4,7 +4,7 @@
 use super::{
     Cpu,
     host::host,
-    native_code::{self, Function, Given, Loaded},
+    native_code::{self, Binary, Function, Loaded},
 };
 use std::{
     collections::BTreeMap,
@@ -38,8 +38,8 @@ impl Code {
         let mut code = Self::default();
         for piece in pieces {
             let loaded = match piece.code {
-                Given::Object(bytes) => Arc::new(native_code::load(bytes)?),
-                Given::Table(loaded) => Arc::clone(loaded),
+                Binary::Object(bytes) => Arc::new(native_code::load(bytes)?),
+                Binary::Table(loaded) => Arc::clone(loaded),
             };
             for (name, function) in &loaded.kernels {
                 let earlier = code.kernels.insert(name.clone(), *function);
@@ -54,7 +54,7 @@ impl Code {
             }
             code.loaded.push(loaded);
         }
-        if let [Piece { code: Given::Object(bytes), .. }] = pieces {
+        if let [Piece { code: Binary::Object(bytes), .. }] = pieces {
             code.bytes = Some(Arc::clone(bytes));
         }
         Ok(code)
@@ -68,7 +68,7 @@ impl Code {
 }
 
 impl Modules for Cpu {
-    type Code = Given;
+    type Code = Binary;
     type Target = ();
     type Module = Code;
     type Function = Function;
@@ -76,7 +76,7 @@ impl Modules for Cpu {
     /// Devices that share an address space share their code.
     const SHARES_MODULES: bool = true;
 
-    fn code(bytes: &[u8], form: CodeForm) -> Result<Given> {
+    fn code(bytes: &[u8], form: CodeForm) -> Result<Binary> {
         match form {
             CodeForm::Binary => Ok(native_code::look_at(bytes)?),
             CodeForm::Intermediate => Err(Error::new(
@@ -86,10 +86,10 @@ impl Modules for Cpu {
             )),
         }
     }
-    fn bytes(code: &Given) -> &[u8] {
+    fn bytes(code: &Binary) -> &[u8] {
         match code {
-            Given::Object(bytes) => bytes,
-            Given::Table(_) => &[],
+            Binary::Object(bytes) => bytes,
+            Binary::Table(_) => &[],
         }
     }
     fn compile((): &(), pieces: &[Piece<'_, Self>]) -> (Result<()>, String) {

@@ -6,7 +6,8 @@
 //! arguments and the item's place in the range: there is no sub-group of more than one item, and
 //! no barrier that the items of a group could meet at.
 #![expect(unsafe_code, reason = "calls functions that C gave")]
-use super::{Cpu, Mem, Sampler, mem::Storage};
+use super::{Mem, Sampler, mem::Storage};
+use crate::kernels::arguments::{Argument as Given, read};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
@@ -22,13 +23,11 @@ use std::{
     },
 };
 use ur_adapter::{
-    api::Objects,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    shim,
 };
 use ur_hal::{Address, Range};
-use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T};
+use ur_sys::ur_exp_kernel_arg_properties_t;
 
 /// Where in its range a work-item is, as kernels read it; index 0 is the dimension that varies
 /// fastest. The layout is UR's native CPU convention.
@@ -80,7 +79,7 @@ struct Pair {
 
 /// The bytes of a binary: copied if they are a shared object, else a table that is read at once.
 #[derive(Debug)]
-pub enum Given {
+pub enum Binary {
     /// An ELF file.
     Object(Arc<[u8]>),
     /// Functions of this process.
@@ -91,7 +90,7 @@ pub enum Given {
 ///
 /// # Errors
 /// `INVALID_BINARY` for what is neither a shared object for this machine nor a table.
-pub(super) fn look_at(bytes: &[u8]) -> Result<Given> {
+pub(super) fn look_at(bytes: &[u8]) -> Result<Binary> {
     let refused = |why: &str| Err(Error::new(ErrorCode::InvalidBinary, why.to_string()));
     if bytes.len() < size_of::<Pair>() {
         return refused("a native CPU binary is a shared object, or a table of {name, function}");
@@ -101,7 +100,7 @@ pub(super) fn look_at(bytes: &[u8]) -> Result<Given> {
     if bytes.starts_with(b"\x7fELF") {
         return match bytes.len() < ELF_HEADER {
             true => refused("the shared object is cut short: it has not even a whole header"),
-            false => Ok(Given::Object(bytes.into())),
+            false => Ok(Binary::Object(bytes.into())),
         };
     }
     if bytes.starts_with(&SPIR_V) || bytes.starts_with(b"BC\xc0\xde") {
@@ -111,7 +110,7 @@ pub(super) fn look_at(bytes: &[u8]) -> Result<Given> {
     if !pairs.is_aligned() {
         return refused("a table of {name, function} is aligned as pointers are");
     }
-    read_table(pairs, bytes.len() / size_of::<Pair>()).map(|table| Given::Table(Arc::new(table)))
+    read_table(pairs, bytes.len() / size_of::<Pair>()).map(|table| Binary::Table(Arc::new(table)))
 }
 /// The magic number of SPIR-V.
 const SPIR_V: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
@@ -299,50 +298,26 @@ pub(super) const LOCAL_MEMORY: usize = 256 << 10;
 pub(super) const ARGUMENT_BYTES: usize = 4096;
 
 fn argument(one: &ur_exp_kernel_arg_properties_t) -> Result<Argument> {
-    let value = one.value;
-    Ok(match one.r#type {
-        T::VALUE => {
-            // SAFETY: the member that the type names.
-            let from = unsafe { value.value }.cast::<u8>();
-            if one.size == 0 || one.size > ARGUMENT_BYTES || from.is_null() {
-                let why = format!(
-                    "argument {} has {} bytes at {from:?}: a value has 1 to {ARGUMENT_BYTES}",
-                    one.index, one.size
-                );
-                return Err(Error::new(ErrorCode::InvalidKernelArgumentSize, why));
-            }
-            let mut copy = lines(one.size);
-            // SAFETY: C says that so many bytes are there; as many are in the copy.
-            unsafe { from.copy_to_nonoverlapping(copy.as_mut_ptr().cast(), one.size) };
-            Argument::Value(copy.into())
+    let copied = |bytes: &[u8]| {
+        let mut copy = lines(bytes.len());
+        for (line, part) in copy.iter_mut().zip(bytes.chunks(size_of::<Line>())) {
+            line.0[..part.len()].copy_from_slice(part);
         }
-        // SAFETY: the member that the type names.
-        T::POINTER => Argument::Address(unsafe { value.pointer }.expose_provenance()),
-        T::MEM_OBJ => {
-            // SAFETY: the member that the type names.
-            let mem = unsafe { value.memObjTuple }.hMem;
-            if mem.is_null() {
-                return Ok(Argument::Address(0));
-            }
-            // SAFETY: C's handle, judged before it is used.
-            let mem = unsafe { shim::handle::<Mem>(mem.0) }?;
-            Argument::Mem(mem.address(), mem.storage().clone())
+        Argument::Value(copy.into())
+    };
+    Ok(match read::<Mem, Sampler>(one)? {
+        Given::Value(bytes) if bytes.len() > ARGUMENT_BYTES => {
+            let (index, size) = (one.index, bytes.len());
+            let why =
+                format!("argument {index} has {size} bytes: a value has 1 to {ARGUMENT_BYTES}");
+            return Err(Error::new(ErrorCode::InvalidKernelArgumentSize, why));
         }
-        T::LOCAL => Argument::Local(one.size),
-        T::SAMPLER => {
-            // SAFETY: the member that the type names.
-            let sampler = unsafe { value.sampler };
-            // SAFETY: C's handle, judged before it is used.
-            let sampler = unsafe { shim::handle::<<Cpu as Objects>::Sampler>(sampler.0) }?;
-            let word = Sampler::word(&sampler).to_ne_bytes();
-            let mut copy = lines(word.len());
-            copy[0].0[..word.len()].copy_from_slice(&word);
-            Argument::Value(copy.into())
-        }
-        other => {
-            let why = format!("{other:?} is no kind of argument");
-            return Err(Error::new(ErrorCode::InvalidEnumeration, why));
-        }
+        Given::Value(bytes) => copied(bytes),
+        Given::Address(at) => Argument::Address(at),
+        Given::Memory(None) => Argument::Address(0),
+        Given::Memory(Some((mem, _))) => Argument::Mem(mem.address(), mem.storage().clone()),
+        Given::Local(bytes) => Argument::Local(bytes),
+        Given::Sampler(sampler) => copied(&Sampler::word(&sampler).to_ne_bytes()),
     })
 }
 

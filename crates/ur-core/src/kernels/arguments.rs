@@ -28,7 +28,7 @@ fn check_index(given: &[ur_exp_kernel_arg_properties_t], position: usize) -> Res
 }
 /// # Errors
 /// `INVALID_ENUMERATION` for what is no kind of argument.
-pub fn check_kind(one: &ur_exp_kernel_arg_properties_t) -> Result<()> {
+fn check_kind(one: &ur_exp_kernel_arg_properties_t) -> Result<()> {
     match one.r#type {
         T::VALUE | T::POINTER | T::MEM_OBJ | T::LOCAL | T::SAMPLER => Ok(()),
         other => {
@@ -66,45 +66,82 @@ pub fn check_all<M: Body, S: Body>(
 /// Whether the kernel can take an argument, of which it wants that many bytes where that is known.
 ///
 /// # Errors
-/// `INVALID_KERNEL_ARGUMENT_SIZE`; the codes of handles that are none.
-pub fn check<M: Body, S: Body>(
+/// As for [`read`]; `INVALID_KERNEL_ARGUMENT_SIZE` for other bytes than the kernel wants.
+fn check<M: Body, S: Body>(
     one: &ur_exp_kernel_arg_properties_t,
     wanted: Option<u32>,
 ) -> Result<()> {
-    let wrong = |why: String| {
-        let why = format!("argument {}: {why}", one.index);
-        Err(Error::new(ErrorCode::InvalidKernelArgumentSize, why))
+    // An offset or a sampler may have 4 bytes: the lower half of the word that is given.
+    let least = match read::<M, S>(one)? {
+        Argument::Value(bytes) => {
+            return match wanted {
+                Some(wanted) if wanted as usize != bytes.len() => wrong(
+                    one,
+                    &format!("{} bytes are given, and the kernel takes {wanted}", bytes.len()),
+                ),
+                _ => Ok(()),
+            };
+        }
+        Argument::Local(_) | Argument::Sampler(_) => 4,
+        Argument::Address(_) | Argument::Memory(_) => 8,
     };
-    match one.r#type {
-        T::VALUE => {
-            // SAFETY: the member that the type names.
-            let at = unsafe { one.value.value };
-            if one.size == 0 || one.size > LONGEST || at.is_null() {
-                return wrong(format!("{} bytes at {at:?} are no value", one.size));
-            }
-            match wanted {
-                Some(bytes) if bytes as usize != one.size => {
-                    wrong(format!("{} bytes are given, and the kernel takes {bytes}", one.size))
-                }
-                _ => Ok(()),
-            }
+    match wanted {
+        Some(bytes) if bytes != 8 && bytes != least => {
+            wrong(one, &format!("it is given as one word, and the kernel takes {bytes} bytes"))
         }
-        _ => {
-            if one.r#type == T::SAMPLER {
-                sampler_of::<S>(one)?;
-            } else if one.r#type == T::MEM_OBJ {
-                mem_of::<M>(one)?;
-            }
-            // An offset or a sampler may have 4 bytes: the lower half of the word that is given.
-            let least = if matches!(one.r#type, T::LOCAL | T::SAMPLER) { 4 } else { 8 };
-            match wanted {
-                Some(bytes) if bytes != 8 && bytes != least => {
-                    wrong(format!("it is given as one word, and the kernel takes {bytes} bytes"))
-                }
-                _ => Ok(()),
-            }
-        }
+        _ => Ok(()),
     }
+}
+fn wrong<T>(one: &ur_exp_kernel_arg_properties_t, why: &str) -> Result<T> {
+    let why = format!("argument {}: {why}", one.index);
+    Err(Error::new(ErrorCode::InvalidKernelArgumentSize, why))
+}
+/// One argument of a launch as the caller describes it.
+#[derive(Debug)]
+pub enum Argument<'call, M: Body, S: Body> {
+    /// These bytes.
+    Value(&'call [u8]),
+    /// An address, or 0.
+    Address(usize),
+    /// A memory object, if there is one.
+    Memory(MemArgument<'call, M>),
+    /// So many bytes of local memory for each group.
+    Local(usize),
+    /// A sampler.
+    Sampler(Borrowed<'call, S>),
+}
+/// Reads an argument.
+///
+/// # Errors
+/// `INVALID_ENUMERATION` for what is no kind of argument; `INVALID_KERNEL_ARGUMENT_SIZE` for a value without bytes, and for
+/// more than there can be; the codes of handles that are none.
+pub fn read<M: Body, S: Body>(one: &ur_exp_kernel_arg_properties_t) -> Result<Argument<'_, M, S>> {
+    check_kind(one)?;
+    Ok(match one.r#type {
+        T::VALUE => Argument::Value(value_of(one)?),
+        T::MEM_OBJ => Argument::Memory(mem_of(one)?),
+        T::LOCAL => Argument::Local(one.size),
+        T::SAMPLER => Argument::Sampler(sampler_of(one)?),
+        _ => Argument::Address(address_of(one)),
+    })
+}
+/// The bytes of a value.
+///
+/// # Errors
+/// `INVALID_KERNEL_ARGUMENT_SIZE` for none, and for more than there can be.
+pub fn value_of(one: &ur_exp_kernel_arg_properties_t) -> Result<&[u8]> {
+    // SAFETY: all members are pointers or begin with one; the type of the argument names this one.
+    let at = unsafe { one.value.value }.cast::<u8>();
+    if one.size == 0 || one.size > LONGEST || at.is_null() {
+        return wrong(one, &format!("{} bytes at {at:?} are no value", one.size));
+    }
+    // SAFETY: C says that so many bytes are there, until its call returns.
+    Ok(unsafe { std::slice::from_raw_parts(at, one.size) })
+}
+/// The address that an argument is.
+pub fn address_of(one: &ur_exp_kernel_arg_properties_t) -> usize {
+    // SAFETY: as above.
+    unsafe { one.value.pointer }.expose_provenance()
 }
 /// The sampler that an argument is.
 ///

@@ -13,7 +13,7 @@ use super::{
     module::Function,
     stream::Stream,
 };
-use crate::kernels::arguments::{LONGEST, check_all, mem_of, sampler_of};
+use crate::kernels::arguments::{Argument, LONGEST, check_all, read};
 use std::{ffi::c_void, ptr::null_mut};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -80,19 +80,6 @@ impl<'call> Arguments<'call> {
     pub fn local(&self) -> usize {
         self.local
     }
-    /// Memory objects and samplers among them, by what each kernel argument is then.
-    fn word<D: Dialect>(
-        one: &ur_exp_kernel_arg_properties_t,
-        device: &Owned<Device<D>>,
-        stream: &Stream<D>,
-    ) -> Result<u64> {
-        if one.r#type == T::SAMPLER {
-            return sampler_of::<Sampler<D>>(one).map(|sampler| u64::from(sampler.word()));
-        }
-        let Some((mem, flags)) = mem_of::<Mem<D>>(one)? else { return Ok(0) };
-        let writes = !flags.contains(ur_mem_flags_t::READ_ONLY) && !mem.is_read_only();
-        kernel_argument(&mem, device, stream, writes)
-    }
 }
 fn too_much() -> Error {
     Error::new(
@@ -134,21 +121,26 @@ impl<D: Dialect> Stream<D> {
         };
         let mut local = arguments.first;
         for (one, word) in arguments.given.iter().zip(words) {
-            pointers[one.index as usize] = match one.r#type {
-                // SAFETY: the member that the type names.
-                T::VALUE => unsafe { one.value.value }.cast_mut(),
-                // The word that C has there is the argument.
-                T::POINTER => (&raw const one.value).cast_mut().cast(),
-                T::LOCAL => {
-                    let (start, end) = place(local, one.size).ok_or_else(too_much)?;
-                    (*word, local) = (start as u64, end);
-                    std::ptr::from_mut(word).cast()
+            let place = &mut pointers[one.index as usize];
+            *word = match read::<Mem<D>, Sampler<D>>(one)? {
+                Argument::Value(bytes) => {
+                    *place = bytes.as_ptr().cast_mut().cast();
+                    continue;
                 }
-                _ => {
-                    *word = Arguments::word(one, device, self)?;
-                    std::ptr::from_mut(word).cast()
+                Argument::Address(at) => at as u64,
+                Argument::Memory(None) => 0,
+                Argument::Memory(Some((mem, flags))) => {
+                    let writes = !flags.contains(ur_mem_flags_t::READ_ONLY) && !mem.is_read_only();
+                    kernel_argument(&mem, device, self, writes)?
                 }
+                Argument::Local(bytes) => {
+                    let (start, end) = self::place(local, bytes).ok_or_else(too_much)?;
+                    local = end;
+                    start as u64
+                }
+                Argument::Sampler(sampler) => u64::from(sampler.word()),
             };
+            *place = std::ptr::from_mut(word).cast();
         }
         if let Some(offset) = &offset {
             pointers[count - 1] = std::ptr::from_ref(offset).cast_mut().cast();

@@ -1,10 +1,9 @@
 //! The arguments of a launch: what C describes is judged, and given to the driver, which copies it.
-#![expect(unsafe_code, reason = "reads what C points at")]
 use super::{
     super::{Device, Mem, Sampler, mem::kernel_argument},
     kernel::Turn,
 };
-use crate::kernels::arguments::{check_all, mem_of, sampler_of};
+use crate::kernels::arguments::{address_of, check_all, mem_of, sampler_of, value_of};
 use std::{ffi::c_void, ptr::null_mut};
 use ur_adapter::{error::Result, object::Owned};
 use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T};
@@ -59,8 +58,7 @@ impl<'call> Arguments<'call> {
         let (mut all, mut words) = ([null_mut(); MANY], self.words.iter());
         for one in self.given {
             let at = match one.r#type {
-                // SAFETY: the member that the type names.
-                T::VALUE => unsafe { one.value.value }.cast_mut(),
+                T::VALUE => value_of(one).ok()?.as_ptr().cast_mut().cast(),
                 // The word that C has there is the argument.
                 T::POINTER => (&raw const one.value).cast_mut().cast(),
                 _ => std::ptr::from_ref(words.next()?).cast_mut().cast(),
@@ -90,15 +88,8 @@ impl<'call> Arguments<'call> {
         let mut words = self.words.iter();
         for one in self.given {
             match one.r#type {
-                T::VALUE => {
-                    // SAFETY: the member that the type names.
-                    let at = unsafe { one.value.value }.cast::<u8>();
-                    // SAFETY: not null, as was judged; C says that so many bytes are there.
-                    let bytes = unsafe { std::slice::from_raw_parts(at, one.size) };
-                    turn.value(one.index, bytes)?;
-                }
-                // SAFETY: the member that the type names.
-                T::POINTER => turn.word(one.index, unsafe { one.value.pointer }.addr())?,
+                T::VALUE => turn.value(one.index, value_of(one)?)?,
+                T::POINTER => turn.word(one.index, address_of(one))?,
                 T::LOCAL => turn.local(one.index, one.size)?,
                 _ => turn.word(one.index, words.next().copied().unwrap_or_default())?,
             }

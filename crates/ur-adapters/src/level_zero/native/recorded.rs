@@ -1,13 +1,13 @@
 //! Arguments of launches that are kept, since they are launched again: values are copied, objects are
 //! owned.
-#![expect(unsafe_code, reason = "reads what C points at")]
+#![expect(unsafe_code, reason = "sends descriptions that point at what they own")]
 use super::super::{Mem, Sampler};
-use crate::kernels::arguments::{check, check_kind, mem_of, sampler_of};
+use crate::kernels::arguments::{Argument, read};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::Owned,
 };
-use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T};
+use ur_sys::ur_exp_kernel_arg_properties_t;
 
 /// Arguments as C describes them, with all that they point at.
 #[derive(Debug)]
@@ -31,26 +31,20 @@ impl Kept {
             Self { given: given.to_vec(), _values: vec![], _mems: vec![], _samplers: vec![] };
         for one in &mut kept.given {
             one.pNext = std::ptr::null_mut();
-            check_kind(one)?;
-            check::<Mem, Sampler>(one, None)?;
-            match one.r#type {
-                T::VALUE => {
-                    // SAFETY: the member that the type names.
-                    let at = unsafe { one.value.value }.cast::<u8>();
-                    // SAFETY: not null, as was judged; C says that so many bytes are there.
-                    let bytes: Box<[u8]> =
-                        unsafe { std::slice::from_raw_parts(at, one.size) }.into();
-                    one.value.value = bytes.as_ptr().cast();
-                    kept._values.push(bytes);
+            let bytes: Box<[u8]> = match read::<Mem, Sampler>(one)? {
+                Argument::Value(bytes) => bytes.into(),
+                Argument::Memory(Some((mem, _))) => {
+                    kept._mems.push(mem.own()?);
+                    continue;
                 }
-                T::MEM_OBJ => {
-                    if let Some((mem, _)) = mem_of::<Mem>(one)? {
-                        kept._mems.push(mem.own()?);
-                    }
+                Argument::Sampler(sampler) => {
+                    kept._samplers.push(sampler.own()?);
+                    continue;
                 }
-                T::SAMPLER => kept._samplers.push(sampler_of::<Sampler>(one)?.own()?),
-                _ => {}
-            }
+                Argument::Address(_) | Argument::Local(_) | Argument::Memory(None) => continue,
+            };
+            one.value.value = bytes.as_ptr().cast();
+            kept._values.push(bytes);
         }
         Ok(kept)
     }
