@@ -59,6 +59,28 @@ const STEPS: &[Step] = &[
     },
     Step { name: "tests", command: &["cargo", "test", "--workspace", "--no-fail-fast"], ..PLAIN },
     Step {
+        name: "the Python module (pytest)",
+        command: &["cargo", "xtask", "wheel", "--test"],
+        slow: true,
+        needs: Some((
+            &[
+                "python3",
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--dry-run",
+                "--ignore-installed",
+                "maturin",
+                "numpy",
+                "pytest",
+                "mypy",
+            ],
+            "Python 3.10 or newer, and a pip that can fetch maturin, numpy, pytest and mypy",
+        )),
+        ..PLAIN
+    },
+    Step {
         name: "every interleaving of the event protocol (loom)",
         command: &["cargo", "test", "--package", "ur-ipc", "--release", "--test", "loom"],
         env: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],

@@ -15,6 +15,7 @@ mod model;
 mod mutants;
 mod names;
 mod parse;
+mod python;
 mod wheel;
 
 use clap::{Parser, Subcommand};
@@ -69,6 +70,8 @@ enum Task {
     },
     /// Links the adapters' shared objects and puts the headers beside them
     Dist(dist::Request),
+    /// Builds the Python module as a wheel into target/wheels/
+    Wheel(python::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Task::Coverage => coverage::run(),
         Task::Mutants { only } => mutants::run(only.as_deref()),
         Task::GpuBundle => gpu_bundle::run(),
+        Task::Wheel(arguments) => python::run(&arguments),
         Task::Dist(request) => dist::run(&request).map(|_| ()),
     };
     match done {

@@ -13,8 +13,9 @@ const MAP: &str = "ARCHITECTURE.md";
 /// The title of the section with the table of unsafe code.
 const UNSAFE: &str = "## Where unsafe lives";
 /// Folders, below `crates/`, whose files the map names each.
-const ROOMS: [&str; 16] = [
+const ROOMS: [&str; 17] = [
     "causeway-cli/src",
+    "causeway-python/src",
     "causeway/src",
     "ur-adapter/src",
     "ur-adapters/src",

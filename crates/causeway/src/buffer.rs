@@ -213,6 +213,11 @@ impl<T> Buffer<T> {
     pub fn context(&self) -> &Context {
         &self.context
     }
+    /// The address of the first value, for libraries that take addresses: the device can reach it as long as a clone
+    /// of this buffer lives, and on the CPU so can the program.
+    pub fn address(&self) -> usize {
+        self.memory.address() + self.offset
+    }
     pub(crate) fn span(&self) -> Result<ffi::Span> {
         ffi::Span::new(&self.memory, self.offset, self.len * size_of::<T>())
     }

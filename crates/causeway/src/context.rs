@@ -1,6 +1,9 @@
 //! A device in use: what memory, queues and events belong to.
-use crate::{Device, Event, Result, ffi, wait};
+use crate::{
+    Buffer, Device, Event, Export, Result, ffi, ticket::Contents, ticket::ValueType, wait,
+};
 use std::{
+    any::Any,
     fmt,
     sync::{
         Arc, OnceLock,
@@ -67,6 +70,20 @@ impl Context {
     /// otherwise.
     pub fn create_shared_event(&self) -> Result<Event> {
         Ok(Event::created(self, ffi::Event::reusable(self.raw(), true)?, true))
+    }
+    /// Offers `bytes` from `address` on, in device memory that somebody else allocated (PyTorch, CuPy, the driver's own
+    /// calls), to other processes of this user. `keep` is held as long as the export: let it own the memory.
+    ///
+    /// # Errors
+    /// What the adapter said, if the address is in no allocation that it knows or may share.
+    pub fn share_foreign(
+        &self,
+        address: usize,
+        bytes: usize,
+        keep: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Export<Buffer<u8>>> {
+        let contents = Contents { bytes: bytes as u64, of: ValueType::of::<u8>() };
+        Ok(Export::of_memory(ffi::Exported::foreign(self.raw(), address, keep)?, contents))
     }
     /// The unit, in bytes, in which [`PhysicalMemory`](crate::PhysicalMemory) is made.
     ///

@@ -107,6 +107,17 @@ impl Event {
             wait::done(&self.raw, timeout)
         }
     }
+    /// An event for what this one stands for now: later signals leave it alone.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn latest(&self) -> Result<Self> {
+        let raw = match self.origin {
+            Origin::Command => self.raw.clone(),
+            _ => self.context.capture(&self.raw)?,
+        };
+        Ok(Self::of_command(&self.context, raw))
+    }
     /// Offers the event to other processes of this user.
     ///
     /// # Errors

@@ -129,7 +129,7 @@ mod physical;
 mod plain;
 mod property;
 mod queue;
-mod text;
+pub mod text;
 mod ticket;
 mod wait;
 

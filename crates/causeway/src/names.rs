@@ -34,6 +34,7 @@ const NAMES: &[(&str, &str)] = &[
     ("urPhysicalMemGetInfo", "PhysicalMemory::size"),
     ("urPlatformGetInfo", "Platform::properties"),
     ("urPlatformGet", "Platform::all"),
+    ("urQueueCreateWithNativeHandle", "Queue::over_native"),
     ("urQueueCreate", "Queue::new"),
     ("urQueueFlush", "Queue::flush"),
     ("urUSMDeviceAlloc", "Buffer::new"),

@@ -64,10 +64,26 @@ impl Queue {
     /// # Errors
     /// What the adapter said.
     pub fn new(context: &Context) -> Result<Self> {
-        let commands = ffi::Queue::new(context.raw(), ffi::QueueKind::InOrder)?;
+        Ok(Self::of(context, ffi::Queue::new(context.raw(), ffi::QueueKind::InOrder)?))
+    }
+    /// A queue over a stream that another library made: what is submitted here comes after what that library has
+    /// submitted to it, and before what it submits next. The stream stays the other library's.
+    ///
+    /// # Safety
+    /// `native` is a live stream of the context's device (a `CUstream` or `hipStream_t`), and lives as long as this queue.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    #[expect(unsafe_code, reason = "the caller vouches for a handle of the driver's")]
+    pub unsafe fn over_native(context: &Context, native: usize) -> Result<Self> {
+        // SAFETY: the caller's promise is the same.
+        let commands = unsafe { ffi::Queue::over(context.raw(), native) }?;
+        Ok(Self::of(context, commands))
+    }
+    fn of(context: &Context, commands: ffi::Queue) -> Self {
         let (context, transfers) = (context.clone(), OnceLock::new());
         let owes = AtomicBool::new(false);
-        Ok(Self { inner: Arc::new(Inner { context, commands, transfers, owes }) })
+        Self { inner: Arc::new(Inner { context, commands, transfers, owes }) }
     }
     /// The context.
     pub fn context(&self) -> &Context {

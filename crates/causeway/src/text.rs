@@ -1,5 +1,7 @@
 //! Tickets as text: letters and digits that survive a shell, an address bar, JSON, and being read aloud.
-//! What the bytes mean is left to `ticket`.
+//!
+//! [`Ticket`](crate::Ticket)s do this by themselves; a binding for another language, whose tickets say more, uses the
+//! functions. What the bytes mean is left to who makes them.
 use crate::{Error, ErrorKind, Result};
 
 /// What every ticket's text begins with; the digit is the format's version.
@@ -8,15 +10,16 @@ const PREFIX: &str = "cw1-";
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 /// The kinds' words in a ticket's text, and what sentences call them.
-pub(crate) const KINDS: [(&str, &str); 4] = [
+pub(crate) const KINDS: [(&str, &str); 5] = [
     ("mem", "memory"),
     ("phys", "physical memory"),
     ("event", "an event"),
     ("turns", "a hand-over"),
+    ("py", "an object of the Python module"),
 ];
 
 /// A ticket's text: prefix, word of the kind, bytes and checksum in base 32.
-pub(crate) fn encode(word: &str, bytes: &[u8]) -> String {
+pub fn encode(word: &str, bytes: &[u8]) -> String {
     let mut text = format!("{PREFIX}{word}-");
     let checksum = checksum(word, bytes).to_le_bytes();
     let (mut bits, mut count) = (0_u32, 0);
@@ -35,7 +38,10 @@ pub(crate) fn encode(word: &str, bytes: &[u8]) -> String {
 }
 
 /// The bytes in a ticket's text, if it is whole and of the kind `word`.
-pub(crate) fn decode(word: &str, text: &str) -> Result<Vec<u8>> {
+///
+/// # Errors
+/// [`ErrorKind::Ticket`] if it is none or damaged, [`ErrorKind::WrongKind`] if it is of another kind.
+pub fn decode(word: &str, text: &str) -> Result<Vec<u8>> {
     let text = text.trim().to_ascii_lowercase();
     let Some(rest) = text.strip_prefix(PREFIX) else {
         let newer = text

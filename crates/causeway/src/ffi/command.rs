@@ -95,6 +95,23 @@ impl Queue {
         let handle = Owned::new(api, raw);
         Ok(Self { flights: Flights::default(), handle, context: context.clone() })
     }
+    /// A queue over a stream of the driver's, which stays its owner's.
+    ///
+    /// # Safety
+    /// `native` is a live stream of the context's device, and lives as long as this.
+    pub(crate) unsafe fn over(context: &Arc<Context>, native: usize) -> Result<Self> {
+        const ENTRY: &str = "urQueueCreateWithNativeHandle";
+        sweep_strays();
+        let api = context.api();
+        let create = slot(api.table.queue.create_with_native_handle, ENTRY)?;
+        let (device, none, mut raw) =
+            (context.raw_device(), std::ptr::null(), ur_queue_handle_t::NULL);
+        // SAFETY: live handles, no properties, a place for the handle; the stream is the caller's promise.
+        let code = unsafe { create(native, context.raw(), device, none, &mut raw) };
+        api.check(ENTRY, code)?;
+        let handle = Owned::new(api, raw);
+        Ok(Self { flights: Flights::default(), handle, context: context.clone() })
+    }
     fn raw(&self) -> ur_queue_handle_t {
         self.handle.raw()
     }

@@ -40,6 +40,14 @@ impl Exported {
             unsafe { get(context.raw(), at, data, size) }
         })
     }
+    /// Offers device memory that others allocated, from `address` on.
+    pub(crate) fn foreign(
+        context: &Arc<Context>,
+        address: usize,
+        names: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Self> {
+        Self::memory(context, address as *mut c_void, names)
+    }
     /// Offers a physical memory object.
     pub(super) fn physical(
         context: &Arc<Context>,

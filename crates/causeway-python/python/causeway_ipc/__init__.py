@@ -1,0 +1,75 @@
+"""Arrays and events that processes share.
+
+One process shares an array, another opens it by its ticket, and both have the same memory:
+
+    import numpy, causeway_ipc
+    array = causeway_ipc.empty((1000, 1000), "float32")
+    numpy.asarray(array)[:] = 1
+    export = causeway_ipc.share(array)
+    print(export.ticket)                       # text, to be sent by whatever means you have
+
+    opened = causeway_ipc.open(ticket)         # in the other process
+    numpy.asarray(opened).sum()
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from collections.abc import Sequence
+
+from . import _causeway, _views
+from ._causeway import Array, Event, Export, array, devices, open, share, share_many
+from ._channel import Channel, Receiver
+from ._errors import (
+    Busy,
+    CausewayError,
+    Closed,
+    DriverError,
+    ExporterGone,
+    Forked,
+    Freed,
+    InvalidTicket,
+    InvalidUse,
+    LimitReached,
+    NotPermitted,
+    OtherHost,
+    OutOfMemory,
+    Timeout,
+    Unreachable,
+    Unsupported,
+    Withdrawn,
+    WrongDevice,
+)
+
+__all__ = [
+    "Array", "Busy", "CausewayError", "Channel", "Closed", "DriverError", "Event", "Export", "ExporterGone", "Forked",
+    "Freed", "InvalidTicket", "InvalidUse", "LimitReached", "NotPermitted", "OtherHost", "OutOfMemory", "Receiver", "Timeout",
+    "Unreachable", "Unsupported", "Withdrawn", "WrongDevice", "array", "devices", "empty", "open", "share", "share_many",
+]  # fmt: skip
+
+_BUILTIN = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
+
+
+def _dtype_name(dtype: object) -> str:
+    """The name of a type of elements: a string, or a type of Python, NumPy, ml_dtypes or PyTorch."""
+    if isinstance(dtype, str):
+        named = dtype
+    elif isinstance(dtype, type):
+        named = _BUILTIN.get(dtype, dtype.__name__)
+    else:
+        named = getattr(dtype, "name", None) or str(dtype)
+    return named.removeprefix("torch.")
+
+
+def empty(shape: int | Sequence[int], dtype: object = "float32", device: str | None = None) -> Array:
+    """An array in memory that processes can share, contents unspecified; on the CPU unless a device is named."""
+    lengths = [shape] if isinstance(shape, int) else list(shape)
+    return _causeway.empty(lengths, _dtype_name(dtype), device)
+
+
+if sys.version_info >= (3, 12):  # from there on, Python classes can be buffers
+    Array.__buffer__ = lambda self, flags: _views.memoryview_of(self)  # type: ignore[method-assign]
+
+# Signals that other processes wait for are lost with this process unless they are given before it ends.
+atexit.register(_causeway.finish)

@@ -1,0 +1,204 @@
+"""Channels: one process hands arrays to another, in order, and no faster than they are taken."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from . import _causeway, _waiting
+from ._causeway import Array, Event, Export, Ring
+from ._errors import Closed, ExporterGone, Freed, Withdrawn
+
+_WRITER, _READER = 1, 2
+_LOOK = 0.02
+"""Seconds between looks whether the other process lives, while one waits for it."""
+_FULL = "the channel had no room"
+_EMPTY = "nothing came through the channel"
+
+
+class _Peer:
+    """The other process, seen by a ticket of it that opens as long as it lives."""
+
+    def __init__(self) -> None:
+        self._looked = 0.0
+
+    def check(self, ticket: str) -> None:
+        """Raises if it is gone; looks now and then only."""
+        now = time.monotonic()
+        if now - self._looked > _LOOK:
+            self._looked = now
+            _causeway.open(ticket, timeout=1.0)
+
+
+class Channel:
+    """The writing side of a channel; `causeway_ipc.open(channel.ticket)` is the reading side, in one other process.
+
+    What is sent is the receiver's: the sender should not write to it any more. Arrays of a device other than the CPU
+    need a channel of that device, whose event orders the receiver's stream after the sender's.
+    """
+
+    def __init__(self, capacity: int = 8, *, device: str | None = None) -> None:
+        if capacity < 1:
+            raise ValueError("a channel has room for one array at least")
+        self._ring = Ring(_causeway.empty([Ring.size(capacity)], "uint8", None), True)
+        on_device = device is not None and device.partition(":")[0] not in ("cpu", "native_cpu")
+        self._ready = Event(device) if on_device else None
+        self._export = _causeway.share_channel(self._ring.array, self._ready)
+        self._reader = _Peer()
+        self._sent: deque[tuple[int, Export]] = deque()
+        self._closed = False
+
+    @property
+    def ticket(self) -> str:
+        """What opens the reading side, in one process."""
+        return self._export.ticket
+
+    def send(self, obj: object, *, stream: object = None, timeout: float = 60.0) -> None:
+        """Hands over an array, or a mapping of arrays by their names, when there is room.
+
+        `stream` is the one that writes the array, where it is on a device.
+        """
+        export = self._ready_to_send(obj, stream)
+        _waiting.wait(lambda: self._put(export), timeout, _FULL)
+
+    async def send_async(self, obj: object, *, stream: object = None, timeout: float = 60.0) -> None:
+        """The same in an event loop."""
+        export = self._ready_to_send(obj, stream)
+        await _waiting.until(lambda: self._put(export), timeout, _FULL)
+
+    def _ready_to_send(self, obj: object, stream: object) -> Export:
+        if self._closed:
+            raise Closed("this channel was closed: create another")
+        export = _causeway.share_many(obj) if hasattr(obj, "items") else _causeway.share(obj)
+        if self._ready is not None:
+            self._ready.record(stream)
+        return export
+
+    def _put(self, export: Export) -> bool | None:
+        self._forget()
+        if self._ring.is_closed(_READER):
+            raise Closed("the receiver has closed the channel")
+        number = self._ring.put(export.ticket.encode())
+        if number is None:
+            self._check_reader()
+            return None
+        self._sent.append((number, export))
+        return True
+
+    def _forget(self) -> None:
+        """Closes the exports of what the receiver has opened."""
+        taken = self._ring.taken
+        while self._sent and self._sent[0][0] < taken:
+            self._sent.popleft()[1].close()
+
+    def _check_reader(self) -> None:
+        note = self._ring.note()
+        if note is None:
+            return
+        try:
+            self._reader.check(note.decode("ascii", "replace"))
+        except (ExporterGone, Withdrawn, Freed) as error:
+            raise ExporterGone(f"the receiver is gone: {error}") from error
+
+    def close(self, timeout: float = 10.0) -> None:
+        """Waits until the receiver has taken what was sent, and closes; what it has not taken by then is lost."""
+        if self._closed:
+            return
+        self._closed = True
+        self._ring.close(_WRITER)
+
+        def is_empty() -> bool | None:
+            self._forget()
+            if self._sent and not self._ring.is_closed(_READER):
+                self._check_reader()
+                return None
+            return True
+
+        try:
+            _waiting.wait(is_empty, timeout, "the receiver did not take everything")
+        finally:
+            self._sent.clear()
+            self._export.close()
+
+    def __enter__(self) -> Channel:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close(10.0 if kind is None else 0.5)
+
+
+class Receiver:
+    """The reading side of a channel."""
+
+    def __init__(self, memory: Array, ready: Event | None, life: str) -> None:
+        self._ring = Ring(memory, False)
+        if not self._ring.claim():
+            raise Closed("another process has opened this channel already: it is for two, so create another")
+        self._ready, self._writer_life, self._writer = ready, life, _Peer()
+        self._life = _causeway.share(Event())
+        self._ring.leave(self._life.ticket.encode())
+
+    def receive(self, *, stream: object = None, timeout: float = 60.0) -> Any:
+        """The next array, or dictionary of arrays. Raises `Closed` after the last.
+
+        What is submitted to `stream` from now on comes after what the sender's stream did, where the array is on a device.
+        """
+        return _waiting.wait(lambda: self._take(stream), timeout, _EMPTY)
+
+    async def receive_async(self, *, stream: object = None, timeout: float = 60.0) -> Any:
+        """The same in an event loop."""
+        return await _waiting.until(lambda: self._take(stream), timeout, _EMPTY)
+
+    def _take(self, stream: object) -> Any:
+        message = self._ring.peek()
+        if message is None:
+            self._check_writer()
+            return None
+        try:
+            opened = _causeway.open(message.decode("ascii", "replace"))
+        finally:
+            self._ring.advance()  # the sender keeps an array open until here
+        if self._ready is not None:
+            self._ready.wait(stream)
+        return opened
+
+    def _check_writer(self) -> None:
+        if self._ring.is_closed(_READER):
+            raise Closed("this channel was closed")
+        is_closed = self._ring.is_closed(_WRITER)
+        if self._ring.peek() is not None:
+            return  # put before it was closed
+        if is_closed:
+            raise Closed("the sender has closed the channel, and everything was received")
+        try:
+            self._writer.check(self._writer_life)
+        except (ExporterGone, Withdrawn, Freed) as error:
+            if self._ring.peek() is None and not self._ring.is_closed(_WRITER):
+                raise ExporterGone(f"the sender is gone: {error}") from error
+
+    def close(self) -> None:
+        """Tells the sender that nobody receives any more."""
+        self._ring.close(_READER)
+        self._life.close()
+
+    def __enter__(self) -> Receiver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            while True:
+                yield self.receive()
+        except Closed:
+            return
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        try:
+            while True:
+                yield await self.receive_async()
+        except Closed:
+            return

@@ -1,0 +1,94 @@
+"""Arrays as other libraries of the host see them. NumPy is imported when it is asked for."""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import importlib
+from typing import Any
+
+from ._causeway import Array
+
+# A character of the struct module for each type that has one.
+_FORMATS = {
+    "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q",
+    "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
+    "float16": "e", "float32": "f", "float64": "d",
+}  # fmt: skip
+_NAMES = {character: name for name, character in _FORMATS.items()} | {
+    "c": "uint8",
+    "l": "int64",
+    "L": "uint64",
+    "n": "int64",
+    "N": "uint64",
+}
+
+
+class _Bits:
+    """An array under NumPy's type string of integers of the same width."""
+
+    def __init__(self, array: Array) -> None:
+        self.__array_interface__ = array._interface(f"<u{array.itemsize}")
+        self._array = array  # NumPy keeps this object, and so the memory
+
+
+def numpy(array: Array) -> Any:
+    """A view of an array on the CPU, also of types that come from ml_dtypes."""
+    np = importlib.import_module("numpy")
+    if array.device != "cpu":
+        raise TypeError(
+            f"this array is on {array.device}, where NumPy cannot read it: "
+            "numpy.from_dlpack(array, device='cpu') copies it"
+        )
+    if hasattr(array, "__array_interface__"):
+        return np.asarray(_Known(array))
+    try:
+        types = importlib.import_module("ml_dtypes")
+    except ImportError:
+        raise TypeError(f"NumPy has no {array.dtype}: install ml_dtypes, or use array.torch()") from None
+    return np.asarray(_Bits(array)).view(getattr(types, array.dtype))
+
+
+class _Known:
+    """Only the array interface, so that NumPy looks for nothing else."""
+
+    def __init__(self, array: Array) -> None:
+        self.__array_interface__ = array.__array_interface__
+        self._array = array
+
+
+def torch(array: Array) -> Any:
+    """A tensor over the array. PyTorch's DLPack does not know the types of 8 bits yet; its tensors do."""
+    library = importlib.import_module("torch")
+    if not array.dtype.startswith("float8"):
+        return library.from_dlpack(array)
+    return library.from_dlpack(array._bits("uint8")).view(getattr(library, array.dtype))
+
+
+def memoryview_of(array: Array) -> Any:
+    """The bytes of a contiguous array on the CPU."""
+    if array.device != "cpu" or not array.is_contiguous:
+        raise BufferError("only contiguous arrays on the CPU are buffers; numpy.asarray(array) knows strides")
+    # The class is derived so that its objects have attributes: the view keeps the object, which keeps the array.
+    holder: Any = type("Holder", (ctypes.c_char * array.nbytes,), {})
+    held = holder.from_address(array.ptr) if array.nbytes else holder()
+    held._array = array
+    view: Any = builtins.memoryview(held).cast("B")
+    character = _FORMATS.get(array.dtype)
+    if character is None or array.nbytes == 0:
+        return view
+    return view.cast(character, list(array.shape)) if array.shape else view.cast(character)
+
+
+def describe(obj: object) -> tuple[bytes, str, list[int]]:
+    """Bytes, type and shape of an object that speaks the buffer protocol and nothing else."""
+    try:
+        view: Any = memoryview(obj)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(
+            f"{type(obj).__name__} cannot be shared: it speaks neither DLPack, nor an array interface, nor the buffer protocol"
+        ) from None
+    name = _NAMES.get(view.format.lstrip("@="))
+    if name is None:
+        raise TypeError(f"elements of the format {view.format!r} cannot be shared")
+    return view.tobytes(), name, list(view.shape)

@@ -1,0 +1,204 @@
+"""Arrays through `multiprocessing`: `install()`, and queues, pipes and pools hand over memory instead of copies.
+
+What is sent stays open until the receiver has opened it. The receiver says so in a byte of the sender's that both
+processes have, so a message is good for one receiver, once; and a sender that ends first waits a while for its
+receivers (`linger`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from functools import lru_cache
+from multiprocessing import util
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+from . import _causeway
+from ._causeway import Array, Event, Export
+
+_SMALL = 64 << 10
+"""NumPy arrays of fewer bytes that are not in shareable memory are copied: that is faster."""
+_PLACES = 4096
+"""How many messages may be on their way at the same time."""
+_SWEEP = 0.5
+"""Seconds between looks for messages that have arrived, while some are on their way."""
+_linger = 5.0
+
+
+class _Outbox:
+    """What this process has sent and nobody has opened yet."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._lock = threading.Lock()
+        self._arrived = _causeway.empty([_PLACES], "uint8", None)
+        self._marks = self._arrived.memoryview()
+        self._marks[:] = bytes(_PLACES)
+        self._ticket = _causeway.share(self._arrived)
+        self._sent: dict[int, Export] = {}
+        self._free = list(range(_PLACES))
+        self._sweeper: threading.Timer | None = None
+        # After the queues' own threads have written what they hold (priority -5).
+        util.Finalize(self, self._drain, exitpriority=-100)
+
+    def post(self, export: Export) -> tuple[Any, ...]:
+        """How to make the object in the receiver."""
+        with self._lock:
+            self._sweep()
+            if not self._free:
+                raise BlockingIOError(f"{_PLACES} messages are on their way and none was received: receive some first")
+            place = self._free.pop()
+            self._sent[place] = export
+            self._look_again()
+        return _receive, (export.ticket, self._ticket.ticket, place)
+
+    def outstanding(self) -> int:
+        with self._lock:
+            self._sweep()
+            return len(self._sent)
+
+    def _sweep(self) -> None:
+        for place in [place for place in self._sent if self._marks[place]]:
+            self._sent.pop(place).close()
+            self._marks[place] = 0
+            self._free.append(place)
+
+    def _look_again(self) -> None:
+        if self._sweeper is None and self._sent:
+            self._sweeper = threading.Timer(_SWEEP, self._swept)
+            self._sweeper.daemon = True
+            self._sweeper.start()
+
+    def _swept(self) -> None:
+        with self._lock:
+            self._sweeper = None
+            self._sweep()
+            self._look_again()
+
+    def _drain(self) -> None:
+        if os.getpid() != self.pid:
+            return
+        deadline = time.monotonic() + _linger
+        while self.outstanding() and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+
+_outbox: _Outbox | None = None
+_outbox_lock = threading.Lock()
+
+
+def _forget_parent() -> None:
+    """A forked child has nothing under way, and must not touch what is its parent's."""
+    global _outbox, _outbox_lock
+    _outbox, _outbox_lock = None, threading.Lock()
+    _marks_of.cache_clear()
+
+
+os.register_at_fork(after_in_child=_forget_parent)
+
+
+def _send(obj: object) -> tuple[Any, ...]:
+    global _outbox
+    with _outbox_lock:
+        if _outbox is None:
+            _outbox = _Outbox()
+        outbox = _outbox
+    return outbox.post(_causeway.share(obj))
+
+
+def outstanding() -> int:
+    """How many messages of this process are on their way."""
+    return _outbox.outstanding() if _outbox is not None else 0
+
+
+@lru_cache(maxsize=64)
+def _marks_of(ticket: str) -> memoryview:
+    """The bytes in which a sender hears what has arrived."""
+    opened: Array = _causeway.open(ticket)
+    return opened.memoryview()
+
+
+def _receive(ticket: str, marks: str, place: int) -> Any:
+    arrived = _marks_of(marks)
+    try:
+        return _causeway.open(ticket)
+    finally:
+        arrived[place] = 1
+
+
+def _numpy_of(array: Array) -> Any:
+    return array.numpy()
+
+
+def _torch_of(array: Array, requires_grad: bool, parameter: bool) -> Any:
+    tensor = array.torch()
+    if parameter:
+        return sys.modules["torch"].nn.Parameter(tensor, requires_grad)
+    return tensor.requires_grad_(requires_grad)
+
+
+class _Remade:
+    """Pickles as a call with what `_send` makes of an array."""
+
+    def __init__(self, array: object) -> None:
+        self.array = array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _send(self.array)
+
+
+def _reduce_numpy(array: Any) -> Any:
+    is_known = array.dtype.kind in "biufc" and array.dtype.isnative and array.dtype.itemsize <= 16
+    if not is_known or array.nbytes == 0 or (array.nbytes < _SMALL and not _causeway.is_shareable(array)):
+        return array.__reduce_ex__(4)
+    return _numpy_of, (_Remade(array),)
+
+
+def install(*, linger: float = 5.0) -> None:
+    """Sends arrays of this module, events, NumPy's arrays and, if it is imported by now, PyTorch's tensors by tickets.
+
+    - Arrays in shareable memory (`causeway_ipc.empty`, and what NumPy or PyTorch made of one) are shared in place, and
+      what was received can be sent on as long as the process that allocated it keeps it.
+    - Other NumPy arrays are copied into shareable memory: once, and not through a pipe.
+    - Other tensors of PyTorch go as PyTorch sends them.
+
+    `linger` is how many seconds a process that ends waits for the receivers of what it has sent.
+    """
+    global _linger
+    _linger = linger
+    ForkingPickler.register(Array, _send)
+    ForkingPickler.register(Event, _send)
+    try:
+        import numpy
+    except ImportError:
+        pass
+    else:
+        ForkingPickler.register(numpy.ndarray, _reduce_numpy)
+    if "torch" in sys.modules:
+        _install_torch(sys.modules["torch"])
+
+
+def _install_torch(torch: Any) -> None:
+    reducers = ForkingPickler._extra_reducers  # type: ignore[attr-defined]
+
+    def for_type(kind: Any) -> None:
+        torchs_own = reducers.get(kind)
+        if getattr(torchs_own, "_is_causeway", False):
+            return
+        is_parameter = kind is torch.nn.Parameter
+
+        def reduce(tensor: Any) -> Any:
+            if tensor.layout is torch.strided and tensor.is_leaf and tensor.device.type == "cpu":
+                data = tensor.detach()
+                if _causeway.is_shareable(data):
+                    return _torch_of, (_Remade(data), tensor.requires_grad, is_parameter)
+            return torchs_own(tensor) if torchs_own else tensor.__reduce_ex__(4)
+
+        reduce._is_causeway = True  # type: ignore[attr-defined]
+        ForkingPickler.register(kind, reduce)
+
+    for_type(torch.Tensor)
+    for_type(torch.nn.Parameter)

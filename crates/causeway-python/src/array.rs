@@ -1,0 +1,309 @@
+//! Arrays: memory and a layout in it, spoken of in the protocols by which libraries take each other's arrays.
+use crate::{
+    dlpack,
+    dtype::DType,
+    failure::{Failure, Result},
+    layout::Layout,
+    memory::Memory,
+    session::{DL_CPU, DL_CUDA, Session},
+};
+use pyo3::{
+    exceptions::{PyAttributeError, PyBufferError, PyIndexError, PyTypeError},
+    prelude::*,
+    types::{PyBool, PyCapsule, PyDict, PyEllipsis, PySlice, PyTuple},
+};
+use std::sync::Arc;
+
+/// An array in memory that processes can share. Indexing and slicing give views; the memory is given back with the
+/// last array, view or array of another library over it.
+#[pyclass(frozen, weakref, module = "causeway_ipc")]
+pub struct Array {
+    pub memory: Arc<Memory>,
+    pub layout: Layout,
+}
+
+/// What a helper in Python does with an array.
+fn helped<'py>(
+    py: Python<'py>,
+    name: &str,
+    array: &Bound<'py, Array>,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import("causeway_ipc._views")?.getattr(name)?.call1((array,))
+}
+
+impl Array {
+    /// An array of a device, contents unspecified.
+    pub fn allocate(session: &Arc<Session>, dtype: DType, shape: &[i64]) -> Result<Self> {
+        let layout = Layout::contiguous(dtype, shape).ok_or_else(|| {
+            Failure::misuse(format!("an array of shape {shape:?} cannot be: lengths are at least 0, and their bytes can be counted"))
+        })?;
+        let memory = Memory::allocate(session, layout.bytes())?;
+        Ok(Self { memory, layout })
+    }
+    /// The array that a ticket says, if it lies in the memory that the ticket opened.
+    pub fn checked(memory: Arc<Memory>, layout: Layout) -> Result<Self> {
+        match layout.within(memory.len()) {
+            Some(_) => Ok(Self { memory, layout }),
+            None => Err(Failure::new(
+                "InvalidTicket",
+                "this ticket describes an array that is not in its memory: it was altered on its way, or made by another version",
+            )),
+        }
+    }
+    fn view(&self, layout: Layout) -> Self {
+        Self { memory: self.memory.clone(), layout }
+    }
+    fn address(&self) -> usize {
+        self.memory.address() + self.layout.offset
+    }
+    /// The layout of what a key of `[]` selects.
+    fn select(&self, key: &Bound<'_, PyAny>) -> PyResult<Layout> {
+        let keys: Vec<Bound<'_, PyAny>> = match key.cast::<PyTuple>() {
+            Ok(keys) => keys.iter().collect(),
+            Err(_) => vec![key.clone()],
+        };
+        let is_ellipsis = |key: &Bound<'_, PyAny>| key.is_instance_of::<PyEllipsis>();
+        let taken = keys.iter().filter(|key| !key.is_none() && !is_ellipsis(key)).count();
+        let Some(rest) = self.layout.shape.len().checked_sub(taken) else {
+            let said = format!("{taken} indices for {} dimensions", self.layout.shape.len());
+            return Err(PyIndexError::new_err(said));
+        };
+        if keys.iter().filter(|key| is_ellipsis(key)).count() > 1 {
+            return Err(PyIndexError::new_err("an index has one '...' at most"));
+        }
+        let (mut layout, mut axis) = (self.layout.clone(), 0);
+        for key in keys {
+            if key.is_none() {
+                layout = layout.with_axis(axis);
+                axis += 1;
+            } else if is_ellipsis(&key) {
+                axis += rest;
+            } else if let Ok(slice) = key.cast::<PySlice>() {
+                let part = slice.indices(layout.shape[axis] as isize)?;
+                let (start, step, length) = (part.start, part.step, part.slicelength);
+                layout = layout.part(axis, start as i64, step as i64, length as i64);
+                axis += 1;
+            } else if !key.is_instance_of::<PyBool>()
+                && let Ok(index) = key.extract::<i64>()
+            {
+                layout = layout.at(axis, index).ok_or_else(|| {
+                    let length = layout.shape[axis];
+                    PyIndexError::new_err(format!("index {index} for {length} elements"))
+                })?;
+            } else {
+                return Err(PyTypeError::new_err(
+                    "integers, slices, '...' and None are indices here; numpy.asarray(array), torch or CuPy know the others",
+                ));
+            }
+        }
+        Ok(layout)
+    }
+    /// The dictionary of both array interfaces.
+    fn interface<'py>(&self, py: Python<'py>, typestr: &str) -> PyResult<Bound<'py, PyDict>> {
+        let interface = PyDict::new(py);
+        interface.set_item("shape", PyTuple::new(py, &self.layout.shape)?)?;
+        interface.set_item("typestr", typestr)?;
+        let address = if self.layout.is_empty() { 0 } else { self.address() };
+        interface.set_item("data", (address, false))?;
+        if self.layout.is_contiguous() {
+            interface.set_item("strides", py.None())?;
+        } else {
+            interface.set_item("strides", PyTuple::new(py, self.layout.byte_strides())?)?;
+        }
+        interface.set_item("version", 3)?;
+        Ok(interface)
+    }
+    fn typestr(&self) -> PyResult<&'static str> {
+        self.layout.dtype.typestr().ok_or_else(|| {
+            let name = self.layout.dtype.name();
+            PyAttributeError::new_err(format!(
+                "the array interfaces have no name for {name}: use DLPack"
+            ))
+        })
+    }
+}
+
+#[pymethods]
+impl Array {
+    /// The length of each dimension.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.layout.shape)
+    }
+    /// Bytes from one index to the next, of each dimension.
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.layout.byte_strides())
+    }
+    /// The name of the elements' type.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.layout.dtype.name()
+    }
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.layout.shape.len()
+    }
+    /// The number of elements.
+    #[getter]
+    fn size(&self) -> usize {
+        self.layout.count()
+    }
+    /// Bytes of an element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.layout.dtype.size()
+    }
+    /// Bytes of all elements.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.layout.bytes()
+    }
+    /// The name of the device: `cpu`, `cuda:0`, ….
+    #[getter]
+    fn device(&self) -> String {
+        self.memory.session.name()
+    }
+    /// The address of the first element, on its device.
+    #[getter]
+    fn ptr(&self) -> usize {
+        self.address()
+    }
+    #[getter]
+    fn is_contiguous(&self) -> bool {
+        self.layout.is_contiguous()
+    }
+    fn __len__(&self) -> PyResult<usize> {
+        let first = self.layout.shape.first();
+        let first = first
+            .ok_or_else(|| PyTypeError::new_err("an array without dimensions has no length"))?;
+        Ok(usize::try_from(*first)?)
+    }
+    fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(self.view(self.select(key)?))
+    }
+    fn __setitem__(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        Self::numpy(slf)?.set_item(key, value)
+    }
+    fn __repr__(&self) -> String {
+        let shape: Vec<String> = self.layout.shape.iter().map(i64::to_string).collect();
+        let comma = if shape.len() == 1 { "," } else { "" };
+        format!(
+            "Array(shape=({}{comma}), dtype='{}', device='{}')",
+            shape.join(", "),
+            self.dtype(),
+            self.device()
+        )
+    }
+
+    /// The same elements for NumPy, on the CPU.
+    fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        helped(slf.py(), "numpy", slf)
+    }
+    /// The same elements for PyTorch.
+    fn torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        helped(slf.py(), "torch", slf)
+    }
+    /// The same elements for CuPy.
+    fn cupy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("cupy")?.call_method1("from_dlpack", (slf,))
+    }
+    /// The same bytes as a memoryview, of a contiguous array on the CPU.
+    fn memoryview<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        helped(slf.py(), "memoryview_of", slf)
+    }
+    /// For NumPy, where it has no type string of its own for the elements.
+    #[pyo3(signature = (dtype=None, copy=None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = copy; // NumPy itself copies what it was given
+        let array = Self::numpy(slf)?;
+        match dtype {
+            Some(dtype) => array.call_method1("astype", (dtype,)),
+            None => Ok(array),
+        }
+    }
+    /// The same bits as elements of another type of the same width.
+    #[pyo3(name = "_bits")]
+    fn bits(&self, dtype: &str) -> Result<Self> {
+        let same = DType::named(dtype).filter(|dtype| dtype.bits == self.layout.dtype.bits);
+        let dtype = same.ok_or_else(|| Failure::misuse(format!("{dtype} has another width")))?;
+        Ok(self.view(Layout { dtype, ..self.layout.clone() }))
+    }
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.host_interface(py, self.typestr()?)
+    }
+    /// The array interface under another type string of the same width.
+    #[pyo3(name = "_interface")]
+    fn host_interface<'py>(&self, py: Python<'py>, typestr: &str) -> PyResult<Bound<'py, PyDict>> {
+        if !self.memory.session.is_cpu() {
+            let device = self.device();
+            return Err(PyAttributeError::new_err(format!(
+                "this array is on {device}, where the host cannot read it"
+            )));
+        }
+        self.interface(py, typestr)
+    }
+    #[getter]
+    fn __cuda_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        if self.memory.session.dlpack().0 != DL_CUDA {
+            let device = self.device();
+            return Err(PyAttributeError::new_err(format!(
+                "this array is on {device}, not on CUDA"
+            )));
+        }
+        self.interface(py, self.typestr()?)
+    }
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        self.memory.session.dlpack()
+    }
+    /// A capsule for `from_dlpack` of other libraries. Nothing of this module is under way in the memory, so no
+    /// stream needs to wait for anything.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let here = self.memory.session.dlpack();
+        let to = dl_device.unwrap_or(here);
+        if let Some(stream) = stream.and_then(|stream| stream.extract::<i64>().ok()) {
+            let allowed = if here.0 == DL_CPU { stream == -1 } else { stream != 0 && stream >= -1 };
+            if !allowed {
+                let said =
+                    format!("stream={stream} is ambiguous, or not for memory of {}", self.device());
+                return Err(PyBufferError::new_err(said));
+            }
+        }
+        if to != here && (to.0 != DL_CPU || copy == Some(false)) {
+            let said = format!(
+                "this array is on {}: without a copy it goes nowhere else, with one to the CPU",
+                self.device()
+            );
+            return Err(PyBufferError::new_err(said));
+        }
+        let is_copied = to != here || copy == Some(true);
+        let (memory, layout) = if is_copied {
+            py.detach(|| {
+                let session =
+                    if to == here { self.memory.session.clone() } else { Session::cpu()? };
+                self.memory.copy(&self.layout, &session)
+            })?
+        } else {
+            (self.memory.clone(), self.layout.clone())
+        };
+        let versioned = max_version.is_some_and(|(major, _)| major >= 1);
+        dlpack::produce(py, memory, layout, versioned, is_copied)
+    }
+}

@@ -1,0 +1,223 @@
+//! DLPack's structures and capsules, made and read. The only file beside `host.rs` and `event.rs` with unsafe code.
+#![expect(unsafe_code, reason = "capsules hold C structures")]
+use crate::{dtype::DType, layout::Layout, memory::Memory};
+use pyo3::{exceptions::PyBufferError, ffi, intern, prelude::*, types::PyCapsule, types::PyDict};
+use std::{
+    ffi::{CStr, c_void},
+    ptr::{NonNull, null_mut},
+    sync::Arc,
+};
+
+const LEGACY: &CStr = c"dltensor";
+const VERSIONED: &CStr = c"dltensor_versioned";
+/// `DLPACK_FLAG_BITMASK_IS_COPIED`
+const IS_COPIED: u64 = 2;
+/// What is written; a reader of any 1.x understands it.
+const VERSION: [u32; 2] = [1, 1];
+
+#[repr(C)]
+struct Tensor {
+    data: *mut c_void,
+    device: [i32; 2],
+    dimensions: i32,
+    code: u8,
+    bits: u8,
+    lanes: u16,
+    shape: *mut i64,
+    strides: *mut i64,
+    byte_offset: u64,
+}
+#[repr(C)]
+struct Managed {
+    tensor: Tensor,
+    context: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Self)>,
+}
+#[repr(C)]
+struct ManagedVersioned {
+    version: [u32; 2],
+    context: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut Self)>,
+    flags: u64,
+    tensor: Tensor,
+}
+
+/// A structure for a consumer, first in what it points to and what keeps that.
+#[repr(C)]
+struct Held<T> {
+    managed: T,
+    layout: Layout,
+    /// The structure's memory is the consumer's as long as this.
+    memory: Arc<Memory>,
+}
+
+/// Both structures, as far as capsules are concerned.
+trait InCapsule: Sized {
+    const NAME: &'static CStr;
+    fn new(tensor: Tensor, is_copied: bool) -> Self;
+    fn tensor(&mut self) -> &mut Tensor;
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
+}
+impl InCapsule for Managed {
+    const NAME: &'static CStr = LEGACY;
+    fn new(tensor: Tensor, _: bool) -> Self {
+        Self { tensor, context: null_mut(), deleter: Some(release::<Self>) }
+    }
+    fn tensor(&mut self) -> &mut Tensor {
+        &mut self.tensor
+    }
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)> {
+        self.deleter
+    }
+}
+impl InCapsule for ManagedVersioned {
+    const NAME: &'static CStr = VERSIONED;
+    fn new(tensor: Tensor, is_copied: bool) -> Self {
+        let flags = if is_copied { IS_COPIED } else { 0 };
+        let (context, deleter) = (null_mut(), Some(release::<Self> as _));
+        Self { version: VERSION, context, deleter, flags, tensor }
+    }
+    fn tensor(&mut self) -> &mut Tensor {
+        &mut self.tensor
+    }
+    fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)> {
+        self.deleter
+    }
+}
+
+/// The deleter of what is made here. It may run on any thread, with or without the interpreter: no Python is in it.
+unsafe extern "C" fn release<T>(managed: *mut T) {
+    // SAFETY: the structure is the first of a `Held` that `capsule` gave away as a box; its one owner calls this once.
+    drop(unsafe { Box::from_raw(managed.cast::<Held<T>>()) });
+}
+
+/// The destructor of a capsule: deletes what no consumer took, which would have renamed the capsule.
+unsafe extern "C" fn unclaimed<T: InCapsule>(capsule: *mut ffi::PyObject) {
+    // SAFETY: the interpreter gives the capsule that it destroys.
+    if unsafe { ffi::PyCapsule_IsValid(capsule, T::NAME.as_ptr()) } == 0 {
+        return;
+    }
+    // SAFETY: a valid capsule of that name.
+    let managed = unsafe { ffi::PyCapsule_GetPointer(capsule, T::NAME.as_ptr()) }.cast::<T>();
+    // SAFETY: `capsule` put a live structure there, and nobody has taken it.
+    if let Some(deleter) = unsafe { &*managed }.deleter() {
+        // SAFETY: its own deleter, once.
+        unsafe { deleter(managed) };
+    }
+}
+
+/// A capsule for an array in `memory`.
+pub fn produce<'py>(
+    py: Python<'py>,
+    memory: Arc<Memory>,
+    layout: Layout,
+    versioned: bool,
+    is_copied: bool,
+) -> PyResult<Bound<'py, PyCapsule>> {
+    if versioned {
+        capsule::<ManagedVersioned>(py, memory, layout, is_copied)
+    } else {
+        capsule::<Managed>(py, memory, layout, is_copied)
+    }
+}
+fn capsule<T: InCapsule>(
+    py: Python<'_>,
+    memory: Arc<Memory>,
+    layout: Layout,
+    is_copied: bool,
+) -> PyResult<Bound<'_, PyCapsule>> {
+    let (kind, ordinal) = memory.session.dlpack();
+    let tensor = Tensor {
+        data: (memory.address() + layout.offset) as *mut c_void,
+        device: [kind, ordinal],
+        dimensions: i32::try_from(layout.shape.len()).unwrap_or(i32::MAX),
+        code: layout.dtype.code,
+        bits: layout.dtype.bits,
+        lanes: 1,
+        shape: null_mut(),
+        strides: null_mut(),
+        byte_offset: 0,
+    };
+    let mut held = Box::new(Held { managed: T::new(tensor, is_copied), layout, memory });
+    // The lists stay where they are when the box is given away.
+    let (shape, strides) = (held.layout.shape.as_mut_ptr(), held.layout.strides.as_mut_ptr());
+    let tensor = held.managed.tensor();
+    (tensor.shape, tensor.strides) = (shape, strides);
+    let pointer = NonNull::from(Box::leak(held)).cast::<c_void>();
+    let destructor: ffi::PyCapsule_Destructor = unclaimed::<T>;
+    // SAFETY: the structure lives until its deleter, which the destructor or the consumer calls.
+    let made = unsafe {
+        PyCapsule::new_with_pointer_and_destructor(py, pointer, T::NAME, Some(destructor))
+    };
+    made.inspect_err(|_| {
+        // SAFETY: leaked above, and nobody has it.
+        unsafe { release::<T>(pointer.as_ptr().cast()) };
+    })
+}
+
+/// What another library's capsule says.
+pub struct Seen {
+    pub address: usize,
+    pub device: (i32, i32),
+    pub layout: Layout,
+    /// The memory stands as long as the capsule, which deletes what nobody takes from it.
+    pub keep: Py<PyAny>,
+}
+
+/// Looks at an object through its `__dlpack__`, without taking the tensor out of the capsule.
+pub fn consume(object: &Bound<'_, PyAny>, on_host: bool) -> PyResult<Seen> {
+    let py = object.py();
+    let options = PyDict::new(py);
+    options.set_item("max_version", (1, 0))?;
+    if !on_host {
+        options.set_item("stream", -1)?; // nothing is read here: whoever opens it orders its own reads
+    }
+    let method = object.getattr(intern!(py, "__dlpack__"))?;
+    let capsule = match method.call((), Some(&options)) {
+        Err(error) if error.is_instance_of::<pyo3::exceptions::PyTypeError>(py) => {
+            options.del_item("max_version")?; // before DLPack 1.0
+            method.call((), Some(&options))?
+        }
+        capsule => capsule?,
+    };
+    let capsule = capsule.cast_into::<PyCapsule>()?;
+    let named = |name: &CStr| capsule.pointer_checked(Some(name)).ok();
+    let tensor = if let Some(managed) = named(VERSIONED) {
+        // SAFETY: a capsule of that name holds that structure; every version begins with the same two fields.
+        let managed = unsafe { managed.cast::<ManagedVersioned>().as_ref() };
+        if managed.version[0] != VERSION[0] {
+            let said =
+                format!("DLPack {}.{} is not known here", managed.version[0], managed.version[1]);
+            return Err(PyBufferError::new_err(said));
+        }
+        &managed.tensor
+    } else if let Some(managed) = named(LEGACY) {
+        // SAFETY: a capsule of that name holds that structure.
+        &unsafe { managed.cast::<Managed>().as_ref() }.tensor
+    } else {
+        return Err(PyBufferError::new_err("__dlpack__ gave no capsule of a tensor"));
+    };
+    let Some(dtype) = DType::of_dlpack(tensor.code, tensor.bits, tensor.lanes) else {
+        let said = format!(
+            "elements of DLPack's code {} with {} bits and {} lanes cannot be shared",
+            tensor.code, tensor.bits, tensor.lanes
+        );
+        return Err(PyBufferError::new_err(said));
+    };
+    let dimensions = usize::try_from(tensor.dimensions).unwrap_or(0);
+    let list = |at: *mut i64| match at.is_null() || dimensions == 0 {
+        true => None,
+        // SAFETY: a list of as many numbers as the tensor has dimensions, alive with the capsule.
+        false => Some(unsafe { std::slice::from_raw_parts(at, dimensions) }.to_vec()),
+    };
+    let wrong = || PyBufferError::new_err("a tensor of this shape cannot be shared");
+    let shape = list(tensor.shape).unwrap_or_default();
+    let mut layout = Layout::contiguous(dtype, &shape).ok_or_else(wrong)?;
+    if let Some(strides) = list(tensor.strides) {
+        layout.strides = strides;
+    }
+    layout.reach().ok_or_else(wrong)?;
+    let offset = usize::try_from(tensor.byte_offset).unwrap_or(0);
+    let (address, device) = (tensor.data as usize + offset, (tensor.device[0], tensor.device[1]));
+    Ok(Seen { address, device, layout, keep: capsule.into_any().unbind() })
+}

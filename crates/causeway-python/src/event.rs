@@ -1,0 +1,199 @@
+//! Events: points in the work of streams, of this process or another.
+#![expect(
+    unsafe_code,
+    reason = "streams are handles of the driver's, which the caller vouches for"
+)]
+use crate::{
+    failure::{Failure, Result},
+    session::Session,
+    share::seconds,
+};
+use causeway::{Backend, Export, Queue, Status, Ticket};
+use pyo3::{exceptions::PyTypeError, prelude::*};
+use std::{
+    sync::{Arc, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// `cudaStreamLegacy`, which libraries mean when no stream is named.
+const DEFAULT_STREAM: usize = 1;
+/// How long a wait goes on before it looks for Ctrl-C.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// A point in the work of a stream, which other processes can wait for. A wait is for the latest record submitted by
+/// then; a fresh event counts as complete.
+#[pyclass(frozen, weakref, module = "causeway_ipc")]
+pub struct Event {
+    session: Arc<Session>,
+    event: causeway::Event,
+    /// The ticket that it was opened with: it is sent on by that.
+    opened: Option<Vec<u8>>,
+}
+
+/// What an event stood for at some moment.
+#[pyclass(frozen, module = "causeway_ipc._causeway")]
+pub struct Pending {
+    event: causeway::Event,
+}
+
+/// A ticket for an event, and what keeps it open: nothing where another process does.
+pub struct EventOffer {
+    pub session: Arc<Session>,
+    pub ticket: Vec<u8>,
+    pub export: Option<Export<causeway::Event>>,
+}
+
+impl Event {
+    /// Opens an event of another process.
+    pub fn open(session: Arc<Session>, ticket: Vec<u8>) -> Result<Self> {
+        let event = session.context.open(&Ticket::from_bytes(ticket.as_slice()))?;
+        Ok(Self { session, event, opened: Some(ticket) })
+    }
+    /// Offers it to other processes.
+    pub fn offer(&self) -> Result<EventOffer> {
+        self.session.usable()?;
+        if let Some(ticket) = &self.opened {
+            let session = self.session.clone();
+            return Ok(EventOffer { session, ticket: ticket.clone(), export: None });
+        }
+        let export = self.event.share()?;
+        let ticket = export.ticket().as_bytes().to_vec();
+        Ok(EventOffer { session: self.session.clone(), ticket, export: Some(export) })
+    }
+    /// The queue over a stream; on the CPU, where libraries have none, the host's own.
+    fn queue(&self, stream: Option<&Bound<'_, PyAny>>) -> PyResult<Queue> {
+        self.session.usable()?;
+        let handle = stream.map(stream_handle).transpose()?;
+        match self.session.backend {
+            Backend::NativeCpu if handle.is_some() => {
+                Err(Failure::misuse("this event is on the CPU, which has no streams").into())
+            }
+            Backend::Cuda | Backend::Hip => {
+                let handle = handle.filter(|&handle| handle != 0).unwrap_or(DEFAULT_STREAM);
+                let mut streams =
+                    self.session.streams.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(known) = streams.get(&handle) {
+                    return Ok(known.clone());
+                }
+                // SAFETY: the caller names a live stream, as every function that takes a stream demands; the queue is
+                // used only when it is named again.
+                let queue = unsafe { Queue::over_native(&self.session.context, handle) };
+                let queue = queue.map_err(Failure::from)?;
+                streams.insert(handle, queue.clone());
+                Ok(queue)
+            }
+            _ if handle.is_some() => {
+                let sentence =
+                    format!("streams of {} cannot be given here yet", self.session.name());
+                Err(Failure::new("Unsupported", sentence).into())
+            }
+            _ => Ok(self.session.queue.clone()),
+        }
+    }
+}
+
+/// The driver's handle of a stream: an integer, or a stream of cuda.core (or anything with `__cuda_stream__`), PyTorch
+/// or CuPy.
+fn stream_handle(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
+    if let Ok(handle) = stream.extract() {
+        return Ok(handle);
+    }
+    if let Some(protocol) = stream.getattr_opt("__cuda_stream__")? {
+        let (_, handle): (i32, usize) = protocol.call0()?.extract()?;
+        return Ok(handle);
+    }
+    for name in ["cuda_stream", "ptr"] {
+        if let Some(handle) = stream.getattr_opt(name)? {
+            return handle.extract();
+        }
+    }
+    Err(PyTypeError::new_err("a stream is an integer, or has __cuda_stream__, cuda_stream or ptr"))
+}
+
+#[pymethods]
+impl Event {
+    /// An event of a device, which `causeway_ipc.share` offers to other processes.
+    #[new]
+    #[pyo3(signature = (device=None))]
+    fn new(py: Python<'_>, device: Option<&str>) -> PyResult<Self> {
+        let made = py.detach(|| {
+            let session = Session::named(device)?;
+            let event = session.context.create_shared_event()?;
+            Ok::<_, Failure>(Self { session, event, opened: None })
+        });
+        Ok(made?)
+    }
+    /// The name of the device.
+    #[getter]
+    fn device(&self) -> String {
+        self.session.name()
+    }
+    /// From now on the event stands for everything submitted to `stream` so far; on the CPU, for what the program has
+    /// done so far.
+    #[pyo3(signature = (stream=None))]
+    fn record(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let queue = self.queue(stream)?;
+        let recorded = py.detach(|| queue.signal(&self.event).and_then(|()| queue.flush()));
+        Ok(recorded.map_err(Failure::from)?)
+    }
+    /// What is submitted to `stream` from now on runs after the latest record. On the CPU the call itself waits.
+    #[pyo3(signature = (stream=None))]
+    fn wait(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let queue = self.queue(stream)?;
+        if self.session.is_cpu() {
+            return self.synchronize(py, 60.0);
+        }
+        Ok(py.detach(|| queue.wait_for(&[&self.event])).map_err(Failure::from)?)
+    }
+    /// Waits until the latest record is done.
+    #[pyo3(signature = (timeout=60.0))]
+    fn synchronize(&self, py: Python<'_>, timeout: f64) -> PyResult<()> {
+        let timeout = seconds(timeout)?;
+        let begun = Instant::now();
+        let pending = self.pending(py)?;
+        loop {
+            let rest = timeout.saturating_sub(begun.elapsed());
+            let waited = py.detach(|| pending.event.wait_timeout(rest.min(SLICE)));
+            match waited {
+                Err(error) if error.kind() == causeway::ErrorKind::TimedOut && rest > SLICE => {
+                    py.check_signals()?;
+                }
+                waited => return Ok(waited.map_err(Failure::from)?),
+            }
+        }
+    }
+    /// Whether the latest record is done. Never waits.
+    fn query(&self) -> PyResult<bool> {
+        Ok(self.event.status().map_err(Failure::from)? == Status::Complete)
+    }
+    /// Waits, in an event loop, until the latest record is done.
+    fn __await__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let settled = py.import("causeway_ipc._waiting")?.getattr("settled")?;
+        settled.call1((self.pending(py)?,))?.call_method0("__await__")
+    }
+    fn __repr__(&self) -> String {
+        format!("Event(device='{}')", self.device())
+    }
+    /// What the event stands for now: later records leave it alone.
+    #[pyo3(name = "_pending")]
+    fn pending(&self, py: Python<'_>) -> PyResult<Pending> {
+        self.session.usable()?;
+        let event = py.detach(|| self.event.latest()).map_err(Failure::from)?;
+        Ok(Pending { event })
+    }
+}
+
+#[pymethods]
+impl Pending {
+    /// Whether it is done; raises what it failed with.
+    fn done(&self) -> PyResult<bool> {
+        match self.event.status().map_err(Failure::from)? {
+            Status::Complete => Ok(true),
+            Status::Failed => {
+                self.event.wait_timeout(Duration::ZERO).map_err(Failure::from)?;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Failures as exceptions: the class for programs, the core's sentence for people, in the names that a Python program
+//! has used. The classes themselves are Python (`causeway_ipc/_errors.py`).
+use causeway::ErrorKind;
+use pyo3::{prelude::*, sync::PyOnceLock, types::PyModule};
+use std::fmt::Display;
+
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// An exception to be.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The name of its class.
+    class: &'static str,
+    sentence: String,
+    /// Whether the same call may succeed later.
+    pub is_transient: bool,
+}
+
+impl Failure {
+    pub fn new(class: &'static str, sentence: impl Display) -> Self {
+        Self { class, sentence: sentence.to_string(), is_transient: false }
+    }
+    /// What a caller did that cannot be.
+    pub fn misuse(sentence: impl Display) -> Self {
+        Self::new("InvalidUse", sentence)
+    }
+    /// A ticket that is none, or not a whole one.
+    pub fn damaged() -> Self {
+        Self::new("InvalidTicket", "this ticket is damaged: copy it again, the whole of it")
+    }
+}
+
+/// Names of the Rust crate and what is called instead here; no name is the beginning of a later one.
+const NAMES: [(&str, &str); 12] = [
+    ("(Context::set_patience)", "(timeout=)"),
+    ("Context::create_shared_event", "causeway_ipc.Event"),
+    ("Context::create_event", "causeway_ipc.Event"),
+    ("Context::open", "causeway_ipc.open"),
+    ("Buffer::new", "causeway_ipc.empty"),
+    ("Buffer::share", "causeway_ipc.share"),
+    ("Event::share", "causeway_ipc.share"),
+    ("Event::wait", "Event.synchronize"),
+    ("Queue::signal", "Event.record"),
+    ("Queue::wait_for", "Event.wait"),
+    ("Queue::over_native", "the stream"),
+    ("Device::all", "causeway_ipc.devices"),
+];
+
+impl From<causeway::Error> for Failure {
+    fn from(error: causeway::Error) -> Self {
+        let class = match error.kind() {
+            ErrorKind::Ticket
+            | ErrorKind::WrongKind
+            | ErrorKind::WrongType
+            | ErrorKind::Protocol => "InvalidTicket",
+            ErrorKind::WrongDevice | ErrorKind::NoDevice => "WrongDevice",
+            ErrorKind::OtherHost => "OtherHost",
+            ErrorKind::Withdrawn => "Withdrawn",
+            ErrorKind::Freed => "Freed",
+            ErrorKind::PeerGone => "ExporterGone",
+            ErrorKind::Unreachable => "Unreachable",
+            ErrorKind::Busy => "Busy",
+            ErrorKind::Denied => "NotPermitted",
+            ErrorKind::Limit => "LimitReached",
+            ErrorKind::OutOfMemory => "OutOfMemory",
+            ErrorKind::Unsupported => "Unsupported",
+            ErrorKind::Forked => "Forked",
+            ErrorKind::TimedOut => "Timeout",
+            ErrorKind::Unsuitable | ErrorKind::Length | ErrorKind::ReadOnly => "InvalidUse",
+            _ => "DriverError",
+        };
+        let named = |sentence: String, (rust, here): &(&str, &str)| sentence.replace(rust, here);
+        let sentence = NAMES.iter().fold(error.to_string(), named);
+        Self { class, sentence, is_transient: error.is_transient() }
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        static CLASSES: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+        Python::attach(|py| {
+            let import = || PyModule::import(py, "causeway_ipc._errors").map(Bound::unbind);
+            let made = CLASSES.get_or_try_init(py, import).and_then(|classes| {
+                let made = classes.bind(py).getattr(failure.class)?.call1((failure.sentence,))?;
+                made.setattr("is_transient", failure.is_transient)?;
+                Ok(PyErr::from_value(made))
+            });
+            made.unwrap_or_else(|error| error)
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! Bytes of the host: arrays that another library vouches for, gathered from wherever they are; and words that several
+//! processes have.
+#![expect(unsafe_code, reason = "reads memory at addresses that other libraries give")]
+use crate::layout::Layout;
+use std::sync::atomic::AtomicU64;
+
+/// The elements of an array, one after the other.
+///
+/// # Safety
+/// The array's first element is at `address`, and all that `layout` reaches from there may be read until this returns.
+pub unsafe fn gather(address: usize, layout: &Layout) -> Vec<u8> {
+    let (starts, length) = layout.runs();
+    let mut bytes = Vec::with_capacity(starts.len() * length);
+    for start in starts {
+        let at = address.wrapping_add_signed(start as isize) as *const u8;
+        // SAFETY: a run of elements of the array, which the caller vouches for.
+        bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(at, length) });
+    }
+    bytes
+}
+
+/// A word of the host's memory that several processes have.
+///
+/// # Safety
+/// `address` is a multiple of 8, and the 8 bytes there are mapped and may be written as long as the word is used; all
+/// processes use them as an atomic word only.
+pub unsafe fn word<'a>(address: usize) -> &'a AtomicU64 {
+    // SAFETY: the caller's promise is the same.
+    unsafe { AtomicU64::from_ptr(address as *mut u64) }
+}
+
+/// A copy of bytes that another process may be writing: what it wrote is checked afterwards.
+///
+/// # Safety
+/// The bytes are mapped.
+pub unsafe fn read(address: usize, out: &mut [u8]) {
+    // SAFETY: mapped, by the caller's promise; `out` is this process's own, so they do not overlap.
+    unsafe { std::ptr::copy_nonoverlapping(address as *const u8, out.as_mut_ptr(), out.len()) };
+}
+/// Writes bytes that another process may be reading.
+///
+/// # Safety
+/// The bytes at `address` are mapped and may be written.
+pub unsafe fn write(address: usize, bytes: &[u8]) {
+    // SAFETY: mapped for writing, by the caller's promise; `bytes` are this process's own, so they do not overlap.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len()) };
+}

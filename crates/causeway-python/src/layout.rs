@@ -1,0 +1,145 @@
+//! How an array lies in a piece of memory: arithmetic that neither overflows nor leaves the memory.
+use crate::dtype::DType;
+
+/// The most dimensions, as in NumPy 2.
+pub const MOST_DIMENSIONS: usize = 64;
+
+/// Where the elements of an array are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Layout {
+    pub dtype: DType,
+    /// Bytes from the beginning of the memory to the first element.
+    pub offset: usize,
+    pub shape: Vec<i64>,
+    /// In elements, as in DLPack.
+    pub strides: Vec<i64>,
+}
+
+impl Layout {
+    /// Row after row from the beginning of the memory; `None` if a length is negative, the bytes cannot be counted, or
+    /// the dimensions are too many.
+    pub fn contiguous(dtype: DType, shape: &[i64]) -> Option<Self> {
+        let mut strides = vec![1_i64; shape.len()];
+        let mut next = 1_i64;
+        for (stride, &length) in strides.iter_mut().zip(shape).rev() {
+            *stride = next;
+            next = next.checked_mul(length.max(1))?;
+        }
+        next.checked_mul(i64::try_from(dtype.size()).ok()?)?;
+        let few = shape.len() <= MOST_DIMENSIONS && shape.iter().all(|&length| length >= 0);
+        few.then(|| Self { dtype, offset: 0, shape: shape.to_vec(), strides })
+    }
+    /// Elements; the product fits, since the bytes could be counted or lie in memory.
+    pub fn count(&self) -> usize {
+        self.shape.iter().map(|&length| usize::try_from(length).unwrap_or(0)).product()
+    }
+    /// Bytes of all elements.
+    pub fn bytes(&self) -> usize {
+        self.count() * self.dtype.size()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+    /// Whether the elements follow each other, the last index fastest.
+    pub fn is_contiguous(&self) -> bool {
+        let mut next = 1;
+        self.is_empty()
+            || self.shape.iter().zip(&self.strides).rev().all(|(&length, &stride)| {
+                let fits = length == 1 || stride == next;
+                next *= length;
+                fits
+            })
+    }
+    /// The bytes, relative to the first element, from the lowest to the end of the highest; `None` if they cannot be
+    /// counted. Arrays without elements have none.
+    pub fn reach(&self) -> Option<(i64, i64)> {
+        if self.is_empty() {
+            return Some((0, 0));
+        }
+        let size = i64::try_from(self.dtype.size()).ok()?;
+        let (mut low, mut high) = (0_i64, 0_i64);
+        for (&length, &stride) in self.shape.iter().zip(&self.strides) {
+            let far = stride.checked_mul(length.checked_sub(1)?)?;
+            let end = if far < 0 { &mut low } else { &mut high };
+            *end = end.checked_add(far)?;
+        }
+        Some((low.checked_mul(size)?, high.checked_add(1)?.checked_mul(size)?))
+    }
+    /// The bytes of the memory that the array touches; `None` unless they are all within its `bytes`, each element
+    /// where such an element may be.
+    pub fn within(&self, bytes: usize) -> Option<std::ops::Range<usize>> {
+        let consistent = self.shape.len() == self.strides.len()
+            && self.shape.len() <= MOST_DIMENSIONS
+            && self.shape.iter().all(|&length| length >= 0)
+            && self.offset.is_multiple_of(self.dtype.size().min(8));
+        let whole =
+            self.shape.iter().try_fold(1_i64, |all, &length| all.checked_mul(length.max(1)));
+        whole?.checked_mul(i64::try_from(self.dtype.size()).ok()?)?;
+        let (low, high) = self.reach()?;
+        let offset = i64::try_from(self.offset).ok()?;
+        let start = usize::try_from(offset.checked_add(low)?).ok()?;
+        let end = usize::try_from(offset.checked_add(high)?).ok()?;
+        (consistent && end <= bytes).then_some(start..end)
+    }
+    /// The same elements in memory that begins `by` bytes later; `by` is at most where they begin.
+    pub fn moved(mut self, by: usize) -> Self {
+        self.offset -= by.min(self.offset);
+        self
+    }
+    /// One index of a dimension, which goes; negative ones count from the end. `None` if there is none such.
+    pub fn at(&self, axis: usize, index: i64) -> Option<Self> {
+        let length = *self.shape.get(axis)?;
+        let index = if index < 0 { index + length } else { index };
+        if !(0..length).contains(&index) {
+            return None;
+        }
+        let mut one = self.part(axis, index, 1, 1);
+        one.shape.remove(axis);
+        one.strides.remove(axis);
+        Some(one)
+    }
+    /// `length` indices of a dimension from `start` on, in steps of `step`; all of them are in it.
+    pub fn part(&self, axis: usize, start: i64, step: i64, length: i64) -> Self {
+        let mut part = self.clone();
+        if length > 0 {
+            let elements = self.strides[axis] * start;
+            let bytes = elements * self.dtype.size() as i64; // in the memory, so it fits
+            part.offset = part.offset.wrapping_add_signed(bytes as isize);
+        }
+        part.shape[axis] = length;
+        part.strides[axis] = self.strides[axis].saturating_mul(step);
+        part
+    }
+    /// A dimension of length 1 before `axis`.
+    pub fn with_axis(&self, axis: usize) -> Self {
+        let mut more = self.clone();
+        more.shape.insert(axis, 1);
+        more.strides.insert(axis, 0);
+        more
+    }
+    /// Strides in bytes, as NumPy has them.
+    pub fn byte_strides(&self) -> Vec<i64> {
+        let size = self.dtype.size() as i64;
+        self.strides.iter().map(|stride| stride.saturating_mul(size)).collect()
+    }
+    /// Where runs of elements that follow each other begin, in bytes from the first element, and the length of each.
+    pub fn runs(&self) -> (Vec<i64>, usize) {
+        let size = self.dtype.size() as i64;
+        let mut inner = self.shape.len();
+        let mut run = 1_i64;
+        while inner > 0 && (self.shape[inner - 1] == 1 || self.strides[inner - 1] == run) {
+            run *= self.shape[inner - 1];
+            inner -= 1;
+        }
+        if self.is_empty() {
+            return (Vec::new(), 0);
+        }
+        let mut starts = vec![0_i64];
+        for (&length, &stride) in self.shape[..inner].iter().zip(&self.strides) {
+            let every =
+                starts.iter().flat_map(|start| (0..length).map(move |i| start + i * stride * size));
+            starts = every.collect();
+        }
+        (starts, (run * size) as usize)
+    }
+}

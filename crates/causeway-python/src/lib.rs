@@ -1,0 +1,68 @@
+//! The Python module `causeway_ipc`: arrays and events that processes share, for NumPy, PyTorch, CuPy and whatever
+//! else speaks DLPack or an array interface. What needs speed or owns something is here; the rest, and what users
+//! import, is Python in `python/causeway_ipc/`.
+
+mod array;
+mod body;
+mod dlpack;
+mod dtype;
+mod event;
+mod failure;
+mod host;
+mod layout;
+mod memory;
+mod ring;
+mod session;
+mod share;
+mod source;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _causeway {
+    #[pymodule_export]
+    use super::{
+        array::Array,
+        devices, empty,
+        event::{Event, Pending},
+        finish,
+        ring::Ring,
+        share::{Export, array, open, share, share_channel, share_many},
+        source::is_shareable,
+    };
+}
+
+use crate::{
+    array::Array,
+    dtype::DType,
+    failure::{Failure, Result},
+    session::Session,
+};
+
+/// An array in shareable memory of a device, contents unspecified.
+#[pyfunction]
+#[pyo3(signature = (shape, dtype="float32", device=None))]
+fn empty(py: Python<'_>, shape: Vec<i64>, dtype: &str, device: Option<&str>) -> PyResult<Array> {
+    let Some(element) = DType::named(dtype) else {
+        return Err(Failure::misuse(format!("elements of type {dtype} cannot be shared")).into());
+    };
+    Ok(py.detach(|| Array::allocate(&Session::named(device)?, element, &shape))?)
+}
+
+/// The names of the devices there are, as `device=` takes them, and what each is called by its maker.
+#[pyfunction]
+fn devices(py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+    let found = py.detach(|| {
+        let of = |device: &causeway::Device| -> Result<_> {
+            Ok((Session::of(device)?.name(), device.name()?))
+        };
+        causeway::Device::all()?.iter().map(of).collect::<Result<Vec<_>>>()
+    });
+    Ok(found?)
+}
+
+/// Waits until signals that other processes may wait for are given: they would be lost with this process.
+#[pyfunction]
+fn finish(py: Python<'_>) {
+    py.detach(|| session::finish_all(std::time::Duration::from_secs(5)));
+}

@@ -1,0 +1,159 @@
+//! Devices in use: one context and one queue for each device of the process, made when it is first named.
+use crate::failure::{Failure, Result};
+use causeway::{Backend, Context, Device, ErrorKind, Queue};
+use std::{
+    collections::HashMap,
+    process,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+/// A device in use.
+pub struct Session {
+    pub context: Context,
+    pub queue: Queue,
+    pub backend: Backend,
+    /// Which of its backend's devices it is.
+    pub ordinal: i32,
+    pub uuid: Option<String>,
+    /// The process that it was made in.
+    pid: u32,
+    /// Queues over streams of other libraries. They stay: a stream is not asked for anything unless it is named again.
+    pub streams: Mutex<HashMap<usize, Queue>>,
+}
+
+/// DLPack's numbers of kinds of devices.
+pub const DL_CPU: i32 = 1;
+pub const DL_CUDA: i32 = 2;
+pub const DL_CUDA_HOST: i32 = 3;
+const DL_ROCM: i32 = 10;
+const DL_ONE_API: i32 = 14;
+
+/// The sessions of the process with this number.
+static SESSIONS: Mutex<(u32, Vec<Arc<Session>>)> = Mutex::new((0, Vec::new()));
+
+impl Session {
+    /// The one of a device.
+    pub fn of(device: &Device) -> Result<Arc<Self>> {
+        let mut sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        if sessions.0 != process::id() {
+            // A forked child's are its parent's still: nothing of them may be used or given back here.
+            std::mem::forget(std::mem::take(&mut sessions.1));
+            sessions.0 = process::id();
+        }
+        if let Some(known) = sessions.1.iter().find(|known| known.context.device() == *device) {
+            return Ok(known.clone());
+        }
+        let context = Context::new(device)?;
+        let queue = Queue::new(&context)?;
+        let backend = device.platform()?.backend()?;
+        let all = of_backend(backend)?;
+        let ordinal = all.iter().position(|one| one == device).unwrap_or(0);
+        let uuid = match device.uuid() {
+            Err(error) if error.kind() == ErrorKind::Unsupported => None,
+            uuid => Some(uuid?),
+        };
+        let ordinal = i32::try_from(ordinal).unwrap_or(i32::MAX);
+        let streams = Mutex::default();
+        let new =
+            Arc::new(Self { context, queue, backend, ordinal, uuid, pid: sessions.0, streams });
+        sessions.1.push(new.clone());
+        Ok(new)
+    }
+    /// The host's own memory.
+    pub fn cpu() -> Result<Arc<Self>> {
+        Self::of(&Device::first_with(Backend::NativeCpu)?)
+    }
+    /// `cpu`, `cuda`, `cuda:1`, `level_zero:0`, …; without a name the CPU.
+    pub fn named(name: Option<&str>) -> Result<Arc<Self>> {
+        let Some(name) = name else { return Self::cpu() };
+        let (backend, ordinal) = name.split_once(':').unwrap_or((name, "0"));
+        let backend = if backend == "cpu" { Backend::NativeCpu } else { backend.parse()? };
+        let ordinal = ordinal.parse().map_err(|_| no_device(name))?;
+        Self::nth(backend, ordinal, name)
+    }
+    /// The device that DLPack calls this.
+    pub fn of_dlpack(kind: i32, ordinal: i32) -> Result<Arc<Self>> {
+        let backend = match kind {
+            DL_CPU | DL_CUDA_HOST => Backend::NativeCpu,
+            DL_CUDA => Backend::Cuda,
+            DL_ROCM => Backend::Hip,
+            DL_ONE_API => Backend::LevelZero,
+            _ => {
+                let sentence = format!("memory of DLPack's kind of device {kind} cannot be shared");
+                return Err(Failure::new("Unsupported", sentence));
+            }
+        };
+        let ordinal = usize::try_from(ordinal).unwrap_or(0);
+        Self::nth(backend, ordinal, &format!("{backend}:{ordinal}"))
+    }
+    fn nth(backend: Backend, ordinal: usize, name: &str) -> Result<Arc<Self>> {
+        if ordinal == 0 {
+            return Self::of(&Device::first_with(backend)?);
+        }
+        Self::of(of_backend(backend)?.get(ordinal).ok_or_else(|| no_device(name))?)
+    }
+    /// The device that a ticket is for.
+    pub fn for_ticket(backend: &str, uuid: Option<&str>) -> Result<Arc<Self>> {
+        let backend: Backend = backend.parse().map_err(|_| Failure::damaged())?;
+        for device in of_backend(backend)? {
+            if uuid.is_some_and(|uuid| device.uuid().is_ok_and(|found| found == uuid)) {
+                return Self::of(&device);
+            }
+        }
+        // The adapter compares for itself, and says what is different.
+        Self::of(&Device::first_with(backend)?)
+    }
+    /// Refuses what a forked child has inherited: the driver's objects are its parent's.
+    pub fn usable(&self) -> Result<()> {
+        if self.pid == process::id() {
+            return Ok(());
+        }
+        let sentence = "this was made by the parent of this forked process: share it there, and open its ticket here";
+        Err(Failure::new("Forked", sentence))
+    }
+    pub fn is_cpu(&self) -> bool {
+        self.backend == Backend::NativeCpu
+    }
+    pub fn name(&self) -> String {
+        match self.backend {
+            Backend::NativeCpu => "cpu".into(),
+            backend => format!("{backend}:{}", self.ordinal),
+        }
+    }
+    /// What DLPack calls it.
+    pub fn dlpack(&self) -> (i32, i32) {
+        let kind = match self.backend {
+            Backend::Cuda => DL_CUDA,
+            Backend::Hip => DL_ROCM,
+            Backend::LevelZero | Backend::OpenCl => DL_ONE_API,
+            _ => DL_CPU,
+        };
+        (kind, if kind == DL_CPU { 0 } else { self.ordinal })
+    }
+}
+
+/// Waits until the queues of this process have given the signals that others may wait for: they end with it.
+pub fn finish_all(timeout: Duration) {
+    let sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    if sessions.0 == process::id() {
+        for session in &sessions.1 {
+            let _ = session.queue.finish_timeout(timeout); // nobody is left to tell
+        }
+    }
+}
+
+fn of_backend(backend: Backend) -> Result<Vec<Device>> {
+    let mut found = Vec::new();
+    for device in Device::all()? {
+        if device.platform()?.backend()? == backend {
+            found.push(device);
+        }
+    }
+    Ok(found)
+}
+fn no_device(name: &str) -> Failure {
+    let sentence =
+        format!("there is no device {name}: causeway_ipc.devices() lists those there are");
+    Failure::new("WrongDevice", sentence)
+}

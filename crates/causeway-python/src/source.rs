@@ -1,0 +1,194 @@
+//! What can be shared: arrays of any library, by the protocols that they speak; and host arrays placed into memory of
+//! a device.
+use crate::{
+    array::Array,
+    dlpack,
+    dtype::DType,
+    failure::Failure,
+    host,
+    layout::Layout,
+    memory::Memory,
+    session::{DL_CPU, DL_CUDA, DL_CUDA_HOST, Session},
+};
+use pyo3::{
+    prelude::*,
+    types::{PyBytes, PyDict},
+};
+use std::sync::Arc;
+
+/// Where an array is.
+pub enum Source {
+    /// In memory of this module.
+    Shareable(Arc<Memory>, Layout),
+    /// In the host's memory, from where it is copied.
+    Host(HostArray),
+    /// In memory of a device that another library allocated: `bytes` from `address` on, and the layout in them.
+    Device { session: Arc<Session>, address: usize, bytes: usize, layout: Layout, keep: Py<PyAny> },
+}
+
+/// An array in the host's memory.
+pub struct HostArray {
+    pub layout: Layout,
+    from: HostMemory,
+}
+enum HostMemory {
+    /// Of the first element; the object keeps it.
+    At(usize, #[expect(dead_code, reason = "kept alive")] Py<PyAny>),
+    Bytes(Py<PyBytes>),
+}
+impl HostArray {
+    /// The elements, one after the other.
+    #[expect(unsafe_code, reason = "reads memory that another library vouches for")]
+    pub fn gather(&self, py: Python<'_>) -> Vec<u8> {
+        match &self.from {
+            HostMemory::Bytes(bytes) => bytes.as_bytes(py).to_vec(),
+            HostMemory::At(address, _) => {
+                let (address, layout) = (*address, &self.layout);
+                py.detach(|| {
+                    // SAFETY: the library that gave address and layout keeps the memory as long as the object is kept.
+                    unsafe { host::gather(address, layout) }
+                })
+            }
+        }
+    }
+    /// Row after row from `offset` on.
+    pub fn placed(&self, offset: usize) -> Layout {
+        let layout = Layout::contiguous(self.layout.dtype, &self.layout.shape);
+        Layout { offset, ..layout.unwrap_or_else(|| self.layout.clone()) } // it was counted when it was seen
+    }
+}
+
+/// Finds out where an array is.
+pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
+    if let Ok(array) = object.cast::<Array>() {
+        let array = array.get();
+        return Ok(Source::Shareable(array.memory.clone(), array.layout.clone()));
+    }
+    if let Some((bits, dtype)) = torch_bits(object)? {
+        let mut source = locate(&bits)?;
+        match &mut source {
+            Source::Shareable(_, layout) | Source::Device { layout, .. } => layout.dtype = dtype,
+            Source::Host(host) => host.layout.dtype = dtype,
+        }
+        return Ok(source);
+    }
+    if let Some(interface) = object.getattr_opt("__cuda_array_interface__")? {
+        let (address, layout) = interface_of(object, &interface.cast_into::<PyDict>()?)?;
+        let device = match object.getattr_opt("__dlpack_device__")? {
+            Some(device) => device.call0()?.extract()?,
+            None => (DL_CUDA, 0),
+        };
+        return on_device(device, address, layout, object.clone().unbind());
+    }
+    if let Some(interface) = object.getattr_opt("__array_interface__")? {
+        let (address, layout) = interface_of(object, &interface.cast_into::<PyDict>()?)?;
+        return Ok(on_host(address, layout, object.clone().unbind()));
+    }
+    if object.hasattr("__dlpack__")? {
+        let (kind, _): (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
+        let is_host = [DL_CPU, DL_CUDA_HOST].contains(&kind);
+        let seen = dlpack::consume(object, is_host)?;
+        return match is_host {
+            true => Ok(on_host(seen.address, seen.layout, seen.keep)),
+            false => on_device(seen.device, seen.address, seen.layout, seen.keep),
+        };
+    }
+    let views = object.py().import("causeway_ipc._views")?;
+    let (bytes, dtype, shape): (Py<PyBytes>, String, Vec<i64>) =
+        views.call_method1("describe", (object,))?.extract()?;
+    let layout = DType::named(&dtype).and_then(|dtype| Layout::contiguous(dtype, &shape));
+    let layout = layout
+        .ok_or_else(|| Failure::misuse(format!("elements of type {dtype} cannot be shared")))?;
+    Ok(Source::Host(HostArray { layout, from: HostMemory::Bytes(bytes) }))
+}
+
+/// A tensor of PyTorch whose type its DLPack does not know yet, as bytes, and the type.
+fn torch_bits<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, DType)>> {
+    let Some(dtype) = object.getattr_opt("dtype")? else { return Ok(None) };
+    let name = dtype.str()?.to_string();
+    let Some(name) = name.strip_prefix("torch.").filter(|name| name.starts_with("float8")) else {
+        return Ok(None);
+    };
+    let Some(dtype) = DType::named(name) else { return Ok(None) };
+    let bytes = object.py().import("torch")?.getattr("uint8")?;
+    Ok(Some((object.call_method1("view", (bytes,))?, dtype)))
+}
+
+/// Whether an array lies in memory of this module, and is shared in place.
+#[pyfunction]
+pub fn is_shareable(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(matches!(locate(object)?, Source::Shareable(..)))
+}
+
+/// The bytes from the lowest on that an array reaches, and the array in them.
+fn lowest(address: usize, layout: &Layout) -> (usize, usize, Layout) {
+    let (low, high) = layout.reach().unwrap_or((0, 0)); // counted when it was seen
+    let start = address.wrapping_add_signed(low as isize);
+    let offset = low.unsigned_abs() as usize;
+    (start, (high - low) as usize, Layout { offset, ..layout.clone() })
+}
+fn on_host(address: usize, layout: Layout, keep: Py<PyAny>) -> Source {
+    let (start, bytes, within) = lowest(address, &layout);
+    match Memory::find(start, bytes) {
+        Some(memory) if bytes > 0 => {
+            let offset = within.offset + (start - memory.address());
+            let layout = Layout { offset, ..within };
+            Source::Shareable(memory, layout)
+        }
+        _ => Source::Host(HostArray { layout, from: HostMemory::At(address, keep) }),
+    }
+}
+fn on_device(
+    device: (i32, i32),
+    address: usize,
+    layout: Layout,
+    keep: Py<PyAny>,
+) -> PyResult<Source> {
+    let (address, bytes, layout) = lowest(address, &layout);
+    if bytes == 0 {
+        return Err(Failure::misuse("an array without elements has no memory to share").into());
+    }
+    if let Some(memory) = Memory::find(address, bytes) {
+        let offset = layout.offset + (address - memory.address());
+        return Ok(Source::Shareable(memory, Layout { offset, ..layout }));
+    }
+    let session = Session::of_dlpack(device.0, device.1)?;
+    Ok(Source::Device { session, address, bytes, layout, keep })
+}
+
+/// Address and layout that either array interface states.
+fn interface_of(
+    object: &Bound<'_, PyAny>,
+    interface: &Bound<'_, PyDict>,
+) -> PyResult<(usize, Layout)> {
+    let typestr: String = interface.as_any().get_item("typestr")?.extract()?;
+    let dtype = match DType::with_typestr(&typestr) {
+        Some(dtype) => dtype,
+        // Types of ml_dtypes are bytes to NumPy; their own names say what they are.
+        None => {
+            let name = object.getattr("dtype").and_then(|dtype| dtype.getattr("name"));
+            let name = name.and_then(|name| name.extract::<String>()).unwrap_or_default();
+            let named = DType::named(&name).filter(|_| !typestr.starts_with('>'));
+            named.ok_or_else(|| {
+                Failure::misuse(format!("elements of type {typestr} {name} cannot be shared"))
+            })?
+        }
+    };
+    let shape: Vec<i64> = interface.as_any().get_item("shape")?.extract()?;
+    let wrong = || Failure::misuse(format!("an array of shape {shape:?} cannot be shared"));
+    let mut layout = Layout::contiguous(dtype, &shape).ok_or_else(wrong)?;
+    let strides: Option<Vec<i64>> = match interface.get_item("strides")? {
+        Some(strides) => strides.extract()?,
+        None => None,
+    };
+    let size = dtype.size() as i64;
+    if let Some(strides) = strides.filter(|strides| strides.len() == shape.len()) {
+        if strides.iter().any(|stride| stride % size != 0) {
+            return Err(Failure::misuse("strides that are no whole number of elements cannot be shared: copy the array first").into());
+        }
+        layout.strides = strides.iter().map(|stride| stride / size).collect();
+    }
+    layout.reach().ok_or_else(wrong)?;
+    let (address, _): (usize, bool) = interface.as_any().get_item("data")?.extract()?;
+    Ok((address, layout))
+}

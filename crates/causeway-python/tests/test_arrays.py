@@ -1,0 +1,236 @@
+"""Arrays in one process: what they are to NumPy and to DLPack, how long they live, and which tickets are refused."""
+
+from __future__ import annotations
+
+import array
+import gc
+import random
+import sys
+import weakref
+
+import causeway_ipc as cw
+import numpy as np
+import pytest
+
+DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+          "float16", "float32", "float64", "complex64", "complex128"]  # fmt: skip
+KEYS = [0, -1, slice(None), slice(1, 3), slice(None, None, -1), slice(3, 0, -2), slice(2, 2), ..., None, (0, 1), (..., 0),
+        (slice(1, None), 2), (None, 1, ..., slice(None, None, 2)), (1, slice(0, 4, 3), -1), (0, 0, 0), ()]  # fmt: skip
+
+
+def numbers(shape: tuple[int, ...], dtype: str = "float32") -> tuple[cw.Array, np.ndarray]:
+    shared = cw.empty(shape, dtype)
+    view = np.asarray(shared)
+    view[...] = np.arange(view.size).reshape(shape) % 100
+    return shared, view
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_an_array_of_each_type_is_a_view_and_comes_out_of_its_ticket(dtype: str) -> None:
+    shared, view = numbers((3, 5), dtype)
+    assert view.dtype == dtype and view.ctypes.data == shared.ptr and shared.dtype == dtype
+    with cw.share(shared) as export:
+        opened = np.asarray(cw.open(export.ticket))
+    assert opened.dtype == dtype
+    np.testing.assert_array_equal(opened, view)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_indexing_selects_what_numpy_selects(key: object) -> None:
+    shared, view = numbers((3, 4, 5))
+    part, expected = shared[key], view[key]
+    assert part.shape == expected.shape
+    np.testing.assert_array_equal(np.asarray(part), expected)
+    np.testing.assert_array_equal(np.from_dlpack(part), expected)
+    if part.size:
+        with cw.share(part) as export:
+            np.testing.assert_array_equal(np.asarray(cw.open(export)), expected)
+
+
+def test_an_index_that_is_not_there_is_refused() -> None:
+    shared, _ = numbers((3, 4))
+    for key in [3, -4, (0, 4), (0, 0, 0), (..., ...)]:
+        with pytest.raises(IndexError):
+            shared[key]
+    for key in [True, "a", 1.0, [0, 1]]:
+        with pytest.raises(TypeError):
+            shared[key]
+    assert [int(row.numpy()[0]) for row in shared] == [0, 4, 8]
+
+
+def test_setting_writes_to_the_memory() -> None:
+    shared, view = numbers((3, 4))
+    shared[1:, ::2] = 77
+    assert view[2].tolist() == [77, 9, 77, 11] and len(shared) == 3
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,)])
+def test_arrays_with_few_elements_or_none_are_arrays(shape: tuple[int, ...]) -> None:
+    shared = cw.empty(shape, "int32")
+    assert np.asarray(shared).shape == np.from_dlpack(shared).shape == shape
+    with cw.share(shared) as export:
+        assert cw.open(export).shape == shape
+
+
+def test_shapes_that_cannot_be_are_refused() -> None:
+    for shape in [(-1,), (1 << 40, 1 << 40), (1,) * 65]:
+        with pytest.raises(cw.InvalidUse):
+            cw.empty(shape, "int8")
+    for dtype in ["float31", "object", "datetime64"]:
+        with pytest.raises(cw.InvalidUse):
+            cw.empty(1, dtype)
+    for device in ["gpu", "cpu:7", "cpu:x"]:
+        with pytest.raises(cw.WrongDevice):
+            cw.empty(1, "int8", device)
+
+
+def test_types_are_named_as_people_name_them() -> None:
+    for given, named in [(float, "float64"), (int, "int64"), (bool, "bool"), (np.float16, "float16"),
+                         (np.dtype("u2"), "uint16"), ("bfloat16", "bfloat16")]:  # fmt: skip
+        assert cw.empty(2, given).dtype == named
+
+
+def test_types_that_numpy_lacks_say_what_to_do() -> None:
+    shared = cw.empty(4, "bfloat16")
+    with cw.share(shared) as export:
+        assert cw.open(export).dtype == "bfloat16"
+    try:
+        import ml_dtypes
+    except ImportError:
+        with pytest.raises(TypeError, match="ml_dtypes"):
+            np.asarray(shared)
+        return
+    view = np.asarray(shared)
+    assert view.dtype == ml_dtypes.bfloat16 and view.ctypes.data == shared.ptr
+    assert cw.share(np.ones(3, ml_dtypes.float8_e5m2)).array.dtype == "float8_e5m2"
+
+
+def test_dlpack_of_both_versions_and_its_options() -> None:
+    shared, view = numbers((2, 3))
+    assert shared.__dlpack_device__() == (1, 0)
+    assert '"dltensor"' in repr(shared.__dlpack__()) and '"dltensor_versioned"' in repr(shared.__dlpack__(max_version=(1, 3)))
+    same, copied = np.from_dlpack(shared), np.from_dlpack(shared, copy=True)
+    view[0, 0] = 50
+    assert same[0, 0] == 50 and copied[0, 0] == 0
+    for options in [{"stream": 2}, {"dl_device": (2, 0)}, {"dl_device": (2, 0), "copy": False}]:
+        with pytest.raises(BufferError):
+            shared.__dlpack__(**options)
+
+
+def test_what_speaks_a_protocol_can_be_shared() -> None:
+    source = np.arange(12.0).reshape(3, 4)
+    for given, expected in [
+        (source[::-1, ::3], source[::-1, ::3]), (source.T, source.T), (b"bytes", list(b"bytes")),
+        (bytearray(3), [0] * 3), (array.array("d", [1, 2]), [1, 2]), (memoryview(b"ab"), [97, 98]),
+    ]:  # fmt: skip
+        with cw.share(given) as export:
+            np.testing.assert_array_equal(np.asarray(cw.open(export)), expected)
+    for given in [None, "text", [1, 2], object()]:
+        with pytest.raises(TypeError):
+            cw.share(given)
+    for given in [np.zeros(2, "O"), np.zeros(2, ">f4"), np.zeros(2, "datetime64[s]"), np.zeros(2, "i4,f4")["f1"].view()]:
+        if given.dtype != "f4":
+            with pytest.raises(cw.InvalidUse):
+                cw.share(given)
+
+
+def test_a_host_array_is_copied_once_and_a_shareable_one_is_not() -> None:
+    source = np.arange(4)
+    with cw.share(source) as export:
+        assert np.asarray(export.array)[2] == 2 and export.array.ptr != source.ctypes.data
+    shared, view = numbers((10,))
+    with cw.share(view[3:]) as export:
+        assert export.array.ptr == view[3:].ctypes.data
+        np.asarray(cw.open(export))[0] = 99
+    assert view[3] == 99
+
+
+def test_memory_lives_as_long_as_any_view() -> None:
+    shared, view = numbers((1 << 20,), "uint8")
+    gone = weakref.ref(shared)
+    first, second = np.from_dlpack(shared[10:]), shared[20:]
+    del shared, view
+    gc.collect()
+    assert gone() is None  # the object is, the memory is not
+    first[:] = 7
+    assert np.asarray(second)[0] == 7
+    with cw.share(second) as export:
+        opened = cw.open(export)
+    del first, second, export
+    gc.collect()
+    assert np.asarray(opened)[0] == 7
+
+
+def test_an_export_is_withdrawn_once_and_travels_as_its_ticket() -> None:
+    import pickle
+
+    shared, _ = numbers((4,))
+    export = cw.share(shared)
+    assert pickle.loads(pickle.dumps(export)) == export.ticket and export.ticket not in repr(export)
+    opened = cw.open(export)
+    export.close()
+    export.close()
+    with pytest.raises(cw.Withdrawn, match="withdrawn"):
+        cw.open(export.ticket)
+    assert np.asarray(opened)[3] == 3
+    dropped = cw.share(shared).ticket
+    gc.collect()
+    with pytest.raises(cw.Withdrawn):
+        cw.open(dropped)
+
+
+def test_many_arrays_travel_in_one_ticket_each_in_its_own_memory_once() -> None:
+    base, view = numbers((100,))
+    given = {"base": base, "part": base[10:20], "back": view[::-1], "host": np.ones((2, 2), "int8"), "other": np.zeros(3)}
+    with cw.share_many(given) as export:
+        opened = cw.open(export)
+        assert list(opened) == list(given)
+        for name, one in given.items():
+            np.testing.assert_array_equal(np.asarray(opened[name]), np.asarray(one))
+        np.asarray(opened["base"])[15] = -1
+        assert np.asarray(opened["part"])[5] == -1 == view[15]
+    with pytest.raises(cw.InvalidUse):
+        cw.share_many({})
+
+
+def test_damaged_tickets_are_refused_and_nothing_else_happens() -> None:
+    shared, _ = numbers((4,))
+    random.seed(16)
+    with cw.share(shared) as export:
+        ticket = export.ticket
+        for at in range(len(ticket)):
+            for other in random.sample("0123456789abcdefghjkmnpqrstvwxyz-", 3):
+                damaged = ticket[:at] + other + ticket[at + 1 :]
+                if damaged != ticket:
+                    with pytest.raises(cw.CausewayError):
+                        cw.open(damaged)
+        for text in ["", "cw1-", "cw1-py-", "cw1-mem-", "cw2-py-00", ticket[:-1], ticket + "0", "\0" * 10, "é" * 9]:
+            with pytest.raises(cw.InvalidTicket):
+                cw.open(text)
+        assert cw.open(" " + ticket.upper() + "\n").shape == (4,)
+    with pytest.raises(TypeError):
+        cw.open(7)
+
+
+def test_deadlines_are_numbers_of_seconds() -> None:
+    for timeout in [-1.0, float("nan"), float("inf")]:
+        with pytest.raises(cw.InvalidUse, match="deadline"):
+            cw.open("cw1-py-0", timeout=timeout)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python classes are buffers from Python 3.12 on")
+def test_an_array_is_a_buffer() -> None:
+    shared, view = numbers((2, 3))
+    assert memoryview(shared).tolist() == view.tolist()
+
+
+def test_a_memoryview_is_the_memory_and_keeps_it() -> None:
+    shared, view = numbers((2, 3))
+    buffer = shared.memoryview()
+    buffer[1, 2] = 9
+    assert view[1, 2] == 9 and buffer.shape == (2, 3)
+    del shared, view
+    gc.collect()
+    assert buffer[1, 2] == 9
+    with pytest.raises(BufferError):
+        cw.empty((2, 3))[:, ::2].memoryview()

@@ -1,0 +1,142 @@
+"""Channels: order, back-pressure, the end, and the death of either side."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import causeway_ipc as cw
+import numpy as np
+import pytest
+from conftest import Peer
+
+COUNT = """
+with cw.open(sys.argv[1]) as receiver:
+    for expected, array in enumerate(receiver):
+        assert np.asarray(array)[0] == expected
+    print("received", expected + 1)
+"""
+
+
+def test_arrays_come_in_order_and_all_of_them(peer: type[Peer]) -> None:
+    with cw.Channel(capacity=3) as channel:
+        other = peer(COUNT, channel.ticket)
+        for number in range(300):
+            array = cw.empty(10, "int32")
+            array[:] = number
+            channel.send(array)
+    assert other.hear() == "received 300"
+    assert other.end() == 0
+
+
+def test_nothing_is_sent_beyond_the_capacity() -> None:
+    channel = cw.Channel(capacity=2)
+    receiver = cw.open(channel.ticket)
+    channel.send(np.zeros(1))
+    channel.send({"a": np.ones(2), "b": np.zeros(3)})
+    begun = time.monotonic()
+    with pytest.raises(cw.Timeout, match="no room"):
+        channel.send(np.zeros(1), timeout=0.2)
+    assert 0.15 < time.monotonic() - begun < 2.0
+    assert receiver.receive().shape == (1,)
+    channel.send(np.full(1, 9.0), timeout=1.0)
+    assert sorted(receiver.receive()) == ["a", "b"]
+    assert np.asarray(receiver.receive())[0] == 9
+    with pytest.raises(cw.Timeout, match="nothing came"):
+        receiver.receive(timeout=0.05)
+    channel.close()
+    with pytest.raises(cw.Closed):
+        receiver.receive()
+    with pytest.raises(cw.Closed):
+        channel.send(np.zeros(1))
+
+
+def test_what_was_received_outlives_the_channel() -> None:
+    with cw.Channel() as channel:
+        receiver = cw.open(channel.ticket)
+        channel.send(np.arange(5))
+        array = receiver.receive()
+    del channel, receiver
+    assert np.asarray(array).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_async_for_receives_what_is_sent() -> None:
+    async def both() -> list[int]:
+        with cw.Channel(capacity=2) as channel:
+            receiver = cw.open(channel.ticket)
+
+            async def send() -> None:
+                for number in range(20):
+                    await channel.send_async(np.full(1, number))
+                channel._ring.close(1)
+
+            sending = asyncio.create_task(send())
+            received = [int(np.asarray(array)[0]) async for array in receiver]
+            await sending
+            return received
+
+    assert asyncio.run(both()) == list(range(20))
+
+
+def test_a_channel_has_one_receiver() -> None:
+    channel = cw.Channel()
+    cw.open(channel.ticket)
+    with pytest.raises(cw.Closed, match="create another"):
+        cw.open(channel.ticket)
+    with pytest.raises(ValueError):
+        cw.Channel(capacity=0)
+
+
+def test_a_receiver_learns_that_its_sender_was_killed(peer: type[Peer]) -> None:
+    other = peer("""
+channel = cw.Channel()
+print(channel.ticket)
+channel.send(np.arange(3))
+print("sent")
+sys.stdin.read()
+""")
+    receiver = cw.open(other.hear())
+    other.hear()
+    assert receiver.receive(timeout=10).shape == (3,)
+    other.kill()
+    begun = time.monotonic()
+    with pytest.raises(cw.ExporterGone):
+        receiver.receive(timeout=20)
+    assert time.monotonic() - begun < 5
+
+
+def test_a_sender_learns_that_its_receiver_was_killed(peer: type[Peer]) -> None:
+    channel = cw.Channel(capacity=1)
+    other = peer("receiver = cw.open(sys.argv[1])\nprint('opened')\nsys.stdin.read()", channel.ticket)
+    other.hear()
+    channel.send(np.zeros(1))
+    other.kill()
+    begun = time.monotonic()
+    with pytest.raises(cw.ExporterGone, match="receiver"):
+        channel.send(np.zeros(1), timeout=20)
+    assert time.monotonic() - begun < 5
+    with pytest.raises(cw.ExporterGone):
+        channel.close()
+
+
+def test_a_sender_learns_that_its_receiver_has_closed() -> None:
+    channel = cw.Channel()
+    receiver = cw.open(channel.ticket)
+    receiver.close()
+    with pytest.raises(cw.Closed):
+        receiver.receive()
+    with pytest.raises(cw.Closed, match="receiver"):
+        channel.send(np.zeros(1))
+
+
+def test_counts_and_lengths_that_the_other_process_made_up_are_refused() -> None:
+    for at, value in [(0, 1 << 40), (64, 5), (4096, 1 << 50)]:
+        channel = cw.Channel()
+        receiver = cw.open(channel.ticket)
+        channel.send(np.zeros(1))
+        words = channel._ring.array.memoryview().cast("B").cast("Q")
+        words[at // 8] = value
+        with pytest.raises(cw.InvalidTicket, match="damaged"):
+            receiver.receive(timeout=1)
+    with pytest.raises(cw.InvalidUse, match="longer"):
+        channel._ring.put(bytes(9000))

@@ -1,0 +1,87 @@
+"""The logic of CUDA over the software driver that `cargo build -p soft-cuda` makes, or over a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import causeway_ipc as cw
+import numpy as np
+import pytest
+
+DEVICES = [name for name, _ in cw.devices() if name.startswith("cuda")]
+pytestmark = pytest.mark.skipif(not DEVICES, reason="no CUDA device: put soft-cuda's library into LD_LIBRARY_PATH as libcuda.so.1")
+
+READ = """
+opened = cw.open(sys.argv[1])
+print(opened.device, *np.from_dlpack(opened, device="cpu").ravel())
+"""
+
+
+class Foreign:
+    """An array of another library, as CuPy would have it."""
+
+    def __init__(self, address: int, count: int) -> None:
+        self.__cuda_array_interface__ = {"shape": (count,), "typestr": "<f4", "data": (address, False), "version": 3}
+
+
+def test_an_array_on_the_device_is_shared_and_copied_to_the_host(peer: Any) -> None:
+    array = cw.array(np.arange(12, dtype="float32").reshape(3, 4), device="cuda")
+    assert array.device == "cuda:0" and array.__dlpack_device__() == (2, 0)
+    assert array.__cuda_array_interface__["shape"] == (3, 4)
+    with cw.share(array[1:, ::2]) as export:
+        assert peer(READ, export.ticket).hear() == "cuda:0 4.0 6.0 8.0 10.0"
+    with pytest.raises(TypeError, match="device='cpu'"):
+        np.asarray(array)
+    assert not hasattr(array, "__array_interface__") and not hasattr(cw.empty(1), "__cuda_array_interface__")
+
+
+def test_the_streams_of_dlpack_are_checked() -> None:
+    array = cw.empty(4, "float32", "cuda")
+    for stream in [None, -1, 1, 2, 77]:
+        array.__dlpack__(stream=stream)
+    for stream in [0, -2]:
+        with pytest.raises(BufferError, match="ambiguous"):
+            array.__dlpack__(stream=stream)
+    with pytest.raises(BufferError, match="copy"):
+        array.__dlpack__(dl_device=(1, 0), copy=False)
+
+
+def test_memory_that_another_library_allocated_is_shared_where_it_is(peer: Any) -> None:
+    cuda = ctypes.CDLL("libcuda.so.1")
+    device, context, address = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_uint64()
+    assert cuda.cuInit(0) == cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
+    assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == cuda.cuCtxPushCurrent_v2(context) == 0
+    assert cuda.cuMemAlloc_v2(ctypes.byref(address), 4096) == 0
+    values = np.arange(4, dtype="float32")
+    to, size = ctypes.c_uint64(address.value + 64), ctypes.c_size_t(16)
+    assert cuda.cuMemcpyAsync(to, ctypes.c_uint64(values.ctypes.data), size, None) == cuda.cuCtxSynchronize() == 0
+    foreign = Foreign(address.value + 64, 4)
+    with cw.share(foreign) as export:
+        assert export.array is None
+        assert peer(READ, export.ticket).hear() == "cuda:0 0.0 1.0 2.0 3.0"
+    with cw.share_many({"a": foreign, "b": Foreign(address.value + 64, 4)}) as export:
+        assert sorted(cw.open(export)) == ["a", "b"]
+
+
+def test_events_order_streams(peer: Any) -> None:
+    event = cw.Event("cuda")
+    with cw.share(event) as export:
+        other = peer("event = cw.open(sys.argv[1])\nevent.wait()\nevent.record()\nevent.synchronize(5)\nprint(event.device)", export.ticket)
+        event.record()
+        event.wait()
+        event.synchronize(5)
+        assert other.hear() == "cuda:0" and event.query()
+
+
+def test_a_channel_of_the_device(peer: Any) -> None:
+    with cw.Channel(device="cuda") as channel:
+        other = peer("for array in cw.open(sys.argv[1]):\n    print(*np.from_dlpack(array, device='cpu'))", channel.ticket)
+        for number in range(3):
+            channel.send(cw.array(np.full(2, number, "float32"), device="cuda"))
+        assert [other.hear() for _ in range(3)] == ["0.0 0.0", "1.0 1.0", "2.0 2.0"]
+
+
+def test_arrays_of_two_devices_need_two_tickets() -> None:
+    with pytest.raises(cw.InvalidUse, match="each device"):
+        cw.share_many({"a": cw.empty(1), "b": cw.empty(1, device="cuda")})

@@ -1,0 +1,43 @@
+"""Every block of Python in the page runs as it stands there; and the types are what the stubs say."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import causeway_ipc
+import pytest
+
+PAGE = Path(__file__).parents[3] / "docs" / "python.md"
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(1, len(BLOCKS) + 1))
+def test_a_block_of_the_page_runs(block: str) -> None:
+    if "torch" in block and importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed")
+    subprocess.run([sys.executable, "-c", block], check=True, timeout=60)
+
+
+def test_the_demo_runs() -> None:
+    done = subprocess.run([sys.executable, "-m", "causeway_ipc", "demo"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "every byte verified" in done.stdout and "1000 arrays" in done.stdout
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
+def test_the_module_and_what_uses_it_are_typed(tmp_path: Path) -> None:
+    user = tmp_path / "user.py"
+    user.write_text(
+        "import causeway_ipc\n"
+        "array: causeway_ipc.Array = causeway_ipc.empty((2, 3), 'float32')[0]\n"
+        "with causeway_ipc.share(array) as export:\n"
+        "    ticket: str = export.ticket\n"
+    )
+    package = Path(causeway_ipc.__file__).parent
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(package), str(user)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert done.returncode == 0, done.stdout

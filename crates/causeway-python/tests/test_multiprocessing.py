@@ -1,0 +1,91 @@
+"""Arrays through multiprocessing, with every way to start a process."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from typing import Any
+
+import causeway_ipc as cw
+import causeway_ipc.multiprocessing as cw_multiprocessing
+import numpy as np
+import pytest
+
+METHODS = ["spawn", "fork", "forkserver"]
+LARGE = 1 << 17
+
+cw_multiprocessing.install()
+
+
+def answer(orders: Any, answers: Any) -> None:
+    """Marks each array and sends it back, then one of its own, and ends at once."""
+    while (array := orders.get()) is not None:
+        np.asarray(array)[0] = 42
+        answers.put(array)
+    answers.put(np.full(LARGE, 7.0))
+
+
+def total(array: Any) -> float:
+    return float(np.asarray(array).sum())
+
+
+def settled() -> bool:
+    deadline = time.monotonic() + 10
+    while cw_multiprocessing.outstanding() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return cw_multiprocessing.outstanding() == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_queues_hand_over_memory(method: str) -> None:
+    context = multiprocessing.get_context(method)
+    orders, answers = context.Queue(), context.Queue()
+    process = context.Process(target=answer, args=(orders, answers))
+    process.start()
+    shared = cw.empty(1000, "float64")
+    shared[:] = 1
+    orders.put(shared)
+    back = answers.get(timeout=30)
+    assert isinstance(back, cw.Array) and shared.numpy()[0] == 42
+    back[1] = 43
+    assert shared.numpy()[1] == 43, "what comes back is the same memory"
+
+    part = shared.numpy()[10:]
+    orders.put(part)
+    back = answers.get(timeout=30)
+    assert type(back) is np.ndarray and part[0] == 42
+
+    host = np.zeros(LARGE)
+    orders.put(host)
+    back = answers.get(timeout=30)
+    assert back[0] == 42 and host[0] == 0, "an array of the host is copied"
+
+    orders.put(None)
+    assert answers.get(timeout=30).sum() == 7.0 * LARGE, "a sender that ends waits for its receiver"
+    process.join(30)
+    assert process.exitcode == 0 and settled()
+
+
+def test_a_pool_and_a_pipe_hand_over_memory() -> None:
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(2) as pool:
+        arrays = [cw.empty(LARGE, "float32") for _ in range(8)]
+        for number, array in enumerate(arrays):
+            array[:] = number
+        assert pool.map(total, arrays) == [float(LARGE * number) for number in range(8)]
+        assert pool.map(total, [np.ones(LARGE)] * 3) == [LARGE] * 3
+    one, other = context.Pipe()
+    one.send({"a": arrays[3], "small": np.arange(3), "objects": np.array([None, "x"], object)})
+    received = other.recv()
+    assert total(received["a"]) == 3 * LARGE and received["small"].tolist() == [0, 1, 2]
+    assert received["objects"][1] == "x" and settled()
+
+
+def test_events_travel() -> None:
+    one, other = multiprocessing.Pipe()
+    event = cw.Event()
+    one.send(event)
+    received = other.recv()
+    event.record()
+    received.synchronize(5)
+    assert settled()

@@ -1,0 +1,170 @@
+"""Across processes: one memory, and what becomes of it when either side dies."""
+
+from __future__ import annotations
+
+import gc
+import os
+
+import causeway_ipc as cw
+import numpy as np
+import pytest
+from conftest import Peer
+
+OPEN_AND_WRITE = """
+opened = cw.open(sys.argv[1])
+view = np.asarray(opened)
+print(view.dtype, *view.ravel())
+view[0, 0] = 99
+print("written")
+sys.stdin.read()
+"""
+SHARE_AND_STAY = """
+array = cw.empty((1000,), "int64")
+array[:] = np.arange(1000)
+export = cw.share(array)
+print(export.ticket)
+for line in sys.stdin:
+    if line == "close\\n":
+        export.close()
+    if line == "read\\n":
+        print(array.numpy()[0])
+    print("done")
+"""
+
+
+def test_two_processes_have_one_memory(peer: type[Peer]) -> None:
+    shared = cw.empty((4, 4), "float32")
+    shared[:] = np.arange(16).reshape(4, 4)
+    with cw.share(shared[1:3, ::2]) as export:
+        other = peer(OPEN_AND_WRITE, export.ticket)
+        assert other.hear() == "float32 4.0 6.0 8.0 10.0"
+        assert other.hear() == "written"
+    assert np.asarray(shared)[1, 0] == 99
+    assert other.end() == 0
+
+
+def test_what_was_opened_outlives_an_exporter_that_is_killed(peer: type[Peer]) -> None:
+    other = peer(SHARE_AND_STAY)
+    ticket = other.hear()
+    opened = cw.open(ticket)
+    other.kill()
+    view = np.asarray(opened)
+    np.testing.assert_array_equal(view, np.arange(1000))
+    view[:] = 5
+    with pytest.raises(cw.ExporterGone):
+        cw.open(ticket)
+    assert view.sum() == 5000
+
+
+def test_a_withdrawn_ticket_is_refused_elsewhere(peer: type[Peer]) -> None:
+    other = peer(SHARE_AND_STAY)
+    ticket = other.hear()
+    opened = cw.open(ticket)
+    other.tell("close")
+    assert other.hear() == "done"
+    with pytest.raises(cw.Withdrawn):
+        cw.open(ticket)
+    np.asarray(opened)[0] = 31
+    other.tell("read")
+    assert other.hear() == "31"
+
+
+def test_an_importer_that_is_killed_leaves_the_exporter_alone(peer: type[Peer]) -> None:
+    for _ in range(5):
+        shared = cw.empty((2, 2), "float32")
+        shared[:] = 1
+        with cw.share(shared) as export:
+            other = peer(OPEN_AND_WRITE, export.ticket)
+            other.hear()
+            other.hear()
+            other.kill()
+            assert np.asarray(shared)[0, 0] == 99
+            assert np.asarray(cw.open(export))[1, 1] == 1
+
+
+def test_what_was_opened_can_be_sent_on(peer: type[Peer]) -> None:
+    other = peer(SHARE_AND_STAY)
+    opened = cw.open(other.hear())
+    with cw.share(opened[10:20:3]) as again:
+        third = peer("print(*np.asarray(cw.open(sys.argv[1])))", again.ticket)
+        assert third.hear() == "10 13 16 19"
+    # Its life is the first process's to decide.
+    assert np.asarray(cw.open(again.ticket))[0] == 10
+
+
+def test_a_ticket_of_the_crate_opens_as_bytes(peer: type[Peer]) -> None:
+    with pytest.raises(cw.InvalidTicket):
+        cw.open("cw1-mem-0000")
+
+
+def test_a_forked_child_has_its_own_and_is_told_what_is_its_parents(peer: type[Peer]) -> None:
+    code = """
+import os
+array = cw.empty(4, "int32"); array[:] = 3
+export = cw.share(array)
+if os.fork() == 0:
+    own = cw.empty(2, "int8"); own[:] = 1
+    said = [int(cw.open(cw.share(own)).numpy().sum()), int(cw.open(export.ticket).numpy()[0])]
+    try:
+        cw.share(array)
+    except cw.Forked as error:
+        said.append("open its ticket here" in str(error))
+    print(*said, flush=True)
+    os._exit(0)
+os.wait()
+print(int(cw.open(cw.share(array)).numpy()[3]))
+"""
+    other = peer(code)
+    assert other.hear() == "2 3 True"
+    assert other.hear() == "3"
+    assert other.end() == 0
+
+
+def test_ten_thousand_shares_and_opens_leave_nothing(peer: type[Peer]) -> None:
+    def resident() -> int:
+        with open("/proc/self/statm") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    other = peer(SHARE_AND_STAY)
+    ticket = other.hear()
+    source = np.zeros(100)
+
+    def times(count: int) -> None:
+        for _ in range(count):
+            shared = cw.empty(1000, "int32")
+            with cw.share(shared) as export:
+                np.from_dlpack(cw.open(export.ticket))[0] = 1
+            cw.share(source).close()
+            np.asarray(cw.open(ticket))
+
+    times(1000)
+    gc.collect()
+    before = resident(), descriptors()
+    times(10_000)
+    gc.collect()
+    assert descriptors() <= before[1] + 2
+    grown = resident() - before[0]
+    assert grown < 4 << 20, f"{grown} bytes more"
+
+
+def test_memory_of_what_was_opened_is_given_back(peer: type[Peer]) -> None:
+    shared = cw.empty(64 << 20, "uint8")
+    shared[:] = 1
+    with cw.share(shared) as export:
+        code = """
+import gc
+def mapped():
+    return sum(int(l.split()[1]) for l in open("/proc/self/smaps_rollup") if l.startswith("Rss"))
+before = mapped()
+opened = cw.open(sys.argv[1])
+total = int(np.asarray(opened).sum())
+during = mapped()
+del opened
+gc.collect()
+after = mapped()
+print(total, during - before > 60_000, during - after > 60_000)
+"""
+        assert peer(code, export.ticket).hear() == f"{64 << 20} True True"

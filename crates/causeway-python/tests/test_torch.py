@@ -1,0 +1,81 @@
+"""PyTorch: its tensors over our arrays, and ours over its tensors; through its own multiprocessing too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import causeway_ipc as cw
+import causeway_ipc.multiprocessing as cw_multiprocessing
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+TYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
+         "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_tensor_of_each_type_comes_out_of_its_ticket(name: str) -> None:
+    dtype = getattr(torch, name)
+    tensor = torch.arange(6).reshape(2, 3).to(dtype)
+    with cw.share(tensor) as export:
+        opened = cw.open(export)
+        assert opened.dtype == name and opened.torch().dtype == dtype
+        assert torch.equal(opened.torch().to(torch.complex128), tensor.to(torch.complex128))
+        assert cw.empty(2, dtype).dtype == name
+
+
+def test_a_tensor_over_an_array_is_shared_in_place() -> None:
+    tensor = cw.empty((4, 4), "float32").torch()
+    tensor[:] = torch.arange(16.0).reshape(4, 4)
+    with cw.share(tensor.t()[1:, ::2]) as export:
+        opened = cw.open(export).torch()
+        assert torch.equal(opened, tensor.t()[1:, ::2])
+        opened[0, 0] = -1
+    assert tensor[0, 1] == -1
+
+
+def test_the_ways_that_torch_takes_arrays() -> None:
+    array = cw.empty(3, "float32")
+    array[:] = 2
+    assert torch.from_dlpack(array).data_ptr() == array.ptr
+    assert torch.as_tensor(np.asarray(array)).data_ptr() == array.ptr
+    assert torch.from_dlpack(array, copy=True).data_ptr() != array.ptr
+    assert torch.asarray(array).sum() == 6
+
+
+def test_a_state_dict_travels_in_one_ticket(peer: Any) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(10, 20), torch.nn.Linear(20, 1))
+    with cw.share_many(model.state_dict()) as export:
+        other = peer("""
+import torch
+state = {name: array.torch() for name, array in cw.open(sys.argv[1]).items()}
+model = torch.nn.Sequential(torch.nn.Linear(10, 20), torch.nn.Linear(20, 1))
+model.load_state_dict(state)
+print(float(model(torch.ones(10)).detach()))
+""", export.ticket)  # fmt: skip
+        assert abs(float(other.hear()) - float(model(torch.ones(10)).detach())) < 1e-5
+
+
+def add_one(orders: Any, answers: Any) -> None:
+    tensor = orders.get()
+    with torch.no_grad():
+        tensor += 1
+    answers.put(tensor)
+    orders.get()
+
+
+def test_tensors_go_through_torchs_queues() -> None:
+    cw_multiprocessing.install()
+    context = torch.multiprocessing.get_context("spawn")
+    orders, answers = context.Queue(), context.Queue()
+    process = context.Process(target=add_one, args=(orders, answers))
+    process.start()
+    shared = torch.nn.Parameter(cw.empty(1000, "float32").torch().zero_())
+    orders.put(shared)
+    back = answers.get(timeout=60)
+    assert float(shared[0].detach()) == 1 and isinstance(back, torch.nn.Parameter) and back.requires_grad
+    orders.put(torch.zeros(3))  # torch's own way
+    process.join(60)
+    assert process.exitcode == 0

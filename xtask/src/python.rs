@@ -1,0 +1,97 @@
+//! `cargo xtask wheel`: the Python module as a wheel in `target/wheels/`, built by maturin, which is fetched by pip into
+//! an environment of its own; and its tests, in that environment.
+use crate::{dist::execute, root};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+type Result<T> = std::result::Result<T, String>;
+
+/// What is to be done.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// Builds quickly, for this system alone, and runs the module's tests on what was built
+    #[arg(long)]
+    test: bool,
+}
+
+/// The oldest systems on which the wheel runs.
+const COMPATIBILITY: &str = "manylinux_2_28";
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let environment = Environment::new()?;
+    if arguments.test {
+        environment.install(&["maturin>=1.9,<2", "numpy", "pytest", "mypy"])?;
+        let wheels = root().join("target/python/wheels");
+        environment.build(&["--profile", "dev", "--compatibility", "linux"], &wheels)?;
+        return environment.test(&wheels);
+    }
+    // Zig's linker knows the C library of that age; this system's is newer.
+    environment.install(&["maturin[zig]>=1.9,<2"])?;
+    let wheels = root().join("target/wheels");
+    environment.build(&["--release", "--zig", "--compatibility", COMPATIBILITY], &wheels)
+}
+
+/// A virtual environment in `target/`.
+struct Environment {
+    bin: PathBuf,
+}
+impl Environment {
+    fn new() -> Result<Self> {
+        let folder = root().join("target/python/venv");
+        if !folder.join("bin/pip").is_file() {
+            execute(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        }
+        Ok(Self { bin: folder.join("bin") })
+    }
+    fn install(&self, packages: &[&str]) -> Result<()> {
+        let mut pip = Command::new(self.bin.join("pip"));
+        execute(pip.args(["install", "--quiet", "--disable-pip-version-check"]).args(packages))
+    }
+    fn build(&self, how: &[&str], to: &Path) -> Result<()> {
+        let mut maturin = Command::new(self.bin.join("maturin"));
+        maturin.args(["build", "--quiet", "--interpreter"]).arg(self.bin.join("python")).args(how);
+        // Maturin looks for Zig's package, and for `python`, in the path.
+        let path = std::env::var("PATH").unwrap_or_default();
+        maturin.env("PATH", format!("{}:{path}", self.bin.display()));
+        execute(maturin.arg("--out").arg(to).current_dir(package()))?;
+        println!("{}", newest(to)?.display());
+        Ok(())
+    }
+    /// Installs the wheel as a user would and runs the tests, CUDA's over the software driver.
+    fn test(&self, wheels: &Path) -> Result<()> {
+        let wheel = newest(wheels)?.display().to_string();
+        self.install(&["--force-reinstall", "--no-deps", &wheel])?;
+        execute(
+            Command::new("cargo").args(["build", "--package", "soft-cuda"]).current_dir(root()),
+        )?;
+        let driver = root().join("target/python/soft-cuda");
+        fs::create_dir_all(&driver).map_err(|e| format!("{}: {e}", driver.display()))?;
+        let built = root().join("target/debug/libsoft_cuda.so");
+        fs::copy(&built, driver.join("libcuda.so.1"))
+            .map_err(|e| format!("{}: {e}", built.display()))?;
+        let mut tests = Command::new(self.bin.join("python"));
+        tests.args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]);
+        execute(tests.env("LD_LIBRARY_PATH", &driver).current_dir(package()))
+    }
+}
+
+fn package() -> PathBuf {
+    root().join("crates/causeway-python")
+}
+/// The wheel that was made last.
+fn newest(folder: &Path) -> Result<PathBuf> {
+    let wrong = |e: std::io::Error| format!("{}: {e}", folder.display());
+    let mut wheels = Vec::new();
+    for entry in fs::read_dir(folder).map_err(wrong)? {
+        let path = entry.map_err(wrong)?.path();
+        if path.extension().is_some_and(|extension| extension == "whl") {
+            let made = path.metadata().and_then(|data| data.modified()).map_err(wrong)?;
+            wheels.push((made, path));
+        }
+    }
+    let newest = wheels.into_iter().max().map(|(_, path)| path);
+    newest.ok_or_else(|| format!("{}: no wheel", folder.display()))
+}
