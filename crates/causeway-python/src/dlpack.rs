@@ -1,4 +1,4 @@
-//! DLPack's structures and capsules, made and read. The only file beside `host.rs` and `event.rs` with unsafe code.
+//! DLPack's structures and capsules, made and read; no other file knows them.
 #![expect(unsafe_code, reason = "capsules hold C structures")]
 use crate::{dtype::DType, layout::Layout, memory::Memory};
 use pyo3::{exceptions::PyBufferError, ffi, intern, prelude::*, types::PyCapsule, types::PyDict};

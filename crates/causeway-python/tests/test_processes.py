@@ -92,7 +92,7 @@ def test_what_was_opened_can_be_sent_on(peer: type[Peer]) -> None:
     assert np.asarray(cw.open(again.ticket))[0] == 10
 
 
-def test_a_ticket_of_the_crate_opens_as_bytes(peer: type[Peer]) -> None:
+def test_a_damaged_ticket_of_the_crate_is_refused() -> None:
     with pytest.raises(cw.InvalidTicket):
         cw.open("cw1-mem-0000")
 
