@@ -42,7 +42,7 @@ pub enum Memory<D: Dialect> {
     /// From the driver's pool, in a stream's order.
     Ordered(Ordered<D>),
     /// Another process's.
-    Opened(#[expect(dead_code, reason = "held to be dropped")] Opened<D>),
+    Opened(Opened<D>),
 }
 impl<D: Dialect> allocation::Memory for Memory<D> {
     const BACKEND: Backend = D::BACKEND;

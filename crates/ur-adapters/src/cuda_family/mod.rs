@@ -174,11 +174,9 @@ impl<D: Dialect> Contexts for Family<D> {
     }
 }
 impl<D: Dialect> Beneath for Family<D> {
+    type Memory = memory::Memory<D>;
     fn wait(context: usize) -> Result<()> {
         queue::ticket::<D>(context).wait()
-    }
-    fn sweep() {
-        deferred_free::sweep::<memory::Memory<D>>();
     }
     fn make_room(context: Borrowed<'_, Context<D>>) -> Result<()> {
         deferred_free::sweep_all::<memory::Memory<D>>();

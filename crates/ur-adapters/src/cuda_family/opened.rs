@@ -19,7 +19,6 @@ use ur_adapter::{error::Result, memory::UsmPtr, object::Owned};
 
 /// Another process's memory, in the way it came.
 #[derive(Debug)]
-#[expect(dead_code, reason = "held to be dropped, but for the first")]
 pub enum Opened<D: Dialect> {
     /// By descriptor.
     Mapped(Mapped<D>),

@@ -1,5 +1,5 @@
 //! How this driver takes host memory that C allocated itself: it pins it and maps it for all devices.
-use super::{Context, Family, driver::Dialect, memory::Allocation, native::memory::Registered};
+use super::{Context, Family, driver::Dialect, native::memory::Registered};
 use crate::over_driver::usm_host::{self, PinsMemory};
 pub(super) use crate::over_driver::usm_host::{import, info, register, release, unregister};
 use ur_adapter::{error::Result, memory::UsmPtr, object::Borrowed};
@@ -19,8 +19,5 @@ impl<D: Dialect> PinsMemory for Family<D> {
         read_only: bool,
     ) -> Result<Registered<D>> {
         Registered::new(&context.devices()[0], at.addr() as u64, bytes, read_only)
-    }
-    fn is_usm(at: UsmPtr, bytes: usize) -> bool {
-        Allocation::<D>::touches(at, bytes)
     }
 }

@@ -39,7 +39,7 @@ pub enum Memory {
     /// A chunk of its own, made to be exported to other APIs.
     Exportable(Chunk),
     /// Another process's.
-    Opened(#[expect(dead_code, reason = "held to be dropped")] OpenedHandle),
+    Opened(OpenedHandle),
 }
 impl Memory {
     /// The chunk of memory that was made to be exported.

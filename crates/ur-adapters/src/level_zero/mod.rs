@@ -161,12 +161,10 @@ impl Contexts for LevelZero {
     }
 }
 impl Beneath for LevelZero {
+    type Memory = memory::Memory;
     fn wait(context: usize) -> Result<()> {
         queue::ticket(context).wait();
         Ok(())
-    }
-    fn sweep() {
-        deferred_free::sweep::<memory::Memory>();
     }
     fn make_room(context: Borrowed<'_, Context>) -> Result<()> {
         deferred_free::sweep_all::<memory::Memory>();

@@ -1,5 +1,5 @@
 //! How this driver takes host memory that C allocated itself: it is told of it.
-use super::{Context, LevelZero, memory::Allocation, native::memory::Imported, registry::registry};
+use super::{Context, LevelZero, native::memory::Imported, registry::registry};
 use crate::over_driver::usm_host;
 pub(super) use crate::over_driver::usm_host::{import, info, register, release, unregister};
 use ur_adapter::{error::Result, memory::UsmPtr, object::Borrowed};
@@ -21,8 +21,5 @@ impl usm_host::PinsMemory for LevelZero {
     ) -> Result<Imported> {
         let (platform, start) = (context.platform().raw(), at.addr() as u64);
         Imported::new(platform, context.native(), start, bytes)
-    }
-    fn is_usm(at: UsmPtr, bytes: usize) -> bool {
-        Allocation::touches(at, bytes)
     }
 }

@@ -7,6 +7,7 @@ pub mod physical_mem;
 pub mod usm_host;
 pub mod watch;
 
+use crate::memory::allocation::Memory;
 use std::{
     fmt,
     marker::PhantomData,
@@ -36,14 +37,15 @@ pub trait Contexts:
 }
 /// A driver with an adapter over it.
 pub trait Beneath: Contexts + UsmApi {
+    /// What its allocations consist of.
+    type Memory: Memory;
     /// Waits for all commands before in queues of the context with this handle.
     ///
     /// # Errors
     /// Where the driver cannot be asked to wait just now.
     fn wait(context: usize) -> Result<()>;
-    /// Drops what was freed and no command uses any more, as far as that is soon told.
-    fn sweep();
-    /// Drops all of it, and what the context's own pools keep for later: where memory has run out.
+    /// Drops all that was freed and no command uses any more, and what the context's own pools keep for later: where
+    /// memory has run out.
     ///
     /// # Errors
     /// The driver's own.

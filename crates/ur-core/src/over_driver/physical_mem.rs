@@ -1,7 +1,7 @@
 //! Physical memory: memory of a device without an address until `virtual_mem.rs` maps it. Objects that
 //! were made here and such as were opened differ in where their memory is from, and in nothing else.
 use super::{Beneath, OverDriver, next_object};
-use crate::memory::physical;
+use crate::memory::{deferred_free, physical};
 use std::{
     collections::HashMap,
     fmt,
@@ -205,7 +205,7 @@ impl<D: HasPhysicalMemory> PhysicalMemApi for OverDriver<D> {
             let why = format!("{size} bytes are no multiple of the granularity, {granule}");
             return Err(Error::new(ErrorCode::InvalidSize, why));
         }
-        D::sweep();
+        deferred_free::sweep::<D::Memory>();
         let is_shareable = physical::is_shareable(properties);
         let create = || D::create(context, &device, size, is_shareable);
         let made = create().or_else(|error| match error.code() {

@@ -1,7 +1,7 @@
 //! Host memory that C allocated itself and made known as USM: registered, or imported. The driver is
 //! told of it, for all devices; what is known is remembered for `urUSMGetMemAllocInfo`.
 use super::Beneath;
-use crate::memory::maps::is_mapped;
+use crate::memory::{allocation::Allocation, maps::is_mapped};
 use std::{
     collections::BTreeMap,
     fmt,
@@ -32,8 +32,6 @@ pub trait PinsMemory: Beneath {
         bytes: usize,
         read_only: bool,
     ) -> Result<Self::Pinned>;
-    /// Whether a byte of a range is in a USM allocation.
-    fn is_usm(at: UsmPtr, bytes: usize) -> bool;
 }
 
 /// How a range became known.
@@ -132,7 +130,7 @@ pub fn register<D: PinsMemory>(
     let Some(end) = end(at, bytes) else {
         return refused(format!("{bytes} bytes from {at:?} on are no range of memory"));
     };
-    if D::is_usm(at, bytes) {
+    if Allocation::<D::Memory>::touches(at, bytes) {
         return refused(format!("{bytes} bytes from {at:?} on are USM already, in part at least"));
     }
     if !is_mapped(at.addr(), end) {
@@ -200,7 +198,8 @@ pub fn import<D: PinsMemory>(
         return Err(Error::new(ErrorCode::InvalidSize, why));
     };
     let mut all = all::<D>();
-    let is_known = overlapping(&all, at.addr(), end).next().is_some() || D::is_usm(at, bytes);
+    let is_known = overlapping(&all, at.addr(), end).next().is_some()
+        || Allocation::<D::Memory>::touches(at, bytes);
     if is_known {
         return Ok(());
     }
