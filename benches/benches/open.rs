@@ -1,5 +1,14 @@
-//! What opening costs an importer: memory for the first time, beside a bare descriptor passed and mapped; and
-//! anything for the second time.
+//! What opening costs an importer: memory for the first time, beside a bare descriptor passed and mapped, both sides free
+//! to run where they are put and each on a processor of its own, at once and with other work in between; many small
+//! allocations, beside UMF; and anything for the second time.
+#![expect(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    reason = "plays the C caller of another library"
+)]
+#[path = "open/umf.rs"]
+mod umf;
+
 use causeway::{Buffer, Context, Device, Event, Export, Queue, Ticket};
 use causeway_benches::*;
 use rustix::{
@@ -11,9 +20,12 @@ use rustix::{
     },
 };
 use std::{
+    cell::RefCell,
+    hint::black_box,
     io::{IoSlice, IoSliceMut},
     mem::MaybeUninit,
     os::fd::{AsFd, OwnedFd},
+    sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
@@ -22,17 +34,39 @@ use ur_mapping::SharedWords;
 const BYTES: usize = 1 << 20;
 /// Opens in one block, for what takes less than a microsecond.
 const MANY: u32 = 1_000;
+/// Small allocations that are opened one after the other, by processes of their own.
+const SMALL: (usize, usize) = (1_000, 4096);
+/// Blocks of those.
+const PROCESSES: usize = 15;
+/// What is touched between two opens where other work comes in between: more than the caches nearest to a processor hold.
+const OTHER_WORK: usize = 8 << 20;
 
 fn main() -> Result<()> {
-    match role() {
-        Some(_) => importer(),
-        None => exporter(),
+    match role().as_deref() {
+        Some("free") => importer(),
+        Some("pinned") => {
+            pin(1)?;
+            importer()
+        }
+        Some("small") => small_importer(),
+        Some("umf pooled") => umf_importer(umf::Shape::Pooled),
+        Some(_) => umf_importer(umf::Shape::Alone),
+        None => {
+            exporter("free")?;
+            small()?;
+            if processors() < 2 {
+                println!("pinned: skipped, it takes two processors");
+                return Ok(());
+            }
+            pin(0)?;
+            exporter("pinned")
+        }
     }
 }
 
 /// What the importer asks for: bare descriptors from a thread, tickets from here.
-fn exporter() -> Result<()> {
-    let address = format!("causeway-bench-{}", std::process::id());
+fn exporter(how: &str) -> Result<()> {
+    let address = format!("causeway-bench-{}-{how}", std::process::id());
     let door = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None)?;
     bind(&door, &SocketAddrUnix::new_abstract_name(address.as_bytes())?)?;
     listen(&door, 1)?;
@@ -42,9 +76,9 @@ fn exporter() -> Result<()> {
     let mut kept: Vec<Export<Buffer<u8>>> = Vec::new();
     let event = context.create_shared_event()?;
     let shared = event.share()?;
-    let mut peer = Peer::start("importer")?;
+    let mut peer = Peer::start(how)?;
     peer.tell(&format!("{address} {}", shared.ticket()))?;
-    println!("opens of {BYTES} bytes; medians of {BLOCKS} interleaved blocks");
+    println!("opens of {BYTES} bytes, {how}; medians of {BLOCKS} interleaved blocks");
     loop {
         let asked = peer.hear()?;
         if asked != "fresh" {
@@ -57,27 +91,35 @@ fn exporter() -> Result<()> {
         let buffer = Buffer::<u8>::new(&context, BYTES)?;
         buffer.fill(&queue, 7)?;
         kept.push(buffer.share()?);
-        let export = kept.last().ok_or("just pushed")?;
-        peer.tell(&export.ticket().to_string())?;
-        // Far more than one block ago: nobody will open it any more.
+        // Far more than one block ago: nobody will open it any more. It goes before the time is taken.
         if kept.len() > 8 {
             drop(kept.remove(0));
         }
+        let export = kept.last().ok_or("just pushed")?;
+        peer.tell(&export.ticket().to_string())?;
     }
 }
-/// Passes one descriptor for each datagram.
+/// Passes one descriptor for each datagram. The next one is made by another thread, outside of the time that is taken.
 fn serve(door: &OwnedFd) -> Result<()> {
+    let (give, made) = mpsc::sync_channel(4);
+    thread::spawn(move || -> Result<()> {
+        loop {
+            let fd = memfd_create("bare", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+            ftruncate(&fd, BYTES as u64)?;
+            fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW)?;
+            give.send(fd)?;
+        }
+    });
     let peer = accept(door)?;
     let mut asked = [0u8; 1];
+    let mut ready = made.recv()?;
     while recv(&peer, &mut asked, RecvFlags::empty())?.0 == 1 {
-        let fd = memfd_create("bare", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        ftruncate(&fd, BYTES as u64)?;
-        fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW)?;
-        let fds = [fd.as_fd()];
+        let fds = [ready.as_fd()];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         control.push(SendAncillaryMessage::ScmRights(&fds));
         sendmsg(&peer, &[IoSlice::new(&[1])], &mut control, SendFlags::NOSIGNAL)?;
+        ready = made.recv()?;
     }
     Ok(())
 }
@@ -109,32 +151,46 @@ fn importer() -> Result<()> {
     let first_kept = context.open(&ticket)?;
     answer(&format!("the very first open of a process            {:>10.3?}", start.elapsed()))?;
 
-    let compared = Comparison::of(
-        "memory, first open of an allocation",
-        BLOCKS,
-        || {
-            let ticket = fresh()?;
-            let start = Instant::now();
-            let opened = context.open(&ticket)?;
-            let took = start.elapsed();
-            drop(opened);
-            Ok(took)
-        },
-        || Ok(bare(&broker)?.0),
-    )?;
-    // Printed by the exporter: this process's output is the pipe.
-    answer(&line(&compared, 1.5))?;
+    let work = RefCell::new(vec![0u64; OTHER_WORK / 8]);
+    for is_busy in [false, true] {
+        let between = || {
+            if is_busy {
+                let mut work = work.borrow_mut();
+                work.iter_mut().for_each(|word| *word = word.wrapping_add(1));
+                black_box(&*work);
+            }
+        };
+        let compared = Comparison::of(
+            if is_busy { "memory, first open, after other work" } else { "memory, first open" },
+            BLOCKS,
+            || {
+                let ticket = fresh()?;
+                between();
+                let start = Instant::now();
+                let opened = context.open(&ticket)?;
+                let took = start.elapsed();
+                drop(opened);
+                Ok(took)
+            },
+            || {
+                between();
+                Ok(bare(&broker)?.0)
+            },
+        )?;
+        // Printed by the exporter: this process's output is the pipe.
+        answer(&line(&compared, 1.2))?;
+    }
 
     let ticket = fresh()?;
     let kept = context.open(&ticket)?;
     let again = many(|| context.open(&ticket).map(drop))?;
-    answer(&under_a_microsecond("memory, second open", again))?;
+    answer(&within("memory, second open", again))?;
     drop(kept);
 
     let ticket: Ticket<Event> = first[1].parse()?;
     let kept = context.open(&ticket)?;
     let again = many(|| context.open(&ticket).map(drop))?;
-    answer(&under_a_microsecond("event, second open", again))?;
+    answer(&within("event, second open", again))?;
     drop((kept, first_kept));
     Ok(())
 }
@@ -164,6 +220,66 @@ fn line(c: &Comparison, at_most: f64) -> String {
         c.control
     )
 }
-fn under_a_microsecond(what: &str, time: Duration) -> String {
-    format!("{what:<44}{time:>10.3?}  (under 1 µs)")
+fn within(what: &str, time: Duration) -> String {
+    format!("{what:<44}{time:>10.3?}  (at most 0.3 µs)")
+}
+
+/// Many small allocations, each opened for the first time: by processes that have done nothing before, in turn with such
+/// of the peer's.
+fn small() -> Result<()> {
+    let (count, bytes) = SMALL;
+    let context = Context::new(&Device::first()?)?;
+    let buffers: Vec<_> =
+        (0..count).map(|_| Buffer::<u8>::new(&context, bytes)).collect::<causeway::Result<_>>()?;
+    let exports: Vec<_> = buffers.iter().map(Buffer::share).collect::<causeway::Result<_>>()?;
+    let tickets: Vec<_> = exports.iter().map(|export| export.ticket().to_string()).collect();
+    let tickets = tickets.join(" ");
+    if !umf::is_there() {
+        let ours = (0..PROCESSES).map(|_| by_another("small", &tickets));
+        let ours = median(&mut ours.collect::<Result<Vec<_>>>()?);
+        let variable = umf::VARIABLE;
+        println!(
+            "{count} opens of {bytes} bytes {ours:>10.3?}  (UMF: skipped, {variable} names no library)"
+        );
+        return Ok(());
+    }
+    for (shape, role) in [(umf::Shape::Alone, "umf alone"), (umf::Shape::Pooled, "umf pooled")] {
+        let pool = umf::Pool::new(shape)?;
+        let hex = |bytes: Vec<u8>| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        let handles = (0..count).map(|_| pool.share(bytes).map(hex)).collect::<Result<Vec<_>>>()?;
+        let handles = handles.join(" ");
+        Comparison::of(
+            format!("{count} opens of {bytes} bytes"),
+            PROCESSES,
+            || by_another("small", &tickets),
+            || by_another(role, &handles),
+        )?
+        .report(1, role, 1.0);
+    }
+    Ok(())
+}
+fn by_another(role: &str, tickets: &str) -> Result<Duration> {
+    let mut peer = Peer::start(role)?;
+    peer.tell(tickets)?;
+    Ok(Duration::from_nanos(peer.hear()?.parse()?))
+}
+fn small_importer() -> Result<()> {
+    let tickets = asked()?.ok_or("the exporter is gone")?;
+    let tickets: Vec<Ticket<Buffer<u8>>> =
+        tickets.iter().map(|ticket| ticket.parse()).collect::<causeway::Result<_>>()?;
+    let context = Context::new(&Device::first()?)?;
+    let mut opened = Vec::with_capacity(tickets.len());
+    let start = Instant::now();
+    for ticket in &tickets {
+        opened.push(context.open(ticket)?);
+    }
+    answer(&start.elapsed().as_nanos().to_string())
+}
+fn umf_importer(shape: umf::Shape) -> Result<()> {
+    let handles = asked()?.ok_or("the exporter is gone")?;
+    let byte = |hex: &[u8]| Ok(u8::from_str_radix(std::str::from_utf8(hex)?, 16)?);
+    let bytes = |hex: &String| hex.as_bytes().chunks(2).map(byte).collect::<Result<Vec<_>>>();
+    let mut handles = handles.iter().map(bytes).collect::<Result<Vec<_>>>()?;
+    let pool = umf::Pool::new(shape)?;
+    answer(&pool.open(&mut handles)?.as_nanos().to_string())
 }
