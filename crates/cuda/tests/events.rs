@@ -394,11 +394,15 @@ fn owed(ticket: &str) -> Debt {
     static EVENTS: Importer<Slot> = Importer::of_any_backend(Kind::Event, u16::MAX);
     let byte = |at| u8::from_str_radix(&ticket[at..at + 2], 16).unwrap();
     let bytes: Vec<_> = (0..ticket.len()).step_by(2).map(byte).collect();
-    let opened = EVENTS.open(&bytes, None, |arrived| match arrived.payload {
-        ArrivedPayload::Event(slot) => Ok::<_, ur_ipc::Error>(slot),
-        other => panic!("{other:?}"),
-    });
-    let Ok(Opened::Remote(slot)) = opened else { panic!("another process's event") };
+    let opened = EVENTS.open(
+        &bytes,
+        |_| Ok(()),
+        |arrived, ()| match arrived.payload {
+            ArrivedPayload::Event(slot) => Ok::<_, ur_ipc::Error>(slot),
+            other => panic!("{other:?}"),
+        },
+    );
+    let Ok((Opened::Remote(slot), ())) = opened else { panic!("another process's event") };
     match slot.capture().unwrap() {
         Captured::Debt(debt) => debt,
         Captured::Complete => panic!("it is signalled and not complete"),

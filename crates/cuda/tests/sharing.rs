@@ -211,7 +211,11 @@ fn memory_of_a_device_that_the_importer_does_not_see_is_opened_or_refused_with_i
 /// An export as a hostile process would make it: all is in order but what the driver has to judge.
 fn lie(cuda: &Cuda, how: &str) -> ur_ipc::Export {
     let at = cuda.device_memory(4096);
-    let device = ur_ipc::device_of(share(cuda, at).unwrap().bytes().try_into().unwrap());
+    let tickets = ur_ipc::Importer::<()>::new(ur_ipc::Kind::Memory, Backend::Cuda as u16);
+    let ticket = share(cuda, at).unwrap();
+    let told = |device| Ok::<_, ur_ipc::Error>(device);
+    let (_, device) = tickets.open(ticket.bytes(), told, |_, _| unreachable!()).unwrap();
+    drop(ticket);
     let file = |path: &str| Arc::new(std::fs::File::open(path).unwrap().into());
     let driver = |fd, exposes, bytes: &[u8]| ur_ipc::Payload::Driver {
         fd,

@@ -183,7 +183,11 @@ fn map_and_add(zero: &Zero, ticket: &[u8], bytes: usize) -> String {
 /// An export as a hostile process would make it: all is in order but what the driver has to judge.
 fn lie(zero: &Zero, how: &str) -> ur_ipc::Export {
     let at = zero.device_memory(4096);
-    let device = ur_ipc::device_of(share(zero, at).unwrap().bytes().try_into().unwrap());
+    let tickets = ur_ipc::Importer::<()>::new(ur_ipc::Kind::Memory, Backend::LevelZero as u16);
+    let ticket = share(zero, at).unwrap();
+    let told = |device| Ok::<_, ur_ipc::Error>(device);
+    let (_, device) = tickets.open(ticket.bytes(), told, |_, _| unreachable!()).unwrap();
+    drop(ticket);
     let file = |path: &str| Arc::new(std::fs::File::open(path).unwrap().into());
     let driver = |fd, form: u8, rest: usize| ur_ipc::Payload::Driver {
         fd,

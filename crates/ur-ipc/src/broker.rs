@@ -13,10 +13,11 @@ use crate::{
     locked,
     notice::notice,
     protocol::{
-        Answer, PATIENCE, REQUEST_LEN, Request, Verdict, decode_request, encode_answer, receive,
-        send,
+        Answer, MESSAGE_LEN, Message, PATIENCE, Request, Verdict, decode_message, encode_answer,
+        receive, send,
     },
-    visitor::{Close, Doing, Grant, Kept, Letter, Visitor},
+    receipt::{self, is_received},
+    visitor::{Close, Doing, Grant, Has, Kept, Letter, Sent, Visitor},
     waiting::{look, uninterrupted},
 };
 use rustix::{
@@ -35,6 +36,8 @@ use std::{
 const AT_ONCE: usize = 16;
 /// For so long nobody is let in once there is no descriptor for it.
 const PAUSE: Duration = Duration::from_millis(10);
+/// How soon it is looked again whether descriptors were received that others wait for.
+const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// How soon after its connection one asks whether a process has ended too, and how long at most until one asks again.
 const ASKED_AFTER: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 
@@ -47,8 +50,11 @@ pub(crate) struct Broker {
     unread: usize,
     /// Answers with descriptors, ever.
     granted: u64,
-    /// Who asks for descriptors while too many are unread.
+    /// Who asks for descriptors while too many are unread, and when it is looked next whether they were read since.
     waiting: VecDeque<u64>,
+    look_again: Option<Instant>,
+    /// Whether the kernel tells what was received, so that no peer has to.
+    sees_receipt: bool,
     /// Doors that nobody is let in at until then, for want of descriptors.
     paused: Option<(Door, Instant)>,
     /// Arenas in which something waits for the end of processes whose connections have ended, and when to look again.
@@ -65,6 +71,8 @@ impl Broker {
             unread: 0,
             granted: 0,
             waiting: VecDeque::new(),
+            look_again: None,
+            sees_receipt: receipt::is_told(),
             paused: None,
             departed: HashMap::new(),
             ask_after: (Instant::now(), ASKED_AFTER.0),
@@ -75,7 +83,8 @@ impl Broker {
         let deadlines = self.visitors.values().filter_map(|visitor| visitor.deadline);
         let look = DESK.peek().and_then(|desk| locked(desk).next_look());
         let ask_after = (!self.departed.is_empty()).then_some(self.ask_after.0);
-        deadlines.chain(self.paused.map(|(_, until)| until)).chain(look).chain(ask_after).min()
+        let others = [self.paused.map(|(_, until)| until), look, ask_after, self.look_again];
+        deadlines.chain(others.into_iter().flatten()).min()
     }
 
     /// Lets in who waits at the door.
@@ -132,6 +141,7 @@ impl Broker {
             last: None,
             session: 0,
             leases: HashMap::new(),
+            sent: Sent::default(),
             joined: HashMap::new(),
         };
         self.visitors.insert(id, visitor);
@@ -193,15 +203,15 @@ impl Broker {
     /// One datagram; whether there was one.
     fn read(&mut self, id: u64) -> Result<bool, Close> {
         let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
-        let mut bytes = [0; REQUEST_LEN];
+        let mut bytes = [0; MESSAGE_LEN];
         let received = match receive(&visitor.socket, &mut bytes) {
             Ok(received) => received,
             Err(Errno::AGAIN) => return Ok(false),
             Err(_) => return Err(Close),
         };
         // What came along and is not needed is closed when `received` goes. A peer that speaks otherwise is not ours.
-        let whole = bytes.get(..received.length).and_then(decode_request);
-        let (number, read, request) = whole.ok_or(Close)?;
+        let whole = bytes.get(..received.length).and_then(decode_message);
+        let Message { number, read, ends, request } = whole.ok_or(Close)?;
         let owes = match visitor.doing {
             Doing::Unread(nonce) => Some((nonce, true)),
             Doing::Lapsed(nonce) => Some((nonce, false)),
@@ -213,9 +223,12 @@ impl Broker {
                 self.unread -= usize::from(counts); // what lapsed is not counted any more
             }
             Some(_) if read == 0 && !request.wants_answer() => {}
-            None if read == 0 => {}
+            // What it says of an answer that was seen to be received is no news.
+            None if read == 0 || visitor.last.as_ref().is_some_and(|last| last.nonce == read) => {}
             _ => return Err(Close),
         }
+        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
+        ends.into_iter().try_for_each(|object| visitor.end_lease(object))?;
         let kept = self.serve(id, number, request, received.rights);
         if read != 0 {
             self.serve_waiting();
@@ -224,19 +237,23 @@ impl Broker {
     }
     fn serve(&mut self, id: u64, number: u64, request: Request, came: Vec<OwnedFd>) -> Kept {
         let brings = matches!(request, Request::Fetch { .. } | Request::Debtor { .. });
-        let waits = brings && !self.may_send_to(id);
+        let waits = brings && !self.may_send_to(id) && {
+            self.note_receipts();
+            !self.may_send_to(id)
+        };
         let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
         if waits {
             visitor.doing = Doing::Waiting(number, request, came);
             visitor.deadline = Some(Instant::now() + PATIENCE);
             visitor.expect(id, EventFlags::empty());
             self.waiting.push_back(id);
+            self.look_again.get_or_insert_with(|| Instant::now() + LOOK_AGAIN);
             return Ok(());
         }
         match request {
-            Request::Fetch { session, ticket, has_ledger, participant, part } => {
+            Request::Fetch { session, ticket, has_ledger, lacks_memory, participant, part } => {
                 visitor.session = session;
-                let has = (has_ledger, participant, part);
+                let has = Has { ledger: has_ledger, lacks_memory, participant, part };
                 let ((answer, rights), grant) = match visitor.fetch(id, &ticket, came, has) {
                     Ok(granted) => granted,
                     Err(verdict) => ((Answer::of(verdict), Vec::new()), Grant::default()),
@@ -261,7 +278,6 @@ impl Broker {
                 let verdict = self.resume(id, session, nonce);
                 self.reply(id, number, Answer::of(verdict))
             }
-            Request::LeaseEnd { kind, object } => visitor.end_lease((kind, object)),
             Request::ReleaseCounter { ledger, participant, counter } => {
                 let arena = visitor.arena(ledger, participant)?;
                 arena.release_counter(participant, counter).map_err(|_| Close)
@@ -285,6 +301,16 @@ impl Broker {
         };
         self.unread < limits.unread
             && (self.unread < limits.unread_of_process || of_process() < limits.unread_of_process)
+    }
+    /// Sees who has received what was sent, and has not said so yet.
+    fn note_receipts(&mut self) {
+        let unread = self.visitors.values_mut().filter(|v| matches!(v.doing, Doing::Unread(_)));
+        let mut received = 0;
+        for visitor in unread.filter(|v| self.sees_receipt && is_received(&v.socket)) {
+            visitor.listen();
+            received += 1;
+        }
+        self.unread -= received;
     }
     /// The longest waiting of those who need wait no more.
     fn next_waiting(&mut self) -> Option<u64> {
@@ -324,6 +350,7 @@ impl Broker {
             let key = identity().map_err(|_| Close)?.key;
             self.granted += 1;
             answer.nonce = hash(&key, &self.granted.to_le_bytes()).max(1); // which nobody can guess
+            answer.is_urgent = !self.sees_receipt;
         }
         let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
         visitor.doing = Doing::Sending(Box::new(Letter { number, answer, rights, grant }));
@@ -405,6 +432,14 @@ impl Broker {
                 liveness::rewatch(Source::Entrance(door), entrance, EventFlags::IN);
             }
         }
+        if self.look_again.take_if(|at| *at <= now).is_some() {
+            self.note_receipts();
+            self.serve_waiting();
+            let visitors = &self.visitors;
+            let waits = |id: &u64| visitors.get(id).is_some_and(Visitor::is_waiting);
+            self.waiting.retain(waits);
+            self.look_again = (!self.waiting.is_empty()).then_some(now + LOOK_AGAIN);
+        }
         if !self.departed.is_empty() && self.ask_after.0 <= now {
             self.departed.retain(|_, arena| arena.upgrade().is_some_and(|arena| arena.tend()));
             let pause = (self.ask_after.1 * 2).min(ASKED_AFTER.1);
@@ -443,7 +478,10 @@ impl Broker {
         };
         match visitor.doing {
             Doing::Unread(nonce) => {
-                visitor.lapse(nonce);
+                match self.sees_receipt && is_received(&visitor.socket) {
+                    true => visitor.listen(),
+                    false => visitor.lapse(nonce),
+                }
                 self.unread -= 1;
                 self.serve_waiting();
                 Ok(())

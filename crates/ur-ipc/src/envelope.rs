@@ -254,12 +254,6 @@ pub(crate) fn key_of(bytes: &[u8; ENVELOPE_LEN]) -> TicketKey {
     (InstanceId(layout.instance), layout.ledger.get(), layout.index.get())
 }
 
-/// The device that a ticket says it is for. Nothing is checked here: opening it does that.
-pub fn device_of(bytes: &[u8; ENVELOPE_LEN]) -> [u8; 16] {
-    let layout: &Layout = zerocopy::transmute_ref!(bytes);
-    layout.device
-}
-
 /// Whether these bytes were issued under this key: true of withdrawn tickets too, and of nothing else.
 pub(crate) fn is_sealed_by(bytes: &[u8; ENVELOPE_LEN], key: &[u8; 16]) -> bool {
     let expected = identity::hash(key, &bytes[..SEALED]).to_le_bytes();
@@ -392,9 +386,8 @@ mod tests {
         }
     }
     #[test]
-    fn key_and_device_are_read_without_parsing() {
+    fn the_key_is_read_without_parsing() {
         let bytes = sample().seal(&KEY);
-        assert_eq!(device_of(&bytes), sample().device);
         assert_eq!(key_of(&bytes), (sample().instance, 13, 11));
     }
     #[test]

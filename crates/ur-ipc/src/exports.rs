@@ -12,18 +12,19 @@ use crate::{
     liveness::{self, Source},
     locked,
     protocol::{PAYLOAD, Verdict},
+    shared_memory::verify_descriptor,
     token::{Secret, same},
 };
 use rustc_hash::FxBuildHasher;
 use rustix::{
     event::{EventfdFlags, epoll, eventfd},
-    fs::{FileType, SealFlags, fcntl_get_seals, fstat},
+    fs::fcntl_get_seals,
     io::Errno,
     process::geteuid,
 };
 use std::{
     collections::{HashMap, HashSet},
-    os::fd::{AsFd, AsRawFd, OwnedFd},
+    os::fd::{AsRawFd, OwnedFd},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -151,6 +152,7 @@ const LOOK: Duration = Duration::from_secs(2);
 /// What a peer is to be given.
 pub(crate) struct Granted {
     pub object: Object,
+    pub size: u64,
     pub payload: Payload,
     /// Whose ledger has the export's line.
     pub arena: arena::Arena,
@@ -417,6 +419,7 @@ impl Desk {
         }
         let granted = Granted {
             object: (issued.offer.kind, issued.offer.object),
+            size: issued.offer.size,
             payload: issued.offer.payload.clone(),
             arena: issued.line.arena().clone(),
         };
@@ -533,7 +536,10 @@ fn check(offer: &Offer) -> Result<()> {
             Ok(())
         }
         (Payload::Fd { fd, base, exposes }, _) => {
-            verify_descriptor(fd, *base, offer.size, *exposes)?;
+            if !is_inside(*base, offer.size, *exposes) {
+                return unsupported("the descriptor opens less than the object");
+            }
+            verify_descriptor(fd, *exposes)?;
             let alone = is_alone(*base, offer.size, *exposes);
             if offer.access.reaches_others() && !alone {
                 return unsupported(SHARED);
@@ -550,33 +556,9 @@ pub(crate) fn is_inside(base: u64, size: u64, exposes: u64) -> bool {
     base.checked_add(size).is_some_and(|end| end <= exposes)
 }
 /// Whether the descriptor opens the object and nothing else.
-fn is_alone(base: u64, size: u64, exposes: u64) -> bool {
+pub(crate) fn is_alone(base: u64, size: u64, exposes: u64) -> bool {
     let page = rustix::param::page_size() as u64;
     base == 0 && size.checked_next_multiple_of(page).is_some_and(|rounded| exposes <= rounded)
-}
-
-/// That a descriptor is what is said of it, and cannot lose its pages under those who map it.
-pub(crate) fn verify_descriptor(fd: &impl AsFd, base: u64, size: u64, exposes: u64) -> Result<()> {
-    let refuse = |why: &'static str| Err(Error::new(ErrorKind::Unsupported, why));
-    if !is_inside(base, size, exposes) {
-        return refuse("the descriptor opens less than the object");
-    }
-    let stat = fstat(fd).map_err(|e| Error::system("look at the descriptor", e))?;
-    match fcntl_get_seals(fd) {
-        Ok(seals) if !seals.contains(SealFlags::SHRINK) => {
-            refuse("the memory behind the descriptor is not sealed against shrinking")
-        }
-        Ok(_) if u64::try_from(stat.st_size) != Ok(exposes) => {
-            refuse("the memory behind the descriptor has another size than was said")
-        }
-        Ok(_) => Ok(()),
-        // No memfd: a driver's descriptor is the driver's to judge, but a file can be cut at any time.
-        Err(Errno::INVAL) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
-            refuse("the descriptor is a file's, and files can be cut under those who map them")
-        }
-        Err(Errno::INVAL) => Ok(()),
-        Err(e) => Err(Error::system("read the descriptor's seals", e)),
-    }
 }
 
 /// The descriptor that the ledger names for `pidfd_getfd`: only where the policy is the kernel's own, and only memory

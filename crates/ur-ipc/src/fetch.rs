@@ -1,6 +1,7 @@
 //! The importer's side of a broker: one connection an exporter, which asks, and which is the lease: when this process
 //! hangs up, all that was granted over it ends. Caching what was opened is `registry`'s.
 mod asking;
+pub(crate) mod later;
 pub(crate) mod lost;
 mod tickets;
 
@@ -17,11 +18,12 @@ use crate::{
     hosts, identity, killpoint, ledger,
     liveness::{self, Source},
     locked,
-    protocol::{Request, Verdict},
+    protocol::Verdict,
+    shared_memory::SharedMemory,
     turn::Turn,
     waiting::look_at,
 };
-use asking::Claim;
+use asking::{Claim, Unsaid};
 use lost::Return;
 use rustix::{
     event::{PollFlags, epoll::EventFlags},
@@ -32,7 +34,7 @@ use std::{
     ops::Deref,
     os::fd::OwnedFd,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU8, AtomicU64, Ordering::*},
     },
     time::{Duration, Instant},
@@ -88,8 +90,9 @@ pub(crate) struct Host {
     overdue: Mutex<HashMap<u64, Option<Claim>>>,
     /// The nonce of an answer that was read and is not acknowledged yet. 0 is none.
     read: AtomicU64,
-    /// What could not be said at once, and needs no answer.
-    unsaid: Mutex<Vec<Request>>,
+    unsaid: Mutex<Unsaid>,
+    /// Memory in which something is open, by the exporter's numbers.
+    memory: Mutex<HashMap<u32, Weak<SharedMemory>>>,
     ledgers: Mutex<HashMap<u32, Arc<ledger::Reader>>>,
     arenas: Mutex<HashMap<u32, WeakArena>>,
 }
@@ -162,6 +165,7 @@ impl Host {
             overdue: Mutex::default(),
             read: AtomicU64::new(0),
             unsaid: Mutex::default(),
+            memory: Mutex::default(),
             ledgers: Mutex::default(),
             arenas: Mutex::default(),
         });
@@ -245,6 +249,7 @@ impl Host {
         if !self.turn_to(State::Gone, &living, &locked(&self.holds)) {
             return;
         }
+        let _ = shutdown(&*self.socket(), Shutdown::Both); // a child of its may keep the other end; whoever asks hears the end
         self.unwatch();
         for arena in self.live_arenas() {
             arena.process_died(EXPORTER);
@@ -263,7 +268,7 @@ impl Host {
         }
         let _ = shutdown(&*self.socket(), Shutdown::Both); // fails only if there is no other end any more
         self.unwatch_connections();
-        locked(&self.unsaid).clear();
+        *locked(&self.unsaid) = Unsaid::default();
         let arenas = self.live_arenas();
         arenas.iter().for_each(Arena::orphan);
         hosts::forget(self.instance, self.id);

@@ -4,8 +4,8 @@ use crate::{
     envelope::{ENVELOPE_LEN, Envelope, MAGIC, SUM_KEY, SUMMED},
     identity::hash,
     protocol::{
-        ANSWER_LEN, REQUEST_LEN, Request, decode_answer, decode_request, encode_answer,
-        encode_request, receive, send,
+        ANSWER_LEN, Message, REQUEST_LEN, Request, decode_answer, decode_message, encode_answer,
+        encode_message, encode_request, receive, send,
     },
 };
 use rustix::{
@@ -42,10 +42,10 @@ pub fn with_checksum(bytes: &[u8]) -> Vec<u8> {
 
 /// Reads a request and an answer: what is read says the same when it is written and read again.
 pub fn messages(bytes: &[u8]) {
-    if let Some((number, read, request)) = decode_request(bytes) {
-        let written = encode_request(number, read, &request);
-        let (number, read, request) = decode_request(&written).expect("ours");
-        assert_eq!(encode_request(number, read, &request), written);
+    let write = |m: &Message| encode_message(m.number, m.read, &m.ends, &m.request);
+    if let Some(message) = decode_message(bytes) {
+        let written = write(&message);
+        assert_eq!(write(&decode_message(&written).expect("ours")), written);
     }
     if let Some((number, answer)) = decode_answer(bytes) {
         let written = encode_answer(number, &answer);

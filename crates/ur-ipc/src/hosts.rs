@@ -49,7 +49,7 @@ static HOSTS: PerFork<Mutex<Hosts>> = PerFork::new();
 /// The connection to the ticket's exporter: the one there is, or a new one by the deadline.
 pub(crate) fn to(envelope: &Envelope, deadline: Instant) -> Result<Arc<Host>, Unreached> {
     let hosts = HOSTS.get()?;
-    if let Some(host) = locked(hosts).known(envelope.instance).filter(|host| !host.is_gone()) {
+    if let Some(host) = locked(hosts).known(envelope.instance).filter(|host| !host.is_over()) {
         return Ok(host);
     }
     let fresh = Host::connect(envelope, deadline)?;
@@ -92,6 +92,12 @@ pub(crate) fn forget(instance: InstanceId, id: u64) {
     let forgotten = known.then(|| hosts.by_instance.remove(&instance));
     drop(hosts); // before any host goes, which takes the lock
     drop(forgotten);
+}
+/// All connections.
+pub(crate) fn all() -> Vec<Arc<Host>> {
+    HOSTS.peek().map_or_else(Vec::new, |hosts| {
+        locked(hosts).by_id.values().filter_map(Weak::upgrade).collect()
+    })
 }
 /// The connection of that number, if there still is one.
 pub(crate) fn by_id(id: u64) -> Option<Arc<Host>> {

@@ -29,7 +29,9 @@ mod notice;
 mod obtain;
 mod pidfd;
 mod protocol;
+mod receipt;
 mod registry;
+mod shared_memory;
 mod standing;
 mod token;
 mod turn;
@@ -37,19 +39,21 @@ mod visitor;
 mod waiting;
 
 pub use access::{Access, Process};
-pub use envelope::{ENVELOPE_LEN, device_of};
+pub use envelope::ENVELOPE_LEN;
 pub use error::{Error, ErrorKind, Result};
 pub use exports::{Export, FreedExport, MOST_DESCRIPTORS, Offer, Payload, export, freed};
 pub use identity::{InstanceId, instance};
 pub use leases::{leased, on_leases_gone};
 pub use notice::on_notice;
-pub use registry::{Arrived, Importer, Opened, Remote};
+pub use registry::{Arrived, Importer, Opened, Remote, same_device};
+pub use shared_memory::SharedMemory;
 pub use standing::ArrivedPayload;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Nothing here leaves data half changed when it panics, so that a poisoned lock is as good as another.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// The lock, whatever happened to its last holder: for what is whole between statements, so that a panic leaves nothing
+/// half changed.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -5,7 +5,7 @@ use crate::{
     arena::streams::{AGAIN, release_again},
     broker::Broker,
     envelope::Door,
-    fetch::lost,
+    fetch::{later, lost},
     fork::{Guarded, PerFork},
     hosts, joining, killpoint, limits, locked,
     notice::notice,
@@ -176,7 +176,7 @@ fn attend(post: &Arc<Post>) {
         // Rounded up: woken a little late, not twice.
         let until = broker.deadline().map(|at| at + Duration::from_micros(100));
         let again = is_awaited.then(|| Instant::now() + AGAIN);
-        let until = until.into_iter().chain(again).chain(lost::next()).min();
+        let until = until.into_iter().chain(again).chain(lost::next()).chain(later::next()).min();
         if events_by(&post.epoll, &mut events, until).is_err() {
             thread::sleep(Duration::from_millis(10)); // out of memory, for now: do not spin
         }
@@ -198,6 +198,7 @@ fn attend(post: &Arc<Post>) {
             thread::sleep(Duration::from_millis(10)); // whatever it is may be there again: do not spin
         }
         survives(lost::look);
+        survives(later::look);
         survives(|| is_awaited = release_again());
         if !is_awaited && is_over(post) {
             return;

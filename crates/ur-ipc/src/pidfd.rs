@@ -4,11 +4,12 @@ use crate::{
     Error, ErrorKind, Result,
     access::is_dead,
     envelope::{Door, Envelope, Transport},
-    exports::{refusal, verify_descriptor},
+    exports::refusal,
     fetch::gone_error,
     identity::identity,
     ledger::{Reader, State},
     protocol::Verdict,
+    shared_memory::SharedMemory,
     standing::{ArrivedPayload, Fetched, Ledger, Standing},
 };
 use rustix::{
@@ -67,9 +68,12 @@ pub(crate) fn fetch(envelope: &Envelope) -> Result<Fetched> {
     stands(&ledger)?;
     let exposes = fstat(&fd).map_err(|e| Error::system("look at the descriptor", e))?.st_size;
     let exposes = u64::try_from(exposes).unwrap_or(0);
-    verify_descriptor(&fd, 0, envelope.size, exposes)?;
+    let memory = SharedMemory::verify(fd, exposes, false)?;
+    if !memory.has(0, envelope.size) {
+        return Err(refusal(Verdict::Nonsense));
+    }
     let standing = Standing::Unconnected(Arc::new(pidfd), Ledger::Reader(Arc::new(ledger)));
-    let payload = ArrivedPayload::Fd { fd, base: 0, exposes };
+    let payload = ArrivedPayload::Memory { memory: Arc::new(memory), base: 0 };
     // Such an object has memory of its own, which is never used again: it needs no lease. The tag tells it from others.
     Ok(Fetched { payload, object: tag, standing, lease: None })
 }
@@ -159,7 +163,7 @@ mod tests {
             Err(e) if e.kind() == ErrorKind::Denied => return, // a filter forbids the call, even on oneself
             fetched => assert!(matches!(
                 fetched.unwrap().payload,
-                ArrivedPayload::Fd { base: 0, exposes: 4096, .. }
+                ArrivedPayload::Memory { base: 0, memory } if memory.bytes() == 4096
             )),
         }
         let forged = Envelope { length: 4095, ..envelope };

@@ -1,6 +1,7 @@
-//! What importers and brokers say to each other: datagrams of one fixed size each way, over `SOCK_SEQPACKET`.
+//! What importers and brokers say to each other, over `SOCK_SEQPACKET`: answers are datagrams of one fixed size; behind a
+//! request, which has one too, are the opens that have ended since the one before.
 //! Both sides decode the other's words as hostile; who is let in, and when to give up, is the broker's and fetch's.
-use crate::{ENVELOPE_LEN, Kind, waiting::uninterrupted};
+use crate::{ENVELOPE_LEN, Kind, leases::Object, waiting::uninterrupted};
 use rustix::{
     io::{Errno, IoSlice, IoSliceMut},
     net::{
@@ -30,26 +31,29 @@ pub(crate) const BATCH: usize = 64;
 /// Those of a payload, and a ledger, an arena, a process.
 const ANSWER_RIGHTS: usize = BATCH + 3;
 
+/// How many ended opens one request brings along at most.
+pub(crate) const ENDS: usize = 32;
+
 const MAGIC: u32 = 0x6377_6970;
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// What an importer says. Those without an answer say so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     /// Let me open this. For an event, as that participant in its arena; as 0, joins it, and a pidfd of the asker comes
     /// along. Of a payload of many descriptors, `part` says which [`BATCH`] of them; each part is a lease of its own.
-    /// By the `session`, a secret of the asker's, its connection can be told from others, if it is ever lost.
+    /// By the `session`, a secret of the asker's, its connection can be told from others, if it is ever lost. With
+    /// `lacks_memory` the descriptor is to come along even if it was sent before.
     Fetch {
         session: u64,
         ticket: Box<[u8; ENVELOPE_LEN]>,
         has_ledger: bool,
+        lacks_memory: bool,
         participant: u32,
         part: u32,
     },
-    /// Nothing but that an answer was read. No answer.
+    /// Nothing but what is said along with any request: that an answer was read, and which opens have ended. No answer.
     Read,
-    /// One open of the object was closed. No answer.
-    LeaseEnd { kind: Kind, object: u64 },
     /// A counter in the arena that was joined.
     TakeCounter { ledger: u32, participant: u32 },
     /// Back with it. No answer.
@@ -76,10 +80,22 @@ impl Request {
         match self {
             Fetch { .. } | TakeCounter { .. } | Debtor { .. } | Ping | Confirm { .. } => true,
             Resume { .. } => true,
-            Read | LeaseEnd { .. } | ReleaseCounter { .. } | SlotClosed { .. } => false,
+            Read | ReleaseCounter { .. } | SlotClosed { .. } => false,
             Leave { .. } | GiveBack { .. } => false,
         }
     }
+}
+
+/// A request and what is said along with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message {
+    /// Which the answer will carry.
+    pub number: u64,
+    /// The nonce of an answer that was read, descriptors and all, and has not been acknowledged yet; else 0.
+    pub read: u64,
+    /// The objects of which one open each was closed; at most [`ENDS`]. They come before the request.
+    pub ends: Vec<Object>,
+    pub request: Request,
 }
 
 /// How a broker decides.
@@ -107,13 +123,18 @@ pub(crate) enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub verdict: Verdict,
-    /// To be said back, with the next request or in time, if descriptors came along; else 0.
+    /// To be said back with the next request if descriptors came along; else 0.
     pub nonce: u64,
+    /// Whether it is to be said back at once: the broker has no other way to see that the answer was received.
+    pub is_urgent: bool,
     /// Which descriptors come along, in this order.
     pub rights: Rights,
     pub object: u64,
     pub base: u64,
     pub exposes: u64,
+    /// A number for the descriptor, which the connection does not give to another. If it does not come along, it came
+    /// before. 0 is none.
+    pub memory: u32,
     /// How many descriptors the payload has in all its parts.
     pub descriptors: u16,
     /// Of the importer in the arena, or of the debtor.
@@ -127,10 +148,12 @@ impl Answer {
         Self {
             verdict,
             nonce: 0,
+            is_urgent: false,
             rights: Rights::default(),
             object: 0,
             base: 0,
             exposes: 0,
+            memory: 0,
             descriptors: 0,
             participant: 0,
             counter: 0,
@@ -200,22 +223,32 @@ struct AnswerLayout {
     object: U64,
     base: U64,
     exposes: U64,
+    memory: U32,
     participant: U32,
     epoch: U32,
     counter: U16,
     rights: U16,
+    is_urgent: U16,
     descriptors: U16,
     length: U16,
     payload: [u8; PAYLOAD],
 }
 
-/// Size of every request.
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+struct EndLayout {
+    object: U64,
+    kind: u8,
+}
+
+/// Size of every request, without what is said along with it.
 pub(crate) const REQUEST_LEN: usize = size_of::<RequestLayout>();
+/// Size of the longest message.
+pub(crate) const MESSAGE_LEN: usize = REQUEST_LEN + ENDS * size_of::<EndLayout>();
 /// Size of every answer.
 pub(crate) const ANSWER_LEN: usize = size_of::<AnswerLayout>();
 
-/// The request's bytes, under a number that its answer will carry. `read` is the nonce of an answer that was read,
-/// descriptors and all, and has not been acknowledged yet; else 0.
+/// The bytes of a request with which nothing ends; see [`Message`].
 pub(crate) fn encode_request(number: u64, read: u64, request: &Request) -> [u8; REQUEST_LEN] {
     let mut l = RequestLayout {
         magic: MAGIC.into(),
@@ -234,18 +267,13 @@ pub(crate) fn encode_request(number: u64, read: u64, request: &Request) -> [u8; 
         (l.ledger, l.participant, l.index) = (ledger.into(), participant.into(), index.into());
     };
     let what: u16 = match *request {
-        Request::Fetch { session, ref ticket, has_ledger, participant, part } => {
-            place(part, participant, has_ledger.into());
+        Request::Fetch { session, ref ticket, has_ledger, lacks_memory, participant, part } => {
+            place(part, participant, u16::from(has_ledger) | u16::from(lacks_memory) << 1);
             l.key = session.into();
             l.ticket = **ticket;
             1
         }
         Request::Read => 2,
-        Request::LeaseEnd { kind, object } => {
-            place(0, 0, kind as u16);
-            l.key = object.into();
-            3
-        }
         Request::TakeCounter { ledger, participant } => {
             place(ledger, participant, 0);
             4
@@ -286,24 +314,37 @@ pub(crate) fn encode_request(number: u64, read: u64, request: &Request) -> [u8; 
     zerocopy::transmute!(l)
 }
 
-/// The number, the nonce of what was read and the request, or nothing if these bytes are none.
-pub(crate) fn decode_request(bytes: &[u8]) -> Option<(u64, u64, Request)> {
-    let l = RequestLayout::read_from_bytes(bytes).ok()?;
+/// The same with the opens that ended, at most [`ENDS`].
+pub(crate) fn encode_message(
+    number: u64,
+    read: u64,
+    ends: &[Object],
+    request: &Request,
+) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(MESSAGE_LEN);
+    bytes.extend_from_slice(&encode_request(number, read, request));
+    for (kind, object) in ends {
+        let end = EndLayout { object: (*object).into(), kind: *kind as u8 };
+        bytes.extend_from_slice(end.as_bytes());
+    }
+    bytes
+}
+
+/// The message, or nothing if these bytes are none.
+pub(crate) fn decode_message(bytes: &[u8]) -> Option<Message> {
+    let (l, ends) = RequestLayout::read_from_prefix(bytes).ok()?;
+    let ends = <[EndLayout]>::ref_from_bytes(ends).ok().filter(|ends| ends.len() <= ENDS)?;
     if l.magic != MAGIC || l.version != VERSION {
         return None;
     }
     let (ledger, participant, index) = (l.ledger.get(), l.participant.get(), l.index.get());
     let request = match l.what.get() {
         1 => {
-            let (ticket, has_ledger) = (Box::new(l.ticket), index & 1 != 0);
-            let session = l.key.get();
-            Request::Fetch { session, ticket, has_ledger, participant, part: ledger }
+            let (session, ticket) = (l.key.get(), Box::new(l.ticket));
+            let (has_ledger, lacks_memory) = (index & 1 != 0, index & 2 != 0);
+            Request::Fetch { session, ticket, has_ledger, lacks_memory, participant, part: ledger }
         }
         2 => Request::Read,
-        3 => Request::LeaseEnd {
-            kind: Kind::from_byte(u8::try_from(index).ok()?)?,
-            object: l.key.get(),
-        },
         4 => Request::TakeCounter { ledger, participant },
         5 => Request::ReleaseCounter { ledger, participant, counter: index },
         6 => {
@@ -321,7 +362,9 @@ pub(crate) fn decode_request(bytes: &[u8]) -> Option<(u64, u64, Request)> {
         }
         _ => return None,
     };
-    Some((l.number.get(), l.read.get(), request))
+    let object = |end: &EndLayout| Some((Kind::from_byte(end.kind)?, end.object.get()));
+    let ends = ends.iter().map(object).collect::<Option<_>>()?;
+    Some(Message { number: l.number.get(), read: l.read.get(), ends, request })
 }
 
 /// The answer's bytes.
@@ -338,10 +381,12 @@ pub(crate) fn encode_answer(number: u64, answer: &Answer) -> [u8; ANSWER_LEN] {
         object: answer.object.into(),
         base: answer.base.into(),
         exposes: answer.exposes.into(),
+        memory: answer.memory.into(),
         participant: answer.participant.into(),
         epoch: answer.epoch.into(),
         counter: answer.counter.into(),
         rights: answer.rights.bits().into(),
+        is_urgent: u16::from(answer.is_urgent).into(),
         descriptors: answer.descriptors.into(),
         length: (length as u16).into(),
         payload,
@@ -360,10 +405,12 @@ pub(crate) fn decode_answer(bytes: &[u8]) -> Option<(u64, Answer)> {
     let answer = Answer {
         verdict: verdicts.into_iter().find(|v| *v as u16 == l.verdict.get())?,
         nonce: l.nonce.get(),
+        is_urgent: l.is_urgent.get() != 0,
         rights: Rights::from_bits(l.rights.get())?,
         object: l.object.get(),
         base: l.base.get(),
         exposes: l.exposes.get(),
+        memory: l.memory.get(),
         descriptors: l.descriptors.get(),
         participant: l.participant.get(),
         counter: l.counter.get(),
@@ -400,22 +447,28 @@ pub(crate) struct Received {
 /// Receives one request that is there, without waiting. Descriptors beyond the few that the protocol knows are closed.
 pub(crate) fn receive(socket: &impl AsFd, into: &mut [u8]) -> Result<Received, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RIGHTS))];
-    receive_in(socket, into, &mut space)
+    uninterrupted(|| receive_in(socket, into, &mut space, RecvFlags::DONTWAIT))
 }
 /// Receives one answer that is there, which may bring a part of a payload of many descriptors.
 pub(crate) fn receive_answer(socket: &impl AsFd, into: &mut [u8]) -> Result<Received, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(ANSWER_RIGHTS))];
-    receive_in(socket, into, &mut space)
+    uninterrupted(|| receive_in(socket, into, &mut space, RecvFlags::DONTWAIT))
+}
+/// The same, and waits for it as long as the socket's own timeout says, or until a signal comes.
+pub(crate) fn await_answer(socket: &impl AsFd, into: &mut [u8]) -> Result<Received, Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(ANSWER_RIGHTS))];
+    receive_in(socket, into, &mut space, RecvFlags::empty())
 }
 fn receive_in(
     socket: &impl AsFd,
     into: &mut [u8],
     space: &mut [MaybeUninit<u8>],
+    flags: RecvFlags,
 ) -> Result<Received, Errno> {
     let mut control = RecvAncillaryBuffer::new(space);
-    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC | RecvFlags::TRUNC;
+    let flags = flags | RecvFlags::CMSG_CLOEXEC | RecvFlags::TRUNC;
     let mut into = [IoSliceMut::new(into)];
-    let message = uninterrupted(|| recvmsg(socket, &mut into, &mut control, flags))?;
+    let message = recvmsg(socket, &mut into, &mut control, flags)?;
     let mut rights = Vec::new();
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(fds) = message {

@@ -2,7 +2,7 @@
 //! What an opened object is, the adapter says.
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, InstanceId, Kind, Result,
-    envelope::{Envelope, TicketKey, Transport, device_of, key_of, wrong_size},
+    envelope::{Envelope, TicketKey, Transport, key_of, wrong_size},
     exports::{issued_here, open_own},
     fetch::Lease,
     fork::{PerFork, inherited},
@@ -56,6 +56,7 @@ struct Shared<T> {
 struct Opening<T> {
     shared: Arc<Shared<T>>,
     bytes: [u8; ENVELOPE_LEN],
+    device: [u8; 16],
     offset: u64,
     length: u64,
     line: u16,
@@ -74,6 +75,7 @@ impl<T> Opening<T> {
         Self {
             shared,
             bytes: *bytes,
+            device: envelope.device,
             offset: envelope.offset,
             length: envelope.length,
             line: envelope.index,
@@ -128,25 +130,29 @@ impl<T: Send + Sync + 'static> Importer<T> {
     pub const fn of_any_backend(kind: Kind, backend: u16) -> Self {
         Self { kind, backend, takes_any: true, cache: PerFork::new() }
     }
-    /// Opens a ticket. `device`, if given, must be the one that it was made for. `import` makes the object, if it is not
-    /// open here already; it runs with no lock held.
+    /// Opens a ticket. `home` is told the device that it was made for, once the ticket is known to be whole, and for this
+    /// kind and backend; what it makes of that is returned, and given to `import`, which makes the object if it is not
+    /// open here already. Both run with no lock held.
     ///
     /// # Errors
-    /// All of [`ErrorKind`], as the ticket, the exporter and the system give cause; and `import`'s.
-    pub fn open<E: From<Error>>(
+    /// All of [`ErrorKind`], as the ticket, the exporter and the system give cause; and `home`'s and `import`'s.
+    pub fn open<H, E: From<Error>>(
         &self,
         bytes: &[u8],
-        device: Option<[u8; 16]>,
-        import: impl FnOnce(Arrived) -> Result<T, E>,
-    ) -> Result<Opened<T>, E> {
+        home: impl FnOnce([u8; 16]) -> Result<H, E>,
+        import: impl FnOnce(Arrived, &H) -> Result<T, E>,
+    ) -> Result<(Opened<T>, H), E> {
         let bytes: &[u8; ENVELOPE_LEN] = bytes.try_into().map_err(|_| wrong_size(bytes.len()))?;
         let cache = self.cache.get()?;
         let known = locked(cache).tickets.get(&key_of(bytes)).and_then(Weak::upgrade);
         if let Some(opening) = known.filter(|opening| opening.bytes == *bytes) {
-            check_device(&device_of(bytes), device)?;
             match opening.check() {
                 Err(_) if opening.is_forgotten() => {} // the exporter says why it cannot be opened
-                checked => return Ok(checked.map(|()| Opened::Remote(Remote(opening)))?),
+                Err(e) => return Err(e.into()),
+                Ok(()) => {
+                    let home = home(opening.device)?;
+                    return Ok((Opened::Remote(Remote(opening)), home));
+                }
             }
         }
         let issued = issued_here(bytes);
@@ -155,10 +161,11 @@ impl<T: Send + Sync + 'static> Importer<T> {
             None => Envelope::parse(bytes)?,
         };
         let is_own = envelope.instance == identity()?.instance;
-        self.check(&envelope, is_own, device)?;
+        self.check(&envelope, is_own)?;
+        let home = home(envelope.device)?;
         if is_own {
             let (object, offset, length) = issued.map_or_else(|| open_own(bytes), Ok)?;
-            return Ok(Opened::Local { object, offset, length });
+            return Ok((Opened::Local { object, offset, length }, home));
         }
         let Fetched { payload, object, standing, lease } = obtain(&envelope, bytes)?;
         killpoint::reach("import.before_map");
@@ -167,16 +174,16 @@ impl<T: Send + Sync + 'static> Importer<T> {
         let shared = match open {
             Some(shared) => shared, // the second lease on what is open goes back at once
             None => {
-                let value = import(Arrived { payload, size: envelope.size })?;
+                let value = import(Arrived { payload, size: envelope.size }, &home)?;
                 Arc::new(Shared { value, key, size: envelope.size, _lease: lease })
             }
         };
         let shared = remember_object(cache, shared);
         let opening = Arc::new(Opening::new(shared, &envelope, bytes, standing));
         remember_ticket(cache, &opening);
-        Ok(Opened::Remote(Remote(opening)))
+        Ok((Opened::Remote(Remote(opening)), home))
     }
-    fn check(&self, envelope: &Envelope, is_own: bool, device: Option<[u8; 16]>) -> Result<()> {
+    fn check(&self, envelope: &Envelope, is_own: bool) -> Result<()> {
         if envelope.kind != self.kind {
             let (is, asked) = (envelope.kind.named(), self.kind.named());
             let why = format!("this ticket is {is}; {asked} was asked for");
@@ -196,12 +203,16 @@ impl<T: Send + Sync + 'static> Importer<T> {
             );
             return Err(Error::new(ErrorKind::WrongBackend, why));
         }
-        check_device(&envelope.device, device)
+        Ok(())
     }
 }
 
-fn check_device(theirs: &[u8; 16], ours: Option<[u8; 16]>) -> Result<()> {
-    if ours.is_none_or(|ours| ours == *theirs) {
+/// That a ticket was made for the one device for which it can be opened.
+///
+/// # Errors
+/// [`ErrorKind::WrongDevice`]
+pub fn same_device(theirs: [u8; 16], ours: [u8; 16]) -> Result<()> {
+    if theirs == ours {
         return Ok(());
     }
     let why = "this ticket was made for another device: open it with a context that has the exporter's device";

@@ -7,6 +7,7 @@ use crate::{
     fetch::{Host, Lease, gone_error},
     ledger,
     protocol::Verdict,
+    shared_memory::SharedMemory,
 };
 use std::{os::fd::OwnedFd, sync::Arc};
 
@@ -22,14 +23,12 @@ pub(crate) struct Fetched {
 /// What an importer makes its object of.
 #[derive(Debug)]
 pub enum ArrivedPayload {
-    /// A descriptor; it opens `exposes` bytes, of which the object begins at `base`.
-    Fd {
-        /// The descriptor, close-on-exec.
-        fd: OwnedFd,
+    /// Memory, in which the object is whole.
+    Memory {
+        /// The memory, verified.
+        memory: Arc<SharedMemory>,
         /// Where the object begins in it, in bytes.
         base: u64,
-        /// How many bytes it opens.
-        exposes: u64,
     },
     /// A descriptor that the driver has to judge: nothing of it was verified but that the object is inside of what
     /// the exporter says it opens.

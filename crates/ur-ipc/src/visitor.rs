@@ -4,7 +4,7 @@ use crate::{
     ENVELOPE_LEN, Error, ErrorKind,
     access::Peer,
     arena::{Arena, Debtor},
-    exports::{DESK, Granted, Payload},
+    exports::{DESK, Granted, Payload, is_alone},
     fork::Guarded,
     leases::{self, Object},
     liveness::{self, Source},
@@ -13,12 +13,14 @@ use crate::{
 };
 use rustix::{event::epoll::EventFlags, io::Errno};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     os::fd::{AsFd, OwnedFd},
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Instant,
 };
 
+/// Memory whose descriptor a peer need not be sent again.
+const REMEMBERED: usize = 64;
 /// Arenas that one peer may have joined; an exporter has 16 for each policy, and one may be joined while it is left.
 const JOINED: usize = 64;
 
@@ -42,6 +44,8 @@ pub(crate) struct Visitor {
     /// By which the peer, and nobody else, can take what it holds over to another connection. 0 is none.
     pub session: u64,
     pub leases: HashMap<Object, usize>,
+    /// What it was sent that other objects are in too, the latest last.
+    pub sent: Sent,
     /// The arenas that it joined, by their numbers and its own in them.
     pub joined: HashMap<(u32, u32), Arena>,
 }
@@ -53,7 +57,7 @@ pub(crate) enum Doing {
     Waiting(u64, Request, Vec<OwnedFd>),
     /// For room in the socket's buffer.
     Sending(Box<Letter>),
-    /// For the peer to say that it has read the answer with this number.
+    /// For the peer to have read the answer with this number, or to say so where the kernel does not tell.
     Unread(u64),
     /// It did not, in time: perhaps it is stopped. What that answer granted has been taken back, and nothing else; when
     /// it has read the answer after all, it is served again.
@@ -97,6 +101,9 @@ impl Visitor {
     pub fn holds(&self) -> bool {
         !self.leases.is_empty() || !self.joined.is_empty()
     }
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.doing, Doing::Waiting(..))
+    }
     pub fn is_lapsed(&self) -> bool {
         matches!(self.doing, Doing::Lapsed(_))
     }
@@ -130,6 +137,37 @@ impl Letter {
     }
 }
 
+/// What a peer has already, and which part of a payload it wants.
+pub(crate) struct Has {
+    pub ledger: bool,
+    /// Whether it has nothing open any more in memory that it was sent.
+    pub lacks_memory: bool,
+    pub participant: u32,
+    pub part: u32,
+}
+
+/// Memory whose descriptor a peer was sent: it is told the number, and asks again if it has not kept it.
+#[derive(Default)]
+pub(crate) struct Sent {
+    latest: VecDeque<(Weak<OwnedFd>, u32)>,
+    numbers: u32,
+}
+impl Sent {
+    /// The number of this memory, and whether it was sent under that.
+    fn number(&mut self, fd: &Arc<OwnedFd>) -> (u32, bool) {
+        let is_it = |(sent, _): &&(Weak<OwnedFd>, u32)| sent.as_ptr() == Arc::as_ptr(fd);
+        if let Some((_, number)) = self.latest.iter().find(is_it) {
+            return (*number, true);
+        }
+        if self.latest.len() >= REMEMBERED {
+            self.latest.pop_front();
+        }
+        self.numbers = self.numbers.wrapping_add(1).max(1);
+        self.latest.push_back((Arc::downgrade(fd), self.numbers));
+        (self.numbers, false)
+    }
+}
+
 /// An answer with what comes along.
 pub(crate) type Packed = (Answer, Vec<Arc<OwnedFd>>);
 
@@ -139,14 +177,14 @@ impl Visitor {
         id: u64,
         ticket: &[u8; ENVELOPE_LEN],
         came: Vec<OwnedFd>,
-        (has_ledger, participant, part): (bool, u32, u32),
+        has: Has,
     ) -> Result<(Packed, Grant), Verdict> {
         let desk = DESK.get().map_err(|_| Verdict::Nonsense)?;
         let granted = locked(desk).grant(ticket, &self.peer)?;
         *self.leases.entry(granted.object).or_default() += 1;
         self.watch_process(id);
         let mut grant = Grant { object: Some(granted.object), ..Grant::default() };
-        match self.pack(&granted, came, (has_ledger, participant, part), &mut grant) {
+        match self.pack(&granted, came, has, &mut grant) {
             Ok(packed) => {
                 self.admitted = true;
                 Ok((packed, grant))
@@ -161,7 +199,7 @@ impl Visitor {
         &mut self,
         granted: &Granted,
         came: Vec<OwnedFd>,
-        (has_ledger, participant, part): (bool, u32, u32),
+        Has { ledger: has_ledger, lacks_memory, participant, part }: Has,
         grant: &mut Grant,
     ) -> Result<Packed, Verdict> {
         let mut answer = Answer { object: granted.object.1, ..Answer::of(Verdict::Granted) };
@@ -180,8 +218,12 @@ impl Visitor {
             _ if part != 0 => return Err(Verdict::Nonsense),
             Payload::Fd { fd, base, exposes } => {
                 (answer.base, answer.exposes) = (*base, *exposes);
-                answer.rights.payload = true;
-                rights.push(fd.clone());
+                let mut is_there = false;
+                if !is_alone(*base, granted.size, *exposes) {
+                    (answer.memory, is_there) = self.sent.number(fd);
+                }
+                answer.rights.payload = !is_there || lacks_memory;
+                rights.extend(answer.rights.payload.then(|| fd.clone()));
             }
             Payload::Driver { fd, base, exposes, bytes } => {
                 (answer.base, answer.exposes) = (*base, *exposes);
@@ -295,6 +337,7 @@ impl Visitor {
         }
         self.leases = std::mem::take(&mut from.leases);
         self.joined = std::mem::take(&mut from.joined);
+        self.sent = std::mem::take(&mut from.sent);
         (self.last, self.session, self.admitted) = (from.last.take(), from.session, true);
         if self.holds() {
             self.watch_process(id);
@@ -329,7 +372,7 @@ impl Visitor {
         self.deadline = Some(Instant::now() + PATIENCE);
         self.last = Some(Last { nonce, grant: Some(grant) });
     }
-    /// It did not say in time that it had read that: so it does not have what was granted. Whatever it had before stays.
+    /// It did not read that in time: so it does not have what was granted. Whatever it had before stays.
     pub fn lapse(&mut self, nonce: u64) {
         (self.doing, self.deadline) = (Doing::Lapsed(nonce), None);
         self.take_last_back();

@@ -19,6 +19,9 @@ use std::{
 /// For calls that do not wait, and which a signal may end all the same.
 pub(crate) use rustix::io::retry_on_intr as uninterrupted;
 
+/// The longest that a call waits on a connected socket that is told to wait no longer; see [`connect_by`].
+pub(crate) const AT_A_TIME: Duration = Duration::from_millis(100);
+
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// The time that is left, for the kernel; nothing if the deadline has passed.
@@ -59,7 +62,8 @@ pub(crate) fn ready_by(
     }
 }
 
-/// Connects a socket that blocks, however long the other side's queue is full.
+/// Connects a socket that blocks, however long the other side's queue is full. A call that receives from it waits for
+/// [`AT_A_TIME`] at the longest.
 ///
 /// # Errors
 /// `EAGAIN` if the deadline passes first; else what the kernel says.
@@ -77,7 +81,8 @@ pub(crate) fn connect_by(
         set_socket_timeout(socket, Timeout::Send, Some(left))?;
         match connect(socket, address) {
             Err(Errno::INTR) => {}
-            done => return done,
+            Err(e) => return Err(e),
+            Ok(()) => return set_socket_timeout(socket, Timeout::Recv, Some(AT_A_TIME)),
         }
     }
 }

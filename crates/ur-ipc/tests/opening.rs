@@ -32,6 +32,24 @@ fn a_drivers_descriptor_crosses_with_its_bytes_and_is_the_drivers_to_judge() {
     assert_eq!(exporter.ask(&format!("open-driver {ticket}")), "local 4");
     assert!(exporter.ask("export-driver 65530 65536").starts_with("Unsupported"));
 }
+/// The exporter sends their descriptor once, and again when this process has given up all that it had open there.
+#[test]
+fn objects_in_one_memory_arrive_as_one_memory() {
+    let (_place, mut exporter, mut importer) = pair();
+    let tickets = exporter.ask("export-pooled 80");
+    let before = importer.ask("descriptors");
+    for _ in 0..2 {
+        assert_eq!(importer.ask(&format!("open-pooled {tickets}")), "80 in 1");
+        assert_eq!(exporter.ask("leased 900"), "true");
+        assert_eq!(importer.ask("close-others"), "ok");
+        eventually("all leases end", || {
+            ["leased 900", "leased 941", "leased 979"].iter().all(|of| exporter.ask(of) == "false")
+        });
+    }
+    // A connection, a ledger that is mapped, the watcher's two; but no memory.
+    let (before, after) = (before.parse::<usize>(), importer.ask("descriptors").parse::<usize>());
+    assert!(after.unwrap() <= before.unwrap() + 5);
+}
 /// One answer brings 64: a run of more comes in parts, each of them a lease that ends when all have come.
 #[test]
 fn a_run_of_a_drivers_descriptors_crosses_whole_and_in_order() {

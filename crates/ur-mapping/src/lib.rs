@@ -5,6 +5,7 @@ mod limits;
 mod pages;
 mod privilege;
 mod scheduling;
+mod socket;
 pub mod spin;
 mod words;
 
@@ -13,4 +14,5 @@ pub use limits::{addresses_exhausted, mappings_exhausted, start_thread};
 pub use pages::Pages;
 pub use privilege::is_privileged;
 pub use scheduling::{online_cpus, scheduled_real_time};
+pub use socket::unreceived;
 pub use words::{ReadOnlyWords, SharedWords};

@@ -401,14 +401,15 @@ impl SharesEvents for Cpu {
         context: Borrowed<'_, Context>,
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<Owned<Event>> {
-        let import = |arrived: ur_ipc::Arrived| match arrived.payload {
+        let import = |arrived: ur_ipc::Arrived, (): &()| match arrived.payload {
             ArrivedPayload::Event(slot) => Ok(slot),
             _ => Err(Error::new(
                 ErrorCode::InvalidValue,
                 "the exporter sent something that is no event: is it of the same version?",
             )),
         };
-        let shared = match IMPORTER.open(ticket, None, import)? {
+        let (opened, ()) = IMPORTER.open(ticket, |_| Ok(()), import)?;
+        let shared = match opened {
             Opened::Local { object, .. } => {
                 let slot = offered().get(&object).cloned();
                 let slot = slot.ok_or_else(|| {

@@ -4,8 +4,8 @@
 use super::host::free_memory;
 use rustix::{
     fs::{
-        FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, fstat,
-        ftruncate, memfd_create,
+        FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fstat, ftruncate,
+        memfd_create,
     },
     io::{Errno, retry_on_intr},
     mm::{
@@ -21,6 +21,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
 };
+use ur_ipc::SharedMemory;
 use ur_mapping::{fork_count, mappings_exhausted};
 
 /// The page: what every offset and length of a mapping is a multiple of, in bytes.
@@ -33,7 +34,7 @@ pub fn page() -> usize {
 /// a fault a page would cost more, and one long call would keep the address space locked. Only
 /// while that takes no new memory: an exporter may claim any size for a memfd without pages, which
 /// this process would then pay for. It pays for one chunk at most before it notices.
-const POPULATE_FROM: usize = 2 << 20;
+pub const POPULATE_FROM: usize = 2 << 20;
 const POPULATE_CHUNK: usize = 32 << 20;
 /// A commit is cut into calls of this size, so that a signal costs one of them and not all.
 const COMMIT_CHUNK: usize = 256 << 20;
@@ -179,42 +180,20 @@ impl Memfd {
         };
         fcntl_add_seals(&*self.fd, seals).map_err(|e| refused("seal a memfd", e, Side::Device))
     }
-    /// One that another process made: `bytes` of it from `from` on are about to be mapped. It is
-    /// refused unless it can neither shrink (a touch would kill us) nor keep us from writing.
+    /// One that another process made. It can neither shrink (a touch would kill us) nor keep us from writing.
     ///
     /// # Errors
-    /// `INVALID_VALUE`, with the reason.
-    pub fn adopt(fd: OwnedFd, from: u64, bytes: u64) -> Result<Self> {
-        let hostile = |why: String| {
+    /// `INVALID_VALUE`, if it can.
+    pub fn adopt(memory: &SharedMemory) -> Result<Self> {
+        let hostile = |why| {
             let text = format!("the descriptor that came with the ticket is refused: {why}");
             Error::new(ErrorCode::InvalidValue, text)
         };
-        let Ok(seals) = fcntl_get_seals(&fd) else {
-            return Err(hostile("it is not a memfd".into()));
-        };
-        if !seals.contains(SealFlags::SHRINK) {
-            return Err(hostile("it is not sealed against shrinking".into()));
+        if !memory.is_writable() {
+            return Err(hostile("it is not a memfd that this process may write"));
         }
-        if seals.intersects(SealFlags::WRITE | SealFlags::FUTURE_WRITE) {
-            return Err(hostile(
-                "it is sealed against writing, and device memory is written".into(),
-            ));
-        }
-        let size = match fstat(&fd) {
-            Ok(stat) => u64::try_from(stat.st_size).unwrap_or(0),
-            Err(errno) => return Err(hostile(format!("its size cannot be read ({errno})"))),
-        };
-        match from.checked_add(bytes) {
-            Some(end) if bytes > 0 && end <= size => {}
-            _ => {
-                return Err(hostile(format!(
-                    "it has {size} bytes and the object ends at {}",
-                    from.saturating_add(bytes)
-                )));
-            }
-        }
-        let bytes = usize::try_from(size).map_err(|_| hostile("it is too large".into()))?;
-        Ok(Self { fd: Arc::new(fd), bytes })
+        let bytes = usize::try_from(memory.bytes()).map_err(|_| hostile("it is too large"))?;
+        Ok(Self { fd: Arc::clone(memory.fd()), bytes })
     }
     /// Gives `[from, from + bytes)` its memory now, so that a lack of it is an error here and
     /// not a fault later.
@@ -289,12 +268,12 @@ impl Mapping {
         mapping.keep_from_children()?;
         Ok(mapping)
     }
-    /// The same of another process's memfd, page-aligned. Large ones come with their pages.
+    /// The same of another process's memfd, page-aligned. Large ones come with their pages if that is asked for.
     ///
     /// # Errors
     /// As for `shared`.
-    pub fn opened(memfd: &Memfd, from: usize, bytes: usize) -> Result<Self> {
-        let mapping = match bytes < POPULATE_FROM {
+    pub fn opened(memfd: &Memfd, from: usize, bytes: usize, is_populated: bool) -> Result<Self> {
+        let mapping = match bytes < POPULATE_FROM || !is_populated {
             true => Self::anywhere(memfd, from, bytes)?,
             false => Self::populated(memfd, from, bytes)?,
         };

@@ -4,6 +4,7 @@ use super::{
     backing::{Behind, Block},
     engine::{Moment, all_queues_ticket},
     mapping::{Mapping, Side},
+    share::Whole,
     usm_pool::Chunks,
     virtual_mem,
 };
@@ -51,7 +52,7 @@ pub enum Memory {
     /// Another process's.
     Opened {
         /// Where it is mapped.
-        _mapping: Mapping,
+        _mapping: Mapped,
     },
 }
 impl Memory {
@@ -154,6 +155,23 @@ pub fn sweep() {
     deferred_free::sweep_all::<Memory>();
 }
 
+/// Where another process's memory is mapped.
+#[derive(Debug)]
+pub(super) enum Mapped {
+    /// By itself.
+    Alone(Mapping),
+    /// With others.
+    Whole(Arc<Whole>),
+}
+impl Mapped {
+    fn mapping(&self) -> &Mapping {
+        match self {
+            Self::Alone(mapping) => mapping,
+            Self::Whole(whole) => whole.mapping(),
+        }
+    }
+}
+
 /// Another process's memory in this one's registry, for as long as this lives.
 #[derive(Debug)]
 pub struct OpenedMemory(Arc<Allocation>);
@@ -162,8 +180,8 @@ impl OpenedMemory {
     ///
     /// # Errors
     /// `INVALID_SIZE` where that leaves the address space.
-    pub fn new(mapping: Mapping, offset: usize, bytes: usize, device: usize) -> Result<Self> {
-        let base = mapping.base().offset(offset)?;
+    pub(super) fn new(mapping: Mapped, offset: usize, bytes: usize, device: usize) -> Result<Self> {
+        let base = mapping.mapping().base().offset(offset)?;
         let home = Home { device, ..Home::default() };
         let memory = Memory::Opened { _mapping: mapping };
         Ok(Self(Allocation::enter(base, bytes, Usm::Device, home, memory)))

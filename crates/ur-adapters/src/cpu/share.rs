@@ -6,20 +6,26 @@ use super::{
     backing::Behind,
     engine::all_queues_ticket,
     host::uuid,
-    mapping::{Mapping, Memfd, page},
-    memory::{Allocation, Hold, Memory, OpenedMemory, exposed},
+    mapping::{Mapping, Memfd, POPULATE_FROM, page},
+    memory::{Allocation, Hold, Mapped, Memory, OpenedMemory, exposed},
     physical_mem::PhysicalMem,
 };
 use crate::memory::{allocation::Usm, deferred_free};
-use std::ptr;
+use std::{
+    collections::HashMap,
+    ptr,
+    sync::{Arc, Mutex, Weak},
+};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Backend, Borrowed, Owned},
+    per_process::PerProcess,
     share::{Located, Opens, Refusal, SharesMemory, SharesPhysicalMemory},
 };
 use ur_ipc::{
     Access, Arrived, ArrivedPayload, ENVELOPE_LEN, Importer, Kind, Offer, Opened, Payload, Remote,
+    SharedMemory, locked, same_device,
 };
 
 /// One open of device memory.
@@ -43,15 +49,19 @@ static OPENS: Opens<Open> = Opens::new();
 fn contradiction(what: &str) -> Error {
     Error::new(ErrorCode::InvalidValue, format!("the ticket contradicts its exporter: {what}"))
 }
-/// What arrived, as memory: verified here once more, for it is about to be mapped.
-fn received(arrived: Arrived) -> Result<(Behind, usize)> {
-    let ArrivedPayload::Fd { fd, base, .. } = arrived.payload else {
-        return Err(contradiction("what arrived is no descriptor"));
+/// What arrived, where in it the object is, and how large that is.
+fn received(arrived: Arrived) -> Result<(Arc<SharedMemory>, Behind, usize)> {
+    let ArrivedPayload::Memory { memory, base } = arrived.payload else {
+        return Err(contradiction("what arrived is no memory"));
     };
-    let memfd = Memfd::adopt(fd, base, arrived.size)?;
+    let memfd = Memfd::adopt(&memory)?;
     let too_large = |_| contradiction("it is larger than this process's addresses");
     let base = usize::try_from(base).map_err(too_large)?;
-    Ok((Behind { memfd, base }, usize::try_from(arrived.size).map_err(too_large)?))
+    let bytes = usize::try_from(arrived.size).map_err(too_large)?;
+    if bytes == 0 {
+        return Err(contradiction("it has no bytes"));
+    }
+    Ok((memory, Behind { memfd, base }, bytes))
 }
 
 fn offer(
@@ -105,8 +115,9 @@ impl SharesMemory for Cpu {
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<UsmPtr> {
         context.check(device)?;
-        let import = |arrived| map(arrived, ptr::from_ref(&*device).addr());
-        let (open, base, bytes, offset) = match MEMORY.open(ticket, Some(uuid()?), import)? {
+        let import = |arrived, (): &()| map(arrived, ptr::from_ref(&*device).addr());
+        let (opened, ()) = MEMORY.open(ticket, is_this_device, import)?;
+        let (open, base, bytes, offset) = match opened {
             Opened::Local { object, offset, .. } => {
                 let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
                 let hold = Hold::of(object).ok_or_else(freed)?;
@@ -132,13 +143,50 @@ impl SharesMemory for Cpu {
     }
 }
 
-/// Maps the pages that have the object. All that is said to be accessible is the object itself.
+/// Memory that has many objects, mapped once for all of them that are open. Its descriptor is kept as long, so that the
+/// exporter need not send it for each.
+#[derive(Debug)]
+pub struct Whole {
+    mapping: Mapping,
+    _memory: Arc<SharedMemory>,
+}
+impl Whole {
+    /// The mapping that there is, or a new one.
+    fn of(memory: Arc<SharedMemory>, memfd: &Memfd) -> Result<Arc<Self>> {
+        static ALL: PerProcess<Mutex<HashMap<u64, Weak<Whole>>>> = PerProcess::new();
+        let mut all = locked(ALL.get());
+        if let Some(whole) = all.get(&memory.id()).and_then(Weak::upgrade) {
+            return Ok(whole);
+        }
+        let mapping = Mapping::opened(memfd, 0, memfd.bytes(), false)?;
+        let id = memory.id();
+        let whole = Arc::new(Self { mapping, _memory: memory });
+        all.retain(|_, whole| whole.strong_count() > 0);
+        all.insert(id, Arc::downgrade(&whole));
+        Ok(whole)
+    }
+    pub fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+}
+/// The most memory that is mapped for objects of which it has many: as much as an exporter of this adapter has in one.
+const WHOLE: usize = 64 << 20;
+
+/// Maps the object. All that is said to be accessible is the object itself. Large ones have a mapping of their own, of
+/// their pages alone.
 fn map(arrived: Arrived, device: usize) -> Result<OpenedMemory> {
     deferred_free::sweep::<Memory>();
-    let (behind, bytes) = received(arrived)?;
-    let within = behind.base % page();
-    let mapping = Mapping::opened(&behind.memfd, behind.base - within, within + bytes)?;
-    OpenedMemory::new(mapping, within, bytes, device)
+    let (memory, behind, bytes) = received(arrived)?;
+    let Behind { memfd, base } = behind;
+    if memory.is_pooled() && bytes < POPULATE_FROM && memfd.bytes() <= WHOLE {
+        return OpenedMemory::new(Mapped::Whole(Whole::of(memory, &memfd)?), base, bytes, device);
+    }
+    let within = base % page();
+    let mapping = Mapping::opened(&memfd, base - within, within + bytes, true)?;
+    OpenedMemory::new(Mapped::Alone(mapping), within, bytes, device)
+}
+fn is_this_device<E: From<Error> + From<ur_ipc::Error>>(device: [u8; 16]) -> Result<(), E> {
+    Ok(same_device(device, uuid()?)?)
 }
 
 impl SharesPhysicalMemory for Cpu {
@@ -165,14 +213,15 @@ impl SharesPhysicalMemory for Cpu {
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<Owned<PhysicalMem>, Refusal> {
         context.check(device)?;
-        let import = |arrived| -> Result<OpenedPhysical, Refusal> {
-            let (behind, bytes) = received(arrived)?;
+        let import = |arrived, (): &()| -> Result<OpenedPhysical, Refusal> {
+            let (_, behind, bytes) = received(arrived)?;
             match behind.base.is_multiple_of(page()) && bytes.is_multiple_of(page()) {
                 true => Ok(OpenedPhysical(behind)),
                 false => Err(contradiction("physical memory consists of whole pages").into()),
             }
         };
-        let opened = match PHYSICAL_MEMORY.open(ticket, Some(uuid()?), import)? {
+        let (opened, ()) = PHYSICAL_MEMORY.open(ticket, is_this_device, import)?;
+        let opened = match opened {
             Opened::Local { object, .. } => PhysicalMem::again(context, device, object)?,
             Opened::Remote(remote) => {
                 let bytes = usize::try_from(remote.size());

@@ -162,20 +162,16 @@ fn payload<D: Dialect>(found: &Allocation<D>) -> Result<(Payload, [u8; 16])> {
     }
 }
 
-/// The device that a ticket's memory lies on, if this process sees it.
-fn home_of<D: Dialect>(ticket: &[u8; ENVELOPE_LEN]) -> Option<&'static Owned<Device<D>>> {
-    let uuid = ur_ipc::device_of(ticket);
+/// The device that memory lies on, if this process sees it.
+fn home_of<D: Dialect>(uuid: [u8; 16]) -> Option<&'static Owned<Device<D>>> {
     device::all::<D>().iter().find(|device| device.uuid() == uuid)
 }
-/// The device to import for, and whether the memory's own is hidden from this process.
-type Home<D> = (Owned<Device<D>>, bool);
+/// The device to import for, and the memory's own if that is hidden from this process.
+type Home<D> = (Owned<Device<D>>, Option<[u8; 16]>);
 /// The device to import for: the memory's own. Where that is not seen here, its driver may reach it all the same,
 /// and is asked with the device that C names.
-fn home<D: Dialect>(
-    device: Borrowed<'_, Device<D>>,
-    ticket: &[u8; ENVELOPE_LEN],
-) -> Result<Home<D>> {
-    let Some(home) = home_of::<D>(ticket) else { return Ok((device.own()?, true)) };
+fn home<D: Dialect>(device: Borrowed<'_, Device<D>>, uuid: [u8; 16]) -> Result<Home<D>> {
+    let Some(home) = home_of::<D>(uuid) else { return Ok((device.own()?, Some(uuid))) };
     if home.number() != device.number() && !native::can_access::<D>(device.number(), home.number())?
     {
         return Err(Error::new(
@@ -184,14 +180,14 @@ fn home<D: Dialect>(
              it for the exporter's device, and copy",
         ));
     }
-    Ok((home.clone(), false))
+    Ok((home.clone(), None))
 }
 /// What is said of memory on a device that this process does not see, and that the driver does not open for it.
-fn on_hidden<D: Dialect>(ticket: &[u8; ENVELOPE_LEN], error: &Error) -> Error {
+fn on_hidden<D: Dialect>(hidden: Option<[u8; 16]>, error: Error) -> Error {
+    let Some(uuid) = hidden else { return error };
     let hex = |range: std::ops::Range<usize>, uuid: &[u8; 16]| -> String {
         uuid[range].iter().map(|byte| format!("{byte:02x}")).collect()
     };
-    let uuid = ur_ipc::device_of(ticket);
     let name = [0..4, 4..6, 6..8, 8..10, 10..16].map(|range| hex(range, &uuid)).join("-");
     Error::new(
         ErrorCode::InvalidValue,
@@ -235,13 +231,13 @@ impl<D: Dialect> SharesMemory for Family<D> {
     ) -> Result<UsmPtr> {
         device::check_fork::<D>()?;
         context.check(device)?;
-        let (home, is_hidden) = home(device, ticket)?;
-        let import = |arrived| {
-            let opened = map(arrived, &home, context.devices());
-            opened.map_err(|error| if is_hidden { on_hidden::<D>(ticket, &error) } else { error })
+        let import = |arrived, (home, hidden): &Home<D>| {
+            map(arrived, home, context.devices()).map_err(|error| on_hidden::<D>(*hidden, error))
         };
         let registry = &D::statics().memory;
-        let (open, base, bytes, offset) = match registry.memory.open(ticket, None, import)? {
+        let (opened, (home, _)) =
+            registry.memory.open(ticket, |uuid| home(device, uuid), import)?;
+        let (open, base, bytes, offset) = match opened {
             Opened::Local { object, offset, .. } => match Hold::<D>::of(object) {
                 Some(hold) => {
                     let (base, bytes) = (hold.allocation().base(), hold.allocation().bytes());
@@ -377,20 +373,21 @@ impl<D: Dialect> SharesPhysicalMemory for Family<D> {
     ) -> Result<Owned<PhysicalMem<D>>, Refusal> {
         device::check_fork::<D>()?;
         context.check(device)?;
-        let (home, is_hidden) = home(device, ticket)?;
-        let import = |arrived: Arrived| -> Result<OpenedPhysical<Family<D>>, Refusal> {
+        type Imported<D> = Result<OpenedPhysical<Family<D>>, Refusal>;
+        let import = |arrived: Arrived, (home, hidden): &Home<D>| -> Imported<D> {
             let ArrivedPayload::Driver { fd, base: 0, exposes, bytes } = arrived.payload else {
                 return Err(contradiction("what arrived is no physical memory").into());
             };
             if bytes.first() != Some(&(Form::Physical as u8)) || exposes != arrived.size {
                 return Err(contradiction("physical memory is a whole of its own").into());
             }
-            let memory = physical(&home, fd.as_fd(), exposes);
-            let memory = memory
-                .map_err(|error| if is_hidden { on_hidden::<D>(ticket, &error) } else { error })?;
+            let memory = physical(home, fd.as_fd(), exposes);
+            let memory = memory.map_err(|error| on_hidden::<D>(*hidden, error))?;
             Ok(OpenedPhysical(Arc::new(memory.passing_on(fd))))
         };
-        let opened = match D::statics().memory.physical.open(ticket, None, import)? {
+        let home = |uuid| Ok(home(device, uuid)?);
+        let (opened, (home, _)) = D::statics().memory.physical.open(ticket, home, import)?;
+        let opened = match opened {
             Opened::Local { object, .. } => PhysicalMem::again(context, home.borrow(), object)?,
             Opened::Remote(remote) => PhysicalMem::opened(context, home.borrow(), remote)?,
         };

@@ -449,14 +449,15 @@ impl<D: Dialect> SharesEvents for Family<D> {
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<Owned<Event<D>>> {
         super::device::check_fork::<D>()?;
-        let import = |arrived: ur_ipc::Arrived| match arrived.payload {
+        let import = |arrived: ur_ipc::Arrived, (): &()| match arrived.payload {
             ArrivedPayload::Event(slot) => Ok(slot),
             _ => Err(Error::new(
                 ErrorCode::InvalidValue,
                 "the exporter sent something that is no event: is it of the same version?",
             )),
         };
-        let (slot, origin) = match desk::<D>().importer.open(ticket, None, import)? {
+        let (opened, ()) = desk::<D>().importer.open(ticket, |_| Ok(()), import)?;
+        let (slot, origin) = match opened {
             Opened::Local { object, .. } => {
                 let slot = desk::<D>().offered().get(&object).cloned();
                 let slot = slot.ok_or_else(|| {

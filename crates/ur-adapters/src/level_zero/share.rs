@@ -122,9 +122,8 @@ pub(super) fn payload_of(handle: &Handle, base: usize, exposes: usize) -> Payloa
     }
 }
 
-/// The device that a ticket's memory lies on, if this process sees it.
-fn home_of(ticket: &[u8; ENVELOPE_LEN]) -> Option<Owned<Device>> {
-    let uuid = ur_ipc::device_of(ticket);
+/// The device that memory lies on, if this process sees it.
+fn home_of(uuid: [u8; 16]) -> Option<Owned<Device>> {
     device::all().find_map(|root| {
         if root.uuid() == uuid {
             return Some(root.clone());
@@ -134,12 +133,12 @@ fn home_of(ticket: &[u8; ENVELOPE_LEN]) -> Option<Owned<Device>> {
         parts.into_iter().find(|part| part.uuid() == uuid)
     })
 }
-/// See [`home`].
-type Home = (Owned<Device>, Option<[u8; 16]>);
-/// The device to import for: the memory's own. The second is what the ticket has to be made for, where
-/// that is not seen here, so that the ticket itself is judged first.
-fn home(device: Borrowed<'_, Device>, ticket: &[u8; ENVELOPE_LEN]) -> Result<Home> {
-    let Some(home) = home_of(ticket) else { return Ok((device.own()?, Some(device.uuid()))) };
+/// The device to import for: the memory's own.
+fn home(device: Borrowed<'_, Device>, uuid: [u8; 16]) -> Result<Owned<Device>> {
+    let Some(home) = home_of(uuid) else {
+        ur_ipc::same_device(uuid, device.uuid())?;
+        return device.own();
+    };
     if !p2p::can_access(&device, &home)? {
         return Err(Error::new(
             ErrorCode::InvalidValue,
@@ -147,7 +146,7 @@ fn home(device: Borrowed<'_, Device>, ticket: &[u8; ENVELOPE_LEN]) -> Result<Hom
              it for the exporter's device, and copy",
         ));
     }
-    Ok((home, None))
+    Ok(home)
 }
 
 impl SharesMemory for LevelZero {
@@ -183,10 +182,10 @@ impl SharesMemory for LevelZero {
     ) -> Result<UsmPtr> {
         check_fork()?;
         context.check(device)?;
-        let (home, uuid) = home(device, ticket)?;
-        let import = |arrived| map(arrived, context.native(), &home);
+        let import = |arrived, home: &Owned<Device>| map(arrived, context.native(), home);
         let registry = &registry();
-        let (open, base, bytes, offset) = match registry.memory.open(ticket, uuid, import)? {
+        let (opened, _) = registry.memory.open(ticket, |uuid| home(device, uuid), import)?;
+        let (open, base, bytes, offset) = match opened {
             Opened::Local { object, offset, .. } => match Hold::of(object) {
                 Some(hold) => {
                     let (base, bytes) = (hold.allocation().base(), hold.allocation().bytes());
@@ -296,8 +295,8 @@ impl SharesPhysicalMemory for LevelZero {
     ) -> Result<Owned<PhysicalMem>, Refusal> {
         check_fork()?;
         context.check(device)?;
-        let (home, uuid) = home(device, ticket)?;
-        let import = |arrived: Arrived| -> Result<OpenedPhysical<LevelZero>, Refusal> {
+        type Imported = Result<OpenedPhysical<LevelZero>, Refusal>;
+        let import = |arrived: Arrived, home: &Owned<Device>| -> Imported {
             let ArrivedPayload::Driver { fd, base: 0, exposes, bytes } = arrived.payload else {
                 return Err(contradiction("what arrived is no physical memory").into());
             };
@@ -305,10 +304,12 @@ impl SharesPhysicalMemory for LevelZero {
                 return Err(contradiction("physical memory is a whole of its own").into());
             }
             Ok(OpenedPhysical(Arc::new(
-                physical(context, &home, fd.as_fd(), exposes)?.passing_on(fd),
+                physical(context, home, fd.as_fd(), exposes)?.passing_on(fd),
             )))
         };
-        let opened = match registry().physical.open(ticket, uuid, import)? {
+        let home = |uuid| Ok(home(device, uuid)?);
+        let (opened, home) = registry().physical.open(ticket, home, import)?;
+        let opened = match opened {
             Opened::Local { object, .. } => PhysicalMem::again(context, home.borrow(), object)?,
             Opened::Remote(remote) => PhysicalMem::opened(context, home.borrow(), remote)?,
         };

@@ -400,7 +400,8 @@ impl SharesEvents for LevelZero {
     ) -> Result<Owned<Event>> {
         super::platform::check_fork()?;
         let device = context.devices()[0].clone();
-        let (core, origin) = match DESK.importer.open(ticket, None, arrive)? {
+        let (opened, ()) = DESK.importer.open(ticket, |_| Ok(()), arrive)?;
+        let (core, origin) = match opened {
             Opened::Local { object, .. } => {
                 let core = offered().get(&object).cloned();
                 let core = core.ok_or_else(|| {
@@ -423,7 +424,7 @@ impl SharesEvents for LevelZero {
     }
 }
 /// What another process sent for a ticket of ours.
-fn arrive(arrived: Arrived) -> Result<Parcel> {
+fn arrive(arrived: Arrived, (): &()) -> Result<Parcel> {
     let nonsense = || {
         Error::new(
             ErrorCode::InvalidValue,

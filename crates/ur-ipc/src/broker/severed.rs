@@ -4,7 +4,7 @@
 use super::Broker;
 use crate::{
     killpoint, liveness,
-    protocol::{REQUEST_LEN, Verdict, decode_request, receive},
+    protocol::{MESSAGE_LEN, Message, Verdict, decode_message, receive},
     visitor::{Close, Doing, Kept, Visitor},
 };
 use rustix::{
@@ -84,16 +84,17 @@ impl Broker {
         let _ = shutdown(&visitor.socket, Shutdown::Read);
         loop {
             let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
-            let mut bytes = [0; REQUEST_LEN];
+            let mut bytes = [0; MESSAGE_LEN];
             let length = match receive(&visitor.socket, &mut bytes) {
                 Ok(received) if received.length > 0 => received.length,
                 Ok(_) | Err(_) => return Ok(()), // that was all
             };
-            let whole = bytes.get(..length).and_then(decode_request);
-            let (number, read, request) = whole.ok_or(Close)?;
+            let whole = bytes.get(..length).and_then(decode_message);
+            let Message { number, read, ends, request } = whole.ok_or(Close)?;
             if matches!(visitor.doing, Doing::Severed(Some(unread)) if unread == read) {
                 visitor.doing = Doing::Severed(None);
             }
+            ends.into_iter().try_for_each(|object| visitor.end_lease(object))?;
             if !request.wants_answer() {
                 self.serve(id, number, request, Vec::new())?;
             }

@@ -3,7 +3,7 @@ use super::*;
 use crate::{
     Access, Kind, Offer, Payload,
     exports::export,
-    protocol::{ANSWER_LEN, decode_answer, encode_request},
+    protocol::{ANSWER_LEN, decode_answer, encode_message, encode_request},
 };
 use rustix::net::{AddressFamily, SocketType, socketpair};
 
@@ -54,10 +54,9 @@ fn exported(object: u64) -> (crate::Export, Request) {
     });
     let export = export.unwrap();
     let ticket = Box::new(*export.bytes());
-    (
-        export,
-        Request::Fetch { session: SESSION, ticket, has_ledger: false, participant: 0, part: 0 },
-    )
+    let (has_ledger, lacks_memory, participant, part) = (false, false, 0, 0);
+    let session = SESSION;
+    (export, Request::Fetch { session, ticket, has_ledger, lacks_memory, participant, part })
 }
 /// Whether it has the whole of its time from `since` on.
 fn has_time(deadline: Option<Instant>, since: Instant) -> bool {
@@ -71,8 +70,6 @@ fn while_too_many_grants_are_unread_others_wait_and_go_on_one_by_one() {
     let [one, two, three] = [(); 3].map(|()| Us::new(&mut broker));
     broker.unread = unread() - 1;
     one.say(&mut broker, 0, &fetch);
-    let (verdict, first) = one.heard().unwrap();
-    assert!(verdict == Verdict::Granted && first != 0);
     for waits in [&two, &three] {
         let asked = Instant::now();
         waits.say(&mut broker, 0, &fetch);
@@ -80,6 +77,8 @@ fn while_too_many_grants_are_unread_others_wait_and_go_on_one_by_one() {
         let visitor = waits.visitor(&broker).unwrap();
         assert!(matches!(visitor.doing, Doing::Waiting(..)) && has_time(visitor.deadline, asked));
     }
+    let (verdict, first) = one.heard().unwrap();
+    assert!(verdict == Verdict::Granted && first != 0);
     one.say(&mut broker, first, &Request::Read);
     let (verdict, second) = two.heard().unwrap();
     assert_eq!(verdict, Verdict::Granted);
@@ -91,6 +90,98 @@ fn while_too_many_grants_are_unread_others_wait_and_go_on_one_by_one() {
     broker.part(three.0);
     broker.part(one.0);
     assert_eq!(broker.unread, unread() - 1);
+}
+#[test]
+fn who_waits_goes_on_soon_after_others_have_received_theirs_although_they_say_nothing() {
+    let (_export, fetch) = exported(814);
+    let mut broker = Broker::new();
+    let [one, two] = [(); 2].map(|()| Us::new(&mut broker));
+    broker.unread = unread() - 1;
+    one.say(&mut broker, 0, &fetch);
+    two.say(&mut broker, 0, &fetch);
+    let look = broker.look_again.expect("it is looked at again");
+    assert!(broker.deadline().is_some_and(|at| at <= look));
+    broker.expire(look);
+    assert_eq!(two.heard(), None, "nothing was received");
+    let (_, nonce) = one.heard().unwrap();
+    broker.expire(broker.look_again.expect("and again"));
+    assert_eq!(two.heard().map(|(verdict, _)| verdict), Some(Verdict::Granted));
+    assert_eq!((broker.look_again, broker.unread), (None, unread()));
+    // What is said of it after that changes nothing; of any other answer it is nonsense.
+    one.say(&mut broker, nonce, &Request::Ping);
+    assert_eq!(one.heard(), Some((Verdict::Granted, 0)));
+    one.say(&mut broker, nonce + 1, &Request::Ping);
+    assert!(one.visitor(&broker).is_none());
+    broker.part(two.0);
+}
+#[test]
+fn where_the_kernel_does_not_tell_what_was_received_it_is_to_be_said_at_once() {
+    let (_export, fetch) = exported(815);
+    let mut broker = Broker::new();
+    broker.sees_receipt = false;
+    let us = Us::new(&mut broker);
+    us.say(&mut broker, 0, &fetch);
+    let mut bytes = [0; ANSWER_LEN];
+    receive(&us.1, &mut bytes).unwrap();
+    assert!(decode_answer(&bytes).unwrap().1.is_urgent);
+    broker.expire(us.visitor(&broker).unwrap().deadline.unwrap());
+    assert!(us.visitor(&broker).unwrap().is_lapsed() && !crate::leased(815, Kind::Memory));
+    broker.part(us.0);
+}
+#[test]
+fn what_was_received_in_time_stands_although_nothing_was_said() {
+    let (_export, fetch) = exported(816);
+    let mut broker = Broker::new();
+    let us = Us::new(&mut broker);
+    us.say(&mut broker, 0, &fetch);
+    us.heard().unwrap();
+    broker.expire(us.visitor(&broker).unwrap().deadline.unwrap());
+    assert!(matches!(us.visitor(&broker).unwrap().doing, Doing::Listening));
+    assert!(crate::leased(816, Kind::Memory) && broker.unread == 0);
+    broker.part(us.0);
+}
+/// Of memory that holds many objects one descriptor is sent, and a number after that; and again to who has not kept it.
+#[test]
+fn the_descriptor_of_memory_with_many_objects_is_sent_once() {
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let fd = memfd_create("pool", flags).unwrap();
+    ftruncate(&fd, 4 * 4096).unwrap();
+    fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+    let fd = Arc::new(fd);
+    let mut broker = Broker::new();
+    let us = Us::new(&mut broker);
+    let mut ask = |at: u64, lacks_memory| {
+        let export = export(Offer {
+            kind: Kind::Memory,
+            backend: 7,
+            device: [1; 16],
+            object: 820 + at,
+            offset: 0,
+            length: 8,
+            size: 8,
+            payload: Payload::Fd { fd: fd.clone(), base: at * 64, exposes: 4 * 4096 },
+            access: Access::SameUser,
+        })
+        .unwrap();
+        let ticket = Box::new(*export.bytes());
+        let (has_ledger, participant, part) = (true, 0, 0);
+        let session = SESSION;
+        let fetch = Request::Fetch { session, ticket, has_ledger, lacks_memory, participant, part };
+        us.say(&mut broker, 0, &fetch);
+        let mut bytes = [0; ANSWER_LEN];
+        let came = receive(&us.1, &mut bytes).unwrap().rights.len();
+        let (_, answer) = decode_answer(&bytes).unwrap();
+        us.say(&mut broker, answer.nonce, &Request::Read);
+        assert_eq!(answer.verdict, Verdict::Granted);
+        (answer.memory, answer.base, came, answer.nonce != 0)
+    };
+    let (number, ..) = ask(0, false);
+    assert_ne!(number, 0);
+    assert_eq!(ask(1, false), (number, 64, 0, false), "nothing came, and nothing is to be read");
+    assert_eq!(ask(2, true), (number, 128, 1, true));
+    assert_eq!(ask(3, false), (number, 192, 0, false));
+    broker.part(us.0);
 }
 #[test]
 fn what_is_not_read_in_time_is_no_longer_counted_and_its_reader_stays() {
@@ -227,11 +318,13 @@ fn an_acknowledgement_counts_however_much_was_said_before_it() {
     us.say(&mut broker, 0, &fetch);
     let (_, nonce) = us.heard().unwrap();
     // Its other threads close what they had open, it acknowledges, and all that while the broker is stopped.
-    let say = |read, request| send(&us.1, &encode_request(7, read, &request), &[]).unwrap();
+    let say = |read, ends: &[_]| {
+        send(&us.1, &encode_message(7, read, ends, &Request::Read), &[]).unwrap();
+    };
     for _ in 0..CLOSES {
-        say(0, Request::LeaseEnd { kind: Kind::Memory, object: 813 });
+        say(0, &[(Kind::Memory, 813)]);
     }
-    say(nonce, Request::Read);
+    say(nonce, &[]);
     let deadline = us.visitor(&broker).unwrap().deadline.unwrap();
     for _ in 0..CLOSES {
         broker.expire(deadline);
@@ -283,16 +376,14 @@ fn what_a_lost_connection_granted_unread_is_taken_back_and_what_was_said_over_it
     let (_export, fetch) = exported(812);
     let mut broker = Broker::new();
     let us = Us::new(&mut broker);
-    let end = Request::LeaseEnd { kind: Kind::Memory, object: 812 };
+    let end = [(Kind::Memory, 812)];
     let mut read = 0;
     for _ in 0..3 {
         us.say(&mut broker, read, &fetch);
         read = us.heard().unwrap().1;
     }
     broker.give_up(us.0);
-    for request in [&end, &Request::Ping] {
-        send(&us.1, &encode_request(7, 0, request), &[]).unwrap(); // before it notices
-    }
+    send(&us.1, &encode_message(7, 0, &end, &Request::Ping), &[]).unwrap(); // before it notices
     let (back, verdict) = resume(&mut broker, SESSION, 0);
     assert_eq!(verdict, Some(Verdict::Granted));
     assert_eq!(leases(&back, &broker), 1, "of three one was never read and one was closed");

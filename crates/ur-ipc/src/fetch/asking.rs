@@ -1,17 +1,19 @@
 //! Questions and their answers over a connection to an exporter, one at a time, and what needs no answer. What is read too
 //! late is given back.
-use super::{ANSWERED, END, Host, State, nonsense, silent};
+use super::{ANSWERED, END, Host, State, later, nonsense, silent};
 use crate::{
     Error, ErrorKind, Kind, Result,
     exports::refusal,
+    fork::Guarded,
     killpoint,
+    leases::Object,
     liveness::{self, Source},
     locked,
     protocol::{
-        ANSWER_LEN, Answer, PATIENCE, Request, Verdict, decode_answer, encode_request,
-        receive_answer, send,
+        ANSWER_LEN, Answer, ENDS, PATIENCE, Received, Request, Verdict, await_answer,
+        decode_answer, encode_message, receive_answer, send,
     },
-    waiting::ready_by,
+    waiting::{AT_A_TIME, ready_by},
 };
 use rustix::{
     event::{PollFlags, epoll::EventFlags},
@@ -26,6 +28,16 @@ use std::{
 /// So often a question is repeated whose answer lapsed because this process was stopped while it came, or whose
 /// connection was lost.
 const TRIES: u32 = 8;
+
+/// What is still to be said, and needs no answer.
+#[derive(Default)]
+pub(super) struct Unsaid {
+    requests: Vec<Request>,
+    /// The objects of which an open was closed.
+    ends: Vec<Object>,
+    /// Whether any was closed since `later` looked.
+    has_ended: bool,
+}
 
 /// What a question is for: what its answer granted is given back by this if nobody takes it.
 #[derive(Clone, Copy)]
@@ -129,7 +141,7 @@ impl Host {
                 Err(nonsense())
             }
             (_, Verdict::Granted) => {
-                let stands = answer.nonce == 0 || self.settle(answer.nonce, asked)?;
+                let stands = answer.nonce == 0 || self.settle(&answer, asked)?;
                 Ok(stands.then_some((answer, came)))
             }
             (_, refused) => Err(refusal(refused)),
@@ -148,13 +160,18 @@ impl Host {
         }
         Ok(number)
     }
-    /// Acknowledges what was granted, and tells whether it stands. The exporter's patience began after `asked`, and it
-    /// hears what was said before it is over: so an acknowledgement that was said within it counts. This process may
-    /// have been stopped at any moment before that; then the exporter is asked.
-    fn settle(&self, nonce: u64, asked: Instant) -> Result<bool> {
+    /// Whether what was granted, and received just now, stands. The exporter's patience began after `asked`, and before it
+    /// takes anything back it looks whether it was received, or, where its kernel does not tell, hears what was said: so
+    /// what was received, or acknowledged, within that time stands. This process may have been stopped at any moment
+    /// before that; then the exporter is asked.
+    fn settle(&self, answer: &Answer, asked: Instant) -> Result<bool> {
         killpoint::reach("fetch.before_acknowledge");
-        self.acknowledge();
-        if self.read.load(Relaxed) == 0 && asked.elapsed() < PATIENCE {
+        let nonce = answer.nonce;
+        if answer.is_urgent {
+            self.acknowledge();
+        }
+        let is_known = !answer.is_urgent || self.read.load(Relaxed) == 0;
+        if is_known && asked.elapsed() < PATIENCE {
             return Ok(true);
         }
         self.confirm(nonce).inspect_err(|_| self.tell(Request::GiveBack { nonce }))
@@ -182,6 +199,13 @@ impl Host {
         deadline: Instant,
         claim: Option<Claim>,
     ) -> Result<(u64, Answer, Vec<OwnedFd>)> {
+        // Mostly it comes soon, and one call is enough.
+        if deadline.saturating_duration_since(Instant::now()) > AT_A_TIME {
+            match self.hear_answer_by(await_answer, claim) {
+                Err(e) if e.kind() == ErrorKind::TimedOut => {}
+                heard => return heard,
+            }
+        }
         loop {
             match ready_by(&*self.socket(), PollFlags::IN, deadline) {
                 Ok(true) => {}
@@ -196,13 +220,20 @@ impl Host {
     }
     /// One answer that is there. If descriptors came with it, it is still to be acknowledged.
     pub(super) fn hear_answer(&self, claim: Option<Claim>) -> Result<(u64, Answer, Vec<OwnedFd>)> {
+        self.hear_answer_by(receive_answer, claim)
+    }
+    fn hear_answer_by(
+        &self,
+        receive: fn(&Guarded, &mut [u8]) -> std::result::Result<Received, Errno>,
+        claim: Option<Claim>,
+    ) -> Result<(u64, Answer, Vec<OwnedFd>)> {
         let mut bytes = [0; ANSWER_LEN];
         let received = loop {
-            match receive_answer(&*self.socket(), &mut bytes) {
+            match receive(&self.socket(), &mut bytes) {
                 Ok(received) => break received,
                 // Reset, because it hung up without hearing us; but first it may have said why. Told only once.
                 Err(Errno::CONNRESET) => {}
-                Err(Errno::AGAIN) => return Err(silent()),
+                Err(Errno::AGAIN | Errno::INTR) => return Err(silent()),
                 Err(e) => return Err(Error::system("hear the exporter's answer", e)),
             }
         };
@@ -261,7 +292,7 @@ impl Host {
                 return;
             }
         };
-        self.tell(Request::LeaseEnd { kind, object: answer.object });
+        self.end_lease((kind, answer.object));
         if !is_slot {
             return;
         }
@@ -279,12 +310,27 @@ impl Host {
         request: &Request,
         rights: &[BorrowedFd<'_>],
     ) -> rustix::io::Result<()> {
-        let _saying = locked(&self.unsaid);
+        self.say(&mut locked(&self.unsaid), number, request, rights)
+    }
+    /// Says it, and along with it what was read and what has ended. That stays to be said if this fails.
+    fn say(
+        &self,
+        unsaid: &mut Unsaid,
+        number: u64,
+        request: &Request,
+        rights: &[BorrowedFd<'_>],
+    ) -> rustix::io::Result<()> {
         let read = self.read.swap(0, Relaxed);
-        let bytes = encode_request(number, read, request);
-        send(&*self.socket(), &bytes, rights).inspect_err(|_| {
-            self.read.store(read, Relaxed); // not said: else it would count as never read
-        })
+        let ends = unsaid.ends.len().min(ENDS);
+        let bytes = encode_message(number, read, &unsaid.ends[..ends], request);
+        match send(&*self.socket(), &bytes, rights) {
+            Ok(()) => drop(unsaid.ends.drain(..ends)),
+            Err(e) => {
+                self.read.store(read, Relaxed); // else it would count as never read
+                return Err(e);
+            }
+        }
+        Ok(())
     }
     /// Until the socket takes more.
     fn await_room(&self, deadline: Instant) -> Result<()> {
@@ -297,30 +343,52 @@ impl Host {
     /// Says what needs no answer. Never waits: what there is no room for is said later.
     pub fn tell(&self, request: Request) {
         if self.is_ours().is_ok() && !self.is_over() {
-            locked(&self.unsaid).push(request);
+            locked(&self.unsaid).requests.push(request);
             self.say_unsaid();
         }
+    }
+    /// One open of the object was closed. That is said along with the next request, or soon.
+    pub(super) fn end_lease(&self, object: Object) {
+        if self.is_ours().is_err() || self.is_over() {
+            return;
+        }
+        let mut unsaid = locked(&self.unsaid);
+        unsaid.ends.push(object);
+        unsaid.has_ended = true;
+        let is_full = unsaid.ends.len() >= ENDS;
+        drop(unsaid);
+        if is_full {
+            self.say_ends();
+        } else {
+            later::soon();
+        }
+    }
+    /// Says what has ended and no request has taken along. Whether anything has ended since this was asked last.
+    pub(super) fn say_ends(&self) -> bool {
+        let mut unsaid = locked(&self.unsaid);
+        let messages = unsaid.ends.len().div_ceil(ENDS);
+        unsaid.requests.extend(std::iter::repeat_n(Request::Read, messages));
+        let has_ended = std::mem::take(&mut unsaid.has_ended);
+        drop(unsaid);
+        self.say_unsaid();
+        has_ended
     }
     pub(super) fn say_unsaid(&self) {
         let mut unsaid = locked(&self.unsaid);
         match self.state() {
             State::Connected => {}
             State::Suspect => return, // it is said over the next connection
-            State::Cut | State::Gone => return unsaid.clear(),
+            State::Cut | State::Gone => return *unsaid = Unsaid::default(),
         }
-        let mut said = 0;
-        for request in unsaid.iter() {
-            let read = self.read.swap(0, Relaxed);
-            match send(&*self.socket(), &encode_request(0, read, request), &[]) {
-                Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET) => {
-                    self.read.store(read, Relaxed);
-                    break;
-                }
-                _ => said += 1, // or it cannot be said at all
-            }
-        }
-        unsaid.drain(..said);
-        if !unsaid.is_empty() {
+        let requests = std::mem::take(&mut unsaid.requests);
+        let is_put_off = |e| matches!(e, Errno::AGAIN | Errno::PIPE | Errno::CONNRESET);
+        let said = requests.iter().take_while(|request| {
+            // What fails otherwise cannot be said at all.
+            !self.say(&mut unsaid, 0, request, &[]).is_err_and(is_put_off)
+        });
+        let said = said.count();
+        unsaid.requests.extend(requests.into_iter().skip(said));
+        if !unsaid.requests.is_empty() {
             liveness::rewatch(Source::Host(self.id), &*self.socket(), END | EventFlags::OUT);
         }
     }

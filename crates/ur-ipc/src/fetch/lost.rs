@@ -207,7 +207,7 @@ impl Host {
         drop(unsaid);
         drop(lost);
         if goes_on {
-            self.say_unsaid();
+            self.say_ends();
         } else {
             liveness::unwatch(&*socket); // it died meanwhile
         }

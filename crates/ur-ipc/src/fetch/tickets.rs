@@ -4,10 +4,11 @@ use crate::{
     ENVELOPE_LEN, Error, ErrorKind, Kind, Result,
     arena::{Arena, EXPORTER, WeakArena},
     envelope::{Envelope, Transport},
-    exports::{MOST_DESCRIPTORS, is_inside, verify_descriptor},
+    exports::{MOST_DESCRIPTORS, is_inside},
     joining::Joining,
     ledger, locked,
     protocol::{BATCH, Request},
+    shared_memory::SharedMemory,
     standing::{ArrivedPayload, Fetched, Ledger, Standing},
 };
 use rustix::{
@@ -16,7 +17,7 @@ use rustix::{
 };
 use std::{
     os::fd::{AsFd, OwnedFd},
-    sync::Arc,
+    sync::{Arc, Weak},
     time::Instant,
 };
 
@@ -33,7 +34,7 @@ impl Lease {
 }
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.host.tell(Request::LeaseEnd { kind: self.kind, object: self.object });
+        self.host.end_lease((self.kind, self.object));
     }
 }
 
@@ -45,13 +46,35 @@ impl Host {
         ticket: &[u8; ENVELOPE_LEN],
         deadline: Instant,
     ) -> Result<Fetched> {
+        match self.fetch_once(envelope, ticket, deadline, false)? {
+            Some(fetched) => Ok(fetched),
+            None => {
+                let again = self.fetch_once(envelope, ticket, deadline, true)?;
+                again.ok_or_else(nonsense)
+            }
+        }
+    }
+    /// `None` if the answer is about memory whose last open was closed here: it has to be sent again.
+    fn fetch_once(
+        self: &Arc<Self>,
+        envelope: &Envelope,
+        ticket: &[u8; ENVELOPE_LEN],
+        deadline: Instant,
+        lacks_memory: bool,
+    ) -> Result<Option<Fetched>> {
         let arena = self.arena(envelope.ledger);
         let reader = locked(&self.ledgers).get(&envelope.ledger).cloned();
         let participant = arena.as_ref().map_or(0, Arena::participant);
         let has_ledger = reader.is_some();
-        let (session, ticket_bytes) = (self.session, Box::new(*ticket));
-        let request =
-            Request::Fetch { session, ticket: ticket_bytes, has_ledger, participant, part: 0 };
+        let (session, part) = (self.session, 0);
+        let request = Request::Fetch {
+            session,
+            ticket: Box::new(*ticket),
+            has_ledger,
+            lacks_memory,
+            participant,
+            part,
+        };
         let mut refused = None;
         let us = match envelope.transport {
             // Needed only where the kernel does not tell the broker who we are; it says nothing of the ticket.
@@ -94,12 +117,15 @@ impl Host {
         let ledger_fd = answer.rights.ledger.then(|| came.remove(0));
         let arena_fd = answer.rights.arena.then(|| came.remove(0));
         let (payload, ledger) = match (envelope.transport, payload_fd) {
-            (Transport::Descriptor, Some(fd)) => {
-                let (base, exposes) = (answer.base, answer.exposes);
-                verify_descriptor(&fd, base, envelope.size, exposes)
-                    .map_err(|e| e.unless_limit(ErrorKind::PeerNonsense))?;
+            (Transport::Descriptor, fd) => {
                 let ledger = Ledger::Reader(self.reader(envelope.ledger, reader, ledger_fd)?);
-                (ArrivedPayload::Fd { fd, base, exposes }, ledger)
+                let Some(memory) = self.memory(fd, answer.memory, answer.exposes)? else {
+                    return Ok(None);
+                };
+                if !memory.has(answer.base, envelope.size) {
+                    return Err(nonsense());
+                }
+                (ArrivedPayload::Memory { memory, base: answer.base }, ledger)
             }
             (Transport::Driver, Some(fd)) => {
                 let (base, exposes, bytes) = (answer.base, answer.exposes, answer.payload);
@@ -132,7 +158,7 @@ impl Host {
                             // Another thread joined it first. What was opened here was under a number that is given
                             // up: once more, under the one that counts, which stays as long as `joined` does.
                             drop(lease);
-                            return self.fetch(envelope, ticket, deadline);
+                            return self.fetch(envelope, ticket, deadline).map(Some);
                         }
                         joined
                     }
@@ -145,7 +171,28 @@ impl Host {
         };
         self.check_way()?; // the lease may have come too late to keep the connection
         let standing = Standing::Connected(self.clone(), ledger);
-        Ok(Fetched { payload, object: answer.object, standing, lease: Some(lease) })
+        Ok(Some(Fetched { payload, object: answer.object, standing, lease: Some(lease) }))
+    }
+    /// The memory that came, or, of that number, came before; `None` if this is not held any more.
+    fn memory(
+        &self,
+        came: Option<OwnedFd>,
+        number: u32,
+        exposes: u64,
+    ) -> Result<Option<Arc<SharedMemory>>> {
+        let Some(fd) = came else {
+            return Ok(locked(&self.memory).get(&number).and_then(Weak::upgrade));
+        };
+        let memory = SharedMemory::verify(fd, exposes, number != 0);
+        let memory = Arc::new(memory.map_err(|e| e.unless_limit(ErrorKind::PeerNonsense))?);
+        if number != 0 {
+            let mut all = locked(&self.memory);
+            if all.len() == all.capacity() {
+                all.retain(|_, memory| memory.strong_count() > 0);
+            }
+            all.insert(number, Arc::downgrade(&memory));
+        }
+        Ok(Some(memory))
     }
     /// The further parts of a payload of `whole` descriptors, behind those of the first part.
     fn fetch_rest(
@@ -163,8 +210,9 @@ impl Host {
         while fds.len() < whole {
             let part = (fds.len() / BATCH) as u32;
             let (session, ticket) = (self.session, Box::new(*ticket));
+            let (has_ledger, lacks_memory, participant) = (true, false, 0);
             let request =
-                Request::Fetch { session, ticket, has_ledger: true, participant: 0, part };
+                Request::Fetch { session, ticket, has_ledger, lacks_memory, participant, part };
             let (answer, came) = self.ask_by(deadline, &request, &[], Some(claim))?;
             // Each part is a lease of its own: the first one's is kept.
             let _lease = Lease::new(self, kind, answer.object);

@@ -12,11 +12,11 @@ fn requests() -> Vec<Request> {
             session: u64::MAX - 9,
             ticket: Box::new([7; ENVELOPE_LEN]),
             has_ledger: true,
+            lacks_memory: true,
             participant: 9,
             part: 5,
         },
         Request::Read,
-        Request::LeaseEnd { kind: Kind::PhysicalMemory, object: 5 },
         Request::TakeCounter { ledger: 3, participant: 1 },
         Request::ReleaseCounter { ledger: 3, participant: 1, counter: 65535 },
         Request::SlotClosed { ledger: 3, participant: 1, slot: 4, generation: 5 },
@@ -33,24 +33,44 @@ fn requests() -> Vec<Request> {
 fn every_request_reads_back() {
     for (number, request) in (1..).zip(requests()) {
         let bytes = encode_request(number, 77, &request);
-        assert_eq!(decode_request(&bytes), Some((number, 77, request)));
-        assert_eq!(decode_request(&bytes[1..]), None);
+        let message = Message { number, read: 77, ends: Vec::new(), request };
+        assert_eq!(decode_message(&bytes).as_ref(), Some(&message));
+        assert_eq!(decode_message(&bytes[1..]), None);
     }
 }
 #[test]
-fn whether_a_ledger_is_there_already_reads_back() {
-    for has_ledger in [true, false] {
+fn what_ended_is_said_along_with_any_request_and_reads_back_whole() {
+    for (count, request) in [0, 1, ENDS].into_iter().zip(requests()) {
+        let ends: Vec<_> =
+            (0..count as u64).map(|n| (Kind::PhysicalMemory, u64::MAX - n)).collect();
+        let bytes = encode_message(3, 4, &ends, &request);
+        let message = Message { number: 3, read: 4, ends, request };
+        assert_eq!(decode_message(&bytes).as_ref(), Some(&message));
+        assert_eq!(decode_message(&bytes[..bytes.len() - 1]), None, "cut short");
+        assert_eq!(decode_message(&[&bytes[..], &[1]].concat()), None, "not whole");
+    }
+    let many = [(Kind::Memory, 1); ENDS + 1];
+    assert_eq!(decode_message(&encode_message(3, 4, &many, &Request::Ping)), None);
+    let mut unknown = encode_message(3, 4, &many[..1], &Request::Ping);
+    *unknown.last_mut().unwrap() = 77;
+    assert_eq!(decode_message(&unknown), None, "a kind that is none");
+}
+#[test]
+fn what_is_there_already_reads_back() {
+    for (has_ledger, lacks_memory) in [(true, false), (false, true), (true, true)] {
         let ticket = Box::new([7; ENVELOPE_LEN]);
-        let request = Request::Fetch { session: 1, ticket, has_ledger, participant: 0, part: 0 };
-        let read = decode_request(&encode_request(1, 0, &request));
-        assert_eq!(read, Some((1, 0, request)));
+        let (session, participant, part) = (1, 0, 0);
+        let request =
+            Request::Fetch { session, ticket, has_ledger, lacks_memory, participant, part };
+        let read = decode_message(&encode_request(1, 0, &request));
+        assert_eq!(read.map(|message| message.request), Some(request));
     }
 }
 /// Fetch, TakeCounter, Debtor, Ping, Confirm and Resume: whoever asks these waits, and nobody waits for the others.
 #[test]
 fn who_waits_for_an_answer_gets_one() {
     let waits: Vec<_> = requests().iter().map(Request::wants_answer).collect();
-    let yes = [0, 3, 6, 8, 9, 11];
+    let yes = [0, 2, 5, 7, 8, 10];
     assert!(waits.iter().enumerate().all(|(at, waits)| *waits == yes.contains(&at)), "{waits:?}");
 }
 #[test]
@@ -61,7 +81,7 @@ fn another_magic_or_another_version_is_none() {
         let (mut request, mut answer) = (request, answer);
         request[at] ^= 1;
         answer[at] ^= 1;
-        assert_eq!(decode_request(&request), None, "byte {at}");
+        assert_eq!(decode_message(&request), None, "byte {at}");
         assert_eq!(decode_answer(&answer), None, "byte {at}");
     }
 }
@@ -84,6 +104,8 @@ fn every_answer_reads_back() {
         object: 1,
         base: 2,
         exposes: 3,
+        memory: 4,
+        is_urgent: true,
         descriptors: 1536,
         participant: 7,
         counter: 8,
@@ -145,16 +167,16 @@ fn a_datagram_that_is_too_long_says_so() {
 proptest! {
     #[test]
     fn no_bytes_upset_the_decoders(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
-        let _ = (decode_request(&bytes), decode_answer(&bytes));
+        let _ = (decode_message(&bytes), decode_answer(&bytes));
     }
     #[test]
     fn a_changed_request_is_none_or_reads_back(at in 0..REQUEST_LEN, value in any::<u8>()) {
         for request in requests() {
             let mut bytes = encode_request(1, 0, &request);
             bytes[at] = value;
-            if let Some((number, read, request)) = decode_request(&bytes) {
-                let again = encode_request(number, read, &request);
-                prop_assert_eq!(decode_request(&again), Some((number, read, request)));
+            if let Some(message) = decode_message(&bytes) {
+                let again = encode_request(message.number, message.read, &message.request);
+                prop_assert_eq!(decode_message(&again), Some(message));
             }
         }
     }

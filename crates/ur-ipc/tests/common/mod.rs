@@ -355,11 +355,18 @@ fn watchers() -> usize {
     tasks.filter_map(|task| name(task).ok()).filter(|name| name.trim() == "causeway").count()
 }
 
+fn is_ours(device: [u8; 16]) -> Result<(), Error> {
+    same_device(device, DEVICE)
+}
+fn file_of(memory: &SharedMemory) -> File {
+    File::from(memory.fd().try_clone().unwrap())
+}
+
 /// Opens and closes in many threads at once; how often that failed.
 fn storm(tickets: &[&str]) -> String {
     let tickets: Vec<_> = tickets.iter().map(|ticket| unhex(ticket)).collect();
-    let import = |arrived: Arrived| match arrived.payload {
-        ArrivedPayload::Fd { fd, .. } => Ok::<_, Error>(File::from(fd)),
+    let import = |arrived: Arrived, _: &()| match arrived.payload {
+        ArrivedPayload::Memory { memory, .. } => Ok::<_, Error>(file_of(&memory)),
         other => panic!("{other:?}"),
     };
     let failed = AtomicU32::new(0);
@@ -369,7 +376,7 @@ fn storm(tickets: &[&str]) -> String {
             scope.spawn(move || {
                 for round in 0..100 {
                     let ticket = &tickets[(thread + round) % tickets.len()];
-                    match MEMORY.open(ticket, Some(DEVICE), import) {
+                    match MEMORY.open(ticket, is_ours, import).map(|(opened, ())| opened) {
                         Ok(Opened::Remote(remote)) => assert!(!text_of(&remote).is_empty()),
                         Ok(Opened::Local { .. }) => panic!("not ours"),
                         Err(e) => {
@@ -441,6 +448,47 @@ impl Stage {
                 let payload = Payload::DriverRun { fds, base: 0, exposes: 1 << 20, bytes };
                 self.export(Offer { payload, backend: 8, ..offer("", 5, Access::SameUser) })
             }
+            // Objects in one memory, each of which begins with its number as a text.
+            ["export-pooled", count] => {
+                let count: u64 = count.parse().unwrap();
+                let file = memory("", count * 4096);
+                let number = |n: u64| file.write_all_at(format!("<{n}>").as_bytes(), n * 4096);
+                (0..count).try_for_each(number).unwrap();
+                let fd: Arc<OwnedFd> = Arc::new(file.into());
+                let exports = (0..count).map(|n| {
+                    let (fd, exposes) = (fd.clone(), count * 4096);
+                    let payload = Payload::Fd { fd, base: n * 4096, exposes };
+                    self.export(Offer { payload, ..offer("", 900 + n, Access::SameUser) })
+                });
+                exports.collect::<Vec<_>>().join(" ")
+            }
+            // How many of them show their own numbers, and how many memories that is.
+            ["open-pooled", ref tickets @ ..] => {
+                static POOLED: Importer<(Arc<SharedMemory>, u64)> = Importer::new(Kind::Memory, 7);
+                let import = |arrived: Arrived, (): &()| match arrived.payload {
+                    ArrivedPayload::Memory { memory, base } => Ok::<_, Error>((memory, base)),
+                    other => panic!("{other:?}"),
+                };
+                let (mut memories, mut right) = (std::collections::HashSet::new(), 0);
+                for (n, ticket) in tickets.iter().enumerate() {
+                    let Ok((Opened::Remote(remote), ())) =
+                        POOLED.open(&unhex(ticket), is_ours, import)
+                    else {
+                        return "refused".into();
+                    };
+                    let mut bytes = [0; 8];
+                    file_of(&remote.0).read_exact_at(&mut bytes, remote.1).unwrap();
+                    let text = String::from_utf8_lossy(&bytes);
+                    right += usize::from(text.trim_end_matches('\0') == format!("<{n}>"));
+                    memories.insert(remote.0.id());
+                    self.others.push(Box::new(remote));
+                }
+                format!("{right} in {}", memories.len())
+            }
+            ["close-others"] => {
+                self.others.clear();
+                "ok".into()
+            }
             ["slot", name] => {
                 let slot = arena::slot(Access::SameUser).unwrap();
                 self.slots.insert(name.into(), slot);
@@ -464,15 +512,16 @@ impl Stage {
             ["open", ticket] => self.open(&MEMORY, ticket),
             ["open-physical", ticket] => self.open(&PHYSICAL, ticket),
             ["open-elsewhere", ticket] => {
-                let opened = MEMORY.open(&unhex(ticket), Some([0; 16]), |_| unreachable!());
-                outcome(opened, |_: Opened<File>| "opened".into())
+                let elsewhere = |device| same_device(device, [0; 16]);
+                let opened = MEMORY.open(&unhex(ticket), elsewhere, |_, ()| unreachable!());
+                outcome(opened, |_: (Opened<File>, ())| "opened".into())
             }
             ["open-bytes", ticket] => {
-                let import = |arrived: Arrived| match arrived.payload {
+                let import = |arrived: Arrived, _: &()| match arrived.payload {
                     ArrivedPayload::Bytes(bytes) => Ok::<_, Error>(bytes),
                     other => panic!("{other:?}"),
                 };
-                outcome(BYTES.open(&unhex(ticket), Some(DEVICE), import), |opened| match opened {
+                outcome(BYTES.open(&unhex(ticket), is_ours, import), |(opened, ())| match opened {
                     Opened::Remote(remote) => {
                         let text = String::from_utf8_lossy(&remote).into_owned();
                         self.others.push(Box::new(remote));
@@ -482,20 +531,20 @@ impl Stage {
                 })
             }
             ["open-driver", ticket] => {
-                let import = |arrived: Arrived| match arrived.payload {
+                let import = |arrived: Arrived, _: &()| match arrived.payload {
                     ArrivedPayload::Driver { base, exposes, bytes, .. } => {
                         let text = String::from_utf8_lossy(&bytes).into_owned();
                         Ok::<_, Error>(format!("{text} {base} {exposes} {}", arrived.size).into())
                     }
                     other => panic!("{other:?}"),
                 };
-                outcome(BYTES.open(&unhex(ticket), Some(DEVICE), import), |opened| match opened {
+                outcome(BYTES.open(&unhex(ticket), is_ours, import), |(opened, ())| match opened {
                     Opened::Remote(remote) => String::from_utf8_lossy(&remote).into_owned(),
                     Opened::Local { object, .. } => format!("local {object}"),
                 })
             }
             ["open-run", ticket] => {
-                let import = |arrived: Arrived| match arrived.payload {
+                let import = |arrived: Arrived, _: &()| match arrived.payload {
                     ArrivedPayload::DriverRun { fds, bytes, .. } => {
                         let is_own = |(n, fd): (usize, OwnedFd)| {
                             text_of(&File::from(fd)).starts_with(&format!("<{n}>"))
@@ -506,7 +555,7 @@ impl Stage {
                     }
                     other => panic!("{other:?}"),
                 };
-                outcome(BYTES.open(&unhex(ticket), Some(DEVICE), import), |opened| match opened {
+                outcome(BYTES.open(&unhex(ticket), is_ours, import), |(opened, ())| match opened {
                     Opened::Remote(remote) => String::from_utf8_lossy(&remote).into_owned(),
                     Opened::Local { object, .. } => format!("local {object}"),
                 })
@@ -701,15 +750,15 @@ impl Stage {
         Ok(())
     }
     fn open(&mut self, importer: &Importer<File>, ticket: &str) -> String {
-        let import = |arrived: Arrived| match arrived.payload {
-            ArrivedPayload::Fd { fd, base, exposes } => {
+        let import = |arrived: Arrived, _: &()| match arrived.payload {
+            ArrivedPayload::Memory { memory, base } => {
                 IMPORTS.fetch_add(1, Relaxed);
-                assert!(base + arrived.size <= exposes);
-                Ok::<_, Error>(File::from(fd))
+                assert!(base + arrived.size <= memory.bytes());
+                Ok::<_, Error>(file_of(&memory))
             }
             other => panic!("{other:?}"),
         };
-        outcome(importer.open(&unhex(ticket), Some(DEVICE), import), |opened| match opened {
+        outcome(importer.open(&unhex(ticket), is_ours, import), |(opened, ())| match opened {
             Opened::Local { object, offset, length } => format!("local {object} {offset} {length}"),
             Opened::Remote(remote) => {
                 let (offset, length) = (remote.offset(), remote.length());
@@ -720,11 +769,11 @@ impl Stage {
         })
     }
     fn open_event(&mut self, ticket: &str) -> String {
-        let import = |arrived: Arrived| match arrived.payload {
+        let import = |arrived: Arrived, _: &()| match arrived.payload {
             ArrivedPayload::Event(slot) => Ok::<_, Error>(slot),
             other => panic!("{other:?}"),
         };
-        outcome(EVENTS.open(&unhex(ticket), Some(DEVICE), import), |opened| match opened {
+        outcome(EVENTS.open(&unhex(ticket), is_ours, import), |(opened, ())| match opened {
             Opened::Local { object, .. } => format!("local {object}"),
             Opened::Remote(remote) => {
                 let answer = format!("event {}", remote.index());
@@ -769,10 +818,10 @@ impl Stage {
         let mut times: Vec<_> = (0..2001)
             .map(|_| {
                 let start = Instant::now();
-                let opened = MEMORY.open(&bytes, Some(DEVICE), |_| unreachable!("it is open"));
+                let opened = MEMORY.open(&bytes, is_ours, |_, ()| unreachable!("it is open"));
                 let took = start.elapsed();
-                let opened: Result<Opened<File>> = opened;
-                assert!(matches!(opened, Ok(Opened::Remote(_))));
+                let opened: Result<(Opened<File>, ())> = opened;
+                assert!(matches!(opened, Ok((Opened::Remote(_), ()))));
                 took
             })
             .collect();

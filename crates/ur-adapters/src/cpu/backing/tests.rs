@@ -62,7 +62,7 @@ fn what_the_descriptor_shows_is_the_block() {
         write(block.base(), block.bytes(), 0x5a);
         let behind = block.behind().unwrap();
         let (start, within) = (behind.base / page() * page(), behind.base % page());
-        let mapping = Mapping::opened(&behind.memfd, start, page()).unwrap();
+        let mapping = Mapping::opened(&behind.memfd, start, page(), true).unwrap();
         assert_eq!(first_byte(mapping.base().offset(within).unwrap()), 0x5a);
         write(mapping.base().offset(within).unwrap(), 1, 0xa5);
         assert_eq!(first_byte(block.base()), 0xa5);

@@ -87,8 +87,8 @@ fn an_opened_object_is_known_and_not_freed() {
     let at = device(10_000);
     let behind = exposed(&Allocation::find(at).unwrap()).unwrap();
     let (start, within) = (behind.base / page() * page(), behind.base % page());
-    let mapping = Mapping::opened(&behind.memfd, start, 5 * page()).unwrap();
-    let opened = OpenedMemory::new(mapping, within, 10_000, 0x2000).unwrap();
+    let mapping = Mapping::opened(&behind.memfd, start, 5 * page(), true).unwrap();
+    let opened = OpenedMemory::new(Mapped::Alone(mapping), within, 10_000, 0x2000).unwrap();
     let theirs = opened.allocation().base();
     assert_ne!(theirs, at);
     let found = Allocation::find(theirs.offset(9_999).unwrap()).unwrap();

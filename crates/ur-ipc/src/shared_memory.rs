@@ -1,0 +1,130 @@
+//! Memory that another process sent the descriptor of: looked at once, for all objects in it that are opened. Mapping it is
+//! the adapter's.
+use crate::{Error, ErrorKind, Result, exports::is_inside};
+use rustix::{
+    fs::{FileType, SealFlags, fcntl_get_seals, fstat},
+    io::Errno,
+};
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+/// A descriptor that cannot lose its pages under those who map it, or that is none of a memfd's.
+#[derive(Debug)]
+pub struct SharedMemory {
+    id: u64,
+    fd: Arc<OwnedFd>,
+    bytes: u64,
+    /// `None` for what has no seals.
+    seals: Option<SealFlags>,
+    /// Whether other objects are in it too.
+    is_pooled: bool,
+}
+
+impl SharedMemory {
+    /// Looks at a descriptor that is said to open so many bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if it opens other than that, or can be cut.
+    pub(crate) fn verify(
+        fd: impl Into<Arc<OwnedFd>>,
+        exposes: u64,
+        is_pooled: bool,
+    ) -> Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let fd = fd.into();
+        let seals = verify_descriptor(&fd, exposes)?;
+        let id = NEXT.fetch_add(1, Relaxed); // a number, nothing more
+        Ok(Self { id, fd, bytes: exposes, seals, is_pooled })
+    }
+    /// Its descriptor, close-on-exec.
+    pub fn fd(&self) -> &Arc<OwnedFd> {
+        &self.fd
+    }
+    /// How many bytes it has, and keeps.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    /// Tells it from all others that this process was sent.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+    /// Whether it can neither shrink nor keep this process from writing: what device memory must be.
+    pub fn is_writable(&self) -> bool {
+        let denied = SealFlags::WRITE | SealFlags::FUTURE_WRITE;
+        self.seals.is_some_and(|seals| !seals.intersects(denied))
+    }
+    /// Whether other objects are in it too, for whose opens the exporter does not send it again while it is held here.
+    pub fn is_pooled(&self) -> bool {
+        self.is_pooled
+    }
+    /// That an object of `size` bytes is in it from `base` on.
+    pub(crate) fn has(&self, base: u64, size: u64) -> bool {
+        is_inside(base, size, self.bytes)
+    }
+}
+
+/// That a descriptor opens what is said of it, and cannot lose its pages under those who map it; its seals.
+pub(crate) fn verify_descriptor(fd: &impl AsFd, exposes: u64) -> Result<Option<SealFlags>> {
+    let refuse = |why: &'static str| Err(Error::new(ErrorKind::Unsupported, why));
+    let stat = fstat(fd).map_err(|e| Error::system("look at the descriptor", e))?;
+    match fcntl_get_seals(fd) {
+        Ok(seals) if !seals.contains(SealFlags::SHRINK) => {
+            refuse("the memory behind the descriptor is not sealed against shrinking")
+        }
+        Ok(_) if u64::try_from(stat.st_size) != Ok(exposes) => {
+            refuse("the memory behind the descriptor has another size than was said")
+        }
+        Ok(seals) => Ok(Some(seals)),
+        // No memfd: a driver's descriptor is the driver's to judge, but a file can be cut at any time.
+        Err(Errno::INVAL) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+            refuse("the descriptor is a file's, and files can be cut under those who map them")
+        }
+        Err(Errno::INVAL) => Ok(None),
+        Err(e) => Err(Error::system("read the descriptor's seals", e)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, fcntl_add_seals, ftruncate, memfd_create};
+
+    fn memfd(seals: SealFlags) -> OwnedFd {
+        let fd = memfd_create("m", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&fd, 4096).unwrap();
+        fcntl_add_seals(&fd, seals).unwrap();
+        fd
+    }
+    #[test]
+    fn a_descriptor_that_is_not_what_was_said_is_refused() {
+        let refused = |fd: OwnedFd, exposes: u64, why: &str| {
+            let error = SharedMemory::verify(fd, exposes, false).unwrap_err();
+            assert!(error.to_string().contains(why), "{error}");
+        };
+        refused(memfd(SealFlags::GROW), 4096, "shrinking");
+        refused(memfd(SealFlags::SHRINK), 4097, "another size");
+        refused(memfd(SealFlags::SHRINK), 4095, "another size");
+        refused(std::fs::File::open("/proc/self/exe").unwrap().into(), 4096, "can be cut");
+        let sound = SharedMemory::verify(memfd(SealFlags::SHRINK), 4096, true).unwrap();
+        assert!(sound.is_writable() && sound.is_pooled() && sound.bytes() == 4096);
+        assert!(sound.has(0, 4096) && sound.has(4096, 0) && !sound.has(1, 4096));
+        assert!(!sound.has(u64::MAX, 2));
+        let other = SharedMemory::verify(memfd(SealFlags::SHRINK), 4096, true).unwrap();
+        assert_ne!(sound.id(), other.id());
+    }
+    #[test]
+    fn what_cannot_be_written_or_has_no_seals_is_no_device_memory() {
+        let fixed = SealFlags::SHRINK | SealFlags::GROW;
+        for denied in [SealFlags::WRITE, SealFlags::FUTURE_WRITE] {
+            let memory = SharedMemory::verify(memfd(fixed | denied), 4096, false).unwrap();
+            assert!(!memory.is_writable(), "{denied:?}");
+        }
+        let drivers = std::fs::File::open("/dev/zero").unwrap();
+        assert!(!SharedMemory::verify(OwnedFd::from(drivers), 0, false).unwrap().is_writable());
+    }
+}
