@@ -9,7 +9,7 @@ use std::sync::{
     Arc,
     atomic::{
         AtomicU64,
-        Ordering::{AcqRel, Acquire},
+        Ordering::{AcqRel, Acquire, Release},
     },
 };
 
@@ -81,6 +81,13 @@ impl Slot {
             Side::Joined(joined) => joined.ledger().status(self.0.index),
         }
     }
+    /// Whether this hold keeps the place from being given to another event: no other process has a say in that, and what
+    /// is published here needs no look at the line, and no exchange.
+    #[inline]
+    fn is_held_by_owner(&self) -> bool {
+        let arena = &self.0.arena.0;
+        matches!(arena.side, Side::Own(_)) && !arena.is_inherited()
+    }
     #[inline]
     fn pair(&self) -> &AtomicU64 {
         self.0.arena.0.words.word(slot_word(self.0.index))
@@ -96,6 +103,10 @@ impl Slot {
         assert!(*counter.arena() == self.0.arena, "an event names counters of its own arena only");
         killpoint::reach("publish.before");
         let pair = Pair { counter: counter.index(), value };
+        if self.is_held_by_owner() {
+            self.pair().store(pair.to_word(), Release); // pairs with the Acquire in `capture`
+            return true;
+        }
         let replace = |seen: u64| {
             killpoint::reach("publish.before_exchange");
             // Release: pairs with the Acquire in `capture`. Acquire, where it fails: with the exporter's new line.

@@ -11,6 +11,7 @@ use crate::{cpu::device::now, profiling::Profile};
 use std::{
     borrow::Cow,
     fmt,
+    hint::black_box,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*, fence},
@@ -180,6 +181,11 @@ impl Completion {
         if self.followed.load(Relaxed) {
             self.make_calls();
         }
+    }
+    /// Brings into the caches of this processor what `settle` will touch.
+    #[inline]
+    pub(super) fn touch(&self) {
+        black_box((self.status.load(Relaxed), self.profile, self.followed.load(Relaxed)));
     }
     /// Its execution ended so. Waiters that are awake see it at once; `announce` is for the rest.
     pub(super) fn settle(&self, outcome: Result<(), Failure>) {

@@ -13,7 +13,7 @@ use super::{
     thread,
 };
 use crate::{profiling::Profile, unseen};
-use std::sync::Arc;
+use std::{hint::black_box, sync::Arc};
 use ur_adapter::error::Result;
 
 #[derive(Debug)]
@@ -23,6 +23,18 @@ struct Command {
     work: Work,
     owed: Option<Owed>,
     completion: Option<Arc<Completion>>,
+}
+
+impl Command {
+    /// Brings it into the caches of this processor: it was made long ago, by another thread. Between a wait that ends and
+    /// the signal behind it, that would cost more than all else that is done there.
+    #[inline]
+    fn touch(&self) {
+        let owes = self.owed.as_ref().map(|owed| owed.value);
+        let waits = !self.dependencies.is_empty();
+        black_box((self.number, waits, owes, self.work.is_quick()));
+        self.completion.as_ref().inspect(|completion| completion.touch());
+    }
 }
 
 #[derive(Debug, Default)]
@@ -255,11 +267,11 @@ impl Shared {
     #[inline]
     fn execute(&self, batch: &mut [Command], at: usize, run: &mut Run) {
         let (earlier, rest) = batch.split_at_mut(at);
-        let command = &mut rest[0];
+        let Some((command, later)) = rest.split_first_mut() else { return };
         let work = std::mem::replace(&mut command.work, Work::Barrier);
         let outcome = match &run.fails {
             Some((last, why)) if command.number <= *last => Err(why.clone()),
-            _ => self.attempt(earlier, command, work, run),
+            _ => self.attempt(earlier, command, later.first(), work, run),
         };
         if let Some(owed) = &command.owed {
             match outcome {
@@ -277,10 +289,15 @@ impl Shared {
         &self,
         earlier: &mut [Command],
         command: &Command,
+        next: Option<&Command>,
         work: Work,
         run: &mut Run,
     ) -> Result<(), Failure> {
-        let ran = command.dependencies.wait(|| self.tell(earlier, run));
+        let ran = command.dependencies.wait(|| {
+            self.tell(earlier, run);
+            command.touch();
+            next.inspect(|next| next.touch());
+        });
         let ran = ran.and_then(|()| {
             if !matches!(work, Work::Barrier) {
                 self.tell(earlier, run);
