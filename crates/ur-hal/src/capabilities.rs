@@ -3,101 +3,85 @@
 use crate::{Error, Result};
 use std::fmt;
 
-/// Something that not every device has.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum Capability {
+/// The enum, the list of all, and what users call each, for sentences that begin with "this device does not have".
+macro_rules! capabilities {
+    ($($(#[$doc:meta])* $one:ident = $name:literal,)*) => {
+        /// Something that not every device has.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[repr(u8)]
+        pub enum Capability {
+            $($(#[$doc])* $one,)*
+        }
+        impl Capability {
+            const ALL: &[Self] = &[$(Self::$one),*];
+
+            const fn bit(self) -> u32 {
+                1 << self as u8
+            }
+            const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$one => $name,)*
+                }
+            }
+        }
+    };
+}
+capabilities! {
     /// Memory that moves between host and device: [`MemoryKind::Managed`](crate::MemoryKind::Managed).
-    ManagedMemory,
+    ManagedMemory = "shared USM",
     /// Memory that a stream allocates and frees in its own order:
     /// [`Command::AllocAsync`](crate::Command::AllocAsync).
-    OrderedAllocation,
+    OrderedAllocation = "memory that is allocated in a queue's order",
     /// Host memory that others allocated can be pinned: [`Driver::pin`](crate::Driver::pin).
-    Pinning,
+    Pinning = "pinned memory of others",
     /// Memory that others allocated is recognised: [`Driver::recognise`](crate::Driver::recognise).
-    ForeignMemory,
+    ForeignMemory = "knowledge of memory that others allocated",
     /// Reserved addresses, and physical memory to map there.
-    VirtualMemory,
+    VirtualMemory = "virtual memory",
     /// Physical memory can be mapped from elsewhere than its first byte.
-    PartialMappings,
+    PartialMappings = "mappings of a part of physical memory",
     /// Other processes can be given its memory.
-    SharedMemory,
+    SharedMemory = "memory that processes share",
     /// Other processes can be given its physical memory.
-    SharedPhysical,
+    SharedPhysical = "physical memory that processes share",
     /// Its streams write words that processes share, and wait for them: [`Wait::Word`](crate::Wait::Word) and
     /// [`Signal::Word`](crate::Signal::Word).
-    SharedWords,
+    SharedWords = "queues that wait for words of shared memory",
     /// Its points can be signalled again and again: [`Driver::reusable`](crate::Driver::reusable).
-    ReusablePoints,
+    ReusablePoints = "events that are signalled again",
     /// Such points can be given to other processes.
-    SharedPoints,
+    SharedPoints = "events that processes share",
     /// Its streams call functions of the host.
-    HostCalls,
+    HostCalls = "host tasks",
     /// The application can put commands of its own into its streams, in their order:
     /// [`Command::Native`](crate::Command::Native).
-    NativeCommands,
+    NativeCommands = "native commands",
     /// Its points call back: [`Driver::notify`](crate::Driver::notify). Without it the core looks at them.
-    Notifications,
+    Notifications = "notifications of its own",
     /// It can be used in parts.
-    Parts,
+    Parts = "parts that can be used by themselves",
     /// It runs functions of modules.
-    Modules,
+    Modules = "programs",
     /// It compiles source or intermediate code.
-    Compiler,
+    Compiler = "a compiler",
     /// It joins several pieces of code to one module.
-    Linker,
+    Linker = "a linker",
     /// It links modules that are loaded already: [`Modules::resolve`](crate::Modules::resolve).
-    LoadedLinker,
+    LoadedLinker = "a linker of programs that are loaded already",
     /// Modules have variables whose addresses it tells.
-    Variables,
+    Variables = "global variables of programs",
     /// All groups of a launch can run at once and wait for each other.
-    CooperativeLaunch,
+    CooperativeLaunch = "groups that wait for each other",
     /// Launches in clusters of groups.
-    Clusters,
+    Clusters = "clusters of groups",
     /// Launches with local memory that no argument is for.
-    ScratchMemory,
+    ScratchMemory = "local memory that no argument is for",
     /// It has images.
-    Images,
+    Images = "images",
     /// Kernels take samplers.
-    Samplers,
+    Samplers = "samplers",
     /// Commands can be recorded and submitted as one: [`Driver::graph`](crate::Driver::graph).
-    Graphs,
-}
-impl Capability {
-    const fn bit(self) -> u32 {
-        1 << self as u8
-    }
-    /// What users call it, for sentences that begin with "this device does not have".
-    const fn name(self) -> &'static str {
-        match self {
-            Self::ManagedMemory => "shared USM",
-            Self::OrderedAllocation => "memory that is allocated in a queue's order",
-            Self::Pinning => "pinned memory of others",
-            Self::ForeignMemory => "knowledge of memory that others allocated",
-            Self::VirtualMemory => "virtual memory",
-            Self::PartialMappings => "mappings of a part of physical memory",
-            Self::SharedMemory => "memory that processes share",
-            Self::SharedPhysical => "physical memory that processes share",
-            Self::SharedWords => "queues that wait for words of shared memory",
-            Self::ReusablePoints => "events that are signalled again",
-            Self::SharedPoints => "events that processes share",
-            Self::HostCalls => "host tasks",
-            Self::NativeCommands => "native commands",
-            Self::Notifications => "notifications of its own",
-            Self::Parts => "parts that can be used by themselves",
-            Self::Modules => "programs",
-            Self::Compiler => "a compiler",
-            Self::Linker => "a linker",
-            Self::LoadedLinker => "a linker of programs that are loaded already",
-            Self::Variables => "global variables of programs",
-            Self::CooperativeLaunch => "groups that wait for each other",
-            Self::Clusters => "clusters of groups",
-            Self::ScratchMemory => "local memory that no argument is for",
-            Self::Images => "images",
-            Self::Samplers => "samplers",
-            Self::Graphs => "graphs",
-        }
-    }
+    Graphs = "graphs",
 }
 
 /// Which capabilities a device has.
@@ -143,40 +127,9 @@ fn lacks(one: Capability) -> Result<()> {
     let why = format!("this device does not have {}", one.name());
     Err(Error::new(crate::ErrorKind::Unsupported, why))
 }
-const ALL: [Capability; 26] = {
-    use Capability::*;
-    [
-        ManagedMemory,
-        OrderedAllocation,
-        Pinning,
-        ForeignMemory,
-        VirtualMemory,
-        PartialMappings,
-        SharedMemory,
-        SharedPhysical,
-        SharedWords,
-        ReusablePoints,
-        SharedPoints,
-        HostCalls,
-        NativeCommands,
-        Notifications,
-        Parts,
-        Modules,
-        Compiler,
-        Linker,
-        LoadedLinker,
-        Variables,
-        CooperativeLaunch,
-        Clusters,
-        ScratchMemory,
-        Images,
-        Samplers,
-        Graphs,
-    ]
-};
 impl fmt::Debug for Capabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(ALL.iter().filter(|one| self.has(**one))).finish()
+        f.debug_set().entries(Capability::ALL.iter().filter(|one| self.has(**one))).finish()
     }
 }
 
@@ -197,9 +150,9 @@ mod tests {
         assert!(HAS.with_if(Samplers, true).has(Samplers));
     }
     #[test]
-    fn every_capability_has_a_bit_of_its_own_and_is_listed() {
-        let bits = ALL.iter().fold(0, |bits, one| bits | one.bit());
-        assert_eq!(bits.count_ones() as usize, ALL.len());
-        assert_eq!(ALL.iter().map(|one| *one as usize).max(), Some(ALL.len() - 1));
+    fn every_capability_has_a_bit() {
+        assert!(Capability::ALL.len() <= u32::BITS as usize);
+        let all = Capability::ALL.iter().copied();
+        assert!(all.clone().zip(0..).all(|(one, at)| one.bit() == 1 << at));
     }
 }
