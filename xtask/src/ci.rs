@@ -47,6 +47,11 @@ const STEPS: &[Step] = &[
     },
     Step { name: "the map is true", command: &["cargo", "xtask", "map"], ..PLAIN },
     Step {
+        name: "no more files import each other",
+        command: &["cargo", "xtask", "cycles"],
+        ..PLAIN
+    },
+    Step {
         name: "lints",
         command: &["cargo", "clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
         ..PLAIN

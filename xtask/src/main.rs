@@ -3,6 +3,7 @@ mod abi_diff;
 mod ci;
 mod conformance;
 mod coverage;
+mod cycles;
 mod differential;
 mod dist;
 mod emit;
@@ -47,6 +48,8 @@ enum Task {
     },
     /// Checks that ARCHITECTURE.md names the files there are, and those with unsafe code
     Map,
+    /// Checks which files of a crate import each other, and that no more do
+    Cycles,
     /// Compares include/ and ur-sys with the headers that Unified Runtime ships
     AbiDiff {
         /// A folder that holds unified-runtime/ur_api.h; without it, the wheel's are fetched once
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Task::Conformance(arguments) => conformance::run(&arguments),
         Task::Differential(arguments) => differential::run(&arguments),
         Task::Map => map::run(),
+        Task::Cycles => cycles::run(),
         Task::Coverage => coverage::run(),
         Task::Mutants { only } => mutants::run(only.as_deref()),
         Task::GpuBundle => gpu_bundle::run(),

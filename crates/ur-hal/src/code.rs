@@ -1,5 +1,5 @@
 //! Code that devices run: what modules are built of, what is known of a function, what a launch is.
-use crate::{Access, Address, Modules, Types};
+use crate::{Access, Address, Types};
 
 /// What code that the application passes is meant to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,16 +11,6 @@ pub enum CodeForm {
 }
 /// A specialization constant: its number in the code, and its bytes.
 pub type Constant = (u32, Vec<u8>);
-/// One piece of what a module is built of.
-#[derive(Debug)]
-pub struct Piece<'a, D: Modules> {
-    /// The code.
-    pub code: &'a D::Code,
-    /// What the user passes to the driver's compiler.
-    pub flags: &'a str,
-    /// What its specialization constants are; others keep their defaults.
-    pub constants: &'a [Constant],
-}
 /// What size of groups goes best.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GroupChoice {

@@ -24,6 +24,7 @@ mod modules;
 mod pattern;
 mod rows;
 mod submission;
+mod types;
 
 pub use address::{Address, Range};
 pub use address_map::AddressMap;
@@ -32,26 +33,26 @@ pub use boxes::{BoxPlace, BoxSpan, share_bytes};
 pub use capabilities::{Capabilities, Capability};
 pub use code::{
     Argument, CachePreference, CodeForm, Constant, FunctionFacts, Geometry, GroupChoice, Launch,
-    Piece,
 };
 pub use command::{
     BoxCopy, Command, Handover, HostCall, ImageCopy, ImageEnd, Location, NativeCall, Signal,
 };
-pub use driver::{Driver, Object, Types};
+pub use driver::Driver;
 pub use error::{Error, ErrorKind, Result};
 pub use facts::{Clocks, DeviceFacts, DeviceKind, LaunchLimits, Partition, Reach};
 pub use images::{ChannelType, Channels, Filter, ImageDesc, ImageKind, Repeat, SamplerDesc};
 pub use memory::{
-    Access, Adopted, Export, Granularity, KnownMemory, Memory, MemoryKind, MemoryRequest,
-    NativeHandle, NativeKind, NativeObject,
+    Access, Adopted, Export, Granularity, KnownMemory, MemoryKind, MemoryRequest, NativeHandle,
+    NativeKind, NativeObject,
 };
-pub use modules::Modules;
+pub use modules::{Modules, Piece};
 pub use pattern::{Pattern, RowPattern, greatest_common_divisor};
 pub use rows::Rows;
 pub use submission::{
     Completion, DefaultStream, Order, Priority, Profile, Status, StreamRequest, Submission, Times,
     Wait,
 };
+pub use types::{Memory, Object, Types};
 
 #[cfg(test)]
 mod tests;

@@ -1,19 +1,5 @@
 //! Memory that a driver gives: what is asked for, what is known of memory of others, what other processes are given.
-use crate::{Object, Range, Types};
-use std::convert::Infallible;
-
-/// Something at a range of addresses, which goes back to the driver when it is dropped.
-///
-/// The core drops it only when no command uses it any more; dropping never waits.
-pub trait Memory: Object {
-    /// Where it is.
-    fn range(&self) -> Range;
-}
-impl Memory for Infallible {
-    fn range(&self) -> Range {
-        match *self {}
-    }
-}
+use crate::{Range, Types};
 
 /// Where memory lies, and who reaches it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,10 +1,21 @@
 //! What a driver does with code: the verbs of a [`Driver`](crate::Driver) that are about modules and functions. They are
 //! a trait of their own, so that a backend has them whose other verbs are not written yet.
 use crate::{
-    Address, CachePreference, CodeForm, Error, FunctionFacts, GroupChoice, Object, Piece, Range,
+    Address, CachePreference, CodeForm, Constant, Error, FunctionFacts, GroupChoice, Object, Range,
     Result,
 };
 use std::ffi::{CStr, CString};
+
+/// One piece of what a module is built of.
+#[derive(Debug)]
+pub struct Piece<'a, D: Modules> {
+    /// The code.
+    pub code: &'a D::Code,
+    /// What the user passes to the driver's compiler.
+    pub flags: &'a str,
+    /// What its specialization constants are; others keep their defaults.
+    pub constants: &'a [Constant],
+}
 
 /// Code: [`Capability::Modules`](crate::Capability::Modules). Each verb with a default answers what a driver does that has
 /// nothing to say there.
