@@ -25,7 +25,7 @@ const MOST_FILES: &[(&str, usize)] = &[
     ("ur-adapters", 166),
     ("ur-conformance", 71),
     ("ur-core", 6),
-    ("ur-ipc", 20),
+    ("ur-ipc", 23),
     ("ur-loader", 13),
     ("ur-mock", 2),
     ("xtask", 20),
