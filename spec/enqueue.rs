@@ -54,6 +54,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[errors(InvalidQueue, InvalidEvent, InvalidValue, OutOfHostMemory, OutOfResources)]
+    #[command(Wait)]
     fn urEnqueueEventsWait(
         queue: Queue,
         num_events_in_wait_list: u32,
@@ -67,6 +68,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[errors(InvalidQueue, InvalidEvent, InvalidValue, OutOfHostMemory, OutOfResources)]
+    #[command(Barrier)]
     fn urEnqueueEventsWaitWithBarrier(
         queue: Queue,
         num_events_in_wait_list: u32,
@@ -355,6 +357,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(UsmFill)]
     fn urEnqueueUSMFill(
         queue: Queue,
         #[bounds(0, size)] mem: *mut c_void,
@@ -374,6 +377,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(UsmCopy)]
     fn urEnqueueUSMMemcpy(
         queue: Queue,
         blocking: bool,
@@ -393,6 +397,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(UsmPrefetch)]
     fn urEnqueueUSMPrefetch(
         queue: Queue,
         #[bounds(0, size)] mem: *const c_void,
@@ -407,6 +412,7 @@ extern "C" {
     #[error(InvalidSize, size == 0)]
     #[error(InvalidSize, "more bytes are asked for than the memory block holds")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(UsmAdvise)]
     fn urEnqueueUSMAdvise(
         queue: Queue,
         #[bounds(0, size)] mem: *const c_void,
@@ -430,6 +436,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[errors(InvalidMemObject, OutOfHostMemory, OutOfResources, UnsupportedFeature)]
+    #[command(UsmFill2d)]
     fn urEnqueueUSMFill2D(
         queue: Queue,
         #[bounds(0, pitch * height)] mem: *mut c_void,
@@ -456,6 +463,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[errors(InvalidMemObject, OutOfHostMemory, OutOfResources, UnsupportedFeature)]
+    #[command(UsmCopy2d)]
     fn urEnqueueUSMMemcpy2D(
         queue: Queue,
         blocking: bool,

@@ -195,6 +195,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(UnsupportedFeature, "events are passed but the buffer's device lacks command-buffer event support")]
     #[errors(InvalidCommandBufferExp, InvalidMemObject, InvalidCommandBufferSyncPointExp, InvalidEvent, OutOfHostMemory, OutOfResources)]
+    #[command(UsmCopy)]
     fn urCommandBufferAppendUSMMemcpyExp(
         command_buffer: ExpCommandBuffer,
         dst: *mut c_void,
@@ -221,6 +222,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(UnsupportedFeature, "events are passed but the buffer's device lacks command-buffer event support")]
     #[errors(InvalidCommandBufferExp, InvalidMemObject, InvalidCommandBufferSyncPointExp, InvalidEvent, OutOfHostMemory, OutOfResources)]
+    #[command(UsmFill)]
     fn urCommandBufferAppendUSMFillExp(
         command_buffer: ExpCommandBuffer,
         memory: *mut c_void,
@@ -425,6 +427,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(UnsupportedFeature, "events are passed but the buffer's device lacks command-buffer event support")]
     #[errors(InvalidCommandBufferExp, InvalidCommandBufferSyncPointExp, InvalidMemObject, InvalidEvent, OutOfHostMemory, OutOfResources)]
+    #[command(UsmPrefetch)]
     fn urCommandBufferAppendUSMPrefetchExp(
         command_buffer: ExpCommandBuffer,
         memory: *const c_void,
@@ -449,6 +452,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(UnsupportedFeature, "events are passed but the buffer's device lacks command-buffer event support")]
     #[errors(InvalidCommandBufferExp, InvalidCommandBufferSyncPointExp, InvalidMemObject, InvalidEvent, OutOfHostMemory, OutOfResources)]
+    #[command(UsmAdvise)]
     fn urCommandBufferAppendUSMAdviseExp(
         command_buffer: ExpCommandBuffer,
         memory: *const c_void,

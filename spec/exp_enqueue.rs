@@ -177,6 +177,7 @@ extern "C" {
     /// Queues a command that notes the device time when it runs.
     #[error(InvalidEventWaitList, event_wait_list == null && num_events_in_wait_list > 0)]
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
+    #[command(Timestamp)]
     fn urEnqueueTimestampRecordingExp(
         queue: Queue,
         blocking: bool,
@@ -203,6 +204,7 @@ extern "C" {
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(UnsupportedFeature, "the driver lacks Level Zero's call for appending host functions")]
+    #[command(HostTask)]
     fn urEnqueueHostTaskExp(
         queue: Queue,
         host_task: ExpHostTaskFunction,

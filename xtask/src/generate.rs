@@ -53,6 +53,7 @@ fn outputs(spec: &Spec) -> Result<Vec<emit::Output>, String> {
     let mut all = emit::sys::files(spec)?;
     all.push(emit::codes::file(spec)?);
     all.extend(emit::api::files(spec)?);
+    all.push(emit::request::file(spec)?);
     all.extend(emit::entry::files(spec)?);
     all.extend(emit::header::files(spec));
     all.push(emit::rows::file(spec)?);

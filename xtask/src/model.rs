@@ -112,6 +112,8 @@ pub struct Entry {
     pub errors: Vec<Fault>,
     /// It may not come back before other commands or threads have done something.
     pub blocks: bool,
+    /// What it enqueues or records, if that is a command by itself: two entries with one word here ask for the same.
+    pub command: Option<String>,
     pub doc: String,
 }
 /// A documented error.

@@ -52,6 +52,7 @@ const ATTRIBUTES: &[&str] = &[
     "bounds",
     "c",
     "callback",
+    "command",
     "doc",
     "error",
     "errors",
@@ -252,7 +253,10 @@ fn entry(item: syn::ForeignItem) -> Result<Entry> {
         };
         errors.push(Fault { code: code(&args[0]), when, first });
     }
-    Ok(Entry { params, errors, blocks: has(&f.attrs, "blocks"), doc: doc(&f.attrs), name })
+    let command = f.attrs.iter().find(|a| a.path().is_ident("command"));
+    let command = command.map(|a| a.parse_args::<syn::Ident>().map(|word| word.to_string()));
+    let command = command.transpose().map_err(|e| of(e.to_string()))?;
+    Ok(Entry { params, errors, blocks: has(&f.attrs, "blocks"), command, doc: doc(&f.attrs), name })
 }
 fn param(arg: &syn::FnArg) -> Result<Param> {
     let syn::FnArg::Typed(p) = arg else { return Err("self".into()) };

@@ -5,6 +5,7 @@ use crate::{
     object::{Body, Object},
 };
 use std::ffi::c_void;
+use ur_hal::HostCall;
 use ur_sys::{ur_event_handle_t, ur_execution_info_t};
 
 /// What `urContextSetExtendedDeleter` leaves with us.
@@ -65,5 +66,41 @@ impl HostFunction {
     pub fn call(self) {
         // SAFETY: promised to `new`.
         unsafe { (self.function)(self.user_data.as_ptr()) };
+    }
+}
+impl From<HostFunction> for HostCall {
+    fn from(host: HostFunction) -> Self {
+        fn call([function, user_data]: [usize; 2]) {
+            let function = std::ptr::with_exposed_provenance::<()>(function);
+            // SAFETY: the address of such a function, taken below; nobody but a `HostCall` has this function's words.
+            let function = unsafe {
+                std::mem::transmute::<*const (), unsafe extern "C" fn(*mut c_void)>(function)
+            };
+            // SAFETY: promised to `HostFunction::new`.
+            unsafe { function(std::ptr::with_exposed_provenance_mut(user_data)) };
+        }
+        let function = (host.function as *const ()).expose_provenance();
+        Self::new(call, [function, host.user_data.as_ptr().expose_provenance()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+    #[test]
+    fn a_host_function_is_called_with_its_data_each_time() {
+        unsafe extern "C" fn count(data: *mut c_void) {
+            // SAFETY: the counter below.
+            unsafe { &*data.cast::<AtomicU32>() }.fetch_add(1, Relaxed);
+        }
+        let counter = AtomicU32::new(0);
+        // SAFETY: both outlive the calls.
+        let function = unsafe { HostFunction::new(count, (&raw const counter).cast_mut().cast()) };
+        let call = HostCall::from(function);
+        call.call();
+        call.call();
+        assert_eq!(counter.load(Relaxed), 2);
     }
 }

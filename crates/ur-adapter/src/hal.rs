@@ -90,6 +90,12 @@ impl From<UsmPtr> for Address {
         Self::from(at.non_zero())
     }
 }
+impl From<Address> for UsmPtr {
+    #[inline]
+    fn from(at: Address) -> Self {
+        Self::from_addr(at.get()).expect("an address is not 0")
+    }
+}
 
 #[cfg(test)]
 mod tests {

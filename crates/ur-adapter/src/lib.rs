@@ -4,6 +4,7 @@ pub mod api;
 pub mod blank;
 pub mod callback;
 pub mod chain;
+pub mod command;
 pub mod entry;
 pub mod error;
 mod error_code;

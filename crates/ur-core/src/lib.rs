@@ -1,6 +1,7 @@
 //! UR over any driver. What has moved here from the backends is implemented once, for every driver; what has not is
 //! still each backend's, and [`table`] says which is which. The order in which families move is in
 //! `docs/decisions/0012-one-core-thin-drivers.md`.
+pub mod command;
 pub mod exhausted;
 pub mod from_c;
 pub mod kernels;

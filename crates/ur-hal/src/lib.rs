@@ -46,7 +46,7 @@ pub use memory::{
     NativeKind, NativeObject,
 };
 pub use modules::{Modules, Piece};
-pub use pattern::{Pattern, RowPattern, greatest_common_divisor};
+pub use pattern::{Pattern, PatternLength, RowPattern, greatest_common_divisor};
 pub use rows::Rows;
 pub use submission::{
     Completion, DefaultStream, Order, Priority, Profile, Status, StreamRequest, Submission, Times,

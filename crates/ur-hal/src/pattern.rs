@@ -10,20 +10,7 @@ impl<'a> Pattern<'a> {
     /// # Errors
     /// [`ErrorKind::InvalidSize`] unless `total` is a multiple of its length, and that is 1 at least.
     pub fn new(bytes: &'a [u8], total: usize) -> Result<Self> {
-        Self::check_length(bytes.len(), total).map(|()| Self(bytes))
-    }
-    /// Judges the length of a pattern before anybody looks at its bytes.
-    ///
-    /// # Errors
-    /// As for [`Pattern::new`].
-    pub fn check_length(length: usize, total: usize) -> Result<()> {
-        match length != 0 && length <= total && total.is_multiple_of(length) {
-            true => Ok(()),
-            false => {
-                let why = format!("{total} bytes are not a multiple of a pattern of {length}");
-                Err(Error::new(ErrorKind::InvalidSize, why))
-            }
-        }
+        PatternLength::new(bytes.len(), total).map(|length| length.of(bytes))
     }
     /// Its bytes.
     pub const fn bytes(self) -> &'a [u8] {
@@ -41,6 +28,33 @@ impl<'a> Pattern<'a> {
         let found = lengths.take_while(divides).find(repeats);
         Self(found.map_or(bytes, |length| &bytes[..length]))
     }
+}
+
+/// The length of a pattern, judged before anybody looks at its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PatternLength(usize);
+impl PatternLength {
+    /// That of a pattern which fills `total` bytes.
+    ///
+    /// # Errors
+    /// As for [`Pattern::new`].
+    #[inline]
+    pub fn new(length: usize, total: usize) -> Result<Self> {
+        match length != 0 && length <= total && total.is_multiple_of(length) {
+            true => Ok(Self(length)),
+            false => Err(no_multiple(length, total)),
+        }
+    }
+    /// The pattern, of which there are exactly so many bytes.
+    pub fn of(self, bytes: &[u8]) -> Pattern<'_> {
+        assert_eq!(bytes.len(), self.0, "another length was judged");
+        Pattern(bytes)
+    }
+}
+#[cold]
+fn no_multiple(length: usize, total: usize) -> Error {
+    let why = format!("{total} bytes are not a multiple of a pattern of {length}");
+    Error::new(ErrorKind::InvalidSize, why)
 }
 
 /// A pattern over rows of `width` bytes: it runs on from each row to the next.

@@ -39,6 +39,8 @@ impl Objects for Mock {
     type UsmPool = UsmPool;
 }
 
+impl CommandApi for Mock {}
+
 impl AdapterApi for Mock {
     fn adapter_get() -> Result<Vec<Owned<Adapter>>> {
         by_hand::adapter_get()

@@ -328,6 +328,7 @@ impl GraphExpApi for Null {
 
 impl BindlessImagesExpApi for Null {}
 impl DeviceExpApi for Null {}
+impl CommandApi for Null {}
 impl EnqueueApi for Null {}
 impl EnqueueExpApi for Null {}
 impl IpcExpApi for Null {}

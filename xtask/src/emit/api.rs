@@ -1,6 +1,6 @@
 //! `crates/ur-adapter/src/api`: one trait for each table, every method defaulted.
 use super::{
-    NOTICE, Output, doc, rust_type, rustfmt,
+    NOTICE, Output, doc, request, rust_type, rustfmt,
     shape::{self, Arg, Shape},
 };
 use crate::{
@@ -36,6 +36,7 @@ fn module(spec: &Spec) -> String {
         let (file, name) = (names::member(&t.name), trait_name(t));
         let _ = writeln!(s, "mod {file};\npub use {file}::{name};");
     }
+    s.push_str("\nmod request;\npub use crate::command::CommandApi;\npub use request::Request;\n");
     s.push_str(
         "\n/// What the handles of an adapter point at.\npub trait Objects: Sized + 'static {\n",
     );
@@ -71,6 +72,8 @@ fn family(spec: &Spec, table: &Table) -> String {
         ("ContextDeleter", "crate::callback::ContextDeleter"),
         ("EventCallback", "crate::callback::EventCallback"),
         ("HostFunction", "crate::callback::HostFunction"),
+        ("Asked {", "crate::command::Asked"),
+        ("Report::", "crate::command::Report"),
         ("CStr", "std::ffi::CStr"),
         ("c_void", "std::ffi::c_void"),
         ("c_char", "std::ffi::c_char"),
@@ -79,11 +82,18 @@ fn family(spec: &Spec, table: &Table) -> String {
             let _ = writeln!(uses, "use {path};");
         }
     }
-    let errors = if methods.is_empty() { "" } else { "use crate::error::{Error, Result};\n" };
+    let errors = match () {
+        () if methods.is_empty() => "",
+        () if word("Error::") => "use crate::error::{Error, Result};\n",
+        () => "use crate::error::Result;\n",
+    };
+    let asks = table.entries.iter().any(|e| e.command.is_some());
+    let objects = if asks { "CommandApi" } else { "Objects" };
+    let beside = if asks { "{CommandApi, Request}" } else { "Objects" };
     let sys = if word("ur_") { "use ur_sys::*;\n" } else { "" };
     format!(
-        "//! The entries of `{0}`, as adapters implement them.\nuse super::Objects;\n{errors}{uses}{sys}\n\
-         /// The entries of `{0}` that are not the same for every adapter.\npub trait {1}: Objects {{\n{methods}}}\n",
+        "//! The entries of `{0}`, as adapters implement them.\nuse super::{beside};\n{errors}{uses}{sys}\n\
+         /// The entries of `{0}` that are not the same for every adapter.\npub trait {1}: {objects} {{\n{methods}}}\n",
         table.member,
         trait_name(table)
     )
@@ -140,17 +150,19 @@ fn method(spec: &Spec, entry: &Entry) -> String {
     } else {
         ""
     };
+    let ignored = match ignored.as_slice() {
+        [one] => format!("{one},"),
+        more => more.join(", "),
+    };
+    let unsupported =
+        || format!("        let _ = ({ignored});\n        Error::unsupported({:?})\n", entry.name);
     let _ = write!(
         s,
-        "{many}{complex}    fn {}({}) -> Result<{}> {{\n        let _ = ({});\n        Error::unsupported({:?})\n    }}\n",
+        "{many}{complex}    fn {}({}) -> Result<{}> {{\n{}    }}\n",
         names::function(&entry.name),
         list.join(", "),
         tuple(&results(&args)),
-        match ignored.as_slice() {
-            [one] => format!("{one},"),
-            more => more.join(", "),
-        },
-        entry.name
+        request::asked(spec, entry).unwrap_or_else(unsupported),
     );
     s
 }

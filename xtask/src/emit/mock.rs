@@ -53,6 +53,7 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
         let _ = writeln!(s, "type {0} = {0};", h.name);
     }
     s.push_str("}\n");
+    s.push_str("\nimpl CommandApi for Mock {}\n");
     for table in &spec.tables {
         family(spec, table, &mut s);
     }

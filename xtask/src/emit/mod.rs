@@ -11,6 +11,7 @@ pub mod layers;
 pub mod layout;
 pub mod mock;
 pub mod print;
+pub mod request;
 pub mod rows;
 mod shape;
 pub mod sys;

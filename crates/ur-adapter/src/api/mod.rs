@@ -56,6 +56,10 @@ pub use device::DeviceApi;
 mod device_exp;
 pub use device_exp::DeviceExpApi;
 
+mod request;
+pub use crate::command::CommandApi;
+pub use request::Request;
+
 /// What the handles of an adapter point at.
 pub trait Objects: Sized + 'static {
     /// What `ur_adapter_handle_t` points at.

@@ -136,7 +136,7 @@ macro_rules! unsupported { ($($api:ident)*) => { $(impl $api for Toy {})* } }
 unsupported! {
     AdapterApi DeviceApi DeviceExpApi EventExpApi ProgramApi ProgramExpApi KernelApi QueueApi
     QueueExpApi SamplerApi MemApi PhysicalMemApi EnqueueExpApi UsmApi UsmExpApi
-    BindlessImagesExpApi CommandBufferExpApi GraphExpApi IpcExpApi MemoryExportExpApi
+    BindlessImagesExpApi CommandApi CommandBufferExpApi GraphExpApi IpcExpApi MemoryExportExpApi
     UsmP2pExpApi VirtualMemApi
 }
 

@@ -3,7 +3,7 @@
 use super::{
     Event, Graph, Queue,
     engine::{Order, Submission},
-    enqueue::{Made, Report},
+    enqueue::Made,
     recording::{Node, Recording},
 };
 use std::sync::{
@@ -11,6 +11,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::*},
 };
 use ur_adapter::{
+    command::Report,
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };

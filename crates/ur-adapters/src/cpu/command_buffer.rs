@@ -4,10 +4,10 @@ mod entries;
 mod update;
 
 use super::{
-    Context, Device, Event, Queue,
+    Context, Cpu, Device, Event, Queue,
     capture::{self, taker},
     engine::Work,
-    enqueue::{Made, Report},
+    enqueue::Made,
     recording::{Node, Recording, Replay},
 };
 use std::{
@@ -20,6 +20,7 @@ use std::{
 use update::Launch;
 use ur_adapter::blank::withdraw;
 use ur_adapter::{
+    command::{Asked, Report},
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
@@ -74,16 +75,9 @@ impl Drop for CommandBuffer {
 }
 
 /// What C asks of every command that it appends.
-#[derive(Clone, Copy)]
-struct Ask<'call> {
-    points: Option<&'call [ur_exp_command_buffer_sync_point_t]>,
-    events: &'call [Borrowed<'call, Event>],
-    event: bool,
-    command: bool,
-}
+type Ask<'call> = Asked<'call, Cpu>;
 /// What C gets for it.
-type Appended =
-    Result<(ur_exp_command_buffer_sync_point_t, Option<Owned<Event>>, Option<Owned<Command>>)>;
+type Appended = ur_adapter::command::Appended<Cpu>;
 
 fn refused<T>(code: ErrorCode, why: &'static str) -> Result<T> {
     Err(Error::new(code, why))

@@ -1,5 +1,5 @@
-//! The commands that a CPU queue takes: waits and barriers, copies and fills of USM, host
-//! functions. Checks what C asks for and captures what must come first; the engine does the rest.
+//! How a command gets into a CPU queue, or into a command buffer: captures what must come first; the engine does the rest.
+//! And the entries whose commands are not the core's yet.
 use super::{
     CommandBuffer, Cpu, Event, ExecutableGraph, Kernel, Mem, Program, Queue, UsmPool,
     capture::taker,
@@ -8,10 +8,10 @@ use super::{
     enqueue_image::{self, Pixels},
     enqueue_mem, graph, launch,
     memory::Allocation,
-    native::Rows,
     native_command, usm_async,
 };
 use crate::{
+    command::{Ready, TakesCommands},
     memory::{allocation::Usm, ranges},
     profiling::Profile,
     program::launch::VariablePart,
@@ -20,42 +20,23 @@ use std::ffi::CStr;
 use std::sync::Arc;
 use ur_adapter::{
     api::{EnqueueApi, EnqueueExpApi, Objects},
-    callback::HostFunction,
+    command::{Appended, Asked, Report},
     error::{Error, ErrorCode, Result},
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
     region,
     shim::BarrierEvent,
 };
+use ur_hal::{Address, Range};
 use ur_sys::{
     ur_command_t, ur_exp_async_usm_alloc_properties_t, ur_exp_enqueue_ext_properties_t,
     ur_exp_enqueue_native_command_function_t, ur_exp_enqueue_native_command_properties_t,
-    ur_exp_host_task_properties_t, ur_exp_kernel_arg_properties_t,
-    ur_kernel_launch_ext_properties_t, ur_map_flags_t, ur_rect_offset_t, ur_rect_region_t,
-    ur_usm_advice_flags_t, ur_usm_migration_flags_t,
+    ur_exp_kernel_arg_properties_t, ur_kernel_launch_ext_properties_t, ur_map_flags_t,
+    ur_rect_offset_t, ur_rect_region_t,
 };
 
 /// The event of a command, if C wanted one.
 pub(super) type Made = Result<Option<Owned<Event>>>;
-
-/// What C wants to know of a command.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Report {
-    /// Nothing.
-    None,
-    /// An event.
-    Event,
-    /// That it is done, before the call returns; and an event if so.
-    Done { event: bool },
-}
-impl Report {
-    pub(super) fn event(want: bool) -> Self {
-        if want { Self::Event } else { Self::None }
-    }
-    pub(super) fn of(blocking: bool, want: bool) -> Self {
-        if blocking { Self::Done { event: want } } else { Self::event(want) }
-    }
-}
 
 /// What the events of a wait list stand for at this moment.
 pub(super) fn capture(events: &[Borrowed<'_, Event>]) -> Result<Dependencies> {
@@ -94,8 +75,7 @@ pub(super) fn enqueue_with(
     report: Report,
 ) -> Result<Submitted> {
     // First what can fail: once it is submitted there is no way back.
-    let wants_event = matches!(report, Report::Event | Report::Done { event: true });
-    let of = wants_event.then(|| queue.own()).transpose()?;
+    let of = report.wants_event().then(|| queue.own()).transpose()?;
     let want = submission.want || report != Report::None;
     let completion = queue.engine().submit(dependencies, Submission { want, ..submission })?;
     if let (Report::Done { .. }, Some(completion)) = (report, &completion) {
@@ -109,44 +89,45 @@ pub(super) fn enqueue_with(
 pub(super) fn place(order: Order) -> Submission<'static> {
     Submission { order, ..Submission::new(Work::Barrier) }
 }
-/// Where a wait stands: behind everything, unless it names what it is for.
-pub(super) fn wait_order(events: &[Borrowed<'_, Event>]) -> Order {
-    if events.is_empty() { Order::AfterAll } else { Order::Free }
-}
-
 /// # Errors
 /// As for [`ranges::check_range`].
-pub(super) fn check_range(at: UsmPtr, bytes: usize) -> Result<()> {
+pub(super) fn check_range(at: UsmPtr, bytes: usize) -> Result<Range> {
     ranges::check_range::<Allocation>(at, bytes)
-}
-/// # Errors
-/// As for [`ranges::check_rows`].
-pub(super) fn check_rows(rows: Rows, width: usize, height: usize) -> Result<()> {
-    ranges::check_rows::<Allocation>((rows.base, rows.pitch), (width, height))
 }
 /// # Errors
 /// As for [`ranges::pattern_of`].
 pub(super) fn pattern_of(bytes: HostBytes<'_>, most: usize) -> Result<Pattern> {
-    ranges::pattern_of(bytes, most).map(Pattern::new)
+    ranges::pattern_of(bytes, most).map(|pattern| Pattern::new(pattern.bytes()))
+}
+
+ur_core::commands! { [] Cpu }
+impl TakesCommands for Cpu {
+    type Known = Allocation;
+    /// All memory is where it is used.
+    fn is_managed(_at: Address) -> bool {
+        true
+    }
+    #[inline(always)] // where the kind of the command is known, the way of others is gone
+    fn submit(
+        queue: Borrowed<'_, Queue>,
+        ready: &Ready<'_, Self>,
+        events: &[Borrowed<'_, Event>],
+        report: Report,
+    ) -> Made {
+        let (work, profile) = (Work::of(&ready.command)?, ready.profile(Profile::Off));
+        let submission = Submission { order: ready.order, profile, ..Submission::new(work) };
+        enqueue(queue, ready.name, events, submission, report)
+    }
+    fn record(
+        buffer: Borrowed<'_, CommandBuffer>,
+        ready: &Ready<'_, Self>,
+        asked: Asked<'_, Self>,
+    ) -> Appended<Self> {
+        buffer.append(ready.name, Work::of(&ready.command)?, asked)
+    }
 }
 
 impl EnqueueApi for Cpu {
-    fn enqueue_events_wait(
-        queue: Borrowed<'_, Queue>,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let report = Report::event(want_event);
-        enqueue(queue, ur_command_t::EVENTS_WAIT, events, place(wait_order(events)), report)
-    }
-    fn enqueue_events_wait_with_barrier(
-        queue: Borrowed<'_, Queue>,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let (command, report) = (ur_command_t::EVENTS_WAIT_WITH_BARRIER, Report::event(want_event));
-        enqueue(queue, command, events, place(Order::Both), report)
-    }
     fn enqueue_events_wait_with_barrier_ext(
         queue: Borrowed<'_, Queue>,
         _properties: Option<&ur_exp_enqueue_ext_properties_t>,
@@ -183,94 +164,6 @@ impl EnqueueApi for Cpu {
         let submission = Submission { signal, ..place(Order::Both) };
         queue.engine().submit(capture(events)?, submission)?;
         Ok(None)
-    }
-    fn enqueue_usm_fill(
-        queue: Borrowed<'_, Queue>,
-        mem: UsmPtr,
-        pattern: HostBytes<'_>,
-        bytes: usize,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        check_range(mem, bytes)?;
-        let work = Work::Fill { to: mem, pattern: pattern_of(pattern, bytes)?, bytes };
-        let report = Report::event(want_event);
-        enqueue(queue, ur_command_t::USM_FILL, events, Submission::new(work), report)
-    }
-    fn enqueue_usm_memcpy(
-        queue: Borrowed<'_, Queue>,
-        blocking: bool,
-        to: UsmPtr,
-        from: UsmPtr,
-        bytes: usize,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        check_range(to, bytes)?;
-        check_range(from, bytes)?;
-        let work = Work::Copy { to, from, bytes };
-        let report = Report::of(blocking, want_event);
-        enqueue(queue, ur_command_t::USM_MEMCPY, events, Submission::new(work), report)
-    }
-    fn enqueue_usm_prefetch(
-        queue: Borrowed<'_, Queue>,
-        mem: UsmPtr,
-        bytes: usize,
-        _flags: ur_usm_migration_flags_t,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        check_range(mem, bytes)?; // it is where it is used already
-        let report = Report::event(want_event);
-        enqueue(queue, ur_command_t::USM_PREFETCH, events, place(Order::Free), report)
-    }
-    fn enqueue_usm_advise(
-        queue: Borrowed<'_, Queue>,
-        mem: UsmPtr,
-        bytes: usize,
-        _advice: ur_usm_advice_flags_t,
-        want_event: bool,
-    ) -> Made {
-        check_range(mem, bytes)?; // there is one memory: nothing to choose
-        let report = Report::event(want_event);
-        enqueue(queue, ur_command_t::USM_ADVISE, &[], place(Order::Free), report)
-    }
-    fn enqueue_usm_fill_2d(
-        queue: Borrowed<'_, Queue>,
-        mem: UsmPtr,
-        pitch: usize,
-        pattern: HostBytes<'_>,
-        width: usize,
-        height: usize,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let to = Rows { base: mem, pitch };
-        check_rows(to, width, height)?;
-        let pattern = pattern_of(pattern, width * height)?; // no more than pitch * height
-        let work = Work::Fill2d { to, pattern, width, height };
-        let report = Report::event(want_event);
-        enqueue(queue, ur_command_t::USM_FILL_2D, events, Submission::new(work), report)
-    }
-    fn enqueue_usm_memcpy_2d(
-        queue: Borrowed<'_, Queue>,
-        blocking: bool,
-        to: UsmPtr,
-        to_pitch: usize,
-        from: UsmPtr,
-        from_pitch: usize,
-        width: usize,
-        height: usize,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let (to, from) =
-            (Rows { base: to, pitch: to_pitch }, Rows { base: from, pitch: from_pitch });
-        check_rows(to, width, height)?;
-        check_rows(from, width, height)?;
-        let work = Work::Copy2d { to, from, width, height };
-        let report = Report::of(blocking, want_event);
-        enqueue(queue, ur_command_t::USM_MEMCPY_2D, events, Submission::new(work), report)
     }
     fn enqueue_mem_image_read(
         queue: Borrowed<'_, Queue>,
@@ -523,16 +416,6 @@ impl EnqueueExpApi for Cpu {
             queue, kernel, offset, global, local, arguments, properties, events, want_event,
         )
     }
-    fn enqueue_timestamp_recording_exp(
-        queue: Borrowed<'_, Queue>,
-        blocking: bool,
-        events: &[Borrowed<'_, Event>],
-    ) -> Result<Owned<Event>> {
-        let command = ur_command_t::TIMESTAMP_RECORDING_EXP;
-        let submission = Submission { profile: Profile::Moment, ..place(wait_order(events)) };
-        let made = enqueue(queue, command, events, submission, Report::of(blocking, true))?;
-        Ok(made.expect("`enqueue` makes the event that it is asked for"))
-    }
     fn enqueue_usm_device_alloc_exp(
         queue: Borrowed<'_, Queue>,
         pool: Option<Borrowed<'_, UsmPool>>,
@@ -582,15 +465,5 @@ impl EnqueueExpApi for Cpu {
         want_event: bool,
     ) -> Made {
         native_command::run(queue, native_enqueue, data, events, want_event)
-    }
-    fn enqueue_host_task_exp(
-        queue: Borrowed<'_, Queue>,
-        host_task: HostFunction,
-        _properties: Option<&ur_exp_host_task_properties_t>,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let (command, work) = (ur_command_t::HOST_TASK_EXP, Work::Host(host_task));
-        enqueue(queue, command, events, Submission::new(work), Report::event(want_event))
     }
 }

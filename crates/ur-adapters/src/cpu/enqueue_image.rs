@@ -3,13 +3,14 @@
 use super::{
     Event, Mem, Queue,
     engine::{Submission, Work},
-    enqueue::{Made, Report, check_range, enqueue},
+    enqueue::{Made, check_range, enqueue},
     enqueue_mem::{box_work, keeping, overlapping},
     image::place,
     native::Planes,
 };
 use crate::memory::pictures::{Part, on_host};
 use ur_adapter::{
+    command::Report,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::Borrowed,
@@ -42,7 +43,7 @@ impl Pixels<'_> {
         check_range(self.host, length)?;
         let [row, slice] = there.pitches;
         let pitch = if image.is_1d_array() { slice } else { row };
-        let outside = Planes { base: self.host, pitch, slice };
+        let outside = Planes { base: self.host.into(), pitch, slice };
         Ok((inside, outside, bytes))
     }
 }

@@ -4,7 +4,7 @@ use super::{
     Mem,
     engine::Work,
     enqueue::{check_range, pattern_of},
-    native::{self, Planes, Rows},
+    native::{self, Planes},
 };
 use std::{any::Any, sync::Arc};
 use ur_adapter::{
@@ -13,6 +13,7 @@ use ur_adapter::{
     object::Borrowed,
     region::{Place, Span, extent, share_bytes},
 };
+use ur_hal::Rows;
 use ur_sys::{ur_map_flags_t, ur_rect_region_t};
 
 /// `work`, with the bytes of `mem` where they are until it is done.
@@ -33,7 +34,7 @@ pub(super) fn buffer_read_work(
 ) -> Result<Work> {
     let from = buffer.range(offset, size)?;
     check_range(to, size)?;
-    Ok(keeping(Work::Copy { to, from, bytes: size }, &buffer))
+    Ok(keeping(Work::Copy { to: to.into(), from: from.into(), bytes: size }, &buffer))
 }
 /// Writes `size` bytes of a buffer from `offset` on.
 ///
@@ -47,7 +48,7 @@ pub(super) fn buffer_write_work(
 ) -> Result<Work> {
     let to = buffer.range(offset, size)?;
     check_range(from, size)?;
-    Ok(keeping(Work::Copy { to, from, bytes: size }, &buffer))
+    Ok(keeping(Work::Copy { to: to.into(), from: from.into(), bytes: size }, &buffer))
 }
 /// Copies from buffer to buffer.
 ///
@@ -64,7 +65,7 @@ pub(super) fn buffer_copy_work(
     if source.overlaps(target, size) {
         return Err(overlapping());
     }
-    let work = Work::Copy { to: target, from: source, bytes: size };
+    let work = Work::Copy { to: target.into(), from: source.into(), bytes: size };
     Ok(keeping(keeping(work, &from), &to))
 }
 pub(super) fn overlapping() -> Error {
@@ -91,7 +92,7 @@ pub(super) fn buffer_fill_work(
         ));
     }
     let pattern = pattern_of(pattern, size)?;
-    Ok(keeping(Work::Fill { to, pattern, bytes: size }, &buffer))
+    Ok(keeping(Work::Fill { to: to.into(), pattern, bytes: size }, &buffer))
 }
 
 /// The rows and slices of a box in memory that begins at `base`.
@@ -99,7 +100,7 @@ pub(super) fn buffer_fill_work(
 /// # Errors
 /// `INVALID_SIZE` for what wraps around.
 fn planes(span: Span, base: UsmPtr) -> Result<Planes> {
-    Ok(Planes { base: base.offset(span.start)?, pitch: span.row, slice: span.slice })
+    Ok(Planes { base: base.offset(span.start)?.into(), pitch: span.row, slice: span.slice })
 }
 /// A box within a buffer.
 ///
@@ -124,8 +125,10 @@ fn on_host(place: Place, base: UsmPtr, region: [usize; 3]) -> Result<Planes> {
 /// A copy of boxes; flat ones are copies of rows, which take no allocation.
 pub(super) fn box_work(to: Planes, from: Planes, [width, height, depth]: [usize; 3]) -> Work {
     if depth == 1 {
-        let (to, from) =
-            (Rows { base: to.base, pitch: to.pitch }, Rows { base: from.base, pitch: from.pitch });
+        let (to, from) = (
+            Rows { start: to.base, pitch: to.pitch },
+            Rows { start: from.base, pitch: from.pitch },
+        );
         return Work::Copy2d { to, from, width, height };
     }
     Work::Run(Arc::new(move || {

@@ -3,7 +3,7 @@
 use super::{
     Context, Cpu, Event, Queue,
     capture::{self, Score},
-    enqueue::{Made, Report},
+    enqueue::Made,
     native_handle,
     recording::{Recording, Replay},
 };
@@ -21,6 +21,7 @@ use ur_adapter::blank::withdraw;
 use ur_adapter::{
     api::{GraphExpApi, QueueExpApi},
     callback::HostFunction,
+    command::Report,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Borrowed, Owned},

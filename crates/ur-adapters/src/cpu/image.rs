@@ -38,7 +38,7 @@ pub(super) fn place(image: &Image, base: UsmPtr, part: Part) -> Result<Planes> {
     let [pitch, slice] = steps(image);
     let [x, y, z] = part.origin;
     let base = base.offset(x * image.pixel() + y * pitch + z * slice)?; // within the image
-    Ok(Planes { base, pitch, slice })
+    Ok(Planes { base: base.into(), pitch, slice })
 }
 
 /// Makes an image: new memory, C's own, or a copy of that.

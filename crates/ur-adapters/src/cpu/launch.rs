@@ -4,7 +4,7 @@ use super::{
     Device, Event, Kernel, Program, Queue,
     code::PIECES_A_CORE,
     engine::{Submission, Task, Work},
-    enqueue::{Made, Report, check_range, enqueue},
+    enqueue::{Made, check_range, enqueue},
     native_code::{self, Arguments, Items},
     program::OnDevice,
 };
@@ -14,6 +14,7 @@ use crate::{
 };
 use std::sync::Arc;
 use ur_adapter::{
+    command::Report,
     error::{Error, ErrorCode, Result},
     object::Borrowed,
 };
@@ -96,7 +97,7 @@ pub(super) fn enqueue_variable(
     let at = part.find(queue, &program)?;
     check_range(part.host, part.count)?;
     let (to, from, command) = part.ends(at, write);
-    let copy = Work::Copy { to, from, bytes: part.count };
+    let copy = Work::Copy { to: to.into(), from: from.into(), bytes: part.count };
     let work = Work::Keeping(Box::new(copy), Arc::new(program.own()?));
     let report = Report::of(part.blocking, want_event);
     enqueue(queue, command, events, Submission::new(work), report)

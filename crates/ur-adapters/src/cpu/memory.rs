@@ -157,7 +157,7 @@ pub fn sweep() {
 
 /// Where another process's memory is mapped.
 #[derive(Debug)]
-pub(super) enum Mapped {
+pub enum Mapped {
     /// By itself.
     Alone(Mapping),
     /// With others.

@@ -52,6 +52,7 @@ pub use physical_mem::PhysicalMem;
 pub use program::{Kernel, Program};
 pub use queue::Queue;
 pub use sampler::Sampler;
+use std::convert::Infallible;
 use ur_adapter::{
     api::*,
     entry,
@@ -64,6 +65,22 @@ pub use usm_pool::UsmPool;
 /// The adapter of the host's own processor and memory.
 #[derive(Debug)]
 pub struct Cpu;
+
+/// Objects whose verbs the driver does not have yet have no type.
+impl ur_hal::Types for Cpu {
+    type Device = Infallible;
+    type Context = Infallible;
+    type Allocation = Infallible;
+    type Reservation = Infallible;
+    type Physical = Infallible;
+    type Stream = Infallible;
+    type Point = Infallible;
+    type Module = <Self as ur_hal::Modules>::Module;
+    type Function = <Self as ur_hal::Modules>::Function;
+    type Image = Infallible;
+    type Sampler = Infallible;
+    type Graph = Infallible;
+}
 
 /// What `ur_adapter_handle_t` points at.
 #[derive(Debug)]

@@ -4,15 +4,19 @@
 #![expect(unsafe_code, reason = "copies between addresses that C gave")]
 use super::engine::workers::for_each_piece;
 use std::ptr;
-use ur_adapter::memory::UsmPtr;
+use ur_hal::{Address, Rows};
 
 /// Less than this is not worth the hand-over to other threads.
 const PARALLEL_FROM: usize = 4 << 20;
 /// A fill doubles what it wrote until it is this long: what the first level of cache holds.
 const TILE: usize = 16 << 10;
 
-fn bytes_at(base: UsmPtr, offset: usize) -> *mut u8 {
-    base.as_ptr().cast::<u8>().wrapping_add(offset)
+fn bytes_at(base: Address, offset: usize) -> *mut u8 {
+    ptr::with_exposed_provenance_mut::<u8>(base.get()).wrapping_add(offset)
+}
+/// Whether `bytes` from one address on and `bytes` from the other on have one in common.
+fn overlap(one: Address, other: Address, bytes: usize) -> bool {
+    one.get().abs_diff(other.get()) < bytes
 }
 
 /// Runs `work` over the whole of `total` bytes, in pieces on several threads if that pays.
@@ -24,11 +28,12 @@ fn in_pieces(total: usize, work: impl Fn(usize, usize) + Sync) {
 }
 
 /// Copies `bytes` from `from` to `to`; the two may overlap.
-pub fn copy(to: UsmPtr, from: UsmPtr, bytes: usize) {
+pub fn copy(to: impl Into<Address>, from: impl Into<Address>, bytes: usize) {
+    let (to, from) = (to.into(), from.into());
     if to == from || bytes == 0 {
         return;
     }
-    if to.overlaps(from, bytes) {
+    if overlap(to, from, bytes) {
         // SAFETY: C names `bytes` readable and writable bytes at each.
         return unsafe { ptr::copy(bytes_at(from, 0), bytes_at(to, 0), bytes) };
     }
@@ -40,7 +45,8 @@ pub fn copy(to: UsmPtr, from: UsmPtr, bytes: usize) {
 
 /// Writes `pattern` over and over, `bytes` in all; a last one that does not fit is cut.
 /// An empty pattern writes nothing.
-pub fn fill(to: UsmPtr, pattern: &[u8], bytes: usize) {
+pub fn fill(to: impl Into<Address>, pattern: &[u8], bytes: usize) {
+    let to = to.into();
     in_pieces(bytes, |at, len| fill_piece(bytes_at(to, at), pattern, at, len));
 }
 
@@ -76,18 +82,9 @@ fn fill_piece(to: *mut u8, pattern: &[u8], phase: usize, len: usize) {
     }
 }
 
-/// A rectangle of bytes: `height` rows of `width`, each `pitch` after the one before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rows {
-    /// Its first byte.
-    pub base: UsmPtr,
-    /// Bytes from the start of one row to the start of the next; at least the width.
-    pub pitch: usize,
-}
-impl Rows {
-    fn row(self, row: usize) -> *mut u8 {
-        bytes_at(self.base, self.pitch.wrapping_mul(row))
-    }
+/// The first byte of a row.
+fn row_at(rows: Rows, row: usize) -> *mut u8 {
+    bytes_at(rows.start, rows.pitch.wrapping_mul(row))
 }
 
 /// Copies `height` rows of `width` bytes; the two rectangles may overlap if their pitches agree.
@@ -96,22 +93,22 @@ pub fn copy_2d(to: Rows, from: Rows, width: usize, height: usize) {
         return;
     }
     if to.pitch == width && from.pitch == width {
-        return copy(to.base, from.base, width * height);
+        return copy(to.start, from.start, width * height);
     }
     let span = to.pitch.max(from.pitch).saturating_mul(height - 1).saturating_add(width);
-    if to.base.overlaps(from.base, span) {
+    if overlap(to.start, from.start, span) {
         let copy_row = |row| {
             // SAFETY: C names `width` readable and writable bytes in each row.
-            unsafe { ptr::copy(from.row(row), to.row(row), width) };
+            unsafe { ptr::copy(row_at(from, row), row_at(to, row), width) };
         };
         // Away from what is still to be read.
-        return match to.base < from.base {
+        return match to.start < from.start {
             true => (0..height).for_each(copy_row),
             false => (0..height).rev().for_each(copy_row),
         };
     }
     in_rows(width, height, |row, at, len| {
-        let (from, to) = (from.row(row).wrapping_add(at), to.row(row).wrapping_add(at));
+        let (from, to) = (row_at(from, row).wrapping_add(at), row_at(to, row).wrapping_add(at));
         // SAFETY: likewise, and the rectangles share none.
         unsafe { ptr::copy_nonoverlapping(from, to, len) };
     });
@@ -121,7 +118,7 @@ pub fn copy_2d(to: Rows, from: Rows, width: usize, height: usize) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Planes {
     /// Its first byte.
-    pub base: UsmPtr,
+    pub base: Address,
     /// Bytes from the start of one row to the start of the next; at least the width.
     pub pitch: usize,
     /// Bytes from the start of one plane to the start of the next.
@@ -129,11 +126,11 @@ pub struct Planes {
 }
 impl Planes {
     fn rows(self) -> Rows {
-        Rows { base: self.base, pitch: self.pitch }
+        Rows { start: self.base, pitch: self.pitch }
     }
     /// The first byte of row number `row`, counted over all planes of `height` rows each.
     fn row(self, row: usize, height: usize) -> *mut u8 {
-        self.rows().row(row % height).wrapping_add(self.slice.wrapping_mul(row / height))
+        row_at(self.rows(), row % height).wrapping_add(self.slice.wrapping_mul(row / height))
     }
     /// How many bytes there are from its first to its last; `usize::MAX` if more than fit.
     fn span(self, width: usize, height: usize, depth: usize) -> usize {
@@ -153,7 +150,7 @@ pub fn copy_3d(to: Planes, from: Planes, width: usize, height: usize, depth: usi
         return copy_2d(to.rows(), from.rows(), width, height * depth);
     }
     let span = to.span(width, height, depth).max(from.span(width, height, depth));
-    if to.base.overlaps(from.base, span) {
+    if overlap(to.base, from.base, span) {
         let copy_row = |row| {
             // SAFETY: C names `width` readable and writable bytes in each row.
             unsafe { ptr::copy(from.row(row, height), to.row(row, height), width) };
@@ -177,10 +174,10 @@ pub fn fill_2d(to: Rows, pattern: &[u8], width: usize, height: usize) {
         return;
     }
     if to.pitch == width {
-        return fill(to.base, pattern, width * height);
+        return fill(to.start, pattern, width * height);
     }
     in_rows(width, height, |row, at, len| {
-        fill_piece(to.row(row).wrapping_add(at), pattern, row * width + at, len);
+        fill_piece(row_at(to, row).wrapping_add(at), pattern, row * width + at, len);
     });
 }
 

@@ -7,10 +7,10 @@
 use super::{
     Event, Queue,
     engine::Order,
-    enqueue::{Made, Report, enqueue, place},
+    enqueue::{Made, enqueue, place},
 };
 use std::ptr::null_mut;
-use ur_adapter::{error::ErrorCode, memory::UsmPtr, object::Borrowed};
+use ur_adapter::{command::Report, error::ErrorCode, memory::UsmPtr, object::Borrowed};
 use ur_sys::{ur_command_t, ur_exp_enqueue_native_command_function_t, ur_queue_handle_t};
 
 /// Runs `function` with the queue and `data` in the queue's order.

@@ -3,11 +3,12 @@
 use super::{
     Event, Queue,
     engine::{self, Completion, Failure, Plan, Run, Submission, Work},
-    enqueue::{Made, Report, capture, enqueue_with},
+    enqueue::{Made, capture, enqueue_with},
 };
 use crate::profiling::Profile;
 use std::sync::{Arc, Mutex, PoisonError};
 use ur_adapter::{
+    command::Report,
     error::{Error, ErrorCode},
     object::{Borrowed, Owned},
 };

@@ -5,13 +5,14 @@
 use super::{
     Event, Queue,
     engine::{Order, Submission, Work},
-    enqueue::{Made, Report, enqueue, place},
+    enqueue::{Made, enqueue, place},
     memory::{self, Freeing},
     usm::{Wish, allocate},
     usm_pool::UsmPool,
 };
 use crate::memory::allocation::{Home, Usm};
 use ur_adapter::{
+    command::Report,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Borrowed, Object, Owned},

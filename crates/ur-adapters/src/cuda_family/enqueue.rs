@@ -1,50 +1,42 @@
-//! What queues are asked to do: waits and barriers, host tasks, timestamps. Copies and fills of USM are
-//! checked and made here too; buffers, images, kernels and memory in queue order have files of their
-//! own, and how a command gets into a stream is `submission.rs`'s.
+//! What queues are asked to do, as far as it is not the core's yet: signals of events; buffers, images, kernels and memory
+//! in queue order have files of their own, and how a command gets into a stream is `submission.rs`'s.
 use super::{
     Event, Family, Kernel, Mem, Program, Queue, UsmPool,
     driver::Dialect,
     enqueue_image::{self, Pixels},
-    enqueue_mem, enqueue_usm as usm,
+    enqueue_mem,
     event::{Point, Times},
     launch,
+    memory::Allocation,
     native::stream::Stream,
     native_command,
-    submission::{Made, Order, Report, Submission, submit, wait_order},
+    submission::{Made, Submission},
     usm_async,
 };
-use crate::memory::allocation::Usm;
-use crate::profiling::Profile;
-use crate::program::launch::VariablePart;
+use crate::{
+    command::{Ready, TakesCommands},
+    memory::allocation::Usm,
+    profiling::Profile,
+    program::launch::VariablePart,
+};
 use std::ffi::CStr;
 use ur_adapter::{
     api::{EnqueueApi, EnqueueExpApi, Objects},
-    callback::HostFunction,
+    command::Report,
     error::{Error, ErrorCode, Result},
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
     region,
     shim::BarrierEvent,
 };
+use ur_hal::{Address, Order};
 use ur_sys::{
     ur_command_t, ur_exp_async_usm_alloc_properties_t, ur_exp_enqueue_ext_properties_t,
     ur_exp_enqueue_native_command_function_t, ur_exp_enqueue_native_command_properties_t,
-    ur_exp_host_task_properties_t, ur_exp_kernel_arg_properties_t,
-    ur_kernel_launch_ext_properties_t, ur_map_flags_t, ur_rect_offset_t, ur_rect_region_t,
-    ur_usm_advice_flags_t, ur_usm_migration_flags_t,
+    ur_exp_kernel_arg_properties_t, ur_kernel_launch_ext_properties_t, ur_map_flags_t,
+    ur_rect_offset_t, ur_rect_region_t,
 };
 
-/// Submits a command that does nothing but hold its place.
-fn place<D: Dialect>(
-    queue: Borrowed<'_, Queue<D>>,
-    command: ur_command_t,
-    order: Order,
-    waits: &[Borrowed<'_, Event<D>>],
-    report: Report,
-) -> Made<D> {
-    let profile = queue.profile();
-    Submission { command, order, report, profile }.put(queue, waits, |_| Ok(()), |_| Ok(()))
-}
 /// A barrier that signals an event of C's.
 fn signal<D: Dialect>(
     queue: Borrowed<'_, Queue<D>>,
@@ -85,23 +77,27 @@ fn signal<D: Dialect>(
     Ok(())
 }
 
+ur_core::commands! { [D: Dialect] Family<D> }
+impl<D: Dialect> TakesCommands for Family<D> {
+    type Known = Allocation<D>;
+    fn is_managed(at: Address) -> bool {
+        Allocation::<D>::find(at.into()).is_some_and(|found| found.usm() == Usm::Shared)
+    }
+    fn submit(
+        queue: Borrowed<'_, Queue<D>>,
+        ready: &Ready<'_, Self>,
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Made<D> {
+        let (command, order) = (ready.name, ready.order);
+        let profile = ready.profile(queue.profile());
+        let device = queue.device().number();
+        let body = |stream: &Stream<D>| stream.execute(&ready.command, device);
+        Submission { command, order, report, profile }.put(queue, events, body, |_| Ok(()))
+    }
+}
+
 impl<D: Dialect> EnqueueApi for Family<D> {
-    fn enqueue_events_wait(
-        queue: Borrowed<'_, Queue<D>>,
-        events: &[Borrowed<'_, Event<D>>],
-        want_event: bool,
-    ) -> Made<D> {
-        let report = Report::event(want_event);
-        place(queue, ur_command_t::EVENTS_WAIT, wait_order(events), events, report)
-    }
-    fn enqueue_events_wait_with_barrier(
-        queue: Borrowed<'_, Queue<D>>,
-        events: &[Borrowed<'_, Event<D>>],
-        want_event: bool,
-    ) -> Made<D> {
-        let (command, report) = (ur_command_t::EVENTS_WAIT_WITH_BARRIER, Report::event(want_event));
-        place(queue, command, Order::Both, events, report)
-    }
     fn enqueue_events_wait_with_barrier_ext(
         queue: Borrowed<'_, Queue<D>>,
         _properties: Option<&ur_exp_enqueue_ext_properties_t>,
@@ -328,73 +324,6 @@ impl<D: Dialect> EnqueueApi for Family<D> {
         let part = VariablePart { name, blocking, count, offset, host };
         launch::device_global_variable(queue, program, &part, false, events, want_event)
     }
-    fn enqueue_usm_fill(
-        queue: Borrowed<'_, Queue<D>>,
-        mem: UsmPtr,
-        pattern: HostBytes<'_>,
-        bytes: usize,
-        events: &[Borrowed<'_, Event<D>>],
-        want_event: bool,
-    ) -> Made<D> {
-        usm::fill(queue, mem, pattern, bytes, events, want_event)
-    }
-    fn enqueue_usm_memcpy(
-        queue: Borrowed<'_, Queue<D>>,
-        blocking: bool,
-        to: UsmPtr,
-        from: UsmPtr,
-        bytes: usize,
-        events: &[Borrowed<'_, Event<D>>],
-        want_event: bool,
-    ) -> Made<D> {
-        usm::memcpy(queue, blocking, to, from, bytes, events, want_event)
-    }
-    fn enqueue_usm_prefetch(
-        queue: Borrowed<'_, Queue<D>>,
-        mem: UsmPtr,
-        bytes: usize,
-        flags: ur_usm_migration_flags_t,
-        events: &[Borrowed<'_, Event<D>>],
-        want_event: bool,
-    ) -> Made<D> {
-        usm::prefetch(queue, mem, bytes, flags, events, want_event)
-    }
-    fn enqueue_usm_advise(
-        queue: Borrowed<'_, Queue<D>>,
-        mem: UsmPtr,
-        bytes: usize,
-        advice: ur_usm_advice_flags_t,
-        want_event: bool,
-    ) -> Made<D> {
-        usm::advise(queue, mem, bytes, advice, want_event)
-    }
-    fn enqueue_usm_fill_2d(
-        queue: Borrowed<'_, Queue<D>>,
-        mem: UsmPtr,
-        pitch: usize,
-        pattern: HostBytes<'_>,
-        width: usize,
-        height: usize,
-        events: &[Borrowed<'_, Event<D>>],
-        want_event: bool,
-    ) -> Made<D> {
-        usm::fill_2d(queue, (mem, pitch), pattern, (width, height), events, want_event)
-    }
-    fn enqueue_usm_memcpy_2d(
-        queue: Borrowed<'_, Queue<D>>,
-        blocking: bool,
-        to: UsmPtr,
-        to_pitch: usize,
-        from: UsmPtr,
-        from_pitch: usize,
-        width: usize,
-        height: usize,
-        events: &[Borrowed<'_, Event<D>>],
-        want_event: bool,
-    ) -> Made<D> {
-        let report = Report::of(blocking, want_event);
-        usm::memcpy_2d(queue, (to, to_pitch), (from, from_pitch), (width, height), events, report)
-    }
 }
 
 impl<D: Dialect> EnqueueExpApi for Family<D> {
@@ -437,17 +366,6 @@ impl<D: Dialect> EnqueueExpApi for Family<D> {
     ) -> Made<D> {
         usm_async::free(queue, pool, mem, events, want_event)
     }
-    fn enqueue_timestamp_recording_exp(
-        queue: Borrowed<'_, Queue<D>>,
-        blocking: bool,
-        events: &[Borrowed<'_, Event<D>>],
-    ) -> Result<Owned<Event<D>>> {
-        let command = ur_command_t::TIMESTAMP_RECORDING_EXP;
-        let (order, report) = (wait_order(events), Report::of(blocking, true));
-        let submission = Submission { command, order, report, profile: Profile::Moment };
-        let made = submission.put(queue, events, |_| Ok(()), |_| Ok(()))?;
-        Ok(made.expect("`put` makes the event that it is asked for"))
-    }
     fn enqueue_kernel_launch_with_args_exp(
         queue: Borrowed<'_, Queue<D>>,
         kernel: Borrowed<'_, Kernel<D>>,
@@ -473,17 +391,5 @@ impl<D: Dialect> EnqueueExpApi for Family<D> {
         want_event: bool,
     ) -> Made<D> {
         native_command::run(queue, native_enqueue, data, events, want_event)
-    }
-    fn enqueue_host_task_exp(
-        queue: Borrowed<'_, Queue<D>>,
-        host_task: HostFunction,
-        _properties: Option<&ur_exp_host_task_properties_t>,
-        events: &[Borrowed<'_, Event<D>>],
-        want_event: bool,
-    ) -> Made<D> {
-        let report = Report::event(want_event);
-        submit(queue, ur_command_t::HOST_TASK_EXP, events, report, |stream| {
-            stream.host_fn(move || host_task.call())
-        })
     }
 }

@@ -3,15 +3,16 @@
 use super::{
     Event, Mem, Queue,
     driver::Dialect,
+    enqueue_mem::check_range,
     enqueue_mem::overlapping,
-    enqueue_usm::check_range,
     image,
     native::{array::Array, stream::Stream},
     storage::Found,
-    submission::{Made, Report, submit},
+    submission::{Made, submit},
 };
 use crate::memory::pictures::{OnHost, Part, on_host};
 use ur_adapter::{
+    command::Report,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::Borrowed,

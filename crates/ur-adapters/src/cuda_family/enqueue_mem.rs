@@ -3,20 +3,28 @@
 use super::{
     Event, Mem, Queue,
     driver::Dialect,
-    enqueue_usm::{check_range, pattern_of},
+    memory::Allocation,
     native::{array::End, stream::Stream},
     storage::Found,
-    submission::{Made, Report, submit},
+    submission::{Made, submit},
 };
+use crate::memory::ranges::{self, pattern_of};
 use std::sync::Arc;
 use ur_adapter::{
+    command::Report,
     error::{Error, ErrorCode, Result},
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
     region::{Place, Span, extent, share_bytes},
 };
+use ur_hal::Range;
 use ur_sys::{ur_command_t, ur_map_flags_t, ur_rect_region_t};
 
+/// # Errors
+/// As for [`ranges::check_range`].
+pub(super) fn check_range<D: Dialect>(at: UsmPtr, bytes: usize) -> Result<Range> {
+    ranges::check_range::<Allocation<D>>(at, bytes)
+}
 /// Where a buffer begins on the queue's device, up to date in `stream`.
 fn base<D: Dialect>(
     queue: &Queue<D>,
@@ -118,7 +126,7 @@ pub(super) fn mem_buffer_fill<D: Dialect>(
             format!("a pattern of {} bytes: a buffer's has a power of two", pattern.len()),
         ));
     }
-    let pattern = pattern_of(pattern, size)?;
+    let pattern = pattern_of(pattern, size)?.bytes();
     let report = Report::event(want_event);
     submit(queue, ur_command_t::MEM_BUFFER_FILL, waits, report, |stream| {
         stream.fill(base(&queue, stream, &buffer, true)? + offset as u64, pattern, size)

@@ -3,13 +3,13 @@
 use super::{
     Event, Kernel, Program, Queue,
     driver::Dialect,
-    enqueue_usm::check_range,
+    enqueue_mem::check_range,
     geometry::Range,
     native::launch::{Arguments, Extras, Shape},
-    submission::{Made, Report, submit},
+    submission::{Made, submit},
 };
 use crate::program::launch::{self, Asked, VariablePart};
-use ur_adapter::object::Borrowed;
+use ur_adapter::{command::Report, object::Borrowed};
 use ur_sys::*;
 
 /// Enqueues a kernel with its arguments.

@@ -4,7 +4,7 @@
 use super::{
     Context, Device, Family,
     driver::Dialect,
-    enqueue_usm::check_range,
+    enqueue_mem::check_range,
     image,
     native::{
         memory::{self, Piece},
@@ -55,7 +55,7 @@ impl<D: Dialect> KeepsBytes for Family<D> {
         host: Option<UsmPtr>,
     ) -> Result<(Storage<D>, Option<UsmPtr>)> {
         use ur_mem_flags_t as F;
-        host.map_or(Ok(()), |host| check_range::<D>(host, bytes))?;
+        host.map(|host| check_range::<D>(host, bytes)).transpose()?;
         let uses = host.filter(|_| flags.contains(F::USE_HOST_POINTER));
         let read_only = flags.contains(F::READ_ONLY);
         if let Some(host) = uses

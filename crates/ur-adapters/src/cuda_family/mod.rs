@@ -21,7 +21,6 @@ pub mod driver;
 mod enqueue;
 mod enqueue_image;
 mod enqueue_mem;
-mod enqueue_usm;
 mod event;
 mod foreign;
 mod image;
@@ -71,7 +70,7 @@ pub use platform::Platform;
 pub use program::{Kernel, Program};
 pub use queue::Queue;
 pub use sampler::Sampler;
-use std::marker::PhantomData;
+use std::{convert::Infallible, marker::PhantomData};
 use ur_adapter::{
     api::*,
     error::{ErrorCode, Result},
@@ -84,6 +83,21 @@ pub use usm_pool::UsmPool;
 #[derive(Debug)]
 pub struct Family<D>(PhantomData<fn() -> D>);
 
+/// Objects whose verbs the driver does not have yet have no type.
+impl<D: Dialect> ur_hal::Types for Family<D> {
+    type Device = Infallible;
+    type Context = Infallible;
+    type Allocation = Infallible;
+    type Reservation = Infallible;
+    type Physical = Infallible;
+    type Stream = Infallible;
+    type Point = Infallible;
+    type Module = <Self as ur_hal::Modules>::Module;
+    type Function = <Self as ur_hal::Modules>::Function;
+    type Image = Infallible;
+    type Sampler = Infallible;
+    type Graph = Infallible;
+}
 /// CUDA's adapter, as C sees it.
 pub static CUDA_TABLE: ur_dditable_t = ur_core::table::<Family<Cuda>>();
 /// HIP's adapter, as C sees it.

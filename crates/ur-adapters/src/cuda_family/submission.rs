@@ -9,42 +9,15 @@ use super::{
 };
 use crate::profiling::Profile;
 use ur_adapter::{
+    command::Report,
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
+use ur_hal::Order;
 use ur_sys::ur_command_t;
 
 /// The event of a command, if C wanted one.
 pub(super) type Made<D> = Result<Option<Owned<Event<D>>>>;
-
-/// What C wants to know of a command.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Report {
-    /// Nothing.
-    None,
-    /// An event.
-    Event,
-    /// That it is done, before the call returns; and an event if so.
-    Done { event: bool },
-}
-impl Report {
-    pub(super) fn event(want: bool) -> Self {
-        if want { Self::Event } else { Self::None }
-    }
-    pub(super) fn of(blocking: bool, want: bool) -> Self {
-        if blocking { Self::Done { event: want } } else { Self::event(want) }
-    }
-}
-/// Where a command stands among the others of an out-of-order queue.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    /// Behind what it names, and behind barriers.
-    Free,
-    /// Behind everything before it.
-    AfterAll,
-    /// The same, and before everything after it.
-    Both,
-}
 
 /// Submits a command: `body` puts what it consists of into the stream that it is given, whose
 /// device's context is current.
@@ -117,7 +90,7 @@ impl Submission {
         if self.order != Order::Free {
             work.gather(&on, lane)?;
         }
-        let wants_event = matches!(self.report, Report::Event | Report::Done { event: true });
+        let wants_event = self.report.wants_event();
         let times = match self.profile.is_on() && wants_event {
             false => None,
             true => Some(Times::begin(device, &on, stream, self.profile)?),
@@ -161,8 +134,4 @@ fn in_wait_list(error: Error) -> Error {
         ErrorCode::InvalidEvent => error.with_code(ErrorCode::InvalidEventWaitList),
         _ => error,
     }
-}
-/// Where a wait stands: behind everything, unless it names what it is for.
-pub(super) fn wait_order<T>(events: &[T]) -> Order {
-    if events.is_empty() { Order::AfterAll } else { Order::Free }
 }

@@ -5,7 +5,7 @@ use super::{
     backing::ALIGNMENT,
     device::check_fork,
     driver::Dialect,
-    enqueue_usm::check_range,
+    enqueue_mem::check_range,
     foreign,
     memory::Allocation,
     native::{device as native, memory},

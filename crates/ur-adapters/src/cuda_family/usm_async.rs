@@ -8,7 +8,7 @@ use super::{
     driver::Dialect,
     memory::{self, Freeing, Ordered, has_memory, take_ordered},
     native::pool::{DriverPool, FromPool},
-    submission::{Made, Report, submit},
+    submission::{Made, submit},
     usm::{Wish, allocate},
     usm_pool::UsmPool,
 };
@@ -18,6 +18,7 @@ use crate::memory::{
 };
 use std::sync::Arc;
 use ur_adapter::{
+    command::Report,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Borrowed, Object, Owned},

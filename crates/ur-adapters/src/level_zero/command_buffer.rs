@@ -9,14 +9,14 @@ mod entries;
 mod update;
 
 use super::{
-    Context, Device, Event, Queue, clock,
+    Context, Device, Event, LevelZero, Queue, clock,
     memory::Memory,
     native::{
         event::EventKind,
         list::{List, NativeList},
     },
     signal::{Home, Signal, Times},
-    submission::{Made, Report, Submission},
+    submission::{Made, Submission},
     work::Work,
 };
 use crate::memory::deferred_free;
@@ -33,6 +33,7 @@ use std::{
 use update::Launch;
 use ur_adapter::blank::withdraw;
 use ur_adapter::{
+    command::{Asked, Report},
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
@@ -117,16 +118,9 @@ impl Drop for Shared {
 }
 
 /// What C asks of every command that it appends.
-#[derive(Clone, Copy)]
-struct Ask<'call> {
-    points: Option<&'call [ur_exp_command_buffer_sync_point_t]>,
-    events: &'call [Borrowed<'call, Event>],
-    event: bool,
-    command: bool,
-}
+type Ask<'call> = Asked<'call, LevelZero>;
 /// What C gets for it.
-type Appended =
-    Result<(ur_exp_command_buffer_sync_point_t, Option<Owned<Event>>, Option<Owned<Command>>)>;
+type Appended = ur_adapter::command::Appended<LevelZero>;
 
 fn refused<T>(code: ErrorCode, why: &'static str) -> Result<T> {
     Err(Error::new(code, why))

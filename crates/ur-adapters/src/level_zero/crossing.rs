@@ -3,13 +3,13 @@
 //! passes through host memory. Memory objects lie where all devices of their context reach them (`storage.rs`). What is
 //! recorded in command buffers, and what lies in mapped physical memory, the driver judges.
 use super::{
-    Context, Device, Event, Queue,
-    enqueue::{Made, Report},
-    host_task::by_thread,
+    Context, Device, LevelZero,
     memory::Allocation,
-    native::list::{List, Spot},
+    native::{
+        execute::{rows, spot},
+        list::{List, Spot},
+    },
     p2p,
-    submission::Submission,
     usm_pool::Asides,
 };
 use crate::memory::allocation::Usm;
@@ -19,7 +19,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Borrowed, Owned},
 };
-use ur_sys::ur_command_t;
+use ur_hal::{Command, Pattern, Rows};
 
 /// So many bytes pass through the host at a time.
 const PIECE: usize = 4 << 20;
@@ -120,19 +120,62 @@ impl Ends {
         Ok(())
     }
 }
-/// Has a thread do `work` in the queue's order.
-///
-/// # Errors
-/// As every submission; `OUT_OF_RESOURCES` if no thread can be started.
-pub(super) fn submit(
-    queue: Borrowed<'_, Queue>,
-    command: ur_command_t,
-    waits: &[Borrowed<'_, Event>],
-    report: Report,
-    work: impl FnOnce() -> Result<()> + Send + 'static,
-) -> Made {
-    let submission = Submission { at_once: true, ..Submission::new(queue, command, report) };
-    submission.put(queue, waits, |list, kept| by_thread(&queue, list, kept, work))
+/// What a command does where the queue's device does not reach its memory.
+pub(super) enum Far {
+    /// Copies a box.
+    Copy(Ends, (Spot, Spot), (usize, usize, usize)),
+    /// Fills rows.
+    Fill(Way, Rows, (usize, usize), Box<[u8]>),
+}
+impl Far {
+    /// `None` for commands whose memory the device reaches.
+    ///
+    /// # Errors
+    /// As for [`beyond`].
+    #[inline]
+    pub(super) fn of(
+        context: Borrowed<'_, Context>,
+        device: &Owned<Device>,
+        command: &Command<'_, LevelZero>,
+    ) -> Result<Option<Self>> {
+        if context.platform().devices().len() < 2 {
+            return Ok(None);
+        }
+        let copy = |ends: (Spot, Spot), size| -> Result<Option<Self>> {
+            let found = Ends::beyond(context, device, (ends.0.at, ends.1.at))?;
+            Ok(found.map(|ways| Self::Copy(ways, ends, size)))
+        };
+        let fill = |to: Rows, size, pattern: Pattern<'_>| -> Result<Option<Self>> {
+            let found = beyond(context, device, to.start.get())?;
+            Ok(found.map(|way| Self::Fill(way, to, size, pattern.bytes().into())))
+        };
+        match *command {
+            Command::Copy { to, from, bytes } => {
+                copy((line(to.get()), line(from.get())), (bytes, 1, 1))
+            }
+            Command::Copy2d { to, from, width, height } => {
+                copy((rows(to), rows(from)), (width, height, 1))
+            }
+            Command::Copy3d(what) => copy((spot(what.to), spot(what.from)), what.region.into()),
+            Command::Fill { to, pattern } => {
+                fill(Rows { start: to.start(), pitch: to.bytes() }, (to.bytes(), 1), pattern)
+            }
+            Command::Fill2d { to, width, height, pattern } => fill(to, (width, height), pattern),
+            _ => Ok(None),
+        }
+    }
+    /// Does it; it is done when this returns.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn run(self) -> Result<()> {
+        match self {
+            Self::Copy(ways, ends, size) => ways.copy(ends, size),
+            Self::Fill(way, to, size, pattern) => {
+                way.with(|list| list.fill_2d((to.start.get(), to.pitch), &pattern, size))
+            }
+        }
+    }
 }
 /// A line as a box: one row.
 pub(super) fn line(at: usize) -> Spot {

@@ -1,56 +1,44 @@
-//! What queues are asked to do: waits and barriers, host tasks, timestamps. How any command gets into
-//! a command list is `submission.rs`'s; copies and fills of USM are `enqueue_usm.rs`'s; buffers,
-//! images, kernels and memory in queue order have files of their own.
-pub(super) use super::submission::{Made, Report, submit, submit_one};
+//! What queues are asked to do, as far as it is not the core's yet: signals of events; buffers, images, kernels and memory
+//! in queue order have files of their own. How any command gets into a command list is `submission.rs`'s.
+pub(super) use super::submission::{Made, submit};
 use super::{
     CommandBuffer, Event, Kernel, LevelZero, Mem, Program, Queue, UsmPool, command_buffer,
+    crossing::Far,
     enqueue_image::{self, Pixels},
-    enqueue_mem, enqueue_usm as usm, host_task, launch, native_command,
+    enqueue_mem,
+    host_task::{self, by_thread},
+    launch,
+    memory::Allocation,
+    native::execute::{is_one_append, recorded},
+    native_command,
     signal::{Home, Signal},
-    submission::{Appends, Order, Submission, wait_order},
+    submission::{Appends, Submission},
     usm_async,
 };
-use crate::memory::allocation::Usm;
-use crate::profiling::Profile;
-use crate::program::launch::VariablePart;
+use crate::{
+    command::{Ready, TakesCommands},
+    memory::allocation::Usm,
+    profiling::Profile,
+    program::launch::VariablePart,
+};
 use std::{ffi::CStr, sync::Arc};
 use ur_adapter::{
     api::{EnqueueApi, EnqueueExpApi},
-    callback::HostFunction,
+    command::{Appended, Asked, Report},
     error::{Error, ErrorCode, Result},
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
     region,
     shim::BarrierEvent,
 };
+use ur_hal::{Address, Command, Order};
 use ur_sys::{
     ur_command_t, ur_exp_async_usm_alloc_properties_t, ur_exp_enqueue_ext_properties_t,
     ur_exp_enqueue_native_command_function_t, ur_exp_enqueue_native_command_properties_t,
-    ur_exp_host_task_properties_t, ur_exp_kernel_arg_properties_t,
-    ur_kernel_launch_ext_properties_t, ur_map_flags_t, ur_rect_offset_t, ur_rect_region_t,
-    ur_usm_advice_flags_t, ur_usm_migration_flags_t,
+    ur_exp_kernel_arg_properties_t, ur_kernel_launch_ext_properties_t, ur_map_flags_t,
+    ur_rect_offset_t, ur_rect_region_t,
 };
 
-/// Submits a command that does nothing but hold its place.
-fn place(
-    queue: Borrowed<'_, Queue>,
-    command: ur_command_t,
-    order: Order,
-    waits: &[Borrowed<'_, Event>],
-    report: Report,
-) -> Made {
-    if queue.is_in_order() && waits.is_empty() && report == Report::None {
-        return queue.work().check().map(|()| None); // it is where it would be
-    }
-    let is_bare = waits.is_empty() && report == Report::Event && !queue.is_profiling();
-    if is_bare && queue.work().is_known_idle() {
-        queue.work().check()?;
-        return Ok(Some(Event::of(command, Signal::over(Home::Queue(queue.own()?)))));
-    }
-    let appends = Appends::One;
-    let submission = Submission { order, appends, ..Submission::new(queue, command, report) };
-    submission.put(queue, waits, |list, _| list.barrier())
-}
 /// A barrier that signals an event of C's.
 fn signal(
     queue: Borrowed<'_, Queue>,
@@ -84,23 +72,75 @@ fn signal(
     Ok(())
 }
 
+ur_core::commands! { [] LevelZero }
+impl TakesCommands for LevelZero {
+    type Known = Allocation;
+    fn is_managed(at: Address) -> bool {
+        Allocation::find(at.into()).is_some_and(|found| found.usm() == Usm::Shared)
+    }
+    #[inline]
+    fn submit(
+        queue: Borrowed<'_, Queue>,
+        ready: &Ready<'_, Self>,
+        events: &[Borrowed<'_, Event>],
+        report: Report,
+    ) -> Made {
+        let plain = Submission::new(queue, ready.name, report);
+        let (order, profile) = (ready.order, ready.profile(plain.profile));
+        let submission = Submission { order, profile, ..plain };
+        match ready.command {
+            Command::Barrier if is_superfluous(queue, events, report) => {
+                superfluous(queue, &submission)
+            }
+            Command::HostCall(call) => host_task::run(queue, call, events, submission),
+            ref command => put(queue, submission, events, command),
+        }
+    }
+    fn record(
+        buffer: Borrowed<'_, CommandBuffer>,
+        ready: &Ready<'_, Self>,
+        asked: Asked<'_, Self>,
+    ) -> Appended<Self> {
+        buffer.append(ready.name, recorded(&ready.command)?, asked)
+    }
+}
+/// Puts a command into a queue, or, where the queue's device does not reach its memory, what a thread does there instead.
+#[inline]
+pub(super) fn put(
+    queue: Borrowed<'_, Queue>,
+    submission: Submission,
+    events: &[Borrowed<'_, Event>],
+    command: &Command<'_, LevelZero>,
+) -> Made {
+    if let Some(far) = Far::of(queue.context().borrow(), queue.device(), command)? {
+        let submission = Submission { at_once: true, ..submission };
+        return submission
+            .put(queue, events, |list, kept| by_thread(&queue, list, kept, move || far.run()));
+    }
+    let appends = if is_one_append(command) { Appends::One } else { Appends::Any };
+    let submission = Submission { appends, ..submission };
+    submission.put(queue, events, |list, _| list.append(command))
+}
+/// Whether a command that does nothing but hold its place need not be there: the queue is where it would be.
+fn is_superfluous(
+    queue: Borrowed<'_, Queue>,
+    events: &[Borrowed<'_, Event>],
+    report: Report,
+) -> bool {
+    events.is_empty()
+        && match report {
+            Report::None => queue.is_in_order(),
+            Report::Event => !queue.is_profiling() && queue.work().is_known_idle(),
+            Report::Done { .. } => false,
+        }
+}
+fn superfluous(queue: Borrowed<'_, Queue>, submission: &Submission) -> Made {
+    queue.work().check()?;
+    let over = || Ok(Event::of(submission.command, Signal::over(Home::Queue(queue.own()?))));
+    submission.report.wants_event().then(over).transpose()
+}
+
 impl EnqueueApi for LevelZero {
-    fn enqueue_events_wait(
-        queue: Borrowed<'_, Queue>,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let report = Report::event(want_event);
-        place(queue, ur_command_t::EVENTS_WAIT, wait_order(events), events, report)
-    }
-    fn enqueue_events_wait_with_barrier(
-        queue: Borrowed<'_, Queue>,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let (command, report) = (ur_command_t::EVENTS_WAIT_WITH_BARRIER, Report::event(want_event));
-        place(queue, command, Order::Both, events, report)
-    }
     fn enqueue_events_wait_with_barrier_ext(
         queue: Borrowed<'_, Queue>,
         _properties: Option<&ur_exp_enqueue_ext_properties_t>,
@@ -327,73 +367,6 @@ impl EnqueueApi for LevelZero {
         let part = VariablePart { name, blocking, count, offset, host };
         launch::device_global_variable(queue, program, &part, false, events, want_event)
     }
-    fn enqueue_usm_fill(
-        queue: Borrowed<'_, Queue>,
-        mem: UsmPtr,
-        pattern: HostBytes<'_>,
-        bytes: usize,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        usm::fill(queue, mem, pattern, bytes, events, want_event)
-    }
-    fn enqueue_usm_memcpy(
-        queue: Borrowed<'_, Queue>,
-        blocking: bool,
-        to: UsmPtr,
-        from: UsmPtr,
-        bytes: usize,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        usm::memcpy(queue, blocking, to, from, bytes, events, want_event)
-    }
-    fn enqueue_usm_prefetch(
-        queue: Borrowed<'_, Queue>,
-        mem: UsmPtr,
-        bytes: usize,
-        flags: ur_usm_migration_flags_t,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        usm::prefetch(queue, mem, bytes, flags, events, want_event)
-    }
-    fn enqueue_usm_advise(
-        queue: Borrowed<'_, Queue>,
-        mem: UsmPtr,
-        bytes: usize,
-        advice: ur_usm_advice_flags_t,
-        want_event: bool,
-    ) -> Made {
-        usm::advise(queue, mem, bytes, advice, want_event)
-    }
-    fn enqueue_usm_fill_2d(
-        queue: Borrowed<'_, Queue>,
-        mem: UsmPtr,
-        pitch: usize,
-        pattern: HostBytes<'_>,
-        width: usize,
-        height: usize,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        usm::fill_2d(queue, (mem, pitch), pattern, (width, height), events, want_event)
-    }
-    fn enqueue_usm_memcpy_2d(
-        queue: Borrowed<'_, Queue>,
-        blocking: bool,
-        to: UsmPtr,
-        to_pitch: usize,
-        from: UsmPtr,
-        from_pitch: usize,
-        width: usize,
-        height: usize,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let report = Report::of(blocking, want_event);
-        usm::memcpy_2d(queue, (to, to_pitch), (from, from_pitch), (width, height), events, report)
-    }
 }
 
 impl EnqueueExpApi for LevelZero {
@@ -436,18 +409,6 @@ impl EnqueueExpApi for LevelZero {
     ) -> Made {
         usm_async::free(queue, pool, mem, events, want_event)
     }
-    fn enqueue_timestamp_recording_exp(
-        queue: Borrowed<'_, Queue>,
-        blocking: bool,
-        events: &[Borrowed<'_, Event>],
-    ) -> Result<Owned<Event>> {
-        let command = ur_command_t::TIMESTAMP_RECORDING_EXP;
-        let (order, report) = (wait_order(events), Report::of(blocking, true));
-        let plain = Submission::new(queue, command, report);
-        let submission = Submission { order, profile: Profile::Moment, ..plain };
-        let made = submission.put(queue, events, |_, _| Ok(()))?;
-        Ok(made.expect("`put` makes the event that it is asked for"))
-    }
     fn enqueue_kernel_launch_with_args_exp(
         queue: Borrowed<'_, Queue>,
         kernel: Borrowed<'_, Kernel>,
@@ -473,15 +434,6 @@ impl EnqueueExpApi for LevelZero {
         want_event: bool,
     ) -> Made {
         native_command::run(queue, native_enqueue, data, events, want_event)
-    }
-    fn enqueue_host_task_exp(
-        queue: Borrowed<'_, Queue>,
-        host_task: HostFunction,
-        _properties: Option<&ur_exp_host_task_properties_t>,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        host_task::run(queue, host_task, events, Report::event(want_event))
     }
     fn enqueue_command_buffer_exp(
         queue: Borrowed<'_, Queue>,

@@ -2,14 +2,15 @@
 //! checked here; where the pixels are is `image.rs`'s to say.
 use super::{
     Event, Mem, Queue,
-    enqueue::{Made, Report, submit},
+    enqueue::{Made, submit},
+    enqueue_mem::check_range,
     enqueue_mem::overlapping,
-    enqueue_usm::check_range,
     image::{self, region as region_of},
     native::image::NativeImage,
 };
 use crate::memory::pictures::{OnHost, Part, on_host};
 use ur_adapter::{
+    command::Report,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::Borrowed,

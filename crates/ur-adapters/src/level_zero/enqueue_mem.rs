@@ -2,27 +2,38 @@
 //! list. Where the bytes are is `storage.rs`'s to say.
 use super::{
     Device, Event, Mem, Queue,
-    crossing::line,
-    enqueue::{Made, Report, submit},
-    enqueue_usm::{check_range, pattern_of, transfer},
+    enqueue::{Made, put, submit},
+    memory::Allocation,
     native::list::Spot,
+    submission::Submission,
 };
+use crate::memory::ranges::{self, pattern_of};
 use std::sync::Arc;
 pub(super) use ur_adapter::region::{Place, extent};
 use ur_adapter::{
+    command::Report,
     error::{Error, ErrorCode, Result},
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
     region::{Span, share_bytes},
 };
+use ur_hal::{Address, BoxCopy, Command, Range};
 use ur_sys::{ur_command_t, ur_map_flags_t, ur_rect_region_t};
 
+/// # Errors
+/// As for [`ranges::check_range`].
+pub(super) fn check_range(at: UsmPtr, bytes: usize) -> Result<Range> {
+    ranges::check_range::<Allocation>(at, bytes)
+}
 /// Where a buffer begins for commands of the queue.
 pub(super) fn base_on(device: &Owned<Device>, buffer: &Mem) -> Result<usize> {
     Ok(buffer.storage().at(device)? as usize + buffer.origin())
 }
 fn base(queue: &Queue, buffer: &Mem) -> Result<usize> {
     base_on(queue.device(), buffer)
+}
+fn address(at: usize) -> Result<Address> {
+    Address::new(at).ok_or_else(|| ErrorCode::InvalidMemObject.into())
 }
 pub(super) fn overlapping() -> Error {
     Error::new(
@@ -45,9 +56,9 @@ pub(super) fn mem_buffer_read(
 ) -> Made {
     buffer.check_range(offset, size)?;
     check_range(to, size)?;
-    let (to, from) = (to.addr(), base(&queue, &buffer)? + offset);
-    let (command, ends) = (ur_command_t::MEM_BUFFER_READ, (line(to), line(from)));
-    transfer(queue, (command, report), waits, ends, (size, 1, 1), |list| list.copy(to, from, size))
+    let (to, from) = (to.into(), address(base(&queue, &buffer)? + offset)?);
+    let submission = Submission::new(queue, ur_command_t::MEM_BUFFER_READ, report);
+    put(queue, submission, waits, &Command::Copy { to, from, bytes: size })
 }
 /// `urEnqueueMemBufferWrite`
 ///
@@ -63,9 +74,9 @@ pub(super) fn mem_buffer_write(
 ) -> Made {
     buffer.check_range(offset, size)?;
     check_range(from, size)?;
-    let (to, from) = (base(&queue, &buffer)? + offset, from.addr());
-    let (command, ends) = (ur_command_t::MEM_BUFFER_WRITE, (line(to), line(from)));
-    transfer(queue, (command, report), waits, ends, (size, 1, 1), |list| list.copy(to, from, size))
+    let (to, from) = (address(base(&queue, &buffer)? + offset)?, from.into());
+    let submission = Submission::new(queue, ur_command_t::MEM_BUFFER_WRITE, report);
+    put(queue, submission, waits, &Command::Copy { to, from, bytes: size })
 }
 /// `urEnqueueMemBufferCopy`
 ///
@@ -111,7 +122,7 @@ pub(super) fn mem_buffer_fill(
             format!("a pattern of {} bytes: a buffer's has a power of two", pattern.len()),
         ));
     }
-    let pattern = pattern_of(pattern, size)?;
+    let pattern = pattern_of(pattern, size)?.bytes();
     let report = Report::event(want_event);
     submit(queue, ur_command_t::MEM_BUFFER_FILL, waits, report, |list| {
         list.fill(base(&queue, &buffer)? + offset, pattern, size)
@@ -157,11 +168,9 @@ pub(super) fn mem_buffer_read_rect(
 ) -> Made {
     let region = extent(region)?;
     let (out, into) = (in_buffer(inside, &buffer, region)?, on_host(host, to, region)?);
-    let (to, from) = (spot(into, to.addr()), spot(out, base(&queue, &buffer)?));
-    let (command, size) = (ur_command_t::MEM_BUFFER_READ_RECT, region.into());
-    transfer(queue, (command, report), waits, (to, from), size, |list| {
-        list.copy_region(to, from, size)
-    })
+    let (to, from) = ((to.into(), into), (address(base(&queue, &buffer)?)?, out));
+    let submission = Submission::new(queue, ur_command_t::MEM_BUFFER_READ_RECT, report);
+    put(queue, submission, waits, &Command::Copy3d(&BoxCopy { to, from, region }))
 }
 /// `urEnqueueMemBufferWriteRect`
 ///
@@ -177,11 +186,9 @@ pub(super) fn mem_buffer_write_rect(
 ) -> Made {
     let region = extent(region)?;
     let (into, out) = (in_buffer(inside, &buffer, region)?, on_host(host, from, region)?);
-    let (to, from) = (spot(into, base(&queue, &buffer)?), spot(out, from.addr()));
-    let (command, size) = (ur_command_t::MEM_BUFFER_WRITE_RECT, region.into());
-    transfer(queue, (command, report), waits, (to, from), size, |list| {
-        list.copy_region(to, from, size)
-    })
+    let (to, from) = ((address(base(&queue, &buffer)?)?, into), (from.into(), out));
+    let submission = Submission::new(queue, ur_command_t::MEM_BUFFER_WRITE_RECT, report);
+    put(queue, submission, waits, &Command::Copy3d(&BoxCopy { to, from, region }))
 }
 /// `urEnqueueMemBufferCopyRect`
 ///

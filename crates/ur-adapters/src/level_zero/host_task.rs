@@ -1,19 +1,19 @@
-//! Host tasks: functions of C's in a queue's order. The driver calls them where it can; where it
+//! Host tasks: functions of the application's in a queue's order. The driver calls them where it can; where it
 //! cannot, a thread of ours does, between two events.
 use super::{
     Event, Queue,
     native::{event::EventKind, list::List},
     signal::EVER,
-    submission::{Kept, Made, Report, Submission},
+    submission::{Kept, Made, Submission},
 };
 use std::sync::Arc;
 use ur_adapter::{
-    callback::HostFunction,
     error::{Error, ErrorCode, Result},
     log,
     object::{Backend, Borrowed},
 };
-use ur_sys::{ur_command_t, ur_logger_level_t};
+use ur_hal::HostCall;
+use ur_sys::ur_logger_level_t;
 
 /// Calls `task` when the queue has come there.
 ///
@@ -21,12 +21,11 @@ use ur_sys::{ur_command_t, ur_logger_level_t};
 /// As every submission; `OUT_OF_RESOURCES` if a thread is needed and cannot be started.
 pub(super) fn run(
     queue: Borrowed<'_, Queue>,
-    task: HostFunction,
+    task: HostCall,
     events: &[Borrowed<'_, Event>],
-    report: Report,
+    submission: Submission,
 ) -> Made {
-    let submission = Submission::new(queue, ur_command_t::HOST_TASK_EXP, report);
-    // C waits for what the task does, perhaps without asking the queue: it is sent at once.
+    // The application waits for what the task does, perhaps without asking the queue: it is sent at once.
     let submission = Submission { at_once: true, ..submission };
     submission.put(queue, events, |list, kept| {
         if List::has_host_fn() {

@@ -1,14 +1,14 @@
 //! Kernel launches and program variables: how they get into a command list, a queue's or a command buffer's.
 use super::{
     Event, Kernel, Program, Queue,
-    enqueue_usm::check_range,
+    enqueue_mem::check_range,
     native::{arguments::Arguments, list::List},
     program::OnDevice,
-    submission::{Made, Report, submit_one},
+    submission::{Made, submit_one},
 };
 use crate::kernels::geometry::Range;
 use crate::program::launch::{self, VariablePart};
-use ur_adapter::{error::Result, object::Borrowed};
+use ur_adapter::{command::Report, error::Result, object::Borrowed};
 use ur_hal::Geometry;
 use ur_sys::*;
 

@@ -20,7 +20,6 @@ pub mod driver;
 mod enqueue;
 mod enqueue_image;
 mod enqueue_mem;
-mod enqueue_usm;
 mod error;
 mod event;
 mod extensions;
@@ -80,6 +79,7 @@ pub use platform::Platform;
 pub use program::{Kernel, Program};
 pub use queue::Queue;
 pub use sampler::Sampler;
+use std::convert::Infallible;
 use ur_adapter::{
     api::*,
     error::{ErrorCode, Result},
@@ -92,6 +92,21 @@ pub use usm_pool::UsmPool;
 #[derive(Debug)]
 pub struct LevelZero;
 
+/// Objects whose verbs the driver does not have yet have no type.
+impl ur_hal::Types for LevelZero {
+    type Device = Infallible;
+    type Context = Infallible;
+    type Allocation = Infallible;
+    type Reservation = Infallible;
+    type Physical = Infallible;
+    type Stream = Infallible;
+    type Point = Infallible;
+    type Module = <Self as ur_hal::Modules>::Module;
+    type Function = <Self as ur_hal::Modules>::Function;
+    type Image = Infallible;
+    type Sampler = Infallible;
+    type Graph = Infallible;
+}
 /// The adapter as C sees it.
 pub static TABLE: ur_dditable_t = ur_core::table::<LevelZero>();
 /// The adapter under its first name: the same, but that it knows its name.

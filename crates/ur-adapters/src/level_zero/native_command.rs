@@ -5,9 +5,10 @@
 use super::{
     Event, Queue,
     native::command,
-    submission::{Made, Order, Report, Submission},
+    submission::{Made, Submission},
 };
-use ur_adapter::{error::ErrorCode, memory::UsmPtr, object::Borrowed};
+use ur_adapter::{command::Report, error::ErrorCode, memory::UsmPtr, object::Borrowed};
+use ur_hal::Order;
 use ur_sys::{ur_command_t, ur_exp_enqueue_native_command_function_t, ur_queue_handle_t};
 
 /// Runs `function` with the queue and `data` in the queue's order.

@@ -15,9 +15,11 @@ use super::{
 use crate::profiling::Profile;
 use std::sync::{Arc, MutexGuard};
 use ur_adapter::{
+    command::Report,
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
+use ur_hal::Order;
 use ur_sys::ur_command_t;
 
 /// The event of a command, if C wanted one.
@@ -26,34 +28,6 @@ pub(super) type Made = Result<Option<Owned<Event>>>;
 /// Events that have to be there until a command has passed.
 pub(super) type Kept = Vec<Arc<PooledEvent>>;
 
-/// What C wants to know of a command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Report {
-    /// Nothing.
-    None,
-    /// An event.
-    Event,
-    /// That it is done, before the call returns; and an event if so.
-    Done { event: bool },
-}
-impl Report {
-    pub(super) fn event(want: bool) -> Self {
-        if want { Self::Event } else { Self::None }
-    }
-    pub(super) fn of(blocking: bool, want: bool) -> Self {
-        if blocking { Self::Done { event: want } } else { Self::event(want) }
-    }
-}
-/// Where a command stands among the others of an out-of-order queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Order {
-    /// Behind what it names, and behind barriers.
-    Free,
-    /// Behind everything before it.
-    AfterAll,
-    /// The same, and before everything after it.
-    Both,
-}
 /// How a command comes to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Appends {
@@ -147,9 +121,6 @@ impl Submission {
         let (order, appends, at_once) = (Order::Free, Appends::Any, false);
         Self { command, order, report, appends, profile, at_once }
     }
-    fn wants_event(&self) -> bool {
-        matches!(self.report, Report::Event | Report::Done { event: true })
-    }
     /// Submits it. `body` has, beside the list, the events that have to be kept until it has passed.
     pub(super) fn put(
         self,
@@ -168,12 +139,12 @@ impl Submission {
                 return self.put_alone(queue, turn, number, body);
             }
         }
-        let signal = self.append_behind(queue, waits, self.wants_event(), body)?;
+        let signal = self.append_behind(queue, waits, self.report.wants_event(), body)?;
         let Some(signal) = signal else { return Ok(None) };
         if let Report::Done { .. } = self.report {
             signal.wait()?;
         }
-        Ok(self.wants_event().then(|| Event::of(self.command, signal)))
+        Ok(self.report.wants_event().then(|| Event::of(self.command, signal)))
     }
     /// The same for one that waits for nothing but what is before it in its lane: the way of most, on
     /// which as little as can be is done.
@@ -211,7 +182,7 @@ impl Submission {
         if let Report::Done { .. } = self.report {
             event.wait_for_command()?;
         }
-        Ok(Some(event).filter(|_| self.wants_event()))
+        Ok(Some(event).filter(|_| self.report.wants_event()))
     }
     /// Puts it into a list; what marks its end, if that is wanted.
     pub(super) fn append(
@@ -235,7 +206,7 @@ impl Submission {
         for event in waits {
             event.send_for(&queue)?; // before the turn is taken: it may take another queue's
         }
-        let times = match self.profile.is_on() && self.wants_event() {
+        let times = match self.profile.is_on() && self.report.wants_event() {
             true => Some(clock::now(queue.device())?),
             false => None,
         };
@@ -371,8 +342,4 @@ fn in_wait_list(error: Error) -> Error {
         ErrorCode::InvalidEvent => error.with_code(ErrorCode::InvalidEventWaitList),
         _ => error,
     }
-}
-/// Where a wait stands: behind everything, unless it names what it is for.
-pub(super) fn wait_order<T>(events: &[T]) -> Order {
-    if events.is_empty() { Order::AfterAll } else { Order::Free }
 }

@@ -4,7 +4,7 @@ use super::{
     Context, Device, LevelZero,
     backing::ALIGNMENT,
     crossing::{Ends, line},
-    enqueue_usm::check_range,
+    enqueue_mem::check_range,
     foreign,
     memory::Allocation,
     native::memory,

@@ -3,7 +3,7 @@
 //! have come so far.
 use super::{
     Event, Queue,
-    enqueue::{Made, Report, submit},
+    enqueue::{Made, submit},
     memory::{self, Freeing},
     platform::check_fork,
     usm::{Wish, allocate},
@@ -11,6 +11,7 @@ use super::{
 };
 use crate::memory::allocation::{Home, Usm};
 use ur_adapter::{
+    command::Report,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Borrowed, Object, Owned},

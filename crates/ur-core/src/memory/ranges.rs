@@ -3,9 +3,9 @@
 use super::allocations::{Allocated, find, room};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    memory::{HostBytes, UsmPtr},
+    memory::HostBytes,
 };
-use ur_hal::{Pattern, Range, Rows};
+use ur_hal::{Address, Pattern, PatternLength, Range, Rows};
 
 fn refused<T>(why: String) -> Result<T> {
     Err(Error::new(ErrorCode::InvalidSize, why))
@@ -15,8 +15,9 @@ fn refused<T>(why: String) -> Result<T> {
 /// `INVALID_SIZE` for 0 bytes, for more than there are from `at` to the end of its allocation, and for such as begin
 /// outside of one and reach into it; those of [`Allocated::check_elsewhere`].
 #[inline]
-pub fn check_range<A: Allocated>(at: UsmPtr, bytes: usize) -> Result<()> {
-    check::<A>(Range::new(at.into(), bytes)?)
+pub fn check_range<A: Allocated>(at: impl Into<Address>, bytes: usize) -> Result<Range> {
+    let range = Range::new(at.into(), bytes)?;
+    check::<A>(range).map(|()| range)
 }
 #[inline]
 fn check<A: Allocated>(range: Range) -> Result<()> {
@@ -36,24 +37,22 @@ fn check<A: Allocated>(range: Range) -> Result<()> {
 ///
 /// # Errors
 /// `INVALID_SIZE` for rows longer than their pitch, and for more than the allocation has; as for [`check_range`].
-pub fn check_rows<A: Allocated>(
-    (base, pitch): (UsmPtr, usize),
-    (width, height): (usize, usize),
-) -> Result<()> {
-    let span = Rows { start: base.into(), pitch }.span(width, height)?;
+pub fn check_rows<A: Allocated>(rows: Rows, (width, height): (usize, usize)) -> Result<()> {
+    let span = rows.span(width, height)?;
+    let pitch = rows.pitch;
     let whole = pitch * height; // `span` saw that there is such a number
-    match find::<A>(base).map(|found| found.bytes()).filter(|has| whole > *has) {
+    match find::<A>(rows.start.into()).map(|found| found.bytes()).filter(|has| whole > *has) {
         Some(has) => refused(format!(
             "{height} rows, {pitch} bytes apart, exceed the allocation's {has} bytes"
         )),
         None => check::<A>(span),
     }
 }
-/// The bytes of a pattern that fills `total` bytes.
+/// A pattern that fills `total` bytes.
 ///
 /// # Errors
 /// `INVALID_SIZE` unless the pattern has 1 to `total` bytes and `total` is a multiple of that.
-pub fn pattern_of(bytes: HostBytes<'_>, total: usize) -> Result<&[u8]> {
-    Pattern::check_length(bytes.len(), total)?; // before the bytes are looked at
-    bytes.at_most(total).ok_or_else(|| ErrorCode::InvalidSize.into())
+pub fn pattern_of(bytes: HostBytes<'_>, total: usize) -> Result<Pattern<'_>> {
+    let length = PatternLength::new(bytes.len(), total)?; // before the bytes are looked at
+    Ok(length.of(bytes.at_most(total).ok_or(ErrorCode::InvalidSize)?))
 }

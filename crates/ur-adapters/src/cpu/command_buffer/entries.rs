@@ -6,7 +6,6 @@ use super::{
 use crate::cpu::{
     Context, Cpu, Device, Event, Kernel, Mem,
     engine::Work,
-    enqueue::{check_range, pattern_of},
     enqueue_mem, launch,
     native_code::Arguments,
     native_handle,
@@ -28,7 +27,12 @@ use ur_adapter::{
 use ur_sys::{ur_exp_command_buffer_desc_t as Descriptor, *};
 
 impl CommandBuffer {
-    fn append(&self, command: ur_command_t, work: Work, ask: Ask<'_>) -> Appended {
+    pub(in super::super) fn append(
+        &self,
+        command: ur_command_t,
+        work: Work,
+        ask: Ask<'_>,
+    ) -> Appended {
         self.0.append(command, work, None, ask)
     }
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -124,37 +128,6 @@ impl CommandBufferExpApi for Cpu {
         let ask = Ask { points, events, event, command };
         let arguments = Arguments::new(args.unwrap_or_default())?;
         buffer.append_launch(kernel, offset, global, local, arguments, alternatives, ask)
-    }
-    fn command_buffer_append_usm_memcpy_exp(
-        buffer: Borrowed<'_, CommandBuffer>,
-        to: UsmPtr,
-        from: UsmPtr,
-        bytes: usize,
-        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
-        events: &[Borrowed<'_, Event>],
-        event: bool,
-        command: bool,
-    ) -> Appended {
-        let ask = Ask { points, events, event, command };
-        check_range(to, bytes)?;
-        check_range(from, bytes)?;
-        let work = Work::Copy { to, from, bytes };
-        buffer.append(ur_command_t::USM_MEMCPY, work, ask)
-    }
-    fn command_buffer_append_usm_fill_exp(
-        buffer: Borrowed<'_, CommandBuffer>,
-        to: UsmPtr,
-        pattern: HostBytes<'_>,
-        bytes: usize,
-        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
-        events: &[Borrowed<'_, Event>],
-        event: bool,
-        command: bool,
-    ) -> Appended {
-        let ask = Ask { points, events, event, command };
-        check_range(to, bytes)?;
-        let work = Work::Fill { to, pattern: pattern_of(pattern, bytes)?, bytes };
-        buffer.append(ur_command_t::USM_FILL, work, ask)
     }
     fn command_buffer_append_mem_buffer_copy_exp(
         buffer: Borrowed<'_, CommandBuffer>,
@@ -282,36 +255,6 @@ impl CommandBufferExpApi for Cpu {
         let ask = Ask { points, events, event, command };
         let work = enqueue_mem::buffer_fill_work(mem, pattern, offset, size)?;
         buffer.append(ur_command_t::MEM_BUFFER_FILL, work, ask)
-    }
-    fn command_buffer_append_usm_prefetch_exp(
-        buffer: Borrowed<'_, CommandBuffer>,
-        mem: UsmPtr,
-        bytes: usize,
-        _flags: ur_usm_migration_flags_t,
-        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
-        events: &[Borrowed<'_, Event>],
-        event: bool,
-        command: bool,
-    ) -> Appended {
-        let ask = Ask { points, events, event, command };
-        check_range(mem, bytes)?; // it is where it is used already
-        let work = Work::Barrier;
-        buffer.append(ur_command_t::USM_PREFETCH, work, ask)
-    }
-    fn command_buffer_append_usm_advise_exp(
-        buffer: Borrowed<'_, CommandBuffer>,
-        mem: UsmPtr,
-        bytes: usize,
-        _advice: ur_usm_advice_flags_t,
-        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
-        events: &[Borrowed<'_, Event>],
-        event: bool,
-        command: bool,
-    ) -> Appended {
-        let ask = Ask { points, events, event, command };
-        check_range(mem, bytes)?; // there is one memory: nothing to choose
-        let work = Work::Barrier;
-        buffer.append(ur_command_t::USM_ADVISE, work, ask)
     }
     /// The function is there to add to `child` with the means of what lies below, which here are
     /// those of this adapter: it is called once, now, and what is in `child` then is recorded.

@@ -2,15 +2,13 @@
 //! is its queue's affair.
 use super::completion::{Completion, Failure, Reusable, Status};
 use crate::{
-    cpu::native::{self, Rows},
+    cpu::{Cpu, native},
     profiling::Profile,
 };
 use std::{any::Any, fmt, panic::AssertUnwindSafe, sync::Arc};
-use ur_adapter::{
-    callback::HostFunction,
-    error::{Error, ErrorCode, Reason, Result},
-    memory::UsmPtr,
-};
+use ur_adapter::error::{Error, ErrorCode, Reason, Result};
+pub(crate) use ur_hal::Order;
+use ur_hal::{Address, Command, HostCall, Rows};
 use ur_ipc::arena::{Counter, Debt, Progress, Slot};
 
 /// Something a command waits for, captured when the command was submitted.
@@ -145,17 +143,17 @@ pub(crate) enum Work {
     /// Nothing: its place in the order is its use.
     Barrier,
     /// Copies bytes; the ranges may overlap.
-    Copy { to: UsmPtr, from: UsmPtr, bytes: usize },
+    Copy { to: Address, from: Address, bytes: usize },
     /// Repeats a pattern; `bytes` is a multiple of its length.
-    Fill { to: UsmPtr, pattern: Pattern, bytes: usize },
+    Fill { to: Address, pattern: Pattern, bytes: usize },
     /// Copies rows.
     Copy2d { to: Rows, from: Rows, width: usize, height: usize },
     /// Fills rows with a pattern that runs on from each to the next; all their bytes are a multiple of it.
     Fill2d { to: Rows, pattern: Pattern, width: usize, height: usize },
     /// Another, and what stays until it is done.
     Keeping(Box<Work>, Arc<dyn Any + Send + Sync>),
-    /// Calls a function of C's, which can be done again and again too.
-    Host(HostFunction),
+    /// Calls a function of the application's, which can be done again and again too.
+    Host(HostCall),
     /// Anything else that can be done again and again, at the same time too.
     Run(Arc<dyn Fn() -> Result<()> + Send + Sync>),
     /// Anything else.
@@ -166,6 +164,32 @@ pub(crate) enum Work {
 const QUICK_BYTES: usize = 16 << 10;
 
 impl Work {
+    /// What a command does, with a copy of what it points at.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_FEATURE` for kinds of commands that come here by other ways.
+    #[inline(always)] // where the kind is known, the others are gone
+    pub(crate) fn of(command: &Command<'_, Cpu>) -> Result<Self> {
+        Ok(match *command {
+            // Memory is where it is used, and the times of any command can be asked for.
+            Command::Barrier
+            | Command::Timestamp
+            | Command::Prefetch { .. }
+            | Command::Advise { .. } => Self::Barrier,
+            Command::Copy { to, from, bytes } => Self::Copy { to, from, bytes },
+            Command::Copy2d { to, from, width, height } => Self::Copy2d { to, from, width, height },
+            Command::Fill { to, pattern } => {
+                let pattern = Pattern::new(pattern.bytes());
+                Self::Fill { to: to.start(), pattern, bytes: to.bytes() }
+            }
+            Command::Fill2d { to, width, height, pattern } => {
+                let pattern = Pattern::new(pattern.bytes());
+                Self::Fill2d { to, pattern, width, height }
+            }
+            Command::HostCall(call) => Self::Host(call),
+            _ => return Error::unsupported("this kind of command"),
+        })
+    }
     /// The same once more; `None` for what can be done once only.
     pub(crate) fn again(&self) -> Option<Self> {
         Some(match self {
@@ -198,7 +222,7 @@ impl Work {
             Self::Host(_) | Self::Run(_) | Self::Call(_) => false,
         }
     }
-    /// Whether it calls functions of C's, which may wait for others.
+    /// Whether it calls functions of the application's, which may wait for others.
     pub(super) fn may_sleep(&self) -> bool {
         match self {
             Self::Host(_) | Self::Call(_) => true,
@@ -295,15 +319,4 @@ impl Submission<'_> {
     pub(crate) fn new(work: Work) -> Self {
         Self { work, signal: Signal::None, order: Order::Free, profile: Profile::Off, want: false }
     }
-}
-
-/// Where a command stands in an out-of-order queue. In an in-order one all are `Both`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Order {
-    /// After its dependencies and the last barrier.
-    Free,
-    /// After all earlier commands too.
-    AfterAll,
-    /// After all earlier commands and before all later ones: a barrier.
-    Both,
 }

@@ -1,9 +1,8 @@
 //! Copies and fills against plain loops.
 use super::*;
-use std::ffi::c_void;
 
-fn at(bytes: &mut [u8], offset: usize) -> UsmPtr {
-    UsmPtr::new(bytes.as_mut_ptr().cast::<c_void>()).unwrap().offset(offset).unwrap()
+fn at(bytes: &mut [u8], offset: usize) -> Address {
+    Address::new(bytes.as_mut_ptr().expose_provenance()).unwrap().offset(offset).unwrap()
 }
 fn counting(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i * 7 + i / 251) as u8).collect()
@@ -56,8 +55,8 @@ fn rectangles_leave_what_is_between_their_rows() {
         let (to_pitch, from_pitch) = (width + 3, width + 1);
         let mut from = counting(from_pitch * height);
         let mut to = vec![0xee; to_pitch * height];
-        let target = Rows { base: at(&mut to, 0), pitch: to_pitch };
-        copy_2d(target, Rows { base: at(&mut from, 0), pitch: from_pitch }, width, height);
+        let target = Rows { start: at(&mut to, 0), pitch: to_pitch };
+        copy_2d(target, Rows { start: at(&mut from, 0), pitch: from_pitch }, width, height);
         for row in 0..height {
             let (read, written) = (&from[row * from_pitch..], &to[row * to_pitch..]);
             assert!(written[..width] == read[..width]);
@@ -77,7 +76,7 @@ fn overlapping_rectangles_move_in_both_directions() {
         let mut memory = counting(pitch * height + 70);
         let before = memory.clone();
         let base = at(&mut memory, 0);
-        let rows = |offset| Rows { base: base.offset(offset).unwrap(), pitch };
+        let rows = |offset| Rows { start: base.offset(offset).unwrap(), pitch };
         copy_2d(rows(to), rows(from), width, height);
         for row in 0..height {
             let (to, from) = (to + row * pitch, from + row * pitch);
@@ -88,7 +87,7 @@ fn overlapping_rectangles_move_in_both_directions() {
 #[test]
 fn empty_rectangles_touch_nothing() {
     let mut to = vec![1; 8];
-    let rows = Rows { base: at(&mut to, 0), pitch: 4 };
+    let rows = Rows { start: at(&mut to, 0), pitch: 4 };
     copy_2d(rows, rows, 0, 4);
     fill_2d(rows, &[2], 4, 0);
     assert_eq!(to, [1; 8]);

@@ -2,9 +2,11 @@
 use super::Step;
 use crate::level_zero::{
     Device, Mem,
-    enqueue_mem::{Place, base_on, check_apart, extent, in_buffer, on_host, overlapping, spot},
-    enqueue_usm::{check_range, pattern_of},
+    enqueue_mem::{
+        Place, base_on, check_apart, check_range, extent, in_buffer, on_host, overlapping, spot,
+    },
 };
+use crate::memory::ranges::pattern_of;
 use std::sync::Arc;
 use ur_adapter::{
     error::{ErrorCode, Result},
@@ -67,7 +69,7 @@ pub(super) fn fill(
             "a buffer is filled with a pattern whose length is a power of two",
         );
     }
-    let pattern = pattern_of(pattern, size)?.to_vec();
+    let pattern = pattern_of(pattern, size)?.bytes().to_vec();
     let (device, mem) = (device.clone(), mem.own()?);
     Ok(Arc::new(move |list| list.fill(base_on(&device, &mem)? + offset, &pattern, size)))
 }

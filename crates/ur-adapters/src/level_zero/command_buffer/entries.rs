@@ -6,7 +6,6 @@ use super::{
 use crate::from_c;
 use crate::level_zero::{
     Context, Device, Event, Kernel, LevelZero, Mem,
-    enqueue_usm::{advise_step, check_range, pattern_of, prefetch_step},
     native::{list::NativeList, queue::can_batch, recorded::Kept},
 };
 use std::{
@@ -25,7 +24,12 @@ use ur_adapter::{
 use ur_sys::{ur_exp_command_buffer_desc_t as Descriptor, *};
 
 impl CommandBuffer {
-    fn append(&self, command: ur_command_t, step: Step, ask: Ask<'_>) -> Appended {
+    pub(in super::super) fn append(
+        &self,
+        command: ur_command_t,
+        step: Step,
+        ask: Ask<'_>,
+    ) -> Appended {
         self.0.append(command, step, None, ask)
     }
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -134,45 +138,6 @@ impl CommandBufferExpApi for LevelZero {
         let ask = Ask { points, events, event, command };
         let arguments = args.unwrap_or_default();
         buffer.append_launch(kernel, offset, global, local, arguments, alternatives, ask)
-    }
-    fn command_buffer_append_usm_memcpy_exp(
-        buffer: Borrowed<'_, CommandBuffer>,
-        to: UsmPtr,
-        from: UsmPtr,
-        bytes: usize,
-        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
-        events: &[Borrowed<'_, Event>],
-        event: bool,
-        command: bool,
-    ) -> Appended {
-        let ask = Ask { points, events, event, command };
-        check_range(to, bytes)?;
-        check_range(from, bytes)?;
-        let (to, from) = (to.addr(), from.addr());
-        buffer.append(
-            ur_command_t::USM_MEMCPY,
-            Arc::new(move |list| list.copy(to, from, bytes)),
-            ask,
-        )
-    }
-    fn command_buffer_append_usm_fill_exp(
-        buffer: Borrowed<'_, CommandBuffer>,
-        to: UsmPtr,
-        pattern: HostBytes<'_>,
-        bytes: usize,
-        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
-        events: &[Borrowed<'_, Event>],
-        event: bool,
-        command: bool,
-    ) -> Appended {
-        let ask = Ask { points, events, event, command };
-        check_range(to, bytes)?;
-        let (to, pattern) = (to.addr(), pattern_of(pattern, bytes)?.to_vec());
-        buffer.append(
-            ur_command_t::USM_FILL,
-            Arc::new(move |list| list.fill(to, &pattern, bytes)),
-            ask,
-        )
     }
     fn command_buffer_append_mem_buffer_copy_exp(
         buffer: Borrowed<'_, CommandBuffer>,
@@ -304,36 +269,6 @@ impl CommandBufferExpApi for LevelZero {
         let ask = Ask { points, events, event, command };
         let step = buffers::fill(&buffer.0.device, mem, pattern, (offset, size))?;
         buffer.append(ur_command_t::MEM_BUFFER_FILL, step, ask)
-    }
-    fn command_buffer_append_usm_prefetch_exp(
-        buffer: Borrowed<'_, CommandBuffer>,
-        mem: UsmPtr,
-        bytes: usize,
-        flags: ur_usm_migration_flags_t,
-        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
-        events: &[Borrowed<'_, Event>],
-        event: bool,
-        command: bool,
-    ) -> Appended {
-        let ask = Ask { points, events, event, command };
-        check_range(mem, bytes)?;
-        let step = prefetch_step(mem, bytes, flags);
-        buffer.append(ur_command_t::USM_PREFETCH, step, ask)
-    }
-    fn command_buffer_append_usm_advise_exp(
-        buffer: Borrowed<'_, CommandBuffer>,
-        mem: UsmPtr,
-        bytes: usize,
-        advice: ur_usm_advice_flags_t,
-        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
-        events: &[Borrowed<'_, Event>],
-        event: bool,
-        command: bool,
-    ) -> Appended {
-        let ask = Ask { points, events, event, command };
-        check_range(mem, bytes)?;
-        let step = advise_step(mem, bytes, advice);
-        buffer.append(ur_command_t::USM_ADVISE, step, ask)
     }
     /// The function is called once, now. It appends to the command list that is the buffer's native
     /// handle, or to `child`, what is in which then is recorded.

@@ -9,6 +9,7 @@ pub mod counter;
 pub mod device;
 pub mod driver;
 pub mod event;
+pub mod execute;
 mod fill;
 pub mod image;
 pub mod ipc;

@@ -72,9 +72,9 @@ fn a_quick_command_on_an_idle_queue_is_done_when_submit_returns() {
         let (from, mut to) = ([7u8; 64], [0u8; 64]);
         let address = |p: *const u8| UsmPtr::new(p.cast()).unwrap();
         let (to_ptr, from_ptr) = (address(to.as_mut_ptr()), address(from.as_ptr()));
-        queue.put(&[], Work::Copy { to: to_ptr, from: from_ptr, bytes: 64 });
+        queue.put(&[], Work::Copy { to: to_ptr.into(), from: from_ptr.into(), bytes: 64 });
         let pattern = Pattern::new(&[1, 2]);
-        queue.put(&[], Work::Fill { to: to_ptr, pattern, bytes: 4 });
+        queue.put(&[], Work::Fill { to: to_ptr.into(), pattern, bytes: 4 });
         assert_eq!(std::hint::black_box(&to)[..6], [1, 2, 1, 2, 7, 7]);
         assert!(queue.is_idle());
     }

@@ -1,0 +1,72 @@
+//! Commands as a stream executes them.
+use super::{
+    super::{Family, driver::Dialect},
+    array::End,
+    stream::Stream,
+};
+use ur_adapter::error::{Error, Result};
+use ur_hal::{Address, BoxSpan, Command, Hint, Location, Rows};
+
+/// The host, where the driver wants a device.
+const HOST: i32 = -1;
+
+fn number(at: Address) -> u64 {
+    at.get() as u64
+}
+fn rows(rows: Rows) -> (u64, usize) {
+    (number(rows.start), rows.pitch)
+}
+fn end((base, span): (Address, BoxSpan)) -> End {
+    End::Memory(number(base) + span.start as u64, span.row, span.slice / span.row)
+}
+/// The driver's word for a hint that is given, and whether it is about the host; it has one for taking it back, too,
+/// which is the next number.
+fn word(hint: Hint) -> Option<(i32, bool)> {
+    Some(match hint {
+        Hint::ReadMostly => (1, false),
+        Hint::PreferDevice => (3, false),
+        Hint::PreferHost => (3, true),
+        Hint::AccessedByDevice => (5, false),
+        Hint::AccessedByHost => (5, true),
+        Hint::NonAtomicMostly | Hint::Cached | Hint::NonCoherent => return None,
+    })
+}
+
+impl<D: Dialect> Stream<D> {
+    /// Puts what a command consists of into the stream, which is one of the device with this number.
+    ///
+    /// # Errors
+    /// The driver's own; `UNSUPPORTED_FEATURE` for kinds of commands that come here by other ways.
+    #[inline]
+    pub fn execute(&self, command: &Command<'_, Family<D>>, device: i32) -> Result<()> {
+        match *command {
+            Command::Barrier | Command::Timestamp => Ok(()), // the point behind it is all there is to it
+            Command::Copy { to, from, bytes } => self.copy(number(to), number(from), bytes),
+            Command::Copy2d { to, from, width, height } => {
+                self.copy_2d(rows(to), rows(from), (width, height))
+            }
+            Command::Copy3d(copy) => self.copy_box(end(copy.to), end(copy.from), copy.region),
+            Command::Fill { to, pattern } => {
+                self.fill(number(to.start()), pattern.bytes(), to.bytes())
+            }
+            Command::Fill2d { to, width, height, pattern } => {
+                self.fill_2d(rows(to), pattern.bytes(), (width, height))
+            }
+            Command::HostCall(call) => self.host_fn(move || call.call()),
+            Command::Prefetch { range, to } => {
+                let to = if to == Location::Host { HOST } else { device };
+                self.prefetch(number(range.start()), range.bytes(), to)
+            }
+            Command::Advise { range, advice } => {
+                for (hint, on) in advice.hints() {
+                    let Some((given, is_host)) = word(hint) else { continue };
+                    let (word, about) =
+                        (given + i32::from(!on), if is_host { HOST } else { device });
+                    self.advise(number(range.start()), range.bytes(), word, about)?;
+                }
+                Ok(())
+            }
+            _ => Error::unsupported("this kind of command"),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Commands as lists take them: what each appends, at once or, where it is recorded, again and again.
+use super::{
+    super::{LevelZero, command_buffer::Step},
+    list::{List, Spot},
+};
+use std::sync::Arc;
+use ur_adapter::error::{Error, Result};
+use ur_hal::{Address, BoxSpan, Command, Hint, Location, Pattern, Rows};
+use ze_sys::*;
+
+/// Rows as the driver describes them.
+pub fn rows(rows: Rows) -> Spot {
+    Spot { at: rows.start.get(), row_pitch: rows.pitch, slice_pitch: 0 }
+}
+/// A box as the driver describes it.
+pub fn spot((base, span): (Address, BoxSpan)) -> Spot {
+    Spot { at: base.get() + span.start, row_pitch: span.row, slice_pitch: span.slice }
+}
+/// The driver's word for a hint that is given, or taken back. What is about the host it has no word for, but for where
+/// memory is best.
+fn word((hint, on): (Hint, bool)) -> Option<ze_memory_advice_t> {
+    let (given, taken_back) = match hint {
+        Hint::ReadMostly => (ZE_MEMORY_ADVICE_SET_READ_MOSTLY, ZE_MEMORY_ADVICE_CLEAR_READ_MOSTLY),
+        Hint::PreferDevice => {
+            (ZE_MEMORY_ADVICE_SET_PREFERRED_LOCATION, ZE_MEMORY_ADVICE_CLEAR_PREFERRED_LOCATION)
+        }
+        Hint::PreferHost => (
+            ZE_MEMORY_ADVICE_SET_SYSTEM_MEMORY_PREFERRED_LOCATION,
+            ZE_MEMORY_ADVICE_CLEAR_SYSTEM_MEMORY_PREFERRED_LOCATION,
+        ),
+        Hint::NonAtomicMostly => {
+            (ZE_MEMORY_ADVICE_SET_NON_ATOMIC_MOSTLY, ZE_MEMORY_ADVICE_CLEAR_NON_ATOMIC_MOSTLY)
+        }
+        Hint::Cached => (ZE_MEMORY_ADVICE_BIAS_CACHED, ZE_MEMORY_ADVICE_BIAS_UNCACHED),
+        Hint::AccessedByDevice | Hint::AccessedByHost | Hint::NonCoherent => return None,
+    };
+    Some(if on { given } else { taken_back })
+}
+/// Whether a command is exactly one append, which takes along what it waits for and signals.
+#[inline]
+pub fn is_one_append(command: &Command<'_, LevelZero>) -> bool {
+    matches!(command, Command::Barrier | Command::Copy { .. })
+}
+/// What a command appends each time that it is recorded anew, with a copy of what it points at.
+pub fn recorded(command: &Command<'_, LevelZero>) -> Result<Step> {
+    Ok(match *command {
+        Command::Barrier => Arc::new(|list| list.barrier()),
+        Command::Copy { to, from, bytes } => {
+            Arc::new(move |list| list.copy(to.get(), from.get(), bytes))
+        }
+        Command::Fill { to, pattern } => {
+            let pattern: Box<[u8]> = pattern.bytes().into();
+            Arc::new(move |list| {
+                let pattern = Pattern::new(&pattern, to.bytes())?;
+                list.append(&Command::Fill { to, pattern })
+            })
+        }
+        Command::Prefetch { range, to } => {
+            Arc::new(move |list| list.append(&Command::Prefetch { range, to }))
+        }
+        Command::Advise { range, advice } => {
+            Arc::new(move |list| list.append(&Command::Advise { range, advice }))
+        }
+        _ => return Error::unsupported("this kind of command in a command buffer"),
+    })
+}
+
+impl List<'_> {
+    /// Appends what a command consists of.
+    ///
+    /// # Errors
+    /// The driver's own; `UNSUPPORTED_FEATURE` for kinds of commands that come here by other ways.
+    #[inline]
+    pub fn append(&self, command: &Command<'_, LevelZero>) -> Result<()> {
+        match *command {
+            Command::Barrier => self.barrier(),
+            Command::Timestamp => Ok(()), // the mark behind it is all there is to it
+            Command::Copy { to, from, bytes } => self.copy(to.get(), from.get(), bytes),
+            Command::Copy2d { to, from, width, height } => {
+                self.copy_region(rows(to), rows(from), (width, height, 1))
+            }
+            Command::Copy3d(copy) => {
+                self.copy_region(spot(copy.to), spot(copy.from), copy.region.into())
+            }
+            Command::Fill { to, pattern } => {
+                self.fill(to.start().get(), pattern.bytes(), to.bytes())
+            }
+            Command::Fill2d { to, width, height, pattern } => {
+                self.fill_2d((to.start.get(), to.pitch), pattern.bytes(), (width, height))
+            }
+            Command::Prefetch { range, to } => {
+                self.prefetch(range.start().get(), range.bytes(), to == Location::Host)
+            }
+            Command::Advise { range, advice } => advice
+                .hints()
+                .filter_map(word)
+                .try_for_each(|word| self.advise(range.start().get(), range.bytes(), word)),
+            _ => Error::unsupported("this kind of command"),
+        }
+    }
+}
