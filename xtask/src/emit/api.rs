@@ -1,6 +1,6 @@
 //! `crates/ur-adapter/src/api`: one trait for each table, every method defaulted.
 use super::{
-    NOTICE, Output, doc, request, rust_type, rustfmt,
+    NOTICE, Output, doc, request, rustfmt,
     shape::{self, Arg, Shape},
 };
 use crate::{
@@ -105,7 +105,7 @@ fn first_check(spec: &Spec, entry: &Entry) -> String {
         return String::new();
     }
     let args = shape::of(spec, entry);
-    let handles = shape::handles(&args).filter_map(|a| parameter(spec, entry, a));
+    let handles = shape::handles(&args).filter_map(|a| shape::parameter(spec, entry, a));
     let (names, list): (Vec<_>, Vec<_>) =
         handles.map(|(name, ty)| (format!("{name},"), format!("{name}: {ty}"))).unzip();
     let words: String = entry.errors.iter().filter(|f| f.first).filter_map(reason).collect();
@@ -137,7 +137,7 @@ fn method(spec: &Spec, entry: &Entry) -> String {
             let _ = write!(s, "; these are the adapter's to find:\n{}", words.concat());
         }
     }
-    let params: Vec<_> = args.iter().filter_map(|a| parameter(spec, entry, a)).collect();
+    let params: Vec<_> = args.iter().filter_map(|a| shape::parameter(spec, entry, a)).collect();
     let list: Vec<_> = params.iter().map(|(n, t)| format!("{n}: {t}")).collect();
     let ignored: Vec<_> = params.iter().map(|(n, _)| n.as_str()).collect();
     let many = if params.len() > 7 {
@@ -190,33 +190,4 @@ pub fn results(args: &[Arg<'_>]) -> Vec<String> {
         _ => None,
     };
     args.iter().filter_map(one).collect()
-}
-/// The name and type that a parameter has in a method, if it has any.
-pub fn parameter(spec: &Spec, entry: &Entry, arg: &Arg<'_>) -> Option<(String, String)> {
-    let p = arg.param;
-    let optional = |t: String| if p.optional { format!("Option<{t}>") } else { t };
-    let own = |kind: &str| match entry.blocks {
-        true => format!("Owned<Self::{kind}>"),
-        false => format!("Borrowed<'_, Self::{kind}>"),
-    };
-    let ty = match &arg.shape {
-        Shape::Plain | Shape::Checked { .. } | Shape::Raw => rust_type(spec, &p.ty),
-        Shape::Bool => "bool".into(),
-        Shape::Handle { kind } => optional(own(kind)),
-        Shape::Handles { kind, .. } => format!("&[{}]", own(kind)),
-        Shape::WaitList { .. } => format!("&[{}]", own("Event")),
-        Shape::Data { of, .. } => optional(format!("&[{of}]")),
-        Shape::Record { name } => optional(format!("&{name}")),
-        Shape::Address => optional("UsmPtr".into()),
-        Shape::Bytes { .. } => optional("HostBytes<'_>".into()),
-        Shape::Text => optional("&CStr".into()),
-        Shape::Callback { wrapper, .. } => optional((*wrapper).into()),
-        Shape::Answer { .. } => return Some(("answer".into(), "&mut Answer<'_>".into())),
-        Shape::BarrierEvent => "BarrierEvent<'_, Self::Event>".into(),
-        Shape::OutHandle { .. } if p.optional => {
-            return Some((format!("want_{}", p.name), "bool".into()));
-        }
-        _ => return None,
-    };
-    Some((names::escape(&p.name), ty))
 }

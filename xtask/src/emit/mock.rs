@@ -72,7 +72,7 @@ fn family(spec: &Spec, table: &Table, s: &mut String) {
 
 fn method(spec: &Spec, entry: &Entry) -> String {
     let args = shape::of(spec, entry);
-    let params: Vec<_> = args.iter().filter_map(|a| api::parameter(spec, entry, a)).collect();
+    let params: Vec<_> = args.iter().filter_map(|a| shape::parameter(spec, entry, a)).collect();
     let list: Vec<_> = params.iter().map(|(n, t)| format!("{n}: {t}")).collect();
     let name = names::function(&entry.name);
     let body = match BY_HAND.contains(&entry.name.as_str()) {

@@ -1,7 +1,7 @@
 //! `crates/ur-adapter/src/api/request.rs`: what queues and command buffers are asked for, one variant for each command of
 //! the specification, whichever entry names it; and how the entries' own methods make a request.
 use super::{
-    NOTICE, Output, api, doc, rustfmt,
+    NOTICE, Output, doc, rustfmt,
     shape::{self, Arg, Shape},
 };
 use crate::{
@@ -39,7 +39,7 @@ fn said(spec: &Spec, entry: &Entry) -> Said {
         if matches!(arg.shape, Shape::OutHandle { .. } | Shape::OutValue { .. }) {
             continue;
         }
-        let Some((name, ty)) = api::parameter(spec, entry, arg) else { continue };
+        let Some((name, ty)) = shape::parameter(spec, entry, arg) else { continue };
         said.values.push(match ty.as_str() {
             "UsmPtr" => format!("{name}.into()"),
             _ => name.clone(),

@@ -2,6 +2,7 @@
 //! they are worked out once, here.
 use super::{c_name, rust_type};
 use crate::model::{Direction, Entry, EnumKind, Param, Role, Spec, Type};
+use crate::names;
 
 /// One argument of a trait method, or one of its results.
 pub struct Arg<'s> {
@@ -251,4 +252,34 @@ pub fn is_checked_first(entry: &Entry) -> bool {
 /// The arguments that are handles.
 pub fn handles<'a, 's>(args: &'a [Arg<'s>]) -> impl Iterator<Item = &'a Arg<'s>> {
     args.iter().filter(|a| matches!(a.shape, Shape::Handle { .. }))
+}
+
+/// The name and type that a parameter has in a method, if it has any.
+pub fn parameter(spec: &Spec, entry: &Entry, arg: &Arg<'_>) -> Option<(String, String)> {
+    let p = arg.param;
+    let optional = |t: String| if p.optional { format!("Option<{t}>") } else { t };
+    let own = |kind: &str| match entry.blocks {
+        true => format!("Owned<Self::{kind}>"),
+        false => format!("Borrowed<'_, Self::{kind}>"),
+    };
+    let ty = match &arg.shape {
+        Shape::Plain | Shape::Checked { .. } | Shape::Raw => rust_type(spec, &p.ty),
+        Shape::Bool => "bool".into(),
+        Shape::Handle { kind } => optional(own(kind)),
+        Shape::Handles { kind, .. } => format!("&[{}]", own(kind)),
+        Shape::WaitList { .. } => format!("&[{}]", own("Event")),
+        Shape::Data { of, .. } => optional(format!("&[{of}]")),
+        Shape::Record { name } => optional(format!("&{name}")),
+        Shape::Address => optional("UsmPtr".into()),
+        Shape::Bytes { .. } => optional("HostBytes<'_>".into()),
+        Shape::Text => optional("&CStr".into()),
+        Shape::Callback { wrapper, .. } => optional((*wrapper).into()),
+        Shape::Answer { .. } => return Some(("answer".into(), "&mut Answer<'_>".into())),
+        Shape::BarrierEvent => "BarrierEvent<'_, Self::Event>".into(),
+        Shape::OutHandle { .. } if p.optional => {
+            return Some((format!("want_{}", p.name), "bool".into()));
+        }
+        _ => return None,
+    };
+    Some((names::escape(&p.name), ty))
 }

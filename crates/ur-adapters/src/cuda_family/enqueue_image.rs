@@ -3,9 +3,9 @@
 use super::{
     Event, Mem, Queue,
     driver::Dialect,
-    enqueue_mem::check_range,
     enqueue_mem::overlapping,
     image,
+    memory::check_range,
     native::{array::Array, stream::Stream},
     storage::Found,
     submission::{Made, submit},

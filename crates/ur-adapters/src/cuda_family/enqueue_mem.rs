@@ -3,12 +3,12 @@
 use super::{
     Event, Mem, Queue,
     driver::Dialect,
-    memory::Allocation,
+    memory::check_range,
     native::{array::End, stream::Stream},
     storage::Found,
     submission::{Made, submit},
 };
-use crate::memory::ranges::{self, pattern_of};
+use crate::memory::ranges::pattern_of;
 use std::sync::Arc;
 use ur_adapter::{
     command::Report,
@@ -17,14 +17,8 @@ use ur_adapter::{
     object::{Borrowed, Owned},
     region::{Place, Span, extent, share_bytes},
 };
-use ur_hal::Range;
 use ur_sys::{ur_command_t, ur_map_flags_t, ur_rect_region_t};
 
-/// # Errors
-/// As for [`ranges::check_range`].
-pub(super) fn check_range<D: Dialect>(at: UsmPtr, bytes: usize) -> Result<Range> {
-    ranges::check_range::<Allocation<D>>(at, bytes)
-}
 /// Where a buffer begins on the queue's device, up to date in `stream`.
 fn base<D: Dialect>(
     queue: &Queue<D>,

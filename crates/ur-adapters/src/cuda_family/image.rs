@@ -6,7 +6,7 @@ use super::{
     Context, Mem,
     device::has_images,
     driver::{Dialect, RawArray, layout::ArrayDesc},
-    enqueue_mem::check_range,
+    memory::check_range,
     native::{
         array::{Array, End, LAYERED, SURFACES},
         stream::Stream,

@@ -3,8 +3,8 @@
 use super::{
     Event, Kernel, Program, Queue,
     driver::Dialect,
-    enqueue_mem::check_range,
     geometry::Range,
+    memory::check_range,
     native::launch::{Arguments, Extras, Shape},
     submission::{Made, submit},
 };

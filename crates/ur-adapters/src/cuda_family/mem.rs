@@ -4,8 +4,8 @@
 use super::{
     Context, Device, Family,
     driver::Dialect,
-    enqueue_mem::check_range,
     image,
+    memory::check_range,
     native::{
         memory::{self, Piece},
         stream::Stream,

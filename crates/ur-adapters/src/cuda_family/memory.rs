@@ -14,6 +14,7 @@ use crate::memory::{
     allocation::{self, Home, Pooled, Spent, Usm},
     allocations::Allocations,
     deferred_free::{self, DeferredFree},
+    ranges,
     totals::Totals,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::*};
@@ -27,6 +28,11 @@ use ur_hal::Range;
 
 /// One allocation, or the whole of an object that was opened.
 pub type Allocation<D> = allocation::Allocation<Memory<D>>;
+/// # Errors
+/// As for [`ranges::check_range`].
+pub fn check_range<D: Dialect>(at: UsmPtr, bytes: usize) -> Result<Range> {
+    ranges::check_range::<Allocation<D>>(at, bytes)
+}
 /// An allocation on its way back.
 pub type Freeing<D> = allocation::Freeing<Memory<D>>;
 /// One open of an allocation in the process that made it.

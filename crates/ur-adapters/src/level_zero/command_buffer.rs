@@ -13,7 +13,7 @@ use super::{
     memory::Memory,
     native::{
         event::EventKind,
-        list::{List, NativeList},
+        list::{List, NativeList, Step},
     },
     signal::{Home, Signal, Times},
     submission::{Made, Submission},
@@ -51,8 +51,6 @@ pub struct CommandBufferCommand {
 }
 use CommandBufferCommand as Command;
 
-/// What one command appends to a list, again and again.
-pub(super) type Step = Arc<dyn Fn(&List<'_>) -> Result<()> + Send + Sync>;
 /// One command.
 struct Node {
     step: Step,

@@ -3,7 +3,7 @@
 //! passes through host memory. Memory objects lie where all devices of their context reach them (`storage.rs`). What is
 //! recorded in command buffers, and what lies in mapped physical memory, the driver judges.
 use super::{
-    Context, Device, LevelZero,
+    Context, Device,
     memory::Allocation,
     native::{
         execute::{rows, spot},
@@ -19,7 +19,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Borrowed, Owned},
 };
-use ur_hal::{Command, Pattern, Rows};
+use ur_hal::{Command, Pattern, Rows, Types};
 
 /// So many bytes pass through the host at a time.
 const PIECE: usize = 4 << 20;
@@ -133,10 +133,10 @@ impl Far {
     /// # Errors
     /// As for [`beyond`].
     #[inline]
-    pub(super) fn of(
+    pub(super) fn of<T: Types>(
         context: Borrowed<'_, Context>,
         device: &Owned<Device>,
-        command: &Command<'_, LevelZero>,
+        command: &Command<'_, T>,
     ) -> Result<Option<Self>> {
         if context.platform().devices().len() < 2 {
             return Ok(None);

@@ -3,9 +3,9 @@
 use super::{
     Event, Mem, Queue,
     enqueue::{Made, submit},
-    enqueue_mem::check_range,
     enqueue_mem::overlapping,
     image::{self, region as region_of},
+    memory::check_range,
     native::image::NativeImage,
 };
 use crate::memory::pictures::{OnHost, Part, on_host};

@@ -3,11 +3,11 @@
 use super::{
     Device, Event, Mem, Queue,
     enqueue::{Made, put, submit},
-    memory::Allocation,
+    memory::check_range,
     native::list::Spot,
     submission::Submission,
 };
-use crate::memory::ranges::{self, pattern_of};
+use crate::memory::ranges::pattern_of;
 use std::sync::Arc;
 pub(super) use ur_adapter::region::{Place, extent};
 use ur_adapter::{
@@ -17,14 +17,9 @@ use ur_adapter::{
     object::{Borrowed, Owned},
     region::{Span, share_bytes},
 };
-use ur_hal::{Address, BoxCopy, Command, Range};
+use ur_hal::{Address, BoxCopy, Command};
 use ur_sys::{ur_command_t, ur_map_flags_t, ur_rect_region_t};
 
-/// # Errors
-/// As for [`ranges::check_range`].
-pub(super) fn check_range(at: UsmPtr, bytes: usize) -> Result<Range> {
-    ranges::check_range::<Allocation>(at, bytes)
-}
 /// Where a buffer begins for commands of the queue.
 pub(super) fn base_on(device: &Owned<Device>, buffer: &Mem) -> Result<usize> {
     Ok(buffer.storage().at(device)? as usize + buffer.origin())

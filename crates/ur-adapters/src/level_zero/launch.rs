@@ -1,7 +1,7 @@
 //! Kernel launches and program variables: how they get into a command list, a queue's or a command buffer's.
 use super::{
     Event, Kernel, Program, Queue,
-    enqueue_mem::check_range,
+    memory::check_range,
     native::{arguments::Arguments, list::List},
     program::OnDevice,
     submission::{Made, submit_one},

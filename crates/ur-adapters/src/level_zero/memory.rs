@@ -12,6 +12,7 @@ use crate::memory::{
     allocation::{self, Home, Pooled, Spent, Usm},
     allocations::Allocations,
     deferred_free::DeferredFree,
+    ranges,
 };
 use std::sync::Arc;
 use ur_adapter::{
@@ -24,6 +25,11 @@ use ur_hal::Range;
 
 /// One allocation, or the whole of an object that was opened.
 pub type Allocation = allocation::Allocation<Memory>;
+/// # Errors
+/// As for [`ranges::check_range`].
+pub fn check_range(at: UsmPtr, bytes: usize) -> Result<Range> {
+    ranges::check_range::<Allocation>(at, bytes)
+}
 /// An allocation on its way back.
 pub type Freeing = allocation::Freeing<Memory>;
 /// One open of an allocation in the process that made it.

@@ -1,14 +1,11 @@
 //! What a command is made of: what must come first, what it does, what it signals. When it runs
 //! is its queue's affair.
 use super::completion::{Completion, Failure, Reusable, Status};
-use crate::{
-    cpu::{Cpu, native},
-    profiling::Profile,
-};
+use crate::{cpu::native, profiling::Profile};
 use std::{any::Any, fmt, panic::AssertUnwindSafe, sync::Arc};
 use ur_adapter::error::{Error, ErrorCode, Reason, Result};
 pub(crate) use ur_hal::Order;
-use ur_hal::{Address, Command, HostCall, Rows};
+use ur_hal::{Address, Command, HostCall, Rows, Types};
 use ur_ipc::arena::{Counter, Debt, Progress, Slot};
 
 /// Something a command waits for, captured when the command was submitted.
@@ -169,7 +166,7 @@ impl Work {
     /// # Errors
     /// `UNSUPPORTED_FEATURE` for kinds of commands that come here by other ways.
     #[inline(always)] // where the kind is known, the others are gone
-    pub(crate) fn of(command: &Command<'_, Cpu>) -> Result<Self> {
+    pub(crate) fn of<T: Types>(command: &Command<'_, T>) -> Result<Self> {
         Ok(match *command {
             // Memory is where it is used, and the times of any command can be asked for.
             Command::Barrier

@@ -1,11 +1,7 @@
 //! Commands as a stream executes them.
-use super::{
-    super::{Family, driver::Dialect},
-    array::End,
-    stream::Stream,
-};
+use super::{super::driver::Dialect, array::End, stream::Stream};
 use ur_adapter::error::{Error, Result};
-use ur_hal::{Address, BoxSpan, Command, Hint, Location, Rows};
+use ur_hal::{Address, BoxSpan, Command, Hint, Location, Rows, Types};
 
 /// The host, where the driver wants a device.
 const HOST: i32 = -1;
@@ -38,7 +34,7 @@ impl<D: Dialect> Stream<D> {
     /// # Errors
     /// The driver's own; `UNSUPPORTED_FEATURE` for kinds of commands that come here by other ways.
     #[inline]
-    pub fn execute(&self, command: &Command<'_, Family<D>>, device: i32) -> Result<()> {
+    pub fn execute<T: Types>(&self, command: &Command<'_, T>, device: i32) -> Result<()> {
         match *command {
             Command::Barrier | Command::Timestamp => Ok(()), // the point behind it is all there is to it
             Command::Copy { to, from, bytes } => self.copy(number(to), number(from), bytes),

@@ -1,10 +1,9 @@
 //! What commands on buffers append, checked as those of queues are.
 use super::Step;
+use crate::level_zero::memory::check_range;
 use crate::level_zero::{
     Device, Mem,
-    enqueue_mem::{
-        Place, base_on, check_apart, check_range, extent, in_buffer, on_host, overlapping, spot,
-    },
+    enqueue_mem::{Place, base_on, check_apart, extent, in_buffer, on_host, overlapping, spot},
 };
 use crate::memory::ranges::pattern_of;
 use std::sync::Arc;

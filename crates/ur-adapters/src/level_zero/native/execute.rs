@@ -1,11 +1,8 @@
 //! Commands as lists take them: what each appends, at once or, where it is recorded, again and again.
-use super::{
-    super::{LevelZero, command_buffer::Step},
-    list::{List, Spot},
-};
+use super::list::{List, Spot, Step};
 use std::sync::Arc;
 use ur_adapter::error::{Error, Result};
-use ur_hal::{Address, BoxSpan, Command, Hint, Location, Pattern, Rows};
+use ur_hal::{Address, BoxSpan, Command, Hint, Location, Pattern, Rows, Types};
 use ze_sys::*;
 
 /// Rows as the driver describes them.
@@ -38,11 +35,11 @@ fn word((hint, on): (Hint, bool)) -> Option<ze_memory_advice_t> {
 }
 /// Whether a command is exactly one append, which takes along what it waits for and signals.
 #[inline]
-pub fn is_one_append(command: &Command<'_, LevelZero>) -> bool {
+pub fn is_one_append<T: Types>(command: &Command<'_, T>) -> bool {
     matches!(command, Command::Barrier | Command::Copy { .. })
 }
 /// What a command appends each time that it is recorded anew, with a copy of what it points at.
-pub fn recorded(command: &Command<'_, LevelZero>) -> Result<Step> {
+pub fn recorded<T: Types>(command: &Command<'_, T>) -> Result<Step> {
     Ok(match *command {
         Command::Barrier => Arc::new(|list| list.barrier()),
         Command::Copy { to, from, bytes } => {
@@ -52,14 +49,14 @@ pub fn recorded(command: &Command<'_, LevelZero>) -> Result<Step> {
             let pattern: Box<[u8]> = pattern.bytes().into();
             Arc::new(move |list| {
                 let pattern = Pattern::new(&pattern, to.bytes())?;
-                list.append(&Command::Fill { to, pattern })
+                list.append::<T>(&Command::Fill { to, pattern })
             })
         }
         Command::Prefetch { range, to } => {
-            Arc::new(move |list| list.append(&Command::Prefetch { range, to }))
+            Arc::new(move |list| list.append::<T>(&Command::Prefetch { range, to }))
         }
         Command::Advise { range, advice } => {
-            Arc::new(move |list| list.append(&Command::Advise { range, advice }))
+            Arc::new(move |list| list.append::<T>(&Command::Advise { range, advice }))
         }
         _ => return Error::unsupported("this kind of command in a command buffer"),
     })
@@ -71,7 +68,7 @@ impl List<'_> {
     /// # Errors
     /// The driver's own; `UNSUPPORTED_FEATURE` for kinds of commands that come here by other ways.
     #[inline]
-    pub fn append(&self, command: &Command<'_, LevelZero>) -> Result<()> {
+    pub fn append<T: Types>(&self, command: &Command<'_, T>) -> Result<()> {
         match *command {
             Command::Barrier => self.barrier(),
             Command::Timestamp => Ok(()), // the mark behind it is all there is to it
