@@ -281,11 +281,30 @@ fn opens_are_counted_and_what_was_opened_is_only_closed() {
     peer.number(&format!("close {inner}"));
     assert_eq!(here.free(at), OK);
 }
+/// An allocation between two others: memory that is all free is given back to the system, and its addresses
+/// with it, but not while one of its neighbours is in use.
+fn amid(here: &Here, size: usize) -> [*mut u8; 3] {
+    [(); 3].map(|()| here.alloc(size))
+}
+/// Waits until an allocation of this size has this address. Each round takes one block more: one that comes back between the rounds
+/// may lie below all that a round has freed.
+fn lent_again(here: &Here, at: *mut u8, size: usize) {
+    let mut count = 20;
+    eventually("the block is lent again", || {
+        let blocks: Vec<_> = (0..count).map(|_| here.alloc(size)).collect();
+        let came = blocks.contains(&at);
+        blocks.into_iter().for_each(|block| assert_eq!(here.free(block), OK));
+        count = 100.min(count + 1);
+        came
+    });
+}
+
 #[test]
 fn a_block_is_nobody_elses_while_another_process_has_it_open() {
     let (here, mut peer) = (Here::new(), Peer::start());
     // A size that no other test of this process allocates: the block would come next.
-    let (at, size) = (here.alloc(300_000), 300_000);
+    let size = 300_000;
+    let [below, at, above] = amid(&here, size);
     let (_, ticket) = here.get(at).unwrap();
     let there = peer.number(&format!("open {}", hex(&ticket)));
     peer.number(&format!("write {there} 71"));
@@ -299,28 +318,21 @@ fn a_block_is_nobody_elses_while_another_process_has_it_open() {
     }
     assert_eq!(peer.number(&format!("read {there}")), 71);
     peer.number(&format!("close {there}"));
-    eventually("the block is lent again", || {
-        let blocks: Vec<_> = (0..20).map(|_| here.alloc(size)).collect();
-        let came = blocks.contains(&at);
-        blocks.into_iter().for_each(|block| assert_eq!(here.free(block), OK));
-        came
-    });
+    lent_again(&here, at, size);
+    [below, above].into_iter().for_each(|block| assert_eq!(here.free(block), OK));
 }
 #[test]
 fn the_death_of_an_importer_gives_its_blocks_back() {
     let (here, mut peer) = (Here::new(), Peer::start());
-    let (at, size) = (here.alloc(150_000), 150_000);
+    let size = 150_000;
+    let [below, at, above] = amid(&here, size);
     let (_, ticket) = here.get(at).unwrap();
     peer.number(&format!("open {}", hex(&ticket)));
     assert_eq!(here.free(at), OK);
     assert_ne!(here.alloc(size), at);
     drop(peer);
-    eventually("the block is lent again", || {
-        let blocks: Vec<_> = (0..20).map(|_| here.alloc(size)).collect();
-        let came = blocks.contains(&at);
-        blocks.into_iter().for_each(|block| assert_eq!(here.free(block), OK));
-        came
-    });
+    lent_again(&here, at, size);
+    [below, above].into_iter().for_each(|block| assert_eq!(here.free(block), OK));
 }
 #[test]
 fn physical_memory_is_mapped_on_both_sides_and_shared_on() {

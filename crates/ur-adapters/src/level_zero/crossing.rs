@@ -4,7 +4,7 @@
 //! recorded in command buffers, and what lies in mapped physical memory, the driver judges.
 use super::{
     Context, Device,
-    memory::Allocation,
+    memory::{Allocation, Memory},
     native::{
         execute::{rows, spot},
         list::{List, Spot},
@@ -60,12 +60,19 @@ pub(super) fn beyond(
     if home.device == device.as_handle().addr() {
         return Ok(None);
     }
-    let owner = Owned::<Device>::find(home.device)?;
+    let owner = match found.memory().and_then(Memory::device) {
+        Some(owner) => owner.clone(),
+        None => match Owned::find(home.device) {
+            Ok(owner) => owner,
+            Err(_) => return Ok(None), // opened for a part that C has given back: the driver judges
+        },
+    };
     if p2p::can_access(device, &owner)? {
         return Ok(None);
     }
     Ok(Some(match home.context {
         0 => Way::new(context, &owner),
+        address if address == context.as_handle().addr() => Way::new(context, &owner),
         address => Way::new(Owned::<Context>::find(address)?.borrow(), &owner),
     }))
 }

@@ -1,7 +1,7 @@
 //! What the allocations of this driver consist of, and how others open them. Whose they are and how they are freed is
 //! the core's, where memory comes from `backing.rs`'s, what other processes see of it `share.rs`'s.
 use super::{
-    Context,
+    Context, Device,
     backing::Chunk,
     native::ipc::{Handle, OpenedHandle},
     registry::registry,
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Backend, Object},
+    object::{Backend, Object, Owned},
     pool,
 };
 use ur_hal::Range;
@@ -48,6 +48,14 @@ pub enum Memory {
     Opened(OpenedHandle),
 }
 impl Memory {
+    /// The device that has it, of which C need not hold a reference; of what was opened, only its handle is known.
+    pub(super) fn device(&self) -> Option<&Owned<Device>> {
+        match self {
+            Self::Pooled(part) => Some(part.block().chunk().device()),
+            Self::Exportable(chunk) => Some(chunk.device()),
+            Self::Opened(_) => None,
+        }
+    }
     /// The chunk of memory that was made to be exported.
     pub(super) fn exportable(&self) -> Option<&Chunk> {
         match self {
