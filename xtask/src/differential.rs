@@ -35,6 +35,9 @@ const HANGS: &str = "10";
 /// Seconds for every other case of theirs, however busy the machine is.
 const OTHERS: &str = "60";
 
+/// How often a case of theirs that failed without a reason is judged again; one of ours is once.
+const AGAIN: usize = 3;
+
 /// Seconds for all cases of an adapter: a part that takes longer hangs.
 const ALL: &str = "600";
 
@@ -167,9 +170,9 @@ impl Bench {
         all.extend(hangs.map_err(|_| "the run of what hangs panicked")??);
         Ok(all)
     }
-    /// What failed and has no reason is judged once more, alone: if it does not fail then, that is no
-    /// difference, but an outcome that is not the same each time. It is told, and stays on the page. (That
-    /// ours does what it should each time is judged by that crate's own tests.)
+    /// What failed and has no reason is judged again, alone: if it does not fail one of
+    /// them, that is no difference, but an outcome that is not the same each time. It is told, and stays on the
+    /// page. (That ours does what it should each time is judged by that crate's own tests.)
     fn judge_again(
         &self,
         column: &str,
@@ -177,25 +180,27 @@ impl Bench {
         chosen: &str,
         outcomes: &mut Outcomes,
     ) -> Result<()> {
-        let unexplained = |(title, record): &(&String, &mut Record)| {
-            record.outcome == "failed" && self.table.group(column, title, record).is_none()
-        };
-        let failed: Vec<_> = outcomes.iter_mut().filter(unexplained).collect();
-        if failed.is_empty() {
-            return Ok(());
-        }
-        let mut arguments = vec!["-j", "1", "--but", BUT];
-        if column != "ours" {
-            arguments.extend(["--keep", "--deadline", OTHERS]);
-        }
-        for (title, _) in &failed {
-            arguments.extend(["--filter", title]);
-        }
-        let again = self.judge(adapter, chosen, "again", &arguments)?;
-        for (title, record) in failed {
-            if again.get(title).is_some_and(|now| now.outcome != "failed") {
-                println!("{column}: {title}: not the same twice: {}", record.why);
-                record.outcome = "now and then".into();
+        for _ in 0..if column == "ours" { 1 } else { AGAIN } {
+            let unexplained = |(title, record): &(&String, &mut Record)| {
+                record.outcome == "failed" && self.table.group(column, title, record).is_none()
+            };
+            let failed: Vec<_> = outcomes.iter_mut().filter(unexplained).collect();
+            if failed.is_empty() {
+                return Ok(());
+            }
+            let mut arguments = vec!["-j", "1", "--but", BUT];
+            if column != "ours" {
+                arguments.extend(["--keep", "--deadline", OTHERS]);
+            }
+            for (title, _) in &failed {
+                arguments.extend(["--filter", title]);
+            }
+            let again = self.judge(adapter, chosen, "again", &arguments)?;
+            for (title, record) in failed {
+                if again.get(title).is_some_and(|now| now.outcome != "failed") {
+                    println!("{column}: {title}: not the same twice: {}", record.why);
+                    record.outcome = "now and then".into();
+                }
             }
         }
         Ok(())
