@@ -334,6 +334,11 @@ impl<T: Body> Clone for Owned<T> {
         Self(self.0)
     }
 }
+impl<T: Body> PartialEq for Owned<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.same(other)
+    }
+}
 impl<T: Body> Deref for Owned<T> {
     type Target = Object<T>;
     fn deref(&self) -> &Object<T> {

@@ -37,7 +37,6 @@ where
         + IpcExpApi
         + MemoryExportExpApi
         + UsmP2pExpApi
-        + VirtualMemApi
         + DeviceApi
         + DeviceExpApi,
 {
@@ -65,7 +64,7 @@ where
         ipc_exp: entry::ipc_exp::table::<D>(),
         memory_export_exp: entry::memory_export_exp::table::<D>(),
         usm_p2p_exp: entry::usm_p2p_exp::table::<D>(),
-        virtual_mem: entry::virtual_mem::table::<D>(),
+        virtual_mem: entry::virtual_mem::table::<OverDriver<D>>(),
         device: entry::device::table::<D>(),
         device_exp: entry::device_exp::table::<D>(),
     }

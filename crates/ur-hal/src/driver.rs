@@ -8,7 +8,7 @@ use ur_ipc::{Arrived, Payload};
 /// Objects go back to the driver when they are dropped. Dropping never waits and never panics; the core drops
 /// an object only when no command uses it any more.
 ///
-/// What concerns code is in [`Modules`].
+/// What concerns code is in [`Modules`], what concerns reserved addresses in [`VirtualMemory`].
 ///
 /// No verb blocks but [`wait`](Self::wait), [`finish`](Self::finish) and those of [`Modules`] that say so, and
 /// [`submit`](Self::submit) where [`Completion::Awaited`] or [`Command::Native`] say so. Verbs may be called from any
@@ -19,7 +19,7 @@ use ur_ipc::{Arrived, Payload};
 /// other failures documents them.
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
 pub trait Driver:
-    Types + Modules<Module = <Self as Types>::Module, Function = <Self as Types>::Function>
+    VirtualMemory + Modules<Module = <Self as Types>::Module, Function = <Self as Types>::Function>
 {
     /// What users call the driver.
     const NAME: &'static str;
@@ -106,37 +106,6 @@ pub trait Driver:
         Error::unsupported("memory of other processes")
     }
 
-    // Virtual memory: `Capability::VirtualMemory`.
-
-    /// What lengths and addresses are multiples of where `bytes` are mapped.
-    fn granularity(
-        context: &Self::Context,
-        device: &Self::Device,
-        bytes: usize,
-    ) -> Result<Granularity> {
-        let _ = (context, device, bytes);
-        Error::unsupported("virtual memory")
-    }
-    /// Addresses, at `wished` if that is free.
-    fn reserve(
-        context: &Self::Context,
-        wished: Option<Address>,
-        bytes: usize,
-        align: usize,
-    ) -> Result<Self::Reservation> {
-        let _ = (context, wished, bytes, align);
-        Error::unsupported("virtual memory")
-    }
-    /// Physical memory of a device.
-    fn physical(
-        context: &Self::Context,
-        device: &Self::Device,
-        bytes: usize,
-        is_shareable: bool,
-    ) -> Result<Self::Physical> {
-        let _ = (context, device, bytes, is_shareable);
-        Error::unsupported("physical memory")
-    }
     /// [`Capability::SharedPhysical`]: as [`import_memory`](Self::import_memory).
     fn import_physical(
         context: &Self::Context,
@@ -145,32 +114,6 @@ pub trait Driver:
     ) -> Result<Self::Physical> {
         let _ = (context, device, arrived);
         Error::unsupported("physical memory of other processes")
-    }
-    /// Puts `memory`, from its byte `offset` on, at `to`, which nothing is at, for these devices to use so.
-    fn map(
-        reservation: &Self::Reservation,
-        to: Range,
-        (memory, offset): (&Self::Physical, usize),
-        devices: &[Self::Device],
-        access: Access,
-    ) -> Result<()> {
-        let _ = (reservation, to, memory, offset, devices, access);
-        Error::unsupported("virtual memory")
-    }
-    /// Changes how these devices may use what was mapped at `part`.
-    fn protect(
-        reservation: &Self::Reservation,
-        part: Range,
-        devices: &[Self::Device],
-        access: Access,
-    ) -> Result<()> {
-        let _ = (reservation, part, devices, access);
-        Error::unsupported("virtual memory")
-    }
-    /// Takes away what was mapped at `part` in one call.
-    fn unmap(reservation: &Self::Reservation, part: Range) -> Result<()> {
-        let _ = (reservation, part);
-        Error::unsupported("virtual memory")
     }
 
     // Streams.

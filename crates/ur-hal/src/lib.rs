@@ -25,6 +25,7 @@ mod pattern;
 mod rows;
 mod submission;
 mod types;
+mod virtual_memory;
 
 pub use address::{Address, Range};
 pub use address_map::AddressMap;
@@ -53,6 +54,7 @@ pub use submission::{
     Wait,
 };
 pub use types::{Memory, Object, Types};
+pub use virtual_memory::VirtualMemory;
 
 #[cfg(test)]
 mod tests;

@@ -25,6 +25,7 @@ impl Modules for Nothing {
     type Module = Infallible;
     type Function = Infallible;
 }
+impl VirtualMemory for Nothing {}
 impl Driver for Nothing {
     const NAME: &'static str = "nothing";
     fn devices() -> Result<Vec<()>> {

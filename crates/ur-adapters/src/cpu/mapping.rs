@@ -21,6 +21,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
 };
+use ur_hal::{Access, Memory, Range};
 use ur_ipc::SharedMemory;
 use ur_mapping::{fork_count, mappings_exhausted};
 
@@ -65,30 +66,20 @@ impl Side {
     }
 }
 
-/// What may be done through a mapping.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Rights {
-    /// Nothing: a touch is a fault.
-    None,
-    /// Loads.
-    Read,
-    /// Loads and stores.
-    ReadWrite,
-}
-impl Rights {
-    fn bits(self) -> ProtFlags {
-        match self {
-            Self::None => ProtFlags::empty(),
-            Self::Read => ProtFlags::READ,
-            Self::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
-        }
+/// What may be done through a new mapping.
+fn protection(access: Access) -> ProtFlags {
+    match access {
+        Access::None => ProtFlags::empty(),
+        Access::Read => ProtFlags::READ,
+        Access::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
     }
-    fn changed(self) -> MprotectFlags {
-        match self {
-            Self::None => MprotectFlags::empty(),
-            Self::Read => MprotectFlags::READ,
-            Self::ReadWrite => MprotectFlags::READ | MprotectFlags::WRITE,
-        }
+}
+/// What may be done from now on.
+fn changed(access: Access) -> MprotectFlags {
+    match access {
+        Access::None => MprotectFlags::empty(),
+        Access::Read => MprotectFlags::READ,
+        Access::ReadWrite => MprotectFlags::READ | MprotectFlags::WRITE,
     }
 }
 
@@ -264,7 +255,7 @@ impl Mapping {
     /// `OUT_OF_RESOURCES` at the limit on mappings, `OUT_OF_DEVICE_MEMORY`.
     pub fn shared(memfd: &Memfd, from: usize, bytes: usize, align: usize) -> Result<Self> {
         let mapping = Self::reserve(None, bytes, align, Side::Device)?;
-        mapping.place(0, memfd, from, bytes, Rights::ReadWrite, MapFlags::empty())?;
+        mapping.place(0, memfd, from, bytes, Access::ReadWrite, MapFlags::empty())?;
         mapping.keep_from_children()?;
         Ok(mapping)
     }
@@ -284,10 +275,10 @@ impl Mapping {
     fn anywhere(memfd: &Memfd, from: usize, bytes: usize) -> Result<Self> {
         let fails = |errno| refused("map device memory", errno, Side::Device);
         let bytes = bytes.checked_next_multiple_of(page()).ok_or_else(|| fails(Errno::NOMEM))?;
-        let (at, rights) = (null_mut(), Rights::ReadWrite.bits());
+        let (at, access) = (null_mut(), protection(Access::ReadWrite));
         // SAFETY: without FIXED the kernel takes addresses that nothing else has.
         let start =
-            unsafe { mmap(at, bytes, rights, MapFlags::SHARED, memfd.fd.as_fd(), from as u64) }
+            unsafe { mmap(at, bytes, access, MapFlags::SHARED, memfd.fd.as_fd(), from as u64) }
                 .map_err(fails)?;
         Ok(Self { base: UsmPtr::new(start)?, bytes, fork: fork_count() })
     }
@@ -296,7 +287,7 @@ impl Mapping {
     fn populated(memfd: &Memfd, from: usize, bytes: usize) -> Result<Self> {
         let mapping = Self::reserve(None, bytes, page(), Side::Device)?;
         let place =
-            |at, now, flags| mapping.place(at, memfd, from + at, now, Rights::ReadWrite, flags);
+            |at, now, flags| mapping.place(at, memfd, from + at, now, Access::ReadWrite, flags);
         let (mut at, mut has) = (0, memfd.pages());
         if has < bytes as u64 {
             has = 0; // less memory than is claimed: some of it would have to be made
@@ -322,7 +313,7 @@ impl Mapping {
         let mapping = Self::reserve(None, bytes, align, Side::Host)?;
         let (at, flags) = (mapping.base.as_ptr(), MapFlags::PRIVATE | MapFlags::FIXED);
         // SAFETY: the range is ours and nothing lives in it yet.
-        unsafe { mmap_anonymous(at, mapping.bytes, Rights::ReadWrite.bits(), flags) }
+        unsafe { mmap_anonymous(at, mapping.bytes, protection(Access::ReadWrite), flags) }
             .map_err(|e| refused("map host memory", e, Side::Host))?;
         Ok(mapping)
     }
@@ -371,13 +362,13 @@ impl Mapping {
         memfd: &Memfd,
         from: usize,
         bytes: usize,
-        rights: Rights,
+        access: Access,
         flags: MapFlags,
     ) -> Result<()> {
         let to = self.part(at, bytes)?.as_ptr();
         let flags = MapFlags::SHARED | MapFlags::FIXED | flags;
         // SAFETY: the range is ours; whoever still uses what was there was told by the ABI not to.
-        unsafe { mmap(to, bytes, rights.bits(), flags, memfd.fd.as_fd(), from as u64) }
+        unsafe { mmap(to, bytes, protection(access), flags, memfd.fd.as_fd(), from as u64) }
             .map(drop)
             .map_err(|e| refused("map device memory", e, Side::Device))
     }
@@ -442,9 +433,9 @@ impl Reservation {
     pub fn base(&self) -> UsmPtr {
         self.0.base
     }
-    /// How long it is.
-    pub fn bytes(&self) -> usize {
-        self.0.bytes
+    /// How far behind its start a part of it begins, and how long that is.
+    pub fn place(&self, part: Range) -> (usize, usize) {
+        (part.start().get().wrapping_sub(self.0.base.addr()), part.bytes())
     }
     /// Puts `bytes` of `memfd` from `from` on at `at` bytes into the reservation.
     ///
@@ -456,9 +447,9 @@ impl Reservation {
         memfd: &Memfd,
         from: usize,
         bytes: usize,
-        rights: Rights,
+        access: Access,
     ) -> Result<()> {
-        self.0.place(at, memfd, from, bytes, rights, MapFlags::empty())?;
+        self.0.place(at, memfd, from, bytes, access, MapFlags::empty())?;
         self.0.advise(at, bytes, Advice::LinuxDontFork)
     }
     /// Takes what is mapped there out again; the addresses stay reserved.
@@ -472,11 +463,17 @@ impl Reservation {
     ///
     /// # Errors
     /// `INVALID_VALUE` outside the reservation; else as for [`Mapping::shared`].
-    pub fn protect(&self, at: usize, bytes: usize, rights: Rights) -> Result<()> {
+    pub fn protect(&self, at: usize, bytes: usize, access: Access) -> Result<()> {
         let start = self.0.part(at, bytes)?.as_ptr();
         // SAFETY: the range is ours; losing a right is what the caller asked for.
-        unsafe { mprotect(start, bytes, rights.changed()) }
+        unsafe { mprotect(start, bytes, changed(access)) }
             .map_err(|e| refused("change the access to mapped memory", e, Side::Device))
+    }
+}
+impl Memory for Reservation {
+    fn range(&self) -> Range {
+        Range::new(self.0.base.into(), self.0.bytes)
+            .expect("what the kernel reserved has addresses")
     }
 }
 

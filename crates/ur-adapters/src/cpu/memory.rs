@@ -1,18 +1,19 @@
 //! What the CPU's allocations consist of, and how others open them. Whose they are and how they are freed is the
 //! core's, where memory comes from `backing.rs`'s, what other processes see of it `share.rs`'s.
 use super::{
+    Cpu,
     backing::{Behind, Block},
     engine::{Moment, all_queues_ticket},
     mapping::{Mapping, Side},
     share::Whole,
     usm_pool::Chunks,
-    virtual_mem,
 };
 use crate::memory::{
     allocation::{self, Home, Pooled, Spent, Usm},
     allocations::Allocations,
     deferred_free::{self, DeferredFree},
 };
+use crate::over_driver::physical_mem::HasPhysicalMemory;
 use std::sync::Arc;
 use ur_adapter::{
     error::Result,
@@ -90,7 +91,7 @@ impl allocation::Memory for Memory {
         }
     }
     fn check_elsewhere(range: Range) -> Result<()> {
-        virtual_mem::check_mapped(range)
+        Cpu::reserved().check_mapped(range)
     }
     fn check_free(&self, at: UsmPtr) -> std::result::Result<(), String> {
         match self.is_exportable() {

@@ -27,7 +27,6 @@ mod native_command;
 mod native_handle;
 mod p2p;
 mod partition;
-mod physical_mem;
 mod platform;
 mod program;
 mod queue;
@@ -41,14 +40,16 @@ mod usm_host;
 mod usm_pool;
 mod virtual_mem;
 
-use crate::over_driver::{Contexts, OverDriver};
+use crate::{
+    memory::deferred_free,
+    over_driver::{Beneath, Contexts, OverDriver},
+};
 pub use command_buffer::{Command, CommandBuffer};
 pub use context::Context;
 pub use device::Device;
 pub use event::Event;
 pub use graph::{ExecutableGraph, Graph};
 pub use mem::Mem;
-pub use physical_mem::PhysicalMem;
 pub use program::{Kernel, Program};
 pub use queue::Queue;
 pub use sampler::Sampler;
@@ -61,6 +62,7 @@ use ur_adapter::{
 };
 use ur_sys::ur_dditable_t;
 pub use usm_pool::UsmPool;
+pub use virtual_mem::PhysicalMem;
 
 /// The adapter of the host's own processor and memory.
 #[derive(Debug)]
@@ -68,11 +70,11 @@ pub struct Cpu;
 
 /// Objects whose verbs the driver does not have yet have no type.
 impl ur_hal::Types for Cpu {
-    type Device = Infallible;
-    type Context = Infallible;
+    type Device = Owned<Device>;
+    type Context = Context;
     type Allocation = Infallible;
-    type Reservation = Infallible;
-    type Physical = Infallible;
+    type Reservation = mapping::Reservation;
+    type Physical = virtual_mem::Physical;
     type Stream = Infallible;
     type Point = Infallible;
     type Module = <Self as ur_hal::Modules>::Module;
@@ -94,12 +96,16 @@ pub static TABLE: ur_dditable_t = ur_dditable_t {
     program: entry::program::table::<OverDriver<Cpu>>(),
     program_exp: entry::program_exp::table::<OverDriver<Cpu>>(),
     kernel: entry::kernel::table::<OverDriver<Cpu>>(),
+    physical_mem: entry::physical_mem::table::<OverDriver<Cpu>>(),
+    virtual_mem: entry::virtual_mem::table::<OverDriver<Cpu>>(),
     ..entry::table::<Cpu>()
 };
 // These families are the core's.
 impl ProgramApi for Cpu {}
 impl ProgramExpApi for Cpu {}
 impl KernelApi for Cpu {}
+impl PhysicalMemApi for Cpu {}
+impl VirtualMemApi for Cpu {}
 impl Contexts for Cpu {
     const BACKEND: Backend = Backend::Cpu;
     fn devices(context: &Context) -> &[Owned<Device>] {
@@ -107,6 +113,17 @@ impl Contexts for Cpu {
     }
     fn check(context: &Context, device: Borrowed<'_, Device>) -> Result<()> {
         context.check(device)
+    }
+}
+impl Beneath for Cpu {
+    type Memory = memory::Memory;
+    fn wait(context: usize) -> Result<()> {
+        engine::all_queues_ticket(context).wait();
+        Ok(())
+    }
+    fn make_room(_context: Borrowed<'_, Context>) -> Result<()> {
+        deferred_free::sweep_all::<memory::Memory>();
+        Ok(())
     }
 }
 
@@ -126,7 +143,6 @@ bodies! {
     Context, Context, InvalidContext;
     Queue, Queue, InvalidQueue;
     Event, Event, InvalidEvent;
-    PhysicalMem, PhysicalMem, InvalidMemObject;
     Mem, Mem, InvalidMemObject;
     Sampler, Sampler, InvalidSampler;
     UsmPool, UsmPool, InvalidValue;

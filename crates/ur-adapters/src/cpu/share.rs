@@ -8,9 +8,12 @@ use super::{
     host::uuid,
     mapping::{Mapping, Memfd, POPULATE_FROM, page},
     memory::{Allocation, Hold, Mapped, Memory, OpenedMemory, exposed},
-    physical_mem::PhysicalMem,
+    virtual_mem::{Physical, PhysicalMem},
 };
-use crate::memory::{allocation::Usm, deferred_free};
+use crate::{
+    memory::{allocation::Usm, deferred_free},
+    over_driver::physical_mem::OpenedPhysical,
+};
 use std::{
     collections::HashMap,
     ptr,
@@ -37,12 +40,9 @@ pub enum Open {
     /// Of another's.
     Remote(Remote<OpenedMemory>),
 }
-/// Another process's physical memory: its descriptor, and where in it the memory starts.
-#[derive(Debug)]
-pub struct OpenedPhysical(pub Behind);
 
 static MEMORY: Importer<OpenedMemory> = Importer::new(Kind::Memory, Backend::Cpu as u16);
-static PHYSICAL_MEMORY: Importer<OpenedPhysical> =
+static PHYSICAL_MEMORY: Importer<OpenedPhysical<Cpu>> =
     Importer::new(Kind::PhysicalMemory, Backend::Cpu as u16);
 static OPENS: Opens<Open> = Opens::new();
 
@@ -201,10 +201,7 @@ impl SharesPhysicalMemory for Cpu {
     }
     fn offer_physical_memory(memory: Borrowed<'_, PhysicalMem>) -> Result<Offer> {
         memory.check_fork()?;
-        let no_descriptor = "this physical memory has no descriptor to share it by";
-        let behind =
-            memory.expose().ok_or_else(|| Error::new(ErrorCode::InvalidValue, no_descriptor))?;
-        let bytes = memory.bytes();
+        let (behind, bytes) = (memory.expose().behind()?, memory.bytes());
         offer(Kind::PhysicalMemory, memory.object(), (0, bytes), bytes, &behind)
     }
     fn open_physical_memory(
@@ -213,21 +210,17 @@ impl SharesPhysicalMemory for Cpu {
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<Owned<PhysicalMem>, Refusal> {
         context.check(device)?;
-        let import = |arrived, (): &()| -> Result<OpenedPhysical, Refusal> {
+        let import = |arrived, (): &()| -> Result<OpenedPhysical<Cpu>, Refusal> {
             let (_, behind, bytes) = received(arrived)?;
             match behind.base.is_multiple_of(page()) && bytes.is_multiple_of(page()) {
-                true => Ok(OpenedPhysical(behind)),
+                true => Ok(OpenedPhysical(Physical::Opened(behind))),
                 false => Err(contradiction("physical memory consists of whole pages").into()),
             }
         };
         let (opened, ()) = PHYSICAL_MEMORY.open(ticket, is_this_device, import)?;
         let opened = match opened {
             Opened::Local { object, .. } => PhysicalMem::again(context, device, object)?,
-            Opened::Remote(remote) => {
-                let bytes = usize::try_from(remote.size());
-                let bytes = bytes.map_err(|_| contradiction("it is larger than addresses"))?;
-                PhysicalMem::opened(context, device, remote, bytes)?
-            }
+            Opened::Remote(remote) => PhysicalMem::opened(context, device, remote)?,
         };
         Ok(Owned::new(opened))
     }

@@ -23,6 +23,7 @@ use ur_adapter::{
     object::Owned,
     pool,
 };
+use ur_hal::Granularity;
 
 /// The largest alignment on offer, in bytes: the granule of virtual memory.
 pub const ALIGNMENT: usize = 2 << 20;
@@ -84,15 +85,20 @@ pub(super) fn reaching<D: Dialect>(
 }
 
 /// What lengths and addresses of the device's virtual memory are multiples of, asked once.
-pub(super) fn granule<D: Dialect>(device: &Device<D>) -> Result<usize> {
+pub(super) fn granularity<D: Dialect>(device: &Device<D>) -> Result<Granularity> {
     let known = &D::statics().memory.get().granules;
     let locked = || known.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(granule) = locked().get(&device.number()).copied() {
-        return Ok(granule);
+    if let Some(known) = locked().get(&device.number()).copied() {
+        return Ok(known);
     }
-    let granule = virtual_memory::granularity(device, false)?;
-    locked().insert(device.number(), granule);
-    Ok(granule)
+    let of = |recommended| virtual_memory::granularity(device, recommended);
+    let granularity = Granularity { minimum: of(false)?, recommended: of(true)? };
+    locked().insert(device.number(), granularity);
+    Ok(granularity)
+}
+/// What they have to be multiples of.
+pub(super) fn granule<D: Dialect>(device: &Device<D>) -> Result<usize> {
+    Ok(granularity(device)?.minimum)
 }
 
 /// How another process opens a chunk.

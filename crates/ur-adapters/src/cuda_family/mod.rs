@@ -34,7 +34,6 @@ mod opened;
 mod p2p;
 mod patience;
 mod peers;
-mod physical_mem;
 mod platform;
 mod program;
 mod queue;
@@ -65,7 +64,6 @@ pub use device::Device;
 pub use driver::{Cuda, Dialect, Hip};
 pub use event::Event;
 pub use mem::Mem;
-pub use physical_mem::PhysicalMem;
 pub use platform::Platform;
 pub use program::{Kernel, Program};
 pub use queue::Queue;
@@ -78,6 +76,7 @@ use ur_adapter::{
 };
 use ur_sys::ur_dditable_t;
 pub use usm_pool::UsmPool;
+pub use virtual_mem::PhysicalMem;
 
 /// The driver of one dialect, and the entries that are not the core's yet.
 #[derive(Debug)]
@@ -85,11 +84,11 @@ pub struct Family<D>(PhantomData<fn() -> D>);
 
 /// Objects whose verbs the driver does not have yet have no type.
 impl<D: Dialect> ur_hal::Types for Family<D> {
-    type Device = Infallible;
-    type Context = Infallible;
+    type Device = Owned<Device<D>>;
+    type Context = Context<D>;
     type Allocation = Infallible;
-    type Reservation = Infallible;
-    type Physical = Infallible;
+    type Reservation = virtual_mem::Reservation<D>;
+    type Physical = virtual_mem::Physical<D>;
     type Stream = Infallible;
     type Point = Infallible;
     type Module = <Self as ur_hal::Modules>::Module;

@@ -6,7 +6,7 @@ use super::{
     memory::{Allocation, Deferred},
     opened::OpenedMemory,
     peers::Peers,
-    physical_mem, share, usm_host, virtual_mem,
+    share, usm_host, virtual_mem,
 };
 use crate::memory::allocations::Allocations;
 use crate::over_driver::physical_mem::OpenedPhysical;
@@ -16,6 +16,7 @@ use std::{
     sync::{Mutex, OnceLock, PoisonError, RwLock, atomic::AtomicUsize},
 };
 use ur_adapter::{per_process::PerProcess, share::Opens};
+use ur_hal::Granularity;
 use ur_ipc::{Importer, Kind};
 
 /// Everything that a process knows of one dialect's memory.
@@ -51,8 +52,8 @@ pub(super) struct Store<D: Dialect> {
     /// Bytes of chunks that go back to the driver when it is idle: see `memory.rs`.
     pub(super) leaving: AtomicUsize,
     pub(super) hosts: usm_host::All<D>,
-    pub(super) reserved: virtual_mem::All<D>,
-    pub(super) names: physical_mem::Names<D>,
+    pub(super) reserved: virtual_mem::AllReserved<D>,
+    pub(super) names: virtual_mem::Names<D>,
     pub(super) foreign: foreign::All,
     pub(super) peers: Peers<D>,
     pub(super) is_legacy_wished: OnceLock<bool>,
@@ -62,7 +63,7 @@ pub(super) struct Store<D: Dialect> {
     /// The driver's pools that are ours: what was freed of them in a stream's order is nobody's.
     pub(super) pools: Mutex<HashSet<RawPool>>,
     /// By the driver's number of the device.
-    pub(super) granules: Mutex<HashMap<i32, usize>>,
+    pub(super) granules: Mutex<HashMap<i32, Granularity>>,
 }
 impl<D: Dialect> Default for Store<D> {
     fn default() -> Self {
@@ -71,7 +72,7 @@ impl<D: Dialect> Default for Store<D> {
             deferred: Deferred::<D>::default(),
             leaving: AtomicUsize::new(0),
             hosts: Mutex::default(),
-            reserved: virtual_mem::All::default(),
+            reserved: virtual_mem::AllReserved::<D>::default(),
             names: Mutex::default(),
             foreign: Mutex::default(),
             peers: Peers::default(),

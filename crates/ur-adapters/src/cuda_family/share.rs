@@ -15,7 +15,7 @@ use super::{
         virtual_memory::{self, Mapped, MappedRun, Physical},
     },
     opened::{Opened as OpenedAs, OpenedMemory},
-    physical_mem::PhysicalMem,
+    virtual_mem::{self, PhysicalMem},
 };
 use crate::memory::{allocation::Usm, deferred_free};
 use crate::over_driver::physical_mem::OpenedPhysical;
@@ -360,7 +360,7 @@ impl<D: Dialect> SharesPhysicalMemory for Family<D> {
     }
     fn offer_physical_memory(memory: Borrowed<'_, PhysicalMem<D>>) -> Result<Offer> {
         memory.check_fork()?;
-        let (fd, bytes) = (memory.expose()?, bytes_of(Form::Physical, &[]));
+        let (fd, bytes) = (memory.expose().export()?, bytes_of(Form::Physical, &[]));
         let (object, size) = (memory.object(), memory.bytes());
         let payload = Payload::Driver { fd, base: 0, exposes: size as u64, bytes };
         let device = memory.device().uuid();
@@ -383,7 +383,7 @@ impl<D: Dialect> SharesPhysicalMemory for Family<D> {
             }
             let memory = physical(home, fd.as_fd(), exposes);
             let memory = memory.map_err(|error| on_hidden::<D>(*hidden, error))?;
-            Ok(OpenedPhysical(Arc::new(memory.passing_on(fd))))
+            Ok(OpenedPhysical(virtual_mem::Physical::opened(home, memory.passing_on(fd))))
         };
         let home = |uuid| Ok(home(device, uuid)?);
         let (opened, (home, _)) = D::statics().memory.physical.open(ticket, home, import)?;

@@ -1,209 +1,191 @@
-//! Virtual memory: addresses that C reserves and maps physical memory into. What is reserved and mapped
-//! `memory/reservations.rs` knows; what the driver does about it is here.
+//! Virtual memory: what the driver does about reserved addresses, physical memory, and who reaches what is mapped.
 use super::{
     Context, Device, Family,
     backing::{self, reaching},
     driver::Dialect,
-    native::virtual_memory::{self, Physical, Range},
-    physical_mem::PhysicalMem,
-    queue,
+    native::virtual_memory::{self as native, Physical as Handle, Range as Reserved},
 };
-use crate::memory::reservations::{Reservations, Span, check_offset, refused, whole};
-use std::sync::Arc;
-use ur_adapter::{
-    api::VirtualMemApi,
-    error::{Error, ErrorCode, Result},
-    info::Answer,
-    memory::UsmPtr,
-    object::{Borrowed, Owned},
-};
-use ur_sys::{
-    ur_virtual_mem_access_flags_t as Access, ur_virtual_mem_granularity_info_t,
-    ur_virtual_mem_info_t,
+use crate::over_driver::physical_mem::{self, HasPhysicalMemory};
+use std::{os::fd::OwnedFd, sync::Arc};
+use ur_adapter::object::{Owned, Slab};
+use ur_hal::{
+    Access, Address, Error, ErrorKind, Granularity, Memory, Range, Result, VirtualMemory,
 };
 
-/// What is mapped, with the device whose memory it is.
-type Kept<D> = (Owned<Device<D>>, Arc<Physical<D>>);
-/// All that is reserved.
-pub(super) type All<D> = Reservations<Range<D>, Kept<D>>;
-fn all<D: Dialect>() -> &'static All<D> {
-    &D::statics().memory.get().reserved
+/// What `ur_physical_mem_handle_t` points at.
+pub type PhysicalMem<D> = physical_mem::PhysicalMem<Family<D>>;
+/// Those of this process that have a handle.
+pub(super) type Names<D> = physical_mem::Names<Family<D>>;
+/// What this process has reserved.
+pub(super) type AllReserved<D> = physical_mem::Reserved<Family<D>>;
+
+/// Physical memory, with the device that has it.
+#[derive(Debug)]
+pub struct Physical<D: Dialect> {
+    memory: Handle<D>,
+    device: Owned<Device<D>>,
+    /// Whether another process made it.
+    is_opened: bool,
 }
-fn span<D: Dialect>(context: Borrowed<'_, Context<D>>, start: UsmPtr, bytes: usize) -> Span {
-    Span { context: context.as_handle().addr(), start, bytes }
+impl<D: Dialect> Physical<D> {
+    /// What another process made.
+    pub(super) fn opened(device: &Owned<Device<D>>, memory: Handle<D>) -> Self {
+        Self { memory, device: device.clone(), is_opened: true }
+    }
+    /// The descriptor that others can open it by.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub(super) fn export(&self) -> ur_adapter::error::Result<Arc<OwnedFd>> {
+        self.memory.export(&self.device)
+    }
 }
-/// What lengths in `context` are multiples of.
-fn granule<D: Dialect>(context: Borrowed<'_, Context<D>>) -> Result<usize> {
-    context.devices().iter().try_fold(1, |most, device| Ok(most.max(backing::granule(device)?)))
+
+/// Reserved addresses, which are known to be ours while this lives.
+#[derive(Debug)]
+pub struct Reservation<D: Dialect> {
+    range: Range,
+    _reserved: Reserved<D>,
 }
+impl<D: Dialect> Memory for Reservation<D> {
+    fn range(&self) -> Range {
+        self.range
+    }
+}
+impl<D: Dialect> Drop for Reservation<D> {
+    fn drop(&mut self) {
+        D::statics().memory.get().give_up(self.range.start().get());
+    }
+}
+
 /// Whether the driver maps physical memory from elsewhere than its start: tried once a process.
-fn takes_offsets<D: Dialect>(device: &Device<D>, granule: usize) -> Result<bool> {
+fn takes_offsets<D: Dialect>(device: &Device<D>) -> Result<bool> {
     let known = &D::statics().memory.get().takes_offsets;
     if let Some(known) = known.get() {
         return Ok(*known);
     }
-    let memory = Physical::create(device, 2 * granule)?;
-    let range = Range::reserve(device, 0, granule, granule)?;
-    let takes = virtual_memory::map(device, range.at(), granule, &memory, granule).is_ok();
+    let granule = backing::granule(device)?;
+    let memory = Handle::create(device, 2 * granule)?;
+    let range = Reserved::reserve(device, 0, granule, granule)?;
+    let takes = native::map(device, range.at(), granule, &memory, granule).is_ok();
     if takes {
-        virtual_memory::unmap(device, range.at(), granule)?;
+        native::unmap(device, range.at(), granule)?;
     }
     Ok(*known.get_or_init(|| takes))
 }
-/// What an access means to the driver, if it means one thing.
-fn rights(access: Access) -> Result<i32> {
+/// The driver's number for an access.
+fn rights(access: Access) -> i32 {
     match access {
-        Access::NONE => Ok(0),
-        Access::READ_ONLY => Ok(1),
-        Access::READ_WRITE => Ok(3),
-        _ => refused(format!("{access:?} is not one of NONE, READ_ONLY and READ_WRITE")),
+        Access::None => 0,
+        Access::Read => 1,
+        Access::ReadWrite => 3,
     }
 }
-
-/// Maps what the books say is being mapped, and gives the devices of the context their access.
-fn map<D: Dialect>(
-    context: Borrowed<'_, Context<D>>,
-    (at, size): (u64, usize),
-    memory: &PhysicalMem<D>,
-    offset: usize,
-    rights: i32,
-) -> Result<()> {
-    let device = memory.device();
-    let refusal = |error: Error| match error.code() {
-        ErrorCode::UnsupportedFeature if size < memory.bytes() => Error::new(
-            ErrorCode::UnsupportedFeature,
-            format!(
-                "this driver maps physical memory as a whole only: map all of its {} bytes, or make \
-                 one physical memory for each part ({error})",
-                memory.bytes()
-            ),
-        ),
-        // The size is the exporter's word; whether it is true shows here.
-        _ if memory.is_opened() => virtual_memory::foreign(error),
-        _ => error,
-    };
-    virtual_memory::map(device, at, size, memory.memory(), offset).map_err(refusal)?;
-    let given = reaching(device, context.devices()).and_then(|all| {
-        if rights != 0 {
-            virtual_memory::set_access(device, at, size, &[device.number()], rights)?;
-        }
-        D::statics().memory.get().peers.enter_mapping(device, (at, size), all, rights)
-    });
-    given.or_else(|error| virtual_memory::unmap(device, at, size).and(Err(error)))
+fn numbers(range: Range) -> (u64, usize) {
+    (range.start().get() as u64, range.bytes())
 }
 
-impl<D: Dialect> VirtualMemApi for Family<D> {
-    fn virtual_mem_granularity_get_info(
-        context: Borrowed<'_, Context<D>>,
-        device: Option<Borrowed<'_, Device<D>>>,
-        _allocation_size: usize,
-        name: ur_virtual_mem_granularity_info_t,
-        answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        device.map_or(Ok(()), |device| context.check(device))?;
-        let first = || context.devices()[0].borrow();
-        let device = device.unwrap_or_else(first);
-        match name {
-            ur_virtual_mem_granularity_info_t::MINIMUM => {
-                answer.value(&virtual_memory::granularity(&device, false)?)
-            }
-            ur_virtual_mem_granularity_info_t::RECOMMENDED => {
-                answer.value(&virtual_memory::granularity(&device, true)?)
-            }
-            _ => Err(ErrorCode::UnsupportedEnumeration.into()),
+impl<D: Dialect> VirtualMemory for Family<D> {
+    fn granularity(_: &Context<D>, device: &Owned<Device<D>>, _: usize) -> Result<Granularity> {
+        match native::is_supported(device)? {
+            true => Ok(backing::granularity(device)?),
+            false => Error::unsupported("virtual memory"),
         }
     }
-    fn virtual_mem_reserve(
-        context: Borrowed<'_, Context<D>>,
-        start: Option<UsmPtr>,
-        size: usize,
-    ) -> Result<UsmPtr> {
-        let granule = granule(context)?;
-        let (size, wished) = (whole(size, granule)?, start.map_or(0, UsmPtr::addr) as u64);
-        let range = Range::reserve(&context.devices()[0], wished, size, granule)?;
-        let null = || Error::new(ErrorCode::Unknown, "the driver reserved a null address");
-        let base = UsmPtr::from_addr(range.at() as usize).ok_or_else(null)?;
-        all().enter(span(context, base, size), granule, range);
-        D::statics().memory.get().claim(base.addr(), size);
-        Ok(base)
+    fn reserve(
+        context: &Context<D>,
+        wished: Option<Address>,
+        bytes: usize,
+        align: usize,
+    ) -> Result<Reservation<D>> {
+        let wished = wished.map_or(0, Address::get) as u64;
+        let reserved = Reserved::reserve(&context.devices()[0], wished, bytes, align)?;
+        let null = || Error::new(ErrorKind::Unknown, "the driver reserved a null address");
+        let range = Range::new(Address::new(reserved.at() as usize).ok_or_else(null)?, bytes)?;
+        D::statics().memory.get().claim(range.start().get(), bytes);
+        Ok(Reservation { range, _reserved: reserved })
     }
-    fn virtual_mem_free(
-        context: Borrowed<'_, Context<D>>,
-        start: UsmPtr,
-        size: usize,
-    ) -> Result<()> {
-        let freed = all::<D>().take(span(context, start, size))?;
-        D::statics().memory.get().give_up(start.addr());
-        drop(freed); // which calls the driver
-        Ok(())
-    }
-    fn virtual_mem_map(
-        context: Borrowed<'_, Context<D>>,
-        start: UsmPtr,
-        size: usize,
-        memory: Borrowed<'_, PhysicalMem<D>>,
-        offset: usize,
-        flags: Access,
-    ) -> Result<()> {
-        let rights = rights(flags)?;
-        if !memory.context().same(&context) {
-            let why = "the physical memory belongs to another context";
-            return Err(Error::new(ErrorCode::InvalidContext, why));
+    /// Others can open all of it, where the driver has descriptors.
+    fn physical(
+        _: &Context<D>,
+        device: &Owned<Device<D>>,
+        bytes: usize,
+        is_shareable: bool,
+    ) -> Result<Physical<D>> {
+        if is_shareable && !native::has_descriptors(device)? {
+            return Error::unsupported("descriptors of its memory, which sharing takes");
         }
-        memory.check_fork()?;
-        let granule = granule(context)?;
-        check_offset((offset, size), granule, memory.bytes())?;
-        let (all, span) = (all(), span(context, start, size));
-        all.check_unmapped(span)?; // the range is judged before the driver's abilities are
-        if offset != 0 && !takes_offsets(memory.device(), granule)? {
+        let memory = Handle::create(device, bytes)?;
+        Ok(Physical { memory, device: device.clone(), is_opened: false })
+    }
+    /// Maps, and gives the devices their access.
+    fn map(
+        _: &Reservation<D>,
+        to: Range,
+        (memory, offset): (&Physical<D>, usize),
+        devices: &[Owned<Device<D>>],
+        access: Access,
+    ) -> Result<()> {
+        let ((at, size), rights) = (numbers(to), rights(access));
+        let Physical { memory, device, is_opened } = memory;
+        if offset != 0 && !takes_offsets(device)? {
             return Err(Error::new(
-                ErrorCode::UnsupportedFeature,
+                ErrorKind::Unsupported,
                 "this driver maps physical memory from its start only: map with offset 0, or make \
                  one physical memory for each part",
             ));
         }
-        let kept = (memory.device().clone(), Arc::clone(memory.memory()));
-        let to = (start.addr() as u64, size);
-        all.map(span, flags, &kept, || map(context, to, &memory, offset, rights))
-    }
-    fn virtual_mem_unmap(
-        context: Borrowed<'_, Context<D>>,
-        start: UsmPtr,
-        size: usize,
-    ) -> Result<()> {
-        let wait = || queue::ticket::<D>(context.as_handle().addr()).wait();
-        all::<D>().unmap(span(context, start, size), wait, |(device, _), at, bytes| {
-            D::statics().memory.get().peers.leave_mapping(at);
-            virtual_memory::unmap(device, at, bytes)
-        })
-    }
-    fn virtual_mem_set_access(
-        context: Borrowed<'_, Context<D>>,
-        start: UsmPtr,
-        size: usize,
-        flags: Access,
-    ) -> Result<()> {
-        let rights = rights(flags)?;
-        all().set_access(span(context, start, size), flags, |(device, _)| {
-            let (at, peers) = (start.addr() as u64, &D::statics().memory.get().peers);
-            // Before the others are chosen: who starts from now on has these.
-            peers.set_rights(at..at + size as u64, rights);
-            let reaching = peers.started_of(device, &reaching(device, context.devices())?);
-            virtual_memory::set_access(device, at, size, &reaching, rights)
-        })
-    }
-    fn virtual_mem_get_info(
-        context: Borrowed<'_, Context<D>>,
-        start: UsmPtr,
-        size: usize,
-        name: ur_virtual_mem_info_t,
-        answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        match name {
-            ur_virtual_mem_info_t::ACCESS_MODE => {
-                answer.value(&all::<D>().access(span(context, start, size))?.bits())
+        let refusal = |error| match Error::from(error) {
+            error if error.kind() == ErrorKind::Unsupported && size < memory.bytes() => Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "this driver maps physical memory as a whole only: map all of its {} bytes, or \
+                     make one physical memory for each part ({error})",
+                    memory.bytes()
+                ),
+            ),
+            error => error,
+        };
+        let mapped = native::map(device, at, size, memory, offset);
+        // The size is the exporter's word; whether it is true shows here.
+        let mapped = mapped.map_err(|e| if *is_opened { native::foreign(e) } else { e });
+        mapped.map_err(refusal)?;
+        let given = reaching(device, devices).and_then(|all| {
+            if rights != 0 {
+                native::set_access(device, at, size, &[device.number()], rights)?;
             }
-            _ => Err(ErrorCode::UnsupportedEnumeration.into()),
-        }
+            D::statics().memory.get().peers.enter_mapping(device, (at, size), all, rights)
+        });
+        Ok(given.or_else(|error| native::unmap(device, at, size).and(Err(error)))?)
+    }
+    fn protect(
+        _: &Reservation<D>,
+        part: Range,
+        memory: &Physical<D>,
+        devices: &[Owned<Device<D>>],
+        access: Access,
+    ) -> Result<()> {
+        let ((at, size), rights) = (numbers(part), rights(access));
+        let (device, peers) = (&memory.device, &D::statics().memory.get().peers);
+        // Before the others are chosen: who starts from now on has these.
+        peers.set_rights(at..at + size as u64, rights);
+        let reaching = peers.started_of(device, &reaching(device, devices)?);
+        Ok(native::set_access(device, at, size, &reaching, rights)?)
+    }
+    fn unmap(_: &Reservation<D>, part: Range, memory: &Physical<D>) -> Result<()> {
+        let (at, size) = numbers(part);
+        D::statics().memory.get().peers.leave_mapping(at);
+        Ok(native::unmap(&memory.device, at, size)?)
+    }
+}
+impl<D: Dialect> HasPhysicalMemory for Family<D> {
+    fn physical_mems() -> &'static Slab<PhysicalMem<D>> {
+        &D::statics().physical_mems
+    }
+    fn names() -> &'static Names<D> {
+        &D::statics().memory.get().names
+    }
+    fn reserved() -> &'static AllReserved<D> {
+        &D::statics().memory.get().reserved
     }
 }

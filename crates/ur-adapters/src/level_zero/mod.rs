@@ -39,7 +39,6 @@ mod opened;
 mod options;
 mod p2p;
 mod partition;
-mod physical_mem;
 mod platform;
 mod program;
 mod queue;
@@ -74,7 +73,6 @@ pub use event::Event;
 pub use extensions::Extensions;
 pub use mem::Mem;
 use options::options;
-pub use physical_mem::PhysicalMem;
 pub use platform::Platform;
 pub use program::{Kernel, Program};
 pub use queue::Queue;
@@ -87,6 +85,7 @@ use ur_adapter::{
 };
 use ur_sys::{ur_adapter_dditable_t, ur_adapter_handle_t, ur_dditable_t, ur_result_t};
 pub use usm_pool::UsmPool;
+pub use virtual_mem::PhysicalMem;
 
 /// The driver, and the entries that are not the core's yet.
 #[derive(Debug)]
@@ -94,11 +93,11 @@ pub struct LevelZero;
 
 /// Objects whose verbs the driver does not have yet have no type.
 impl ur_hal::Types for LevelZero {
-    type Device = Infallible;
-    type Context = Infallible;
+    type Device = Owned<Device>;
+    type Context = Context;
     type Allocation = Infallible;
-    type Reservation = Infallible;
-    type Physical = Infallible;
+    type Reservation = virtual_mem::Reservation;
+    type Physical = native::physical_memory::Physical;
     type Stream = Infallible;
     type Point = Infallible;
     type Module = <Self as ur_hal::Modules>::Module;

@@ -3,7 +3,7 @@ use super::{
     LevelZero, foreign,
     memory::{Allocation, Deferred},
     opened::OpenedMemory,
-    physical_mem, share, usm_host, virtual_mem,
+    share, usm_host, virtual_mem,
 };
 use crate::memory::allocations::Allocations;
 use crate::over_driver::physical_mem::OpenedPhysical;
@@ -52,8 +52,8 @@ pub(super) struct Store {
     pub(super) ranges: Allocations<Allocation>,
     pub(super) deferred: Deferred,
     pub(super) hosts: usm_host::All,
-    pub(super) reserved: virtual_mem::All,
-    pub(super) names: physical_mem::Names,
+    pub(super) reserved: virtual_mem::AllReserved,
+    pub(super) names: virtual_mem::Names,
     pub(super) foreign: foreign::All,
     /// Addresses of ours, taken or not: first and how many. What is not in an allocation there is nobody's.
     pieces: RwLock<BTreeMap<usize, usize>>,

@@ -9,13 +9,13 @@ use super::{
         ipc::{self, Handle, IpcBytes, OpenedHandle},
         memory,
         physical_memory::{self, Physical},
+        virtual_memory,
     },
     opened::OpenedMemory,
     p2p, partition,
-    physical_mem::PhysicalMem,
     platform::check_fork,
     registry::registry,
-    virtual_mem::granule,
+    virtual_mem::PhysicalMem,
 };
 use crate::memory::{allocation::Usm, deferred_free};
 use crate::over_driver::physical_mem::OpenedPhysical;
@@ -262,7 +262,7 @@ fn physical(
     bytes: u64,
 ) -> Result<Physical> {
     let bytes = usize::try_from(bytes).map_err(too_large)?;
-    let granule = granule(context, home, bytes)?;
+    let granule = virtual_memory::page_size(context.native(), home, bytes.max(1))?;
     if bytes == 0 || !bytes.is_multiple_of(granule) || isize::try_from(bytes).is_err() {
         return Err(contradiction("it has a length that no memory of the device has"));
     }
@@ -282,7 +282,7 @@ impl SharesPhysicalMemory for LevelZero {
     }
     fn offer_physical_memory(memory: Borrowed<'_, PhysicalMem>) -> Result<Offer> {
         memory.check_fork()?;
-        let (fd, bytes) = (memory.expose()?, bytes_of(Form::Physical, &[]));
+        let (fd, bytes) = (memory.expose().export()?, bytes_of(Form::Physical, &[]));
         let (object, size) = (memory.object(), memory.bytes());
         let payload = Payload::Driver { fd, base: 0, exposes: size as u64, bytes };
         let device = memory.device().uuid();
@@ -303,9 +303,7 @@ impl SharesPhysicalMemory for LevelZero {
             if bytes.first() != Some(&(Form::Physical as u8)) || exposes != arrived.size {
                 return Err(contradiction("physical memory is a whole of its own").into());
             }
-            Ok(OpenedPhysical(Arc::new(
-                physical(context, home, fd.as_fd(), exposes)?.passing_on(fd),
-            )))
+            Ok(OpenedPhysical(physical(context, home, fd.as_fd(), exposes)?.passing_on(fd)))
         };
         let home = |uuid| Ok(home(device, uuid)?);
         let (opened, home) = registry().physical.open(ticket, home, import)?;

@@ -5,6 +5,7 @@ pub mod block;
 pub mod mem;
 pub mod physical_mem;
 pub mod usm_host;
+pub mod virtual_mem;
 pub mod watch;
 
 use crate::memory::allocation::Memory;

@@ -1,11 +1,12 @@
 //! Physical memory: memory of a device without an address until `virtual_mem.rs` maps it. Objects that
 //! were made here and such as were opened differ in where their memory is from, and in nothing else.
 use super::{Beneath, OverDriver, next_object};
-use crate::memory::{deferred_free, physical};
+use crate::memory::{
+    deferred_free, physical,
+    reservations::{Reservations, whole},
+};
 use std::{
     collections::HashMap,
-    fmt,
-    os::fd::OwnedFd,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering::*},
@@ -17,71 +18,75 @@ use ur_adapter::{
     info::Answer,
     object::{Body, Borrowed, Owned, Slab, Tag},
 };
+use ur_hal::{Types, VirtualMemory};
 use ur_ipc::{Kind, Remote};
 use ur_sys::{ur_physical_mem_info_t, ur_physical_mem_properties_t};
 
-/// A driver with physical memory.
-pub trait HasPhysicalMemory: Beneath + Objects<PhysicalMem = PhysicalMem<Self>> {
-    /// What mappings of it keep.
-    type Physical: fmt::Debug + Send + Sync;
+/// A driver with virtual memory, whose contexts and devices are those that handles point at.
+pub trait HasPhysicalMemory:
+    Beneath
+    + Objects<PhysicalMem = PhysicalMem<Self>>
+    + VirtualMemory<Context = <Self as Objects>::Context, Device = Owned<<Self as Objects>::Device>>
+{
     /// Where the objects live.
     fn physical_mems() -> &'static Slab<PhysicalMem<Self>>;
     /// Those of this process that have a handle.
     fn names() -> &'static Names<Self>;
-    /// What `bytes` of the device's physical memory are a multiple of.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED_FEATURE` for a device without; the driver's own.
-    fn granularity(
-        context: Borrowed<'_, Self::Context>,
-        device: &Self::Device,
-        bytes: usize,
-    ) -> Result<usize>;
-    /// `bytes` of it, that others can open where it `is_shareable`.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED_FEATURE`; the driver's own.
-    fn create(
-        context: Borrowed<'_, Self::Context>,
-        device: &Self::Device,
-        bytes: usize,
-        is_shareable: bool,
-    ) -> Result<Self::Physical>;
-    /// How long it is.
-    fn bytes(memory: &Self::Physical) -> usize;
-    /// The descriptor that other processes can open it by.
-    ///
-    /// # Errors
-    /// The driver's own.
-    fn export(memory: &Self::Physical, device: &Self::Device) -> Result<Arc<OwnedFd>>;
+    /// The addresses that this process has reserved.
+    fn reserved() -> &'static Reserved<Self>;
 }
+type Context<D> = <D as Objects>::Context;
+type Device<D> = <D as Objects>::Device;
 /// Another process's physical memory.
 #[derive(Debug)]
-pub struct OpenedPhysical<D: HasPhysicalMemory>(pub Arc<D::Physical>);
+pub struct OpenedPhysical<D: HasPhysicalMemory>(pub D::Physical);
+
+/// Where the bytes are. Mappings keep it, whatever becomes of the objects.
+#[derive(Debug)]
+pub enum Backing<D: HasPhysicalMemory> {
+    /// Memory of this process's.
+    Made(D::Physical),
+    /// Memory of another's: open until the last handle and mapping go.
+    Opened(Remote<OpenedPhysical<D>>),
+}
+impl<D: HasPhysicalMemory> Backing<D> {
+    /// What the driver has of it.
+    pub fn memory(&self) -> &D::Physical {
+        match self {
+            Self::Made(memory) => memory,
+            Self::Opened(opened) => &opened.0,
+        }
+    }
+}
 
 /// What all handles of one memory have in common, in this process.
 #[derive(Debug)]
 pub struct Named<D: HasPhysicalMemory> {
     object: u64,
+    bytes: usize,
     exported: AtomicBool,
-    memory: Arc<D::Physical>,
-    /// Where it is another process's: the open of it, which ends with the last handle and mapping.
-    _remote: Option<Remote<OpenedPhysical<D>>>,
+    backing: Arc<Backing<D>>,
     /// The process that has it, and with it the lease or the block: a forked child has neither.
     fork: u64,
 }
 impl<D: HasPhysicalMemory> Drop for Named<D> {
-    /// The last handle went: exports of it end. The memory is the driver's to keep for whoever has it
-    /// open: it is never used for anything else.
+    /// The last handle went: exports of it end.
     fn drop(&mut self) {
         names::<D>().remove(&self.object);
         if self.exported.load(Relaxed) {
             ur_adapter::share::freed(self.object, Kind::PhysicalMemory);
+            if D::REUSES_PHYSICAL {
+                // Also where the memory is another's: while ours has importers, we have its lease.
+                let kept = Arc::clone(&self.backing);
+                deferred_free::when_unleased::<D::Memory>(self.object, Kind::PhysicalMemory, kept);
+            }
         }
     }
 }
 /// Those that have a handle, by object.
 pub type Names<D> = Mutex<HashMap<u64, Weak<Named<D>>>>;
+/// Reserved addresses, and the memory that their mappings keep.
+pub type Reserved<D> = Reservations<<D as Types>::Reservation, Arc<Backing<D>>>;
 fn names<D: HasPhysicalMemory>() -> MutexGuard<'static, HashMap<u64, Weak<Named<D>>>> {
     D::names().lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -89,8 +94,8 @@ fn names<D: HasPhysicalMemory>() -> MutexGuard<'static, HashMap<u64, Weak<Named<
 /// What `ur_physical_mem_handle_t` points at.
 #[derive(Debug)]
 pub struct PhysicalMem<D: HasPhysicalMemory> {
-    context: Owned<D::Context>,
-    device: Owned<D::Device>,
+    context: Owned<Context<D>>,
+    device: Owned<Device<D>>,
     named: Arc<Named<D>>,
     is_shareable: bool,
     is_opened: bool,
@@ -107,13 +112,19 @@ impl<D: HasPhysicalMemory> PhysicalMem<D> {
     /// Made from another process's memory.
     ///
     /// # Errors
-    /// `INVALID_CONTEXT`, `INVALID_DEVICE` for handles that were released meanwhile.
+    /// `INVALID_CONTEXT`, `INVALID_DEVICE` for handles that were released meanwhile; `INVALID_VALUE` for more bytes than
+    /// there are addresses.
     pub fn opened(
-        context: Borrowed<'_, D::Context>,
-        device: Borrowed<'_, D::Device>,
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
         opened: Remote<OpenedPhysical<D>>,
     ) -> Result<Self> {
-        let named = Self::name(Arc::clone(&opened.0), Some(opened));
+        let too_large = |_| {
+            let why = "the physical memory is larger than this process's addresses";
+            Error::new(ErrorCode::InvalidValue, why)
+        };
+        let bytes = usize::try_from(opened.size()).map_err(too_large)?;
+        let named = Self::name(bytes, Backing::Opened(opened));
         Self::over(context, device, named, true, true)
     }
     /// Another handle of the memory that is called `object`, if it has one.
@@ -121,24 +132,24 @@ impl<D: HasPhysicalMemory> PhysicalMem<D> {
     /// # Errors
     /// As for `opened`; `INVALID_VALUE` for memory that was released.
     pub fn again(
-        context: Borrowed<'_, D::Context>,
-        device: Borrowed<'_, D::Device>,
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
         object: u64,
     ) -> Result<Self> {
         let named = names::<D>().get(&object).and_then(Weak::upgrade);
         let released = || Error::new(ErrorCode::InvalidValue, "the physical memory was released");
         Self::over(context, device, named.ok_or_else(released)?, true, true)
     }
-    fn name(memory: Arc<D::Physical>, _remote: Option<Remote<OpenedPhysical<D>>>) -> Arc<Named<D>> {
+    fn name(bytes: usize, backing: Backing<D>) -> Arc<Named<D>> {
         let (object, exported) = (next_object(D::BACKEND), AtomicBool::new(false));
-        let fork = ur_mapping::fork_count();
-        let named = Arc::new(Named { object, exported, memory, _remote, fork });
+        let (backing, fork) = (Arc::new(backing), ur_mapping::fork_count());
+        let named = Arc::new(Named { object, bytes, exported, backing, fork });
         names().insert(object, Arc::downgrade(&named));
         named
     }
     fn over(
-        context: Borrowed<'_, D::Context>,
-        device: Borrowed<'_, D::Device>,
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
         named: Arc<Named<D>>,
         is_shareable: bool,
         is_opened: bool,
@@ -147,23 +158,23 @@ impl<D: HasPhysicalMemory> PhysicalMem<D> {
         Ok(Self { context, device, named, is_shareable, is_opened })
     }
     /// The context it was made or opened in.
-    pub fn context(&self) -> &Owned<D::Context> {
+    pub fn context(&self) -> &Owned<Context<D>> {
         &self.context
     }
     /// How large it is.
     pub fn bytes(&self) -> usize {
-        D::bytes(&self.named.memory)
+        self.named.bytes
     }
     /// Its name among the objects of this process.
     pub fn object(&self) -> u64 {
         self.named.object
     }
     /// What mappings of it keep.
-    pub fn memory(&self) -> &Arc<D::Physical> {
-        &self.named.memory
+    pub fn backing(&self) -> &Arc<Backing<D>> {
+        &self.named.backing
     }
     /// The device whose memory it is, as C named it.
-    pub fn device(&self) -> &Owned<D::Device> {
+    pub fn device(&self) -> &Owned<Device<D>> {
         &self.device
     }
     /// Made with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`, or opened.
@@ -182,40 +193,34 @@ impl<D: HasPhysicalMemory> PhysicalMem<D> {
     pub fn check_fork(&self) -> Result<()> {
         physical::check_fork(self.named.fork)
     }
-    /// The descriptor that others can open it by, of which it is told here that they may.
-    ///
-    /// # Errors
-    /// The driver's own.
-    pub fn expose(&self) -> Result<Arc<OwnedFd>> {
+    /// What others can open, of which it is told here that they may.
+    pub fn expose(&self) -> &D::Physical {
         self.named.exported.store(true, Relaxed);
-        D::export(&self.named.memory, &self.device)
+        self.named.backing.memory()
     }
 }
 
 impl<D: HasPhysicalMemory> PhysicalMemApi for OverDriver<D> {
     fn physical_mem_create(
-        context: Borrowed<'_, D::Context>,
-        device: Borrowed<'_, D::Device>,
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
         size: usize,
         properties: Option<&ur_physical_mem_properties_t>,
     ) -> Result<Owned<PhysicalMem<D>>> {
         D::check(&context, device)?;
-        let granule = D::granularity(context, &device, size)?;
-        if size == 0 || !size.is_multiple_of(granule) {
-            let why = format!("{size} bytes are no multiple of the granularity, {granule}");
-            return Err(Error::new(ErrorCode::InvalidSize, why));
-        }
+        let owned = device.own()?;
+        whole(size, D::granularity(&context, &owned, size.max(1))?.minimum)?;
         deferred_free::sweep::<D::Memory>();
         let is_shareable = physical::is_shareable(properties);
-        let create = || D::create(context, &device, size, is_shareable);
-        let made = create().or_else(|error| match error.code() {
+        let create = || Ok(D::physical(&context, &owned, size, is_shareable)?);
+        let made = create().or_else(|error: Error| match error.code() {
             ErrorCode::OutOfDeviceMemory => {
                 D::make_room(context)?;
                 create()
             }
             _ => Err(error),
         })?;
-        let named = PhysicalMem::name(Arc::new(made), None);
+        let named = PhysicalMem::name(size, Backing::Made(made));
         PhysicalMem::over(context, device, named, is_shareable, false).map(Owned::new)
     }
     fn physical_mem_get_info(

@@ -252,6 +252,7 @@ impl Types for InMemory {
     type Sampler = Infallible;
     type Graph = Graph;
 }
+impl VirtualMemory for InMemory {}
 impl Modules for InMemory {
     type Code = Infallible;
     type Target = ();

@@ -166,15 +166,15 @@ fn a_reservation_takes_and_gives_up_memory_in_parts() {
     let memfd = sealed(2 * page());
     let reservation = Reservation::new(None, 8 * page()).unwrap();
     let at = |pages: usize| reservation.base().offset(pages * page()).unwrap();
-    reservation.map(2 * page(), &memfd, 0, 2 * page(), Rights::ReadWrite).unwrap();
-    reservation.map(5 * page(), &memfd, page(), page(), Rights::Read).unwrap();
+    reservation.map(2 * page(), &memfd, 0, 2 * page(), Access::ReadWrite).unwrap();
+    reservation.map(5 * page(), &memfd, page(), page(), Access::Read).unwrap();
     set(at(3), 5);
     assert_eq!(get(at(5)), 5);
-    reservation.protect(5 * page(), page(), Rights::ReadWrite).unwrap();
+    reservation.protect(5 * page(), page(), Access::ReadWrite).unwrap();
     set(at(5), 6);
     assert_eq!(get(at(3)), 6);
     reservation.unmap(2 * page(), 2 * page()).unwrap();
-    reservation.map(2 * page(), &memfd, page(), page(), Rights::Read).unwrap();
+    reservation.map(2 * page(), &memfd, page(), page(), Access::Read).unwrap();
     assert_eq!(get(at(2)), 6);
 }
 #[test]
@@ -182,10 +182,10 @@ fn nothing_is_mapped_outside_a_reservation() {
     let memfd = sealed(page());
     let reservation = Reservation::new(None, 2 * page()).unwrap();
     for (at, bytes) in [(2 * page(), page()), (0, 3 * page()), (usize::MAX, 2), (0, 0)] {
-        let error = reservation.map(at, &memfd, 0, bytes, Rights::Read).unwrap_err();
+        let error = reservation.map(at, &memfd, 0, bytes, Access::Read).unwrap_err();
         assert_eq!(error.code(), ErrorCode::InvalidValue);
         assert_eq!(reservation.unmap(at, bytes).unwrap_err().code(), ErrorCode::InvalidValue);
-        let error = reservation.protect(at, bytes, Rights::None).unwrap_err();
+        let error = reservation.protect(at, bytes, Access::None).unwrap_err();
         assert_eq!(error.code(), ErrorCode::InvalidValue);
     }
 }

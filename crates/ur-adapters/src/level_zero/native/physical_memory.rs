@@ -40,6 +40,7 @@ pub struct Physical {
     raw: RawPhysical,
     bytes: usize,
     context: Arc<NativeContext>,
+    is_opened: bool,
     /// Exported at most once.
     exported: OnceLock<Arc<OwnedFd>>,
     /// The number of the driver's own descriptor, of which ours is a duplicate.
@@ -103,15 +104,21 @@ impl Physical {
             raw,
             bytes,
             context: Arc::clone(context),
+            is_opened: false,
             exported: OnceLock::new(),
             lent: OnceLock::new(),
         })
     }
-    /// Keeps the descriptor that it was imported by, to be passed on.
+    /// Another process's: keeps the descriptor that it was imported by, to be passed on.
     #[must_use]
     pub fn passing_on(mut self, fd: OwnedFd) -> Self {
         self.exported = OnceLock::from(Arc::new(fd));
+        self.is_opened = true;
         self
+    }
+    /// Whether another process made it.
+    pub fn is_opened(&self) -> bool {
+        self.is_opened
     }
     /// How long it is.
     pub fn bytes(&self) -> usize {

@@ -14,19 +14,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 use ur_adapter::error::{ErrorCode, Result};
+use ur_hal::Access;
 use ze_sys::*;
-
-/// What commands may do with a mapping.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-pub enum Rights {
-    /// Nothing.
-    None = ZE_MEMORY_ACCESS_ATTRIBUTE_NONE,
-    /// Read and write.
-    ReadWrite = ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE,
-    /// Read.
-    ReadOnly = ZE_MEMORY_ACCESS_ATTRIBUTE_READONLY,
-}
 
 /// Whether the device has virtual memory. The driver is asked by a call: a loader exports the functions
 /// also for drivers that do not have them. A driver's devices are alike in this.
@@ -60,6 +49,15 @@ pub fn page_size(context: &NativeContext, device: &Device, bytes: usize) -> Resu
     // SAFETY: `page` is writable.
     unsafe { driver().virtual_mem_query_page_size(raw, device.raw(), bytes, to) }.ok()?;
     Ok(page.max(1))
+}
+
+/// What the driver calls an access.
+fn attribute(access: Access) -> ze_memory_access_attribute_t {
+    match access {
+        Access::None => ZE_MEMORY_ACCESS_ATTRIBUTE_NONE,
+        Access::Read => ZE_MEMORY_ACCESS_ATTRIBUTE_READONLY,
+        Access::ReadWrite => ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE,
+    }
 }
 
 /// Reserved addresses, given back on drop.
@@ -112,11 +110,11 @@ pub fn map(
     bytes: usize,
     memory: &Physical,
     offset: usize,
-    rights: Rights,
+    access: Access,
 ) -> Result<()> {
     let (raw, to, of) = (context.raw(), pointer(at), memory.raw());
     // SAFETY: the range is reserved and unmapped, which the driver checks too.
-    unsafe { driver().virtual_mem_map(raw, to, bytes, of, offset, rights as u32) }.ok()
+    unsafe { driver().virtual_mem_map(raw, to, bytes, of, offset, attribute(access)) }.ok()
 }
 /// Ends whole mappings; nothing uses them any more.
 ///
@@ -130,8 +128,8 @@ pub fn unmap(context: &NativeContext, at: u64, bytes: usize) -> Result<()> {
 ///
 /// # Errors
 /// The driver's own.
-pub fn set_access(context: &NativeContext, at: u64, bytes: usize, rights: Rights) -> Result<()> {
+pub fn set_access(context: &NativeContext, at: u64, bytes: usize, access: Access) -> Result<()> {
     let (raw, at) = (context.raw(), pointer(at));
     // SAFETY: the range is mapped, which the driver checks.
-    unsafe { driver().virtual_mem_set_access_attribute(raw, at, bytes, rights as u32) }.ok()
+    unsafe { driver().virtual_mem_set_access_attribute(raw, at, bytes, attribute(access)) }.ok()
 }

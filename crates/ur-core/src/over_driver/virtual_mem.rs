@@ -1,0 +1,133 @@
+//! Virtual memory: addresses that callers reserve and map physical memory into. What is reserved and mapped
+//! `memory/reservations.rs` knows.
+use super::{
+    OverDriver,
+    physical_mem::{HasPhysicalMemory, PhysicalMem},
+};
+use crate::memory::reservations::{Span, check_offset, refused, whole};
+use std::sync::Arc;
+use ur_adapter::{
+    api::{Objects, VirtualMemApi},
+    error::{Error, ErrorCode, Result},
+    info::Answer,
+    memory::UsmPtr,
+    object::Borrowed,
+};
+use ur_hal::{Access, Memory, Range};
+use ur_sys::{
+    ur_virtual_mem_access_flags_t as Flags, ur_virtual_mem_granularity_info_t,
+    ur_virtual_mem_info_t,
+};
+
+type Context<'call, D> = Borrowed<'call, <D as Objects>::Context>;
+fn span<D: HasPhysicalMemory>(context: Context<'_, D>, start: UsmPtr, bytes: usize) -> Span {
+    Span { context: context.as_handle().addr(), start, bytes }
+}
+/// What lengths and addresses are multiples of on all devices of `context`.
+fn granule<D: HasPhysicalMemory>(context: Context<'_, D>) -> Result<usize> {
+    D::devices(&context)
+        .iter()
+        .try_fold(1, |most, device| Ok(most.max(D::granularity(&context, device, 1)?.minimum)))
+}
+/// What flags mean, if they mean one thing.
+fn access(flags: Flags) -> Result<Access> {
+    match flags {
+        Flags::NONE => Ok(Access::None),
+        Flags::READ_ONLY => Ok(Access::Read),
+        Flags::READ_WRITE => Ok(Access::ReadWrite),
+        _ => refused(format!("{flags:?} is not one of NONE, READ_ONLY and READ_WRITE")),
+    }
+}
+
+impl<D: HasPhysicalMemory> VirtualMemApi for OverDriver<D> {
+    fn virtual_mem_granularity_get_info(
+        context: Context<'_, D>,
+        device: Option<Borrowed<'_, <D as Objects>::Device>>,
+        allocation_size: usize,
+        name: ur_virtual_mem_granularity_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        device.map_or(Ok(()), |device| D::check(&context, device))?;
+        let device = device.map_or_else(|| Ok(D::devices(&context)[0].clone()), Borrowed::own)?;
+        let of = |bytes| D::granularity(&context, &device, bytes);
+        match name {
+            ur_virtual_mem_granularity_info_t::MINIMUM => answer.value(&of(1)?.minimum),
+            ur_virtual_mem_granularity_info_t::RECOMMENDED => {
+                answer.value(&of(allocation_size.max(1))?.recommended)
+            }
+            _ => Err(ErrorCode::UnsupportedEnumeration.into()),
+        }
+    }
+    fn virtual_mem_reserve(
+        context: Context<'_, D>,
+        start: Option<UsmPtr>,
+        size: usize,
+    ) -> Result<UsmPtr> {
+        let granule = granule::<D>(context)?;
+        let size = whole(size, granule)?;
+        let reservation = D::reserve(&context, start.map(UsmPtr::into), size, granule)?;
+        let base = UsmPtr::from(reservation.range().start());
+        D::reserved().enter(span::<D>(context, base, size), granule, reservation);
+        Ok(base)
+    }
+    fn virtual_mem_free(context: Context<'_, D>, start: UsmPtr, size: usize) -> Result<()> {
+        let freed = D::reserved().take(span::<D>(context, start, size))?;
+        drop(freed); // not under the lock
+        Ok(())
+    }
+    fn virtual_mem_map(
+        context: Context<'_, D>,
+        start: UsmPtr,
+        size: usize,
+        memory: Borrowed<'_, PhysicalMem<D>>,
+        offset: usize,
+        flags: Flags,
+    ) -> Result<()> {
+        let access = access(flags)?;
+        if !memory.context().same(&context) {
+            let why = "the physical memory belongs to another context";
+            return Err(Error::new(ErrorCode::InvalidContext, why));
+        }
+        memory.check_fork()?;
+        check_offset((offset, size), granule::<D>(context)?, memory.bytes())?;
+        let kept = Arc::clone(memory.backing());
+        D::reserved().map(span::<D>(context, start, size), flags, &kept, |reservation| {
+            let (to, devices) = (Range::new(start.into(), size)?, D::devices(&context));
+            Ok(D::map(reservation, to, (kept.memory(), offset), devices, access)?)
+        })
+    }
+    fn virtual_mem_unmap(context: Context<'_, D>, start: UsmPtr, size: usize) -> Result<()> {
+        let span = span::<D>(context, start, size);
+        D::reserved().unmap(
+            (span, D::UNMAPS_PARTS),
+            || D::wait(span.context),
+            |reservation, kept, part| Ok(D::unmap(reservation, part, kept.memory())?),
+        )
+    }
+    fn virtual_mem_set_access(
+        context: Context<'_, D>,
+        start: UsmPtr,
+        size: usize,
+        flags: Flags,
+    ) -> Result<()> {
+        let access = access(flags)?;
+        D::reserved().set_access(span::<D>(context, start, size), flags, |reservation, kept| {
+            let (part, devices) = (Range::new(start.into(), size)?, D::devices(&context));
+            Ok(D::protect(reservation, part, kept.memory(), devices, access)?)
+        })
+    }
+    fn virtual_mem_get_info(
+        context: Context<'_, D>,
+        start: UsmPtr,
+        size: usize,
+        name: ur_virtual_mem_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        match name {
+            ur_virtual_mem_info_t::ACCESS_MODE => {
+                answer.value(&D::reserved().access(span::<D>(context, start, size))?.bits())
+            }
+            _ => Err(ErrorCode::UnsupportedEnumeration.into()),
+        }
+    }
+}
