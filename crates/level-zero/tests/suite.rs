@@ -68,11 +68,13 @@ fn memory_is_shared_from_other_devices_and_by_each_kind_of_the_drivers_handles()
     let strangers = [("ZE_SOFTWARE_DEVICES", "2"), ("ZE_SOFTWARE_PEER", "0")];
     let descriptors = [("ZE_SOFTWARE_IPC", "fd")];
     let parts = [("ZE_SOFTWARE_SUBDEVICES", "2")];
+    let owned = [("ZE_SOFTWARE_IMPORT_FD", "owned")];
     let unpooled = [("UR_L0_DISABLE_USM_ALLOCATOR", "1")];
     for (environment, device, filter) in [
         (&strangers[..], "1", "ipc_memory"),
         (&descriptors, "0", "urIPCCloseMemHandleExp"),
         (&parts, "0", "urIPCOpenPhysMemHandleExp"),
+        (&owned, "0", "physical"),
         (&unpooled, "0", "urUSMFree"),
     ] {
         let arguments = ["--device", device, "--filter", filter];

@@ -1,7 +1,7 @@
 //! Memory that can be given to others: anonymous files and where they are mapped. A file stands for a
 //! dma-buf: its descriptor is what is exported and imported.
 #![expect(unsafe_code, reason = "maps files")]
-use crate::inject::Answer;
+use crate::{inject::Answer, taken_fd::TakenFd};
 use rustix::{
     fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create},
     io::{Errno, fcntl_dupfd_cloexec},
@@ -11,7 +11,7 @@ use rustix::{
 use std::{
     ffi::c_void,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::{Arc, Once},
+    sync::{Arc, Once, OnceLock},
 };
 use ze_sys::*;
 
@@ -25,6 +25,8 @@ pub struct Backing {
     file: OwnedFd,
     /// Bytes of the file that may be mapped.
     pub size: usize,
+    /// The caller's descriptor that became the driver's.
+    taken: OnceLock<TakenFd>,
 }
 fn failed(errno: Errno) -> ze_result_t {
     match errno {
@@ -52,7 +54,7 @@ impl Backing {
         // Whoever gets the descriptor cannot take the bytes from under others, as with a dma-buf.
         let seals = SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
         fcntl_add_seals(&file, seals).map_err(failed)?;
-        Ok(Arc::new(Self { file, size }))
+        Ok(Arc::new(Self { file, size, taken: OnceLock::new() }))
     }
     /// Memory that came as a descriptor, which stays the caller's.
     pub fn of(descriptor: BorrowedFd<'_>) -> Answer<Arc<Self>> {
@@ -62,9 +64,17 @@ impl Backing {
     pub fn owned(file: OwnedFd) -> Answer<Arc<Self>> {
         let size = usize::try_from(fstat(&file).map_err(failed)?.st_size);
         match size {
-            Ok(size) if size > 0 => Ok(Arc::new(Self { file, size })),
+            Ok(size) if size > 0 => Ok(Arc::new(Self { file, size, taken: OnceLock::new() })),
             _ => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
         }
+    }
+    /// From now on the descriptor `number` that it came by is the driver's, which closes it with the memory.
+    ///
+    /// # Errors
+    /// When the system does not answer.
+    pub fn take(&self, number: i32) -> Answer {
+        let taken = TakenFd { number, file: self.id()? };
+        self.taken.set(taken).map_err(|_| ZE_RESULT_ERROR_INVALID_ARGUMENT)
     }
     /// A descriptor of its own for somebody else.
     pub fn export(&self) -> Answer<OwnedFd> {

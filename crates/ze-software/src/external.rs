@@ -4,7 +4,7 @@ use crate::{
     allocations::{self, Allocation, Origin},
     backing::{self, Backing, PAGE},
     inject::{self, Answer},
-    raw, virtual_memory,
+    raw, taken_fd, virtual_memory,
 };
 use std::{ffi::c_void, os::fd::IntoRawFd as _, sync::Arc};
 use ze_sys::*;
@@ -33,7 +33,21 @@ pub fn imported(chain: *const c_void) -> Answer<Option<Arc<Backing>>> {
     };
     let import = raw::get(at)?;
     one_kind(import.flags)?;
+    if taken_fd::is_on() {
+        taken_fd::check_closed()?;
+    }
     Backing::of(backing::borrow(import.fd)?).map(Some)
+}
+/// The import that the chain asked for is done: the driver may keep the descriptor that it brought.
+///
+/// # Errors
+/// When the system does not answer.
+pub fn keep(backing: &Backing, chain: *const c_void) -> Answer {
+    let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD;
+    match raw::find::<ze_external_memory_import_fd_t>(chain, stype) {
+        Some(at) if taken_fd::is_on() => backing.take(raw::get(at)?.fd),
+        _ => Ok(()),
+    }
 }
 /// What the chain asks to be exportable as.
 pub fn exports(chain: *const c_void) -> Answer<ze_external_memory_type_flags_t> {

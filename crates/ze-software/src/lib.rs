@@ -8,6 +8,7 @@
 //! | `ZE_SOFTWARE_PEER` | 0: devices do not reach each other's memory, and refuse copies and fills of it |
 //! | `ZE_SOFTWARE_MEMORY` | MiB of each device (4096) |
 //! | `ZE_SOFTWARE_IPC` | `fd`: IPC handles open only by a descriptor of the process that opens, as older drivers' do; `opaque`: only by the process that gave them; else by either |
+//! | `ZE_SOFTWARE_IMPORT_FD` | `owned`: a descriptor that an import took is the driver's, which closes it with the memory, and ends a process that closes it too; else it stays the caller's |
 //! | `ZE_SOFTWARE_COUNTER_EVENTS` | `none`: no counter-based events; `zex`: only by the older names; `core`: only by the new |
 //! | `ZE_SOFTWARE_HOST_NAMES` | 0: variables are not found by the names that `HostAccessINTEL` gives them |
 //! | `ZE_SOFTWARE_INLINE` | 1: a command whose turn has come runs in the thread that appends it (for figures of adapters) |
@@ -72,6 +73,7 @@ mod queue;
 mod raw;
 mod sampler;
 mod spirv;
+mod taken_fd;
 mod texel;
 mod ticket;
 mod timestamps;

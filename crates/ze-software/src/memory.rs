@@ -89,7 +89,8 @@ fn allocate(asked: Asked, to: *mut *mut c_void) -> Answer {
         }
     };
     let mapping = Mapping::of(&backing, whole.min(backing.size), alignment)?;
-    let base = mapping.base;
+    let (base, exports) = (mapping.base, external::exports(asked.chain)?);
+    external::keep(&backing, asked.chain)?;
     allocations::add(Allocation {
         base,
         size: asked.size,
@@ -98,7 +99,7 @@ fn allocate(asked: Asked, to: *mut *mut c_void) -> Answer {
         device: asked.device,
         context: asked.context.expose_provenance(),
         id: allocations::next_id(),
-        exports: external::exports(asked.chain)?,
+        exports,
         backing: Some(backing),
         _mapping: Some(mapping),
         _taken: taken,

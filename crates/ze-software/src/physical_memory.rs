@@ -45,12 +45,14 @@ fn create(device: &Arc<Device>, desc: &ze_physical_mem_desc_t) -> Answer<Physica
             (Backing::new(desc.size)?, taken)
         }
     };
+    let exports = external::exports(desc.pNext)?;
+    external::keep(&backing, desc.pNext)?;
     Ok(Physical {
         backing,
         size: desc.size,
         device: (!host).then(|| Arc::clone(device)),
         id: allocations::next_id(),
-        exports: external::exports(desc.pNext)?,
+        exports,
         _taken: taken,
     })
 }

@@ -100,3 +100,59 @@ fn a_handle_that_only_its_process_opens_shows_no_descriptor() {
     ok!(world.ze, mem.pfnOpenIpcHandle(world.context, world.device, handle, 0, &mut there));
     ok!(world.ze, mem.pfnCloseIpcHandle(world.context, there));
 }
+
+/// A device's memory that may be exported, or what the descriptor `imported` is of.
+fn physical(world: &World, imported: Option<i32>) -> ze_physical_mem_handle_t {
+    let flags = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
+    let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC;
+    let mut export = ze_external_memory_export_desc_t { stype, pNext: null(), flags };
+    let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD;
+    let fd = imported.unwrap_or(-1);
+    let mut import = ze_external_memory_import_fd_t { stype, pNext: null(), flags, fd };
+    let chain = match imported {
+        Some(_) => (&raw mut import).cast(),
+        None => (&raw mut export).cast(),
+    };
+    let stype = ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC;
+    let mut desc = ze_physical_mem_desc_t { stype, pNext: chain, flags: 1, size: 64 << 10 };
+    let mut made = null_mut();
+    ok!(world.ze, physical.pfnCreate(world.context, world.device, &mut desc, &mut made));
+    made
+}
+#[test]
+fn descriptors_of_imports_are_the_drivers_and_who_closes_one_as_well_ends() {
+    for close in ["never", "before", "after"] {
+        if let Ok(close) = std::env::var(INSIDE) {
+            return import_and_close(&close);
+        }
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        let name = "descriptors_of_imports_are_the_drivers_and_who_closes_one_as_well_ends";
+        again.args(["--exact", name, "--nocapture"]).env(INSIDE, close);
+        let out = again.env("ZE_SOFTWARE_IMPORT_FD", "owned").output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.success(), close == "never", "{close}: {said}");
+        assert_eq!(said.contains("the caller closed it"), close != "never", "{close}: {said}");
+    }
+}
+fn import_and_close(close: &str) {
+    let world = World::new();
+    let first = physical(&world, None);
+    let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD;
+    let flags = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
+    let mut wanted = ze_external_memory_export_fd_t { stype, pNext: null(), flags, fd: -1 };
+    let stype = ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES;
+    let chain = (&raw mut wanted).cast();
+    let mut told = ze_physical_mem_properties_t { stype, pNext: chain, ..Default::default() };
+    ok!(world.ze, physical.pfnGetProperties(world.context, first, &mut told));
+    let spare = unsafe { libc::dup(wanted.fd) };
+    let second = physical(&world, Some(wanted.fd));
+    if close == "before" {
+        unsafe { libc::close(wanted.fd) };
+    }
+    ok!(world.ze, physical.pfnDestroy(world.context, second));
+    if close == "after" {
+        unsafe { libc::close(wanted.fd) };
+    }
+    let third = physical(&world, Some(spare));
+    ok!(world.ze, physical.pfnDestroy(world.context, third));
+}

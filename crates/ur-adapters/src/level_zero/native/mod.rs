@@ -11,6 +11,7 @@ pub mod driver;
 pub mod event;
 pub mod execute;
 mod fill;
+mod given;
 pub mod image;
 pub mod ipc;
 pub mod kernel;

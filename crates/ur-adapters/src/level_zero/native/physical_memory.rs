@@ -6,12 +6,14 @@ use super::{
         driver::{RawPhysical, driver},
     },
     context::NativeContext,
+    given::{Keepers, close_if_left, was_kept},
     ipc::{duplicate, foreign},
     memory::release,
+    virtual_memory::page_size,
 };
 use std::{
     ffi::c_void,
-    os::fd::{AsRawFd, BorrowedFd, FromRawFd as _, OwnedFd},
+    os::fd::{BorrowedFd, OwnedFd},
     ptr,
     sync::{Arc, OnceLock},
 };
@@ -75,13 +77,30 @@ impl Physical {
         fd: BorrowedFd<'_>,
         bytes: usize,
     ) -> Result<Self> {
+        static KEEPERS: Keepers = Keepers::new(|device| {
+            let context = NativeContext::create(device.platform().raw(), &[device.raw()])?;
+            let bytes = page_size(&context, device, 1)?;
+            let context = Arc::new(context);
+            let ours = Physical::create(&context, device, bytes, true)?.export()?;
+            was_kept(&ours, |number| Physical::of(&context, device, number, bytes))
+        });
+        let import = |number| Self::of(context, device, number, bytes).map_err(foreign);
+        KEEPERS.give(device, fd, import)
+    }
+    /// What the descriptor `number` is of, which may be the driver's then.
+    fn of(
+        context: &Arc<NativeContext>,
+        device: &Device,
+        number: i32,
+        bytes: usize,
+    ) -> Result<Self> {
         let import = ze_external_memory_import_fd_t {
             stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD,
             pNext: ptr::null(),
             flags: DMA_BUF,
-            fd: fd.as_raw_fd(),
+            fd: number,
         };
-        Self::new(context, device, bytes, ptr::from_ref(&import).cast()).map_err(foreign)
+        Self::new(context, device, bytes, ptr::from_ref(&import).cast())
     }
     fn new(
         context: &Arc<NativeContext>,
@@ -176,24 +195,12 @@ pub(super) fn put_back(context: &NativeContext, number: i32) {
         unsafe { driver().mem_put_ipc_handle(raw, handle) }.let_go();
     }
 }
-/// Some drivers close what they exported when the memory goes, others leave that to us: what is still of the same memory
-/// then was left.
-fn close_if_left(lent: i32, ours: &OwnedFd) {
-    // SAFETY: whether it is open is what the call finds out; it is not kept.
-    let theirs = unsafe { BorrowedFd::borrow_raw(lent) };
-    let (Ok(theirs), Ok(ours)) = (rustix::fs::fstat(theirs), rustix::fs::fstat(ours)) else {
-        return;
-    };
-    if (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino) {
-        // SAFETY: the driver gave it out for this memory, which is no more, and nobody else has its number.
-        drop(unsafe { OwnedFd::from_raw_fd(lent) });
-    }
-}
 impl Drop for Physical {
     fn drop(&mut self) {
         // SAFETY: it is destroyed once, and mapped nowhere any more: mappings keep it.
         release(|| unsafe { driver().physical_mem_destroy(self.context.raw(), self.raw) });
         if let (Some(&lent), Some(ours)) = (self.lent.get(), self.exported.get()) {
+            // Some drivers close what they exported when the memory goes, others leave that to the caller.
             close_if_left(lent, ours);
         }
     }
