@@ -8,6 +8,7 @@ use crate::{
     exports::DESK,
     fork::Guarded,
     identity::{hash, identity},
+    killpoint,
     limits::Limits,
     liveness::{self, Source},
     locked,
@@ -53,6 +54,8 @@ pub(crate) struct Broker {
     /// Who asks for descriptors while too many are unread, and when it is looked next whether they were read since.
     waiting: VecDeque<u64>,
     look_again: Option<Instant>,
+    /// For whom something is being done; after a fault, for whom it was not done.
+    serving: Option<u64>,
     /// Whether the kernel tells what was received, so that no peer has to.
     sees_receipt: bool,
     /// Doors that nobody is let in at until then, for want of descriptors.
@@ -72,6 +75,7 @@ impl Broker {
             granted: 0,
             waiting: VecDeque::new(),
             look_again: None,
+            serving: None,
             sees_receipt: receipt::is_told(),
             paused: None,
             departed: HashMap::new(),
@@ -327,7 +331,11 @@ impl Broker {
                 continue;
             };
             visitor.expect(id, EventFlags::IN);
-            if self.serve(id, number, request, came).is_err()
+            let kept = self.for_one(id, |broker| {
+                killpoint::panic_at("broker.serve_waiting");
+                broker.serve(id, number, request, came)
+            });
+            if kept.is_err()
                 && let Some(visitor) = self.visitors.remove(&id)
             {
                 self.take_leave(visitor);
@@ -449,15 +457,22 @@ impl Broker {
         let ids: Vec<u64> =
             self.visitors.iter().filter(|(_, v)| late(v)).map(|(id, _)| *id).collect();
         for id in ids {
-            let kept = match self.catch_up(id) {
-                Ok(true) => self.time_out(id, late),
+            let kept = self.for_one(id, |broker| match broker.catch_up(id) {
+                Ok(true) => broker.time_out(id, late),
                 Ok(false) => Ok(()),
                 Err(close) => Err(close),
-            };
+            });
             if kept.is_err() {
                 self.part(id);
             }
         }
+    }
+    /// Does something for one peer, which is known if a fault comes between.
+    fn for_one<T>(&mut self, id: u64, act: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.serving.replace(id);
+        let done = act(self);
+        self.serving = before;
+        done
     }
     /// Hears what a peer has said already: said in time it counts, even if this thread comes late to it. Whether that
     /// was all. If not, the peer's time is not over: the rest may hold its acknowledgement, and is heard after the others.

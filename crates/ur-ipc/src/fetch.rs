@@ -37,12 +37,9 @@ use std::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU8, AtomicU64, Ordering::*},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-/// How long an exporter may take to let us in and answer: the longest that an open, or another question, ever waits.
-/// Longer than a broker lets one importer keep others waiting.
-pub(crate) const ANSWERED: Duration = Duration::from_secs(2);
 /// Interest in nothing but the end.
 const END: EventFlags = EventFlags::RDHUP;
 

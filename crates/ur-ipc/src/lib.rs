@@ -5,6 +5,7 @@
 mod access;
 pub mod arena;
 mod broker;
+mod deadline;
 mod directory;
 pub mod doctor;
 mod entrance;

@@ -1,32 +1,32 @@
 //! From a ticket to what it stands for: the broker first, then the second way; and if both fail, why, in a sentence.
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, Result,
+    deadline::Deadline,
     directory::{Tried, VARIABLE, is_listening},
     envelope::{Door, Envelope},
-    fetch::{ANSWERED, Unreached, gone_error},
+    fetch::{Unreached, gone_error},
     hosts,
     identity::{identity, start_time},
     pidfd,
     standing::Fetched,
 };
 use rustix::process::geteuid;
-use std::time::Instant;
 
 /// So often an exporter is asked that hangs up.
 const TRIES: u32 = 4;
 
-/// Gets what the ticket is for from its exporter, within [`ANSWERED`] in all.
+/// Gets what the ticket is for from its exporter, within the time of one [`Deadline`] in all.
 pub(crate) fn obtain(envelope: &Envelope, ticket: &[u8; ENVELOPE_LEN]) -> Result<Fetched> {
-    let deadline = Instant::now() + ANSWERED;
+    let deadline = Deadline::new();
     let mut tries = 0;
     loop {
-        let host = match hosts::to(envelope, deadline) {
+        let host = match hosts::to(envelope, deadline.at()) {
             Ok(host) => host,
             Err(Unreached::Failed(e)) => return Err(e),
             Err(Unreached::NoBroker(tried)) => return second_way(envelope, &tried),
         };
         tries += 1;
-        match host.fetch(envelope, ticket, deadline) {
+        match host.fetch(envelope, ticket, &deadline) {
             // It hung up without an answer: it died, or its last export was just put back, or others flood it.
             Err(_) if host.is_gone() && tries < TRIES => {}
             Err(e) if e.kind() == ErrorKind::ExporterGone => return Err(hung_up(envelope)),

@@ -410,6 +410,53 @@ fn unread_grants_of_one_peer_block_nobody_for_long() {
     drop(sockets);
     is_served(&place, &ticket);
 }
+/// It is served when somebody else reads. A fault then ends its connection, over which it would be told nothing, and what
+/// it holds is kept for it.
+#[test]
+fn a_fault_in_a_request_that_waited_is_told_to_who_asked_and_takes_nothing_from_it() {
+    let place = Place::new();
+    let mut exporter = Peer::start(&place.0, |command| {
+        command.env("CAUSEWAY_PANIC_AT", "broker.serve_waiting");
+    });
+    let ticket = exporter.ask("export hello 1 same");
+    let other = exporter.ask("export other 2 same");
+    assert_eq!(exporter.ask("limit-descriptors 64"), "ok");
+    let fetch = |ticket: &str, number, session| {
+        let socket = connect(&place.socket()).unwrap();
+        say(&socket, &request(FETCH, number, session, 0, &unhex(ticket)));
+        socket
+    };
+    let waits = fetch(&other, 1, 77);
+    let (_, nonce, _) = answer(&waits).unwrap();
+    say(&waits, &request(READ, 0, nonce, 0, &[]));
+    // Of one process two may be unread; the third waits for them.
+    let unread = [fetch(&ticket, 1, 0), fetch(&ticket, 1, 0)];
+    eventually("both are granted", || unread.each_ref().map(is_readable) == [true; 2]);
+    say(&waits, &request(FETCH, 2, 77, 0, &unhex(&ticket)));
+    // The broker has taken it in, and has come to another since.
+    eventually("it is heard", || ur_mapping::unreceived(&waits).unwrap() == 0);
+    let other = connect(&place.socket()).unwrap();
+    say(&other, &request(PING, 1, 0, 0, &[]));
+    assert_eq!(answer(&other), Some((1, 0, 0)));
+    let nonces = unread.each_ref().map(|socket| answer(socket).unwrap().1);
+    assert_eq!(answer(&waits), None, "it asks again over another connection");
+    assert!(exporter.ask("notices").contains("a fault in the thread"));
+    let told = Instant::now();
+    eventually("longer than any patience", || {
+        assert_eq!(exporter.ask("leased 2"), "true", "it may come back for that");
+        told.elapsed() > Duration::from_millis(1300)
+    });
+    say(&unread[0], &request(CONFIRM, 2, nonces[0], 0, &[]));
+    assert_eq!(answer(&unread[0]), Some((1, 0, 0)), "the fault was nobody else's");
+    is_served(&place, &ticket);
+    drop(waits);
+    eventually("its lease ends with it", || exporter.ask("leased 2") == "false");
+}
+fn is_readable(socket: &OwnedFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&at_once)).unwrap() == 1
+}
 #[test]
 fn asking_again_before_reading_ends_the_connection() {
     let (place, mut exporter, ticket) = exporter();
@@ -678,4 +725,33 @@ fn an_impostor_who_grants_what_is_not_there_is_refused() {
         });
         assert!(said.starts_with("PeerNonsense"), "{at}: {said}");
     }
+}
+/// One that answers as late as it may, and each time with a grant that it then says to have taken back.
+#[test]
+fn an_impostor_whose_grants_lapse_again_and_again_does_not_draw_an_open_out() {
+    let opened = Instant::now();
+    let said = impostor(|socket| {
+        let mut bytes = [0; 512];
+        let ends = sockopt::set_socket_timeout(
+            socket,
+            sockopt::Timeout::Recv,
+            Some(Duration::from_secs(3)),
+        );
+        ends.unwrap(); // the importer keeps the connection
+        while let Ok((46.., _)) = recv(socket, &mut bytes[..], RecvFlags::empty()) {
+            let number = u64::from_le_bytes(bytes[8..16].try_into().unwrap());
+            let verdict = match u16::from_le_bytes([bytes[6], bytes[7]]) {
+                FETCH => {
+                    std::thread::sleep(Duration::from_millis(1800)); // a slow peer, not a wait for one
+                    1
+                }
+                CONFIRM => LAPSED,
+                _ => continue,
+            };
+            say_with(socket, &answer_bytes(number, verdict, 0), &[]);
+        }
+    });
+    assert!(said.starts_with("TimedOut"), "{said}");
+    // With the answer that comes too late, and the three seconds after it.
+    assert!(opened.elapsed() < Duration::from_secs(11), "{:?}", opened.elapsed());
 }

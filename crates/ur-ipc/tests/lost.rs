@@ -2,13 +2,48 @@
 mod common;
 use common::*;
 use rustix::process::Signal;
-use std::time::{Duration, Instant};
+use std::{
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
-#[test]
-fn role() {
-    common::role();
-}
 use common::{no_clone as cloned, no_fork as forked};
+
+fn main() -> ExitCode {
+    common::main(|| {
+        vec![
+            trial(
+                "a_connection_lost_by_a_fault_of_the_exporters_is_replaced_and_nobody_is_taken_for_dead",
+                fault_of_the_exporter,
+            ),
+            trial(
+                "an_exporter_that_is_stopped_before_it_answers_is_waited_for",
+                stopped_before_it_answers,
+            ),
+            trial(
+                "a_stopped_exporter_whose_socket_is_not_found_is_not_taken_for_dead",
+                stopped_and_not_found,
+            ),
+            trial(
+                "nor_is_one_in_another_network_namespace_whose_sockets_are_not_listed_here",
+                stopped_in_another_network,
+            ),
+            trial("an_exporter_that_dies_before_it_answers_is_gone", dies_before_it_answers),
+            trial(
+                "an_exporter_that_becomes_another_program_is_gone_wherever_its_socket_is",
+                becomes_another_program,
+            ),
+            trial(
+                "an_importer_that_does_not_come_back_loses_its_leases_when_it_ends",
+                does_not_come_back,
+            ),
+            trial(
+                "a_counter_that_was_granted_too_late_to_be_read_is_given_back",
+                counter_granted_too_late,
+            ),
+        ]
+    })
+}
 
 /// An exporter whose broker will have a fault at one of its visitors, two of them that wait for an event of its, and what
 /// it exported: that event, another which the first visitor signals, and memory which the first visitor has open.
@@ -95,14 +130,13 @@ impl Scene {
     }
 }
 
-#[test]
-fn a_connection_lost_by_a_fault_of_the_exporters_is_replaced_and_nobody_is_taken_for_dead() {
+fn fault_of_the_exporter() -> Verdict {
     let mut scene = Scene::new(|_| {});
     scene.cut_off();
     scene.goes_on();
+    Ok(())
 }
-#[test]
-fn an_exporter_that_is_stopped_before_it_answers_is_waited_for() {
+fn stopped_before_it_answers() -> Verdict {
     let mut scene = Scene::new(|command| {
         command.env("CAUSEWAY_STOP_AT", "broker.severed");
     });
@@ -116,6 +150,7 @@ fn an_exporter_that_is_stopped_before_it_answers_is_waited_for() {
     eventually("it is served again", || scene.cut.ask(&open) == "remote spare 16 32");
     scene.cut.ask(&close);
     scene.goes_on();
+    Ok(())
 }
 /// Opens until the exporter stops itself: what the importer was told then, and after how long.
 fn eventually_stopped(scene: &mut Scene, open: &str, close: &str) -> (String, Duration) {
@@ -133,11 +168,8 @@ fn eventually_stopped(scene: &mut Scene, open: &str, close: &str) -> (String, Du
     });
     told.unwrap()
 }
-#[test]
-fn a_stopped_exporter_whose_socket_is_not_found_is_not_taken_for_dead() {
-    let mut scene = Scene::new(|command| {
-        command.env("CAUSEWAY_STOP_AT", "broker.severed");
-    });
+/// Stopped as it is about to bind its name again, for longer than any running exporter takes for that.
+fn is_waited_for(mut scene: Scene) {
     let (open, close) = (format!("open {}", scene.spare), format!("close {}", scene.spare));
     let directory = scene.place.0.clone();
     let told = loop {
@@ -163,8 +195,43 @@ fn a_stopped_exporter_whose_socket_is_not_found_is_not_taken_for_dead() {
     scene.cut.ask(&close);
     scene.goes_on();
 }
-#[test]
-fn an_exporter_that_dies_before_it_answers_is_gone() {
+fn stopped_and_not_found() -> Verdict {
+    is_waited_for(Scene::new(|command| {
+        command.env("CAUSEWAY_STOP_AT", "broker.severed");
+    }));
+    Ok(())
+}
+fn stopped_in_another_network() -> Verdict {
+    let by = another_network()?;
+    is_waited_for(Scene::new(|command| {
+        command.env("CAUSEWAY_STOP_AT", "broker.severed");
+        *command = like(command, started_by(&by, command.get_program().as_ref()));
+    }));
+    Ok(())
+}
+/// Starts programs where other sockets are listed than here.
+fn another_network() -> Result<Vec<&'static str>, Skip> {
+    let mut by = vec!["unshare", "--net"];
+    by.extend((!is_root()).then_some("--map-root-user"));
+    can(&[&by[..], &["true"]].concat()).map(|()| by)
+}
+fn becomes_another_program() -> Verdict {
+    let place = Place::new();
+    let by = another_network()?;
+    let (mut exporter, mut importer) = (Peer::started_by(&place.0, &by), Peer::at(&place.0));
+    exporter.ask("slot e");
+    let event = exporter.ask("export-slot e");
+    importer.ask(&format!("open-event {event}"));
+    exporter.ask("signal e");
+    assert_eq!(importer.ask(&format!("wait-aside {event}")), "waiting");
+    for name in place.names() {
+        std::fs::remove_file(place.0.join(name)).unwrap();
+    }
+    exporter.tell("exec");
+    assert_eq!(importer.ask("waited"), "Failed");
+    Ok(())
+}
+fn dies_before_it_answers() -> Verdict {
     let mut scene = Scene::new(|command| {
         command.env("CAUSEWAY_STOP_AT", "broker.severed");
     });
@@ -175,9 +242,9 @@ fn an_exporter_that_dies_before_it_answers_is_gone() {
     assert_eq!(scene.other.ask("waited"), "Failed");
     assert!(scene.cut.ask(&open).starts_with("ExporterGone"));
     assert!(scene.cut.ask(&format!("current {}", scene.memory)).starts_with("ExporterGone"));
+    Ok(())
 }
-#[test]
-fn an_importer_that_does_not_come_back_loses_its_leases_when_it_ends() {
+fn does_not_come_back() -> Verdict {
     let mut scene = Scene::new(|_| {});
     scene.cut_off();
     scene.cut.kill();
@@ -185,9 +252,9 @@ fn an_importer_that_does_not_come_back_loses_its_leases_when_it_ends() {
     assert_eq!(scene.exporter.ask("waited"), "Failed", "what it owed");
     assert_eq!(scene.exporter.ask("complete"), "ok");
     assert_eq!(scene.other.ask("waited"), "Complete");
+    Ok(())
 }
-#[test]
-fn a_counter_that_was_granted_too_late_to_be_read_is_given_back() {
+fn counter_granted_too_late() -> Verdict {
     let counts = [false, true].map(|stops| {
         let place = Place::new();
         let (mut exporter, mut importer) = (Peer::at(&place.0), Peer::at(&place.0));
@@ -205,4 +272,5 @@ fn a_counter_that_was_granted_too_late_to_be_read_is_given_back() {
         taken
     });
     assert_eq!(counts[0], counts[1], "one is lost");
+    Ok(())
 }

@@ -28,6 +28,12 @@ impl Broker {
         self.unread = self.visitors.values().filter(is_unread).count();
         self.serve_waiting();
     }
+    /// After a fault in what was done for a peer of which nothing was heard just then: its request may be lost.
+    pub fn give_up_served(&mut self) {
+        if let Some(id) = self.serving.take() {
+            self.give_up(id);
+        }
+    }
     /// Says nothing more over the connection, which the peer notices. If it holds something that it can come back for,
     /// that is kept; else it is over.
     pub(super) fn sever(&mut self, id: u64) {

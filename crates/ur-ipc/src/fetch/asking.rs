@@ -1,8 +1,9 @@
 //! Questions and their answers over a connection to an exporter, one at a time, and what needs no answer. What is read too
 //! late is given back.
-use super::{ANSWERED, END, Host, State, later, nonsense, silent};
+use super::{END, Host, State, later, nonsense, silent};
 use crate::{
     Error, ErrorKind, Kind, Result,
+    deadline::Deadline,
     exports::refusal,
     fork::Guarded,
     killpoint,
@@ -59,33 +60,32 @@ pub(super) enum Claim {
 impl Host {
     /// Asks what grants nothing that could be opened, and waits for the answer until it must have come. Refusals are errors.
     pub fn ask(&self, request: &Request) -> Result<(Answer, Vec<OwnedFd>)> {
-        self.ask_by(Instant::now() + ANSWERED, request, &[], None)
+        self.ask_by(&Deadline::new(), request, &[], None)
     }
     /// A counter in an arena that was joined under that number: index and epoch.
     pub fn take_counter(&self, arena: u32, participant: u32) -> Result<(u16, u32)> {
         let request = Request::TakeCounter { ledger: arena, participant };
         let claim = Claim::Counter { arena, participant };
-        let (answer, _) = self.ask_by(Instant::now() + ANSWERED, &request, &[], Some(claim))?;
+        let (answer, _) = self.ask_by(&Deadline::new(), &request, &[], Some(claim))?;
         Ok((answer.counter, answer.epoch))
     }
     pub(super) fn ask_by(
         &self,
-        deadline: Instant,
+        deadline: &Deadline,
         request: &Request,
         rights: &[BorrowedFd<'_>],
         claim: Option<Claim>,
     ) -> Result<(Answer, Vec<OwnedFd>)> {
         self.is_ours()?;
-        let mut deadline = deadline;
         for _ in 0..TRIES {
-            if !self.is_settled_by(deadline) {
+            if !self.is_settled_by(deadline.at()) {
                 return Err(silent());
             }
             match claim {
                 Some(Claim::Open { .. }) => self.check_way()?,
                 _ => self.check_state()?,
             }
-            let turn = self.turn.take(deadline).ok_or_else(silent)?;
+            let turn = self.turn.take(deadline.at()).ok_or_else(silent)?;
             if self.state() == State::Suspect {
                 continue; // the turn is the watcher's then
             }
@@ -101,8 +101,6 @@ impl Host {
                 Err(e) => return Err(e),
                 Ok(None) => {}
             }
-            // It was this process that was stopped, and for longer than the exporter may take.
-            deadline = Instant::now() + ANSWERED;
         }
         Err(refusal(Verdict::Lapsed))
     }
@@ -112,21 +110,21 @@ impl Host {
         request: &Request,
         rights: &[BorrowedFd<'_>],
         claim: Option<Claim>,
-        deadline: Instant,
+        deadline: &Deadline,
     ) -> Result<Option<(Answer, Vec<OwnedFd>)>> {
         self.say_unsaid();
         // One question at a time, those included that were given up.
         while !locked(&self.overdue).is_empty() {
-            let (number, answer, _) = self.hear_until(deadline, None)?;
+            let (number, answer, _) = self.hear_until(deadline.at(), None)?;
             if !self.forget(number, &answer) {
                 self.hang_up();
                 return Err(nonsense());
             }
         }
         let asked = Instant::now();
-        let number = self.put(request, rights, deadline)?;
+        let number = self.put(request, rights, deadline.at())?;
         killpoint::reach("fetch.before_answer");
-        let (got, answer, came) = self.hear_until(deadline, claim).inspect_err(|e| {
+        let (got, answer, came) = self.hear_until(deadline.at(), claim).inspect_err(|e| {
             if e.kind() == ErrorKind::TimedOut {
                 locked(&self.overdue).insert(number, claim);
             }
@@ -141,7 +139,7 @@ impl Host {
                 Err(nonsense())
             }
             (_, Verdict::Granted) => {
-                let stands = answer.nonce == 0 || self.settle(&answer, asked)?;
+                let stands = answer.nonce == 0 || self.settle(&answer, asked, deadline)?;
                 Ok(stands.then_some((answer, came)))
             }
             (_, refused) => Err(refusal(refused)),
@@ -164,7 +162,7 @@ impl Host {
     /// takes anything back it looks whether it was received, or, where its kernel does not tell, hears what was said: so
     /// what was received, or acknowledged, within that time stands. This process may have been stopped at any moment
     /// before that; then the exporter is asked.
-    fn settle(&self, answer: &Answer, asked: Instant) -> Result<bool> {
+    fn settle(&self, answer: &Answer, asked: Instant, deadline: &Deadline) -> Result<bool> {
         killpoint::reach("fetch.before_acknowledge");
         let nonce = answer.nonce;
         if answer.is_urgent {
@@ -174,11 +172,12 @@ impl Host {
         if is_known && asked.elapsed() < PATIENCE {
             return Ok(true);
         }
-        self.confirm(nonce).inspect_err(|_| self.tell(Request::GiveBack { nonce }))
+        // If it is this process that was stopped, the time for the open has passed meanwhile.
+        deadline.renew();
+        self.confirm(nonce, deadline.at()).inspect_err(|_| self.tell(Request::GiveBack { nonce }))
     }
     /// Whether what the answer with this nonce granted still stands.
-    fn confirm(&self, nonce: u64) -> Result<bool> {
-        let deadline = Instant::now() + ANSWERED;
+    fn confirm(&self, nonce: u64, deadline: Instant) -> Result<bool> {
         let number = self.put(&Request::Confirm { nonce }, &[], deadline)?;
         let (got, answer, _) = self.hear_until(deadline, None).inspect_err(|e| {
             if e.kind() == ErrorKind::TimedOut {

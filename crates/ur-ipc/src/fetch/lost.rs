@@ -7,10 +7,11 @@
 //! - It answers that it kept what this process holds: all goes on, and what was to be said meanwhile is said.
 //! - It answers that it did not: what was opened is stale ([`State::Cut`]), for its memory may be another's by now. Signals
 //!   that it owes are still waited for.
-//! - It does not answer, because it is stopped: one waits, as one does for all that a stopped process owes.
+//! - It does not answer, because it is stopped: one waits, as one does for all that a stopped process owes. As long as its end
+//!   of a connection to it is open, it is no other program and not gone, wherever its socket is.
 use super::{Host, State};
 use crate::{
-    access::Peer,
+    access::{Peer, hung_up},
     directory::{Address, Reached, Tried, reach},
     fork::{Guarded, PerFork},
     hosts,
@@ -45,6 +46,8 @@ pub(super) struct Return {
     refused: Option<Instant>,
     /// When it came back last.
     back: Option<Instant>,
+    /// A connection that asks nothing, from when nothing is kept over any other.
+    idle: Option<Guarded>,
 }
 impl Return {
     /// When to try again.
@@ -124,9 +127,17 @@ impl Host {
         if let Some(at) = way.paused() {
             return Some(at);
         }
+        // A process closes its end as it dies or becomes another program; one that is stopped does not.
+        let keeps_its_end = match is_suspect {
+            true => !hung_up(&*self.socket()),
+            false => way.is_idle_kept(),
+        };
+        if keeps_its_end && !is_suspect {
+            return Some(way.next()); // that is all there is to know
+        }
         let reached = match reach(&self.address, Instant::now() + AT_THE_DOOR) {
             Ok(Ok(reached)) => reached,
-            Ok(Err(tried)) if way.proves_gone(&tried, &self.address) => {
+            Ok(Err(tried)) if !keeps_its_end && way.proves_gone(&tried, &self.address) => {
                 drop(way);
                 self.bury();
                 return None;
@@ -146,7 +157,8 @@ impl Host {
             Err(_) => return Some(way.next()),
         }
         if self.state() != State::Suspect {
-            return Some(way.next()); // it is the same program still: that is all there was to know
+            way.idle = Some(Guarded::new(socket)); // it is the same program still: that is all there was to know
+            return Some(way.next());
         }
         way.asked = self.ask_to_resume(Guarded::new(socket));
         if way.asked.is_none() { Some(way.next()) } else { None }
@@ -187,7 +199,9 @@ impl Host {
         look_at(self.id, locked(&self.returning).next());
     }
     pub(super) fn drop_return(&self) {
-        if let Some((socket, _)) = locked(&self.returning).asked.take() {
+        let mut way = locked(&self.returning);
+        way.idle = None;
+        if let Some((socket, _)) = way.asked.take() {
             liveness::unwatch(&*socket);
         }
     }
@@ -214,6 +228,11 @@ impl Host {
     }
 }
 impl Return {
+    /// Whether the exporter keeps its end of the connection that asks nothing. If not, it is closed.
+    fn is_idle_kept(&mut self) -> bool {
+        self.idle.take_if(|idle| hung_up(idle));
+        self.idle.is_some()
+    }
     /// Whether what was tried in vain, now and before, can only mean that nobody listens there any more.
     fn proves_gone(&mut self, tried: &Tried, address: &Address) -> bool {
         let lasts = |since: &mut Option<Instant>, long| {
@@ -237,7 +256,10 @@ impl Return {
 mod tests {
     use super::*;
     use crate::{InstanceId, envelope::Door};
-    use rustix::process::geteuid;
+    use rustix::{
+        net::{AddressFamily, SocketFlags, SocketType, socketpair},
+        process::geteuid,
+    };
     use std::path::Path;
 
     fn tried(errno: Errno) -> Tried {
@@ -264,6 +286,16 @@ mod tests {
             way.absent = long_ago();
             assert!(!is_gone(&mut way, errno), "{errno}: it says nothing of the exporter");
         }
+    }
+    #[test]
+    fn a_connection_that_asks_nothing_is_kept_until_its_other_end_is_closed() {
+        let flags = SocketFlags::CLOEXEC;
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        let mut way = Return { idle: Some(Guarded::new(ours)), ..Return::default() };
+        assert!(way.is_idle_kept());
+        drop(theirs);
+        assert!(!way.is_idle_kept() && way.idle.is_none());
     }
     #[test]
     fn after_a_time_of_peace_the_next_attempts_come_soon_again() {

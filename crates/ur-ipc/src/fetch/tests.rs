@@ -3,10 +3,12 @@ use super::*;
 use crate::{
     Access, ENVELOPE_LEN, Export, Kind, Offer, Payload,
     arena::{self, Captured, Progress},
+    deadline::Deadline,
     exports::export,
     protocol::send,
     standing::Fetched,
 };
+use std::time::Duration;
 
 /// All have one connection, from this process to itself, and end it: one test at a time.
 static CONNECTION: Mutex<()> = Mutex::new(());
@@ -32,12 +34,13 @@ fn exported(slot: &arena::Slot) -> (Export, Envelope, [u8; ENVELOPE_LEN]) {
 }
 /// Once more if it was the connection of an earlier test, which ended when nothing was shared any more.
 fn fetched(envelope: &Envelope, bytes: &[u8; ENVELOPE_LEN]) -> (Arc<Host>, Fetched) {
-    let deadline = soon();
+    let end = soon();
     loop {
-        let Ok(host) = hosts::to(envelope, deadline) else { panic!("it listens") };
-        match host.fetch(envelope, bytes, deadline) {
+        let deadline = Deadline::new();
+        let Ok(host) = hosts::to(envelope, deadline.at()) else { panic!("it listens") };
+        match host.fetch(envelope, bytes, &deadline) {
             Ok(fetched) => return (host, fetched),
-            Err(e) => assert!(host.is_gone() && Instant::now() < deadline, "{e}"),
+            Err(e) => assert!(host.is_gone() && Instant::now() < end, "{e}"),
         }
     }
 }
@@ -106,7 +109,7 @@ fn an_open_over_a_connection_that_is_of_no_more_use_is_not_told_that_something_w
     let (_export, envelope, bytes) = exported(&slot);
     let (host, _theirs) = fetched(&envelope, &bytes);
     host.cut_off();
-    let told = host.fetch(&envelope, &bytes, soon()).map(drop).unwrap_err();
+    let told = host.fetch(&envelope, &bytes, &Deadline::new()).map(drop).unwrap_err();
     assert_eq!(told.kind(), ErrorKind::ExporterGone, "{told}");
     assert_eq!(host.check().unwrap_err().kind(), ErrorKind::Freed, "what was opened before is");
     let (next, _theirs) = fetched(&envelope, &bytes);

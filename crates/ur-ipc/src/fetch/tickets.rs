@@ -3,6 +3,7 @@ use super::{Held, Host, State, asking::Claim, nonsense};
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, Kind, Result,
     arena::{Arena, EXPORTER, WeakArena},
+    deadline::Deadline,
     envelope::{Envelope, Transport},
     exports::{MOST_DESCRIPTORS, is_inside},
     joining::Joining,
@@ -18,7 +19,6 @@ use rustix::{
 use std::{
     os::fd::{AsFd, OwnedFd},
     sync::{Arc, Weak},
-    time::Instant,
 };
 
 /// One open, given back when it is dropped.
@@ -44,7 +44,7 @@ impl Host {
         self: &Arc<Self>,
         envelope: &Envelope,
         ticket: &[u8; ENVELOPE_LEN],
-        deadline: Instant,
+        deadline: &Deadline,
     ) -> Result<Fetched> {
         match self.fetch_once(envelope, ticket, deadline, false)? {
             Some(fetched) => Ok(fetched),
@@ -59,7 +59,7 @@ impl Host {
         self: &Arc<Self>,
         envelope: &Envelope,
         ticket: &[u8; ENVELOPE_LEN],
-        deadline: Instant,
+        deadline: &Deadline,
         lacks_memory: bool,
     ) -> Result<Option<Fetched>> {
         let arena = self.arena(envelope.ledger);
@@ -202,7 +202,7 @@ impl Host {
         (kind, object): (Kind, u64),
         whole: usize,
         fds: &mut Vec<OwnedFd>,
-        deadline: Instant,
+        deadline: &Deadline,
     ) -> Result<()> {
         if !(fds.len()..=MOST_DESCRIPTORS).contains(&whole) || fds.len() != whole.min(BATCH) {
             return Err(nonsense());

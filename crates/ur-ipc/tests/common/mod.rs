@@ -107,7 +107,11 @@ pub fn may_be_others() -> Verdict {
 pub fn program(place: &Place) -> PathBuf {
     let copy = place.0.join("program");
     if !copy.exists() {
-        fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+        // By another process: none that a thread of this one forks meanwhile holds the copy open for writing, which would
+        // make it busy for whoever starts it.
+        let mut copies = Command::new("cp");
+        copies.arg(std::env::current_exe().unwrap()).arg(&copy);
+        assert!(copies.status().unwrap().success());
     }
     copy
 }
@@ -125,7 +129,7 @@ pub fn as_user_by(place: &Place, uid: u32, by: &[&str]) -> Peer {
     })
 }
 /// A command that runs `program` through others, as `sudo` does.
-fn started_by(by: &[&str], program: &Path) -> Command {
+pub fn started_by(by: &[&str], program: &Path) -> Command {
     match by {
         [] => Command::new(program),
         [first, rest @ ..] => {
@@ -136,7 +140,7 @@ fn started_by(by: &[&str], program: &Path) -> Command {
     }
 }
 /// `other`, with the role of `command`.
-fn like(command: &Command, mut other: Command) -> Command {
+pub fn like(command: &Command, mut other: Command) -> Command {
     other.args(["role", "--exact", "--nocapture"]);
     other.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     other.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -173,13 +177,7 @@ impl Peer {
         command.args(["role", "--exact", "--nocapture"]).env(ROLE, "peer");
         command.env("CAUSEWAY_DIR", place).stdin(Stdio::piped()).stdout(Stdio::piped());
         prepare(&mut command);
-        // Busy: a copy of the program that another thread's fork still holds open for writing.
-        let mut child = loop {
-            match command.spawn() {
-                Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => thread::yield_now(),
-                child => break child.unwrap(),
-            }
-        };
+        let mut child = command.spawn().unwrap();
         let (said, answers) = channel();
         let output = BufReader::new(child.stdout.take().unwrap());
         thread::spawn(move || {
