@@ -132,7 +132,7 @@ fn adapters(arguments: &Arguments, reports: &Path) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     if !ours.is_empty() || arguments.only.is_empty() {
         let out = Some(reports.join("adapters"));
-        all = dist::run(&Request { only: ours, out, debug: true })?;
+        all = dist::run(&Request { only: ours, out, debug: true, ..Request::default() })?;
         all.retain(|object| !name(object).starts_with("libur_loader"));
     }
     if arguments.only.is_empty() || arguments.only.contains(&foreign) {

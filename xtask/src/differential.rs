@@ -125,6 +125,7 @@ impl Bench {
             only: vec!["level_zero_v2".into()],
             out: Some(adapters.clone()),
             debug: true,
+            ..dist::Request::default()
         })?;
         let ours = adapters.join("level_zero_v2");
         let theirs = fetched(&reports.join("wheel"))?;

@@ -31,6 +31,12 @@ pub struct Request {
     /// Builds quickly instead of well
     #[arg(long)]
     pub debug: bool,
+    /// Leaves symbols and debugging information out of what was built quickly, too
+    #[arg(long)]
+    pub strip: bool,
+    /// What links instead of `cc`
+    #[arg(long, value_name = "PROGRAM")]
+    pub linker: Option<PathBuf>,
 }
 
 /// Makes what is asked for; gives the shared objects in the order of the list of leaves.
@@ -42,7 +48,9 @@ pub fn run(request: &Request) -> Result<Vec<PathBuf>> {
     let staging = Staging::new(&out)?;
     let mut paths = Vec::new();
     for object in &objects {
-        let path = Linked { object, strip: !request.debug }.make(&archives, &staging)?;
+        let (strip, linker) = (!request.debug || request.strip, request.linker.as_deref());
+        let linker = linker.unwrap_or(Path::new("cc"));
+        let path = Linked { object, strip, linker }.make(&archives, &staging)?;
         let size = fs::metadata(&path).map_err(|e| at(&path, &e))?.len();
         println!("{} {:.1} MiB", path.display(), size as f64 / f64::from(1 << 20));
         paths.push(path);
@@ -179,6 +187,7 @@ fn archives(objects: &[Object], optimised: bool) -> Result<PathBuf> {
 struct Linked<'a> {
     object: &'a Object,
     strip: bool,
+    linker: &'a Path,
 }
 
 impl Linked<'_> {
@@ -189,7 +198,7 @@ impl Linked<'_> {
         let listed: Vec<_> = self.object.symbols.iter().map(String::as_str).collect();
         let text = format!("{node} {{ global: {}; local: *; }};\n", listed.join("; "));
         fs::write(&script, text).map_err(|e| at(&script, &e))?;
-        let mut cc = Command::new("cc");
+        let mut cc = Command::new(self.linker);
         cc.arg("-shared").arg("-o").arg(&object);
         cc.arg(format!("-Wl,-soname,{soname}"));
         cc.arg(format!("-Wl,--version-script={}", script.display()));
@@ -238,7 +247,8 @@ impl Linked<'_> {
     }
 }
 
-fn output(program: &str, arguments: &[&str], object: &Path) -> Result<String> {
+/// What a program of binutils says of an object.
+pub fn output(program: &str, arguments: &[&str], object: &Path) -> Result<String> {
     let out = Command::new(program).env("LC_ALL", "C").args(arguments).arg(object).output();
     let out = out.map_err(|e| format!("{program}: {e}; dist needs binutils"))?;
     match out.status.success() {
@@ -296,7 +306,7 @@ mod tests {
         execute(Command::new("ar").arg("rc").arg(archives.join("libfoo.a")).arg(&o)).unwrap();
         let dist = || -> Result<()> {
             let (object, staging) = (wanted(), Staging::new(&out)?);
-            let linked = Linked { object: &object, strip: false };
+            let linked = Linked { object: &object, strip: false, linker: Path::new("cc") };
             linked.inspect(&linked.make(&archives, &staging)?)?;
             headers(&staging)
         };
@@ -339,7 +349,9 @@ mod tests {
 
     #[test]
     fn an_object_that_brings_an_allocator_or_keeps_its_symbols_is_refused() {
-        let inspect = |path: &Path, strip| Linked { object: &wanted(), strip }.inspect(path);
+        let inspect = |path: &Path, strip| {
+            Linked { object: &wanted(), strip, linker: Path::new("cc") }.inspect(path)
+        };
         let right = object("right", "int urGetFoo(void) { return 0; }");
         assert_eq!(inspect(&right, false), Ok(()));
         assert!(inspect(&right, true).unwrap_err().contains("not stripped"));

@@ -47,6 +47,7 @@ pub fn run() -> Result<()> {
         only: vec!["cuda".into(), "native_cpu".into(), "loader".into()],
         debug: false,
         out: Some(folder.join("dist")),
+        ..dist::Request::default()
     };
     dist::run(&request)?;
     programs(&folder)?;

@@ -1,8 +1,12 @@
-//! `cargo xtask wheel`: the Python module as a wheel in `target/wheels/`, built by maturin, which is fetched by pip into
-//! an environment of its own; and its tests, in that environment.
-use crate::{dist::execute, root};
+//! `cargo xtask wheel`: the Python module, and the adapters as files beside it, as a wheel in `target/wheels/`, built by
+//! maturin, which is fetched by pip into an environment of its own; and its tests, in that environment.
+use crate::{
+    dist::{self, execute},
+    root,
+};
 use std::{
     fs,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -19,17 +23,23 @@ pub struct Arguments {
 
 /// The oldest systems on which the wheel runs.
 const COMPATIBILITY: &str = "manylinux_2_28";
+/// Their C library, as Zig names it.
+const TARGET: &str = "x86_64-linux-gnu.2.28";
+/// The adapters that programs of SYCL load out of the wheel.
+const ADAPTERS: [&str; 3] = ["native_cpu", "cuda", "level_zero"];
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let environment = Environment::new()?;
     if arguments.test {
         environment.install(&["maturin>=1.9,<2", "numpy", "pytest", "mypy"])?;
         let wheels = root().join("target/python/wheels");
+        adapters(true, None)?;
         environment.build(&["--profile", "dev", "--compatibility", "linux"], &wheels)?;
         return environment.test(&wheels);
     }
     // Zig's linker knows the C library of that age; this system's is newer.
     environment.install(&["maturin[zig]>=1.9,<2"])?;
+    adapters(false, Some(environment.zig()?))?;
     let wheels = root().join("target/wheels");
     environment.build(&["--release", "--zig", "--compatibility", COMPATIBILITY], &wheels)
 }
@@ -49,6 +59,17 @@ impl Environment {
     fn install(&self, packages: &[&str]) -> Result<()> {
         let mut pip = Command::new(self.bin.join("pip"));
         execute(pip.args(["install", "--quiet", "--disable-pip-version-check"]).args(packages))
+    }
+    /// A linker for the C library of `COMPATIBILITY`.
+    fn zig(&self) -> Result<PathBuf> {
+        let linker = self.bin.join("zig-cc");
+        let python = self.bin.join("python");
+        let script =
+            format!("#!/bin/sh\nexec {} -m ziglang cc -target {TARGET} \"$@\"\n", python.display());
+        let wrong = |e: std::io::Error| format!("{}: {e}", linker.display());
+        fs::write(&linker, script).map_err(wrong)?;
+        fs::set_permissions(&linker, fs::Permissions::from_mode(0o755)).map_err(wrong)?;
+        Ok(linker)
     }
     fn build(&self, how: &[&str], to: &Path) -> Result<()> {
         let mut maturin = Command::new(self.bin.join("maturin"));
@@ -75,6 +96,36 @@ impl Environment {
         let mut tests = Command::new(self.bin.join("python"));
         tests.args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]);
         execute(tests.env("LD_LIBRARY_PATH", &driver).current_dir(package()))
+    }
+}
+
+/// Makes the adapters, and puts them where maturin takes them for files of the package.
+fn adapters(debug: bool, linker: Option<PathBuf>) -> Result<()> {
+    let only = ADAPTERS.map(String::from).into();
+    let out = Some(dist::target().join("python/dist"));
+    let made = dist::run(&dist::Request { only, out, debug, strip: true, linker })?;
+    let folder = package().join("python/causeway_ipc/adapters");
+    fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    for adapter in made {
+        if !debug {
+            runs_on_old(&adapter)?;
+        }
+        let to = folder.join(adapter.file_name().unwrap_or_default());
+        fs::copy(&adapter, &to).map_err(|e| format!("{}: {e}", to.display()))?;
+    }
+    Ok(())
+}
+
+/// Refuses what asks for a C library that is newer than `COMPATIBILITY`.
+fn runs_on_old(object: &Path) -> Result<()> {
+    let listed = dist::output("objdump", &["-T"], object)?;
+    let minor = |rest: &str| {
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
+        digits.and_then(|digits| digits.parse().ok()).unwrap_or(0_u32)
+    };
+    match listed.split("GLIBC_2.").skip(1).map(minor).max() {
+        Some(found @ 29..) => Err(format!("{} asks for glibc 2.{found}", object.display())),
+        _ => Ok(()),
     }
 }
 

@@ -41,11 +41,13 @@ from ._errors import (
     Withdrawn,
     WrongDevice,
 )
+from ._sycl import sycl_environment
 
 __all__ = [
     "Array", "Busy", "CausewayError", "Channel", "Closed", "DriverError", "Event", "Export", "ExporterGone", "Forked",
     "Freed", "InvalidTicket", "InvalidUse", "LimitReached", "NotPermitted", "OtherHost", "OutOfMemory", "Receiver", "Timeout",
     "Unreachable", "Unsupported", "Withdrawn", "WrongDevice", "array", "devices", "empty", "open", "share", "share_many",
+    "sycl_environment",
 ]  # fmt: skip
 
 _BUILTIN = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}

@@ -1,4 +1,5 @@
-"""`python -m causeway_ipc demo`: two processes share an array, and hand others over."""
+"""`python -m causeway_ipc demo`: two processes share an array, and hand others over; `… sycl -- PROGRAM` runs a program of
+SYCL on Causeway's adapters."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import sys
 import time
 
 import causeway_ipc
+from causeway_ipc import _sycl
 
 MEBIBYTES = 64
 HANDED_OVER = 1000
@@ -66,6 +68,9 @@ def main() -> None:
     tasks = parser.add_subparsers(dest="task", required=True)
     tasks.add_parser("demo", help="shares an array with a second process, and verifies every byte")
     tasks.add_parser("devices", help="lists the devices whose memory can be shared")
+    sycl = tasks.add_parser("sycl", help="runs a program of SYCL on Causeway's adapters: sycl [--on DEVICE] -- PROGRAM …")
+    sycl.add_argument("--on", action="append", metavar="DEVICE", help="cpu (as without it), cuda or level_zero; may be repeated")
+    sycl.add_argument("program", nargs="+", metavar="PROGRAM")
     other = tasks.add_parser("peer")
     other.add_argument("ticket")
     other.add_argument("channel")
@@ -74,6 +79,11 @@ def main() -> None:
         demo()
     elif arguments.task == "devices":
         print("\n".join(f"{name}\t{maker}" for name, maker in causeway_ipc.devices()))
+    elif arguments.task == "sycl":
+        try:
+            _sycl.run(arguments.on or [], arguments.program)
+        except causeway_ipc.CausewayError as error:
+            sys.exit(str(error))
     else:
         peer(arguments.ticket, arguments.channel)
 
