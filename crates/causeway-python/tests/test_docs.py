@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[3] / "docs" / "python.md"
+CONFIGURATION = Path(__file__).parents[1] / "pyproject.toml"
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 
 
@@ -38,6 +39,6 @@ def test_the_module_and_what_uses_it_are_typed(tmp_path: Path) -> None:
     )
     package = Path(__file__).parents[1] / "python" / "causeway_ipc"
     for checked in [package, user]:  # the source, and a program that finds the installed module
-        command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(checked)]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+        command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(CONFIGURATION), "--cache-dir", str(tmp_path)]
+        done = subprocess.run([*command, str(checked)], capture_output=True, text=True, cwd=tmp_path, timeout=120)
         assert done.returncode == 0, done.stdout
