@@ -7,6 +7,7 @@ use crate::{
     memory::Memory,
     session::{DL_CPU, DL_CUDA, Session},
 };
+use causeway::Backend;
 use pyo3::{
     exceptions::{PyAttributeError, PyBufferError, PyIndexError, PyTypeError},
     prelude::*,
@@ -212,6 +213,14 @@ impl Array {
     fn cupy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("cupy")?.call_method1("from_dlpack", (slf,))
     }
+    /// The elements as numbers of Python, in lists of lists.
+    fn tolist<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.call_method0("tolist")
+    }
+    /// The one element of an array that has no other.
+    fn item<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.call_method0("item")
+    }
     /// The same bytes as a memoryview, of a contiguous array on the CPU.
     fn memoryview<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         helped(slf.py(), "memoryview_of", slf)
@@ -261,6 +270,20 @@ impl Array {
             )));
         }
         self.interface(py, self.typestr()?)
+    }
+    /// For dpctl and dpnp: in the context that SYCL has for the device.
+    #[getter]
+    fn __sycl_usm_array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let session = &self.memory.session;
+        if session.backend != Backend::LevelZero {
+            let said = format!("this array is on {}, not on a device of SYCL", self.device());
+            return Err(PyAttributeError::new_err(said));
+        }
+        let interface = self.interface(py, self.typestr()?)?;
+        interface.set_item("strides", PyTuple::new(py, &self.layout.strides)?)?; // in elements
+        interface.set_item("version", 1)?;
+        interface.set_item("syclobj", format!("level_zero:gpu:{}", session.ordinal))?;
+        Ok(interface)
     }
     fn __dlpack_device__(&self) -> (i32, i32) {
         self.memory.session.dlpack()

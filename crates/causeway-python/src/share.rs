@@ -134,9 +134,28 @@ pub fn array(object: &Bound<'_, PyAny>, device: Option<&str>) -> PyResult<Array>
     }
 }
 
-/// Offers an array or an event to other processes.
+/// Offers an array or an event to other processes, for `expires` seconds if that is given.
 #[pyfunction]
-pub fn share(object: &Bound<'_, PyAny>) -> PyResult<Export> {
+#[pyo3(signature = (object, *, expires=None))]
+pub fn share<'py>(
+    object: &Bound<'py, PyAny>,
+    expires: Option<f64>,
+) -> PyResult<Bound<'py, Export>> {
+    for_a_while(expires, || share_one(object), object.py())
+}
+/// An export that is closed after so many seconds.
+fn for_a_while<'py>(
+    expires: Option<f64>,
+    export: impl FnOnce() -> PyResult<Export>,
+    py: Python<'py>,
+) -> PyResult<Bound<'py, Export>> {
+    let Some(after) = expires else { return Bound::new(py, export()?) };
+    seconds(after)?;
+    let export = Bound::new(py, export()?)?;
+    py.import("causeway_ipc._expiry")?.call_method1("close_after", (after, &export))?;
+    Ok(export)
+}
+fn share_one(object: &Bound<'_, PyAny>) -> PyResult<Export> {
     let py = object.py();
     if let Ok(event) = object.cast::<Event>() {
         let EventOffer { session, ticket, export } = event.get().offer()?;
@@ -164,7 +183,14 @@ pub fn share(object: &Bound<'_, PyAny>) -> PyResult<Export> {
 
 /// Offers arrays by their names, under one ticket and with one export for each allocation.
 #[pyfunction]
-pub fn share_many(arrays: &Bound<'_, PyAny>) -> PyResult<Export> {
+#[pyo3(signature = (arrays, *, expires=None))]
+pub fn share_many<'py>(
+    arrays: &Bound<'py, PyAny>,
+    expires: Option<f64>,
+) -> PyResult<Bound<'py, Export>> {
+    for_a_while(expires, || share_all(arrays), arrays.py())
+}
+fn share_all(arrays: &Bound<'_, PyAny>) -> PyResult<Export> {
     let py = arrays.py();
     let (mut located, mut placed) = (Vec::new(), Vec::new());
     let mut end = 0_usize;

@@ -4,7 +4,7 @@ use crate::{
     array::Array,
     dlpack,
     dtype::DType,
-    failure::Failure,
+    failure::{Failure, Result},
     host,
     layout::Layout,
     memory::Memory,
@@ -73,15 +73,31 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
         return Ok(source);
     }
     if let Some(interface) = object.getattr_opt("__cuda_array_interface__")? {
-        let (address, layout) = interface_of(object, &interface.cast_into::<PyDict>()?)?;
+        let (address, layout) =
+            interface_of(object, &interface.cast_into::<PyDict>()?, Unit::Byte)?;
         let device = match object.getattr_opt("__dlpack_device__")? {
             Some(device) => device.call0()?.extract()?,
             None => (DL_CUDA, 0),
         };
-        return on_device(device, address, layout, object.clone().unbind());
+        let session = || Session::of_dlpack(device.0, device.1);
+        return on_device(session, address, layout, object.clone().unbind());
+    }
+    if let Some(interface) = object.getattr_opt("__sycl_usm_array_interface__")? {
+        let interface = interface.cast_into::<PyDict>()?;
+        let (address, layout) = interface_of(object, &interface, Unit::Element)?;
+        let views = object.py().import("causeway_ipc._views")?;
+        let device: String = views.call_method1("sycl_device", (object, &interface))?.extract()?;
+        return match device.as_str() {
+            "cpu" => Ok(on_host(address, layout, object.clone().unbind())),
+            name => {
+                let session = || Session::named(Some(name));
+                on_device(session, address, layout, object.clone().unbind())
+            }
+        };
     }
     if let Some(interface) = object.getattr_opt("__array_interface__")? {
-        let (address, layout) = interface_of(object, &interface.cast_into::<PyDict>()?)?;
+        let (address, layout) =
+            interface_of(object, &interface.cast_into::<PyDict>()?, Unit::Byte)?;
         return Ok(on_host(address, layout, object.clone().unbind()));
     }
     if object.hasattr("__dlpack__")? {
@@ -90,7 +106,10 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
         let seen = dlpack::consume(object, is_host)?;
         return match is_host {
             true => Ok(on_host(seen.address, seen.layout, seen.keep)),
-            false => on_device(seen.device, seen.address, seen.layout, seen.keep),
+            false => {
+                let session = || Session::of_dlpack(seen.device.0, seen.device.1);
+                on_device(session, seen.address, seen.layout, seen.keep)
+            }
         };
     }
     let views = object.py().import("causeway_ipc._views")?;
@@ -139,7 +158,7 @@ fn on_host(address: usize, layout: Layout, keep: Py<PyAny>) -> Source {
     }
 }
 fn on_device(
-    device: (i32, i32),
+    session: impl FnOnce() -> Result<Arc<Session>>,
     address: usize,
     layout: Layout,
     keep: Py<PyAny>,
@@ -152,16 +171,26 @@ fn on_device(
         let offset = layout.offset + (address - memory.address());
         return Ok(Source::Shareable(memory, Layout { offset, ..layout }));
     }
-    let session = Session::of_dlpack(device.0, device.1)?;
-    Ok(Source::Device { session, address, bytes, layout, keep })
+    Ok(Source::Device { session: session()?, address, bytes, layout, keep })
 }
 
-/// Address and layout that either array interface states.
+/// What an array interface counts strides in: SYCL's in elements, the others in bytes.
+#[derive(Clone, Copy, PartialEq)]
+enum Unit {
+    Byte,
+    Element,
+}
+
+/// Address and layout that an array interface states.
 fn interface_of(
     object: &Bound<'_, PyAny>,
     interface: &Bound<'_, PyDict>,
+    unit: Unit,
 ) -> PyResult<(usize, Layout)> {
-    let typestr: String = interface.as_any().get_item("typestr")?.extract()?;
+    let mut typestr: String = interface.as_any().get_item("typestr")?.extract()?;
+    if unit == Unit::Element && DType::with_typestr(&typestr).is_none() {
+        typestr = typestr.replacen('|', "<", 1); // dpctl says so of this machine's byte order
+    }
     let dtype = match DType::with_typestr(&typestr) {
         Some(dtype) => dtype,
         // Types of ml_dtypes are bytes to NumPy; their own names say what they are.
@@ -181,7 +210,10 @@ fn interface_of(
         Some(strides) => strides.extract()?,
         None => None,
     };
-    let size = dtype.size() as i64;
+    let size = match unit {
+        Unit::Byte => dtype.size() as i64,
+        Unit::Element => 1,
+    };
     if let Some(strides) = strides.filter(|strides| strides.len() == shape.len()) {
         if strides.iter().any(|stride| stride % size != 0) {
             return Err(Failure::misuse("strides that are no whole number of elements cannot be shared: copy the array first").into());
@@ -190,5 +222,10 @@ fn interface_of(
     }
     layout.reach().ok_or_else(wrong)?;
     let (address, _): (usize, bool) = interface.as_any().get_item("data")?.extract()?;
-    Ok((address, layout))
+    let offset: i64 = match interface.get_item("offset")? {
+        Some(offset) if unit == Unit::Element => offset.extract()?,
+        _ => 0,
+    };
+    let offset = offset.checked_mul(dtype.size() as i64).ok_or_else(wrong)?;
+    Ok((address.wrapping_add_signed(offset as isize), layout))
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import gc
 import random
+import subprocess
 import sys
 import weakref
 
@@ -234,3 +235,27 @@ def test_a_memoryview_is_the_memory_and_keeps_it() -> None:
     assert buffer[1, 2] == 9
     with pytest.raises(BufferError):
         cw.empty((2, 3))[:, ::2].memoryview()
+
+
+def test_what_needs_numpy_says_so_and_what_does_without() -> None:
+    code = """
+import sys
+sys.modules["numpy"] = None
+import causeway_ipc as cw
+array = cw.empty(3, "int32")
+array.memoryview()[:] = memoryview(bytearray(12)).cast("i")
+with cw.share(array) as export:
+    assert cw.open(export).memoryview().tolist() == [0, 0, 0]
+try:
+    array[:] = 1
+except ModuleNotFoundError as error:
+    assert "pip install numpy" in str(error) and "memoryview" in str(error)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_one_element_and_all_of_them_are_numbers() -> None:
+    shared, view = numbers((2, 3))
+    assert shared[1, 2].item() == 5.0 and shared.tolist() == view.tolist()
+    with pytest.raises(ValueError):
+        shared.item()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 
 import causeway_ipc as cw
@@ -117,6 +118,21 @@ def test_a_sender_learns_that_its_receiver_was_killed(peer: type[Peer]) -> None:
     assert time.monotonic() - begun < 5
     with pytest.raises(cw.ExporterGone):
         channel.close()
+
+
+def test_a_receiver_that_takes_the_last_array_and_goes_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = cw.Channel()
+    receivers = [cw.open(channel.ticket)]
+    channel.send(np.zeros(1))
+
+    def too_early() -> None:
+        """Sees nothing taken; right after that, the receiver takes it and goes."""
+        monkeypatch.undo()
+        receivers.pop().receive()
+        gc.collect()
+
+    monkeypatch.setattr(channel, "_forget", too_early)
+    channel.close()
 
 
 def test_a_sender_learns_that_its_receiver_has_closed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import time
 
 import causeway_ipc as cw
 import numpy as np
@@ -100,6 +101,7 @@ def test_a_damaged_ticket_of_the_crate_is_refused() -> None:
 def test_a_forked_child_has_its_own_and_is_told_what_is_its_parents(peer: type[Peer]) -> None:
     code = """
 import os
+import time
 array = cw.empty(4, "int32"); array[:] = 3
 export = cw.share(array)
 if os.fork() == 0:
@@ -168,3 +170,32 @@ after = mapped()
 print(total, during - before > 60_000, during - after > 60_000)
 """
         assert peer(code, export.ticket).hear() == f"{64 << 20} True True"
+
+
+def test_a_ticket_expires_when_its_exporter_said_and_what_is_open_stays(peer: type[Peer]) -> None:
+    other = peer("""
+array = cw.empty(4, "int32")
+array[:] = 8
+kept, brief, dropped = cw.share(array), cw.share(array, expires=0.5), cw.share_many({"a": array}, expires=3600)
+del dropped
+print(kept.ticket, brief.ticket)
+sys.stdin.read()
+""")
+    kept, brief = other.hear().split()
+    opened = cw.open(brief)
+    deadline = time.monotonic() + 20
+    with pytest.raises(cw.Withdrawn):
+        while time.monotonic() < deadline:
+            cw.open(brief)
+            time.sleep(0.01)
+    assert opened.tolist() == cw.open(kept).tolist() == [8] * 4
+    with pytest.raises(cw.InvalidUse):
+        cw.share(opened, expires=-1.0)
+
+
+def test_a_dropped_export_is_withdrawn_before_it_expires() -> None:
+    shared = cw.empty(4, "int32")
+    ticket = cw.share(shared, expires=3600.0).ticket
+    gc.collect()
+    with pytest.raises(cw.Withdrawn):
+        cw.open(ticket)

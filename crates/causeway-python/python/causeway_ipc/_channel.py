@@ -111,10 +111,15 @@ class Channel:
 
         def is_empty() -> bool | None:
             self._forget()
-            if self._sent and not self._ring.is_closed(_READER):
+            if not self._sent or self._ring.is_closed(_READER):
+                return True
+            try:
                 self._check_reader()
-                return None
-            return True
+            except ExporterGone:
+                self._forget()  # it may have taken the last of it, and gone
+                if self._sent:
+                    raise
+            return None
 
         try:
             _waiting.wait(is_empty, timeout, "the receiver did not take everything")

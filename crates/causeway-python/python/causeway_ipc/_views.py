@@ -8,6 +8,7 @@ import importlib
 from typing import Any
 
 from ._causeway import Array
+from ._errors import Unsupported
 
 # A character of the struct module for each type that has one.
 _FORMATS = {
@@ -34,7 +35,12 @@ class _Bits:
 
 def numpy(array: Array) -> Any:
     """A view of an array on the CPU, also of types that come from ml_dtypes."""
-    np = importlib.import_module("numpy")
+    try:
+        np = importlib.import_module("numpy")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "this needs NumPy (pip install numpy); array.memoryview() reads and writes without it", name="numpy"
+        ) from None
     if array.device != "cpu":
         raise TypeError(
             f"this array is on {array.device}, where NumPy cannot read it: "
@@ -92,3 +98,21 @@ def describe(obj: object) -> tuple[bytes, str, list[int]]:
     if name is None:
         raise TypeError(f"elements of the format {view.format!r} cannot be shared")
     return view.tobytes(), name, list(view.shape)
+
+
+def sycl_device(obj: Any, interface: dict[str, Any]) -> str:
+    """The name here of the device that an array of SYCL is on: `cpu` for what the host can read."""
+    place: Any = interface.get("syclobj")
+    queue = getattr(obj, "sycl_queue", place)
+    device = getattr(queue, "sycl_device", None)
+    if device is None and hasattr(place, "get_devices"):
+        (device, *_) = place.get_devices()
+    name = getattr(device, "filter_string", place)
+    parts = name.split(":") if isinstance(name, str) else []
+    if "cpu" in parts or "native_cpu" in parts:
+        return "cpu"
+    if "level_zero" in parts or "cuda" in parts:
+        ordinal = parts[-1] if parts[-1].isdigit() else "0"
+        return f"{'level_zero' if 'level_zero' in parts else 'cuda'}:{ordinal}"
+    raise Unsupported(f"arrays of SYCL on {name} cannot be shared: those of its level_zero, cuda and CPU devices can")
+

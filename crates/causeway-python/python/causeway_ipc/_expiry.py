@@ -1,0 +1,58 @@
+"""Exports that are closed when their time is over, by one thread that runs while there are any."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import os
+import threading
+import time
+import weakref
+
+from ._causeway import Export
+
+
+class _Clock:
+    """What is to be closed, and when."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._due: list[tuple[float, int, weakref.ref[Export]]] = []
+        self._numbers = itertools.count()
+        self._is_running = False
+
+    def add(self, seconds: float, export: Export) -> None:
+        with self._changed:
+            heapq.heappush(self._due, (time.monotonic() + seconds, next(self._numbers), weakref.ref(export)))
+            if not self._is_running:
+                self._is_running = True
+                threading.Thread(target=self._run, name="causeway_ipc expiry", daemon=True).start()
+            self._changed.notify()
+
+    def _run(self) -> None:
+        with self._changed:
+            while self._due:
+                rest = self._due[0][0] - time.monotonic()
+                if rest > 0:
+                    self._changed.wait(min(rest, threading.TIMEOUT_MAX))
+                elif (export := heapq.heappop(self._due)[2]()) is not None:
+                    export.close()
+                    del export
+            self._is_running = False
+
+
+_clock = _Clock()
+
+
+def close_after(seconds: float, export: Export) -> None:
+    """Closes an export when that time is over, unless it is gone by then."""
+    _clock.add(seconds, export)
+
+
+def _forget_parent() -> None:
+    """A forked child has no such thread, and what it inherited is its parent's."""
+    global _clock
+    _clock = _Clock()
+
+
+os.register_at_fork(after_in_child=_forget_parent)
