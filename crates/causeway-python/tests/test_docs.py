@@ -1,4 +1,4 @@
-"""Every block of Python in the page runs as it stands there; and the types are what the stubs say."""
+"""Every block of Python in the pages runs as it stands there; and the types are what the stubs say."""
 
 from __future__ import annotations
 
@@ -10,16 +10,22 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[3] / "docs" / "python.md"
+PAGES = sorted((Path(__file__).parents[3] / "docs").glob("python*.md"))
 CONFIGURATION = Path(__file__).parents[1] / "pyproject.toml"
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+BLOCKS = [
+    pytest.param(block, id=f"{page.stem}-{number}")
+    for page in PAGES
+    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE), 1)
+]
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=range(1, len(BLOCKS) + 1))
-def test_a_block_of_the_page_runs(block: str) -> None:
-    if "torch" in block and importlib.util.find_spec("torch") is None:
-        pytest.skip("PyTorch is not installed")
-    subprocess.run([sys.executable, "-c", block], check=True, timeout=60)
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_block_of_a_page_runs(block: str, tmp_path: Path) -> None:
+    for library in re.findall(r"\b(?:import|,) (torch|ray)\b", block):
+        pytest.importorskip(library, reason=f"{library} is not installed")
+    program = tmp_path / "program.py"
+    program.write_text(block)
+    subprocess.run([sys.executable, str(program)], check=True, timeout=300)
 
 
 def test_the_demo_runs() -> None:
