@@ -319,3 +319,57 @@ fn a_command_on_its_way_allocates_nothing() {
     assert_eq!(TAKEN.get() - before, 0, "in 1000 rounds of two commands, a wait and two releases");
     zero.free(at);
 }
+
+#[test]
+fn a_thread_asks_for_events_and_finishes_while_another_one_fills() {
+    let Some(zero) = Zero::new() else { return };
+    let _together = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    for flags in [Flags::default(), Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE] {
+        let made = queue(&zero, flags).0.expose_provenance();
+        let queue = || ur_queue_handle_t(std::ptr::with_exposed_provenance_mut(made));
+        let at = zero.device_memory(1 << 16) as usize;
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let latest = Mutex::new(None::<usize>);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..2000 {
+                    let mut event = NO_EVENT;
+                    let to = std::ptr::with_exposed_provenance_mut::<c_void>(at);
+                    let pattern = (&raw const at).cast();
+                    let code = call!(enqueue.usm_fill(
+                        queue(),
+                        to,
+                        1,
+                        pattern,
+                        1 << 16,
+                        0,
+                        null(),
+                        &mut event
+                    ));
+                    assert_eq!(code, R::SUCCESS);
+                    let old = latest.lock().unwrap().replace(event.0.expose_provenance());
+                    old.into_iter().for_each(|old| let_go(event_at(old)));
+                }
+                is_over.store(true, std::sync::atomic::Ordering::Release);
+            });
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Acquire) {
+                    let asked = latest.lock().unwrap().take();
+                    let Some(asked) = asked.map(event_at) else { continue };
+                    status(asked);
+                    let_go(asked);
+                }
+            });
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Acquire) {
+                    assert_eq!(call!(queue.finish(queue())), R::SUCCESS);
+                }
+            });
+        });
+        latest.lock().unwrap().take().into_iter().for_each(|last| let_go(event_at(last)));
+        release(queue());
+    }
+}
+fn event_at(address: usize) -> ur_event_handle_t {
+    ur_event_handle_t(std::ptr::with_exposed_provenance_mut(address))
+}

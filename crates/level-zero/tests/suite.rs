@@ -93,7 +93,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
         [("ZE_SOFTWARE_IPC", "opaque"), ("ZE_SOFTWARE_DEVICES", "1")],
         [("ZE_SOFTWARE_IPC", "fd"), ("ZE_SOFTWARE_DEVICES", "2")],
         [("ZE_SOFTWARE_PEER", "0"), ("ZE_SOFTWARE_DEVICES", "2")],
-        [("ZE_SOFTWARE_HOST_NAMES", "0"), ("ZE_SOFTWARE_DEVICES", "1")],
+        [("ZE_SOFTWARE_HOST_NAMES", "0"), ("ZE_SOFTWARE_CHECK_THREADS", "1")],
         [("ZE_SOFTWARE_SUBDEVICES", "2"), ("ZE_SOFTWARE_DEVICES", "2")],
     ];
     for environment in ways {
@@ -107,7 +107,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
         let said = text(&out.stdout) + &text(&out.stderr);
         assert!(out.status.success(), "{environment:?} {said}");
         // With one device the tests that take two say so.
-        let is_one = environment.contains(&("ZE_SOFTWARE_DEVICES", "1"));
+        let is_one = !environment.contains(&("ZE_SOFTWARE_DEVICES", "2"));
         assert_eq!(said.contains("skipped: it takes 2 devices"), is_one, "{said}");
         let has_parts = environment.contains(&("ZE_SOFTWARE_SUBDEVICES", "2"));
         assert_eq!(said.contains("skipped: the device has no parts"), !has_parts, "{said}");
@@ -173,6 +173,20 @@ fn events_are_shared_by_the_specifications_names_and_by_the_older_ones() {
         let arguments = ["--filter", "ipc_event"];
         let Some(out) = judge(&world, "level_zero_v2", &only, &arguments) else { return };
         assert!(passed(&out) > 70, "{names}: {}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn one_thread_at_a_time_appends_to_a_list_and_asks_it_whether_it_is_done() {
+    if is_real() {
+        return; // the machine's driver does not look
+    }
+    let Some(world) = world() else { return };
+    let checked = [("ZE_SOFTWARE_CHECK_THREADS", "1")];
+    for family in ["threads", "queue::"] {
+        let arguments = ["--filter", family];
+        let Some(out) = judge(&world, "level_zero_v2", &checked, &arguments) else { return };
+        assert!(passed(&out) > 10, "{family}: {}", text(&out.stdout));
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `ZE_SOFTWARE_MEMORY` | MiB of each device (4096) |
 //! | `ZE_SOFTWARE_IPC` | `fd`: IPC handles open only by a descriptor of the process that opens, as older drivers' do; `opaque`: only by the process that gave them; else by either |
 //! | `ZE_SOFTWARE_IMPORT_FD` | `owned`: a descriptor that an import took is the driver's, which closes it with the memory, and ends a process that closes it too; else it stays the caller's |
+//! | `ZE_SOFTWARE_CHECK_THREADS` | 1: a thread that appends to an immediate list or synchronizes it while another one does ends the process |
 //! | `ZE_SOFTWARE_COUNTER_EVENTS` | `none`: no counter-based events; `zex`: only by the older names; `core`: only by the new |
 //! | `ZE_SOFTWARE_HOST_NAMES` | 0: variables are not found by the names that `HostAccessINTEL` gives them |
 //! | `ZE_SOFTWARE_INLINE` | 1: a command whose turn has come runs in the thread that appends it (for figures of adapters) |
@@ -33,6 +34,7 @@ macro_rules! entries {
 }
 
 mod allocations;
+mod alone;
 mod append;
 mod backing;
 mod build_log;

@@ -2,6 +2,7 @@
 //! own. This file makes and ends them and takes commands in; what commands do is elsewhere.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
+    alone::Alone,
     command::{Command, Work},
     context,
     device::{self, Device},
@@ -42,6 +43,8 @@ pub struct List {
     flags: ze_command_list_flags_t,
     pub in_order: bool,
     pub mutable: bool,
+    /// Of immediate ones.
+    alone: Alone,
 }
 impl Object for List {
     const TAG: u64 = 0x7a65_636f_6d6c_6973;
@@ -147,6 +150,7 @@ impl List {
     /// said.
     pub fn submit(&self, commands: impl IntoIterator<Item = Ready>) -> Answer {
         let (line, desc) = self.immediate()?;
+        let _use = self.alone.begin("appends to");
         line.submit(commands);
         if desc.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS { line.synchronize(None) } else { Ok(()) }
     }
@@ -267,6 +271,7 @@ entries! {
             flags: desc.flags,
             in_order: desc.flags & ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
             mutable: raw::chain(desc.pNext).any(|(stype, _)| stype == mutable),
+            alone: Alone::default(),
         };
         raw::put(to, handle::make(list).cast())
     }
@@ -289,6 +294,7 @@ entries! {
             flags: 0,
             in_order: desc.flags & ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
             mutable: false,
+            alone: Alone::default(),
         };
         raw::put(to, handle::make(list).cast())
     }
@@ -313,6 +319,7 @@ entries! {
     fn zeCommandListHostSynchronize(list: ze_command_list_handle_t, timeout: u64) {
         let list = get(list)?;
         let line = list.immediate()?.0;
+        let _use = list.alone.begin("synchronizes");
         if timeout == 0 { line.poll() } else { line.synchronize(deadline(timeout)) }
     }
     fn zeCommandListImmediateAppendCommandListsExp(

@@ -156,3 +156,35 @@ fn import_and_close(close: &str) {
     let third = physical(&world, Some(spare));
     ok!(world.ze, physical.pfnDestroy(world.context, third));
 }
+
+#[test]
+fn who_synchronizes_a_list_while_another_thread_appends_to_it_ends() {
+    let name = "who_synchronizes_a_list_while_another_thread_appends_to_it_ends";
+    let Ok(way) = std::env::var(INSIDE) else {
+        for (check, ends) in [("0", false), ("1", true)] {
+            let mut again = Command::new(std::env::current_exe().unwrap());
+            again.args(["--exact", name, "--nocapture"]).env(INSIDE, check);
+            let out = again.env("ZE_SOFTWARE_CHECK_THREADS", check).output().unwrap();
+            let said = String::from_utf8_lossy(&out.stderr);
+            assert_eq!(said.contains("a command list while another one uses it"), ends, "{said}");
+            assert_eq!(out.status.success(), !ends, "{said}");
+        }
+        return;
+    };
+    let world = World::new();
+    let list = world.immediate(ZE_COMMAND_QUEUE_FLAG_IN_ORDER).expose_provenance();
+    let list = || std::ptr::with_exposed_provenance_mut::<_ze_command_list_handle_t>(list);
+    // The driver is the same whoever asks for its tables.
+    let [append, synchronize] = [true, false].map(|appends| {
+        let ze = World::new().ze;
+        move |list: ze_command_list_handle_t| match appends {
+            true => ok!(ze, list.pfnAppendBarrier(list, null_mut(), 0, null_mut())),
+            false => drop(ze!(ze, list.pfnHostSynchronize(list, 0))),
+        }
+    });
+    let rounds = if way == "1" { u32::MAX } else { 1000 };
+    std::thread::scope(|scope| {
+        scope.spawn(move || (0..rounds).for_each(|_| append(list())));
+        scope.spawn(move || (0..rounds).for_each(|_| synchronize(list())));
+    });
+}

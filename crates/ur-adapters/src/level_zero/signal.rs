@@ -29,6 +29,8 @@ use ur_sys::ur_event_status_t;
 const KEPT: usize = 256;
 /// How often a wait that may never end looks whether it will.
 pub(super) const SLICE: u64 = Duration::from_millis(10).as_nanos() as u64;
+/// For so long a list is waited for while other threads wait for their turn at it.
+pub(super) const BRIEF: u64 = Duration::from_micros(10).as_nanos() as u64;
 /// For as long as it takes.
 pub(super) const EVER: u64 = u64::MAX;
 

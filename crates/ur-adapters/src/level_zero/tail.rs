@@ -122,13 +122,13 @@ impl Work {
         }
         Ok(())
     }
-    /// Whether a lane is seen to have nothing to do.
+    /// Whether a lane is seen to have nothing to do. With the turn: on success the driver clears what appends add to.
     ///
     /// # Errors
     /// The driver's own.
     #[inline]
     pub(super) fn is_lane_idle(&self, lane: u32) -> Result<bool> {
-        self.list(lane).map_or(Ok(false), |list| list.wait(0))
+        self.turn().there(lane as usize).map_or(Ok(false), |lane| lane.list().wait(0))
     }
 }
 

@@ -10,14 +10,14 @@ use super::{
         list::{Engine, NativeList},
     },
     shared_event::{Debt, Progress, lost},
-    signal::{Cache, EVER, SLICE},
+    signal::{BRIEF, Cache, EVER, SLICE},
     tail::Habit,
     ticket,
 };
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
@@ -58,8 +58,6 @@ pub struct Work {
     is_in_order: bool,
     cache: Arc<Cache>,
     turn: Mutex<Turn>,
-    /// Those of the lanes that there are.
-    lists: [OnceLock<Arc<NativeList>>; LANES],
     /// Of each lane the number of the last command that is known to be done, and with it all before it.
     pub(super) passed: [AtomicU64; LANES],
     /// The number of the last batch that was sent.
@@ -110,10 +108,7 @@ impl Work {
             None => NativeList::immediate(context.native(), device.raw(), engine)?,
         };
         let mut lanes: Vec<_> = (0..many).map(|_| None).collect();
-        let lists: [OnceLock<_>; LANES] = Default::default();
-        let first = Lane::new(list, device.raw(), pattern);
-        lists[0].get_or_init(|| Arc::clone(first.list()));
-        lanes[0] = Some(first);
+        lanes[0] = Some(Lane::new(list, device.raw(), pattern));
         let (last, fence, fences, unmarked) = (0, None, 0, None);
         let habit = Habit::default();
         let turn = Turn { lanes, last, is_lent, fence, fences, unmarked, habit, batch: 1 };
@@ -127,7 +122,6 @@ impl Work {
             is_in_order,
             cache: context.events().of(context, device, is_batched),
             turn: Mutex::new(turn),
-            lists,
             passed: Default::default(),
             sent: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
@@ -162,16 +156,10 @@ impl Work {
         let number = (turn.last + 1) % turn.lanes.len();
         if turn.lanes[number].is_none() {
             let list = NativeList::immediate(&self.native, self.device.raw(), self.engine)?;
-            let lane = Lane::new(list, self.device.raw(), self.pattern);
-            self.lists[number].get_or_init(|| Arc::clone(lane.list()));
-            turn.lanes[number] = Some(lane);
+            turn.lanes[number] = Some(Lane::new(list, self.device.raw(), self.pattern));
         }
         turn.last = number;
         Ok(number)
-    }
-    /// The immediate list of a lane, if that is there.
-    pub(super) fn list(&self, lane: u32) -> Option<&Arc<NativeList>> {
-        self.lists[lane as usize].get()
     }
     /// Whether all commands are known to be done, without asking the driver.
     pub(super) fn is_known_idle(&self) -> bool {
@@ -313,15 +301,10 @@ impl Work {
     pub(super) fn flush_up_to(&self, batch: u64) -> Result<()> {
         if self.sent.load(Acquire) >= batch { Ok(()) } else { self.flush() }
     }
-    fn lists(&self) -> Vec<Arc<NativeList>> {
-        let turn = self.turn();
-        turn.lanes.iter().flatten().map(|lane| Arc::clone(lane.list())).collect()
-    }
     pub(super) fn is_idle(&self) -> Result<bool> {
-        if self.turn().lanes.iter().flatten().any(Lane::has_batch) {
-            return Ok(false);
-        }
-        self.lists().iter().try_fold(true, |idle, list| Ok(list.wait(0)? && idle))
+        let turn = self.turn();
+        let mut lanes = turn.lanes.iter().flatten();
+        lanes.try_fold(true, |idle, lane| Ok(idle && !lane.has_batch() && lane.list().wait(0)?))
     }
     /// Waits until everything submitted so far is done.
     ///
@@ -329,16 +312,33 @@ impl Work {
     /// `IN_EVENT_LIST_EXEC_STATUS` if that never happens; the driver's own.
     pub(super) fn finish(&self) -> Result<()> {
         self.flush()?;
-        let turn = self.turn();
-        let count = |lane: usize| turn.lanes.get(lane)?.as_ref().map(Lane::count);
-        let counts: [u64; LANES] = std::array::from_fn(|lane| count(lane).unwrap_or(0));
+        let mut ends: [Option<(u64, EventKind)>; LANES] = Default::default();
+        let mut turn = self.turn();
+        for (number, end) in (0..turn.lanes.len()).zip(&mut ends) {
+            *end = self.end_of(&mut turn, number)?;
+        }
         drop(turn);
-        for (lane, number) in (0..).zip(counts) {
-            let Some(list) = self.list(lane) else { continue };
-            self.patiently(|slice| list.wait(slice))?;
+        for (lane, (number, end)) in (0..).zip(ends).filter_map(|(lane, end)| Some((lane, end?))) {
+            let ended = self.patiently(|slice| end.wait(slice));
+            self.cache.give(end, false);
+            ended?;
             self.note_passed(Spot { lane, number });
+            self.is_lane_idle(lane)?; // what failed the list says, not the event
         }
         Ok(())
+    }
+    /// The number of the last command of a lane, and what marks its end; `None` if that has come. The list itself is
+    /// waited for only as long as others can wait for their turn.
+    fn end_of(&self, turn: &mut Turn, number: usize) -> Result<Option<(u64, EventKind)>> {
+        let Some(lane) = turn.there(number) else { return Ok(None) };
+        let count = lane.count();
+        if lane.list().wait(BRIEF)? {
+            self.note_passed(Spot { lane: number as u32, number: count });
+            return Ok(None);
+        }
+        let mark = self.cache.take(false)?;
+        lane.turn().signal(mark.raw())?;
+        Ok(Some((count, mark)))
     }
     /// Waits for an event of this queue's.
     ///
