@@ -218,6 +218,18 @@ fn a_trace_for_people_has_every_call_with_its_arguments_and_result() {
     assert!(create.contains(") -> UR_RESULT_SUCCESS; "), "{create}");
 }
 #[test]
+fn a_trace_reads_nothing_that_a_refused_call_has_not_written() {
+    let trace = Scratch::new("unanswered").trace("json", "unanswered");
+    let calls = trace.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let refused: Vec<_> = calls.filter(|call| call["result"] != "UR_RESULT_SUCCESS").collect();
+    let where_to = ["pPropValue", "ppMessage", "ppPlatformOption"];
+    for (call, parameter) in refused.iter().zip(where_to) {
+        let shown = call["arguments"][parameter].as_str().unwrap();
+        assert!(shown.starts_with("0x") && !shown.contains(' '), "{call}");
+    }
+    assert_eq!(refused.len(), where_to.len(), "{trace}");
+}
+#[test]
 fn wrong_names_and_sanitizers_are_warnings_and_change_nothing_else() {
     let said = heard("well", &[("UR_ENABLE_LAYERS", "nope,,UR_LAYER_ASAN;\u{7},UR_LAYER_MSAN")]);
     let warnings = said.lines().filter(|l| l.contains("UR_ENABLE_LAYERS: there is no layer"));

@@ -119,9 +119,10 @@ pub fn end(begun: Begun, call: &'static Call, operands: Operands<'_>, result: ur
     let duration_ns = now().saturating_sub(begun.at);
     let Some(trace) = begun.trace else { return };
     let mut arguments = Vec::with_capacity(call.params.len());
+    let failed = result != ur_result_t::SUCCESS;
     // SAFETY: these are the arguments of this call.
     unsafe {
-        printer::each_parameter(call, operands.as_ptr(), |name, text| {
+        printer::each_parameter(call, operands.as_ptr(), failed, |name, text| {
             arguments.push((name, text.to_string()));
         });
     }

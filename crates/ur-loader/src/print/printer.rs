@@ -5,7 +5,7 @@ use super::{
     kind::{Call, Count, Kind, Query, Record, Tag},
     records::RECORDS,
 };
-use std::{ffi::CStr, fmt::Write};
+use std::fmt::Write;
 
 /// What is written for a number that names nothing.
 const UNKNOWN: &str = "unknown enumerator";
@@ -34,10 +34,12 @@ impl At {
     fn add(self, bytes: usize) -> Self {
         Self(self.0.wrapping_add(bytes))
     }
-    /// The characters here.
-    fn text<'a>(self) -> &'a [u8] {
-        // SAFETY: the type's promise; they are used up before the call is over.
-        unsafe { CStr::from_ptr(self.0.cast()) }.to_bytes()
+    /// The characters here, so many at the most.
+    fn text<'a>(self, most: usize) -> &'a [u8] {
+        // SAFETY: there are as many, or a NUL before, by the type's promise.
+        let length = unsafe { libc::strnlen(self.0.cast(), most) };
+        // SAFETY: as many were just read; they are used up before the call is over.
+        unsafe { std::slice::from_raw_parts(self.0, length) }
     }
 }
 
@@ -89,20 +91,27 @@ pub unsafe fn parameters(out: &mut String, call: &'static Call, params: *const *
         sibling(out, siblings, index);
     }
 }
-/// Calls `each` with every parameter's name and text.
+/// Calls `each` with every parameter's name and text. Of a call that failed, what it would have written is not read:
+/// an answer may have no end there, and a pointer may be one that was never set.
 ///
 /// # Safety
-/// As of `parameters`.
+/// As of `parameters`, but for what a call that failed has not written.
 pub unsafe fn each_parameter(
     call: &'static Call,
     params: *const *const u8,
+    failed: bool,
     mut each: impl FnMut(&'static str, &str),
 ) {
     let siblings = Siblings::Parameters(call, At(params.cast()));
     let mut text = String::new();
     for (index, parameter) in call.params.iter().enumerate() {
         text.clear();
-        sibling(&mut text, siblings, index);
+        match siblings.at(index) {
+            Some((at, Kind::Answer(..) | Kind::Pointer(Kind::Text))) if failed => {
+                address(&mut text, at.read());
+            }
+            _ => sibling(&mut text, siblings, index),
+        }
         each(parameter.name, &text);
     }
 }
@@ -153,7 +162,7 @@ fn value(out: &mut String, kind: Kind, at: At, siblings: Siblings) {
         Kind::Address => return address(out, at.read()),
         Kind::Bare if at.follow().is_none() => write!(out, "0"),
         Kind::Bare => return address(out, at.read()),
-        Kind::Text => return pointed(out, at, text),
+        Kind::Text => return pointed(out, at, |out, at| text(out, at, isize::MAX as usize)),
         Kind::Next => return next(out, at),
         Kind::Pointer(to) => return pointed(out, at, |out, at| pointee(out, to, at)),
         Kind::List(of, count) => {
@@ -189,8 +198,8 @@ fn pointed(out: &mut String, at: At, inner: impl FnOnce(&mut String, At)) {
 fn pointee(out: &mut String, kind: &Kind, at: At) {
     value(out, *kind, at, Siblings::Alone);
 }
-fn text(out: &mut String, at: At) {
-    out.push_str(&String::from_utf8_lossy(at.text()));
+fn text(out: &mut String, at: At, most: usize) {
+    out.push_str(&String::from_utf8_lossy(at.text(most)));
 }
 fn flags(out: &mut String, names: &[(u32, &'static str)], value: u32) {
     let (mut rest, mut between) = (value, "");
@@ -256,7 +265,7 @@ fn answer(out: &mut String, query: &Query, name: u32, size: usize, at: At) {
         return out.push_str(UNKNOWN);
     };
     match answer.kind {
-        Kind::Char if answer.many => pointed(out, at, text),
+        Kind::Char if answer.many => pointed(out, at, |out, at| text(out, at, size)),
         kind if answer.many => {
             elements(out, &kind, size / answer.size, to);
         }

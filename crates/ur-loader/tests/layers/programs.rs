@@ -79,6 +79,7 @@ fn once(name: &str) {
         "suspects" => suspects(&world),
         "parameters" => parameters(&world),
         "released" => released(&world),
+        "unanswered" => unanswered(&world),
         "parents" => parents(&world),
         "foreign" => foreign(&world),
         "leak" => leak(&world),
@@ -289,6 +290,29 @@ fn parameters(world: &World) {
     }
 }
 
+/// Questions that are refused: what was to be written is as it was, with no end before memory that is nobody's.
+fn unanswered(world: &World) {
+    unsafe {
+        let page = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap();
+        let (access, kind) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let pages = libc::mmap(null_mut(), 2 * page, access, kind, -1, 0);
+        assert_ne!(pages, libc::MAP_FAILED);
+        let end = pages.byte_add(page);
+        assert_eq!(libc::mprotect(end, page, libc::PROT_NONE), 0);
+        let room = end.byte_sub(1);
+        room.cast::<u8>().write(b'x');
+        let ask = ur_device_info_t::NAME;
+        let code = device_get_info(world.device, ask, 1, room, null_mut());
+        assert_eq!(code, ur_result_t::ERROR_INVALID_SIZE);
+        let (mut words, mut option) = (end.cast_const().cast(), end.cast_const().cast());
+        let code = adapter_get_last_error(world.adapter, &mut words, null_mut());
+        assert_eq!(code, ur_result_t::ERROR_INVALID_NULL_POINTER);
+        let code = platform_get_backend_option(world.platform, c"no option".as_ptr(), &mut option);
+        assert_ne!(code, ur_result_t::SUCCESS);
+        assert_eq!(libc::munmap(pages, 2 * page), 0);
+    }
+}
 fn released(world: &World) {
     unsafe {
         let context = world.context();
