@@ -1,8 +1,11 @@
-//! Ctrl-C and requests to end, noticed between two steps so that things are put back first. A second one ends at once.
+//! Ctrl-C and requests to end, noticed between two steps so that things are put back first. A second one ends at once,
+//! and so does time: a step may wait for the other end of a pipe, which does not come.
 use crate::failure::{Failure, Result};
 use signal_hook::{
     consts::{SIGINT, SIGTERM, SIGXFSZ},
     flag,
+    iterator::Signals,
+    low_level::exit,
 };
 use std::{
     sync::{
@@ -21,20 +24,33 @@ pub fn outlive_file_limit() -> Result<()> {
         .map_err(|error| Failure::system("prepare for the limit on file sizes", &error))
 }
 
+/// How long a step may take to come to its end when the user has asked to end.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// Whether the user has asked to end.
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// From here on Ctrl-C is noticed, not obeyed at once.
     pub fn new() -> Result<Self> {
+        // Not SIGHUP, which `nohup` has us ignore.
+        const ENDS: [i32; 2] = [SIGINT, SIGTERM];
+        let failed = |error| Failure::system("watch for Ctrl-C", &error);
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            // Not SIGHUP, which `nohup` has us ignore.
+        for signal in ENDS {
             // The order matters: the second signal finds the flag that the first one set.
             flag::register_conditional_shutdown(signal, 128 + signal, asked.clone())
                 .and_then(|_| flag::register(signal, asked.clone()))
-                .map_err(|error| Failure::system("watch for Ctrl-C", &error))?;
+                .map_err(failed)?;
         }
+        let mut signals = Signals::new(ENDS).map_err(failed)?;
+        let late = move || {
+            if let Some(signal) = signals.forever().next() {
+                thread::sleep(GRACE);
+                exit(128 + signal);
+            }
+        };
+        thread::Builder::new().name("stop".into()).spawn(late).map_err(failed)?;
         Ok(Self(asked))
     }
     /// Whether it was asked for by now.

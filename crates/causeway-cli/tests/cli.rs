@@ -193,6 +193,52 @@ fn ctrl_c_ends_sharing_well_and_withdraws_the_ticket() {
     assert_says(&run(&["open", &sharer.ticket]), "");
 }
 
+/// Waits until a command notices Ctrl-C itself.
+fn wait_until_noticed(child: &Child) {
+    let (status, deadline) = (format!("/proc/{}/status", child.id()), Instant::now() + PATIENCE);
+    let caught = || {
+        let status = fs::read_to_string(&status).unwrap();
+        let signals = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(signals.trim(), 16).unwrap() & 1 << (Signal::INT.as_raw() - 1) != 0
+    };
+    while !caught() {
+        assert!(Instant::now() < deadline, "{}", fs::read_to_string(&status).unwrap());
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn one_ctrl_c_ends_commands_that_wait_for_the_other_end_of_a_pipe() {
+    let directory = Directory::new();
+    let sharer = Sharer::start(&[&directory.file("in", &contents(3 << 20))]);
+    let pipe = directory.0.join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    let nobody_writes = causeway(&["share", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    let nobody_opens =
+        causeway(&["open", &sharer.ticket, "-o", pipe.to_str().unwrap()]).spawn().unwrap();
+    let nobody_reads = causeway(&["open", &sharer.ticket, "-o", "-"]).spawn().unwrap();
+    let mut all = [nobody_writes, nobody_opens, nobody_reads];
+    all.iter().for_each(wait_until_noticed);
+    thread::sleep(Duration::from_millis(500)); // they come to where they wait
+    for child in &all {
+        kill_process(Pid::from_child(child), Signal::INT).unwrap();
+    }
+    let deadline = Instant::now() + PATIENCE;
+    for child in &mut all {
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() > deadline => {
+                    child.kill().unwrap();
+                    panic!("it does not end: {:?}", child.wait());
+                }
+                None => thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        assert_eq!(status.code(), Some(130));
+    }
+}
+
 #[test]
 fn once_is_over_when_it_was_taken_once() {
     let directory = Directory::new();
