@@ -36,7 +36,9 @@ use std::{
 use ur_sys::ur_logger_level_t;
 
 mod options;
+mod spared;
 use options::{Options, Output};
+pub use spared::spared;
 
 /// What C gives us to be told sentences by.
 pub type Callback = unsafe extern "C" fn(ur_logger_level_t, *const c_char, *mut c_void);
@@ -215,11 +217,11 @@ impl Sink {
     /// Writes the lines as they are, in one piece, whatever the level.
     pub fn lines(&self, lines: &str) {
         // A failure to write a log has nowhere left to be told.
-        let _ = match &self.to {
+        let _ = spared(|| match &self.to {
             To::Stderr => std::io::stderr().lock().write_all(lines.as_bytes()),
             To::Stdout => write_to_stdout(lines.as_bytes()),
             To::File(file) => (&*file).write_all(lines.as_bytes()),
-        };
+        });
     }
     /// What `value` asks for; what is wrong with it, if it is not used.
     fn new(adapter: &'static str, value: Option<&OsStr>) -> (Self, Option<String>) {
@@ -246,16 +248,11 @@ impl Sink {
     /// One line, in one piece: lines of several threads do not mix.
     fn write(&self, level: ur_logger_level_t, sentence: &dyn Display) {
         let word = options::word(level).to_uppercase();
-        let line = format!("<{}>[{word}]: {sentence}\n", self.adapter);
-        // A failure to write a log has nowhere left to be told.
-        let _ = match &self.to {
-            To::Stderr => std::io::stderr().lock().write_all(line.as_bytes()),
-            To::Stdout => write_to_stdout(line.as_bytes()),
-            To::File(file) => {
-                let mut file = file;
-                let written = file.write_all(line.as_bytes());
-                if level >= self.flush { written.and_then(|()| file.sync_data()) } else { written }
-            }
-        };
+        self.lines(&format!("<{}>[{word}]: {sentence}\n", self.adapter));
+        if let To::File(file) = &self.to
+            && level >= self.flush
+        {
+            let _ = file.sync_data();
+        }
     }
 }

@@ -28,7 +28,9 @@ fn heard_with_sizes(program: &str) -> (String, Vec<(String, String)>) {
     (said, sizes)
 }
 fn run(program: &str, environment: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    run_by(Command::new(std::env::current_exe().unwrap()), program, environment)
+}
+fn run_by(mut command: Command, program: &str, environment: &[(&str, &str)]) -> Output {
     command.args(["--exact", "program", "--ignored", "--nocapture", "--test-threads", "1"]);
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("UR_") {
@@ -71,7 +73,7 @@ fn null_handles_null_pointers_values_and_flags_are_refused_with_their_codes() {
         ("urDeviceGet", "INVALID_ENUMERATION: DeviceType is no value of its type"),
         ("urContextCreate", "INVALID_ENUMERATION: pProperties->flags has bits that are no flags"),
         ("urUSMHostAlloc", "INVALID_USM_SIZE: size == 0"),
-        ("urEventWait", "INVALID_VALUE: num_events == 0"),
+        ("urEventWait", "INVALID_VALUE: numEvents == 0"),
         ("urEnqueueEventsWait", "INVALID_EVENT_WAIT_LIST: phEventWaitList holds a null event"),
     ] {
         let found = reports.iter().any(|r| r.starts_with(call) && r.ends_with(code));
@@ -230,6 +232,46 @@ fn a_trace_reads_nothing_that_a_refused_call_has_not_written() {
     assert_eq!(refused.len(), where_to.len(), "{trace}");
 }
 #[test]
+fn a_trace_and_a_log_that_reach_the_limit_on_files_end_nobody() {
+    for form in ["chrome", "json"] {
+        let scratch = Scratch::new(&format!("limit-{form}"));
+        let mut environment = scratch.environment(form).to_vec();
+        let log = format!("level:info;output:file,{}", scratch.0.with_extension("log").display());
+        environment.push(("UR_LOG_LOADER", log));
+        let environment: Vec<_> =
+            environment.iter().map(|(n, value)| (*n, value.as_str())).collect();
+        let mut shell = Command::new("bash");
+        shell
+            .args(["-c", "ulimit -f 2 && exec \"$0\" \"$@\""])
+            .arg(std::env::current_exe().unwrap());
+        let ran = run_by(shell, "threads", &environment);
+        assert!(ran.status.success(), "{}: {}", ran.status, String::from_utf8_lossy(&ran.stderr));
+        let trace = scratch.traces().into_values().next().unwrap();
+        // What is there is whole.
+        let records: Vec<serde_json::Value> = match form {
+            "chrome" => serde_json::from_str(&trace).unwrap(),
+            _ => trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
+        };
+        assert!(records.len() > 3, "{trace}");
+        std::fs::remove_file(scratch.0.with_extension("log")).unwrap();
+    }
+}
+#[test]
+fn a_reader_of_a_trace_that_leaves_ends_nobody() {
+    let scratch = Scratch::new("reader");
+    let pipe = scratch.0.join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    let value = format!("json:{}", pipe.display());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut first = [0];
+            std::io::Read::read_exact(&mut std::fs::File::open(&pipe).unwrap(), &mut first)
+                .unwrap();
+        });
+        heard("threads", &[("UR_ENABLE_LAYERS", "UR_LAYER_TRACING"), ("CAUSEWAY_TRACE", &value)]);
+    });
+}
+#[test]
 fn wrong_names_and_sanitizers_are_warnings_and_change_nothing_else() {
     let said = heard("well", &[("UR_ENABLE_LAYERS", "nope,,UR_LAYER_ASAN;\u{7},UR_LAYER_MSAN")]);
     let warnings = said.lines().filter(|l| l.contains("UR_ENABLE_LAYERS: there is no layer"));
@@ -332,6 +374,10 @@ fn a_trace_without_the_layer_and_the_layer_without_a_trace_are_said() {
     let told = "UR_LAYER_TRACING is on, but no trace is written: set CAUSEWAY_TRACE=chrome:FILE";
     assert_eq!(said.matches(told).count(), 1, "{said}");
     assert!(!said.contains("--->"), "{said}");
+    // One that cannot be written has its own reason, and is not told to be asked for.
+    let nowhere = [("UR_ENABLE_LAYERS", "UR_LAYER_TRACING"), ("CAUSEWAY_TRACE", "json:/no/such/t")];
+    let said = heard("again", &nowhere);
+    assert!(said.contains("cannot be written") && !said.contains(told), "{said}");
 }
 #[test]
 fn a_chrome_trace_is_an_array_of_complete_events_of_every_thread() {

@@ -52,12 +52,14 @@ pub fn start(enabled: &[String], location: Option<CodeLocation>) -> bool {
         return false;
     }
     if asked.on & names::TRACING != 0 && !trace::start(location) {
-        // Nobody would see what is recorded.
-        say_once(
-            "UR_LAYER_TRACING is on, but no trace is written: set CAUSEWAY_TRACE=chrome:FILE or \
-             UR_LOG_TRACING=level:info;output:stderr as well"
-                .into(),
-        );
+        // Nobody would see what is recorded. Why a trace that was asked for is not written has been said.
+        if trace::asked() != Some("CAUSEWAY_TRACE") {
+            say_once(
+                "UR_LAYER_TRACING is on, but no trace is written: set CAUSEWAY_TRACE=chrome:FILE or \
+                 UR_LOG_TRACING=level:info;output:stderr as well"
+                    .into(),
+            );
+        }
         asked.on &= !names::TRACING;
     } else if asked.on & names::TRACING == 0
         && let Some(variable) = trace::asked()

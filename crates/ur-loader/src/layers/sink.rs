@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
+use ur_adapter::log::spared;
 
 /// In which form records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +33,9 @@ pub struct Sink {
 #[derive(Debug)]
 enum To {
     Stderr,
-    /// A file that this process has made: lines are appended.
-    Lines(File),
-    /// A file that this process has made, up to where its array is written. It is whole after each record,
+    /// A file that this process has made, up to where it is written. An array is whole after each record,
     /// also if the program is killed then: a record is written with the array's end, over the last one.
-    Array {
+    File {
         file: File,
         at: u64,
         any: bool,
@@ -87,6 +86,10 @@ fn parse(value: &str) -> Result<(Form, Option<PathBuf>), String> {
     if form == Form::Chrome && path.is_none() {
         return Err("chrome needs a file: write chrome:FILE".into());
     }
+    if let Some(path) = path.filter(|path| ["/", "/.", ".."].iter().any(|end| path.ends_with(end)))
+    {
+        return Err(format!("{path} is a folder: add the name of a file in it"));
+    }
     let pid = std::process::id().to_string();
     let named = |path: &str| match path.contains("%p") {
         true => PathBuf::from(path.replace("%p", &pid)),
@@ -96,9 +99,10 @@ fn parse(value: &str) -> Result<(Form, Option<PathBuf>), String> {
     Ok((form, path.map(named)))
 }
 /// Whether what is there is no file of a process's own: a pipe or a device, also by the names that the
-/// system has for a process's outputs.
+/// system has for a process's outputs, which may be files of somebody else's.
 fn is_stream(path: &Path) -> bool {
-    let outputs = ["/dev/", "/proc/"].iter().any(|folder| path.starts_with(folder));
+    let outputs = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
+    let outputs = outputs.iter().any(|names| path.starts_with(names));
     outputs || path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir())
 }
 /// `trace.json` and `.7` are `trace.7.json`.
@@ -111,16 +115,14 @@ fn before_extension(path: &Path, what: &str) -> PathBuf {
     }
     path.with_file_name(name)
 }
-/// A new file, to append to or to write at any place. Where one of that name is there, as an earlier process had this one's number, it stays, and
+/// A new file. Where one of that name is there, as an earlier process had this one's number, it stays, and
 /// the new one gets a number.
-fn create(path: &Path, append: bool) -> io::Result<File> {
+fn create(path: &Path) -> io::Result<File> {
     const MOST: usize = 10_000;
-    let mut options = OpenOptions::new();
-    options.append(append).create_new(true);
     let first = std::iter::once(path.to_path_buf());
     let names = first.chain((2..MOST).map(|n| before_extension(path, &format!("-{n}"))));
     for name in names {
-        match options.write(true).open(name) {
+        match File::create_new(name) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made,
         }
@@ -136,12 +138,11 @@ impl Sink {
             Some(path) if is_stream(path) => {
                 To::Stream { file: OpenOptions::new().append(true).open(path)?, any: false }
             }
-            Some(path) if form == Form::Chrome => {
-                let file = create(path, false)?;
-                file.write_all_at(b"[]\n", 0)?;
-                To::Array { file, at: 0, any: false }
+            Some(path) => {
+                let file = create(path)?;
+                spared(|| file.write_all_at(form.end(false).as_bytes(), 0))?;
+                To::File { file, at: 0, any: false }
             }
-            Some(path) => To::Lines(create(path, true)?),
         };
         Ok(Self { form, to: Mutex::new(to) })
     }
@@ -158,15 +159,20 @@ impl Sink {
             _ => "",
         };
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = match &mut *to {
+        let _ = spared(|| match &mut *to {
             To::Stderr => io::stderr().lock().write_all(text.as_bytes()),
-            To::Lines(file) => file.write_all(text.as_bytes()),
-            To::Array { file, at, any } => {
-                let whole = [between(*any), &text, END].concat();
+            To::File { file, at, any } => {
+                let record = [between(*any), &text].concat();
+                let whole = [&record, self.form.end(true)].concat();
                 let written = file.write_all_at(whole.as_bytes(), *at);
                 if written.is_ok() {
                     *any = true;
-                    *at += (whole.len() - END.len()) as u64;
+                    *at += record.len() as u64;
+                } else {
+                    // What was written of it is taken back: the records before it are whole.
+                    let end = self.form.end(*any);
+                    let _ = file.write_all_at(end.as_bytes(), *at);
+                    let _ = file.set_len(*at + end.len() as u64);
                 }
                 written
             }
@@ -175,7 +181,7 @@ impl Sink {
                 *any = true;
                 file.write_all(whole.as_bytes())
             }
-        };
+        });
     }
     /// Ends an array that could not be whole all the time; what follows in the stream is another one.
     pub fn finish(&self) {
@@ -183,13 +189,21 @@ impl Sink {
         if let To::Stream { file, any } = &mut *to
             && self.form == Form::Chrome
         {
-            let end = if std::mem::take(any) { END } else { "[]\n" };
-            let _ = file.write_all(end.as_bytes());
+            let end = self.form.end(std::mem::take(any));
+            let _ = spared(|| file.write_all(end.as_bytes()));
         }
     }
 }
-/// What ends an array.
-const END: &str = "\n]\n";
+impl Form {
+    /// What ends the records, of which there are any or none.
+    fn end(self, any: bool) -> &'static str {
+        match (self, any) {
+            (Self::Chrome, true) => "\n]\n",
+            (Self::Chrome, false) => "[]\n",
+            _ => "",
+        }
+    }
+}
 
 /// A call as a JSON object.
 fn json(record: &Record) -> String {
@@ -289,7 +303,18 @@ mod tests {
             parse("chrome:%p/t.json").unwrap(),
             named(Form::Chrome, format!("{pid}/t.json"))
         );
-        assert_eq!(parse("text:/dev/null").unwrap(), named(Form::Text, "/dev/null".into()));
+        for stream in ["/dev/null", "/dev/stderr", "/proc/self/fd/2"] {
+            let is = parse(&format!("text:{stream}")).unwrap();
+            assert_eq!(is, named(Form::Text, stream.into()));
+        }
+        // Memory of the machine that has the form of files, and a folder that is none of outputs.
+        for folder in ["/dev/shm", "/processes"] {
+            let expected = named(Form::Text, format!("{folder}/t.{pid}"));
+            assert_eq!(parse(&format!("text:{folder}/t")).unwrap(), expected);
+        }
+        for folder in ["/tmp/", "..", "a/.."] {
+            assert!(parse(&format!("json:{folder}")).unwrap_err().contains("is a folder"));
+        }
         assert!(parse("chrome").unwrap_err().contains("chrome:FILE"));
         assert!(parse("xml:f").unwrap_err().contains("text, json and chrome"));
     }

@@ -43,6 +43,8 @@ fn made<T>(nothing: T, call: impl FnOnce(*mut T) -> ur_result_t) -> T {
 
 /// Runs the program of this name, from the loader's start to its end.
 pub fn run(name: &str) {
+    // As in a program that is none of Rust's.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     match name {
         "again" => (0..3).for_each(|_| once("well")),
         "children" => children(),
