@@ -114,10 +114,10 @@ enum Rule {
     Member(Order, String, String),
     /// This is not so: the code, the condition, and the condition in words.
     Never(String, String, String),
-    /// A list and its count, with the code that is answered where either is missing.
-    Paired(String, String, String),
-    /// The room for an answer, where it goes, and where its size goes: one of both is asked for.
-    Answer(String, String, String),
+    /// A list and its count, with the code that is answered where either is missing; what C calls both.
+    Paired(String, [String; 2], [String; 2]),
+    /// The room for an answer, where it goes, and where its size goes: one of both is asked for; what C calls them.
+    Answer([String; 3], [String; 3]),
     /// A list of events, its count, and what C calls it.
     Events(String, String, String),
 }
@@ -141,11 +141,17 @@ impl Rule {
                     line.trim_end_matches(|c| !fits && c == ' ')
                 );
             }
-            Self::Paired(code, list, count) => {
-                let _ = writeln!(s, "        paired({code} {list} {count})");
+            Self::Paired(code, names, [list, count]) => {
+                let names = names.join(" ");
+                let line = format!("        paired({code} {names}");
+                let c = format!("{list:?} {count:?})");
+                let between =
+                    if line.len() + 1 + c.len() <= WIDTH { " " } else { "\n            " };
+                let _ = writeln!(s, "{line}{between}{c}");
             }
-            Self::Answer(size, value, written) => {
-                let _ = writeln!(s, "        answer({size} {value} {written})");
+            Self::Answer(names, [size, value, written]) => {
+                let names = names.join(" ");
+                let _ = writeln!(s, "        answer({names} {size:?} {value:?} {written:?})");
             }
             Self::Events(list, count, c) => {
                 let _ = writeln!(s, "        events({list} {count} {c:?})");
@@ -295,25 +301,53 @@ fn faults(spec: &Spec, e: &Entry, all: &mut Vec<Rule>) -> Result<(), String> {
     }
     let mut rest = told.as_slice();
     while let Some(((code, condition, words), after)) = rest.split_first() {
-        if let Some(rule) = answer(rest) {
-            all.push(rule);
-            all.push(Rule::Never(code.clone(), condition.clone(), words.clone()));
+        let never = || Rule::Never(code.clone(), condition.clone(), in_c(spec, e, words));
+        let c = |name: &String| in_c(spec, e, name);
+        if let Some(names) = answer(rest) {
+            all.push({
+                let c = names.each_ref().map(c);
+                Rule::Answer(names, c)
+            });
+            all.push(never());
             rest = &rest[3..];
-        } else if let Some(rule) = paired(rest) {
-            all.push(rule);
+        } else if let Some(names) = paired(rest) {
+            all.push({
+                let c = names.each_ref().map(c);
+                Rule::Paired(code.clone(), names, c)
+            });
             rest = &rest[2..];
         } else {
-            all.push(Rule::Never(code.clone(), condition.clone(), words.clone()));
+            all.push(never());
             rest = after;
         }
     }
     Ok(())
 }
+/// Words of the specification as C has them: parameters by C's names, members behind an arrow where the struct is
+/// pointed at.
+fn in_c(spec: &Spec, e: &Entry, words: &str) -> String {
+    let words = words.replace("r#", "");
+    let (mut said, mut rest) = (String::new(), words.as_str());
+    while let Some(at) = rest.find(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        let (before, from) = rest.split_at(at);
+        let of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (name, after) = from.split_at(from.find(|c| !of_name(c)).unwrap_or(from.len()));
+        said.push_str(before);
+        let is_member = said.ends_with(['.', '>']);
+        let param = e.params.iter().find(|p| p.name == name && !is_member);
+        said.push_str(&param.map_or(name.into(), |p| header::parameter(spec, &e.name, p)));
+        let member =
+            after.strip_prefix('.').filter(|_| param.is_some_and(|p| p.ty.pointee().is_some()));
+        said.push_str(if member.is_some() { "->" } else { "" });
+        rest = member.unwrap_or(after);
+    }
+    said + rest
+}
 /// A code, the condition that it is answered on, and the condition in words.
 type Told = (String, String, String);
 
 /// What is said of the room for an answer, if that is what comes first.
-fn answer(rest: &[Told]) -> Option<Rule> {
+fn answer(rest: &[Told]) -> Option<[String; 3]> {
     let (_, _, words) = rest.first()?;
     let (size, value) = words.strip_suffix(" != NULL")?.split_once(" == 0 && ")?;
     let written = rest.get(2)?.2.split_once(" && ")?.1.strip_suffix(" == NULL")?;
@@ -324,14 +358,14 @@ fn answer(rest: &[Told]) -> Option<Rule> {
         (null, format!("{value} == NULL && {written} == NULL")),
     ];
     let same = all.iter().zip(rest).all(|(all, told)| all.0 == told.0 && all.1 == told.2);
-    same.then(|| Rule::Answer(size.into(), value.into(), written.into()))
+    same.then(|| [size, value, written].map(String::from))
 }
 /// What is said of a list and its count, if that is what comes first.
-fn paired(rest: &[Told]) -> Option<Rule> {
+fn paired(rest: &[Told]) -> Option<[String; 2]> {
     let [(code, _, words), (again, _, other), ..] = rest else { return None };
     let (list, count) = words.strip_suffix(" > 0")?.split_once(" == NULL && ")?;
     let same = code == again && *other == format!("{list} != NULL && {count} == 0");
-    same.then(|| Rule::Paired(code.clone(), list.into(), count.into()))
+    same.then(|| [list, count].map(String::from))
 }
 fn of_fault(spec: &Spec, e: &Entry, fault: &Fault) -> Option<(String, String)> {
     let When::Expr(expr) = &fault.when else { return None };

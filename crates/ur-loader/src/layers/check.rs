@@ -71,7 +71,7 @@ values! {
 checks! {
     adapter_get(num_entries: u32, adapters: *mut ur_adapter_handle_t, num_adapters: *mut u32) {
         never(ERROR_INVALID_SIZE num_entries == 0 && !adapters.is_null(),
-            "num_entries == 0 && adapters != NULL")
+            "NumEntries == 0 && phAdapters != NULL")
     }
     adapter_release(adapter: ur_adapter_handle_t) {
         given(adapter "hAdapter")
@@ -89,11 +89,11 @@ checks! {
         adapter: ur_adapter_handle_t, prop_name: ur_adapter_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(adapter "hAdapter")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     adapter_set_logger_callback(
         adapter: ur_adapter_handle_t, logger_callback: ur_logger_callback_t, user_data: *mut c_void,
@@ -113,19 +113,19 @@ checks! {
     ) {
         given(adapter "hAdapter")
         never(ERROR_INVALID_SIZE num_entries == 0 && !platforms.is_null(),
-            "num_entries == 0 && platforms != NULL")
+            "NumEntries == 0 && phPlatforms != NULL")
         never(ERROR_INVALID_VALUE num_platforms.is_null() && platforms.is_null(),
-            "num_platforms == NULL && platforms == NULL")
+            "pNumPlatforms == NULL && phPlatforms == NULL")
     }
     platform_get_info(
         platform: ur_platform_handle_t, prop_name: ur_platform_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(platform "hPlatform")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     platform_get_native_handle(
         platform: ur_platform_handle_t, native_platform: *mut ur_native_handle_t
@@ -157,7 +157,7 @@ checks! {
     ) {
         given(devices "phDevices", context "phContext")
         member(properties.flags "pProperties->flags")
-        never(ERROR_INVALID_SIZE device_count == 0, "device_count == 0")
+        never(ERROR_INVALID_SIZE device_count == 0, "DeviceCount == 0")
     }
     context_retain(context: ur_context_handle_t) {
         given(context "hContext")
@@ -169,11 +169,11 @@ checks! {
         context: ur_context_handle_t, prop_name: ur_context_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(context "hContext")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     context_get_native_handle(
         context: ur_context_handle_t, native_context: *mut ur_native_handle_t
@@ -200,11 +200,11 @@ checks! {
         event: ur_event_handle_t, prop_name: ur_event_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(event "hEvent")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     event_get_profiling_info(
         event: ur_event_handle_t, prop_name: ur_profiling_info_t, prop_size: usize,
@@ -213,11 +213,11 @@ checks! {
         given(event "hEvent")
         given(prop_name "propName")
         never(ERROR_INVALID_VALUE !prop_value.is_null() && prop_size == 0,
-            "prop_value != NULL && prop_size == 0")
+            "pPropValue != NULL && propSize == 0")
     }
     event_wait(num_events: u32, event_wait_list: *const ur_event_handle_t) {
         given(event_wait_list "phEventWaitList")
-        never(ERROR_INVALID_VALUE num_events == 0, "num_events == 0")
+        never(ERROR_INVALID_VALUE num_events == 0, "numEvents == 0")
     }
     event_retain(event: ur_event_handle_t) {
         given(event "hEvent")
@@ -244,7 +244,7 @@ checks! {
         given(event "hEvent")
         given(exec_status "execStatus")
         never(ERROR_UNSUPPORTED_ENUMERATION exec_status.0 == 3,
-            "exec_status == UR_EXECUTION_INFO_QUEUED")
+            "execStatus == UR_EXECUTION_INFO_QUEUED")
     }
     event_create_exp(
         context: ur_context_handle_t, device: ur_device_handle_t,
@@ -260,10 +260,10 @@ checks! {
     ) {
         given(il "pIL", program "phProgram")
         never(ERROR_INVALID_NULL_POINTER !properties.is_null() && (*properties).count > 0 && (*properties).pMetadatas.is_null(),
-            "NULL != properties && properties.count > 0 && NULL == properties.pMetadatas")
+            "NULL != pProperties && pProperties->count > 0 && NULL == pProperties->pMetadatas")
         given(context "hContext")
         never(ERROR_INVALID_SIZE !properties.is_null() && !(*properties).pMetadatas.is_null() && (*properties).count == 0,
-            "NULL != properties && NULL != properties.pMetadatas && properties.count == 0")
+            "NULL != pProperties && NULL != pProperties->pMetadatas && pProperties->count == 0")
         never(ERROR_INVALID_SIZE length == 0, "length == 0")
     }
     program_create_with_binary(
@@ -273,11 +273,11 @@ checks! {
     ) {
         given(devices "phDevices", lengths "pLengths", binaries "ppBinaries", program "phProgram")
         never(ERROR_INVALID_NULL_POINTER !properties.is_null() && (*properties).count > 0 && (*properties).pMetadatas.is_null(),
-            "NULL != properties && properties.count > 0 && NULL == properties.pMetadatas")
+            "NULL != pProperties && pProperties->count > 0 && NULL == pProperties->pMetadatas")
         given(context "hContext")
         never(ERROR_INVALID_SIZE !properties.is_null() && !(*properties).pMetadatas.is_null() && (*properties).count == 0,
-            "NULL != properties && NULL != properties.pMetadatas && properties.count == 0")
-        never(ERROR_INVALID_SIZE num_devices == 0, "num_devices == 0")
+            "NULL != pProperties && NULL != pProperties->pMetadatas && pProperties->count == 0")
+        never(ERROR_INVALID_SIZE num_devices == 0, "numDevices == 0")
     }
     program_build(
         context: ur_context_handle_t, program: ur_program_handle_t, options: *const c_char
@@ -325,11 +325,11 @@ checks! {
         program: ur_program_handle_t, prop_name: ur_program_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(program "hProgram")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     program_get_build_info(
         program: ur_program_handle_t, device: ur_device_handle_t,
@@ -403,11 +403,11 @@ checks! {
         kernel: ur_kernel_handle_t, prop_name: ur_kernel_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(kernel "hKernel")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     kernel_get_group_info(
         kernel: ur_kernel_handle_t, device: ur_device_handle_t, prop_name: ur_kernel_group_info_t,
@@ -453,7 +453,7 @@ checks! {
         )
         given(kernel "hKernel", queue "hQueue")
         never(ERROR_INVALID_WORK_DIMENSION num_work_dim < 1 || num_work_dim > 3,
-            "num_work_dim < 1 || num_work_dim > 3")
+            "numWorkDim < 1 || numWorkDim > 3")
     }
     kernel_get_suggested_local_work_size_with_args(
         kernel: ur_kernel_handle_t, queue: ur_queue_handle_t, num_work_dim: u32,
@@ -465,12 +465,12 @@ checks! {
             suggested_local_work_size "pSuggestedLocalWorkSize"
         )
         never(ERROR_INVALID_NULL_POINTER args.is_null() && num_args > 0,
-            "args == NULL && num_args > 0")
+            "pArgs == NULL && numArgs > 0")
         given(kernel "hKernel", queue "hQueue")
         never(ERROR_INVALID_ENUMERATION num_args > 0 && (!args.is_null() && 4 < (*args).r#type.0),
-            "NULL != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type")
+            "NULL != pArgs && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < pArgs->type")
         never(ERROR_INVALID_WORK_DIMENSION num_work_dim < 1 || num_work_dim > 3,
-            "num_work_dim < 1 || num_work_dim > 3")
+            "numWorkDim < 1 || numWorkDim > 3")
     }
     kernel_set_exec_info(
         kernel: ur_kernel_handle_t, prop_name: ur_kernel_exec_info_t, prop_size: usize,
@@ -495,17 +495,17 @@ checks! {
         given(local_work_size "pLocalWorkSize", group_count_ret "pGroupCountRet")
         given(kernel "hKernel", device "hDevice")
         never(ERROR_INVALID_WORK_DIMENSION work_dim < 1 || work_dim > 3,
-            "work_dim < 1 || work_dim > 3")
+            "workDim < 1 || workDim > 3")
     }
     queue_get_info(
         queue: ur_queue_handle_t, prop_name: ur_queue_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(queue "hQueue")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     queue_create(
         context: ur_context_handle_t, device: ur_device_handle_t,
@@ -515,9 +515,9 @@ checks! {
         given(context "hContext", device "hDevice")
         member(properties.flags "pProperties->flags")
         never(ERROR_INVALID_QUEUE_PROPERTIES !properties.is_null() && ((*properties).flags.0 & 64) != 0 && ((*properties).flags.0 & 32) != 0,
-            "properties != NULL && properties.flags & UR_QUEUE_FLAG_PRIORITY_HIGH && properties.flags & UR_QUEUE_FLAG_PRIORITY_LOW")
+            "pProperties != NULL && pProperties->flags & UR_QUEUE_FLAG_PRIORITY_HIGH && pProperties->flags & UR_QUEUE_FLAG_PRIORITY_LOW")
         never(ERROR_INVALID_QUEUE_PROPERTIES !properties.is_null() && ((*properties).flags.0 & 128) != 0 && ((*properties).flags.0 & 256) != 0,
-            "properties != NULL && properties.flags & UR_QUEUE_FLAG_SUBMISSION_BATCHED && properties.flags & UR_QUEUE_FLAG_SUBMISSION_IMMEDIATE")
+            "pProperties != NULL && pProperties->flags & UR_QUEUE_FLAG_SUBMISSION_BATCHED && pProperties->flags & UR_QUEUE_FLAG_SUBMISSION_IMMEDIATE")
     }
     queue_retain(queue: ur_queue_handle_t) {
         given(queue "hQueue")
@@ -572,9 +572,9 @@ checks! {
         member(desc.addressingMode "pDesc->addressingMode")
         member(desc.filterMode "pDesc->filterMode")
         never(ERROR_INVALID_ENUMERATION 4 < (*desc).addressingMode.0,
-            "UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < desc.addressingMode")
+            "UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < pDesc->addressingMode")
         never(ERROR_INVALID_ENUMERATION 1 < (*desc).filterMode.0,
-            "UR_SAMPLER_FILTER_MODE_LINEAR < desc.filterMode")
+            "UR_SAMPLER_FILTER_MODE_LINEAR < pDesc->filterMode")
     }
     sampler_retain(sampler: ur_sampler_handle_t) {
         given(sampler "hSampler")
@@ -586,11 +586,11 @@ checks! {
         sampler: ur_sampler_handle_t, prop_name: ur_sampler_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(sampler "hSampler")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     sampler_get_native_handle(
         sampler: ur_sampler_handle_t, native_sampler: *mut ur_native_handle_t
@@ -615,21 +615,21 @@ checks! {
         member(image_format.channelOrder "pImageFormat->channelOrder")
         member(image_format.channelType "pImageFormat->channelType")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 1 != (*image_desc).stype.0,
-            "image_desc && UR_STRUCTURE_TYPE_IMAGE_DESC != image_desc.stype")
+            "pImageDesc && UR_STRUCTURE_TYPE_IMAGE_DESC != pImageDesc->stype")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 4 < (*image_desc).r#type.0,
-            "image_desc && UR_MEM_TYPE_IMAGE1D_ARRAY < image_desc.r#type")
+            "pImageDesc && UR_MEM_TYPE_IMAGE1D_ARRAY < pImageDesc->type")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && (*image_desc).numMipLevel != 0,
-            "image_desc && image_desc.numMipLevel != 0")
+            "pImageDesc && pImageDesc->numMipLevel != 0")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && (*image_desc).numSamples != 0,
-            "image_desc && image_desc.numSamples != 0")
+            "pImageDesc && pImageDesc->numSamples != 0")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && (*image_desc).rowPitch != 0 && host.is_null(),
-            "image_desc && image_desc.rowPitch != 0 && host == NULL")
+            "pImageDesc && pImageDesc->rowPitch != 0 && pHost == NULL")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && (*image_desc).slicePitch != 0 && host.is_null(),
-            "image_desc && image_desc.slicePitch != 0 && host == NULL")
+            "pImageDesc && pImageDesc->slicePitch != 0 && pHost == NULL")
         never(ERROR_INVALID_HOST_PTR host.is_null() && (flags.0 & (8 | 32)) != 0,
-            "host == NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) != 0")
+            "pHost == NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) != 0")
         never(ERROR_INVALID_HOST_PTR !host.is_null() && (flags.0 & (8 | 32)) == 0,
-            "host != NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) == 0")
+            "pHost != NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) == 0")
         member(image_desc.r#type "pImageDesc->type")
     }
     mem_buffer_create(
@@ -641,11 +641,11 @@ checks! {
         given(flags "flags")
         never(ERROR_INVALID_BUFFER_SIZE size == 0, "size == 0")
         never(ERROR_INVALID_HOST_PTR properties.is_null() && (flags.0 & (8 | 32)) != 0,
-            "properties == NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) != 0")
+            "pProperties == NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) != 0")
         never(ERROR_INVALID_HOST_PTR !properties.is_null() && (*properties).pHost.is_null() && (flags.0 & (8 | 32)) != 0,
-            "properties != NULL && properties.pHost == NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) != 0")
+            "pProperties != NULL && pProperties->pHost == NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) != 0")
         never(ERROR_INVALID_HOST_PTR !properties.is_null() && !(*properties).pHost.is_null() && (flags.0 & (8 | 32)) == 0,
-            "properties != NULL && properties.pHost != NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) == 0")
+            "pProperties != NULL && pProperties->pHost != NULL && (flags & (UR_MEM_FLAG_USE_HOST_POINTER | UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER)) == 0")
     }
     mem_retain(mem: ur_mem_handle_t) {
         given(mem "hMem")
@@ -661,7 +661,7 @@ checks! {
         given(buffer "hBuffer")
         given(flags "flags", buffer_create_type "bufferCreateType")
         never(ERROR_INVALID_BUFFER_SIZE !region.is_null() && (*region).size == 0,
-            "region && region.size == 0")
+            "pRegion && pRegion->size == 0")
     }
     mem_get_native_handle(
         mem: ur_mem_handle_t, device: ur_device_handle_t, native_mem: *mut ur_native_handle_t
@@ -691,21 +691,21 @@ checks! {
         memory: ur_mem_handle_t, prop_name: ur_mem_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(memory "hMemory")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     mem_image_get_info(
         memory: ur_mem_handle_t, prop_name: ur_image_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(memory "hMemory")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     physical_mem_create(
         context: ur_context_handle_t, device: ur_device_handle_t, size: usize,
@@ -734,7 +734,8 @@ checks! {
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
         given(queue "hQueue")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_events_wait_with_barrier(
@@ -742,7 +743,8 @@ checks! {
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
         given(queue "hQueue")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_mem_buffer_read(
@@ -752,7 +754,8 @@ checks! {
     ) {
         given(dst "pDst")
         given(queue "hQueue", buffer "hBuffer")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_mem_buffer_write(
@@ -762,7 +765,8 @@ checks! {
     ) {
         given(src "pSrc")
         given(queue "hQueue", buffer "hBuffer")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_mem_buffer_read_rect(
@@ -774,21 +778,22 @@ checks! {
     ) {
         given(dst "pDst")
         given(queue "hQueue", buffer "hBuffer")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         never(ERROR_INVALID_SIZE region.width == 0 || region.height == 0 || region.depth == 0,
             "region.width == 0 || region.height == 0 || region.depth == 0")
         never(ERROR_INVALID_SIZE buffer_row_pitch != 0 && (buffer_row_pitch as u64) < region.width,
-            "buffer_row_pitch != 0 && buffer_row_pitch < region.width")
+            "bufferRowPitch != 0 && bufferRowPitch < region.width")
         never(ERROR_INVALID_SIZE host_row_pitch != 0 && (host_row_pitch as u64) < region.width,
-            "host_row_pitch != 0 && host_row_pitch < region.width")
+            "hostRowPitch != 0 && hostRowPitch < region.width")
         never(ERROR_INVALID_SIZE buffer_slice_pitch != 0 && ((buffer_row_pitch != 0 && (buffer_slice_pitch as u64) < region.height.saturating_mul(buffer_row_pitch as u64)) || (buffer_row_pitch == 0 && (buffer_slice_pitch as u64) < region.height.saturating_mul(region.width))),
-            "buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch < region.height * buffer_row_pitch || buffer_row_pitch == 0 && buffer_slice_pitch < region.height * region.width)")
+            "bufferSlicePitch != 0 && (bufferRowPitch != 0 && bufferSlicePitch < region.height * bufferRowPitch || bufferRowPitch == 0 && bufferSlicePitch < region.height * region.width)")
         never(ERROR_INVALID_SIZE buffer_slice_pitch != 0 && ((buffer_row_pitch != 0 && buffer_slice_pitch.checked_rem(buffer_row_pitch).unwrap_or(0) != 0) || (buffer_row_pitch == 0 && (buffer_slice_pitch as u64).checked_rem(region.width).unwrap_or(0) != 0)),
-            "buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch % buffer_row_pitch != 0 || buffer_row_pitch == 0 && buffer_slice_pitch % region.width != 0)")
+            "bufferSlicePitch != 0 && (bufferRowPitch != 0 && bufferSlicePitch % bufferRowPitch != 0 || bufferRowPitch == 0 && bufferSlicePitch % region.width != 0)")
         never(ERROR_INVALID_SIZE host_slice_pitch != 0 && ((host_row_pitch != 0 && (host_slice_pitch as u64) < region.height.saturating_mul(host_row_pitch as u64)) || (host_row_pitch == 0 && (host_slice_pitch as u64) < region.height.saturating_mul(region.width))),
-            "host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch < region.height * host_row_pitch || host_row_pitch == 0 && host_slice_pitch < region.height * region.width)")
+            "hostSlicePitch != 0 && (hostRowPitch != 0 && hostSlicePitch < region.height * hostRowPitch || hostRowPitch == 0 && hostSlicePitch < region.height * region.width)")
         never(ERROR_INVALID_SIZE host_slice_pitch != 0 && ((host_row_pitch != 0 && host_slice_pitch.checked_rem(host_row_pitch).unwrap_or(0) != 0) || (host_row_pitch == 0 && (host_slice_pitch as u64).checked_rem(region.width).unwrap_or(0) != 0)),
-            "host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch % host_row_pitch != 0 || host_row_pitch == 0 && host_slice_pitch % region.width != 0)")
+            "hostSlicePitch != 0 && (hostRowPitch != 0 && hostSlicePitch % hostRowPitch != 0 || hostRowPitch == 0 && hostSlicePitch % region.width != 0)")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_mem_buffer_write_rect(
@@ -800,21 +805,22 @@ checks! {
     ) {
         given(src "pSrc")
         given(queue "hQueue", buffer "hBuffer")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         never(ERROR_INVALID_SIZE region.width == 0 || region.height == 0 || region.depth == 0,
             "region.width == 0 || region.height == 0 || region.depth == 0")
         never(ERROR_INVALID_SIZE buffer_row_pitch != 0 && (buffer_row_pitch as u64) < region.width,
-            "buffer_row_pitch != 0 && buffer_row_pitch < region.width")
+            "bufferRowPitch != 0 && bufferRowPitch < region.width")
         never(ERROR_INVALID_SIZE host_row_pitch != 0 && (host_row_pitch as u64) < region.width,
-            "host_row_pitch != 0 && host_row_pitch < region.width")
+            "hostRowPitch != 0 && hostRowPitch < region.width")
         never(ERROR_INVALID_SIZE buffer_slice_pitch != 0 && ((buffer_row_pitch != 0 && (buffer_slice_pitch as u64) < region.height.saturating_mul(buffer_row_pitch as u64)) || (buffer_row_pitch == 0 && (buffer_slice_pitch as u64) < region.height.saturating_mul(region.width))),
-            "buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch < region.height * buffer_row_pitch || buffer_row_pitch == 0 && buffer_slice_pitch < region.height * region.width)")
+            "bufferSlicePitch != 0 && (bufferRowPitch != 0 && bufferSlicePitch < region.height * bufferRowPitch || bufferRowPitch == 0 && bufferSlicePitch < region.height * region.width)")
         never(ERROR_INVALID_SIZE buffer_slice_pitch != 0 && ((buffer_row_pitch != 0 && buffer_slice_pitch.checked_rem(buffer_row_pitch).unwrap_or(0) != 0) || (buffer_row_pitch == 0 && (buffer_slice_pitch as u64).checked_rem(region.width).unwrap_or(0) != 0)),
-            "buffer_slice_pitch != 0 && (buffer_row_pitch != 0 && buffer_slice_pitch % buffer_row_pitch != 0 || buffer_row_pitch == 0 && buffer_slice_pitch % region.width != 0)")
+            "bufferSlicePitch != 0 && (bufferRowPitch != 0 && bufferSlicePitch % bufferRowPitch != 0 || bufferRowPitch == 0 && bufferSlicePitch % region.width != 0)")
         never(ERROR_INVALID_SIZE host_slice_pitch != 0 && ((host_row_pitch != 0 && (host_slice_pitch as u64) < region.height.saturating_mul(host_row_pitch as u64)) || (host_row_pitch == 0 && (host_slice_pitch as u64) < region.height.saturating_mul(region.width))),
-            "host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch < region.height * host_row_pitch || host_row_pitch == 0 && host_slice_pitch < region.height * region.width)")
+            "hostSlicePitch != 0 && (hostRowPitch != 0 && hostSlicePitch < region.height * hostRowPitch || hostRowPitch == 0 && hostSlicePitch < region.height * region.width)")
         never(ERROR_INVALID_SIZE host_slice_pitch != 0 && ((host_row_pitch != 0 && host_slice_pitch.checked_rem(host_row_pitch).unwrap_or(0) != 0) || (host_row_pitch == 0 && (host_slice_pitch as u64).checked_rem(region.width).unwrap_or(0) != 0)),
-            "host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch % host_row_pitch != 0 || host_row_pitch == 0 && host_slice_pitch % region.width != 0)")
+            "hostSlicePitch != 0 && (hostRowPitch != 0 && hostSlicePitch % hostRowPitch != 0 || hostRowPitch == 0 && hostSlicePitch % region.width != 0)")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_mem_buffer_copy(
@@ -823,7 +829,8 @@ checks! {
         event_wait_list: *const ur_event_handle_t, event: *mut ur_event_handle_t
     ) {
         given(queue "hQueue", buffer_src "hBufferSrc", buffer_dst "hBufferDst")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_mem_buffer_copy_rect(
@@ -834,21 +841,22 @@ checks! {
         event: *mut ur_event_handle_t
     ) {
         given(queue "hQueue", buffer_src "hBufferSrc", buffer_dst "hBufferDst")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         never(ERROR_INVALID_SIZE region.width == 0 || region.height == 0 || region.depth == 0,
             "region.width == 0 || region.height == 0 || region.depth == 0")
         never(ERROR_INVALID_SIZE src_row_pitch != 0 && (src_row_pitch as u64) < region.width,
-            "src_row_pitch != 0 && src_row_pitch < region.width")
+            "srcRowPitch != 0 && srcRowPitch < region.width")
         never(ERROR_INVALID_SIZE dst_row_pitch != 0 && (dst_row_pitch as u64) < region.width,
-            "dst_row_pitch != 0 && dst_row_pitch < region.width")
+            "dstRowPitch != 0 && dstRowPitch < region.width")
         never(ERROR_INVALID_SIZE src_slice_pitch != 0 && ((src_row_pitch != 0 && (src_slice_pitch as u64) < region.height.saturating_mul(src_row_pitch as u64)) || (src_row_pitch == 0 && (src_slice_pitch as u64) < region.height.saturating_mul(region.width))),
-            "src_slice_pitch != 0 && (src_row_pitch != 0 && src_slice_pitch < region.height * src_row_pitch || src_row_pitch == 0 && src_slice_pitch < region.height * region.width)")
+            "srcSlicePitch != 0 && (srcRowPitch != 0 && srcSlicePitch < region.height * srcRowPitch || srcRowPitch == 0 && srcSlicePitch < region.height * region.width)")
         never(ERROR_INVALID_SIZE src_slice_pitch != 0 && ((src_row_pitch != 0 && src_slice_pitch.checked_rem(src_row_pitch).unwrap_or(0) != 0) || (src_row_pitch == 0 && (src_slice_pitch as u64).checked_rem(region.width).unwrap_or(0) != 0)),
-            "src_slice_pitch != 0 && (src_row_pitch != 0 && src_slice_pitch % src_row_pitch != 0 || src_row_pitch == 0 && src_slice_pitch % region.width != 0)")
+            "srcSlicePitch != 0 && (srcRowPitch != 0 && srcSlicePitch % srcRowPitch != 0 || srcRowPitch == 0 && srcSlicePitch % region.width != 0)")
         never(ERROR_INVALID_SIZE dst_slice_pitch != 0 && ((dst_row_pitch != 0 && (dst_slice_pitch as u64) < region.height.saturating_mul(dst_row_pitch as u64)) || (dst_row_pitch == 0 && (dst_slice_pitch as u64) < region.height.saturating_mul(region.width))),
-            "dst_slice_pitch != 0 && (dst_row_pitch != 0 && dst_slice_pitch < region.height * dst_row_pitch || dst_row_pitch == 0 && dst_slice_pitch < region.height * region.width)")
+            "dstSlicePitch != 0 && (dstRowPitch != 0 && dstSlicePitch < region.height * dstRowPitch || dstRowPitch == 0 && dstSlicePitch < region.height * region.width)")
         never(ERROR_INVALID_SIZE dst_slice_pitch != 0 && ((dst_row_pitch != 0 && dst_slice_pitch.checked_rem(dst_row_pitch).unwrap_or(0) != 0) || (dst_row_pitch == 0 && (dst_slice_pitch as u64).checked_rem(region.width).unwrap_or(0) != 0)),
-            "dst_slice_pitch != 0 && (dst_row_pitch != 0 && dst_slice_pitch % dst_row_pitch != 0 || dst_row_pitch == 0 && dst_slice_pitch % region.width != 0)")
+            "dstSlicePitch != 0 && (dstRowPitch != 0 && dstSlicePitch % dstRowPitch != 0 || dstRowPitch == 0 && dstSlicePitch % region.width != 0)")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_mem_buffer_fill(
@@ -858,15 +866,16 @@ checks! {
     ) {
         given(pattern "pPattern")
         given(queue "hQueue", buffer "hBuffer")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
-        never(ERROR_INVALID_SIZE pattern_size == 0 || size == 0, "pattern_size == 0 || size == 0")
-        never(ERROR_INVALID_SIZE pattern_size > size, "pattern_size > size")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
+        never(ERROR_INVALID_SIZE pattern_size == 0 || size == 0, "patternSize == 0 || size == 0")
+        never(ERROR_INVALID_SIZE pattern_size > size, "patternSize > size")
         never(ERROR_INVALID_SIZE (pattern_size & pattern_size.wrapping_sub(1)) != 0,
-            "(pattern_size & (pattern_size - 1)) != 0")
+            "(patternSize & (patternSize - 1)) != 0")
         never(ERROR_INVALID_SIZE size.checked_rem(pattern_size).unwrap_or(0) != 0,
-            "size % pattern_size != 0")
+            "size % patternSize != 0")
         never(ERROR_INVALID_SIZE offset.checked_rem(pattern_size).unwrap_or(0) != 0,
-            "offset % pattern_size != 0")
+            "offset % patternSize != 0")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_mem_image_read(
@@ -877,7 +886,8 @@ checks! {
     ) {
         given(dst "pDst")
         given(queue "hQueue", image "hImage")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         never(ERROR_INVALID_SIZE region.width == 0 || region.height == 0 || region.depth == 0,
             "region.width == 0 || region.height == 0 || region.depth == 0")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
@@ -890,7 +900,8 @@ checks! {
     ) {
         given(src "pSrc")
         given(queue "hQueue", image "hImage")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         never(ERROR_INVALID_SIZE region.width == 0 || region.height == 0 || region.depth == 0,
             "region.width == 0 || region.height == 0 || region.depth == 0")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
@@ -902,7 +913,8 @@ checks! {
         event: *mut ur_event_handle_t
     ) {
         given(queue "hQueue", image_src "hImageSrc", image_dst "hImageDst")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         never(ERROR_INVALID_SIZE region.width == 0 || region.height == 0 || region.depth == 0,
             "region.width == 0 || region.height == 0 || region.depth == 0")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
@@ -916,7 +928,8 @@ checks! {
         given(ret_map "ppRetMap")
         given(queue "hQueue", buffer "hBuffer")
         given(map_flags "mapFlags")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_mem_unmap(
@@ -926,7 +939,8 @@ checks! {
     ) {
         given(mapped_ptr "pMappedPtr")
         given(queue "hQueue", mem "hMem")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_usm_fill(
@@ -936,11 +950,12 @@ checks! {
     ) {
         given(mem "pMem", pattern "pPattern")
         given(queue "hQueue")
-        never(ERROR_INVALID_SIZE pattern_size == 0 || size == 0, "pattern_size == 0 || size == 0")
-        never(ERROR_INVALID_SIZE pattern_size > size, "pattern_size > size")
+        never(ERROR_INVALID_SIZE pattern_size == 0 || size == 0, "patternSize == 0 || size == 0")
+        never(ERROR_INVALID_SIZE pattern_size > size, "patternSize > size")
         never(ERROR_INVALID_SIZE size.checked_rem(pattern_size).unwrap_or(0) != 0,
-            "size % pattern_size != 0")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+            "size % patternSize != 0")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_usm_memcpy(
@@ -951,7 +966,8 @@ checks! {
         given(dst "pDst", src "pSrc")
         given(queue "hQueue")
         never(ERROR_INVALID_SIZE size == 0, "size == 0")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_usm_prefetch(
@@ -963,7 +979,8 @@ checks! {
         given(queue "hQueue")
         given(flags "flags")
         never(ERROR_INVALID_SIZE size == 0, "size == 0")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_usm_advise(
@@ -984,16 +1001,17 @@ checks! {
         given(queue "hQueue")
         never(ERROR_INVALID_SIZE pitch == 0, "pitch == 0")
         never(ERROR_INVALID_SIZE pitch < width, "pitch < width")
-        never(ERROR_INVALID_SIZE pattern_size == 0, "pattern_size == 0")
+        never(ERROR_INVALID_SIZE pattern_size == 0, "patternSize == 0")
         never(ERROR_INVALID_SIZE pattern_size > width.saturating_mul(height),
-            "pattern_size > width * height")
+            "patternSize > width * height")
         never(ERROR_INVALID_SIZE pattern_size != 0 && (pattern_size & pattern_size.wrapping_sub(1)) != 0,
-            "pattern_size != 0 && ((pattern_size & (pattern_size - 1)) != 0)")
+            "patternSize != 0 && ((patternSize & (patternSize - 1)) != 0)")
         never(ERROR_INVALID_SIZE width == 0, "width == 0")
         never(ERROR_INVALID_SIZE height == 0, "height == 0")
         never(ERROR_INVALID_SIZE width.saturating_mul(height).checked_rem(pattern_size).unwrap_or(0) != 0,
-            "width * height % pattern_size != 0")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+            "width * height % patternSize != 0")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_usm_memcpy_2d(
@@ -1004,12 +1022,13 @@ checks! {
     ) {
         given(dst "pDst", src "pSrc")
         given(queue "hQueue")
-        never(ERROR_INVALID_SIZE src_pitch == 0, "src_pitch == 0")
-        never(ERROR_INVALID_SIZE dst_pitch == 0, "dst_pitch == 0")
-        never(ERROR_INVALID_SIZE src_pitch < width, "src_pitch < width")
-        never(ERROR_INVALID_SIZE dst_pitch < width, "dst_pitch < width")
+        never(ERROR_INVALID_SIZE src_pitch == 0, "srcPitch == 0")
+        never(ERROR_INVALID_SIZE dst_pitch == 0, "dstPitch == 0")
+        never(ERROR_INVALID_SIZE src_pitch < width, "srcPitch < width")
+        never(ERROR_INVALID_SIZE dst_pitch < width, "dstPitch < width")
         never(ERROR_INVALID_SIZE height == 0, "height == 0")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_device_global_variable_write(
@@ -1020,7 +1039,8 @@ checks! {
     ) {
         given(name "name", src "pSrc")
         given(queue "hQueue", program "hProgram")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_device_global_variable_read(
@@ -1031,7 +1051,8 @@ checks! {
     ) {
         given(name "name", dst "pDst")
         given(queue "hQueue", program "hProgram")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_read_host_pipe(
@@ -1041,7 +1062,8 @@ checks! {
     ) {
         given(pipe_symbol "pipe_symbol", dst "pDst")
         given(queue "hQueue", program "hProgram")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_write_host_pipe(
@@ -1051,7 +1073,8 @@ checks! {
     ) {
         given(pipe_symbol "pipe_symbol", src "pSrc")
         given(queue "hQueue", program "hProgram")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_events_wait_with_barrier_ext(
@@ -1061,7 +1084,8 @@ checks! {
     ) {
         given(queue "hQueue")
         member(properties.flags "pProperties->flags")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_kernel_launch_with_args_exp(
@@ -1073,18 +1097,19 @@ checks! {
     ) {
         given(global_work_size "pGlobalWorkSize")
         never(ERROR_INVALID_NULL_POINTER args.is_null() && num_args > 0,
-            "args == NULL && num_args > 0")
+            "pArgs == NULL && numArgs > 0")
         given(queue "hQueue", kernel "hKernel")
         member(launch_prop_list.flags "launchPropList->flags")
         never(ERROR_INVALID_ENUMERATION num_args > 0 && (!args.is_null() && 4 < (*args).r#type.0),
-            "NULL != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+            "NULL != pArgs && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < pArgs->type")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         never(ERROR_INVALID_WORK_DIMENSION work_dim < 1 || work_dim > 3,
-            "work_dim < 1 || work_dim > 3")
+            "workDim < 1 || workDim > 3")
         never(ERROR_INVALID_WORK_DIMENSION global_work_size.add(0).read() == 0 || (work_dim >= 2 && global_work_size.add(1).read() == 0) || (work_dim >= 3 && global_work_size.add(2).read() == 0),
-            "global_work_size [0] == 0 || (work_dim >= 2 && global_work_size [1] == 0) || (work_dim >= 3 && global_work_size [2] == 0)")
+            "pGlobalWorkSize [0] == 0 || (workDim >= 2 && pGlobalWorkSize [1] == 0) || (workDim >= 3 && pGlobalWorkSize [2] == 0)")
         never(ERROR_INVALID_WORK_GROUP_SIZE !local_work_size.is_null() && (local_work_size.add(0).read() == 0 || (work_dim >= 2 && local_work_size.add(1).read() == 0) || (work_dim >= 3 && local_work_size.add(2).read() == 0)),
-            "local_work_size && (local_work_size [0] == 0 || (work_dim >= 2 && local_work_size [1] == 0) || (work_dim >= 3 && local_work_size [2] == 0))")
+            "pLocalWorkSize && (pLocalWorkSize [0] == 0 || (workDim >= 2 && pLocalWorkSize [1] == 0) || (workDim >= 3 && pLocalWorkSize [2] == 0))")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_usm_device_alloc_exp(
@@ -1096,7 +1121,8 @@ checks! {
         given(mem "ppMem")
         given(queue "hQueue")
         member(properties.flags "pProperties->flags")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_usm_shared_alloc_exp(
@@ -1108,7 +1134,8 @@ checks! {
         given(mem "ppMem")
         given(queue "hQueue")
         member(properties.flags "pProperties->flags")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_usm_host_alloc_exp(
@@ -1120,7 +1147,8 @@ checks! {
         given(mem "ppMem")
         given(queue "hQueue")
         member(properties.flags "pProperties->flags")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_usm_free_exp(
@@ -1130,7 +1158,8 @@ checks! {
     ) {
         given(mem "pMem")
         given(queue "hQueue")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_timestamp_recording_exp(
@@ -1139,7 +1168,8 @@ checks! {
     ) {
         given(event "phEvent")
         given(queue "hQueue")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_command_buffer_exp(
@@ -1148,7 +1178,8 @@ checks! {
         event: *mut ur_event_handle_t
     ) {
         given(queue "hQueue", command_buffer "hCommandBuffer")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_host_task_exp(
@@ -1159,7 +1190,8 @@ checks! {
         given(host_task "pfnHostTask")
         given(queue "hQueue")
         member(properties.flags "pProperties->flags")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     enqueue_native_command_exp(
@@ -1179,7 +1211,8 @@ checks! {
         event: *mut ur_event_handle_t
     ) {
         given(queue "hQueue", graph "hGraph")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     usm_host_alloc(
@@ -1190,7 +1223,7 @@ checks! {
         given(context "hContext")
         member(usm_desc.hints "pUSMDesc->hints")
         never(ERROR_INVALID_VALUE !usm_desc.is_null() && (*usm_desc).align != 0 && ((*usm_desc).align & (*usm_desc).align.wrapping_sub(1)) != 0,
-            "usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align - 1)) != 0)")
+            "pUSMDesc && pUSMDesc->align != 0 && ((pUSMDesc->align & (pUSMDesc->align - 1)) != 0)")
         never(ERROR_INVALID_USM_SIZE size == 0, "size == 0")
     }
     usm_device_alloc(
@@ -1201,7 +1234,7 @@ checks! {
         given(context "hContext", device "hDevice")
         member(usm_desc.hints "pUSMDesc->hints")
         never(ERROR_INVALID_VALUE !usm_desc.is_null() && (*usm_desc).align != 0 && ((*usm_desc).align & (*usm_desc).align.wrapping_sub(1)) != 0,
-            "usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align - 1)) != 0)")
+            "pUSMDesc && pUSMDesc->align != 0 && ((pUSMDesc->align & (pUSMDesc->align - 1)) != 0)")
         never(ERROR_INVALID_USM_SIZE size == 0, "size == 0")
     }
     usm_shared_alloc(
@@ -1212,7 +1245,7 @@ checks! {
         given(context "hContext", device "hDevice")
         member(usm_desc.hints "pUSMDesc->hints")
         never(ERROR_INVALID_VALUE !usm_desc.is_null() && (*usm_desc).align != 0 && ((*usm_desc).align & (*usm_desc).align.wrapping_sub(1)) != 0,
-            "usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align - 1)) != 0)")
+            "pUSMDesc && pUSMDesc->align != 0 && ((pUSMDesc->align & (pUSMDesc->align - 1)) != 0)")
         never(ERROR_INVALID_USM_SIZE size == 0, "size == 0")
     }
     usm_free(context: ur_context_handle_t, mem: *mut c_void) {
@@ -1245,11 +1278,11 @@ checks! {
         pool: ur_usm_pool_handle_t, prop_name: ur_usm_pool_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(pool "hPool")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     usm_pool_create_exp(
         context: ur_context_handle_t, device: ur_device_handle_t,
@@ -1275,7 +1308,7 @@ checks! {
         prop_size_ret: *mut usize
     ) {
         never(ERROR_INVALID_NULL_POINTER prop_value.is_null() && prop_size_ret.is_null(),
-            "prop_value == NULL && prop_size_ret == NULL")
+            "pPropValue == NULL && pPropSizeRet == NULL")
         given(pool "hPool")
         given(prop_name "propName")
     }
@@ -1313,8 +1346,8 @@ checks! {
         given(context "hContext", device "hDevice")
         member(usm_desc.hints "pUSMDesc->hints")
         never(ERROR_INVALID_VALUE !usm_desc.is_null() && (*usm_desc).align != 0 && ((*usm_desc).align & (*usm_desc).align.wrapping_sub(1)) != 0,
-            "usm_desc && usm_desc.align != 0 && ((usm_desc.align & (usm_desc.align - 1)) != 0)")
-        never(ERROR_INVALID_USM_SIZE width_in_bytes == 0, "width_in_bytes == 0")
+            "pUSMDesc && pUSMDesc->align != 0 && ((pUSMDesc->align & (pUSMDesc->align - 1)) != 0)")
+        never(ERROR_INVALID_USM_SIZE width_in_bytes == 0, "widthInBytes == 0")
     }
     usm_context_memcpy_exp(
         context: ur_context_handle_t, dst: *mut c_void, src: *const c_void, size: usize
@@ -1366,7 +1399,7 @@ checks! {
         member(image_format.channelOrder "pImageFormat->channelOrder")
         member(image_format.channelType "pImageFormat->channelType")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 8192 < (*image_desc).r#type.0,
-            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type")
+            "pImageDesc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < pImageDesc->type")
         member(image_desc.r#type "pImageDesc->type")
     }
     bindless_images_image_free_exp(
@@ -1385,7 +1418,7 @@ checks! {
         member(image_format.channelOrder "pImageFormat->channelOrder")
         member(image_format.channelType "pImageFormat->channelType")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 8192 < (*image_desc).r#type.0,
-            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type")
+            "pImageDesc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < pImageDesc->type")
         member(image_desc.r#type "pImageDesc->type")
     }
     bindless_images_sampled_image_create_exp(
@@ -1404,11 +1437,11 @@ checks! {
         member(sampler_desc.addressingMode "pSamplerDesc->addressingMode")
         member(sampler_desc.filterMode "pSamplerDesc->filterMode")
         never(ERROR_INVALID_ENUMERATION 4 < (*sampler_desc).addressingMode.0,
-            "UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < sampler_desc.addressingMode")
+            "UR_SAMPLER_ADDRESSING_MODE_MIRRORED_REPEAT < pSamplerDesc->addressingMode")
         never(ERROR_INVALID_ENUMERATION 1 < (*sampler_desc).filterMode.0,
-            "UR_SAMPLER_FILTER_MODE_LINEAR < sampler_desc.filterMode")
+            "UR_SAMPLER_FILTER_MODE_LINEAR < pSamplerDesc->filterMode")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 8192 < (*image_desc).r#type.0,
-            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type")
+            "pImageDesc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < pImageDesc->type")
         member(image_desc.r#type "pImageDesc->type")
     }
     bindless_images_image_copy_exp(
@@ -1431,10 +1464,11 @@ checks! {
         member(dst_image_format.channelOrder "pDstImageFormat->channelOrder")
         member(dst_image_format.channelType "pDstImageFormat->channelType")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !src_image_desc.is_null() && 8192 < (*src_image_desc).r#type.0,
-            "src_image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < src_image_desc.r#type")
+            "pSrcImageDesc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < pSrcImageDesc->type")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !dst_image_desc.is_null() && 8192 < (*dst_image_desc).r#type.0,
-            "dst_image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < dst_image_desc.r#type")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+            "pDstImageDesc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < pDstImageDesc->type")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
         member(src_image_desc.r#type "pSrcImageDesc->type")
         member(dst_image_desc.r#type "pDstImageDesc->type")
@@ -1444,7 +1478,7 @@ checks! {
         prop_name: ur_image_info_t, prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
         never(ERROR_INVALID_NULL_POINTER prop_value.is_null() && prop_size_ret.is_null(),
-            "prop_value == NULL && prop_size_ret == NULL")
+            "pPropValue == NULL && pPropSizeRet == NULL")
         given(context "hContext")
         given(prop_name "propName")
     }
@@ -1519,7 +1553,7 @@ checks! {
         member(image_format.channelOrder "pImageFormat->channelOrder")
         member(image_format.channelType "pImageFormat->channelType")
         never(ERROR_INVALID_IMAGE_FORMAT_DESCRIPTOR !image_desc.is_null() && 8192 < (*image_desc).r#type.0,
-            "image_desc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < image_desc.r#type")
+            "pImageDesc && UR_MEM_TYPE_IMAGE_CUBEMAP_EXP < pImageDesc->type")
         member(image_desc.r#type "pImageDesc->type")
     }
     bindless_images_map_external_linear_memory_exp(
@@ -1613,11 +1647,14 @@ checks! {
     ) {
         given(global_work_size "pGlobalWorkSize")
         given(command_buffer "hCommandBuffer", kernel "hKernel")
-        paired(ERROR_INVALID_VALUE kernel_alternatives num_kernel_alternatives)
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_VALUE kernel_alternatives num_kernel_alternatives
+            "phKernelAlternatives" "numKernelAlternatives")
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         never(ERROR_INVALID_WORK_DIMENSION work_dim < 1 || work_dim > 3,
-            "work_dim < 1 || work_dim > 3")
+            "workDim < 1 || workDim > 3")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_kernel_launch_with_args_exp(
@@ -1633,15 +1670,18 @@ checks! {
     ) {
         given(global_work_size "pGlobalWorkSize")
         never(ERROR_INVALID_NULL_POINTER args.is_null() && num_args > 0,
-            "args == NULL && num_args > 0")
+            "pArgs == NULL && numArgs > 0")
         given(command_buffer "hCommandBuffer", kernel "hKernel")
         never(ERROR_INVALID_ENUMERATION num_args > 0 && (!args.is_null() && 4 < (*args).r#type.0),
-            "NULL != args && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < args.r#type")
-        paired(ERROR_INVALID_VALUE kernel_alternatives num_kernel_alternatives)
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+            "NULL != pArgs && UR_EXP_KERNEL_ARG_TYPE_SAMPLER < pArgs->type")
+        paired(ERROR_INVALID_VALUE kernel_alternatives num_kernel_alternatives
+            "phKernelAlternatives" "numKernelAlternatives")
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         never(ERROR_INVALID_WORK_DIMENSION work_dim < 1 || work_dim > 3,
-            "work_dim < 1 || work_dim > 3")
+            "workDim < 1 || workDim > 3")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_usm_memcpy_exp(
@@ -1655,8 +1695,10 @@ checks! {
         given(dst "pDst", src "pSrc")
         given(command_buffer "hCommandBuffer")
         never(ERROR_INVALID_SIZE size == 0, "size == 0")
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_usm_fill_exp(
@@ -1669,12 +1711,14 @@ checks! {
     ) {
         given(memory "pMemory", pattern "pPattern")
         given(command_buffer "hCommandBuffer")
-        never(ERROR_INVALID_SIZE pattern_size == 0 || size == 0, "pattern_size == 0 || size == 0")
-        never(ERROR_INVALID_SIZE pattern_size > size, "pattern_size > size")
+        never(ERROR_INVALID_SIZE pattern_size == 0 || size == 0, "patternSize == 0 || size == 0")
+        never(ERROR_INVALID_SIZE pattern_size > size, "patternSize > size")
         never(ERROR_INVALID_SIZE size.checked_rem(pattern_size).unwrap_or(0) != 0,
-            "size % pattern_size != 0")
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+            "size % patternSize != 0")
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_mem_buffer_copy_exp(
@@ -1687,8 +1731,10 @@ checks! {
         command: *mut ur_exp_command_buffer_command_handle_t
     ) {
         given(command_buffer "hCommandBuffer", src_mem "hSrcMem", dst_mem "hDstMem")
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_mem_buffer_write_exp(
@@ -1701,8 +1747,10 @@ checks! {
     ) {
         given(src "pSrc")
         given(command_buffer "hCommandBuffer", buffer "hBuffer")
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_mem_buffer_read_exp(
@@ -1715,8 +1763,10 @@ checks! {
     ) {
         given(dst "pDst")
         given(command_buffer "hCommandBuffer", buffer "hBuffer")
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_mem_buffer_copy_rect_exp(
@@ -1730,8 +1780,10 @@ checks! {
         command: *mut ur_exp_command_buffer_command_handle_t
     ) {
         given(command_buffer "hCommandBuffer", src_mem "hSrcMem", dst_mem "hDstMem")
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_mem_buffer_write_rect_exp(
@@ -1746,8 +1798,10 @@ checks! {
     ) {
         given(src "pSrc")
         given(command_buffer "hCommandBuffer", buffer "hBuffer")
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_mem_buffer_read_rect_exp(
@@ -1762,8 +1816,10 @@ checks! {
     ) {
         given(dst "pDst")
         given(command_buffer "hCommandBuffer", buffer "hBuffer")
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_mem_buffer_fill_exp(
@@ -1777,8 +1833,10 @@ checks! {
     ) {
         given(pattern "pPattern")
         given(command_buffer "hCommandBuffer", buffer "hBuffer")
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_usm_prefetch_exp(
@@ -1792,9 +1850,11 @@ checks! {
         given(memory "pMemory")
         given(command_buffer "hCommandBuffer")
         given(flags "flags")
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
         never(ERROR_INVALID_SIZE size == 0, "size == 0")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_usm_advise_exp(
@@ -1808,9 +1868,11 @@ checks! {
         given(memory "pMemory")
         given(command_buffer "hCommandBuffer")
         given(advice "advice")
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
         never(ERROR_INVALID_SIZE size == 0, "size == 0")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_append_native_command_exp(
@@ -1822,7 +1884,8 @@ checks! {
     ) {
         given(native_command "pfnNativeCommand")
         given(command_buffer "hCommandBuffer")
-        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list)
+        paired(ERROR_INVALID_COMMAND_BUFFER_SYNC_POINT_WAIT_LIST_EXP sync_point_wait_list num_sync_points_in_wait_list
+            "pSyncPointWaitList" "numSyncPointsInWaitList")
     }
     command_buffer_update_kernel_launch_exp(
         command_buffer: ur_exp_command_buffer_handle_t, num_kernel_updates: u32,
@@ -1831,8 +1894,8 @@ checks! {
         given(update_kernel_launch "pUpdateKernelLaunch")
         given(command_buffer "hCommandBuffer")
         never(ERROR_INVALID_NULL_HANDLE num_kernel_updates > 0 && ((*update_kernel_launch).hCommand.is_null()),
-            "NULL == update_kernel_launch.hCommand")
-        never(ERROR_INVALID_SIZE num_kernel_updates == 0, "num_kernel_updates == 0")
+            "NULL == pUpdateKernelLaunch->hCommand")
+        never(ERROR_INVALID_SIZE num_kernel_updates == 0, "numKernelUpdates == 0")
     }
     command_buffer_update_signal_event_exp(
         command: ur_exp_command_buffer_command_handle_t, signal_event: *mut ur_event_handle_t
@@ -1845,18 +1908,19 @@ checks! {
         event_wait_list: *const ur_event_handle_t
     ) {
         given(command "hCommand")
-        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list)
+        paired(ERROR_INVALID_EVENT_WAIT_LIST event_wait_list num_events_in_wait_list
+            "phEventWaitList" "numEventsInWaitList")
         events(event_wait_list num_events_in_wait_list "phEventWaitList")
     }
     command_buffer_get_info_exp(
         command_buffer: ur_exp_command_buffer_handle_t, prop_name: ur_exp_command_buffer_info_t,
         prop_size: usize, prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(command_buffer "hCommandBuffer")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     command_buffer_get_native_handle_exp(
         command_buffer: ur_exp_command_buffer_handle_t,
@@ -2012,7 +2076,7 @@ checks! {
     ) {
         given(mem "pMem", mem_handle_ret "pMemHandleRet")
         never(ERROR_INVALID_NULL_POINTER mem_handle_ret.is_null() || mem.is_null(),
-            "NULL == mem_handle_ret || NULL == mem")
+            "NULL == pMemHandleRet || NULL == pMem")
         given(context "hContext", device "hDevice")
         given(handle_type_to_export "handleTypeToExport")
     }
@@ -2031,22 +2095,22 @@ checks! {
         prop_name: ur_exp_peer_info_t, prop_size: usize, prop_value: *mut c_void,
         prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(command_device "commandDevice", peer_device "peerDevice")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     virtual_mem_granularity_get_info(
         context: ur_context_handle_t, device: ur_device_handle_t, allocation_size: usize,
         prop_name: ur_virtual_mem_granularity_info_t, prop_size: usize, prop_value: *mut c_void,
         prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(context "hContext")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     virtual_mem_reserve(
         context: ur_context_handle_t, start: *const c_void, size: usize,
@@ -2093,21 +2157,21 @@ checks! {
         devices: *mut ur_device_handle_t, num_devices: *mut u32
     ) {
         never(ERROR_INVALID_NULL_POINTER num_entries > 0 && devices.is_null(),
-            "num_entries > 0 && devices == NULL")
+            "NumEntries > 0 && phDevices == NULL")
         given(platform "hPlatform")
         given(device_type "DeviceType")
         never(ERROR_INVALID_SIZE num_entries == 0 && !devices.is_null(),
-            "num_entries == 0 && devices != NULL")
+            "NumEntries == 0 && phDevices != NULL")
     }
     device_get_info(
         device: ur_device_handle_t, prop_name: ur_device_info_t, prop_size: usize,
         prop_value: *mut c_void, prop_size_ret: *mut usize
     ) {
-        answer(prop_size prop_value prop_size_ret)
+        answer(prop_size prop_value prop_size_ret "propSize" "pPropValue" "pPropSizeRet")
         given(device "hDevice")
         given(prop_name "propName")
         never(ERROR_INVALID_SIZE prop_size == 0 && !prop_value.is_null(),
-            "prop_size == 0 && prop_value != NULL")
+            "propSize == 0 && pPropValue != NULL")
     }
     device_retain(device: ur_device_handle_t) {
         given(device "hDevice")
@@ -2121,7 +2185,7 @@ checks! {
     ) {
         given(properties "pProperties")
         never(ERROR_INVALID_NULL_POINTER (*properties).pProperties.is_null(),
-            "NULL == properties.pProperties")
+            "NULL == pProperties->pProperties")
         given(device "hDevice")
     }
     device_select_binary(
@@ -2130,7 +2194,7 @@ checks! {
     ) {
         given(binaries "pBinaries", selected_binary "pSelectedBinary")
         given(device "hDevice")
-        never(ERROR_INVALID_SIZE num_binaries == 0, "num_binaries == 0")
+        never(ERROR_INVALID_SIZE num_binaries == 0, "NumBinaries == 0")
     }
     device_get_native_handle(device: ur_device_handle_t, native_device: *mut ur_native_handle_t) {
         given(native_device "phNativeDevice")

@@ -124,18 +124,15 @@ macro_rules! rule {
         never!($code, unsafe { $condition }, $what);
     };
     // A list, and how long it is, of which either is missing.
-    (paired($code:ident $list:ident $count:ident)) => {
-        never!($code, $list.is_null() && $count > 0,
-            stringify!($list), " == NULL && ", stringify!($count), " > 0");
-        never!($code, !$list.is_null() && $count == 0,
-            stringify!($list), " != NULL && ", stringify!($count), " == 0");
+    (paired($code:ident $list:ident $count:ident $l:literal $c:literal)) => {
+        never!($code, $list.is_null() && $count > 0, $l, " == NULL && ", $c, " > 0");
+        never!($code, !$list.is_null() && $count == 0, $l, " != NULL && ", $c, " == 0");
     };
     // The room for an answer, where the answer goes, where its size goes: one of both is asked for.
-    (answer($size:ident $value:ident $written:ident)) => {
-        never!(ERROR_INVALID_NULL_POINTER, $size != 0 && $value.is_null(),
-            stringify!($size), " != 0 && ", stringify!($value), " == NULL");
+    (answer($size:ident $value:ident $written:ident $s:literal $v:literal $w:literal)) => {
+        never!(ERROR_INVALID_NULL_POINTER, $size != 0 && $value.is_null(), $s, " != 0 && ", $v, " == NULL");
         never!(ERROR_INVALID_NULL_POINTER, $value.is_null() && $written.is_null(),
-            stringify!($value), " == NULL && ", stringify!($written), " == NULL");
+            $v, " == NULL && ", $w, " == NULL");
     };
     // A list of events, none of which is null.
     (events($list:ident $count:ident $c:literal)) => {

@@ -57,3 +57,20 @@ fn every_entry_asks_for_enumerations_and_members_before_values_and_combinations(
     }
     assert!(entries > 200 && asked > 500, "{entries} entries, {asked} rules");
 }
+
+#[test]
+fn what_a_refusal_says_names_parameters_as_c_does() {
+    let text = include_str!("../../../../crates/ur-loader/src/layers/check.rs");
+    let (_, rows) = text.split_once("checks! {").unwrap();
+    let mut said = 0;
+    for words in rows.lines().flat_map(|line| line.split('"').skip(1).step_by(2)) {
+        let names = words.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        // What C, too, writes with a line.
+        let theirs = |name: &str| name.starts_with("UR_") || name == "pipe_symbol";
+        let ours = names.filter(|name| name.contains('_') && !theirs(name));
+        assert_eq!(ours.collect::<Vec<_>>(), [""; 0], "{words}");
+        assert!(!words.contains("r#"), "{words}");
+        said += 1;
+    }
+    assert!(said > 500, "{said}");
+}
