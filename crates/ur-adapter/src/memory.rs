@@ -25,6 +25,16 @@ impl UsmPtr {
     pub const fn addr(self) -> usize {
         self.0.get()
     }
+    /// Reads a number there, which need not be aligned: the entry that was passed the address says that there is one.
+    pub fn read_size(self) -> usize {
+        // SAFETY: the entry's contract, which its caller upholds: a `size_t` can be read there.
+        unsafe { self.as_ptr().cast::<usize>().read_unaligned() }
+    }
+    /// Writes a value there, in the same way.
+    pub fn write<T: Copy>(self, value: T) {
+        // SAFETY: the entry's contract, which its caller upholds: such a value can be written there.
+        unsafe { self.as_ptr().cast::<T>().write_unaligned(value) }
+    }
     /// The address as a number that is not 0.
     pub const fn non_zero(self) -> NonZeroUsize {
         self.0

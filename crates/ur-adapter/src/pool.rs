@@ -18,12 +18,28 @@ pub trait Passed: Send {
     fn passed(&self) -> bool;
 }
 
+/// Where nothing is given back with commands that may use it.
+impl Passed for std::convert::Infallible {
+    fn passed(&self) -> bool {
+        match *self {}
+    }
+}
+
 /// Memory in one piece, as the driver gives it.
 pub trait Chunk: Send + Sync {
     /// Where it starts.
     fn base(&self) -> UsmPtr;
     /// How long it is.
     fn bytes(&self) -> usize;
+}
+
+impl<M: ur_hal::Memory> Chunk for M {
+    fn base(&self) -> UsmPtr {
+        self.range().start().into()
+    }
+    fn bytes(&self) -> usize {
+        self.range().bytes()
+    }
 }
 
 /// Where a pool's chunks come from and go to. Called without any lock of the pool's.

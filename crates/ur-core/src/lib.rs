@@ -30,7 +30,6 @@ where
         + SamplerApi
         + EnqueueApi
         + EnqueueExpApi
-        + UsmExpApi
         + BindlessImagesExpApi
         + CommandBufferExpApi
         + GraphExpApi
@@ -56,8 +55,8 @@ where
         physical_mem: entry::physical_mem::table::<OverDriver<D>>(),
         enqueue: entry::enqueue::table::<D>(),
         enqueue_exp: entry::enqueue_exp::table::<D>(),
-        usm: entry::usm::table::<D>(),
-        usm_exp: entry::usm_exp::table::<D>(),
+        usm: entry::usm::table::<OverDriver<D>>(),
+        usm_exp: entry::usm_exp::table::<OverDriver<D>>(),
         bindless_images_exp: entry::bindless_images_exp::table::<D>(),
         command_buffer_exp: entry::command_buffer_exp::table::<D>(),
         graph_exp: entry::graph_exp::table::<D>(),

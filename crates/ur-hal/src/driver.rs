@@ -8,7 +8,7 @@ use ur_ipc::{Arrived, Payload};
 /// Objects go back to the driver when they are dropped. Dropping never waits and never panics; the core drops
 /// an object only when no command uses it any more.
 ///
-/// What concerns code is in [`Modules`], what concerns reserved addresses in [`VirtualMemory`].
+/// What concerns code is in [`Modules`], what concerns memory in [`Allocates`] and [`VirtualMemory`].
 ///
 /// No verb blocks but [`wait`](Self::wait), [`finish`](Self::finish) and those of [`Modules`] that say so, and
 /// [`submit`](Self::submit) where [`Completion::Awaited`] or [`Command::Native`] say so. Verbs may be called from any
@@ -19,7 +19,9 @@ use ur_ipc::{Arrived, Payload};
 /// other failures documents them.
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
 pub trait Driver:
-    VirtualMemory + Modules<Module = <Self as Types>::Module, Function = <Self as Types>::Function>
+    Allocates
+    + VirtualMemory
+    + Modules<Module = <Self as Types>::Module, Function = <Self as Types>::Function>
 {
     /// What users call the driver.
     const NAME: &'static str;
@@ -57,12 +59,6 @@ pub trait Driver:
 
     // Memory.
 
-    /// Memory in one piece. All devices of the context that can reach it may use it.
-    fn allocate(
-        context: &Self::Context,
-        device: &Self::Device,
-        request: MemoryRequest,
-    ) -> Result<Self::Allocation>;
     /// [`Capability::OrderedAllocation`]: gives back what streams of the device have freed, down to so many bytes.
     fn trim(context: &Self::Context, device: &Self::Device, keep: usize) -> Result<()> {
         let _ = (context, device, keep);
@@ -73,15 +69,6 @@ pub trait Driver:
     fn pin(context: &Self::Context, host: Range, access: Access) -> Result<Self::Allocation> {
         let _ = (context, host, access);
         Error::unsupported("pinned memory of others")
-    }
-    /// [`Capability::ForeignMemory`]: what is at an address that this driver did not give us; `None` for what it does
-    /// not know.
-    fn recognise(
-        context: &Self::Context,
-        at: Address,
-    ) -> Result<Option<KnownMemory<Self::Device>>> {
-        let _ = (context, at);
-        Ok(None)
     }
     /// Lets one more device use memory that was allocated or imported before that device was there.
     fn admit(memory: &Self::Allocation, device: &Self::Device) -> Result<()> {

@@ -11,6 +11,7 @@
 mod address;
 mod address_map;
 mod advice;
+mod allocates;
 mod boxes;
 mod capabilities;
 mod code;
@@ -30,6 +31,7 @@ mod virtual_memory;
 pub use address::{Address, Range};
 pub use address_map::AddressMap;
 pub use advice::{Advice, Hint};
+pub use allocates::Allocates;
 pub use boxes::{BoxPlace, BoxSpan, share_bytes};
 pub use capabilities::{Capabilities, Capability};
 pub use code::{

@@ -53,11 +53,6 @@ pub struct KnownMemory<Device> {
     pub kind: MemoryKind,
     /// Whose memory it is; `None` for the host's.
     pub device: Option<Device>,
-    /// The same for all addresses of the allocation, and another one for each allocation, also later at the same
-    /// address.
-    pub id: u64,
-    /// Whether [`Driver::export`](crate::Driver::export) can make a payload of it.
-    pub is_shareable: bool,
 }
 
 /// What another process is to be given. The payload is the driver's; envelope, broker, leases and access are

@@ -25,6 +25,11 @@ impl Modules for Nothing {
     type Module = Infallible;
     type Function = Infallible;
 }
+impl Allocates for Nothing {
+    fn allocate((): &(), (): &(), _: MemoryRequest) -> Result<Infallible> {
+        Err(ErrorKind::OutOfDeviceMemory.into())
+    }
+}
 impl VirtualMemory for Nothing {}
 impl Driver for Nothing {
     const NAME: &'static str = "nothing";
@@ -39,9 +44,6 @@ impl Driver for Nothing {
     }
     fn open(_: &[()]) -> Result<()> {
         Ok(())
-    }
-    fn allocate((): &(), (): &(), _: MemoryRequest) -> Result<Infallible> {
-        Err(ErrorKind::OutOfDeviceMemory.into())
     }
     fn stream((): &(), (): &(), _: StreamRequest) -> Result<Infallible> {
         Err(ErrorKind::OutOfResources.into())

@@ -12,8 +12,8 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     per_process::PerProcess,
-    pool::Chunk,
 };
+use ur_hal::{Memory, Range};
 
 /// From this size on a block has a mapping of its own, or a part of a segment; in bytes.
 pub const LARGE: usize = 1 << 20;
@@ -137,12 +137,9 @@ impl Block {
         }
     }
 }
-impl Chunk for Block {
-    fn base(&self) -> UsmPtr {
-        self.base
-    }
-    fn bytes(&self) -> usize {
-        self.bytes
+impl Memory for Block {
+    fn range(&self) -> Range {
+        Range::new(self.base.into(), self.bytes).expect("a block has bytes, and addresses for them")
     }
 }
 impl Drop for Block {

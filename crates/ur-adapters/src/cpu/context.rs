@@ -1,6 +1,7 @@
 //! Contexts: which devices belong together, and what to call when one goes.
-use super::{Adapter, Cpu, Device, native_handle, usm_pool::DevicePools};
-use std::sync::{Mutex, PoisonError};
+use super::{Adapter, Cpu, Device, native_handle};
+use crate::over_driver::usm_pool::DevicePools;
+use std::sync::{Arc, Mutex, PoisonError};
 use ur_adapter::{
     api::ContextApi,
     callback::ContextDeleter,
@@ -17,8 +18,12 @@ use ur_sys::{
 pub struct Context {
     devices: Vec<Owned<Device>>,
     deleters: Mutex<Vec<ContextDeleter>>,
-    pools: DevicePools,
+    pools: DevicePools<Cpu>,
+    driver: Arc<DriverContext>,
 }
+/// What a context is to the device: nothing, since it reaches all memory.
+#[derive(Debug)]
+pub struct DriverContext;
 
 impl Context {
     /// The devices this context was made for; never empty.
@@ -26,8 +31,12 @@ impl Context {
         &self.devices
     }
     /// The USM pools that its devices use when C names none.
-    pub(super) fn pools(&self) -> &DevicePools {
+    pub(super) fn pools(&self) -> &DevicePools<Cpu> {
         &self.pools
+    }
+    /// What it is to the device.
+    pub(super) fn driver_context(&self) -> &Arc<DriverContext> {
+        &self.driver
     }
     /// A part of a device belongs wherever the whole does.
     ///
@@ -66,6 +75,7 @@ impl ContextApi for Cpu {
             devices,
             deleters: Mutex::default(),
             pools: DevicePools::default(),
+            driver: Arc::new(DriverContext),
         }))
     }
     fn context_get_info(

@@ -363,11 +363,12 @@ impl EnqueueApi for Cpu {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Result<(Option<Owned<Event>>, UsmPtr)> {
-        let at = enqueue_mem::mapping(buffer, flags, offset, size)?;
+        let mapping = enqueue_mem::mapping(buffer, flags, offset, size)?;
+        let at = mapping.at;
         let report = Report::of(blocking, want_event);
         let made =
             enqueue(queue, ur_command_t::MEM_BUFFER_MAP, events, place(Order::Free), report)?;
-        buffer.map(at);
+        buffer.map(mapping);
         Ok((made, at))
     }
     fn enqueue_mem_unmap(
@@ -377,10 +378,13 @@ impl EnqueueApi for Cpu {
         events: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Made {
-        mem.unmap(mapped)?;
+        let mapping = mem.unmap(mapped)?;
         let report = Report::event(want_event);
-        enqueue(queue, ur_command_t::MEM_UNMAP, events, place(Order::Free), report)
-            .inspect_err(|_| mem.map(mapped)) // it was refused, so it is mapped still
+        let made = enqueue(queue, ur_command_t::MEM_UNMAP, events, place(Order::Free), report);
+        if made.is_err() {
+            mem.map(mapping); // it was refused, so it is mapped still
+        }
+        made
     }
 }
 

@@ -6,6 +6,7 @@ use super::{
     enqueue::{Made, check_range, enqueue},
     enqueue_mem::{box_work, keeping, overlapping},
     image::place,
+    mem::Placed,
     native::Planes,
 };
 use crate::memory::pictures::{Part, on_host};

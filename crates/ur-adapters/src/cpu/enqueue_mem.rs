@@ -1,11 +1,13 @@
 //! The commands on buffers: what C says of ranges and rectangles is checked here and made into
 //! work, which command buffers record as well as queues run it.
 use super::{
-    Mem,
+    Cpu, Mem,
     engine::Work,
     enqueue::{check_range, pattern_of},
+    mem::Placed,
     native::{self, Planes},
 };
+use crate::over_driver::mem::Mapping;
 use std::{any::Any, sync::Arc};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -203,7 +205,7 @@ pub(super) fn mapping(
     flags: ur_map_flags_t,
     offset: usize,
     size: usize,
-) -> Result<UsmPtr> {
+) -> Result<Mapping<Cpu>> {
     use ur_map_flags_t as F;
     if flags.contains(F::WRITE_INVALIDATE_REGION) && flags.intersects(F::READ | F::WRITE) {
         return Err(Error::new(
@@ -211,5 +213,5 @@ pub(super) fn mapping(
             "WRITE_INVALIDATE_REGION gives up what is there: it goes with neither READ nor WRITE",
         ));
     }
-    buffer.range(offset, size)
+    buffer.mapping(flags, offset, size)
 }

@@ -11,7 +11,7 @@ use super::{
     native_handle,
 };
 use crate::{
-    over_driver::next_object,
+    memory::objects::next_object,
     profiling::{self, Profile},
 };
 use std::{

@@ -2,11 +2,14 @@
 //! there are and where each pixel is; their bytes are `mem.rs`'s, the commands on them `enqueue_image.rs`'s.
 //! A kernel that is given an image is given the address of its first pixel.
 use super::{Context, Mem, mem::Storage, native::Planes, usm::check_size};
-use crate::memory::pictures::{Image, Part};
+use crate::memory::{
+    flags::check_flags,
+    pictures::{Image, Part},
+};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Borrowed, Owned},
+    object::Owned,
 };
 use ur_sys::{
     ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
@@ -46,17 +49,18 @@ pub(super) fn place(image: &Image, base: UsmPtr, part: Part) -> Result<Planes> {
 /// # Errors
 /// `UNSUPPORTED_IMAGE_FORMAT`; as for `Image::new` and `Storage::for_flags`.
 pub(super) fn create(
-    context: Borrowed<'_, Context>,
+    context: Owned<Context>,
     flags: ur_mem_flags_t,
-    format: &ur_image_format_t,
+    format: ur_image_format_t,
     desc: &ur_image_desc_t,
     host: Option<UsmPtr>,
 ) -> Result<Owned<Mem>> {
-    let image = Image::new(*format, pixel_bytes(*format)?, desc, LONGEST_SIDE)?;
+    let image = Image::new(format, pixel_bytes(format)?, desc, LONGEST_SIDE)?;
     let bytes = bytes(&image).ok_or(ErrorCode::InvalidImageSize)?;
     check_size(bytes, ErrorCode::InvalidImageSize)?;
-    let storage = Storage::for_flags(flags, host, bytes)?;
-    Ok(Owned::new(Mem::of_image(context.own()?, flags, storage, bytes, image)))
+    check_flags(flags)?;
+    let storage = Storage::for_flags(context, flags, host, bytes)?;
+    Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
 }
 
 /// How many bytes a pixel has.

@@ -6,26 +6,19 @@ use super::{
     engine::{Moment, all_queues_ticket},
     mapping::{Mapping, Side},
     share::Whole,
-    usm_pool::Chunks,
 };
 use crate::memory::{
     allocation::{self, Home, Pooled, Spent, Usm},
     allocations::Allocations,
     deferred_free::{self, DeferredFree},
 };
-use crate::over_driver::physical_mem::HasPhysicalMemory;
+use crate::over_driver::{physical_mem::HasPhysicalMemory, usm_pool};
 use std::sync::Arc;
-use ur_adapter::{
-    error::Result,
-    memory::UsmPtr,
-    object::Backend,
-    per_process::PerProcess,
-    pool::{self, Pool},
-};
+use ur_adapter::{error::Result, memory::UsmPtr, object::Backend, per_process::PerProcess};
 use ur_hal::Range;
 
-/// A pool of this adapter's.
-pub(super) type UsmBlocks = Pool<Chunks>;
+/// Where pools get their chunks.
+type Chunks = usm_pool::Chunks<Cpu>;
 /// One allocation, or the whole of an object that was opened.
 pub type Allocation = allocation::Allocation<Memory>;
 /// An allocation on its way back.
@@ -132,14 +125,7 @@ pub(super) fn allocate_exportable(home: Home, bytes: usize, align: usize) -> Res
     let (base, memory) = (block.base(), Memory::Exportable(block));
     Ok(Allocation::enter(base, bytes, Usm::Device, home, memory).base())
 }
-/// Frees the allocation that starts at `at`, once the commands enqueued in `context` so far have ended.
-///
-/// # Errors
-/// `INVALID_MEM_OBJECT`, with the reason.
-pub fn free(context: usize, at: UsmPtr) -> Result<()> {
-    allocation::free::<Memory>(context, at, |_| all_queues_ticket(context).into_moments())
-}
-/// The same for memory that C could export.
+/// Frees memory that callers could export, once the commands enqueued in `context` so far have ended.
 ///
 /// # Errors
 /// `INVALID_MEM_OBJECT`, with the reason.
@@ -151,6 +137,7 @@ pub fn free_exportable(context: usize, at: UsmPtr) -> Result<()> {
     Freeing::begin_if(context, at, check)?.finish(|_| all_queues_ticket(context).into_moments());
     Ok(())
 }
+
 /// Gives back the memory that was freed while commands used it, if they have ended.
 pub fn sweep() {
     deferred_free::sweep_all::<Memory>();
@@ -195,12 +182,6 @@ impl OpenedMemory {
 impl Drop for OpenedMemory {
     fn drop(&mut self) {
         crate::memory::allocations::leave(&self.0);
-    }
-}
-
-impl pool::Passed for super::engine::Passed {
-    fn passed(&self) -> bool {
-        self.has_passed()
     }
 }
 

@@ -37,13 +37,9 @@ mod topology;
 mod usm;
 mod usm_async;
 mod usm_host;
-mod usm_pool;
 mod virtual_mem;
 
-use crate::{
-    memory::deferred_free,
-    over_driver::{Beneath, Contexts, OverDriver},
-};
+use crate::over_driver::{Beneath, Contexts};
 pub use command_buffer::{Command, CommandBuffer};
 pub use context::Context;
 pub use device::Device;
@@ -56,12 +52,11 @@ pub use sampler::Sampler;
 use std::convert::Infallible;
 use ur_adapter::{
     api::*,
-    entry,
     error::{ErrorCode, Result},
     object::{Backend, Body, Borrowed, Kind, Never, Owned, Slab, Tag},
 };
 use ur_sys::ur_dditable_t;
-pub use usm_pool::UsmPool;
+pub use usm::UsmPool;
 pub use virtual_mem::PhysicalMem;
 
 /// The adapter of the host's own processor and memory.
@@ -71,8 +66,8 @@ pub struct Cpu;
 /// Objects whose verbs the driver does not have yet have no type.
 impl ur_hal::Types for Cpu {
     type Device = Owned<Device>;
-    type Context = Context;
-    type Allocation = Infallible;
+    type Context = context::DriverContext;
+    type Allocation = backing::Block;
     type Reservation = mapping::Reservation;
     type Physical = virtual_mem::Physical;
     type Stream = Infallible;
@@ -92,20 +87,7 @@ pub struct Adapter;
 pub struct Platform;
 
 /// The whole of this adapter, as C sees it.
-pub static TABLE: ur_dditable_t = ur_dditable_t {
-    program: entry::program::table::<OverDriver<Cpu>>(),
-    program_exp: entry::program_exp::table::<OverDriver<Cpu>>(),
-    kernel: entry::kernel::table::<OverDriver<Cpu>>(),
-    physical_mem: entry::physical_mem::table::<OverDriver<Cpu>>(),
-    virtual_mem: entry::virtual_mem::table::<OverDriver<Cpu>>(),
-    ..entry::table::<Cpu>()
-};
-// These families are the core's.
-impl ProgramApi for Cpu {}
-impl ProgramExpApi for Cpu {}
-impl KernelApi for Cpu {}
-impl PhysicalMemApi for Cpu {}
-impl VirtualMemApi for Cpu {}
+pub static TABLE: ur_dditable_t = ur_core::table::<Cpu>();
 impl Contexts for Cpu {
     const BACKEND: Backend = Backend::Cpu;
     fn devices(context: &Context) -> &[Owned<Device>] {
@@ -119,10 +101,6 @@ impl Beneath for Cpu {
     type Memory = memory::Memory;
     fn wait(context: usize) -> Result<()> {
         engine::all_queues_ticket(context).wait();
-        Ok(())
-    }
-    fn make_room(_context: Borrowed<'_, Context>) -> Result<()> {
-        deferred_free::sweep_all::<memory::Memory>();
         Ok(())
     }
 }
@@ -143,9 +121,7 @@ bodies! {
     Context, Context, InvalidContext;
     Queue, Queue, InvalidQueue;
     Event, Event, InvalidEvent;
-    Mem, Mem, InvalidMemObject;
     Sampler, Sampler, InvalidSampler;
-    UsmPool, UsmPool, InvalidValue;
     CommandBuffer, CommandBuffer, InvalidCommandBufferExp;
     Command, CommandBufferCommand, InvalidCommandBufferCommandHandleExp;
     Graph, Graph, InvalidGraph;

@@ -6,7 +6,10 @@
 //! arguments and the item's place in the range: there is no sub-group of more than one item, and
 //! no barrier that the items of a group could meet at.
 #![expect(unsafe_code, reason = "calls functions that C gave")]
-use super::{Mem, Sampler, mem::Storage};
+use super::{
+    Mem, Sampler,
+    mem::{Placed, Storage},
+};
 use crate::kernels::arguments::{Argument as Given, read};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};

@@ -3,14 +3,16 @@
 //! address from C at once, and its command, when it has run, lets the memory go: without the wait
 //! for the context's other queues that `urUSMFree` stands for, since the order is C's to give.
 use super::{
-    Event, Queue,
+    Cpu, Event, Queue,
     engine::{Order, Submission, Work},
     enqueue::{Made, enqueue, place},
-    memory::{self, Freeing},
-    usm::{Wish, allocate},
-    usm_pool::UsmPool,
+    memory::Freeing,
+    usm::UsmPool,
 };
-use crate::memory::allocation::{Home, Usm};
+use crate::{
+    memory::allocation::{Home, Usm},
+    over_driver::usm::{self, Wish, allocate},
+};
 use ur_adapter::{
     command::Report,
     error::{Error, ErrorCode, Result},
@@ -50,8 +52,7 @@ pub(super) fn alloc(
     let of_device = match pool {
         Some(_) => pool,
         None => {
-            let make = || UsmPool::initial(context.borrow());
-            current = context.pools().by_device().current_of(device.borrow(), make)?;
+            current = UsmPool::current(context.borrow(), device.borrow())?;
             Some(current.borrow())
         }
     };
@@ -60,7 +61,7 @@ pub(super) fn alloc(
     match enqueue(queue, command(usm), events, place(Order::Free), Report::event(want_event)) {
         Ok(event) => Ok((at, event)),
         Err(error) => {
-            memory::free(handle(context), at)?;
+            usm::free::<Cpu>(context, at)?;
             Err(error)
         }
     }

@@ -1,7 +1,8 @@
 //! Virtual memory: reserved addresses into which memory with a descriptor is mapped.
 use super::{
-    Context, Cpu, Device, TABLE,
+    Cpu, Device, TABLE,
     backing::{Behind, Block},
+    context::DriverContext,
     mapping::{Reservation, Side, page},
 };
 use crate::over_driver::physical_mem::{self, HasPhysicalMemory};
@@ -41,18 +42,18 @@ impl VirtualMemory for Cpu {
     const REUSES_PHYSICAL: bool = true;
     const UNMAPS_PARTS: bool = true;
 
-    fn granularity(_: &Context, _: &Owned<Device>, _: usize) -> Result<Granularity> {
+    fn granularity(_: &DriverContext, _: &Owned<Device>, _: usize) -> Result<Granularity> {
         Ok(Granularity { minimum: page(), recommended: page() })
     }
     fn reserve(
-        _: &Context,
+        _: &DriverContext,
         wished: Option<Address>,
         bytes: usize,
         _: usize,
     ) -> Result<Reservation> {
         Ok(Reservation::new(wished.map(Address::into), bytes)?)
     }
-    fn physical(_: &Context, _: &Owned<Device>, bytes: usize, _: bool) -> Result<Physical> {
+    fn physical(_: &DriverContext, _: &Owned<Device>, bytes: usize, _: bool) -> Result<Physical> {
         Ok(Physical::Made(Block::take(Side::Device, bytes, page())?))
     }
     fn map(

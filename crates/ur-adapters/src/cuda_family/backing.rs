@@ -11,7 +11,6 @@ use super::{
         virtual_memory::{self, Mapped, Physical},
     },
 };
-use crate::memory::allocation::Usm;
 use std::{
     os::fd::OwnedFd,
     sync::{Arc, PoisonError},
@@ -19,11 +18,9 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     log,
-    memory::UsmPtr,
     object::Owned,
-    pool,
 };
-use ur_hal::Granularity;
+use ur_hal::{Address, Granularity, Memory, MemoryKind, Range};
 
 /// The largest alignment on offer, in bytes: the granule of virtual memory.
 pub const ALIGNMENT: usize = 2 << 20;
@@ -113,8 +110,7 @@ pub enum Behind {
 /// Memory in one piece.
 #[derive(Debug)]
 pub struct Chunk<D: Dialect> {
-    base: UsmPtr,
-    bytes: usize,
+    range: Range,
     made: Made<D>,
     device: Owned<Device<D>>,
 }
@@ -130,26 +126,26 @@ impl<D: Dialect> Chunk<D> {
     /// # Errors
     /// The driver's own; `UNSUPPORTED_FEATURE` for shared memory on a device without it.
     pub(super) fn take(
-        usm: Usm,
+        kind: MemoryKind,
         device: &Owned<Device<D>>,
         devices: &[Owned<Device<D>>],
         bytes: usize,
         align: usize,
     ) -> Result<Self> {
-        let sort = match usm {
-            Usm::Device if is_virtual(device)? => {
+        let sort = match kind {
+            MemoryKind::Device if is_virtual(device)? => {
                 return Self::virtual_memory(device, devices, bytes, align);
             }
-            Usm::Device => Sort::Device,
-            Usm::Host => Sort::Host,
-            Usm::Shared if device.attribute(83)? == 0 => {
+            MemoryKind::Device => Sort::Device,
+            MemoryKind::Host => Sort::Host,
+            MemoryKind::Managed if device.attribute(83)? == 0 => {
                 return Err(Error::new(
                     ErrorCode::UnsupportedFeature,
                     "this device has no managed memory, of which shared USM is made: use device or \
                      host USM",
                 ));
             }
-            Usm::Shared => Sort::Managed,
+            MemoryKind::Managed => Sort::Managed,
         };
         let whole = bytes.checked_next_multiple_of(NATURAL).ok_or_else(too_large)?;
         let piece = Piece::new(device, sort, whole)?;
@@ -178,9 +174,10 @@ impl<D: Dialect> Chunk<D> {
     }
     fn of(device: &Owned<Device<D>>, at: u64, bytes: usize, made: Made<D>) -> Result<Self> {
         let null = || Error::new(ErrorCode::Unknown, "the driver gave a null address");
-        let base = UsmPtr::from_addr(at as usize).ok_or_else(null)?;
-        D::statics().memory.get().claim(base.addr(), bytes);
-        Ok(Self { base, bytes, made, device: device.clone() })
+        let base = Address::new(at as usize).ok_or_else(null)?;
+        let range = Range::new(base, bytes)?;
+        D::statics().memory.get().claim(base.get(), bytes);
+        Ok(Self { range, made, device: device.clone() })
     }
     /// Whose memory it is.
     pub(super) fn device(&self) -> &Owned<Device<D>> {
@@ -201,7 +198,7 @@ impl<D: Dialect> Chunk<D> {
             }
             Made::Piece(piece) if piece.sort() == Sort::Device => {
                 let handle = ipc::handle_of(&self.device, piece.at())?;
-                Ok((Behind::Handle(handle), self.base.addr() - piece.at() as usize))
+                Ok((Behind::Handle(handle), self.range.start().get() - piece.at() as usize))
             }
             _ => Err(Error::new(
                 ErrorCode::InvalidValue,
@@ -217,18 +214,15 @@ impl<D: Dialect> Chunk<D> {
 impl<D: Dialect> Drop for Chunk<D> {
     fn drop(&mut self) {
         let store = D::statics().memory.get();
-        store.give_up(self.base.addr()); // before the driver has it
+        store.give_up(self.range.start().get()); // before the driver has it
         if let Made::Virtual(mapped) = &self.made {
             store.peers.leave_mapping(mapped.at());
         }
     }
 }
-impl<D: Dialect> pool::Chunk for Chunk<D> {
-    fn base(&self) -> UsmPtr {
-        self.base
-    }
-    fn bytes(&self) -> usize {
-        self.bytes
+impl<D: Dialect> Memory for Chunk<D> {
+    fn range(&self) -> Range {
+        self.range
     }
 }
 fn too_large() -> Error {

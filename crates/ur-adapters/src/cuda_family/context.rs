@@ -3,9 +3,9 @@ use super::{
     Adapter, Device, Family, device,
     driver::{Dialect, RawContext},
     queue::Everyone,
-    usm_pool::DevicePools,
 };
-use std::sync::{Mutex, PoisonError};
+use crate::over_driver::usm_pool::DevicePools;
+use std::sync::{Arc, Mutex, PoisonError};
 use ur_adapter::{
     api::ContextApi,
     callback::ContextDeleter,
@@ -20,19 +20,34 @@ use ur_sys::{
 /// A set of devices whose objects can be used together.
 #[derive(Debug)]
 pub struct Context<D: Dialect> {
-    devices: Vec<Owned<Device<D>>>,
+    driver: Arc<DriverContext<D>>,
     deleters: Mutex<Vec<ContextDeleter>>,
-    pools: DevicePools<D>,
+    pools: DevicePools<Family<D>>,
     queues: Everyone<D>,
+}
+/// What a context is to the driver: the devices whose memory is allocated for all of them.
+#[derive(Debug)]
+pub struct DriverContext<D: Dialect> {
+    devices: Vec<Owned<Device<D>>>,
+}
+impl<D: Dialect> DriverContext<D> {
+    /// Those devices; never empty.
+    pub fn devices(&self) -> &[Owned<Device<D>>] {
+        &self.devices
+    }
 }
 
 impl<D: Dialect> Context<D> {
     /// The devices this context was made for; never empty.
     pub fn devices(&self) -> &[Owned<Device<D>>] {
-        &self.devices
+        &self.driver.devices
+    }
+    /// What it is to the driver.
+    pub(super) fn driver_context(&self) -> &Arc<DriverContext<D>> {
+        &self.driver
     }
     /// What its devices allocate from when C names no pool.
-    pub(super) fn pools(&self) -> &DevicePools<D> {
+    pub(super) fn pools(&self) -> &DevicePools<Family<D>> {
         &self.pools
     }
     /// The queues that were made for it.
@@ -42,7 +57,7 @@ impl<D: Dialect> Context<D> {
     /// # Errors
     /// `INVALID_DEVICE` where `device` is none of this context's.
     pub fn check(&self, device: Borrowed<'_, Device<D>>) -> Result<()> {
-        match self.devices.iter().any(|one| one.same(&device)) {
+        match self.devices().iter().any(|one| one.same(&device)) {
             true => Ok(()),
             false => Err(Error::new(
                 ErrorCode::InvalidDevice,
@@ -52,7 +67,8 @@ impl<D: Dialect> Context<D> {
     }
     fn of(devices: Vec<Owned<Device<D>>>) -> Owned<Self> {
         let (deleters, pools) = (Mutex::default(), DevicePools::default());
-        Owned::new(Self { devices, deleters, pools, queues: Everyone::new() })
+        let driver = Arc::new(DriverContext { devices });
+        Owned::new(Self { driver, deleters, pools, queues: Everyone::new() })
     }
 }
 
@@ -80,8 +96,8 @@ impl<D: Dialect> ContextApi for Family<D> {
         answer: &mut Answer<'_>,
     ) -> Result<()> {
         match name {
-            ur_context_info_t::NUM_DEVICES => answer.value(&(context.devices.len() as u32)),
-            ur_context_info_t::DEVICES => answer.handles(context.devices.iter().map(|d| &**d)),
+            ur_context_info_t::NUM_DEVICES => answer.value(&(context.devices().len() as u32)),
+            ur_context_info_t::DEVICES => answer.handles(context.devices().iter().map(|d| &**d)),
             ur_context_info_t::REFERENCE_COUNT => answer.value(&context.api_refs()),
             ur_context_info_t::USM_MEMCPY2D_SUPPORT | ur_context_info_t::USM_FILL2D_SUPPORT => {
                 answer.bool(true)
@@ -94,7 +110,7 @@ impl<D: Dialect> ContextApi for Family<D> {
     }
     /// The primary context of its first device.
     fn context_get_native_handle(context: Borrowed<'_, Context<D>>) -> Result<ur_native_handle_t> {
-        Ok(context.devices[0].context()?.addr() as ur_native_handle_t)
+        Ok(context.devices()[0].context()?.addr() as ur_native_handle_t)
     }
     /// Primary contexts alone: any other one's objects could not be used with ours.
     fn context_create_with_native_handle(

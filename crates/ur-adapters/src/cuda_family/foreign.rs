@@ -25,7 +25,9 @@
 //!   from being undone and another one from being made there, and the driver does not announce either.
 //! - Numbers are given in ascending order, but the driver has no query for the latest one, and an unmapping takes none.
 use super::{
-    Context, Device, device,
+    Context, Device,
+    context::DriverContext,
+    device,
     driver::Dialect,
     native::{
         context::Entered,
@@ -36,7 +38,7 @@ use super::{
     },
     share::{Form, bytes_of, lengths_for_offer, offer},
 };
-use crate::over_driver::next_object;
+use crate::memory::objects::next_object;
 use std::{
     collections::HashMap,
     os::fd::OwnedFd,
@@ -44,13 +46,12 @@ use std::{
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    info::Answer,
     memory::UsmPtr,
     object::{Borrowed, Owned},
     share::Located,
 };
+use ur_hal::{KnownMemory, MemoryKind, Range};
 use ur_ipc::{Kind, Offer, Payload};
-use ur_sys::{ur_usm_alloc_info_t, ur_usm_type_t};
 
 /// What was shared of others' memory, by object.
 pub(super) type All = Mutex<HashMap<u64, Shared>>;
@@ -134,7 +135,7 @@ fn device_of<D: Dialect>(number: i32) -> Option<&'static Owned<Device<D>>> {
 }
 
 /// What the driver knows of `at`, as one piece that can be shared: of virtual memory, one mapping.
-fn known<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Result<Option<Known>> {
+fn known<D: Dialect>(context: &DriverContext<D>, at: UsmPtr) -> Result<Option<Known>> {
     if D::statics().memory.get().has(at.addr()) {
         return Ok(None); // ours, and in no allocation
     }
@@ -334,7 +335,7 @@ pub(super) fn locate<D: Dialect>(
     if let Some(again) = locate_again(&*context, at) {
         return Ok(again);
     }
-    let Some(known) = known(&*context, at)? else { return Ok(Located::Nobodys) };
+    let Some(known) = known(context.driver_context(), at)? else { return Ok(Located::Nobodys) };
     if known.is_managed {
         return Ok(Located::Shared);
     }
@@ -392,29 +393,22 @@ pub(super) fn find<D: Dialect>(object: u64, offset: u64) -> Result<(UsmPtr, usiz
     let shared = shared.filter(is_there).ok_or_else(freed)?;
     Ok((UsmPtr::from_addr(shared.base as usize).ok_or_else(freed)?, shared.bytes))
 }
-/// Answers for an address that the driver knows; `None` for any other.
+/// What the driver knows of an address that is none of ours.
 ///
 /// # Errors
 /// The driver's own.
-pub(super) fn info<D: Dialect>(
-    context: Borrowed<'_, Context<D>>,
+pub(super) fn recognise<D: Dialect>(
+    context: &DriverContext<D>,
     at: UsmPtr,
-    name: ur_usm_alloc_info_t,
-    answer: &mut Answer<'_>,
-) -> Result<Option<Result<()>>> {
-    let Some(known) = known(&*context, at)? else { return Ok(None) };
+) -> Result<Option<KnownMemory<Owned<Device<D>>>>> {
+    let Some(known) = known(context, at)? else { return Ok(None) };
     let Some(device) = device_of::<D>(known.device) else { return Ok(None) };
     let kind = match known {
-        Known { is_managed: true, .. } => ur_usm_type_t::SHARED,
-        Known { is_device: true, .. } => ur_usm_type_t::DEVICE,
-        _ => ur_usm_type_t::HOST,
+        Known { is_managed: true, .. } => MemoryKind::Managed,
+        Known { is_device: true, .. } => MemoryKind::Device,
+        _ => MemoryKind::Host,
     };
-    Ok(Some(match name {
-        ur_usm_alloc_info_t::TYPE => answer.value(&kind.0),
-        ur_usm_alloc_info_t::BASE_PTR => answer.value(&(known.base as usize)),
-        ur_usm_alloc_info_t::SIZE => answer.value(&known.bytes),
-        ur_usm_alloc_info_t::DEVICE => answer.handle(device),
-        ur_usm_alloc_info_t::POOL => answer.value(&0_usize),
-        _ => Err(ErrorCode::UnsupportedEnumeration.into()),
-    }))
+    let base = UsmPtr::from_addr(known.base as usize).ok_or(ErrorCode::Unknown)?;
+    let range = Range::new(base.into(), known.bytes)?;
+    Ok(Some(KnownMemory { range, kind, device: Some(device.clone()) }))
 }

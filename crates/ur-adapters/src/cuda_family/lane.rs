@@ -6,7 +6,7 @@ use super::{
     native::{context::Entered, event::Pooled, stream::Stream},
     patience,
 };
-use crate::over_driver::objects_so_far;
+use crate::memory::objects::objects_so_far;
 use std::{
     collections::VecDeque,
     sync::{

@@ -16,7 +16,7 @@ use crate::over_driver::mem::{self, KeepsBytes};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Owned, Slab},
+    object::{Object, Owned, Slab},
 };
 use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
 
@@ -80,7 +80,13 @@ impl<D: Dialect> KeepsBytes for Family<D> {
         }
         Ok((storage, uses))
     }
-    fn adopted(context: Owned<Context<D>>, at: u64, given: bool) -> Result<(Storage<D>, usize)> {
+    /// What the driver knows to be at the address, from there to its end.
+    fn adopted(
+        context: Owned<Context<D>>,
+        native: ur_native_handle_t,
+        given: bool,
+    ) -> Result<Owned<Mem<D>>> {
+        let at = native as u64;
         let home = &context.devices()[0];
         let known = memory::known::<D>(&home.enter()?, at)?.ok_or_else(|| {
             let why = format!("{at:#x} is no memory that {} knows", D::NAME);
@@ -88,7 +94,7 @@ impl<D: Dialect> KeepsBytes for Family<D> {
         })?;
         let bytes = (known.base + known.bytes as u64).saturating_sub(at) as usize;
         let piece = given.then(|| Piece::adopted(home, at)).transpose()?;
-        Ok((Storage::foreign(context, at, bytes, piece), bytes))
+        Ok(Mem::of_bytes(Storage::foreign(context, at, bytes, piece), bytes))
     }
     fn image(
         context: Owned<Context<D>>,
@@ -108,7 +114,10 @@ impl<D: Dialect> KeepsBytes for Family<D> {
     ) -> Result<Owned<Mem<D>>> {
         image::adopt(context, native, format, desc, given)
     }
-    fn native(mem: &Mem<D>, device: Option<Owned<Device<D>>>) -> Result<ur_native_handle_t> {
+    fn native(
+        mem: &Object<Mem<D>>,
+        device: Option<Owned<Device<D>>>,
+    ) -> Result<ur_native_handle_t> {
         match mem.storage().now(device.as_ref())? {
             Found::At(at) => Ok((at + mem.origin() as u64) as ur_native_handle_t),
             Found::Array(array) => Ok(array.raw().addr() as ur_native_handle_t),

@@ -2,13 +2,12 @@
 //! they are and how they are freed is the core's; where memory comes from is `backing.rs`'s, what other processes see
 //! of it `share.rs`'s, memory of others `foreign.rs`'s.
 use super::{
-    Context,
+    Family,
     backing::{Behind, Chunk},
     driver::Dialect,
     native::pool::{DriverPool, FromPool},
     opened::Opened,
     queue::{self, Moment},
-    usm_pool::Chunks,
 };
 use crate::memory::{
     allocation::{self, Home, Pooled, Spent, Usm},
@@ -17,11 +16,12 @@ use crate::memory::{
     ranges,
     totals::Totals,
 };
+use crate::over_driver::usm_pool::Chunks;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::*};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Backend, Object},
+    object::Backend,
     pool,
 };
 use ur_hal::Range;
@@ -44,7 +44,7 @@ pub(super) type Deferred<D> = DeferredFree<Moment<D>, Spent<Memory<D>>>;
 #[derive(Debug)]
 pub enum Memory<D: Dialect> {
     /// Cut from a pool of ours.
-    Pooled(Pooled<Chunks<D>>),
+    Pooled(Pooled<Chunks<Family<D>>>),
     /// From the driver's pool, in a stream's order.
     Ordered(Ordered<D>),
     /// Another process's.
@@ -52,7 +52,7 @@ pub enum Memory<D: Dialect> {
 }
 impl<D: Dialect> allocation::Memory for Memory<D> {
     const BACKEND: Backend = D::BACKEND;
-    type Source = Chunks<D>;
+    type Source = Chunks<Family<D>>;
     type Moment = Moment<D>;
     fn allocations() -> &'static Allocations<Allocation<D>> {
         &D::statics().memory.get().ranges
@@ -63,7 +63,7 @@ impl<D: Dialect> allocation::Memory for Memory<D> {
     fn submitted(context: usize) -> Vec<Moment<D>> {
         queue::ticket::<D>(context).into_moments()
     }
-    fn pooled(part: Pooled<Chunks<D>>) -> Self {
+    fn pooled(part: Pooled<Chunks<Family<D>>>) -> Self {
         Self::Pooled(part)
     }
     fn is_opened(&self) -> bool {
@@ -165,14 +165,6 @@ pub(super) fn adopt<D: Dialect>(home: Home, bytes: usize, memory: Ordered<D>) ->
     let null = || Error::new(ErrorCode::Unknown, "the driver gave a null address");
     let base = UsmPtr::from_addr(at as usize).ok_or_else(null)?;
     Ok(Allocation::enter(base, bytes, Usm::Device, home, Memory::Ordered(memory)).base())
-}
-/// Frees the allocation that starts at `at`, once the commands enqueued in `context` so far have ended.
-///
-/// # Errors
-/// `INVALID_MEM_OBJECT`, with the reason.
-pub fn free<D: Dialect>(context: &Object<Context<D>>, at: UsmPtr) -> Result<()> {
-    let before = |since| context.queues().ticket(since).into_moments();
-    allocation::free::<Memory<D>>(context.as_handle().addr(), at, before)
 }
 
 /// A chunk on its way back to the driver. The driver takes pinned, managed and legacy device memory back only when

@@ -48,13 +48,11 @@ mod unsupported;
 mod usm;
 mod usm_async;
 mod usm_host;
-mod usm_pool;
 mod virtual_mem;
 mod watch;
 
 use crate::{
     kernels::geometry,
-    memory::deferred_free,
     over_driver::{self, Beneath, Contexts},
 };
 pub use adapter::Adapter;
@@ -75,7 +73,7 @@ use ur_adapter::{
     object::{Backend, Body, Borrowed, Kind, Never, Owned, Slab, Tag},
 };
 use ur_sys::ur_dditable_t;
-pub use usm_pool::UsmPool;
+pub use usm::UsmPool;
 pub use virtual_mem::PhysicalMem;
 
 /// The driver of one dialect, and the entries that are not the core's yet.
@@ -85,8 +83,8 @@ pub struct Family<D>(PhantomData<fn() -> D>);
 /// Objects whose verbs the driver does not have yet have no type.
 impl<D: Dialect> ur_hal::Types for Family<D> {
     type Device = Owned<Device<D>>;
-    type Context = Context<D>;
-    type Allocation = Infallible;
+    type Context = context::DriverContext<D>;
+    type Allocation = backing::Chunk<D>;
     type Reservation = virtual_mem::Reservation<D>;
     type Physical = virtual_mem::Physical<D>;
     type Stream = Infallible;
@@ -123,6 +121,7 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
         programs: Slab<Program<D>>,
         kernels: Slab<Kernel<D>>,
         physical_mems: Slab<PhysicalMem<D>>,
+        usm_pools: Slab<UsmPool<D>>,
         adapter: adapter::Single<Owned<Adapter<D>>>,
         platform: adapter::Single<Owned<Platform<D>>>,
     }
@@ -142,6 +141,7 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
                 programs: Slab::new(table),
                 kernels: Slab::new(table),
                 physical_mems: Slab::new(table),
+                usm_pools: Slab::new(table),
                 adapter: adapter::Single::new(),
                 platform: adapter::Single::new(),
             }
@@ -162,7 +162,6 @@ bodies! {
     queues: Queue, InvalidQueue;
     events: Event, InvalidEvent;
     samplers: Sampler, InvalidSampler;
-    usm_pools: UsmPool, InvalidValue;
 }
 
 impl<D: Dialect> Body for Device<D> {
@@ -190,11 +189,6 @@ impl<D: Dialect> Beneath for Family<D> {
     type Memory = memory::Memory<D>;
     fn wait(context: usize) -> Result<()> {
         queue::ticket::<D>(context).wait()
-    }
-    fn make_room(context: Borrowed<'_, Context<D>>) -> Result<()> {
-        deferred_free::sweep_all::<memory::Memory<D>>();
-        context.pools().own(context)?.trim_to(0);
-        Ok(())
     }
 }
 impl<D: Dialect> Objects for Family<D> {

@@ -12,7 +12,7 @@ use super::{
     native::{context::Entered, stream::Stream, words::Words},
     queue::Work,
 };
-use crate::over_driver::next_object;
+use crate::memory::objects::next_object;
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,

@@ -3,19 +3,19 @@
 //! Memory of other kinds, and of C's pools, has its address and its bytes at once; its command only holds
 //! the place from which on C may use it, and what is freed goes back when the queues have come so far.
 use super::{
-    Event, Queue,
+    Event, Family, Queue,
     device::check_fork,
     driver::Dialect,
     memory::{self, Freeing, Ordered, has_memory, take_ordered},
     native::pool::{DriverPool, FromPool},
     submission::{Made, submit},
-    usm::{Wish, allocate},
-    usm_pool::UsmPool,
+    usm::{self, UsmPool},
 };
 use crate::memory::{
     allocation::{Home, Usm},
     pools::Identified,
 };
+use crate::over_driver::usm::{Wish, allocate, free as free_at};
 use std::sync::Arc;
 use ur_adapter::{
     command::Report,
@@ -60,14 +60,13 @@ pub(super) fn alloc<D: Dialect>(
     let chosen = match pool {
         Some(pool) => pool,
         None => {
-            let make = || UsmPool::initial(context.borrow());
-            current = context.pools().by_device().current_of(device.borrow(), make)?;
+            current = UsmPool::current(context.borrow(), device.borrow())?;
             current.borrow()
         }
     };
     if usm == Usm::Device
         && chosen.identity().is_default()
-        && let Some(from) = chosen.ordered(device, context.devices())?
+        && let Some(from) = usm::ordered(&chosen.driver, device, context.devices())?
     {
         return ordered(queue, chosen, &from, size, events, want_event);
     }
@@ -76,7 +75,7 @@ pub(super) fn alloc<D: Dialect>(
     match submit(queue, command(usm), events, Report::event(want_event), |_stream| Ok(())) {
         Ok(event) => Ok((at, event)),
         Err(error) => {
-            memory::free(context, at)?;
+            free_at::<Family<D>>(context, at)?;
             Err(error)
         }
     }
@@ -111,7 +110,7 @@ fn ordered<D: Dialect>(
         (Ok(_), None) => Err(Error::new(ErrorCode::Unknown, "the allocation was never submitted")),
         (Err(error), None) => Err(error),
         (Err(error), Some(at)) => {
-            memory::free(queue.context(), at)?;
+            free_at::<Family<D>>(queue.context(), at)?;
             Err(error)
         }
     }

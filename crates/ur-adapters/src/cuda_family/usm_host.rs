@@ -1,7 +1,6 @@
 //! How this driver takes host memory that C allocated itself: it pins it and maps it for all devices.
 use super::{Context, Family, driver::Dialect, native::memory::Registered};
 use crate::over_driver::usm_host::{self, PinsMemory};
-pub(super) use crate::over_driver::usm_host::{import, info, register, release, unregister};
 use ur_adapter::{error::Result, memory::UsmPtr, object::Borrowed};
 
 /// What this process made known.

@@ -1,7 +1,8 @@
 //! Virtual memory: what the driver does about reserved addresses, physical memory, and who reaches what is mapped.
 use super::{
-    Context, Device, Family,
+    Device, Family,
     backing::{self, reaching},
+    context::DriverContext,
     driver::Dialect,
     native::virtual_memory::{self as native, Physical as Handle, Range as Reserved},
 };
@@ -86,14 +87,18 @@ fn numbers(range: Range) -> (u64, usize) {
 }
 
 impl<D: Dialect> VirtualMemory for Family<D> {
-    fn granularity(_: &Context<D>, device: &Owned<Device<D>>, _: usize) -> Result<Granularity> {
+    fn granularity(
+        _: &DriverContext<D>,
+        device: &Owned<Device<D>>,
+        _: usize,
+    ) -> Result<Granularity> {
         match native::is_supported(device)? {
             true => Ok(backing::granularity(device)?),
             false => Error::unsupported("virtual memory"),
         }
     }
     fn reserve(
-        context: &Context<D>,
+        context: &DriverContext<D>,
         wished: Option<Address>,
         bytes: usize,
         align: usize,
@@ -107,7 +112,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
     }
     /// Others can open all of it, where the driver has descriptors.
     fn physical(
-        _: &Context<D>,
+        _: &DriverContext<D>,
         device: &Owned<Device<D>>,
         bytes: usize,
         is_shareable: bool,

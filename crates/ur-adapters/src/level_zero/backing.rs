@@ -14,10 +14,9 @@ use crate::memory::allocation::Usm;
 use std::sync::{Arc, OnceLock};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
     object::Owned,
-    pool,
 };
+use ur_hal::{Address, Memory, Range};
 
 /// The largest alignment on offer, in bytes.
 pub const ALIGNMENT: usize = 2 << 20;
@@ -61,8 +60,7 @@ pub(super) fn reaching<'d>(
 /// Memory in one piece.
 #[derive(Debug)]
 pub struct Chunk {
-    base: UsmPtr,
-    bytes: usize,
+    range: Range,
     piece: Piece,
     device: Owned<Device>,
     /// Made when it is first exported.
@@ -94,7 +92,7 @@ impl Chunk {
         };
         for one in who {
             let at = chunk.piece.at();
-            memory::make_resident(context, one, at, chunk.bytes)?;
+            memory::make_resident(context, one, at, chunk.range.bytes())?;
         }
         Ok(chunk)
     }
@@ -123,9 +121,10 @@ impl Chunk {
             (piece, at)
         };
         let null = || Error::new(ErrorCode::Unknown, "the driver gave a null address");
-        let base = UsmPtr::from_addr(at as usize).ok_or_else(null)?;
-        registry().get().claim(base.addr(), whole);
-        Ok(Self { base, bytes: whole, piece, device: device.clone(), handle: OnceLock::new() })
+        let base = Address::new(at as usize).ok_or_else(null)?;
+        let range = Range::new(base, whole)?;
+        registry().get().claim(base.get(), whole);
+        Ok(Self { range, piece, device: device.clone(), handle: OnceLock::new() })
     }
     /// Whose memory it is.
     pub(super) fn device(&self) -> &Owned<Device> {
@@ -140,7 +139,7 @@ impl Chunk {
     /// # Errors
     /// The driver's own.
     pub(super) fn behind(&self) -> Result<(Arc<Handle>, usize)> {
-        let before = self.base.addr() - self.piece.at() as usize;
+        let before = self.range.start().get() - self.piece.at() as usize;
         if let Some(known) = self.handle.get() {
             return Ok((Arc::clone(known), before));
         }
@@ -151,16 +150,13 @@ impl Chunk {
 }
 impl Drop for Chunk {
     fn drop(&mut self) {
-        registry().get().give_up(self.base.addr()); // before the driver has it
+        registry().get().give_up(self.range.start().get()); // before the driver has it
         drop(self.handle.take()); // a handle is of memory that is there
     }
 }
-impl pool::Chunk for Chunk {
-    fn base(&self) -> UsmPtr {
-        self.base
-    }
-    fn bytes(&self) -> usize {
-        self.bytes
+impl Memory for Chunk {
+    fn range(&self) -> Range {
+        self.range
     }
 }
 fn too_large() -> Error {

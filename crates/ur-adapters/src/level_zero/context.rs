@@ -7,8 +7,9 @@ use super::{
     native::context::NativeContext,
     platform,
     queue::{ContextLists, Everyone},
-    usm_pool::DevicePools,
+    usm::Asides,
 };
+use crate::over_driver::usm_pool::DevicePools;
 use std::sync::{Arc, Mutex, PoisonError};
 use ur_adapter::{
     api::ContextApi,
@@ -26,13 +27,33 @@ use ur_sys::{
 pub struct Context {
     // What was made in the driver's context goes before it: fields are dropped in this order.
     queues: Everyone,
-    pools: DevicePools,
+    pools: DevicePools<LevelZero>,
     events: ContextEvents,
     lists: ContextLists,
-    native: Arc<NativeContext>,
+    driver: Arc<DriverContext>,
     platform: Owned<Platform>,
-    devices: Vec<Owned<Device>>,
     deleters: Mutex<Vec<ContextDeleter>>,
+}
+/// What a context is to the driver, kept by what is made in it.
+#[derive(Debug)]
+pub struct DriverContext {
+    asides: Asides,
+    native: Arc<NativeContext>,
+    devices: Vec<Owned<Device>>,
+}
+impl DriverContext {
+    /// Its devices; never empty.
+    pub fn devices(&self) -> &[Owned<Device>] {
+        &self.devices
+    }
+    /// The driver's context.
+    pub fn native(&self) -> &Arc<NativeContext> {
+        &self.native
+    }
+    /// What works on memory beside all queues.
+    pub(super) fn asides(&self) -> &Asides {
+        &self.asides
+    }
 }
 
 impl Context {
@@ -40,20 +61,26 @@ impl Context {
         let (pools, events, lists) = Default::default();
         let (platform, deleters) = (devices[0].platform().clone(), Mutex::default());
         let native = Arc::new(native);
+        let asides = Asides::new(Arc::clone(&native));
+        let driver = Arc::new(DriverContext { asides, native, devices });
         let queues = Everyone::new();
-        Owned::new(Self { queues, pools, events, lists, native, platform, devices, deleters })
+        Owned::new(Self { queues, pools, events, lists, driver, platform, deleters })
     }
     /// The devices this context was made for; never empty.
     pub fn devices(&self) -> &[Owned<Device>] {
-        &self.devices
+        self.driver.devices()
+    }
+    /// What it is to the driver.
+    pub(super) fn driver_context(&self) -> &Arc<DriverContext> {
+        &self.driver
     }
     /// The driver's context.
     pub fn raw(&self) -> RawContext {
-        self.native.raw()
+        self.native().raw()
     }
     /// The driver's context, to be kept by what is made in it.
     pub fn native(&self) -> &Arc<NativeContext> {
-        &self.native
+        &self.driver.native
     }
     /// The driver of its devices.
     pub fn platform(&self) -> &Owned<Platform> {
@@ -64,7 +91,7 @@ impl Context {
         &self.queues
     }
     /// What its devices allocate from when C names no pool.
-    pub(super) fn pools(&self) -> &DevicePools {
+    pub(super) fn pools(&self) -> &DevicePools<LevelZero> {
         &self.pools
     }
     /// Events of the driver's that nobody uses at the moment.
@@ -78,7 +105,7 @@ impl Context {
     /// Whether `device` is one of this context's, or a part of one.
     pub fn has(&self, device: &Device) -> bool {
         let is = |one: &Owned<Device>| one.is(device);
-        self.devices.iter().any(is) || device.parent().is_some_and(|parent| self.has(parent))
+        self.devices().iter().any(is) || device.parent().is_some_and(|parent| self.has(parent))
     }
     /// # Errors
     /// `INVALID_DEVICE` where `device` is none of this context's, nor a part of one.
@@ -125,8 +152,8 @@ impl ContextApi for LevelZero {
         answer: &mut Answer<'_>,
     ) -> Result<()> {
         match name {
-            ur_context_info_t::NUM_DEVICES => answer.value(&(context.devices.len() as u32)),
-            ur_context_info_t::DEVICES => answer.handles(context.devices.iter().map(|d| &**d)),
+            ur_context_info_t::NUM_DEVICES => answer.value(&(context.devices().len() as u32)),
+            ur_context_info_t::DEVICES => answer.handles(context.devices().iter().map(|d| &**d)),
             ur_context_info_t::REFERENCE_COUNT => answer.value(&context.api_refs()),
             ur_context_info_t::USM_MEMCPY2D_SUPPORT | ur_context_info_t::USM_FILL2D_SUPPORT => {
                 answer.bool(true)

@@ -4,13 +4,13 @@
 //! recorded in command buffers, and what lies in mapped physical memory, the driver judges.
 use super::{
     Context, Device,
+    context::DriverContext,
     memory::{Allocation, Memory},
     native::{
         execute::{rows, spot},
         list::{List, Spot},
     },
     p2p,
-    usm_pool::Asides,
 };
 use crate::memory::allocation::Usm;
 use std::sync::Arc;
@@ -27,18 +27,18 @@ const PIECE: usize = 4 << 20;
 /// Who gets to some memory: a device, by lists of a context.
 pub(super) struct Way {
     device: Owned<Device>,
-    asides: Arc<Asides>,
+    context: Arc<DriverContext>,
 }
 impl Way {
     fn new(context: Borrowed<'_, Context>, device: &Owned<Device>) -> Self {
-        Self { device: device.clone(), asides: context.pools().asides(context) }
+        Self { device: device.clone(), context: Arc::clone(context.driver_context()) }
     }
     /// Has its device do `work`, which is done when this returns.
     ///
     /// # Errors
     /// Those of `work`; the driver's own.
     pub(super) fn with(&self, work: impl FnOnce(&List<'_>) -> Result<()>) -> Result<()> {
-        self.asides.with(&self.device, work)
+        self.context.asides().with(&self.device, work)
     }
 }
 /// The way to device memory at `at` that `device` does not reach; `None` for all other memory. `context` has what was

@@ -2,7 +2,9 @@
 //! shared by the driver's handle, as ours is. Nobody tells us of a free: that memory was freed shows in
 //! the number that the driver gives to each allocation.
 use super::{
-    Context, Device, device,
+    Context, Device,
+    context::DriverContext,
+    device,
     driver::RawDevice,
     native::{
         context::NativeContext,
@@ -12,20 +14,20 @@ use super::{
     registry::registry,
     share::{offer, payload_of},
 };
-use crate::over_driver::next_object;
+use crate::memory::objects::next_object;
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    info::Answer,
     memory::UsmPtr,
     object::{Backend, Borrowed, Owned},
     share::Located,
 };
+use ur_hal::{KnownMemory, MemoryKind, Range};
 use ur_ipc::{Kind, Offer};
-use ur_sys::{ur_native_handle_t, ur_usm_alloc_info_t, ur_usm_type_t};
+use ur_sys::ur_native_handle_t;
 use ze_sys::*;
 
 /// What was shared of others' memory, by object.
@@ -51,7 +53,7 @@ fn device_of(raw: Option<RawDevice>) -> Option<Owned<Device>> {
 }
 
 /// What the driver knows of `at`, unless it is ours.
-fn known(context: &Context, at: UsmPtr) -> Result<Option<Known>> {
+fn known(context: &DriverContext, at: UsmPtr) -> Result<Option<Known>> {
     match registry().get().has(at.addr()) {
         true => Ok(None), // ours, and in no allocation
         false => memory::known(context.native(), at.addr() as u64),
@@ -87,7 +89,7 @@ fn object_of(context: &Context, known: &Known) -> Result<(u64, Arc<Handle>)> {
 /// # Errors
 /// The driver's own.
 pub(super) fn locate(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Located<Offer>> {
-    let Some(known) = known(&context, at)? else { return Ok(Located::Nobodys) };
+    let Some(known) = known(context.driver_context(), at)? else { return Ok(Located::Nobodys) };
     match known.kind {
         ZE_MEMORY_TYPE_SHARED => return Ok(Located::Shared),
         ZE_MEMORY_TYPE_DEVICE => {}
@@ -119,31 +121,21 @@ pub(super) fn find(object: u64) -> Result<(UsmPtr, usize)> {
     let shared = shared.filter(|_| is_live(object)).ok_or_else(freed)?;
     Ok((UsmPtr::from_addr(shared.base as usize).ok_or_else(freed)?, shared.bytes))
 }
-/// Answers for an address that the driver knows; `None` for any other.
+/// What the driver knows of an address that is none of ours.
 ///
 /// # Errors
 /// The driver's own.
-pub(super) fn info(
-    context: Borrowed<'_, Context>,
+pub(super) fn recognise(
+    context: &DriverContext,
     at: UsmPtr,
-    name: ur_usm_alloc_info_t,
-    answer: &mut Answer<'_>,
-) -> Result<Option<Result<()>>> {
-    let Some(known) = known(&context, at)? else { return Ok(None) };
+) -> Result<Option<KnownMemory<Owned<Device>>>> {
+    let Some(known) = known(context, at)? else { return Ok(None) };
     let kind = match known.kind {
-        ZE_MEMORY_TYPE_SHARED => ur_usm_type_t::SHARED,
-        ZE_MEMORY_TYPE_DEVICE => ur_usm_type_t::DEVICE,
-        _ => ur_usm_type_t::HOST,
+        ZE_MEMORY_TYPE_SHARED => MemoryKind::Managed,
+        ZE_MEMORY_TYPE_DEVICE => MemoryKind::Device,
+        _ => MemoryKind::Host,
     };
-    let device = device_of(known.device);
-    Ok(Some(match name {
-        ur_usm_alloc_info_t::TYPE => answer.value(&kind.0),
-        ur_usm_alloc_info_t::BASE_PTR => answer.value(&(known.base as usize)),
-        ur_usm_alloc_info_t::SIZE => answer.value(&known.bytes),
-        ur_usm_alloc_info_t::DEVICE => {
-            answer.handle(device.as_ref().unwrap_or(&context.devices()[0]))
-        }
-        ur_usm_alloc_info_t::POOL => answer.value(&0_usize),
-        _ => Err(ErrorCode::UnsupportedEnumeration.into()),
-    }))
+    let base = UsmPtr::from_addr(known.base as usize).ok_or(ErrorCode::Unknown)?;
+    let range = Range::new(base.into(), known.bytes)?;
+    Ok(Some(KnownMemory { range, kind, device: device_of(known.device) }))
 }

@@ -137,7 +137,7 @@ pub(super) fn create(
     })?;
     if let Some(host) = host {
         let there = image.whole_on_host(host)?;
-        let asides = context.pools().asides(context.borrow());
+        let asides = context.driver_context().asides();
         asides.with(device, |list| write(list, (&image, &made), image.whole(), there))?;
     }
     let storage = Storage::image(context, made);

@@ -8,7 +8,7 @@ use super::{
     },
     signal::Cache,
 };
-use crate::over_driver::objects_so_far;
+use crate::memory::objects::objects_so_far;
 use std::{collections::VecDeque, ptr::null, sync::Arc};
 use ur_adapter::error::Result;
 

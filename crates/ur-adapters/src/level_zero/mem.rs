@@ -10,7 +10,7 @@ use crate::over_driver::mem::KeepsBytes;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Owned, Slab},
+    object::{Object, Owned, Slab},
 };
 use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
 use ze_sys::ZE_MEMORY_TYPE_DEVICE;
@@ -54,12 +54,20 @@ impl KeepsBytes for LevelZero {
             _ => error,
         })?;
         if let Some(host) = host {
-            let asides = context.pools().asides(context.borrow());
-            asides.with(&first, |list| list.copy(at as usize, host.addr(), bytes))?;
+            context
+                .driver_context()
+                .asides()
+                .with(&first, |list| list.copy(at as usize, host.addr(), bytes))?;
         }
         Ok((storage, host.filter(|_| flags.contains(F::USE_HOST_POINTER))))
     }
-    fn adopted(context: Owned<Context>, at: u64, given: bool) -> Result<(Storage, usize)> {
+    /// What the driver knows to be at the address, from there to its end.
+    fn adopted(
+        context: Owned<Context>,
+        native: ur_native_handle_t,
+        given: bool,
+    ) -> Result<Owned<Mem>> {
+        let at = native as u64;
         let known = memory::known(context.native(), at)?.ok_or_else(|| {
             let why = format!("{at:#x} is no memory that Level Zero knows");
             Error::new(ErrorCode::InvalidMemObject, why)
@@ -67,7 +75,7 @@ impl KeepsBytes for LevelZero {
         let bytes = (known.base + known.bytes as u64).saturating_sub(at) as usize;
         let host = UsmPtr::from_addr(at as usize).filter(|_| known.kind != ZE_MEMORY_TYPE_DEVICE);
         let piece = given.then(|| Piece::adopted(context.native(), at));
-        Ok((Storage::given(context, at, host, piece), bytes))
+        Ok(Mem::of_bytes(Storage::given(context, at, host, piece), bytes))
     }
     fn image(
         context: Owned<Context>,
@@ -87,7 +95,7 @@ impl KeepsBytes for LevelZero {
     ) -> Result<Owned<Mem>> {
         image::adopt(context, native, format, desc, given)
     }
-    fn native(mem: &Mem, device: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
+    fn native(mem: &Object<Mem>, device: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
         let device = device.as_ref().unwrap_or(&mem.context().devices()[0]);
         kernel_argument(mem, device).map(|handle| handle as ur_native_handle_t)
     }

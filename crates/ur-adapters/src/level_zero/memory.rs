@@ -1,12 +1,11 @@
 //! What the allocations of this driver consist of, and how others open them. Whose they are and how they are freed is
 //! the core's, where memory comes from `backing.rs`'s, what other processes see of it `share.rs`'s.
 use super::{
-    Context, Device,
+    Device, LevelZero,
     backing::Chunk,
     native::ipc::{Handle, OpenedHandle},
     registry::registry,
     ticket::{self, Moment},
-    usm_pool::Chunks,
 };
 use crate::memory::{
     allocation::{self, Home, Pooled, Spent, Usm},
@@ -14,11 +13,12 @@ use crate::memory::{
     deferred_free::DeferredFree,
     ranges,
 };
+use crate::over_driver::usm_pool::Chunks;
 use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Backend, Object, Owned},
+    object::{Backend, Owned},
     pool,
 };
 use ur_hal::Range;
@@ -41,7 +41,7 @@ pub(super) type Deferred = DeferredFree<Moment, Spent<Memory>>;
 #[derive(Debug)]
 pub enum Memory {
     /// Cut from a pool of ours.
-    Pooled(Pooled<Chunks>),
+    Pooled(Pooled<Chunks<LevelZero>>),
     /// A chunk of its own, made to be exported to other APIs.
     Exportable(Chunk),
     /// Another process's.
@@ -66,7 +66,7 @@ impl Memory {
 }
 impl allocation::Memory for Memory {
     const BACKEND: Backend = Backend::LevelZero;
-    type Source = Chunks;
+    type Source = Chunks<LevelZero>;
     type Moment = Moment;
     fn allocations() -> &'static Allocations<Allocation> {
         &registry().get().ranges
@@ -77,7 +77,7 @@ impl allocation::Memory for Memory {
     fn submitted(context: usize) -> Vec<Moment> {
         ticket::ticket(context).into_moments()
     }
-    fn pooled(part: Pooled<Chunks>) -> Self {
+    fn pooled(part: Pooled<Chunks<LevelZero>>) -> Self {
         Self::Pooled(part)
     }
     fn is_opened(&self) -> bool {
@@ -120,12 +120,4 @@ pub(super) fn exposed(found: &Allocation) -> Result<Exposed> {
 pub(super) fn adopt(home: Home, bytes: usize, chunk: Chunk) -> UsmPtr {
     let base = pool::Chunk::base(&chunk);
     Allocation::enter(base, bytes, Usm::Device, home, Memory::Exportable(chunk)).base()
-}
-/// Frees the allocation that starts at `at`, once the commands enqueued in `context` so far have ended.
-///
-/// # Errors
-/// `INVALID_MEM_OBJECT`, with the reason.
-pub fn free(context: &Object<Context>, at: UsmPtr) -> Result<()> {
-    let before = |since| context.queues().ticket(since).into_moments();
-    allocation::free::<Memory>(context.as_handle().addr(), at, before)
 }

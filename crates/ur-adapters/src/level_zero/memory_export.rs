@@ -6,9 +6,11 @@ use super::{
     memory::{self, Allocation},
     native::{device as native, ipc, memory::Sort},
     platform::check_fork,
-    usm::check_size,
 };
-use crate::memory::allocation::Home;
+use crate::{
+    memory::allocation::Home,
+    over_driver::{usm, usm_pool::HasUsm},
+};
 use std::{
     ffi::{c_int, c_void},
     os::fd::IntoRawFd,
@@ -56,7 +58,8 @@ impl MemoryExportExpApi for LevelZero {
         check_fork()?;
         context.check(device)?;
         let flag = flag(&device, handle_type)?;
-        check_size(&device, size).map_err(|error| error.with_code(ErrorCode::UnsupportedSize))?;
+        Self::check_size(&device, size)
+            .map_err(|error| error.with_code(ErrorCode::UnsupportedSize))?;
         if alignment != 0 && !alignment.is_power_of_two() {
             let why = format!("an alignment of {alignment} is no power of two");
             return Err(Error::new(ErrorCode::UnsupportedAlignment, why));
@@ -81,7 +84,7 @@ impl MemoryExportExpApi for LevelZero {
         match Allocation::find(mem)
             .filter(|found| found.memory().is_some_and(|memory| memory.exportable().is_some()))
         {
-            Some(_) => memory::free(&context, mem).map_err(refused),
+            Some(_) => usm::free::<LevelZero>(&context, mem).map_err(refused),
             None => nothing(mem),
         }
     }
@@ -105,7 +108,7 @@ impl MemoryExportExpApi for LevelZero {
         };
         let to = UsmPtr::new(to)?;
         let number: c_int = ipc::exported(chunk.piece(), flag)?.into_raw_fd();
-        super::native::memory::poke(to.addr(), number);
+        to.write(number);
         Ok(())
     }
 }

@@ -56,15 +56,11 @@ mod unsupported;
 mod usm;
 mod usm_async;
 mod usm_host;
-mod usm_pool;
 mod virtual_mem;
 mod watch;
 mod work;
 
-use crate::{
-    memory::deferred_free,
-    over_driver::{Beneath, Contexts},
-};
+use crate::over_driver::{Beneath, Contexts};
 pub use adapter::Adapter;
 pub use command_buffer::{CommandBuffer, CommandBufferCommand};
 pub use context::Context;
@@ -84,7 +80,7 @@ use ur_adapter::{
     object::{Backend, Body, Borrowed, Kind, Never, Owned, Slab, Tag},
 };
 use ur_sys::{ur_adapter_dditable_t, ur_adapter_handle_t, ur_dditable_t, ur_result_t};
-pub use usm_pool::UsmPool;
+pub use usm::UsmPool;
 pub use virtual_mem::PhysicalMem;
 
 /// The driver, and the entries that are not the core's yet.
@@ -94,8 +90,8 @@ pub struct LevelZero;
 /// Objects whose verbs the driver does not have yet have no type.
 impl ur_hal::Types for LevelZero {
     type Device = Owned<Device>;
-    type Context = Context;
-    type Allocation = Infallible;
+    type Context = context::DriverContext;
+    type Allocation = backing::Chunk;
     type Reservation = virtual_mem::Reservation;
     type Physical = native::physical_memory::Physical;
     type Stream = Infallible;
@@ -136,7 +132,6 @@ bodies! {
     Context, InvalidContext;
     Queue, InvalidQueue;
     Sampler, InvalidSampler;
-    UsmPool, InvalidValue;
     CommandBuffer, InvalidCommandBufferExp;
     CommandBufferCommand, InvalidCommandBufferCommandHandleExp;
 }
@@ -178,11 +173,6 @@ impl Beneath for LevelZero {
     type Memory = memory::Memory;
     fn wait(context: usize) -> Result<()> {
         queue::ticket(context).wait();
-        Ok(())
-    }
-    fn make_room(context: Borrowed<'_, Context>) -> Result<()> {
-        deferred_free::sweep_all::<memory::Memory>();
-        context.pools().own(context).trim_to(0);
         Ok(())
     }
 }

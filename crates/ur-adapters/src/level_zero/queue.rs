@@ -12,7 +12,7 @@
 //! | `DISCARD_EVENTS`, `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints; nothing changes |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 pub(super) use super::lookout::ContextLists;
-pub(super) use super::ticket::{Everyone, Ticket, ticket, wait_for_device};
+pub(super) use super::ticket::{Everyone, ticket, wait_for_device};
 pub(super) use super::work::{Spot, Submission, Turn, Work};
 use super::{
     Context, Device, LevelZero,

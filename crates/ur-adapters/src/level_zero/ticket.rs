@@ -177,15 +177,6 @@ impl Ticket {
     pub(super) fn into_moments(self) -> Vec<Moment> {
         self.0
     }
-    /// Whether it is done; what failed is done.
-    pub(super) fn is_over(&self) -> bool {
-        self.0.iter().all(|moment| {
-            if !moment.has_passed() {
-                moment.ask(true);
-            }
-            moment.has_passed()
-        })
-    }
     /// Waits until it is done; how commands ended is for their queues and events to tell.
     pub(super) fn wait(&self) {
         let marked = |moment: &Moment| Some((Arc::clone(&moment.work), moment.mark().ok()??));

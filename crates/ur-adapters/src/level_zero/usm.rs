@@ -1,317 +1,146 @@
-//! The `urUSM*` entries: what C asks for is checked here; memory itself is `memory.rs`'s, its
-//! pools are `usm_pool.rs`'s.
+//! Where USM comes from, and what works on it beside all queues.
 use super::{
-    Context, Device, LevelZero,
-    backing::ALIGNMENT,
+    Context, Device, LevelZero, TABLE,
+    backing::{ALIGNMENT, Chunk},
+    context::DriverContext,
     crossing::{Ends, line},
+    driver::RawDevice,
     foreign,
-    memory::Allocation,
-    memory::check_range,
-    native::memory,
+    native::{self, aside::Aside, context::NativeContext, list::List},
     options,
     platform::check_fork,
-    queue, usm_host,
-    usm_pool::UsmPool,
+    ticket::Moment,
 };
-use crate::memory::{
-    allocation::{Home, Usm},
-    pools::Identified,
-    usm::{alignment, check_hints, rows},
+use crate::over_driver::usm_pool::{self, DevicePools, HasUsm, OWN_DEVICE, OWN_OTHERS};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use std::ffi::c_void;
 use ur_adapter::{
-    api::{UsmApi, UsmExpApi},
     error::{Error, ErrorCode, Result},
-    info::Answer,
     memory::UsmPtr,
-    object::{Borrowed, Object, Owned},
+    object::{Borrowed, Object, Owned, Slab},
+    pool::Limits,
 };
-use ur_sys::{
-    ur_exp_usm_host_alloc_register_properties_t, ur_usm_alloc_info_t, ur_usm_desc_t,
-    ur_usm_pool_desc_t, ur_usm_pool_info_t, ur_usm_type_t,
-};
+use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest};
 
-/// The alignment of what C does not align: enough for any type that kernels have, and a cache line.
+/// What `ur_usm_pool_handle_t` points at.
+pub type UsmPool = usm_pool::UsmPool<LevelZero>;
+
+/// The alignment of what nobody aligns: enough for any type that kernels have, and a cache line.
 const NATURAL: usize = 128;
-/// What rows of pitched memory start at multiples of.
-const ROW: usize = 512;
 
-fn handle<T>(object: &Object<T>) -> usize {
-    object.as_handle().addr()
+/// Lists for work beside all queues, those that nobody uses at the moment.
+#[derive(Debug)]
+pub struct Asides {
+    context: Arc<NativeContext>,
+    idle: Mutex<HashMap<(RawDevice, u32), Vec<Aside>>>,
 }
-
-/// # Errors
-/// `INVALID_USM_SIZE` for no bytes, and for more than `device` has in one piece.
-pub(super) fn check_size(device: &Device, size: usize) -> Result<()> {
-    let most = match options().relaxed_limits {
-        true => isize::MAX as u64, // the driver judges
-        false => device.properties().maxMemAllocSize,
-    };
-    match size > 0 && size as u64 <= most {
-        true => Ok(()),
-        false => Err(Error::new(
-            ErrorCode::InvalidUsmSize,
-            format!(
-                "{size} bytes are none, or more than the {most} that one allocation may have \
-                 (UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 lifts that limit)"
-            ),
-        )),
+impl Asides {
+    pub(super) fn new(context: Arc<NativeContext>) -> Self {
+        Self { context, idle: Mutex::default() }
     }
-}
-/// What C says of memory beside its size.
-pub(super) struct Wish<'call> {
-    /// The device it is for; the context's first where C names none.
-    pub(super) device: Option<Borrowed<'call, Device>>,
-    /// Its alignment and hints.
-    pub(super) desc: Option<&'call ur_usm_desc_t>,
-    /// The pool to take it from.
-    pub(super) pool: Option<Borrowed<'call, UsmPool>>,
-}
-/// Allocates what C asks for.
-pub(super) fn allocate(
-    usm: Usm,
-    context: Borrowed<'_, Context>,
-    Wish { device, desc, pool }: Wish<'_>,
-    size: usize,
-) -> Result<UsmPtr> {
-    check_fork()?; // or a child would be given what its parent has
-    device.map_or(Ok(()), |device| context.check(device))?;
-    let chosen = device.map_or_else(|| Ok(context.devices()[0].clone()), Borrowed::own)?;
-    let chosen = &chosen;
-    check_size(chosen, size)?;
-    desc.map_or(Ok(()), check_hints)?;
-    let align = alignment(desc.map_or(0, |desc| desc.align as usize), NATURAL, ALIGNMENT)?;
-    pool.map_or(Ok(()), |pool| match device {
-        Some(device) => pool.check(context, device),
-        None => pool.identity().check_context(context),
-    })?;
-    let home = Home {
-        context: handle(&context),
-        device: handle(chosen),
-        // A pool that C has no handle of, as a device's first may be, is none to C.
-        pool: pool.filter(|pool| pool.api_refs() > 0).map_or(0, |pool| handle(&pool)),
-    };
-    match pool {
-        None => context.pools().own(context).allocate(usm, chosen, home, size, align),
-        Some(pool) => pool.allocate(usm, chosen, home, size, align),
+    fn idle(&self) -> MutexGuard<'_, HashMap<(RawDevice, u32), Vec<Aside>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl UsmApi for LevelZero {
-    fn usm_host_alloc(
-        context: Borrowed<'_, Context>,
-        desc: Option<&ur_usm_desc_t>,
-        pool: Option<Borrowed<'_, UsmPool>>,
-        size: usize,
-    ) -> Result<UsmPtr> {
-        allocate(Usm::Host, context, Wish { device: None, desc, pool }, size)
-    }
-    fn usm_device_alloc(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        desc: Option<&ur_usm_desc_t>,
-        pool: Option<Borrowed<'_, UsmPool>>,
-        size: usize,
-    ) -> Result<UsmPtr> {
-        allocate(Usm::Device, context, Wish { device: Some(device), desc, pool }, size)
-    }
-    fn usm_shared_alloc(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        desc: Option<&ur_usm_desc_t>,
-        pool: Option<Borrowed<'_, UsmPool>>,
-        size: usize,
-    ) -> Result<UsmPtr> {
-        allocate(Usm::Shared, context, Wish { device: Some(device), desc, pool }, size)
-    }
-    fn usm_free(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
-        check_fork()?;
-        super::memory::free(&context, mem)
-    }
-    fn usm_get_mem_alloc_info(
-        context: Borrowed<'_, Context>,
-        mem: UsmPtr,
-        name: ur_usm_alloc_info_t,
-        answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        let found = Allocation::find(mem).filter(|found| found.is_of(handle(&context)));
-        let Some(found) = found else {
-            if let Some(answered) = usm_host::info::<LevelZero>(context, mem, name, answer) {
-                return answered;
-            }
-            if let Some(answered) = foreign::info(context, mem, name, answer)? {
-                return answered;
-            }
-            return match name {
-                ur_usm_alloc_info_t::TYPE => answer.value(&ur_usm_type_t::UNKNOWN.0),
-                _ => Err(Error::new(
-                    ErrorCode::InvalidMemObject,
-                    format!("{mem:?} is in no USM allocation of this context"),
-                )),
-            };
+    /// Works on memory, for `device`, beside all queues; it is done when this returns.
+    ///
+    /// # Errors
+    /// Those of `work`; the driver's own.
+    pub(super) fn with<R>(
+        &self,
+        device: &Device,
+        work: impl FnOnce(&List<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let group = device.compute()?;
+        let key = (device.raw(), group.ordinal);
+        let idle = self.idle().get_mut(&key).and_then(Vec::pop);
+        let aside = match idle {
+            Some(aside) => aside,
+            None => Aside::create(&self.context, device, group)?,
         };
-        match name {
-            ur_usm_alloc_info_t::TYPE => answer.value(&found.usm().for_c().0),
-            ur_usm_alloc_info_t::BASE_PTR => answer.value(&found.base().addr()),
-            ur_usm_alloc_info_t::SIZE => answer.value(&found.bytes()),
-            ur_usm_alloc_info_t::DEVICE => answer.value(&found.home().device),
-            ur_usm_alloc_info_t::POOL => answer.value(&found.home().pool),
-            _ => Err(ErrorCode::UnsupportedEnumeration.into()),
-        }
-    }
-    fn usm_pool_create(
-        context: Borrowed<'_, Context>,
-        desc: &ur_usm_pool_desc_t,
-    ) -> Result<Owned<UsmPool>> {
-        UsmPool::create(context, None, desc)
-    }
-    fn usm_pool_get_info(
-        pool: Borrowed<'_, UsmPool>,
-        name: ur_usm_pool_info_t,
-        answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        match name {
-            ur_usm_pool_info_t::REFERENCE_COUNT => answer.value(&pool.api_refs()),
-            ur_usm_pool_info_t::CONTEXT => answer.value(&pool.identity().context()),
-            name => match pool.size(name)? {
-                Some(size) => answer.value(&size),
-                None => Err(ErrorCode::UnsupportedEnumeration.into()),
-            },
-        }
+        let done = work(&aside.list())?; // of one that fails nobody knows what it is good for
+        self.idle().entry(key).or_default().push(aside);
+        Ok(done)
     }
 }
 
-impl UsmExpApi for LevelZero {
-    fn usm_pool_create_exp(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        desc: &ur_usm_pool_desc_t,
-    ) -> Result<Owned<UsmPool>> {
-        UsmPool::create(context, Some(device), desc)
+impl Allocates for LevelZero {
+    fn allocate(
+        context: &DriverContext,
+        device: &Owned<Device>,
+        MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
+    ) -> ur_hal::Result<Chunk> {
+        let (native, devices) = (context.native(), context.devices());
+        Ok(Chunk::take(kind.into(), native, device, devices, bytes, align)?)
     }
-    fn usm_pool_get_info_exp(
-        pool: Borrowed<'_, UsmPool>,
-        name: ur_usm_pool_info_t,
-        value: *mut c_void,
-    ) -> Result<usize> {
-        let to = UsmPtr::new(value).ok().map(UsmPtr::addr);
-        if name == ur_usm_pool_info_t::REFERENCE_COUNT {
-            to.into_iter().for_each(|to| memory::poke(to, pool.api_refs()));
-            return Ok(size_of::<u32>());
-        }
-        let number = match name {
-            ur_usm_pool_info_t::CONTEXT => Some(pool.identity().context()),
-            name => pool.size(name)?,
+    fn recognise(
+        context: &DriverContext,
+        at: Address,
+    ) -> ur_hal::Result<Option<KnownMemory<Owned<Device>>>> {
+        Ok(foreign::recognise(context, at.into())?)
+    }
+}
+impl HasUsm for LevelZero {
+    const LARGEST_ALIGNMENT: usize = ALIGNMENT;
+    const ROW: usize = 512;
+    type DriverPools = ();
+
+    fn usm_pools() -> &'static Slab<UsmPool> {
+        static SLAB: Slab<UsmPool> = Slab::new(&TABLE);
+        &SLAB
+    }
+    fn driver_context(context: &Context) -> &Arc<DriverContext> {
+        context.driver_context()
+    }
+    fn pools(context: &Context) -> &DevicePools<Self> {
+        context.pools()
+    }
+    fn check_fork() -> Result<()> {
+        check_fork()
+    }
+    fn check_size(device: &Device, bytes: usize) -> Result<()> {
+        let most = match options().relaxed_limits {
+            true => isize::MAX as u64, // the driver judges
+            false => device.properties().maxMemAllocSize,
         };
-        let number = number.ok_or(ErrorCode::UnsupportedEnumeration)?;
-        to.into_iter().for_each(|to| memory::poke(to, number));
-        Ok(size_of::<usize>())
-    }
-    fn usm_pool_set_info_exp(
-        pool: Borrowed<'_, UsmPool>,
-        name: ur_usm_pool_info_t,
-        value: UsmPtr,
-        size: usize,
-    ) -> Result<()> {
-        if size != size_of::<usize>() {
-            let why = format!("the property is a size_t, and {size} bytes were given");
-            return Err(Error::new(ErrorCode::InvalidSize, why));
-        }
-        pool.set(name, memory::peek(value.addr()))
-    }
-    fn usm_pool_get_default_device_pool_exp(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-    ) -> Result<Owned<UsmPool>> {
-        context.check(device)?;
-        context.pools().by_device().default_of(device, || UsmPool::initial(context))
-    }
-    fn usm_pool_get_device_pool_exp(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-    ) -> Result<Owned<UsmPool>> {
-        context.check(device)?;
-        context.pools().by_device().current_of(device, || UsmPool::initial(context))
-    }
-    fn usm_pool_set_device_pool_exp(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        pool: Borrowed<'_, UsmPool>,
-    ) -> Result<()> {
-        pool.check(context, device)?;
-        context.pools().by_device().choose(device, pool, || UsmPool::initial(context))
-    }
-    fn usm_pool_destroy_exp(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        pool: Borrowed<'_, UsmPool>,
-    ) -> Result<()> {
-        pool.check(context, device)?; // and the shim takes C's reference back
-        match pool.identity().is_default() {
-            false => Ok(()),
-            true => Err(Error::new(
-                ErrorCode::InvalidValue,
-                "the pool that a device starts out with cannot be destroyed: release it",
+        match bytes > 0 && bytes as u64 <= most {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorCode::InvalidUsmSize,
+                format!(
+                    "{bytes} bytes are none, or more than the {most} that one allocation may have \
+                     (UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 lifts that limit)"
+                ),
             )),
         }
     }
-    fn usm_pool_trim_to_exp(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        pool: Borrowed<'_, UsmPool>,
-        min_bytes_to_keep: usize,
-    ) -> Result<()> {
-        pool.check(context, device)?;
-        pool.trim_to(min_bytes_to_keep);
-        Ok(())
+    fn natural_alignment(_bytes: usize) -> usize {
+        NATURAL
     }
-    fn usm_pitched_alloc_exp(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        desc: Option<&ur_usm_desc_t>,
-        pool: Option<Borrowed<'_, UsmPool>>,
-        width_in_bytes: usize,
-        height: usize,
-        element_size_bytes: usize,
-    ) -> Result<(UsmPtr, usize)> {
-        let (pitch, size) = rows(ROW, element_size_bytes, width_in_bytes, height)?;
-        let wish = Wish { device: Some(device), desc, pool };
-        Ok((allocate(Usm::Device, context, wish, size)?, pitch))
-    }
-    fn usm_context_memcpy_exp(
-        context: Borrowed<'_, Context>,
-        dst: UsmPtr,
-        src: UsmPtr,
-        size: usize,
-    ) -> Result<()> {
-        check_range(dst, size)?;
-        check_range(src, size)?;
-        queue::ticket(handle(&context)).wait();
-        let (device, ends) = (&context.devices()[0], (dst.addr(), src.addr()));
-        if let Some(ways) = Ends::beyond(context, device, ends)? {
-            return ways.copy((line(ends.0), line(ends.1)), (size, 1, 1));
+    /// What the environment makes of it: without pools the driver allocates each time.
+    fn own_limits() -> [Limits; 2] {
+        let own = [OWN_DEVICE, OWN_OTHERS];
+        match options().pools {
+            true => own,
+            false => own.map(|limits| Limits { poolable: 0, keep: 0, ..limits }),
         }
-        context.pools().asides(context).with(device, |list| list.copy(ends.0, ends.1, size))
     }
-    fn usm_host_alloc_register_exp(
-        context: Borrowed<'_, Context>,
-        host_mem: UsmPtr,
-        size: usize,
-        _properties: Option<&ur_exp_usm_host_alloc_register_properties_t>,
-    ) -> Result<()> {
-        usm_host::register::<LevelZero>(context, host_mem, size, false)
+    fn memory_size(device: &Device) -> Result<usize> {
+        let memories = native::device::memories(device.raw())?;
+        Ok(memories.iter().map(|memory| memory.totalSize as usize).sum())
     }
-    fn usm_host_alloc_unregister_exp(
-        context: Borrowed<'_, Context>,
-        host_mem: UsmPtr,
-    ) -> Result<()> {
-        usm_host::unregister::<LevelZero>(handle(&context), host_mem)
+    fn submitted(context: &Object<Context>, since: u64) -> Vec<Moment> {
+        context.queues().ticket(since).into_moments()
     }
-    fn usm_import_exp(context: Borrowed<'_, Context>, mem: UsmPtr, size: usize) -> Result<()> {
-        usm_host::import::<LevelZero>(context, mem, size)
+    fn zero(context: &DriverContext, device: &Device, at: UsmPtr, bytes: usize) -> Result<()> {
+        context.asides().with(device, |list| list.fill(at.addr(), &[0], bytes))
     }
-    fn usm_release_exp(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
-        usm_host::release::<LevelZero>(handle(&context), mem);
-        Ok(())
+    fn copy(context: Borrowed<'_, Context>, to: UsmPtr, from: UsmPtr, bytes: usize) -> Result<()> {
+        let (device, ends) = (&context.devices()[0], (to.addr(), from.addr()));
+        if let Some(ways) = Ends::beyond(context, device, ends)? {
+            return ways.copy((line(ends.0), line(ends.1)), (bytes, 1, 1));
+        }
+        context.driver_context().asides().with(device, |list| list.copy(ends.0, ends.1, bytes))
     }
 }

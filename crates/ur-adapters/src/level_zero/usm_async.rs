@@ -2,14 +2,16 @@
 //! command only holds the place from which on C may use it, and what is freed goes back when the queues
 //! have come so far.
 use super::{
-    Event, Queue,
+    Event, LevelZero, Queue,
     enqueue::{Made, submit},
-    memory::{self, Freeing},
+    memory::Freeing,
     platform::check_fork,
-    usm::{Wish, allocate},
-    usm_pool::UsmPool,
+    usm::UsmPool,
 };
-use crate::memory::allocation::{Home, Usm};
+use crate::{
+    memory::allocation::{Home, Usm},
+    over_driver::usm::{self, Wish, allocate},
+};
 use ur_adapter::{
     command::Report,
     error::{Error, ErrorCode, Result},
@@ -53,8 +55,7 @@ pub(super) fn alloc(
     let chosen = match pool {
         Some(pool) => pool,
         None => {
-            let make = || UsmPool::initial(context.borrow());
-            current = context.pools().by_device().current_of(device.borrow(), make)?;
+            current = UsmPool::current(context.borrow(), device.borrow())?;
             current.borrow()
         }
     };
@@ -63,7 +64,7 @@ pub(super) fn alloc(
     match submit(queue, command(usm), events, Report::event(want_event), |_| Ok(())) {
         Ok(event) => Ok((at, event)),
         Err(error) => {
-            memory::free(context, at)?;
+            usm::free::<LevelZero>(context, at)?;
             Err(error)
         }
     }

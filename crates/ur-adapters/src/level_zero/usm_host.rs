@@ -1,7 +1,6 @@
 //! How this driver takes host memory that C allocated itself: it is told of it.
 use super::{Context, LevelZero, native::memory::Imported, registry::registry};
 use crate::over_driver::usm_host;
-pub(super) use crate::over_driver::usm_host::{import, info, register, release, unregister};
 use ur_adapter::{error::Result, memory::UsmPtr, object::Borrowed};
 
 /// What this process made known.

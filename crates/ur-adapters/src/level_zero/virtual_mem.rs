@@ -1,6 +1,7 @@
 //! Virtual memory: what the driver does about reserved addresses and physical memory.
 use super::{
-    Context, Device, LevelZero, TABLE,
+    Device, LevelZero, TABLE,
+    context::DriverContext,
     native::{
         ipc::foreign,
         physical_memory::{self, Physical},
@@ -42,12 +43,16 @@ fn numbers(range: Range) -> (u64, usize) {
 }
 
 impl VirtualMemory for LevelZero {
-    fn granularity(context: &Context, device: &Owned<Device>, bytes: usize) -> Result<Granularity> {
+    fn granularity(
+        context: &DriverContext,
+        device: &Owned<Device>,
+        bytes: usize,
+    ) -> Result<Granularity> {
         let page = native::page_size(context.native(), device, bytes)?;
         Ok(Granularity { minimum: page, recommended: page })
     }
     fn reserve(
-        context: &Context,
+        context: &DriverContext,
         wished: Option<Address>,
         bytes: usize,
         _: usize,
@@ -60,7 +65,7 @@ impl VirtualMemory for LevelZero {
         Ok(Reservation { range, reserved })
     }
     fn physical(
-        context: &Context,
+        context: &DriverContext,
         device: &Owned<Device>,
         bytes: usize,
         is_shareable: bool,

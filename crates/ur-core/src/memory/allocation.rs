@@ -4,9 +4,9 @@
 use super::{
     allocations::{self, Allocated, Allocations, Entries, enter, write},
     deferred_free::{self, DeferredFree, Moment, is_for_room},
+    objects::{next_object, number_of},
     totals::Totals,
 };
-use crate::over_driver::{next_object, number_of};
 use std::{
     any::Any,
     fmt,
@@ -21,7 +21,7 @@ use ur_adapter::{
     object::Backend,
     pool::{self, Pool},
 };
-use ur_hal::Range;
+use ur_hal::{MemoryKind, Range};
 use ur_ipc::Kind;
 use ur_sys::ur_usm_type_t;
 
@@ -36,12 +36,31 @@ pub enum Usm {
     Shared,
 }
 impl Usm {
-    /// What C calls it.
+    /// What callers know it as.
     pub fn for_c(self) -> ur_usm_type_t {
         match self {
             Self::Host => ur_usm_type_t::HOST,
             Self::Device => ur_usm_type_t::DEVICE,
             Self::Shared => ur_usm_type_t::SHARED,
+        }
+    }
+}
+
+impl From<MemoryKind> for Usm {
+    fn from(kind: MemoryKind) -> Self {
+        match kind {
+            MemoryKind::Device => Self::Device,
+            MemoryKind::Host => Self::Host,
+            MemoryKind::Managed => Self::Shared,
+        }
+    }
+}
+impl From<Usm> for MemoryKind {
+    fn from(usm: Usm) -> Self {
+        match usm {
+            Usm::Device => Self::Device,
+            Usm::Host => Self::Host,
+            Usm::Shared => Self::Managed,
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod allocations;
 pub mod deferred_free;
 pub mod flags;
 pub mod maps;
+pub mod objects;
 pub mod physical;
 pub mod pictures;
 pub mod pools;

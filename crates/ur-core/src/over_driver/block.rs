@@ -1,31 +1,34 @@
 //! Memory that adapters have for themselves, of the pools that C's is of.
-use super::Beneath;
+use super::{
+    usm::{self, Wish},
+    usm_pool::{Context, Device, HasUsm},
+};
+use crate::memory::allocation::Usm;
 use ur_adapter::{error::Result, log, memory::UsmPtr, object::Owned};
 
 /// Memory that C could have allocated as well: of the same pools, and given back in the same way,
 /// behind every command that may use it.
 #[derive(Debug)]
-pub struct Block<D: Beneath> {
-    context: Owned<D::Context>,
+pub struct Block<D: HasUsm> {
+    context: Owned<Context<D>>,
     at: UsmPtr,
     is_hosts: bool,
 }
-impl<D: Beneath> Block<D> {
+impl<D: HasUsm> Block<D> {
     /// `bytes` of the host's memory, or of a device's.
     ///
     /// # Errors
     /// As for USM.
     pub fn new(
-        context: &Owned<D::Context>,
-        device: Option<&Owned<D::Device>>,
+        context: &Owned<Context<D>>,
+        device: Option<&Owned<Device<D>>>,
         bytes: usize,
     ) -> Result<Self> {
-        let (borrowed, is_hosts) = (context.borrow(), device.is_none());
-        let at = match device {
-            None => D::usm_host_alloc(borrowed, None, None, bytes),
-            Some(device) => D::usm_device_alloc(borrowed, device.borrow(), None, None, bytes),
-        };
-        Ok(Self { context: context.clone(), at: at?, is_hosts })
+        let is_hosts = device.is_none();
+        let usm = if is_hosts { Usm::Host } else { Usm::Device };
+        let wish = Wish { device: device.map(Owned::borrow), desc: None, pool: None };
+        let at = usm::allocate::<D>(usm, context.borrow(), wish, bytes)?;
+        Ok(Self { context: context.clone(), at, is_hosts })
     }
     /// Where it is.
     pub fn at(&self) -> UsmPtr {
@@ -36,9 +39,9 @@ impl<D: Beneath> Block<D> {
         self.is_hosts
     }
 }
-impl<D: Beneath> Drop for Block<D> {
+impl<D: HasUsm> Drop for Block<D> {
     fn drop(&mut self) {
-        let freed = D::usm_free(self.context.borrow(), self.at);
+        let freed = usm::free::<D>(&self.context, self.at);
         freed.unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
     }
 }

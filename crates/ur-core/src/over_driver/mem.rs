@@ -1,7 +1,11 @@
 //! Memory objects: buffers and parts of them, what C may do with them, and where it has mapped them.
 //! Where their bytes are is the room's `storage.rs`'s, what images are beyond that `memory/pictures.rs`'s;
 //! the commands on both are the room's `enqueue_mem.rs`'s and `enqueue_image.rs`'s.
-use super::{Beneath, OverDriver, block::Block};
+use super::{
+    OverDriver,
+    block::Block,
+    usm_pool::{Context, Device, HasUsm},
+};
 use crate::memory::{
     flags::{check_flags, check_part, check_range, check_size, of_part},
     pictures::Image,
@@ -15,12 +19,12 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     info::Answer,
     memory::UsmPtr,
-    object::{Body, Borrowed, Kind, Owned, Slab, Tag},
+    object::{Body, Borrowed, Kind, Object, Owned, Slab, Tag},
 };
 use ur_sys::*;
 
 /// A driver whose memory can be made into buffers and images.
-pub trait KeepsBytes: Beneath + Objects<Mem = Mem<Self>> {
+pub trait KeepsBytes: HasUsm + Objects<Mem = Mem<Self>> {
     /// The bytes of a memory object and of its parts.
     type Storage: Storage<Self>;
     /// Where memory objects live.
@@ -33,27 +37,26 @@ pub trait KeepsBytes: Beneath + Objects<Mem = Mem<Self>> {
     /// # Errors
     /// `OUT_OF_RESOURCES`; the driver's own.
     fn buffer(
-        context: Owned<Self::Context>,
+        context: Owned<Context<Self>>,
         flags: ur_mem_flags_t,
         bytes: usize,
         host: Option<UsmPtr>,
     ) -> Result<(Self::Storage, Option<UsmPtr>)>;
-    /// What the driver knows to be at an address, from there to its end, and how many bytes that is; it
-    /// goes with the storage if it is `given` away.
+    /// A buffer of a native handle, which goes with it if it is `given` away.
     ///
     /// # Errors
-    /// `INVALID_MEM_OBJECT` for an address that the driver does not know.
+    /// `INVALID_MEM_OBJECT` for one that the driver does not know.
     fn adopted(
-        context: Owned<Self::Context>,
-        at: u64,
+        context: Owned<Context<Self>>,
+        native: ur_native_handle_t,
         given: bool,
-    ) -> Result<(Self::Storage, usize)>;
+    ) -> Result<Owned<Mem<Self>>>;
     /// A new image, with C's pixels in it if there are any.
     ///
     /// # Errors
     /// As for `urMemImageCreate`.
     fn image(
-        context: Owned<Self::Context>,
+        context: Owned<Context<Self>>,
         flags: ur_mem_flags_t,
         format: ur_image_format_t,
         desc: &ur_image_desc_t,
@@ -64,7 +67,7 @@ pub trait KeepsBytes: Beneath + Objects<Mem = Mem<Self>> {
     /// # Errors
     /// As for `urMemImageCreateWithNativeHandle`.
     fn adopted_image(
-        context: Owned<Self::Context>,
+        context: Owned<Context<Self>>,
         native: ur_native_handle_t,
         format: ur_image_format_t,
         desc: &ur_image_desc_t,
@@ -74,12 +77,15 @@ pub trait KeepsBytes: Beneath + Objects<Mem = Mem<Self>> {
     ///
     /// # Errors
     /// The driver's own.
-    fn native(mem: &Mem<Self>, device: Option<Owned<Self::Device>>) -> Result<ur_native_handle_t>;
+    fn native(
+        mem: &Object<Mem<Self>>,
+        device: Option<Owned<Device<Self>>>,
+    ) -> Result<ur_native_handle_t>;
 }
 /// Where the bytes of a memory object are.
-pub trait Storage<D: Beneath>: Send + Sync + fmt::Debug {
+pub trait Storage<D: HasUsm>: Send + Sync + fmt::Debug {
     /// The context whose devices use it.
-    fn context(&self) -> &Owned<D::Context>;
+    fn context(&self) -> &Owned<Context<D>>;
     /// Where the host can reach it, if it can, and it is anywhere yet.
     fn host(&self) -> Option<UsmPtr>;
 }
@@ -138,6 +144,11 @@ impl<D: KeepsBytes> Mem<D> {
     ) -> Self {
         Self::new(flags, Arc::new(storage), None, bytes, What::Image(image))
     }
+    /// A buffer of which others made the bytes, all of `storage`.
+    pub fn of_bytes(storage: D::Storage, bytes: usize) -> Owned<Self> {
+        let flags = ur_mem_flags_t::READ_WRITE;
+        Owned::new(Self::new(flags, Arc::new(storage), None, bytes, What::Buffer))
+    }
     fn new(
         flags: ur_mem_flags_t,
         storage: Arc<D::Storage>,
@@ -152,7 +163,7 @@ impl<D: KeepsBytes> Mem<D> {
         self.bytes
     }
     /// The context it was made in.
-    pub fn context(&self) -> &Owned<D::Context> {
+    pub fn context(&self) -> &Owned<Context<D>> {
         self.storage.context()
     }
     /// What keeps its bytes where they are.
@@ -242,7 +253,7 @@ impl<D: KeepsBytes> Mem<D> {
 
 impl<D: KeepsBytes> MemApi for OverDriver<D> {
     fn mem_image_create(
-        context: Borrowed<'_, D::Context>,
+        context: Borrowed<'_, Context<D>>,
         flags: ur_mem_flags_t,
         format: &ur_image_format_t,
         desc: &ur_image_desc_t,
@@ -251,7 +262,7 @@ impl<D: KeepsBytes> MemApi for OverDriver<D> {
         D::image(context.own()?, flags, *format, desc, host)
     }
     fn mem_buffer_create(
-        context: Borrowed<'_, D::Context>,
+        context: Borrowed<'_, Context<D>>,
         flags: ur_mem_flags_t,
         size: usize,
         properties: Option<&ur_buffer_properties_t>,
@@ -286,25 +297,22 @@ impl<D: KeepsBytes> MemApi for OverDriver<D> {
     }
     fn mem_get_native_handle(
         mem: Borrowed<'_, Mem<D>>,
-        device: Option<Borrowed<'_, D::Device>>,
+        device: Option<Borrowed<'_, Device<D>>>,
     ) -> Result<ur_native_handle_t> {
         device.map_or(Ok(()), |device| D::check(mem.context(), device))?;
         D::native(&mem, device.map(|device| device.own()).transpose()?)
     }
-    /// What the driver knows to be at the address, from there to its end.
     fn mem_buffer_create_with_native_handle(
         native_mem: ur_native_handle_t,
-        context: Borrowed<'_, D::Context>,
+        context: Borrowed<'_, Context<D>>,
         properties: Option<&ur_mem_native_properties_t>,
     ) -> Result<Owned<Mem<D>>> {
         let given = properties.is_some_and(|p| p.isNativeHandleOwned);
-        let (storage, bytes) = D::adopted(context.own()?, native_mem as u64, given)?;
-        let flags = ur_mem_flags_t::READ_WRITE;
-        Ok(Owned::new(Mem::new(flags, Arc::new(storage), None, bytes, What::Buffer)))
+        D::adopted(context.own()?, native_mem, given)
     }
     fn mem_image_create_with_native_handle(
         native_mem: ur_native_handle_t,
-        context: Borrowed<'_, D::Context>,
+        context: Borrowed<'_, Context<D>>,
         format: &ur_image_format_t,
         desc: &ur_image_desc_t,
         properties: Option<&ur_mem_native_properties_t>,

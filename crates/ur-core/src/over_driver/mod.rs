@@ -4,18 +4,16 @@
 pub mod block;
 pub mod mem;
 pub mod physical_mem;
+pub mod usm;
 pub mod usm_host;
+pub mod usm_pool;
 pub mod virtual_mem;
 pub mod watch;
 
 use crate::memory::allocation::Memory;
-use std::{
-    fmt,
-    marker::PhantomData,
-    sync::atomic::{AtomicU64, Ordering::*},
-};
+use std::{fmt, marker::PhantomData};
 use ur_adapter::{
-    api::{Objects, UsmApi},
+    api::Objects,
     error::Result,
     object::{Backend, Borrowed, Owned},
 };
@@ -37,7 +35,7 @@ pub trait Contexts:
     fn check(context: &Self::Context, device: Borrowed<'_, Self::Device>) -> Result<()>;
 }
 /// A driver with an adapter over it.
-pub trait Beneath: Contexts + UsmApi {
+pub trait Beneath: Contexts {
     /// What its allocations consist of.
     type Memory: Memory;
     /// Waits for all commands before in queues of the context with this handle.
@@ -45,12 +43,6 @@ pub trait Beneath: Contexts + UsmApi {
     /// # Errors
     /// Where the driver cannot be asked to wait just now.
     fn wait(context: usize) -> Result<()>;
-    /// Drops all that was freed and no command uses any more, and what the context's own pools keep for later: where
-    /// memory has run out.
-    ///
-    /// # Errors
-    /// The driver's own.
-    fn make_room(context: Borrowed<'_, Self::Context>) -> Result<()>;
 }
 impl<D: Contexts> Objects for OverDriver<D> {
     type Adapter = D::Adapter;
@@ -71,22 +63,4 @@ impl<D: Contexts> Objects for OverDriver<D> {
     type ExpGraph = D::ExpGraph;
     type ExpExecutableGraph = D::ExpExecutableGraph;
     type UsmPool = D::UsmPool;
-}
-
-/// How many objects were named so far, and one.
-static NEXT: AtomicU64 = AtomicU64::new(1);
-/// The bits of a name that are its number; above are the backend's.
-const NUMBER: u32 = 48;
-/// A name for an object of this process, memory or physical memory, of a backend.
-pub fn next_object(backend: Backend) -> u64 {
-    (backend as u64) << NUMBER | NEXT.fetch_add(1, Relaxed) // a number, nothing more
-}
-/// A number that is greater than those of all objects named before, and of none named afterwards. To tell
-/// whether an object was there at some moment, for threads between which something else makes an order.
-pub fn objects_so_far() -> u64 {
-    NEXT.load(Relaxed) // a number, nothing more
-}
-/// The number in an object's name.
-pub fn number_of(object: u64) -> u64 {
-    object & ((1 << NUMBER) - 1)
 }

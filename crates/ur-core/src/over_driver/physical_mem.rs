@@ -1,8 +1,13 @@
 //! Physical memory: memory of a device without an address until `virtual_mem.rs` maps it. Objects that
 //! were made here and such as were opened differ in where their memory is from, and in nothing else.
-use super::{Beneath, OverDriver, next_object};
+use super::{
+    OverDriver,
+    usm_pool::{HasUsm, make_room},
+};
 use crate::memory::{
-    deferred_free, physical,
+    deferred_free,
+    objects::next_object,
+    physical,
     reservations::{Reservations, whole},
 };
 use std::{
@@ -22,11 +27,9 @@ use ur_hal::{Types, VirtualMemory};
 use ur_ipc::{Kind, Remote};
 use ur_sys::{ur_physical_mem_info_t, ur_physical_mem_properties_t};
 
-/// A driver with virtual memory, whose contexts and devices are those that handles point at.
+/// A driver with virtual memory.
 pub trait HasPhysicalMemory:
-    Beneath
-    + Objects<PhysicalMem = PhysicalMem<Self>>
-    + VirtualMemory<Context = <Self as Objects>::Context, Device = Owned<<Self as Objects>::Device>>
+    HasUsm + Objects<PhysicalMem = PhysicalMem<Self>> + VirtualMemory
 {
     /// Where the objects live.
     fn physical_mems() -> &'static Slab<PhysicalMem<Self>>;
@@ -209,13 +212,14 @@ impl<D: HasPhysicalMemory> PhysicalMemApi for OverDriver<D> {
     ) -> Result<Owned<PhysicalMem<D>>> {
         D::check(&context, device)?;
         let owned = device.own()?;
-        whole(size, D::granularity(&context, &owned, size.max(1))?.minimum)?;
+        let native = D::driver_context(&context);
+        whole(size, D::granularity(native, &owned, size.max(1))?.minimum)?;
         deferred_free::sweep::<D::Memory>();
         let is_shareable = physical::is_shareable(properties);
-        let create = || Ok(D::physical(&context, &owned, size, is_shareable)?);
+        let create = || Ok(D::physical(native, &owned, size, is_shareable)?);
         let made = create().or_else(|error: Error| match error.code() {
             ErrorCode::OutOfDeviceMemory => {
-                D::make_room(context)?;
+                make_room::<D>(context);
                 create()
             }
             _ => Err(error),

@@ -18,6 +18,8 @@ use ur_sys::{ur_usm_alloc_info_t, ur_usm_type_t};
 
 /// A driver that can be told of the host's memory.
 pub trait PinsMemory: Beneath {
+    /// Whether what the driver made of a range must not end before the commands that may use it.
+    const IS_USED: bool = true;
     /// What the driver made of a range; it ends with this.
     type Pinned: fmt::Debug + Send + Sync;
     /// What this process made known.
@@ -177,7 +179,9 @@ pub fn unregister<D: PinsMemory>(context: usize, at: UsmPtr) -> Result<()> {
         }
         _ => return refused(format!("no registered host memory starts at {at:?}")),
     }
-    D::wait(context)?;
+    if D::IS_USED {
+        D::wait(context)?;
+    }
     let ended = all::<D>().remove(&at.addr());
     drop(ended); // not under the lock
     Ok(())
@@ -218,7 +222,9 @@ pub fn release<D: PinsMemory>(context: usize, at: UsmPtr) {
     if !all::<D>().get(&at.addr()).is_some_and(is_it) {
         return;
     }
-    if let Err(error) = D::wait(context) {
+    if D::IS_USED
+        && let Err(error) = D::wait(context)
+    {
         log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error); // it stays known: commands may use it
         return;
     }

@@ -25,9 +25,9 @@ fn span<D: HasPhysicalMemory>(context: Context<'_, D>, start: UsmPtr, bytes: usi
 }
 /// What lengths and addresses are multiples of on all devices of `context`.
 fn granule<D: HasPhysicalMemory>(context: Context<'_, D>) -> Result<usize> {
-    D::devices(&context)
-        .iter()
-        .try_fold(1, |most, device| Ok(most.max(D::granularity(&context, device, 1)?.minimum)))
+    D::devices(&context).iter().try_fold(1, |most, device| {
+        Ok(most.max(D::granularity(D::driver_context(&context), device, 1)?.minimum))
+    })
 }
 /// What flags mean, if they mean one thing.
 fn access(flags: Flags) -> Result<Access> {
@@ -49,7 +49,7 @@ impl<D: HasPhysicalMemory> VirtualMemApi for OverDriver<D> {
     ) -> Result<()> {
         device.map_or(Ok(()), |device| D::check(&context, device))?;
         let device = device.map_or_else(|| Ok(D::devices(&context)[0].clone()), Borrowed::own)?;
-        let of = |bytes| D::granularity(&context, &device, bytes);
+        let of = |bytes| D::granularity(D::driver_context(&context), &device, bytes);
         match name {
             ur_virtual_mem_granularity_info_t::MINIMUM => answer.value(&of(1)?.minimum),
             ur_virtual_mem_granularity_info_t::RECOMMENDED => {
@@ -65,7 +65,8 @@ impl<D: HasPhysicalMemory> VirtualMemApi for OverDriver<D> {
     ) -> Result<UsmPtr> {
         let granule = granule::<D>(context)?;
         let size = whole(size, granule)?;
-        let reservation = D::reserve(&context, start.map(UsmPtr::into), size, granule)?;
+        let reservation =
+            D::reserve(D::driver_context(&context), start.map(UsmPtr::into), size, granule)?;
         let base = UsmPtr::from(reservation.range().start());
         D::reserved().enter(span::<D>(context, base, size), granule, reservation);
         Ok(base)

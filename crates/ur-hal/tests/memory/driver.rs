@@ -252,6 +252,21 @@ impl Types for InMemory {
     type Sampler = Infallible;
     type Graph = Graph;
 }
+impl Allocates for InMemory {
+    fn allocate(_: &Vec<u32>, _: &u32, request: MemoryRequest) -> Result<Allocation> {
+        static NEXT: AtomicUsize = AtomicUsize::new(1 << 40);
+        if request.bytes > DEVICE_BYTES {
+            let why = format!("the device has {DEVICE_BYTES} bytes");
+            return Err(Error::new(ErrorKind::OutOfDeviceMemory, why));
+        }
+        let room = request.bytes.next_multiple_of(ALIGNMENT) + ALIGNMENT;
+        let start = Address::new(NEXT.fetch_add(room, Relaxed)).ok_or(ErrorKind::Unknown)?;
+        let range = Range::new(start, request.bytes)?;
+        let bytes = Arc::new(Mutex::new(vec![0; request.bytes]));
+        locked(&MEMORY).insert(range, bytes);
+        Ok(Allocation(range))
+    }
+}
 impl VirtualMemory for InMemory {}
 impl Modules for InMemory {
     type Code = Infallible;
@@ -296,19 +311,6 @@ impl Driver for InMemory {
     }
     fn open(devices: &[u32]) -> Result<Vec<u32>> {
         Ok(devices.to_vec())
-    }
-    fn allocate(_: &Vec<u32>, _: &u32, request: MemoryRequest) -> Result<Allocation> {
-        static NEXT: AtomicUsize = AtomicUsize::new(1 << 40);
-        if request.bytes > DEVICE_BYTES {
-            let why = format!("the device has {DEVICE_BYTES} bytes");
-            return Err(Error::new(ErrorKind::OutOfDeviceMemory, why));
-        }
-        let room = request.bytes.next_multiple_of(ALIGNMENT) + ALIGNMENT;
-        let start = Address::new(NEXT.fetch_add(room, Relaxed)).ok_or(ErrorKind::Unknown)?;
-        let range = Range::new(start, request.bytes)?;
-        let bytes = Arc::new(Mutex::new(vec![0; request.bytes]));
-        locked(&MEMORY).insert(range, bytes);
-        Ok(Allocation(range))
     }
     fn stream(_: &Vec<u32>, _: &u32, _: StreamRequest) -> Result<Stream> {
         Stream::start() // in order, which an out-of-order stream may be

@@ -24,7 +24,7 @@ pub(crate) use command::{
     Dependencies, Dependency, Order, Pattern, Signal, Submission, Work, failed,
 };
 pub(crate) use completion::{Completion, Failure, Reusable, Status};
-pub(crate) use passage::{Moment, Passed, Watch, all_queues_ticket, ticket};
+pub(crate) use passage::{Moment, Watch, all_queues_ticket, ticket};
 pub(crate) use plan::{Plan, Run};
 pub(crate) use team::Task;
 

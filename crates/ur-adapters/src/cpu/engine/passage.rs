@@ -104,6 +104,7 @@ impl Passed {
         self.0
     }
     /// Whether they have all ended.
+    #[cfg(test)]
     pub(crate) fn has_passed(&self) -> bool {
         self.0.iter().all(deferred_free::Moment::has_passed)
     }

@@ -1,10 +1,8 @@
 //! The registry: who is found where, and what a free leaves.
 use super::*;
-use crate::{
-    cpu::{mapping::page, native},
-    memory::totals::Totals,
-};
-use ur_adapter::error::ErrorCode;
+use crate::cpu::{UsmPool, device::the_device, mapping::page, native};
+use std::sync::atomic::Ordering::Relaxed;
+use ur_adapter::{api::ContextApi, error::ErrorCode};
 use ur_ipc::Kind;
 
 const CONTEXT: usize = 0x1000;
@@ -14,8 +12,8 @@ fn home() -> Home {
 fn device(bytes: usize) -> UsmPtr {
     allocate(Usm::Device, home(), bytes, 64).unwrap()
 }
-fn chunks() -> Chunks {
-    Chunks { side: Side::Device, zeroed: false, totals: Totals::new() }
+fn free(context: usize, at: UsmPtr) -> Result<()> {
+    allocation::free::<Memory>(context, at, |_| all_queues_ticket(context).into_moments())
 }
 fn refused(at: UsmPtr, context: usize, why: &str) {
     let error = free(context, at).unwrap_err();
@@ -128,14 +126,17 @@ fn host_and_shared_memory_has_no_descriptor() {
 }
 #[test]
 fn pools_serve_allocations_on_pages_of_their_own() {
-    let pool = Pool::new(chunks(), pool::Limits::default()).unwrap();
-    let other = Pool::new(chunks(), pool::Limits::default()).unwrap();
-    let ours: Vec<_> =
-        (0..20).map(|_| Allocation::take(Usm::Device, home(), 1000, 256, &pool).unwrap()).collect();
-    let theirs = Allocation::take(Usm::Device, home(), 1000, 256, &other).unwrap();
+    let context = Cpu::context_create(&[the_device().borrow()], None).unwrap();
+    let [pool, other] = [(); 2].map(|()| UsmPool::initial(context.borrow()));
+    let take = |pool: &UsmPool| {
+        pool.allocate(Usm::Device, the_device().borrow(), (home(), 1000, 256)).unwrap()
+    };
+    let used = |pool: &UsmPool| pool.totals().used.current.load(Relaxed);
+    let ours: Vec<_> = (0..20).map(|_| take(&pool)).collect();
+    let theirs = take(&other);
     let page_of = |at: UsmPtr| at.addr() / page();
     assert!(ours.iter().all(|&at| page_of(at) != page_of(theirs) && at.addr() % 256 == 0));
-    assert_eq!(pool.statistics().used, 20 * 1024);
+    assert_eq!(used(&pool), 20 * 1024);
     let second = Allocation::find(ours[1]).unwrap();
     let (first, behind) =
         (exposed(&Allocation::find(ours[0]).unwrap()).unwrap(), exposed(&second).unwrap());
@@ -143,7 +144,7 @@ fn pools_serve_allocations_on_pages_of_their_own() {
     drop(second);
     ours.into_iter().for_each(|at| free(CONTEXT, at).unwrap());
     free(CONTEXT, theirs).unwrap();
-    assert_eq!((pool.statistics().used, other.statistics().used), (0, 0));
+    assert_eq!((used(&pool), used(&other)), (0, 0));
     pool.trim_to(0);
-    assert_eq!(pool.statistics().reserved, 0);
+    assert_eq!(pool.totals().reserved.current.load(Relaxed), 0);
 }

@@ -174,16 +174,6 @@ pub fn copy<D: Dialect>(device: &Owned<Device<D>>, to: u64, from: u64, bytes: us
     stream.copy(to, from, bytes)?;
     patience::finish(&stream, device)
 }
-/// Reads a number at an address of the host's that C gave, which need not be aligned.
-pub(in super::super) fn peek(from: usize) -> usize {
-    // SAFETY: C's promise: the entry says that there is a `size_t`.
-    unsafe { ptr::with_exposed_provenance::<usize>(from).read_unaligned() }
-}
-/// Writes a number at such an address.
-pub(in super::super) fn poke<T: Copy>(to: usize, value: T) {
-    // SAFETY: C's promise: the entry says how large the property is.
-    unsafe { ptr::with_exposed_provenance_mut::<T>(to).write_unaligned(value) }
-}
 
 /// What the driver says of an address that it knows.
 #[derive(Clone, Copy, Debug)]

@@ -294,14 +294,3 @@ impl Drop for Imported {
         });
     }
 }
-
-/// A `size_t` of C's.
-pub(in super::super) fn peek(from: usize) -> usize {
-    // SAFETY: C's promise: the entry says how large the property is.
-    unsafe { ptr::with_exposed_provenance::<usize>(from).read_unaligned() }
-}
-/// Writes what C asked for.
-pub(in super::super) fn poke<T: Copy>(to: usize, value: T) {
-    // SAFETY: C's promise: the entry says how large the property is.
-    unsafe { ptr::with_exposed_provenance_mut::<T>(to).write_unaligned(value) }
-}
