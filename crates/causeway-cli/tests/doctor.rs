@@ -90,6 +90,13 @@ fn every_adapter_that_crashes_ends_the_process_or_hangs_is_named_with_what_it_wa
             ["", "for (int fd = 0; fd < 256; fd++) close(fd); for (;;) pause();", ""],
             "does not come back within 2 s while it is asked for its tables",
         ),
+        (
+            "closer",
+            ["for (int fd = 0; fd < 256; fd++) close(fd);", "", ""],
+            "closes descriptors that are not its own while it is opened",
+        ),
+        // What it starts would hold the doctor's outputs open.
+        ("leaves", ["if (fork() == 0) { sleep(300); _exit(0); }", "", ""], "works: 0 platforms"),
         ("silent", ["", "", "return UR_RESULT_ERROR_UNINITIALIZED;"], "lists no adapter"),
         (
             "prints",
@@ -99,15 +106,17 @@ fn every_adapter_that_crashes_ends_the_process_or_hangs_is_named_with_what_it_wa
         ("good", ["", "", ""], "works: 0 platforms, 0 devices"),
     ];
     let files: Vec<_> = all.iter().map(|(name, does, _)| folder.adapter(name, *does)).collect();
+    let begun = std::time::Instant::now();
     let ran =
         doctor(&[("UR_ADAPTERS_FORCE_LOAD", &files.join(","))], &["--adapters", "--timeout", "2"]);
+    assert!(begun.elapsed().as_secs() < 200, "its outputs were held open");
     let (said, complained) = (text(&ran.stdout), text(&ran.stderr));
     assert_eq!(ran.status.code(), Some(1), "{said}{complained}");
     for (file, (_, _, finding)) in files.iter().zip(all) {
         let line = said.lines().find(|line| line.contains(file)).unwrap_or_default();
         assert!(line.contains(finding), "{finding}\n{said}{complained}");
     }
-    assert!(complained.contains("5 adapters do not work"), "{complained}");
+    assert!(complained.contains("6 adapters do not work"), "{complained}");
 }
 
 #[test]

@@ -2,7 +2,10 @@
 //! handle is, or the one that the handle says. Whether it may be called so is `entry`'s question.
 #![expect(unsafe_code, reason = "calls adapters through the tables that their objects name")]
 use crate::adapters;
-use std::ffi::{c_char, c_void};
+use std::{
+    ffi::{c_char, c_void},
+    ptr::null_mut,
+};
 use ur_sys::*;
 
 /// The table of the adapter that made the object: the only one there is, whose handles may be
@@ -22,6 +25,17 @@ unsafe fn table<'a>(handle: *mut c_void) -> Option<&'a ur_dditable_t> {
     let table = unsafe { handle.cast::<*const ur_dditable_t>().read() };
     // SAFETY: tables outlive objects.
     unsafe { table.as_ref() }
+}
+
+/// Says that nothing was made, where a call that failed has to.
+///
+/// # Safety
+/// `to` is null or a place for a handle, which is a pointer.
+pub(crate) unsafe fn null<H>(to: *mut H) {
+    if !to.is_null() {
+        // SAFETY: not null, hence writable.
+        unsafe { to.cast::<*mut c_void>().write(null_mut()) };
+    }
 }
 
 /// What stands for an entry that an adapter leaves out.
@@ -45,9 +59,9 @@ macro_rules! send {
         let send = || send!($group $slot ($($p),*) by handle $of);
         let code = send();
         // The adapter does so itself, if it is asked.
-        if code != ur_result_t::SUCCESS && !$to.is_null() {
-            // SAFETY: not null, hence writable, by the caller's promise.
-            unsafe { $to.cast::<*mut c_void>().write(std::ptr::null_mut()) };
+        if code != ur_result_t::SUCCESS {
+            // SAFETY: the caller's promise.
+            unsafe { null($to) };
         }
         code
     }};

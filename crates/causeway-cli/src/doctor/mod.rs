@@ -59,7 +59,7 @@ struct Trial {
 struct Finding<'c> {
     adapter: &'c str,
     place: &'c str,
-    /// Whether a program that starts the loader now would use it.
+    /// Whether a program that starts the loader now would load it.
     used: bool,
     works: bool,
     finding: String,
@@ -88,7 +88,7 @@ pub fn run(args: &args::Doctor) -> Result<()> {
     } else {
         said(&sharing::lines(&sharing))?;
         if adapters.iter().any(|finding| finding.used) || sharing.iter().any(|one| one.is_used()) {
-            said("* is what programs use that start with this environment\n")?;
+            said("* is what programs load that start with this environment\n")?;
         }
     }
     match adapters.iter().filter(|finding| !finding.works).count() {
@@ -154,6 +154,7 @@ fn judge(trial: &Trial) -> Option<(bool, String)> {
     };
     let end = match &trial.end {
         End::Well => None,
+        End::Status(trial::CLOSED) => Some("closes descriptors that are not its own".into()),
         End::Status(status) => Some(format!("ends the process with status {status}")),
         End::Signal(name) => Some(format!("crashes with {name}")),
         End::Late(patience) => Some(format!("does not come back within {} s", patience.as_secs())),

@@ -11,24 +11,29 @@ use rustix::{
 use std::{
     fs::File,
     io::{self, Write},
+    mem::ManuallyDrop,
     os::{
         fd::OwnedFd,
         unix::process::{CommandExt, ExitStatusExt},
     },
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Stdio, exit},
     time::{Duration, Instant},
 };
 use ur_loader::examine;
 
 /// The command that the process of a trial is started with, before the numbers of the adapter and of the place.
 const COMMAND: &str = "doctor-trial";
+/// How the process of a trial ends that finds its report closed.
+pub(super) const CLOSED: i32 = 119;
 /// More than this is not read of what a process says: it is a few lines.
 const MOST: usize = 64 << 10;
 
 /// The side that is tried. What the adapter prints goes to the standard error.
 pub fn run(adapter: usize, place: usize) -> Result<()> {
     let failed = |error: Errno| Failure::system("set the trial up", &error.into());
-    let mut report = File::from(fcntl_dupfd_cloexec(io::stdout(), 3).map_err(failed)?);
+    // Not to be closed here: the adapter may have done so, and the number may be another's then.
+    let mut report =
+        ManuallyDrop::new(File::from(fcntl_dupfd_cloexec(io::stdout(), 3).map_err(failed)?));
     dup2_stdout(io::stderr()).map_err(failed)?;
     // A crash that was asked for leaves no file.
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).map_err(failed)?;
@@ -45,8 +50,10 @@ pub fn run(adapter: usize, place: usize) -> Result<()> {
     let found = found.ok_or_else(|| {
         Failure::said("the environment names other adapters now than when this was started")
     })?;
-    said.and_then(|()| say(&Word::Found(found.into())))
-        .map_err(|error| Failure::system("report the trial", &error))
+    match said.and_then(|()| say(&Word::Found(found.into()))) {
+        Err(error) if error.raw_os_error() == Some(Errno::BADF.raw_os_error()) => exit(CLOSED),
+        said => said.map_err(|error| Failure::system("report the trial", &error)),
+    }
 }
 impl From<examine::Step> for Step {
     fn from(step: examine::Step) -> Self {
@@ -80,13 +87,10 @@ pub fn start(adapter: usize, place: usize, patience: Duration) -> Result<Trial> 
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     let heard = listen(&mut child, Instant::now() + patience);
-    if !matches!(heard, Ok((_, true))) {
-        // It has not been waited for, so its number is its own; what it started is in its group.
-        let _ = rustix::process::kill_process_group(
-            Pid::from_child(&child),
-            rustix::process::Signal::KILL,
-        );
-    }
+    // It has not been waited for, so its number is its own. What it started is in its group, and would hold our outputs
+    // open when it has ended.
+    let _ =
+        rustix::process::kill_process_group(Pid::from_child(&child), rustix::process::Signal::KILL);
     let status = child.wait().map_err(failed)?;
     let (said, in_time) = heard.map_err(|error| failed(error.into()))?;
     let end = if in_time { end(status) } else { End::Late(patience) };

@@ -11,6 +11,14 @@ use std::{
 };
 use ur_sys::*;
 
+/// Has a call that is refused here null what the adapter would: as `direct` does where it is not asked.
+macro_rules! null {
+    (handle $of:ident nulls $to:ident) => {
+        // SAFETY: the caller's promise.
+        unsafe { direct::null($to) }
+    };
+    ($($other:ident)+) => {};
+}
 macro_rules! functions {
     ($($group:ident $getter:ident $table:ident {
         $($(#[$doc:meta])* $slot:ident $c:ident $pfn:ident $name:ident(
@@ -29,7 +37,10 @@ macro_rules! functions {
                 return match unsafe { check::$name($($p),*) } {
                     // SAFETY: likewise.
                     Ok(()) => unsafe { direct::$name($($p),*) },
-                    Err(wrong) => refused(stringify!($c), wrong),
+                    Err(wrong) => {
+                        null!($($how)+);
+                        refused(stringify!($c), wrong)
+                    }
                 };
             }
             let params = [$((&raw const $p).cast::<u8>()),*];
@@ -39,6 +50,7 @@ macro_rules! functions {
                 if on & names::PARAMETERS != 0 {
                     // SAFETY: the caller's promise.
                     if let Err(wrong) = unsafe { check::$name($($p),*) } {
+                        null!($($how)+);
                         return Err(refused(stringify!($c), wrong));
                     }
                 }

@@ -283,6 +283,12 @@ fn parameters(world: &World) {
         is(usm_host_alloc(context, null(), pool, 0, &mut at), ur_result_t::ERROR_INVALID_USM_SIZE);
         let event = ur_event_handle_t::NULL;
         is(event_wait(0, &event), ur_result_t::ERROR_INVALID_VALUE);
+        // No program comes of it, and that is what is written.
+        let (programs, mut linked) =
+            (ur_program_handle_t::NULL, ur_program_handle_t(std::ptr::dangling_mut()));
+        let code = program_link(context, 0, &programs, null(), &mut linked);
+        is(code, ur_result_t::ERROR_INVALID_SIZE);
+        assert!(linked.is_null());
         is(
             enqueue_events_wait(queue, 1, &event, null_mut()),
             ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST,
