@@ -1,7 +1,6 @@
 //! Pools of USM for any adapter: blocks cut from chunks of a [`Source`], best fit first. Addresses
-//! only: the memory itself is never touched. A block that is given back is used again once the
-//! commands enqueued before have [`Passed`]. What memory is, and whom it was shared with, is the
-//! adapter's.
+//! only: the memory itself is never touched. A block that is given back is used again at once: that no
+//! command uses it any more, what memory is, and whom it was shared with, is the adapter's.
 use crate::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -11,19 +10,6 @@ use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-
-/// A moment in the work of a device or of some queues.
-pub trait Passed: Send {
-    /// Whether all commands enqueued before it have ended. Never waits.
-    fn passed(&self) -> bool;
-}
-
-/// Where nothing is given back with commands that may use it.
-impl Passed for std::convert::Infallible {
-    fn passed(&self) -> bool {
-        match *self {}
-    }
-}
 
 /// Memory in one piece, as the driver gives it.
 pub trait Chunk: Send + Sync {
@@ -46,15 +32,13 @@ impl<M: ur_hal::Memory> Chunk for M {
 pub trait Source: Send + Sync {
     /// What it hands out.
     type Chunk: Chunk;
-    /// What tells when freed memory is out of use.
-    type Passed: Passed;
     /// A chunk of at least `bytes` at a multiple of `align`, a power of two.
     ///
     /// # Errors
     /// The driver's own: out of memory, most of all.
     fn chunk(&self, bytes: usize, align: usize) -> Result<Self::Chunk>;
-    /// Takes a chunk back which nothing may touch before all of `after` have passed.
-    fn give_back(&self, chunk: Arc<Self::Chunk>, after: Vec<Self::Passed>);
+    /// Takes a chunk back.
+    fn give_back(&self, chunk: Arc<Self::Chunk>);
 }
 
 /// How a pool deals with its source; all in bytes.
@@ -125,14 +109,13 @@ struct State<S: Source> {
     cuts: BTreeMap<u64, Cut<S::Chunk>>,
     /// The free parts of all chunks that are not alone, shortest first: length, chunk, offset.
     spans: BTreeSet<(usize, u64, usize)>,
-    waiting: Vec<(S::Passed, Place)>,
     next: u64,
     limits: Limits,
     statistics: Statistics,
 }
 
 /// Chunks on their way back, to be handed over once the pool's lock is free.
-type Leaving<S> = Vec<(Arc<<S as Source>::Chunk>, Vec<<S as Source>::Passed>)>;
+type Leaving<S> = Vec<Arc<<S as Source>::Chunk>>;
 
 impl<S: Source> State<S> {
     /// Cuts `bytes` at a multiple of `align` from the shortest part that has them.
@@ -193,7 +176,7 @@ impl<S: Source> State<S> {
         self.insert(id, offset, bytes);
         let alone = self.cuts[&id].alone;
         if self.cuts[&id].is_unused() && (alone || self.statistics.reserved > self.limits.keep) {
-            leaving.extend(self.release(id).map(|chunk| (chunk, Vec::new())));
+            leaving.extend(self.release(id));
         }
     }
     /// Lets an unused chunk go.
@@ -204,26 +187,13 @@ impl<S: Source> State<S> {
         self.statistics.reserved -= bytes;
         Some(cut.chunk)
     }
-    /// Puts back what commands have passed.
-    fn sweep(&mut self, leaving: &mut Leaving<S>) {
-        let mut at = 0;
-        while at < self.waiting.len() {
-            match self.waiting[at].0.passed() {
-                true => {
-                    let (_, place) = self.waiting.swap_remove(at);
-                    self.put(place, leaving);
-                }
-                false => at += 1,
-            }
-        }
-    }
     /// Lets unused chunks go as long as `keep` bytes stay.
     fn trim(&mut self, keep: usize, leaving: &mut Leaving<S>) {
         let unused = self.cuts.iter().filter(|(_, cut)| cut.is_unused());
         let unused: Vec<_> = unused.map(|(&id, cut)| (id, cut.chunk.bytes())).collect();
         for (id, bytes) in unused {
             if self.statistics.reserved - bytes >= keep {
-                leaving.extend(self.release(id).map(|chunk| (chunk, Vec::new())));
+                leaving.extend(self.release(id));
             }
         }
     }
@@ -244,9 +214,9 @@ impl<S: Source> Pool<S> {
         if !limits.grain.is_power_of_two() {
             return Err(Error::new(ErrorCode::InvalidValue, "a pool's grain is a power of two"));
         }
-        let (cuts, spans, waiting) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+        let (cuts, spans) = (BTreeMap::new(), BTreeSet::new());
         let statistics = Statistics::default();
-        let state = Mutex::new(State { cuts, spans, waiting, next: 0, limits, statistics });
+        let state = Mutex::new(State { cuts, spans, next: 0, limits, statistics });
         Ok(Arc::new(Self { source, state }))
     }
     fn state(&self) -> MutexGuard<'_, State<S>> {
@@ -256,8 +226,8 @@ impl<S: Source> Pool<S> {
     fn with<R>(&self, work: impl FnOnce(&mut State<S>, &mut Leaving<S>) -> R) -> R {
         let mut leaving = Vec::new();
         let result = work(&mut self.state(), &mut leaving);
-        for (chunk, after) in leaving {
-            self.source.give_back(chunk, after);
+        for chunk in leaving {
+            self.source.give_back(chunk);
         }
         result
     }
@@ -267,8 +237,7 @@ impl<S: Source> Pool<S> {
     /// # Errors
     /// `OUT_OF_RESOURCES` at the pool's maximum, else the source's own.
     pub fn take(self: &Arc<Self>, bytes: usize, align: usize) -> Result<Block<S>> {
-        let (limits, cut) = self.with(|state, leaving| {
-            state.sweep(leaving);
+        let (limits, cut) = self.with(|state, _| {
             let limits = state.limits;
             let rounded = bytes.max(1).checked_next_multiple_of(limits.grain);
             let pooled = rounded.filter(|_| bytes <= limits.poolable);
@@ -287,7 +256,7 @@ impl<S: Source> Pool<S> {
             let fits =
                 fresh.bytes() <= state.limits.maximum.saturating_sub(state.statistics.reserved);
             if !fits {
-                leaving.push((Arc::new(fresh), Vec::new()));
+                leaving.push(Arc::new(fresh));
                 return Err(full(state));
             }
             let id = state.adopt(fresh, alone);
@@ -328,17 +297,11 @@ impl<S: Source> Pool<S> {
 
     /// Gives unused chunks back to the source as long as `keep` bytes stay in the pool.
     pub fn trim_to(&self, keep: usize) {
-        self.with(|state, leaving| {
-            state.sweep(leaving);
-            state.trim(keep, leaving);
-        });
+        self.with(|state, leaving| state.trim(keep, leaving));
     }
     /// What the pool holds now.
     pub fn statistics(&self) -> Statistics {
-        self.with(|state, leaving| {
-            state.sweep(leaving);
-            state.statistics
-        })
+        self.state().statistics
     }
     /// The limits now.
     pub fn limits(&self) -> Limits {
@@ -348,7 +311,6 @@ impl<S: Source> Pool<S> {
     pub fn set_keep(&self, keep: usize) {
         self.with(|state, leaving| {
             state.limits.keep = keep;
-            state.sweep(leaving);
             state.trim(keep, leaving);
         });
     }
@@ -371,15 +333,11 @@ fn full<S: Source>(state: &State<S>) -> Error {
     )
 }
 impl<S: Source> Drop for Pool<S> {
-    /// No block is left: each holds its pool. Commands may still use what is waiting.
+    /// No block is left: each holds its pool.
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let mut after: BTreeMap<u64, Vec<S::Passed>> = BTreeMap::new();
-        for (passed, place) in state.waiting.drain(..) {
-            after.entry(place.chunk).or_default().push(passed);
-        }
-        for (id, cut) in std::mem::take(&mut state.cuts) {
-            self.source.give_back(cut.chunk, after.remove(&id).unwrap_or_default());
+        for cut in std::mem::take(&mut state.cuts).into_values() {
+            self.source.give_back(cut.chunk);
         }
     }
 }
@@ -389,7 +347,7 @@ impl<S: Source> fmt::Debug for Pool<S> {
     }
 }
 
-/// A part of a chunk. Dropped, it is free to be used again at once; see also [`Block::give_back`].
+/// A part of a chunk. Dropped, it is free to be used again.
 pub struct Block<S: Source> {
     held: Option<Held<S>>,
 }
@@ -400,7 +358,7 @@ struct Held<S: Source> {
 }
 impl<S: Source> Block<S> {
     fn held(&self) -> &Held<S> {
-        self.held.as_ref().expect("only dropping and giving back take it")
+        self.held.as_ref().expect("only dropping takes it")
     }
     /// Where it starts in its chunk.
     pub fn offset(&self) -> usize {
@@ -422,25 +380,9 @@ impl<S: Source> Block<S> {
     pub fn chunk(&self) -> &S::Chunk {
         &self.held().chunk
     }
-    /// The same, to be kept while it is looked at.
-    pub fn shared_chunk(&self) -> Arc<S::Chunk> {
-        Arc::clone(&self.held().chunk)
-    }
     /// The pool it is from.
     pub fn pool(&self) -> &Arc<Pool<S>> {
         &self.held().pool
-    }
-    /// The block may be used again once `passed` has passed.
-    pub fn give_back(mut self, passed: S::Passed) {
-        let Some(Held { chunk, pool, place }) = self.held.take() else { return };
-        drop(chunk);
-        pool.with(|state, leaving| {
-            state.sweep(leaving);
-            match passed.passed() {
-                true => state.put(place, leaving),
-                false => state.waiting.push((passed, place)),
-            }
-        });
     }
 }
 impl<S: Source> Drop for Block<S> {

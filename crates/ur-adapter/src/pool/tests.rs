@@ -1,6 +1,6 @@
 //! Pools over a source that hands out addresses without memory.
 use super::*;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicUsize, Ordering::*};
 
 const MIB: usize = 1 << 20;
 
@@ -17,23 +17,8 @@ impl Chunk for Range {
         self.bytes
     }
 }
-#[derive(Clone)]
-struct Moment(Arc<AtomicBool>);
-impl Moment {
-    fn later() -> Self {
-        Self(Arc::default())
-    }
-    fn come(&self) {
-        self.0.store(true, Release);
-    }
-}
-impl Passed for Moment {
-    fn passed(&self) -> bool {
-        self.0.load(Acquire)
-    }
-}
-/// What chunks came back, and how many moments each had still to wait for.
-type Returned = Arc<Mutex<Vec<(UsmPtr, usize)>>>;
+/// What chunks came back.
+type Returned = Arc<Mutex<Vec<UsmPtr>>>;
 struct Addresses {
     next: AtomicUsize,
     left: AtomicUsize,
@@ -41,7 +26,6 @@ struct Addresses {
 }
 impl Source for Addresses {
     type Chunk = Range;
-    type Passed = Moment;
     fn chunk(&self, bytes: usize, align: usize) -> Result<Range> {
         let enough = |left: usize| left.checked_sub(bytes);
         if self.left.fetch_update(AcqRel, Acquire, enough).is_err() {
@@ -51,10 +35,10 @@ impl Source for Addresses {
         let start = (self.next.fetch_add(span, AcqRel) + 4096).next_multiple_of(align);
         Ok(Range { base: UsmPtr::from_addr(start).unwrap(), bytes })
     }
-    fn give_back(&self, chunk: Arc<Range>, after: Vec<Moment>) {
+    fn give_back(&self, chunk: Arc<Range>) {
         let chunk = Arc::into_inner(chunk).expect("nobody else has it");
         self.left.fetch_add(chunk.bytes, AcqRel);
-        self.returned.lock().unwrap().push((chunk.base, after.len()));
+        self.returned.lock().unwrap().push(chunk.base);
     }
 }
 fn pool_of(left: usize, limits: Limits) -> (Arc<Pool<Addresses>>, Returned) {
@@ -85,22 +69,6 @@ fn a_freed_block_is_used_again() {
     let _other = pool.take(1000, 1).unwrap();
     drop(first);
     assert_eq!(pool.take(1000, 1).unwrap().base().unwrap(), at);
-}
-#[test]
-fn a_block_waits_for_the_commands_before_its_free() {
-    let (pool, _) = pool();
-    let (first, moment) = (pool.take(1000, 1).unwrap(), Moment::later());
-    let at = first.base().unwrap();
-    first.give_back(moment.clone());
-    let second = pool.take(1000, 1).unwrap();
-    assert_ne!(second.base().unwrap(), at);
-    assert_eq!(pool.statistics().used, 2048);
-    moment.come();
-    assert_eq!(pool.take(1000, 1).unwrap().base().unwrap(), at);
-    let passed = Moment::later();
-    passed.come();
-    second.give_back(passed);
-    assert_eq!(pool.statistics().used, 0);
 }
 #[test]
 fn neighbours_join_when_they_are_free() {
@@ -150,12 +118,8 @@ fn a_large_block_has_a_chunk_that_goes_with_it() {
     assert_eq!(large.offset(), 0);
     assert_eq!(large.chunk().bytes(), 10 * MIB);
     let at = large.base().unwrap();
-    let moment = Moment::later();
-    large.give_back(moment.clone());
-    assert!(returned.lock().unwrap().is_empty());
-    moment.come();
-    pool.trim_to(usize::MAX);
-    assert_eq!(*returned.lock().unwrap(), [(at, 0)]);
+    drop(large);
+    assert_eq!(*returned.lock().unwrap(), [at]);
     let Statistics { reserved, used_high, .. } = pool.statistics();
     assert_eq!((reserved, used_high), (0, 10 * MIB));
 }
@@ -200,17 +164,14 @@ fn at_the_end_of_memory_unused_chunks_go_back_first() {
     assert_eq!(pool.statistics().used, 0);
 }
 #[test]
-fn a_dropped_pool_tells_its_source_what_to_wait_for() {
+fn a_dropped_pool_gives_back_what_it_kept() {
     let (pool, returned) = pool();
-    let (first, second) = (pool.take(1000, 1).unwrap(), pool.take(1000, 1).unwrap());
-    let alone = pool.take(2 * MIB, 1).unwrap();
-    let (small, large) = (first.chunk().base(), alone.chunk().base());
-    let moment = Moment::later();
-    first.give_back(moment.clone());
-    second.give_back(moment.clone());
-    alone.give_back(moment);
+    let block = pool.take(1000, 1).unwrap();
+    let chunk = block.chunk().base();
+    drop(block);
+    assert!(returned.lock().unwrap().is_empty());
     drop(pool);
-    assert_eq!(*returned.lock().unwrap(), [(small, 2), (large, 1)]);
+    assert_eq!(*returned.lock().unwrap(), [chunk]);
 }
 #[test]
 fn a_block_keeps_its_pool() {
@@ -242,9 +203,7 @@ fn threads_share_a_pool() {
                 for round in 0..rounds {
                     live.push(pool.take((round * thread * 97) % 5000, 64).unwrap());
                     if round % 3 != 0 {
-                        let moment = Moment::later();
-                        moment.come();
-                        live.swap_remove(round % live.len()).give_back(moment);
+                        drop(live.swap_remove(round % live.len()));
                     }
                 }
             });

@@ -9,7 +9,6 @@ use crate::memory::{
     usm::limits,
 };
 use std::{
-    convert::Infallible,
     fmt,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::Ordering::*},
 };
@@ -134,7 +133,6 @@ pub struct Chunks<D: HasUsm> {
 }
 impl<D: HasUsm> Source for Chunks<D> {
     type Chunk = <D as Types>::Allocation;
-    type Passed = Infallible;
     fn chunk(&self, bytes: usize, align: usize) -> Result<Self::Chunk> {
         let whole = bytes.max(1);
         self.totals.claim(whole)?;
@@ -148,7 +146,7 @@ impl<D: HasUsm> Source for Chunks<D> {
         }
         Ok(taken?)
     }
-    fn give_back(&self, chunk: Arc<Self::Chunk>, _after: Vec<Infallible>) {
+    fn give_back(&self, chunk: Arc<Self::Chunk>) {
         self.totals.unclaim(pool::Chunk::bytes(&*chunk));
         deferred_free::after::<D::Memory>(vec![], D::leaving(chunk));
     }
