@@ -27,7 +27,7 @@ mod _causeway {
         event::{Event, Pending},
         finish,
         ring::Ring,
-        share::{Export, array, open, share, share_channel, share_many},
+        share::{Export, array, open, share, share_channel, share_many, standing},
         source::is_shareable,
     };
 }

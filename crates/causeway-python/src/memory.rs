@@ -15,6 +15,8 @@ use std::{
 /// A piece of memory of a device.
 pub struct Memory {
     pub session: Arc<Session>,
+    /// An export that stands as long as this.
+    standing: Mutex<Option<Export<Buffer<u8>>>>,
     buffer: Buffer<u8>,
     /// The ticket that it was opened with: it is sent on by that.
     opened: Option<Vec<u8>>,
@@ -43,7 +45,8 @@ impl Memory {
         Ok(Self::known(session, buffer, Some(ticket.to_vec())))
     }
     fn known(session: &Arc<Session>, buffer: Buffer<u8>, opened: Option<Vec<u8>>) -> Arc<Self> {
-        let new = Arc::new(Self { session: session.clone(), buffer, opened });
+        let new =
+            Arc::new(Self { session: session.clone(), standing: Mutex::new(None), buffer, opened });
         live(|live| live.entry(new.address()).or_default().push(Arc::downgrade(&new)));
         new
     }
@@ -70,6 +73,25 @@ impl Memory {
         let start = range.start.min(self.len() - 1); // arrays without elements may begin at the end
         let export = self.buffer.slice(start..range.end.max(start + 1))?.share()?;
         Ok(Offer { ticket: export.ticket().as_bytes().to_vec(), export: Some(export), start })
+    }
+    /// A ticket of all of it that opens as long as this process keeps the memory; that of another process as long as
+    /// it is offered there.
+    pub fn standing(&self) -> Result<Vec<u8>> {
+        self.session.usable()?;
+        if let Some(ticket) = &self.opened {
+            return Ok(ticket.clone());
+        }
+        let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        let export = match standing.take() {
+            Some(export) => export,
+            None => self.buffer.share()?,
+        };
+        Ok(standing.insert(export).ticket().as_bytes().to_vec())
+    }
+    /// Whether others can be sent to it: memory of another process may have been withdrawn there.
+    pub fn is_offered(&self) -> bool {
+        let opens = |ticket: &Vec<u8>| Self::open(&self.session, ticket).is_ok();
+        self.opened.as_ref().is_none_or(opens)
     }
     /// Writes bytes to the beginning; returns when that is done.
     pub fn write(&self, at: usize, bytes: &[u8]) -> Result<()> {

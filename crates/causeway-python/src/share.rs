@@ -181,6 +181,30 @@ fn share_one(object: &Bound<'_, PyAny>) -> PyResult<Export> {
     Ok(Export::new(&memory.session, contents, offers, Some(Py::new(py, shareable)?)))
 }
 
+/// A ticket for one array that opens as long as this process keeps the array's memory, and the array. What the host has
+/// elsewhere is copied, and so is memory of another process that no longer offers it.
+#[pyfunction]
+pub fn standing(object: &Bound<'_, PyAny>) -> PyResult<(String, Array)> {
+    let py = object.py();
+    let array = match locate(object)? {
+        Source::Shareable(memory, layout) => Array { memory, layout },
+        Source::Host(host) => place(py, &host, &Session::cpu()?)?,
+        Source::Device { .. } => {
+            return Err(Failure::misuse("this memory of a device is its allocator's").into());
+        }
+    };
+    let stands = py.detach(|| {
+        let Array { memory, layout } = array;
+        let (memory, layout) = match memory.is_offered() {
+            true => (memory, layout),
+            false => memory.copy(&layout, &memory.session)?,
+        };
+        let contents = Contents::Array(memory.standing()?, layout.clone());
+        Ok::<_, Failure>((ticket_of(&memory.session, contents), Array { memory, layout }))
+    });
+    Ok(stands?)
+}
+
 /// Offers arrays by their names, under one ticket and with one export for each allocation.
 #[pyfunction]
 #[pyo3(signature = (arrays, *, expires=None))]

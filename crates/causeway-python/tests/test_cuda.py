@@ -85,3 +85,81 @@ def test_a_channel_of_the_device(peer: Any) -> None:
 def test_arrays_of_two_devices_need_two_tickets() -> None:
     with pytest.raises(cw.InvalidUse, match="each device"):
         cw.share_many({"a": cw.empty(1), "b": cw.empty(1, device="cuda")})
+
+
+CUPY = """
+import ctypes, types
+cuda = ctypes.CDLL("libcuda.so.1")
+
+class ndarray:
+    '''CuPy's, as far as it is needed here: memory of the device, seen through one of our arrays or through an allocation.'''
+    def __init__(self, interface, keep):
+        self.__cuda_array_interface__, self.keep = interface, keep
+        self.shape, self.dtype, self.ptr = interface["shape"], np.dtype(interface["typestr"]), interface["data"][0]
+        self.nbytes = self.dtype.itemsize * int(np.prod(self.shape))
+        self.device = types.SimpleNamespace(id=0)
+    def __setitem__(self, key, other):
+        stream = ctypes.c_void_p(module.cuda.get_current_stream().ptr)
+        sizes = ctypes.c_uint64(self.ptr), ctypes.c_uint64(other.ptr), ctypes.c_size_t(self.nbytes)
+        assert key is ... and cuda.cuMemcpyAsync(*sizes, stream) == 0
+    def numpy(self):
+        return cw.array(self).numpy()
+
+streams = []
+def get_current_stream():
+    if not streams:
+        new_stream()
+    return types.SimpleNamespace(ptr=streams[-1])
+def new_stream():
+    stream = ctypes.c_void_p()
+    assert cuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
+    streams.append(stream.value)
+module = types.ModuleType("cupy")
+module.ndarray, module.cuda = ndarray, types.SimpleNamespace(get_current_stream=get_current_stream)
+module.from_dlpack = lambda array: ndarray(array.__cuda_array_interface__, array)
+sys.modules["cupy"] = module
+device, context = ctypes.c_int(), ctypes.c_void_p()
+assert cuda.cuInit(0) == cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == cuda.cuCtxPushCurrent_v2(context) == 0
+
+def allocated(values):
+    address = ctypes.c_uint64()
+    assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(values.nbytes)) == 0
+    host = ctypes.c_uint64(values.ctypes.data)
+    assert cuda.cuMemcpyAsync(address, host, ctypes.c_size_t(values.nbytes), None) == cuda.cuCtxSynchronize() == 0
+    return ndarray({"shape": values.shape, "typestr": values.dtype.str, "data": (address.value, False), "version": 3}, address)
+
+import multiprocessing.connection
+import causeway_ipc.multiprocessing
+causeway_ipc.multiprocessing.install()
+connection = multiprocessing.connection.Client(sys.argv[1]) if len(sys.argv) > 1 else multiprocessing.connection.Listener()
+"""
+
+
+def test_arrays_of_cupy_travel_on_the_device_and_in_order(peer: Any) -> None:
+    sender = peer(CUPY + """
+print(connection.address, flush=True)
+with connection.accept() as connection:
+    for number in range(20):
+        if number % 3 == 0:
+            new_stream()
+        connection.send([allocated(np.full((3, 4), number, "float32"))])
+    ours = module.from_dlpack(cw.array(np.zeros(4, "int64"), device="cuda"))
+    connection.send(ours)
+    connection.recv()
+    print(*ours.numpy(), causeway_ipc.multiprocessing.outstanding())
+""")  # fmt: skip
+    receiver = peer(CUPY + """
+for number in range(20):
+    [array] = connection.recv()
+    cuda.cuCtxSynchronize()
+    assert type(array) is ndarray and array.shape == (3, 4) and (array.numpy() == number).all()
+array = connection.recv()
+array[...] = allocated(np.arange(4))
+cuda.cuCtxSynchronize()
+connection.send(None)
+print("received")
+sys.stdin.read()
+""", sender.hear())  # fmt: skip
+    assert receiver.hear() == "received"
+    assert sender.hear() == "0 1 2 3 0"

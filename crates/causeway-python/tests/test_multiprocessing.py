@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import time
 from typing import Any
@@ -10,6 +11,7 @@ import causeway_ipc as cw
 import causeway_ipc.multiprocessing as cw_multiprocessing
 import numpy as np
 import pytest
+from causeway_ipc import _causeway
 
 METHODS = ["spawn", "fork", "forkserver"]
 LARGE = 1 << 17
@@ -89,3 +91,36 @@ def test_events_travel() -> None:
     event.record()
     received.synchronize(5)
     assert settled()
+
+
+def test_what_was_received_can_be_sent_on_at_any_time() -> None:
+    one, other = multiprocessing.Pipe()
+    kept = cw.empty(4, "int32")
+    kept[:] = 1
+    one.send(kept)
+    one.send(np.ones(LARGE))
+    first, copied = other.recv(), other.recv()
+    assert settled(), "both have arrived, and nothing is held for them"
+    gc.collect()
+    for _ in range(2):
+        other.send((first, copied))
+        again, copy = one.recv()
+        assert settled()
+        again.numpy()[0] += 1
+        assert kept.tolist() == again.tolist(), "what its first process keeps stays one memory"
+        copy[0] = 7
+        assert copied[0] == 1, "what nobody keeps was copied"
+
+
+def test_what_a_process_has_sent_and_dropped_is_given_back() -> None:
+    one, other = multiprocessing.Pipe()
+    sent = cw.empty(4, "int32")
+    one.send(sent)
+    ticket = _causeway.standing(sent)[0]
+    received = other.recv()
+    assert settled() and cw.open(ticket).shape == (4,)
+    del sent
+    gc.collect()
+    with pytest.raises(cw.CausewayError):
+        cw.open(ticket)
+    received[0] = 3

@@ -79,3 +79,17 @@ def test_tensors_go_through_torchs_queues() -> None:
     orders.put(torch.zeros(3))  # torch's own way
     process.join(60)
     assert process.exitcode == 0
+
+
+def test_storages_over_arrays_travel_in_place() -> None:
+    import multiprocessing
+
+    cw_multiprocessing.install()
+    one, other = multiprocessing.Pipe()
+    tensor = cw.empty(8, "int32").torch().zero_()
+    one.send(tensor.untyped_storage())
+    received = torch.empty(0, dtype=torch.int32).set_(other.recv())
+    received[3] = 7
+    assert tensor[3] == 7 and received.shape == (8,)
+    one.send(torch.ones(3).untyped_storage())  # torch's own way
+    assert other.recv().nbytes() == 12

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import ctypes
 import importlib
+from functools import lru_cache
 from typing import Any
 
 from ._causeway import Array
@@ -71,12 +72,17 @@ def torch(array: Array) -> Any:
     return library.from_dlpack(array._bits("uint8")).view(getattr(library, array.dtype))
 
 
+@lru_cache(maxsize=64)
+def _holder(size: int) -> Any:
+    """A class of so many bytes, derived so that its objects have attributes: a view keeps its object, which keeps the array."""
+    return type("Holder", (ctypes.c_char * size,), {})
+
+
 def memoryview_of(array: Array) -> Any:
     """The bytes of a contiguous array on the CPU."""
     if array.device != "cpu" or not array.is_contiguous:
         raise BufferError("only contiguous arrays on the CPU are buffers; numpy.asarray(array) knows strides")
-    # The class is derived so that its objects have attributes: the view keeps the object, which keeps the array.
-    holder: Any = type("Holder", (ctypes.c_char * array.nbytes,), {})
+    holder = _holder(array.nbytes)
     held = holder.from_address(array.ptr) if array.nbytes else holder()
     held._array = array
     view: Any = builtins.memoryview(held).cast("B")

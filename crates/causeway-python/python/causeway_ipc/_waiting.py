@@ -12,6 +12,10 @@ from ._errors import Timeout
 T = TypeVar("T")
 
 
+_EAGER = 500e-6
+"""Seconds of a wait before it begins to sleep."""
+
+
 class _Pending(Protocol):
     def done(self) -> bool: ...
 
@@ -35,12 +39,14 @@ async def settled(pending: _Pending, timeout: float = 60.0) -> None:
 
 
 def wait(attempt: Callable[[], T | None], timeout: float, what: str) -> T:
-    """The same without an event loop."""
-    deadline = time.monotonic() + timeout
+    """The same without an event loop: at first it only lets others run, for the shortest sleep is longer than most waits."""
+    begun = time.monotonic()
     pause = 0.0
     while (answer := attempt()) is None:
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - begun
+        if waited > timeout:
             raise Timeout(f"{what} within {timeout} seconds: wait again, or longer (timeout=)")
         time.sleep(pause)
-        pause = min(pause * 1.2 + 1e-6, 1e-3)
+        if waited > _EAGER:
+            pause = min(pause * 1.2 + 1e-6, 1e-3)
     return answer

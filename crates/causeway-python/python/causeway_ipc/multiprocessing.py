@@ -1,12 +1,13 @@
 """Arrays through `multiprocessing`: `install()`, and queues, pipes and pools hand over memory instead of copies.
 
-What is sent stays open until the receiver has opened it. The receiver says so in a byte of the sender's that both
+What is sent stays open until the receiver has opened it, and longer if this process keeps it: then it can be sent on. The receiver says so in a byte of the sender's that both
 processes have, so a message is good for one receiver, once; and a sender that ends first waits a while for its
 receivers (`linger`).
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import threading
@@ -17,7 +18,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from . import _causeway
-from ._causeway import Array, Event, Export
+from ._causeway import Array, Event, Export, Pending
 
 _SMALL = 64 << 10
 """NumPy arrays of fewer bytes that are not in shareable memory are copied: that is faster."""
@@ -38,22 +39,22 @@ class _Outbox:
         self._marks = self._arrived.memoryview()
         self._marks[:] = bytes(_PLACES)
         self._ticket = _causeway.share(self._arrived)
-        self._sent: dict[int, Export] = {}
+        self._sent: dict[int, tuple[Array | Export, Pending | None]] = {}
         self._free = list(range(_PLACES))
         self._sweeper: threading.Timer | None = None
         # After the queues' own threads have written what they hold (priority -5).
         util.Finalize(self, self._drain, exitpriority=-100)
 
-    def post(self, export: Export) -> tuple[Any, ...]:
-        """How to make the object in the receiver."""
+    def post(self, ticket: str, kept: Array | Export, ready: Pending | None = None) -> tuple[Any, ...]:
+        """How to make the object in the receiver. It is kept until the receiver has it, and what was to be `ready` is."""
         with self._lock:
             self._sweep()
             if not self._free:
                 raise BlockingIOError(f"{_PLACES} messages are on their way and none was received: receive some first")
             place = self._free.pop()
-            self._sent[place] = export
+            self._sent[place] = kept, ready
             self._look_again()
-        return _receive, (export.ticket, self._ticket.ticket, place)
+        return _receive, (ticket, self._ticket.ticket, place)
 
     def outstanding(self) -> int:
         with self._lock:
@@ -61,8 +62,9 @@ class _Outbox:
             return len(self._sent)
 
     def _sweep(self) -> None:
-        for place in [place for place in self._sent if self._marks[place]]:
-            self._sent.pop(place).close()
+        arrived = [place for place, (_, ready) in self._sent.items() if self._marks[place] and (ready is None or ready.done())]
+        for place in arrived:
+            del self._sent[place]
             self._marks[place] = 0
             self._free.append(place)
 
@@ -92,21 +94,33 @@ _outbox_lock = threading.Lock()
 
 def _forget_parent() -> None:
     """A forked child has nothing under way, and must not touch what is its parent's."""
-    global _outbox, _outbox_lock
-    _outbox, _outbox_lock = None, threading.Lock()
+    global _outbox, _outbox_lock, _ready_lock
+    _outbox, _outbox_lock, _ready_lock = None, threading.Lock(), threading.Lock()
+    _inherited.append(dict(_ready))  # neither used nor given back here
+    _ready.clear()
     _marks_of.cache_clear()
+    _ready_of.cache_clear()
 
 
+_inherited: list[object] = []
 os.register_at_fork(after_in_child=_forget_parent)
 
 
-def _send(obj: object) -> tuple[Any, ...]:
+def _our_outbox() -> _Outbox:
     global _outbox
     with _outbox_lock:
         if _outbox is None:
             _outbox = _Outbox()
-        outbox = _outbox
-    return outbox.post(_causeway.share(obj))
+        return _outbox
+
+
+def _send(obj: object, ready: Pending | None = None) -> tuple[Any, ...]:
+    return _our_outbox().post(*_causeway.standing(obj), ready)
+
+
+def _send_event(event: Event) -> tuple[Any, ...]:
+    export = _causeway.share(event)
+    return _our_outbox().post(export.ticket, export)
 
 
 def outstanding() -> int:
@@ -143,11 +157,72 @@ def _torch_of(array: Array, requires_grad: bool, parameter: bool) -> Any:
 class _Remade:
     """Pickles as a call with what `_send` makes of an array."""
 
-    def __init__(self, array: object) -> None:
-        self.array = array
+    def __init__(self, array: object, ready: Pending | None = None) -> None:
+        self.array, self.ready = array, ready
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _send(self.array)
+        return _send(self.array, self.ready)
+
+
+class _Ready:
+    """The event of a device by which what this process sends from it is ready, whatever stream it is from."""
+
+    def __init__(self, device: str) -> None:
+        self._event, self._lock = Event(device), threading.Lock()
+        self._last: int | None = None
+        self.export = _causeway.share(self._event)
+
+    def record(self, stream: int) -> Pending:
+        with self._lock:
+            if self._last not in (None, stream):
+                self._event.wait(stream)  # a receiver waits for the latest record, which so comes after all others
+            self._last = stream
+            self._event.record(stream)
+            return self._event._pending()
+
+
+_ready_lock = threading.Lock()
+_ready: dict[str, _Ready] = {}
+
+
+def _reduce_device(array: Any, device: str, stream: int, view_of: Any) -> tuple[_Remade, str]:
+    """An array of a device, in shareable memory of it, and the ticket of the event by which it is ready.
+
+    `view_of` makes an array of the same library of one of this module's.
+    """
+    if not _causeway.is_shareable(array):
+        shared = view_of(_causeway.empty(list(array.shape), str(array.dtype).removeprefix("torch."), device))
+        shared[...] = array  # on the stream
+        array = shared
+    with _ready_lock:
+        if device not in _ready:
+            _ready[device] = _Ready(device)
+        ready = _ready[device]
+    return _Remade(array, ready.record(stream)), ready.export.ticket
+
+
+@lru_cache(maxsize=64)
+def _ready_of(ticket: str) -> Event:
+    opened: Event = _causeway.open(ticket)
+    return opened
+
+
+def _cupy_of(array: Array, ready: str) -> Any:
+    library = importlib.import_module("cupy")
+    _ready_of(ready).wait(library.cuda.get_current_stream().ptr)
+    return library.from_dlpack(array)
+
+
+def _reduce_cupy(array: Any) -> tuple[Any, ...]:
+    if array.nbytes == 0:
+        return array.__reduce_ex__(4)  # type: ignore[no-any-return]
+    library = importlib.import_module("cupy")
+    stream = library.cuda.get_current_stream().ptr
+    return _cupy_of, _reduce_device(array, f"cuda:{array.device.id}", stream, library.from_dlpack)
+
+
+def _storage_of(array: Array) -> Any:
+    return array.torch().untyped_storage()
 
 
 def _reduce_numpy(array: Any) -> Any:
@@ -163,6 +238,8 @@ def install(*, linger: float = 5.0) -> None:
     - Arrays in shareable memory (`causeway_ipc.empty`, and what NumPy or PyTorch made of one) are shared in place, and
       what was received can be sent on as long as the process that allocated it keeps it.
     - Other NumPy arrays are copied into shareable memory: once, and not through a pipe.
+    - Arrays of CuPy, if it is imported by now, in shareable memory of their device, likewise: copied there, on their stream, unless
+      they are there. An event orders the receiver's stream behind the sender's; no host waits.
     - Other tensors of PyTorch go as PyTorch sends them.
 
     `linger` is how many seconds a process that ends waits for the receivers of what it has sent.
@@ -170,13 +247,15 @@ def install(*, linger: float = 5.0) -> None:
     global _linger
     _linger = linger
     ForkingPickler.register(Array, _send)
-    ForkingPickler.register(Event, _send)
+    ForkingPickler.register(Event, _send_event)
     try:
         import numpy
     except ImportError:
         pass
     else:
         ForkingPickler.register(numpy.ndarray, _reduce_numpy)
+    if "cupy" in sys.modules:
+        ForkingPickler.register(sys.modules["cupy"].ndarray, _reduce_cupy)
     if "torch" in sys.modules:
         _install_torch(sys.modules["torch"])
 
@@ -200,5 +279,17 @@ def _install_torch(torch: Any) -> None:
         reduce._is_causeway = True  # type: ignore[attr-defined]
         ForkingPickler.register(kind, reduce)
 
+    torchs_own_storage = reducers.get(torch.UntypedStorage)
+
+    def reduce_storage(storage: Any) -> Any:
+        if storage.device.type == "cpu" and storage.nbytes():
+            data = torch.empty(0, dtype=torch.uint8).set_(storage)
+            if _causeway.is_shareable(data):
+                return _storage_of, (_Remade(data),)
+        return torchs_own_storage(storage)
+
+    if torchs_own_storage is not None and not getattr(torchs_own_storage, "_is_causeway", False):
+        reduce_storage._is_causeway = True  # type: ignore[attr-defined]
+        ForkingPickler.register(torch.UntypedStorage, reduce_storage)
     for_type(torch.Tensor)
     for_type(torch.nn.Parameter)
