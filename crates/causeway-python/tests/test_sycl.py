@@ -37,6 +37,17 @@ def test_a_program_is_run_with_its_arguments_and_its_exit_status() -> None:
         assert done.returncode == 1 and said in done.stderr
 
 
+def test_what_is_set_for_sycl_is_not_for_this_module() -> None:
+    code = """
+import os, causeway_ipc as cw
+assert os.environ["UR_ADAPTERS_FORCE_LOAD"].endswith("libur_adapter_cuda.so.0")
+assert cw.empty(3).device == "cpu"
+"""
+    subprocess.run([*MODULE, "--on", "cuda", "--", sys.executable, "-c", code], check=True, timeout=60)
+    code = "import os, causeway_ipc as cw\nos.environ.update(cw.sycl_environment('cuda'))\nassert cw.empty(3).device == 'cpu'"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
 @pytest.mark.skipif(importlib.util.find_spec("dpctl") is None, reason="dpctl is not installed")
 def test_dpctl_computes_on_the_cpu() -> None:
     code = """

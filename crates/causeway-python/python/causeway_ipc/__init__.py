@@ -18,7 +18,7 @@ import atexit
 import sys
 from collections.abc import Sequence
 
-from . import _causeway, _views
+from . import _causeway, _sycl, _views
 from ._causeway import Array, Event, Export, array, devices, open, share, share_many
 from ._channel import Channel, Receiver
 from ._errors import (
@@ -72,6 +72,8 @@ def empty(shape: int | Sequence[int], dtype: object = "float32", device: str | N
 
 if sys.version_info >= (3, 12):  # from there on, Python classes can be buffers
     Array.__buffer__ = lambda self, flags: _views.memoryview_of(self)  # type: ignore[method-assign]
+
+_sycl.keep_apart()
 
 # Signals that other processes wait for are lost with this process unless they are given before it ends.
 atexit.register(_causeway.finish)
