@@ -114,6 +114,10 @@ fn read_all(mut from: impl Read, name: &str, most: u64, stop: &Stop) -> Result<V
     let (mut all, mut piece) = (Vec::new(), vec![0; 1 << 20]);
     loop {
         stop.check()?;
+        all.try_reserve(piece.len()).map_err(|_| {
+            let read = units::bytes(all.len() as u64);
+            Failure::said(format!("no room for more than {read} of {name}: memory is short, or the limit on it (`ulimit -v`)"))
+        })?;
         if all.len() as u64 > most {
             let most = units::bytes(most);
             return Err(Failure::said(format!(

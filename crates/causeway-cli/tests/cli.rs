@@ -357,6 +357,15 @@ fn the_limit_on_file_sizes_is_an_error_and_kills_nobody() {
 }
 
 #[test]
+fn a_stream_that_memory_has_no_room_for_is_refused_with_a_sentence() {
+    let mut shell = Command::new("bash");
+    shell.args(["-c", "ulimit -v 700000 && exec \"$0\" share - < /dev/zero"]);
+    shell.arg(env!("CARGO_BIN_EXE_causeway"));
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    assert_says(&finish(shell.spawn().unwrap()), "of standard input: memory is short");
+}
+
+#[test]
 fn nobody_cannot_share_and_is_told_why_before_a_ticket_is_made() {
     use std::os::unix::{fs::PermissionsExt, process::CommandExt};
     if !rustix::process::geteuid().is_root() {

@@ -153,7 +153,7 @@ impl<T: Plain> Buffer<T> {
         let mut values = T::new_vec_zeroed(self.len).map_err(|_| {
             let sentence =
                 format!("the host has no {} bytes of memory for a copy", self.byte_len());
-            Error::new(ErrorKind::Length, sentence)
+            Error::new(ErrorKind::OutOfMemory, sentence)
         })?;
         self.copy_to_slice(queue, &mut values)?;
         Ok(values)

@@ -172,7 +172,7 @@ impl Queue {
         let values = T::new_vec_zeroed(from.bytes / size_of::<T>()).map_err(|_| {
             let sentence =
                 format!("the host has no {} bytes of memory to download into", from.bytes);
-            Error::new(ErrorKind::Length, sentence)
+            Error::new(ErrorKind::OutOfMemory, sentence)
         })?;
         let landing = Arc::new(Landing(UnsafeCell::new(values)));
         // SAFETY: nobody else looks at it yet.
