@@ -34,7 +34,7 @@ capabilities! {
     OrderedAllocation = "memory that is allocated in a queue's order",
     /// Host memory that others allocated can be pinned: [`Driver::pin`](crate::Driver::pin).
     Pinning = "pinned memory of others",
-    /// Memory that others allocated is recognised: [`Driver::recognise`](crate::Driver::recognise).
+    /// Memory that others allocated is recognised: [`Allocates::recognise`](crate::Allocates::recognise).
     ForeignMemory = "knowledge of memory that others allocated",
     /// Reserved addresses, and physical memory to map there.
     VirtualMemory = "virtual memory",
