@@ -25,7 +25,6 @@ const MOST_FILES: &[(&str, usize)] = &[
     ("ur-adapters", 162),
     ("ur-conformance", 71),
     ("ur-core", 5),
-    ("ur-ipc", 23),
     ("ur-loader", 13),
     ("ur-mock", 2),
     ("xtask", 20),

@@ -12,7 +12,6 @@ use crate::{
     limits::Limits,
     liveness::{self, Source},
     locked,
-    notice::notice,
     protocol::{
         Answer, MESSAGE_LEN, Message, PATIENCE, Request, Verdict, decode_message, encode_answer,
         receive, send,
@@ -427,112 +426,6 @@ impl Broker {
             self.unread -= 1;
         }
     }
-    /// Ends everybody's patience that is over, and looks after the doors.
-    pub fn expire(&mut self, now: Instant) {
-        let said = DESK.peek().map(|desk| locked(desk).look_after_entrances(now));
-        said.into_iter().flatten().for_each(|sentence| notice(&sentence));
-        if let Some((door, until)) = self.paused
-            && until <= now
-        {
-            self.paused = None;
-            if let Some(entrance) = DESK.peek().map(locked).as_ref().and_then(|d| d.entrance(door))
-            {
-                liveness::rewatch(Source::Entrance(door), entrance, EventFlags::IN);
-            }
-        }
-        if self.look_again.take_if(|at| *at <= now).is_some() {
-            self.note_receipts();
-            self.serve_waiting();
-            let visitors = &self.visitors;
-            let waits = |id: &u64| visitors.get(id).is_some_and(Visitor::is_waiting);
-            self.waiting.retain(waits);
-            self.look_again = (!self.waiting.is_empty()).then_some(now + LOOK_AGAIN);
-        }
-        if !self.departed.is_empty() && self.ask_after.0 <= now {
-            self.departed.retain(|_, arena| arena.upgrade().is_some_and(|arena| arena.tend()));
-            let pause = (self.ask_after.1 * 2).min(ASKED_AFTER.1);
-            self.ask_after = (now + pause, pause);
-        }
-        let late = |v: &Visitor| v.deadline.is_some_and(|deadline| deadline <= now);
-        let ids: Vec<u64> =
-            self.visitors.iter().filter(|(_, v)| late(v)).map(|(id, _)| *id).collect();
-        for id in ids {
-            let kept = self.for_one(id, |broker| match broker.catch_up(id) {
-                Ok(true) => broker.time_out(id, late),
-                Ok(false) => Ok(()),
-                Err(close) => Err(close),
-            });
-            if kept.is_err() {
-                self.part(id);
-            }
-        }
-    }
-    /// Does something for one peer, which is known if a fault comes between.
-    fn for_one<T>(&mut self, id: u64, act: impl FnOnce(&mut Self) -> T) -> T {
-        let before = self.serving.replace(id);
-        let done = act(self);
-        self.serving = before;
-        done
-    }
-    /// Hears what a peer has said already: said in time it counts, even if this thread comes late to it. Whether that
-    /// was all. If not, the peer's time is not over: the rest may hold its acknowledgement, and is heard after the others.
-    fn catch_up(&mut self, id: u64) -> Result<bool, Close> {
-        for _ in 0..AT_ONCE {
-            let visitor = self.visitors.get(&id).ok_or(Close)?;
-            let hears = matches!(visitor.doing, Doing::Unread(_) | Doing::Listening);
-            if !hears || !self.read(id)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-    /// Somebody's time is over. One that holds something keeps it: no lease ends by time.
-    fn time_out(&mut self, id: u64, is_late: impl Fn(&Visitor) -> bool) -> Kept {
-        let Some(visitor) = self.visitors.get_mut(&id).filter(|v| is_late(v)) else {
-            return Ok(());
-        };
-        match visitor.doing {
-            Doing::Unread(nonce) => {
-                match self.sees_receipt && is_received(&visitor.socket) {
-                    true => visitor.listen(),
-                    false => visitor.lapse(nonce),
-                }
-                self.unread -= 1;
-                self.serve_waiting();
-                Ok(())
-            }
-            Doing::Waiting(..) | Doing::Sending(_) if visitor.holds() => {
-                self.withdraw(id)?;
-                if let Some(visitor) = self.visitors.get_mut(&id)
-                    && matches!(visitor.doing, Doing::Sending(_))
-                {
-                    visitor.deadline = None; // until there is room, or it hangs up
-                }
-                Ok(())
-            }
-            _ => Err(Close),
-        }
-    }
-    /// Descriptors ran out altogether: lets nobody in for a moment instead of being told again and again.
-    fn pause(&mut self, door: Door) {
-        if let Some(entrance) = DESK.peek().map(locked).as_ref().and_then(|d| d.entrance(door)) {
-            liveness::rewatch(Source::Entrance(door), entrance, EventFlags::empty());
-            self.paused = Some((door, Instant::now() + PAUSE));
-        }
-    }
-    /// When the last export and lease are gone, so are the doors and all who still stand about.
-    pub fn close_if_idle(&mut self) {
-        if self.visitors.values().any(Visitor::holds) {
-            return;
-        }
-        if DESK.peek().is_some_and(|desk| locked(desk).close_if_idle()) {
-            for (_, visitor) in std::mem::take(&mut self.visitors) {
-                self.take_leave(visitor);
-            }
-            self.waiting.clear();
-            self.paused = None;
-        }
-    }
 }
 
 fn accept(entrance: &Entrance) -> Result<OwnedFd, Errno> {
@@ -544,6 +437,7 @@ fn turn_away(socket: &impl AsFd, verdict: Verdict) {
     let _ = send(socket, &encode_answer(0, &Answer::of(verdict)), &[]);
 }
 
+mod patience;
 mod severed;
 #[cfg(test)]
 mod tests;

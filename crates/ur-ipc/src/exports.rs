@@ -1,30 +1,27 @@
 //! What this process shares: every export with its ticket, its policy and its line in the ledger. The broker asks here
-//! what a peer may have; opening one's own ticket is answered here without a broker.
+//! what a peer may have; opening one's own ticket is answered here without a broker. Exports are made in `export`.
 use crate::{
-    Access, ENVELOPE_LEN, Error, ErrorKind, Kind, Result,
-    access::{OVERFLOW_UID, Peer},
+    Access, ENVELOPE_LEN, Error, ErrorKind, Kind, Object, Result,
+    access::Peer,
     arena,
     entrance::Entrance,
-    envelope::{Door, Envelope, Transport, is_sealed_by, key_of},
-    fork::{PerFork, inherited},
+    envelope::{Door, Envelope, is_sealed_by, key_of},
+    fork::PerFork,
     identity::{Identity, identity},
-    leases::{Leases, Object},
+    leases::Leases,
     liveness::{self, Source},
     locked,
-    protocol::{PAYLOAD, Verdict},
-    shared_memory::verify_descriptor,
-    token::{Secret, same},
+    protocol::Verdict,
+    token::same,
 };
 use rustc_hash::FxBuildHasher;
 use rustix::{
     event::{EventfdFlags, epoll, eventfd},
-    fs::fcntl_get_seals,
     io::Errno,
-    process::geteuid,
 };
 use std::{
     collections::{HashMap, HashSet},
-    os::fd::{AsRawFd, OwnedFd},
+    os::fd::OwnedFd,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -97,29 +94,19 @@ pub enum Payload {
     Event(arena::Slot),
 }
 
-/// A live export; dropping it withdraws it, without waiting for anybody.
-pub struct Export {
-    bytes: [u8; ENVELOPE_LEN],
-    key: Key,
-    /// 0 once it was made into a [`FreedExport`].
-    token: u64,
-    exposes: u64,
-    fork: u64,
-}
-
 /// A table is made smaller when less than one place in so many is taken.
 const SPARSE: usize = 8;
 
 /// An export's ledger and line.
-type Key = (u32, u16);
+pub(crate) type Key = (u32, u16);
 
 /// One export as the desk keeps it.
-struct Issued {
+pub(crate) struct Issued {
     /// First, so that the ledger says "withdrawn" before the descriptor is closed.
-    line: arena::Line,
-    bytes: [u8; ENVELOPE_LEN],
-    token: u64,
-    offer: Offer,
+    pub line: arena::Line,
+    pub bytes: [u8; ENVELOPE_LEN],
+    pub token: u64,
+    pub offer: Offer,
 }
 
 /// All exports, all leases, and the entrances through which importers come. The tables' keys are numbers of this
@@ -158,116 +145,9 @@ pub(crate) struct Granted {
     pub arena: arena::Arena,
 }
 
-/// Shares an object: makes its ticket, and starts the broker at need. Every call is an export of its own.
-///
-/// # Errors
-/// [`ErrorKind::Unsupported`] for what cannot be shared so, [`ErrorKind::Directory`] where no socket can be made,
-/// [`ErrorKind::Full`] when the ledger is, and the limits.
-pub fn export(offer: Offer) -> Result<Export> {
-    check(&offer)?;
-    if geteuid().as_raw() == OVERFLOW_UID {
-        let why = "this process runs as user 65534 (nobody), which stands for every user that has no number here: no process could be admitted as the same user; run it as another user";
-        return Err(Error::new(ErrorKind::Denied, why));
-    }
-    let identity = identity()?;
-    let desk = DESK.get()?;
-    let mut envelope = envelope_of(&offer, identity)?;
-    let token = envelope.tag();
-    let descriptor = second_way_descriptor(&offer);
-    let line = match &offer.payload {
-        Payload::Event(slot) => slot.arena().line(token, -1)?,
-        _ => arena::line(offer.access, token, descriptor.unwrap_or(-1))?,
-    };
-    if descriptor.is_some() {
-        envelope.ledger_descriptor = line.arena().descriptors()?.1.as_raw_fd();
-    }
-    (envelope.ledger, envelope.index) = (line.arena().number(), line.index());
-    envelope.generation = line.generation();
-    let exposes = match &offer.payload {
-        Payload::Fd { exposes, .. }
-        | Payload::Driver { exposes, .. }
-        | Payload::DriverRun { exposes, .. } => *exposes,
-        Payload::Bytes(_) => offer.size,
-        Payload::Event(_) => 0,
-    };
-    let key = (envelope.ledger, envelope.index);
-    let mut desk = locked(desk);
-    (envelope.directory, envelope.uid) = desk.enter(envelope.door, identity)?;
-    let bytes = envelope.seal(&identity.key);
-    desk.of_object.entry((offer.kind, offer.object)).or_default().push(key);
-    desk.issued.insert(key, Issued { line, bytes, token, offer });
-    Ok(Export { bytes, key, token, exposes, fork: ur_mapping::fork_count() })
-}
-
-/// Says that the owner freed the object: every export of it ends here and now, whoever has it still, and with it goes all
-/// that was kept for it. Its ticket answers so until the [`Export`] is dropped.
-pub fn freed(object: u64, kind: Kind) {
-    let Some(desk) = DESK.peek() else { return };
-    let ended = locked(desk).free((kind, object));
-    for Issued { line, offer, .. } in ended {
-        line.end_freed(); // which the ledger says before the descriptor is closed
-        drop(offer);
-    }
-}
-
-impl Export {
-    /// The ticket: send these bytes to whoever shall open the object.
-    pub fn bytes(&self) -> &[u8; ENVELOPE_LEN] {
-        &self.bytes
-    }
-    /// How many bytes an importer could reach by what it is handed: the whole of the memory that holds the object.
-    pub fn exposes(&self) -> u64 {
-        self.exposes
-    }
-    /// What has to stay of it once its object was freed: as long as that is held, its ticket answers so.
-    pub fn into_freed(mut self) -> FreedExport {
-        FreedExport(std::mem::take(&mut self.token))
-    }
-    /// A number for logs that tells exports apart; no secret.
-    pub fn token_id(&self) -> u64 {
-        self.token
-    }
-    /// Whether this process may still answer for it.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Forked`] in a child of the exporter, [`ErrorKind::Freed`] after [`freed`].
-    pub fn current(&self) -> Result<()> {
-        if self.fork != ur_mapping::fork_count() {
-            return Err(inherited("this export"));
-        }
-        match locked(DESK.get()?).issued.get(&self.key) {
-            Some(issued) if issued.token == self.token => Ok(()),
-            _ => Err(refusal(Verdict::Freed)),
-        }
-    }
-}
-impl Drop for Export {
-    fn drop(&mut self) {
-        if self.token != 0
-            && self.fork == ur_mapping::fork_count()
-            && let Some(desk) = DESK.peek()
-        {
-            let withdrawn = locked(desk).withdraw(self.key, self.token);
-            drop(withdrawn); // which the ledger says before the descriptor is closed, and with no lock held
-        }
-    }
-}
-
-/// What is left of an export whose object was freed: eight bytes here, and at most 21 where tickets are judged.
-#[derive(Debug)]
-pub struct FreedExport(u64);
-impl Drop for FreedExport {
-    fn drop(&mut self) {
-        // In a forked child these are not its own: the tokens are random, and no other's goes for it.
-        if let Some(desk) = DESK.peek() {
-            locked(desk).forget(self.0);
-        }
-    }
-}
-
 impl Desk {
     /// Opens the door that the export needs, if it is closed; the hash of its directory, and whose it is.
-    fn enter(&mut self, door: Door, identity: &Identity) -> Result<(u64, u32)> {
+    pub fn enter(&mut self, door: Door, identity: &Identity) -> Result<(u64, u32)> {
         if let Some(Attended { entrance, .. }) = self.entrances.get(&door) {
             return Ok((entrance.directory(), entrance.user()));
         }
@@ -360,9 +240,18 @@ impl Desk {
         self.reserve = None;
         true
     }
+    pub fn issue(&mut self, key: Key, issued: Issued) {
+        let object = (issued.offer.kind, issued.offer.object);
+        self.of_object.entry(object).or_default().push(key);
+        self.issued.insert(key, issued);
+    }
+    /// Whether the export of that token stands under that key.
+    pub fn stands(&self, key: Key, token: u64) -> bool {
+        self.issued.get(&key).is_some_and(|issued| issued.token == token)
+    }
     /// Takes back the export, or what is left of it.
-    fn withdraw(&mut self, key: Key, token: u64) -> Option<Issued> {
-        if self.issued.get(&key).is_none_or(|issued| issued.token != token) {
+    pub fn withdraw(&mut self, key: Key, token: u64) -> Option<Issued> {
+        if !self.stands(key, token) {
             self.forget(token); // the line may be another export's by now
             return None;
         }
@@ -378,7 +267,7 @@ impl Desk {
         Some(issued)
     }
     /// All exports of an object that is no more. What stays of each is its token.
-    fn free(&mut self, object: Object) -> Vec<Issued> {
+    pub fn free(&mut self, object: Object) -> Vec<Issued> {
         let keys = self.of_object.remove(&object).unwrap_or_default();
         let ended: Vec<_> = keys.iter().filter_map(|key| self.issued.remove(key)).collect();
         self.freed.extend(ended.iter().map(|issued| issued.token));
@@ -388,7 +277,7 @@ impl Desk {
         }
         ended
     }
-    fn forget(&mut self, token: u64) {
+    pub fn forget(&mut self, token: u64) {
         if self.freed.remove(&token) && self.freed.len() < self.freed.capacity() / SPARSE {
             self.freed.shrink_to_fit();
         }
@@ -450,6 +339,12 @@ impl Desk {
     }
 }
 
+/// Whether some other process has the object open. After [`crate::freed`] this only ever changes from true to false,
+/// and the change is told to those who asked by [`crate::on_leases_gone`].
+pub fn leased(object: u64, kind: Kind) -> bool {
+    DESK.peek().is_some_and(|desk| locked(desk).leases.is_held((kind, object)))
+}
+
 /// Object, offset and length, if these bytes are a ticket of this very process as it was issued: then they are in
 /// order. Why not is for [`open_own`] to say.
 pub(crate) fn issued_here(ticket: &[u8; ENVELOPE_LEN]) -> Option<(u64, u64, u64)> {
@@ -501,107 +396,4 @@ pub(crate) fn refusal(verdict: Verdict) -> Error {
         ),
     };
     Error::new(kind, why)
-}
-
-fn check(offer: &Offer) -> Result<()> {
-    let unsupported = |why: &'static str| Err(Error::new(ErrorKind::Unsupported, why));
-    if offer.offset.checked_add(offer.length).is_none_or(|end| end > offer.size) {
-        return unsupported("the range to share is not inside the object");
-    }
-    match (&offer.payload, offer.kind) {
-        (Payload::Event(slot), Kind::Event) if !slot.arena().is_own() => unsupported(
-            "an event that was opened from a ticket cannot be shared again: share it where it was made",
-        ),
-        (Payload::Event(_), Kind::Event) => Ok(()),
-        (Payload::Event(_), _) => unsupported("only events travel as slots"),
-        (
-            Payload::Bytes(bytes)
-            | Payload::Driver { bytes, .. }
-            | Payload::DriverRun { bytes, .. },
-            _,
-        ) if bytes.len() > PAYLOAD => unsupported("the driver's handle is longer than 256 bytes"),
-        (Payload::DriverRun { fds, .. }, _) if fds.is_empty() || fds.len() > MOST_DESCRIPTORS => {
-            unsupported(
-                "the memory consists of more than 4,096 physical objects of the driver's, or of none: share parts of it",
-            )
-        }
-        (Payload::Bytes(_), _) => Ok(()),
-        (Payload::Driver { base, exposes, .. } | Payload::DriverRun { base, exposes, .. }, _) => {
-            if !is_inside(*base, offer.size, *exposes) {
-                return unsupported("the descriptor opens less than the object");
-            }
-            if offer.access.reaches_others() && !is_alone(*base, offer.size, *exposes) {
-                return unsupported(SHARED);
-            }
-            Ok(())
-        }
-        (Payload::Fd { fd, base, exposes }, _) => {
-            if !is_inside(*base, offer.size, *exposes) {
-                return unsupported("the descriptor opens less than the object");
-            }
-            verify_descriptor(fd, *exposes)?;
-            let alone = is_alone(*base, offer.size, *exposes);
-            if offer.access.reaches_others() && !alone {
-                return unsupported(SHARED);
-            }
-            Ok(())
-        }
-    }
-}
-
-const SHARED: &str = "the object shares its memory with others of this process, which an importer of another user or policy must not reach: ask for memory of its own when allocating";
-
-/// Whether an object of `size` bytes from `base` on is inside of what a descriptor opens.
-pub(crate) fn is_inside(base: u64, size: u64, exposes: u64) -> bool {
-    base.checked_add(size).is_some_and(|end| end <= exposes)
-}
-/// Whether the descriptor opens the object and nothing else.
-pub(crate) fn is_alone(base: u64, size: u64, exposes: u64) -> bool {
-    let page = rustix::param::page_size() as u64;
-    base == 0 && size.checked_next_multiple_of(page).is_some_and(|rounded| exposes <= rounded)
-}
-
-/// The descriptor that the ledger names for `pidfd_getfd`: only where the policy is the kernel's own, and only memory
-/// that is never used again, since an importer on that way holds no lease.
-fn second_way_descriptor(offer: &Offer) -> Option<i32> {
-    match &offer.payload {
-        Payload::Fd { fd, base, exposes }
-            if offer.access == Access::SameUser
-                && is_alone(*base, offer.size, *exposes)
-                && fcntl_get_seals(fd).is_ok() =>
-        {
-            Some(fd.as_raw_fd())
-        }
-        _ => None,
-    }
-}
-
-fn envelope_of(offer: &Offer, identity: &Identity) -> Result<Envelope> {
-    let (transport, slot, slot_generation) = match &offer.payload {
-        Payload::Fd { .. } => (Transport::Descriptor, 0, 0),
-        Payload::Driver { .. } | Payload::DriverRun { .. } => (Transport::Driver, 0, 0),
-        Payload::Bytes(_) => (Transport::Bytes, 0, 0),
-        Payload::Event(slot) => (Transport::Arena, slot.index(), slot.generation()),
-    };
-    Ok(Envelope {
-        kind: offer.kind,
-        transport,
-        backend: offer.backend,
-        door: if offer.access.reaches_others() { Door::Others } else { Door::Private },
-        uid: 0,
-        instance: identity.instance,
-        whence: identity.whence,
-        directory: 0,
-        device: offer.device,
-        secret: Secret::fresh()?,
-        index: 0,
-        generation: 0,
-        ledger: 0,
-        slot,
-        slot_generation,
-        ledger_descriptor: -1,
-        offset: offer.offset,
-        length: offer.length,
-        size: offer.size,
-    })
 }

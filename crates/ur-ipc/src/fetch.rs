@@ -1,11 +1,13 @@
 //! The importer's side of a broker: one connection an exporter, which asks, and which is the lease: when this process
 //! hangs up, all that was granted over it ends. Caching what was opened is `registry`'s.
 mod asking;
+pub(crate) mod due;
 pub(crate) mod later;
+pub(crate) mod lease;
 pub(crate) mod lost;
 mod tickets;
-
-pub(crate) use tickets::Lease;
+mod unsaid;
+mod way;
 
 use crate::{
     Error, ErrorKind, InstanceId, Result,
@@ -15,7 +17,7 @@ use crate::{
     envelope::Envelope,
     exports::refusal,
     fork::{Guarded, inherited},
-    hosts, identity, killpoint, ledger,
+    identity, killpoint, ledger,
     liveness::{self, Source},
     locked,
     protocol::Verdict,
@@ -23,8 +25,6 @@ use crate::{
     turn::Turn,
     waiting::look_at,
 };
-use asking::{Claim, Unsaid};
-use lost::Return;
 use rustix::{
     event::{PollFlags, epoll::EventFlags},
     net::{Shutdown, shutdown},
@@ -35,10 +35,15 @@ use std::{
     os::fd::OwnedFd,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicU8, AtomicU64, Ordering::*},
+        atomic::{
+            AtomicU8, AtomicU64,
+            Ordering::{Acquire, Release},
+        },
     },
     time::Instant,
 };
+use unsaid::{Claim, Unsaid};
+use way::Return;
 
 /// Interest in nothing but the end.
 const END: EventFlags = EventFlags::RDHUP;
@@ -62,9 +67,20 @@ impl State {
     }
 }
 
+/// Where connections are found, by their numbers and by their exporters, for as long as they are of use.
+pub(crate) trait Table: Sync {
+    /// Has it found by its number, which is another one each time.
+    fn enter(&self, host: &Arc<Host>) -> Result<()>;
+    /// It is of no more use for opens.
+    fn forget(&self, instance: InstanceId, id: u64);
+    /// It is no more.
+    fn leave(&self, id: u64);
+}
+
 /// A connection to an exporter's broker.
 pub(crate) struct Host {
     id: u64,
+    table: &'static dyn Table,
     instance: InstanceId,
     address: Address,
     /// A secret between this connection and the exporter, by which another one can take its place.
@@ -131,7 +147,12 @@ impl From<Error> for Unreached {
 }
 
 impl Host {
-    pub fn connect(envelope: &Envelope, deadline: Instant) -> Result<Arc<Self>, Unreached> {
+    /// `id` is its number in the table.
+    pub fn connect(
+        envelope: &Envelope,
+        (id, table): (u64, &'static dyn Table),
+        deadline: Instant,
+    ) -> Result<Arc<Self>, Unreached> {
         let address = Address::of(envelope.instance, envelope.uid, envelope.door);
         let Reached { socket, owner } = reach(&address, deadline)?.map_err(Unreached::NoBroker)?;
         let socket = Guarded::new(socket);
@@ -145,7 +166,8 @@ impl Host {
             return Err(Error::new(ErrorKind::Denied, why).into());
         }
         let host = Arc::new(Self {
-            id: hosts::fresh_id()?,
+            id,
+            table,
             instance: envelope.instance,
             address,
             session: u64::from_le_bytes(identity::random()?).max(1),
@@ -166,7 +188,7 @@ impl Host {
             ledgers: Mutex::default(),
             arenas: Mutex::default(),
         });
-        hosts::enter(&host)?;
+        table.enter(&host)?;
         liveness::watch(Source::Host(host.id), &*host.socket(), END)?;
         if let Some(pidfd) = &host.pidfd {
             liveness::watch(Source::HostProcess(host.id), pidfd, EventFlags::IN)?;
@@ -251,7 +273,7 @@ impl Host {
         for arena in self.live_arenas() {
             arena.process_died(EXPORTER);
         }
-        hosts::forget(self.instance, self.id);
+        self.table.forget(self.instance, self.id);
     }
     /// The connection is of no more use, and the process may live. Nothing is said of what it owes: that is written where
     /// others read it too. Its end is still heard of.
@@ -268,9 +290,9 @@ impl Host {
         *locked(&self.unsaid) = Unsaid::default();
         let arenas = self.live_arenas();
         arenas.iter().for_each(Arena::orphan);
-        hosts::forget(self.instance, self.id);
+        self.table.forget(self.instance, self.id);
         if !arenas.is_empty() {
-            lost::look_at_once(self.id); // it may run another program by now
+            due::look_at_once(self.id); // it may run another program by now
         }
     }
     /// The connection ended, and it is not known why.
@@ -287,7 +309,7 @@ impl Host {
         drop(holds);
         if is_news {
             liveness::unwatch(&*self.socket());
-            lost::look_at_once(self.id);
+            due::look_at_once(self.id);
         }
     }
     fn unwatch(&self) {
@@ -299,6 +321,14 @@ impl Host {
     fn unwatch_connections(&self) {
         liveness::unwatch(&*self.socket());
         self.drop_return();
+    }
+    /// What is under way to it is given up.
+    fn drop_return(&self) {
+        let mut way = locked(&self.returning);
+        way.idle = None;
+        if let Some((socket, _)) = way.asked.take() {
+            liveness::unwatch(&*socket);
+        }
     }
     /// The connection ended.
     fn lost(&self) -> Error {
@@ -348,7 +378,7 @@ impl Drop for Host {
         if self.state() != State::Gone {
             self.unwatch();
         }
-        hosts::leave(self.id);
+        self.table.leave(self.id);
     }
 }
 

@@ -7,6 +7,7 @@ use crate::{
         ANSWER_LEN, Message, REQUEST_LEN, Request, decode_answer, decode_message, encode_answer,
         encode_message, encode_request, receive, send,
     },
+    watcher,
 };
 use rustix::{
     event::epoll::EventFlags,
@@ -65,6 +66,7 @@ impl Visit {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let (us, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
+        watcher::be_ready();
         let mut broker = Broker::new();
         broker.welcome(theirs);
         Some(Self { broker, us })

@@ -3,7 +3,7 @@
 use crate::{
     InstanceId, Result,
     envelope::Envelope,
-    fetch::{Host, Unreached},
+    fetch::{Host, Table, Unreached, later},
     fork::PerFork,
     locked,
 };
@@ -52,7 +52,7 @@ pub(crate) fn to(envelope: &Envelope, deadline: Instant) -> Result<Arc<Host>, Un
     if let Some(host) = locked(hosts).known(envelope.instance).filter(|host| !host.is_over()) {
         return Ok(host);
     }
-    let fresh = Host::connect(envelope, deadline)?;
+    let fresh = Host::connect(envelope, (fresh_id()?, &All), deadline)?;
     let mut hosts = locked(hosts);
     let other = hosts.known(envelope.instance).filter(|other| !other.is_over());
     let (mut replaced, mut excess) = (None, None);
@@ -68,36 +68,41 @@ pub(crate) fn to(envelope: &Envelope, deadline: Instant) -> Result<Arc<Host>, Un
 }
 
 /// A number for a connection.
-pub(crate) fn fresh_id() -> Result<u64> {
+fn fresh_id() -> Result<u64> {
     let mut hosts = locked(HOSTS.get()?);
     hosts.next += 1;
     Ok(hosts.next)
 }
-/// Has the watcher find it by its number.
-pub(crate) fn enter(host: &Arc<Host>) -> Result<()> {
-    locked(HOSTS.get()?).by_id.insert(host.id(), Arc::downgrade(host));
-    Ok(())
-}
-/// It is no more.
-pub(crate) fn leave(id: u64) {
-    if let Some(hosts) = HOSTS.peek() {
-        locked(hosts).by_id.remove(&id);
+struct All;
+impl Table for All {
+    fn enter(&self, host: &Arc<Host>) -> Result<()> {
+        locked(HOSTS.get()?).by_id.insert(host.id(), Arc::downgrade(host));
+        Ok(())
+    }
+    fn forget(&self, instance: InstanceId, id: u64) {
+        let Some(hosts) = HOSTS.peek() else { return };
+        let mut hosts = locked(hosts);
+        let known = hosts.by_instance.get(&instance).is_some_and(|kept| kept.host.id() == id);
+        let forgotten = known.then(|| hosts.by_instance.remove(&instance));
+        drop(hosts); // before any host goes, which takes the lock
+        drop(forgotten);
+    }
+    fn leave(&self, id: u64) {
+        if let Some(hosts) = HOSTS.peek() {
+            locked(hosts).by_id.remove(&id);
+        }
     }
 }
-/// It leads nowhere any more: the next open needs another.
-pub(crate) fn forget(instance: InstanceId, id: u64) {
-    let Some(hosts) = HOSTS.peek() else { return };
-    let mut hosts = locked(hosts);
-    let known = hosts.by_instance.get(&instance).is_some_and(|kept| kept.host.id() == id);
-    let forgotten = known.then(|| hosts.by_instance.remove(&instance));
-    drop(hosts); // before any host goes, which takes the lock
-    drop(forgotten);
-}
-/// All connections.
-pub(crate) fn all() -> Vec<Arc<Host>> {
-    HOSTS.peek().map_or_else(Vec::new, |hosts| {
-        locked(hosts).by_id.values().filter_map(Weak::upgrade).collect()
-    })
+
+/// Says what was closed and no request has taken along, if it is time; on the watcher thread. Looks again as long as
+/// things are closed.
+pub(crate) fn say_closed() {
+    let now = Instant::now();
+    let Some(hosts) = HOSTS.peek().filter(|_| later::is_due(now)) else { return };
+    let all: Vec<_> = locked(hosts).by_id.values().filter_map(Weak::upgrade).collect();
+    if all.iter().filter(|host| host.say_ends()).count() > 0 {
+        later::again(now);
+    }
 }
 /// The connection of that number, if there still is one.
 pub(crate) fn by_id(id: u64) -> Option<Arc<Host>> {

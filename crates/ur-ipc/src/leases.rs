@@ -1,13 +1,10 @@
 //! Who still has what open: counts by object, told by importers and ended by their death. A block of memory goes back
 //! to its pool only when the last lease is gone; when that is, this module says; the pool is the adapter's.
-use crate::{Error, ErrorKind, Kind, Result, exports::DESK, locked};
+use crate::{Error, ErrorKind, Kind, Object, Result};
 use std::{
     collections::{HashMap, HashSet},
     sync::OnceLock,
 };
-
-/// An object of this process's, by the adapter's number for it.
-pub(crate) type Object = (Kind, u64);
 
 /// The counts over all importers.
 #[derive(Default)]
@@ -29,21 +26,19 @@ impl Leases {
         self.held.remove(&object);
         self.freed.remove(&object)
     }
+    /// Whether anybody has it open.
+    pub fn is_held(&self, object: Object) -> bool {
+        self.held.contains_key(&object)
+    }
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
     /// The owner freed it.
     pub fn freed(&mut self, object: Object) {
-        if self.held.contains_key(&object) {
+        if self.is_held(object) {
             self.freed.insert(object);
         }
     }
-}
-
-/// Whether some other process has the object open. After [`crate::freed`] this only ever changes from true to false,
-/// and the change is told to those who asked by [`on_leases_gone`].
-pub fn leased(object: u64, kind: Kind) -> bool {
-    DESK.peek().is_some_and(|desk| locked(desk).leases.held.contains_key(&(kind, object)))
 }
 
 type Told = fn(object: u64, kind: Kind);

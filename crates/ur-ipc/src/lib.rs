@@ -11,6 +11,7 @@ pub mod doctor;
 mod entrance;
 mod envelope;
 mod error;
+mod export;
 mod exports;
 mod fetch;
 pub mod file_size;
@@ -38,13 +39,15 @@ mod token;
 mod turn;
 mod visitor;
 mod waiting;
+mod watcher;
 
 pub use access::{Access, Process};
 pub use envelope::ENVELOPE_LEN;
 pub use error::{Error, ErrorKind, Result};
-pub use exports::{Export, FreedExport, MOST_DESCRIPTORS, Offer, Payload, export, freed};
+pub use export::{Export, FreedExport, export, freed};
+pub use exports::{MOST_DESCRIPTORS, Offer, Payload, leased};
 pub use identity::{InstanceId, instance};
-pub use leases::{leased, on_leases_gone};
+pub use leases::on_leases_gone;
 pub use notice::on_notice;
 pub use registry::{Arrived, Importer, Opened, Remote, same_device};
 pub use shared_memory::SharedMemory;
@@ -82,3 +85,6 @@ impl Kind {
         }
     }
 }
+
+/// An object of an exporter's, by its number for it.
+pub(crate) type Object = (Kind, u64);

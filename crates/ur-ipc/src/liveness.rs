@@ -1,28 +1,17 @@
-//! The one watcher thread of a process: it waits for deaths, for hang-ups and for the broker's visitors, and ends when
-//! nothing is left to wait for. What an event means is said by those who are called.
+//! What the one watcher thread of a process waits for: deaths, hang-ups and the broker's visitors. It starts with the first
+//! of them and ends when nothing is left to wait for. What it does when something happens is `watcher`'s.
 use crate::{
     Error, ErrorKind, Result,
-    arena::streams::{AGAIN, release_again},
-    broker::Broker,
     envelope::Door,
-    fetch::{later, lost},
     fork::{Guarded, PerFork},
-    hosts, joining, killpoint, limits, locked,
-    notice::notice,
-    waiting::events_by,
+    limits, locked,
 };
 use nix::sys::signal::{SigSet, SigmaskHow};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use std::{
     os::fd::{AsFd, OwnedFd},
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex},
-    thread,
-    time::{Duration, Instant},
+    sync::{Arc, Mutex, OnceLock},
 };
-
-/// Events taken in at once: all there can be, so that nobody's time is declared over who has spoken.
-const EVENTS: usize = 1024;
 
 /// What the watcher waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +47,7 @@ impl Source {
         };
         id << 3 | kind
     }
-    fn unpack(packed: u64) -> Self {
+    pub fn unpack(packed: u64) -> Self {
         let id = packed >> 3;
         match packed & 7 {
             1 if id == Door::Others as u64 => Self::Entrance(Door::Others),
@@ -75,9 +64,9 @@ impl Source {
 }
 
 /// What the thread and those who give it work share.
-struct Post {
-    epoll: Guarded,
-    nudge: Guarded,
+pub(crate) struct Post {
+    pub epoll: Guarded,
+    pub nudge: Guarded,
 }
 /// The running thread's post, and how many sources it watches.
 #[derive(Default)]
@@ -86,6 +75,15 @@ struct Watch {
     sources: usize,
 }
 static WATCH: PerFork<Mutex<Watch>> = PerFork::new();
+
+type Attend = fn(&Arc<Post>);
+/// What the thread does. It stands above all that is watched.
+static ATTEND: OnceLock<Attend> = OnceLock::new();
+
+/// Has the thread do this when it starts; to be called before anything is watched.
+pub(crate) fn attend_by(attend: Attend) {
+    ATTEND.get_or_init(|| attend);
+}
 
 /// Watches `fd` for `interest`, starting the thread if need be. Hang-ups are always told.
 pub(crate) fn watch(source: Source, fd: &impl AsFd, interest: epoll::EventFlags) -> Result<()> {
@@ -139,6 +137,7 @@ fn nudge_post(post: &Post) {
 
 fn start() -> Result<Arc<Post>> {
     let doing = "start the watcher thread";
+    let attend = ATTEND.get().expect("whoever shares or opens names it first");
     limits::asked(); // while it is this thread that reads the environment
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| Error::system(doing, e))?;
     let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
@@ -166,117 +165,8 @@ fn start() -> Result<Arc<Post>> {
     Ok(post)
 }
 
-/// The thread.
-fn attend(post: &Arc<Post>) {
-    let mut broker = Broker::new();
-    let mut events = Vec::with_capacity(EVENTS);
-    // Whether a device of ours may wait for somebody dead, whose own may write late.
-    let mut is_awaited = false;
-    loop {
-        // Rounded up: woken a little late, not twice.
-        let until = broker.deadline().map(|at| at + Duration::from_micros(100));
-        let again = is_awaited.then(|| Instant::now() + AGAIN);
-        let until = until.into_iter().chain(again).chain(lost::next()).chain(later::next()).min();
-        if events_by(&post.epoll, &mut events, until).is_err() {
-            thread::sleep(Duration::from_millis(10)); // out of memory, for now: do not spin
-        }
-        for event in &events {
-            let source = Source::unpack(event.data.u64());
-            let told = survives(|| pass_on(source, event.flags, post, &mut broker));
-            if !told {
-                survives(|| give_up(source, &mut broker));
-            }
-        }
-        let kept = survives(|| {
-            // If there may be more to hear, that comes before anybody's time is over.
-            if events.len() < EVENTS {
-                broker.expire(Instant::now());
-            }
-            broker.close_if_idle();
-        });
-        survives(|| broker.give_up_served());
-        if !kept {
-            thread::sleep(Duration::from_millis(10)); // whatever it is may be there again: do not spin
-        }
-        survives(lost::look);
-        survives(later::look);
-        survives(|| is_awaited = release_again());
-        if !is_awaited && is_over(post) {
-            return;
-        }
-    }
-}
-
-/// Does it, and returns whether it did not panic. A fault at one peer must not end the watching of all the others. No
-/// lock stays poisoned (see `locked`), and what was being done for the peer is given up as a whole.
-fn survives(act: impl FnOnce()) -> bool {
-    let survived = catch_unwind(AssertUnwindSafe(act)).is_ok();
-    if !survived {
-        notice(
-            &"a fault in the thread that serves and watches other processes, which is printed above: it goes on, and the connection that was concerned is given up; please report it",
-        );
-    }
-    survived
-}
-
-/// Hearing of it failed: nothing more is expected from there.
-fn give_up(source: Source, broker: &mut Broker) {
-    match source {
-        Source::Visitor(id) => broker.give_up(id),
-        Source::VisitorProcess(id) => broker.part(id),
-        Source::Host(id) => {
-            if let Some(host) = hosts::by_id(id) {
-                host.ended(); // and so asks whether it is there still
-            }
-        }
-        Source::HostProcess(id) => {
-            if let Some(host) = hosts::by_id(id) {
-                host.bury();
-            }
-        }
-        Source::Returning(id) => {
-            if let Some(host) = hosts::by_id(id) {
-                host.try_later();
-            }
-        }
-        Source::Debtor(id) => joining::gone(id),
-        Source::Entrance(_) | Source::Nudge => {} // the next one comes
-    }
-}
-
-/// Tells whom it concerns.
-fn pass_on(source: Source, flags: epoll::EventFlags, post: &Post, broker: &mut Broker) {
-    match source {
-        Source::Nudge => {
-            let _ = rustix::io::read(&post.nudge, &mut [0; 8]); // nudged twice is nudged once
-        }
-        Source::Entrance(door) => broker.admit(door),
-        Source::Visitor(id) => {
-            killpoint::panic_at("watcher.hear");
-            broker.hear(id, flags);
-        }
-        Source::VisitorProcess(id) => broker.part(id),
-        Source::Host(id) => {
-            if let Some(host) = hosts::by_id(id) {
-                host.hear(flags);
-            }
-        }
-        Source::HostProcess(id) => {
-            if let Some(host) = hosts::by_id(id) {
-                host.bury();
-            }
-        }
-        Source::Debtor(id) => joining::gone(id),
-        Source::Returning(id) => {
-            if let Some(host) = hosts::by_id(id) {
-                host.hear_return();
-            }
-        }
-    }
-}
-
 /// Whether nothing is left to watch; then the next source starts a new thread.
-fn is_over(post: &Arc<Post>) -> bool {
+pub(crate) fn is_over(post: &Arc<Post>) -> bool {
     let Some(watch) = WATCH.peek() else { return true };
     let mut watch = locked(watch);
     let ours = watch.post.as_ref().is_some_and(|current| Arc::ptr_eq(current, post));

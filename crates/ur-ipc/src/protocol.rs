@@ -1,7 +1,7 @@
 //! What importers and brokers say to each other, over `SOCK_SEQPACKET`: answers are datagrams of one fixed size; behind a
 //! request, which has one too, are the opens that have ended since the one before.
 //! Both sides decode the other's words as hostile; who is let in, and when to give up, is the broker's and fetch's.
-use crate::{ENVELOPE_LEN, Kind, leases::Object, waiting::uninterrupted};
+use crate::{ENVELOPE_LEN, Kind, Object, waiting::uninterrupted};
 use rustix::{
     io::{Errno, IoSlice, IoSliceMut},
     net::{

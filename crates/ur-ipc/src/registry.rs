@@ -4,12 +4,13 @@ use crate::{
     ENVELOPE_LEN, Error, ErrorKind, InstanceId, Kind, Result,
     envelope::{Envelope, TicketKey, Transport, key_of, wrong_size},
     exports::{issued_here, open_own},
-    fetch::Lease,
+    fetch::lease::Lease,
     fork::{PerFork, inherited},
     identity::identity,
     killpoint, locked,
     obtain::obtain,
     standing::{ArrivedPayload, Fetched, Standing},
+    watcher,
 };
 use std::{
     collections::HashMap,
@@ -167,6 +168,7 @@ impl<T: Send + Sync + 'static> Importer<T> {
             let (object, offset, length) = issued.map_or_else(|| open_own(bytes), Ok)?;
             return Ok((Opened::Local { object, offset, length }, home));
         }
+        watcher::be_ready();
         let Fetched { payload, object, standing, lease } = obtain(&envelope, bytes)?;
         killpoint::reach("import.before_map");
         let key = (envelope.instance, object, lease.is_none());

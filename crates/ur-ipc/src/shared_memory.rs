@@ -1,6 +1,6 @@
 //! Memory that another process sent the descriptor of: looked at once, for all objects in it that are opened. Mapping it is
 //! the adapter's.
-use crate::{Error, ErrorKind, Result, exports::is_inside};
+use crate::{Error, ErrorKind, Result};
 use rustix::{
     fs::{FileType, SealFlags, fcntl_get_seals, fstat},
     io::Errno,
@@ -66,6 +66,16 @@ impl SharedMemory {
     pub(crate) fn has(&self, base: u64, size: u64) -> bool {
         is_inside(base, size, self.bytes)
     }
+}
+
+/// Whether an object of `size` bytes from `base` on is inside of what a descriptor opens.
+pub(crate) fn is_inside(base: u64, size: u64, exposes: u64) -> bool {
+    base.checked_add(size).is_some_and(|end| end <= exposes)
+}
+/// Whether the descriptor opens the object and nothing else.
+pub(crate) fn is_alone(base: u64, size: u64, exposes: u64) -> bool {
+    let page = rustix::param::page_size() as u64;
+    base == 0 && size.checked_next_multiple_of(page).is_some_and(|rounded| exposes <= rounded)
 }
 
 /// That a descriptor opens what is said of it, and cannot lose its pages under those who map it; its seals.

@@ -4,7 +4,7 @@ use crate::{
     access::is_dead,
     arena::{Arena, Slot},
     exports::refusal,
-    fetch::{Host, Lease, gone_error},
+    fetch::{Host, gone_error, lease::Lease},
     ledger,
     protocol::Verdict,
     shared_memory::SharedMemory,

@@ -1,15 +1,16 @@
 //! One connection to the broker: what its peer is given, what it holds, and what is taken back when it goes. Whose turn
 //! it is, and how long anybody may take, is the broker's.
 use crate::{
-    ENVELOPE_LEN, Error, ErrorKind,
+    ENVELOPE_LEN, Error, ErrorKind, Object,
     access::Peer,
     arena::{Arena, Debtor},
-    exports::{DESK, Granted, Payload, is_alone},
+    exports::{DESK, Granted, Payload},
     fork::Guarded,
-    leases::{self, Object},
+    leases,
     liveness::{self, Source},
     locked,
     protocol::{Answer, BATCH, PATIENCE, Request, Rights, Verdict, encode_answer, send},
+    shared_memory::is_alone,
 };
 use rustix::{event::epoll::EventFlags, io::Errno};
 use std::{

@@ -1,9 +1,10 @@
 //! One queue's counter: reserves values in private memory and completes them in shared memory.
 use super::{
-    Arena,
     layout::{MAX_VALUE, TIRED_VALUE, counter_word, polled_word},
-    protocol,
+    protocol::{self, Word},
+    shared::{Arena, Side},
 };
+use crate::Result;
 use std::{
     fmt,
     sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -102,6 +103,34 @@ impl Counter {
     /// Whether somebody says that he sleeps until this counter moves.
     pub fn is_waited_for(&self) -> bool {
         protocol::Word::load(&self.arena.0.counter(self.index)) & protocol::WAITERS != 0
+    }
+}
+
+impl Arena {
+    /// A counter for one queue, or for one command. Slots of this arena can name it, and only they.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Full`](crate::ErrorKind::Full) if all are taken; in a joined arena also what goes wrong when the exporter is asked.
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a forked child.
+    pub fn take_counter(&self) -> Result<Counter> {
+        self.not_inherited()?;
+        let idle = loop {
+            match self.0.idle().pop() {
+                // Whoever took this process for dead has failed it; it stays so.
+                Some((index, _)) if self.0.counter(index).mark() & protocol::DEAD != 0 => {
+                    self.give_back(index);
+                }
+                idle => break idle,
+            }
+        };
+        let (index, value) = match (idle, &self.0.side) {
+            (Some(idle), _) => idle,
+            (None, Side::Own(own)) => own.take_counter(&self.0.words)?,
+            (None, Side::Joined(joined)) => {
+                joined.take_counter(&self.0.words, self.0.participant)?
+            }
+        };
+        Ok(Counter::new(self.clone(), index, value))
     }
 }
 

@@ -1,14 +1,19 @@
 //! The importer's side of an arena: what it asks of the exporter, through a link that the broker's side makes, and
 //! whom it watches.
-use super::{Arena, Core, EXPORTER, Side, Slot, layout, layout::COUNTERS, protocol};
-use crate::{Error, ErrorKind, Result, ledger};
+use super::{
+    futex::FutexWord,
+    layout::{self, COUNTERS, EXPORTER},
+    protocol,
+};
+use crate::{Result, ledger, locked};
 use std::{
     collections::{HashMap, HashSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
+use ur_mapping::SharedWords;
 
 /// How a joined arena reaches the process that made it. Called under no lock. Who implements it holds the arena weakly,
 /// if at all: the arena holds the link.
@@ -22,7 +27,7 @@ pub trait Link: Send + Sync {
     fn release_counter(&self, counter: u16);
     /// Says that an event is open here once less. Never waits.
     fn slot_closed(&self, slot: u16, generation: u32);
-    /// Sees to it that [`Arena::process_died`] is called when `participant`, which owes `counter`, dies. `false` if it
+    /// Sees to it that [`Arena::process_died`](super::Arena::process_died) is called when `participant`, which owes `counter`, dies. `false` if it
     /// is gone already. Asked once for each participant, and never for the exporter: the link itself tells of its end.
     ///
     /// # Errors
@@ -59,21 +64,21 @@ impl Joined {
         &*self.link
     }
     /// A counter of this process's, and the value to go on from.
-    pub fn take_counter(&self, core: &Core) -> Result<(u16, u64)> {
+    pub fn take_counter(&self, words: &SharedWords, participant: u32) -> Result<(u16, u64)> {
         let (counter, epoch) = self.link.take_counter()?;
         let holder = (1..COUNTERS).contains(&counter).then(|| self.ledger.holder(counter));
-        let us = ledger::Holder { participant: Some(core.participant), epoch };
+        let us = ledger::Holder { participant: Some(participant), epoch };
         if holder != Some(us) {
             return Err(layout::nonsense("an exporter granted a counter which its ledger denies"));
         }
-        let start = protocol::value_of(protocol::Word::load(&core.counter(counter)));
+        let start = protocol::value_of(protocol::Word::load(&FutexWord::new(words, counter)));
         if start > layout::TIRED_VALUE {
             return Err(layout::nonsense("a counter was overwritten before its first use"));
         }
         Ok((counter, start))
     }
     fn awaited(&self) -> MutexGuard<'_, HashMap<u32, Awaited>> {
-        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.awaited)
     }
     /// The counters of a participant that died which this process has waited for; it forgets them.
     pub fn awaited_of(&self, participant: u32) -> HashSet<u16> {
@@ -84,12 +89,12 @@ impl Joined {
         }
         self.awaited().remove(&participant).unwrap_or_default().counters
     }
-    /// Sees to it that the death of this participant, which owes by that counter, is heard of.
-    pub fn watch(&self, arena: &Arena, counter: u16, participant: u32) -> Result<()> {
+    /// Sees to it that the death of this participant, which owes by that counter, is heard of. `false` if it is gone.
+    pub fn watch(&self, counter: u16, participant: u32) -> Result<bool> {
         let latest = &self.latest[usize::from(counter) % LATEST];
         let key = u64::from(participant) << 16 | u64::from(counter);
         if participant == EXPORTER || latest.load(Relaxed) == key {
-            return Ok(());
+            return Ok(true);
         }
         let is_watched = {
             let mut awaited = self.awaited();
@@ -104,37 +109,12 @@ impl Joined {
                         of.is_watched = true;
                     }
                 }
-                Ok(false) => {
-                    arena.process_died(participant);
-                    return Ok(());
-                }
+                Ok(false) => return Ok(false),
                 // The counter stays noted: another thread, which was told that it will be heard of, may wait for it.
                 Err(e) => return Err(e),
             }
         }
         latest.store(key, Relaxed);
-        Ok(())
-    }
-}
-
-impl Arena {
-    /// An event of this joined arena, which the exporter counts as open here; when the last clone is dropped it is
-    /// told, once.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Freed`] if the ledger does not know it, or no longer; [`ErrorKind::Unsupported`] for an own arena.
-    pub fn open_slot(&self, index: u16, generation: u32) -> Result<Slot> {
-        self.not_inherited()?;
-        let Side::Joined(joined) = &self.0.side else {
-            let why = "an event of this process needs no opening: clone it";
-            return Err(Error::new(ErrorKind::Unsupported, why));
-        };
-        if index >= layout::SLOTS {
-            return Err(layout::nonsense("an event's number is out of range"));
-        }
-        if joined.ledger.status(index) != ledger::live(generation) {
-            return Err(super::slot::stale());
-        }
-        Ok(Slot::new(self.clone(), index, generation))
+        Ok(true)
     }
 }

@@ -9,6 +9,8 @@ const LINE: usize = 64;
 const SLOTS_AT: usize = 0x40_1000;
 const WORD: usize = 8;
 
+/// The exporter's number in its own arenas.
+pub(crate) const EXPORTER: u32 = 0;
 /// One more than the highest counter; 0 is never stored and means "complete".
 pub(crate) const COUNTERS: u16 = 65_534;
 /// The counter that is nobody's, and dead: events are put on it whose own one died and is used again.

@@ -1,7 +1,7 @@
 //! Dead counters on their way back: those that failed, and those of participants that are gone. One lives again when
 //! nobody writes it any more and no event names it. Looking for names is done in small steps, each time something comes.
 use super::{
-    Core,
+    futex::FutexWord,
     layout::{COUNTERS, Pair, TIRED_VALUE, complete_pair, lost_pair, polled_word, slot_word},
     protocol::{self, Word},
 };
@@ -18,6 +18,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use ur_mapping::SharedWords;
 
 /// Slots looked at in one step.
 const STEP: u16 = 64;
@@ -85,38 +86,37 @@ impl Limbo {
         !self.departed.is_empty()
     }
     /// Asks after everybody.
-    pub fn ask_after_all(&mut self, core: &Core) {
+    pub fn ask_after_all(&mut self, words: &SharedWords) {
         for _ in 0..self.departed.len() {
-            self.ask_after_one(core);
+            self.ask_after_one(words);
         }
     }
     /// A step, or with `all` everything that can be done now. What lives again.
     pub fn tend(
         &mut self,
-        core: &Core,
+        words: &SharedWords,
         ledger: &ledger::Owner,
         slots: u16,
         all: bool,
     ) -> Vec<Counter> {
         if all {
-            self.ask_after_all(core);
+            self.ask_after_all(words);
         }
         for _ in 0..ASKED {
-            self.ask_after_one(core);
+            self.ask_after_one(words);
         }
-        let mut revived = self.seek(core, ledger, slots, all);
+        let mut revived = self.seek(words, ledger, slots, all);
         if all {
-            revived.extend(self.seek(core, ledger, slots, all)); // what came in during an earlier search
+            revived.extend(self.seek(words, ledger, slots, all)); // what came in during an earlier search
         }
         revived
     }
-    fn ask_after_one(&mut self, core: &Core) {
+    fn ask_after_one(&mut self, words: &SharedWords) {
         let Some(mut one) = self.departed.pop_front() else { return };
         let now = Instant::now();
         if one.pidfd.as_ref().is_some_and(is_dead) {
             one.pidfd = None;
-            let is_device =
-                |counter: &u16| core.words.word(polled_word(*counter)).load(Relaxed) != 0;
+            let is_device = |counter: &u16| words.word(polled_word(*counter)).load(Relaxed) != 0;
             let by_device = one.counters.iter().any(is_device);
             one.free_at = Some(if by_device { now + LATE_WRITES } else { now });
         }
@@ -127,7 +127,13 @@ impl Limbo {
         }
     }
     /// Looks for slots that name a counter which is to live again, and puts them on the one that is lost for good.
-    fn seek(&mut self, core: &Core, ledger: &ledger::Owner, slots: u16, all: bool) -> Vec<Counter> {
+    fn seek(
+        &mut self,
+        words: &SharedWords,
+        ledger: &ledger::Owner,
+        slots: u16,
+        all: bool,
+    ) -> Vec<Counter> {
         if self.sought.is_empty() {
             if self.settled.is_empty() || (self.settled.len() < WORTH_IT && !all) {
                 return Vec::new();
@@ -138,7 +144,7 @@ impl Limbo {
         }
         let until = if all { self.end } else { self.end.min(self.next_slot.saturating_add(STEP)) };
         for slot in self.next_slot..until {
-            self.unname(core, ledger, slot);
+            self.unname(words, ledger, slot);
         }
         self.next_slot = until;
         if until < self.end {
@@ -147,11 +153,12 @@ impl Limbo {
         self.names.clear();
         let mut sought = std::mem::take(&mut self.sought);
         // One at the end of its values stays as it is.
-        sought.retain(|(counter, _)| protocol::revive(&core.counter(*counter), TIRED_VALUE));
+        sought
+            .retain(|(counter, _)| protocol::revive(&FutexWord::new(words, *counter), TIRED_VALUE));
         sought
     }
-    fn unname(&self, core: &Core, ledger: &ledger::Owner, slot: u16) {
-        let word = core.words.word(slot_word(slot));
+    fn unname(&self, words: &SharedWords, ledger: &ledger::Owner, slot: u16) {
+        let word = words.word(slot_word(slot));
         // Again if somebody signals meanwhile, by a counter that lives; bounded, for somebody hostile may go on.
         for _ in 0..1000 {
             let seen = word.load(Acquire);
@@ -160,7 +167,7 @@ impl Limbo {
                 return;
             }
             let generation = ledger.status(slot) as u32;
-            let is_reached = protocol::value_of(core.counter(counter).load()) >= value;
+            let is_reached = protocol::value_of(FutexWord::new(words, counter).load()) >= value;
             let new = if is_reached { complete_pair(generation) } else { lost_pair(generation) };
             // Release: before the counter lives again, which who captures the pair looks at between two looks at it.
             if word.compare_exchange(seen, new, AcqRel, Relaxed).is_ok() {

@@ -1,10 +1,10 @@
 //! Waiting for many debts in one thread, which another thread of this process can call away: what an executor of
 //! commands with foreign dependencies stands on.
 use super::{
-    Debt, Progress,
-    protocol::{self, Word},
+    futex::{LOOK, until},
+    protocol::{self, Progress, Word},
     spin,
-    wait::{LOOK, until},
+    wait::Debt,
 };
 use crate::waiting::{sleep_on, sleep_on_any};
 use rustix::{

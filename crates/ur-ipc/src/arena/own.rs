@@ -1,8 +1,8 @@
 //! The exporter's side of its arenas: who has which counter, slot and ledger line, kept in private memory, for what
 //! is in the arena anyone may overwrite. The broker calls it in its peers' names.
 use super::{
-    Arena, Core, EXPORTER, Side, Slot,
-    layout::{COUNTERS, SLOTS, TIRED_VALUE, complete_pair, nonsense, slot_word},
+    futex::FutexWord,
+    layout::{COUNTERS, EXPORTER, SLOTS, TIRED_VALUE, complete_pair, nonsense, slot_word},
     limbo::{Limbo, Who},
     memory,
     protocol::{self, DEAD, Word},
@@ -10,7 +10,6 @@ use super::{
 use crate::{
     Access, Error, ErrorKind, Result,
     access::Process,
-    fork::PerFork,
     ledger::{self, State},
 };
 use rustix::fd::OwnedFd;
@@ -20,12 +19,8 @@ use std::{
 };
 use ur_mapping::SharedWords;
 
-/// So many arenas a policy.
-const ARENAS: usize = 16;
 /// Freed numbers wait in line behind so many others while there are fresh ones: what is stale is found out.
 const LATE: usize = 256;
-/// New events go where so many counters are free, that they can be signalled too.
-const COUNTERS_FOR_EVENTS: usize = 256;
 
 /// Numbers from 1 or 0 up to an end.
 struct Numbers {
@@ -82,9 +77,9 @@ struct Books {
 }
 
 pub(super) struct Own {
-    access: Access,
-    arena_fd: Arc<OwnedFd>,
-    ledger_fd: Arc<OwnedFd>,
+    pub access: Access,
+    pub arena_fd: Arc<OwnedFd>,
+    pub ledger_fd: Arc<OwnedFd>,
     ledger: ledger::Owner,
     books: Mutex<Books>,
 }
@@ -125,19 +120,19 @@ impl Own {
     }
 
     /// A counter of this process's, and the value to go on from.
-    pub fn take_counter(&self, core: &Core) -> Result<(u16, u64)> {
-        self.grant(core, EXPORTER).map(|(counter, _, start)| (counter, start))
+    pub fn take_counter(&self, words: &SharedWords) -> Result<(u16, u64)> {
+        self.grant(words, EXPORTER).map(|(counter, _, start)| (counter, start))
     }
-    fn grant(&self, core: &Core, participant: u32) -> Result<(u16, u32, u64)> {
+    pub fn grant(&self, words: &SharedWords, participant: u32) -> Result<(u16, u32, u64)> {
         let mut books = self.books();
         let who = books.who(participant)?;
         if !books.has_counter_for(who) {
-            self.tend(core, &mut books, true);
+            self.tend(words, &mut books, true);
         }
         while books.has_counter_for(who)
             && let Some(counter) = books.counters.take()
         {
-            let word = core.counter(counter);
+            let word = FutexWord::new(words, counter);
             if let Some(start) = protocol::adopt(&word, TIRED_VALUE) {
                 let epoch = self.ledger.hand_over(counter, Some(participant));
                 *books.held.entry(who).or_default() += 1;
@@ -155,8 +150,8 @@ impl Own {
         Err(full("counters"))
     }
     /// Brings back what can come back.
-    fn tend(&self, core: &Core, books: &mut Books, all: bool) {
-        let revived = books.limbo.tend(core, &self.ledger, books.slots.fresh, all);
+    fn tend(&self, words: &SharedWords, books: &mut Books, all: bool) {
+        let revived = books.limbo.tend(words, &self.ledger, books.slots.fresh, all);
         for (counter, who) in revived {
             books.give_counter(counter, who);
         }
@@ -167,7 +162,12 @@ impl Own {
         let counters = books.participants.get(&participant).map(|p| p.counters.iter().copied());
         counters.into_iter().flatten().collect()
     }
-    pub fn release_counter(&self, core: &Core, participant: u32, counter: u16) -> Result<()> {
+    pub fn release_counter(
+        &self,
+        words: &SharedWords,
+        participant: u32,
+        counter: u16,
+    ) -> Result<()> {
         let mut books = self.books();
         let who = books.who(participant)?;
         let is_theirs = (1..COUNTERS).contains(&counter)
@@ -178,15 +178,15 @@ impl Own {
         if let Some(participant) = books.participants.get_mut(&participant) {
             participant.counters.remove(&counter);
         }
-        if self.take_back(core, &mut books, counter, who) {
-            self.tend(core, &mut books, false);
+        if self.take_back(words, &mut books, counter, who) {
+            self.tend(words, &mut books, false);
         }
         Ok(())
     }
     /// Nobody's now. Whether it is dead, and so not free yet.
-    fn take_back(&self, core: &Core, books: &mut Books, counter: u16, who: Who) -> bool {
+    fn take_back(&self, words: &SharedWords, books: &mut Books, counter: u16, who: Who) -> bool {
         self.ledger.hand_over(counter, None);
-        let is_dead = core.counter(counter).mark() & DEAD != 0;
+        let is_dead = FutexWord::new(words, counter).mark() & DEAD != 0;
         match is_dead {
             true => books.limbo.add(counter, who),
             false => books.give_counter(counter, who),
@@ -194,7 +194,7 @@ impl Own {
         is_dead
     }
 
-    #[cfg(test)]
+    /// How many counters are free.
     pub fn counters_left(&self) -> usize {
         self.books().counters.left()
     }
@@ -206,20 +206,20 @@ impl Own {
     pub fn has(&self, slot: u16) -> bool {
         self.books().tenancies.contains_key(&slot)
     }
-    pub(super) fn new_slot(&self, core: &Core) -> Result<(u16, u32)> {
+    pub(super) fn new_slot(&self, words: &SharedWords) -> Result<(u16, u32)> {
         let mut books = self.books();
         let index = books.slots.take().ok_or_else(|| full("events"))?;
         // First the line, then the pair: whoever reads the new pair under an old generation sees the line changed.
         let generation = self.ledger.begin(index, 0, -1);
-        core.words.word(slot_word(index)).store(complete_pair(generation), Release);
+        words.word(slot_word(index)).store(complete_pair(generation), Release);
         let tenancy = Tenancy { generation, held: true, opens: BTreeMap::new() };
         books.tenancies.insert(index, tenancy);
-        self.show_opens(core, index, 0);
+        self.show_opens(words, index, 0);
         Ok((index, generation))
     }
     /// Beside the pair, for those who inspect; nobody decides by it.
-    fn show_opens(&self, core: &Core, index: u16, opens: u32) {
-        core.words.word(slot_word(index) + 1).store(u64::from(opens), Release);
+    fn show_opens(&self, words: &SharedWords, index: u16, opens: u32) {
+        words.word(slot_word(index) + 1).store(u64::from(opens), Release);
     }
     /// This process has no more use for the slot; it is free once nobody has it open.
     pub fn slot_released(&self, index: u16) {
@@ -249,7 +249,14 @@ impl Own {
         }
     }
     /// Counts an open up or down.
-    fn opens(&self, core: &Core, who: u32, index: u16, generation: u32, up: bool) -> Result<()> {
+    pub fn opens(
+        &self,
+        words: &SharedWords,
+        who: u32,
+        index: u16,
+        generation: u32,
+        up: bool,
+    ) -> Result<()> {
         let mut books = self.books();
         books.who(who)?;
         let tenancy = books.tenancies.get_mut(&index).filter(|t| t.generation == generation);
@@ -264,7 +271,7 @@ impl Own {
         let is_open = *opens > 0;
         tenancy.opens.retain(|_, opens| *opens > 0);
         let shown = tenancy.opens.values().fold(0, |sum: u32, n| sum.saturating_add(*n));
-        self.show_opens(core, index, shown);
+        self.show_opens(words, index, shown);
         if let Some(participant) = books.participants.get_mut(&who) {
             match is_open {
                 true => participant.slots.insert(index),
@@ -275,11 +282,76 @@ impl Own {
         counted.map(drop).ok_or_else(|| nonsense("a process closed an event that it had not open"))
     }
 
-    fn new_line(&self, tag: u64, descriptor: i32) -> Result<(u16, u32)> {
+    /// Takes in a process: its number.
+    pub fn join(&self, words: &SharedWords, pidfd: Arc<OwnedFd>) -> u32 {
+        let process = Process::behind(&pidfd);
+        let mut books = self.books();
+        self.tend(words, &mut books, false);
+        let number = books.fresh_participant();
+        let participant = Participant {
+            who: process.map_or(Who::Participant(number), Who::Process),
+            pidfd,
+            counters: HashSet::new(),
+            slots: HashSet::new(),
+        };
+        books.participants.insert(number, participant);
+        number
+    }
+    /// Who owes this counter's next value.
+    pub fn debtor(&self, counter: u16) -> Result<Debtor> {
+        if !(1..COUNTERS).contains(&counter) {
+            return Err(nonsense("a process asks after a counter that cannot be"));
+        }
+        let books = self.books();
+        Ok(match self.ledger.holder(counter).participant {
+            Some(EXPORTER) => Debtor::Exporter,
+            Some(number) => books
+                .participants
+                .get(&number)
+                .map_or(Debtor::Nobody, |one| Debtor::Participant(number, one.pidfd.clone())),
+            None => Debtor::Nobody,
+        })
+    }
+    /// A participant is gone, and what it owes has failed.
+    pub fn participant_died(&self, words: &SharedWords, participant: u32) {
+        let mut books = self.books();
+        let Some(gone) = self.strike(&mut books, participant) else { return };
+        let counters: Vec<_> = gone.counters.iter().copied().collect();
+        for counter in &counters {
+            self.ledger.hand_over(*counter, None);
+        }
+        books.limbo.add_departed(gone.who, counters, gone.pidfd);
+        self.tend(words, &mut books, false);
+    }
+    /// A participant says that it uses nothing here any more.
+    pub fn participant_left(&self, words: &SharedWords, participant: u32) {
+        let mut books = self.books();
+        let Some(gone) = self.strike(&mut books, participant) else { return };
+        let is_dead = |counter: &u16| FutexWord::new(words, *counter).mark() & DEAD != 0;
+        let (dead, settled): (Vec<_>, Vec<_>) = gone.counters.iter().copied().partition(is_dead);
+        for counter in settled {
+            self.take_back(words, &mut books, counter, gone.who);
+        }
+        // What it failed and did not give back, a device of its may write still.
+        for counter in &dead {
+            self.ledger.hand_over(*counter, None);
+        }
+        books.limbo.add_departed(gone.who, dead, gone.pidfd);
+        self.tend(words, &mut books, false);
+    }
+    /// Looks whether processes have ended whose connections ended before. Whether some have not.
+    pub fn ask_after_departed(&self, words: &SharedWords) -> bool {
+        let mut books = self.books();
+        books.limbo.ask_after_all(words);
+        self.tend(words, &mut books, false);
+        books.limbo.has_departed()
+    }
+
+    pub fn new_line(&self, tag: u64, descriptor: i32) -> Result<(u16, u32)> {
         let index = self.books().slots.take().ok_or_else(|| full("exports"))?;
         Ok((index, self.ledger.begin(index, tag, descriptor)))
     }
-    fn end_line(&self, index: u16, generation: u32, last: State) {
+    pub fn end_line(&self, index: u16, generation: u32, last: State) {
         let mut books = self.books();
         self.ledger.end(index, generation, last);
         books.slots.give(index);
@@ -323,232 +395,10 @@ impl Books {
 }
 
 #[cold]
-fn full(what: &str) -> Error {
+pub(super) fn full(what: &str) -> Error {
     let why =
         format!("all {what} of this arena are taken: release some events, queues or exports first");
     Error::new(ErrorKind::Full, why)
-}
-
-/// What the broker asks of an arena that this process made.
-impl Arena {
-    /// The arena's and the ledger's descriptor, to be sent to those whom the policy admits.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsupported`] for a joined arena, as of all methods of this block.
-    pub fn descriptors(&self) -> Result<(Arc<OwnedFd>, Arc<OwnedFd>)> {
-        let own = self.own()?;
-        Ok((own.arena_fd.clone(), own.ledger_fd.clone()))
-    }
-    /// Takes in a process: its number here, which no other has meanwhile.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsupported`], as of all methods of this block.
-    pub fn join(&self, pidfd: impl Into<Arc<OwnedFd>>) -> Result<u32> {
-        let own = self.own()?;
-        let pidfd = pidfd.into();
-        let process = Process::behind(&pidfd);
-        let mut books = own.books();
-        own.tend(&self.0, &mut books, false);
-        let number = books.fresh_participant();
-        let participant = Participant {
-            who: process.map_or(Who::Participant(number), Who::Process),
-            pidfd,
-            counters: HashSet::new(),
-            slots: HashSet::new(),
-        };
-        books.participants.insert(number, participant);
-        Ok(number)
-    }
-    /// Gives a participant a counter: index and epoch.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Full`]; [`ErrorKind::PeerNonsense`] if there is no such participant.
-    pub fn grant_counter(&self, participant: u32) -> Result<(u16, u32)> {
-        let (counter, epoch, _) = self.own()?.grant(&self.0, participant)?;
-        Ok((counter, epoch))
-    }
-    /// Takes a counter back, all of whose values were reached.
-    ///
-    /// # Errors
-    /// [`ErrorKind::PeerNonsense`] if it is not that participant's.
-    pub fn release_counter(&self, participant: u32, counter: u16) -> Result<()> {
-        self.own()?.release_counter(&self.0, participant, counter)
-    }
-    /// Notes that a participant has this event open once more: it is not reused before that is closed.
-    ///
-    /// # Errors
-    /// [`ErrorKind::PeerNonsense`] if there is no such participant or event.
-    pub fn slot_opened(&self, participant: u32, slot: u16, generation: u32) -> Result<()> {
-        self.own()?.opens(&self.0, participant, slot, generation, true)
-    }
-    /// Notes that a participant has it open once less.
-    ///
-    /// # Errors
-    /// [`ErrorKind::PeerNonsense`] if it had not.
-    pub fn slot_closed(&self, participant: u32, slot: u16, generation: u32) -> Result<()> {
-        self.own()?.opens(&self.0, participant, slot, generation, false)
-    }
-    /// Who owes this counter's next value, for one who is about to wait for it.
-    ///
-    /// # Errors
-    /// [`ErrorKind::PeerNonsense`] for a number that no counter has.
-    pub fn debtor(&self, counter: u16) -> Result<Debtor> {
-        let own = self.own()?;
-        if !(1..COUNTERS).contains(&counter) {
-            return Err(nonsense("a process asks after a counter that cannot be"));
-        }
-        let books = own.books();
-        Ok(match own.ledger.holder(counter).participant {
-            Some(EXPORTER) => Debtor::Exporter,
-            Some(number) => books
-                .participants
-                .get(&number)
-                .map_or(Debtor::Nobody, |one| Debtor::Participant(number, one.pidfd.clone())),
-            None => Debtor::Nobody,
-        })
-    }
-    /// A participant is gone: what it owes fails, what it had open is closed. Its counters come back when its process has
-    /// ended and nothing names them.
-    pub fn participant_died(&self, participant: u32) {
-        let Ok(own) = self.own() else { return };
-        self.process_died(participant); // while it is known: only what it holds is looked at
-        let mut books = own.books();
-        let Some(gone) = own.strike(&mut books, participant) else { return };
-        let counters: Vec<_> = gone.counters.iter().copied().collect();
-        for counter in &counters {
-            own.ledger.hand_over(*counter, None);
-        }
-        books.limbo.add_departed(gone.who, counters, gone.pidfd);
-        own.tend(&self.0, &mut books, false);
-    }
-    /// A participant says that it uses nothing here any more: what it had open is closed, and counters that did not fail
-    /// are free at once, since it had reached all that it promised.
-    pub fn participant_left(&self, participant: u32) {
-        let Ok(own) = self.own() else { return };
-        let mut books = own.books();
-        let Some(gone) = own.strike(&mut books, participant) else { return };
-        let is_dead = |counter: &u16| self.0.counter(*counter).mark() & DEAD != 0;
-        let (dead, settled): (Vec<_>, Vec<_>) = gone.counters.iter().copied().partition(is_dead);
-        for counter in settled {
-            own.take_back(&self.0, &mut books, counter, gone.who);
-        }
-        // What it failed and did not give back, a device of its may write still.
-        for counter in &dead {
-            own.ledger.hand_over(*counter, None);
-        }
-        books.limbo.add_departed(gone.who, dead, gone.pidfd);
-        own.tend(&self.0, &mut books, false);
-    }
-    /// Looks whether processes have ended whose connections ended before, so that what they held comes back. Whether
-    /// some have not.
-    pub(crate) fn tend(&self) -> bool {
-        let Ok(own) = self.own() else { return false };
-        let mut books = own.books();
-        books.limbo.ask_after_all(&self.0);
-        own.tend(&self.0, &mut books, false);
-        books.limbo.has_departed()
-    }
-    /// A ledger line for one export.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Full`] if all lines of this arena are taken.
-    pub fn line(&self, tag: u64, descriptor: i32) -> Result<Line> {
-        self.not_inherited()?;
-        let (index, generation) = self.own()?.new_line(tag, descriptor)?;
-        Ok(Line { arena: self.clone(), index, generation, last: State::Withdrawn })
-    }
-}
-
-/// An export's line in the ledger. Dropping it withdraws the export; the line is used again late, in another generation.
-#[derive(Debug)]
-pub struct Line {
-    arena: Arena,
-    index: u16,
-    generation: u32,
-    /// What it says when this is dropped, until it is used again.
-    last: State,
-}
-impl Line {
-    /// The arena in whose ledger it stands.
-    pub fn arena(&self) -> &Arena {
-        &self.arena
-    }
-    /// Which line.
-    pub fn index(&self) -> u16 {
-        self.index
-    }
-    /// How often the line was begun; tells this export from the line's earlier ones.
-    pub fn generation(&self) -> u32 {
-        self.generation
-    }
-    /// Ends the export because the object was freed.
-    pub fn end_freed(mut self) {
-        self.last = State::Freed;
-    }
-}
-impl Drop for Line {
-    fn drop(&mut self) {
-        if let Side::Own(own) = &self.arena.0.side
-            && !self.arena.0.is_inherited()
-        {
-            own.end_line(self.index, self.generation, self.last);
-        }
-    }
-}
-/// This process's own arenas, in the order they were made.
-#[derive(Default)]
-struct Pool {
-    arenas: Vec<Arena>,
-    made: u32,
-}
-
-/// Something from an own arena of this policy, a new arena if all others are full.
-fn from_own<T>(access: Access, take: impl Fn(&Arena) -> Result<T>) -> Result<T> {
-    static POOL: PerFork<Mutex<Pool>> = PerFork::new();
-    let mut pool = POOL.get()?.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_meant = |arena: &&Arena| arena.own().is_ok_and(|own| own.access == access);
-    for arena in pool.arenas.iter().filter(is_meant) {
-        match take(arena) {
-            Err(error) if error.kind() == ErrorKind::Full => {}
-            done => return done,
-        }
-    }
-    // Arenas that only the pool still has: nobody's event, counter, export or connection. Dead counters go with them.
-    pool.arenas.retain(|arena| Arc::strong_count(&arena.0) > 1);
-    if pool.arenas.iter().filter(is_meant).count() >= ARENAS {
-        let why = format!(
-            "this process shares as many events and exports as {ARENAS} arenas hold: release some first"
-        );
-        return Err(Error::new(ErrorKind::Full, why));
-    }
-    let arena = Arena::make(access, pool.made)?;
-    pool.made += 1;
-    let taken = take(&arena);
-    pool.arenas.push(arena);
-    taken
-}
-
-/// A new event in one of this process's own arenas for that policy; complete until it is first signalled.
-///
-/// # Errors
-/// [`ErrorKind::Full`] if all 16 arenas of the policy are full; else why the kernel gave no memory or descriptor.
-pub fn slot(access: Access) -> Result<Slot> {
-    from_own(access, |arena| {
-        let own = arena.own()?;
-        if own.books().counters.left() < COUNTERS_FOR_EVENTS {
-            return Err(full("counters"));
-        }
-        let (index, generation) = own.new_slot(&arena.0)?;
-        Ok(Slot::new(arena.clone(), index, generation))
-    })
-}
-
-/// A ledger line for one export of memory, in one of this process's own arenas for that policy.
-///
-/// # Errors
-/// As [`slot`].
-pub fn line(access: Access, tag: u64, descriptor: i32) -> Result<Line> {
-    from_own(access, |arena| arena.line(tag, descriptor))
 }
 
 #[cfg(test)]

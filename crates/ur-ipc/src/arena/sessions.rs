@@ -1,7 +1,7 @@
 //! What sessions leave behind: nothing, however they end. In one process; across many it is `tests/sessions.rs`.
+use super::layout::{COUNTERS, TIRED_VALUE};
 use super::{tests::*, *};
 use crate::ErrorKind;
-use layout::{COUNTERS, TIRED_VALUE};
 
 /// More sessions than there are counters.
 const SESSIONS: usize = 100_000;

@@ -1,8 +1,10 @@
 //! A shared event as its holders see it: where signals are published and debts are captured.
 use super::{
-    Arena, Counter, Debt, Progress, Side,
-    layout::{Pair, nonsense, slot_word},
-    protocol::{self, Word},
+    counter::Counter,
+    layout::{Pair, SLOTS, nonsense, slot_word},
+    protocol::{self, Progress, Word},
+    shared::{Arena, Side},
+    wait::Debt,
 };
 use crate::{Error, ErrorKind, Result, killpoint, ledger::live};
 use std::sync::{
@@ -47,7 +49,7 @@ pub enum Captured {
 
 /// The error for an event whose place is another's by now.
 #[cold]
-pub(super) fn stale() -> Error {
+fn stale() -> Error {
     let why =
         "the process that made the event let go of it while this one looked: open its ticket anew";
     Error::new(ErrorKind::Freed, why)
@@ -148,8 +150,9 @@ impl Slot {
                 Some(debtor) => {
                     if let Side::Joined(joined) = &arena.0.side
                         && debtor != arena.0.participant
+                        && !joined.watch(counter, debtor)?
                     {
-                        joined.watch(arena, counter, debtor)?;
+                        arena.process_died(debtor);
                     }
                     return Ok(Captured::Debt(Debt::new(arena.clone(), owed, deaths, debtor)));
                 }
@@ -160,5 +163,27 @@ impl Slot {
             },
         }
         Ok(Captured::Debt(Debt::new(arena.clone(), owed, deaths, arena.0.participant)))
+    }
+}
+
+impl Arena {
+    /// An event of this joined arena, which the exporter counts as open here; when the last clone is dropped it is
+    /// told, once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Freed`] if the ledger does not know it, or no longer; [`ErrorKind::Unsupported`] for an own arena.
+    pub fn open_slot(&self, index: u16, generation: u32) -> Result<Slot> {
+        self.not_inherited()?;
+        let Side::Joined(joined) = &self.0.side else {
+            let why = "an event of this process needs no opening: clone it";
+            return Err(Error::new(ErrorKind::Unsupported, why));
+        };
+        if index >= SLOTS {
+            return Err(nonsense("an event's number is out of range"));
+        }
+        if joined.ledger().status(index) != live(generation) {
+            return Err(stale());
+        }
+        Ok(Slot::new(self.clone(), index, generation))
     }
 }

@@ -1,6 +1,6 @@
 //! What devices of this process wait for. A death releases them by a bit in the word they look at; a late write of the
 //! dead one's device takes it away again. So it is set again for as long as a device of ours may wait.
-use super::{Debt, Progress};
+use super::{protocol::Progress, wait::Debt};
 use crate::{fork::PerFork, liveness, locked};
 use std::{
     collections::HashMap,

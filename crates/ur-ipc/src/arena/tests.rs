@@ -1,9 +1,12 @@
 //! Two mappings of the same memfds stand for two processes here; across real ones it is `tests/arena_processes.rs`.
-use super::{layout::slot_word, own::*, *};
-use crate::ErrorKind;
+use super::{layout::slot_word, shared::IDLE, *};
+use crate::{Access, Error, ErrorKind, Result, ledger::State};
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
 use std::{
-    sync::atomic::{AtomicBool, Ordering::*},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::*},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -40,7 +43,7 @@ pub(super) fn exporter() -> Arena {
     Arena::make(Access::SameUser, 0).unwrap()
 }
 pub(super) fn slot_of(arena: &Arena) -> Slot {
-    let (index, generation) = arena.own().unwrap().new_slot(&arena.0).unwrap();
+    let (index, generation) = arena.own().unwrap().new_slot(&arena.0.words).unwrap();
     Slot::new(arena.clone(), index, generation)
 }
 pub(super) fn importer(exporter: &Arena) -> (Arena, Arc<Direct>) {
@@ -418,7 +421,7 @@ fn a_counter_overwritten_by_a_peer_is_never_granted() {
 fn a_full_arena_says_so_and_room_comes_back() {
     let exporter = exporter();
     let mut slots: Vec<_> = (0..layout::SLOTS).map(|_| slot_of(&exporter)).collect();
-    let full = exporter.own().unwrap().new_slot(&exporter.0).unwrap_err();
+    let full = exporter.own().unwrap().new_slot(&exporter.0.words).unwrap_err();
     assert_eq!(full.kind(), ErrorKind::Full);
     assert_eq!(exporter.line(1, -1).unwrap_err().kind(), ErrorKind::Full);
     slots.pop();

@@ -2,7 +2,7 @@
 use super::*;
 use crate::{
     Access, Kind, Offer, Payload,
-    exports::export,
+    export::export,
     protocol::{ANSWER_LEN, decode_answer, encode_message, encode_request},
 };
 use rustix::net::{AddressFamily, SocketType, socketpair};
@@ -20,6 +20,7 @@ impl Us {
         let (us, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
         let id = broker.next;
+        crate::watcher::be_ready();
         broker.welcome(theirs);
         assert!(broker.visitors.contains_key(&id));
         Self(id, us)

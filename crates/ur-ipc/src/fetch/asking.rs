@@ -1,13 +1,15 @@
 //! Questions and their answers over a connection to an exporter, one at a time, and what needs no answer. What is read too
 //! late is given back.
-use super::{END, Host, State, later, nonsense, silent};
+use super::{
+    END, Host, State, later, nonsense, silent,
+    unsaid::{Claim, Unsaid},
+};
 use crate::{
-    Error, ErrorKind, Kind, Result,
+    Error, ErrorKind, Object, Result,
     deadline::Deadline,
     exports::refusal,
     fork::Guarded,
     killpoint,
-    leases::Object,
     liveness::{self, Source},
     locked,
     protocol::{
@@ -29,33 +31,6 @@ use std::{
 /// So often a question is repeated whose answer lapsed because this process was stopped while it came, or whose
 /// connection was lost.
 const TRIES: u32 = 8;
-
-/// What is still to be said, and needs no answer.
-#[derive(Default)]
-pub(super) struct Unsaid {
-    requests: Vec<Request>,
-    /// The objects of which an open was closed.
-    ends: Vec<Object>,
-    /// Whether any was closed since `later` looked.
-    has_ended: bool,
-}
-
-/// What a question is for: what its answer granted is given back by this if nobody takes it.
-#[derive(Clone, Copy)]
-pub(super) enum Claim {
-    Open {
-        kind: Kind,
-        /// Whether it is an event in an arena; those of a driver's own are nobody's slots.
-        is_slot: bool,
-        /// For slots: where they are, and under which number this process has joined that arena; 0 for not yet.
-        arena: u32,
-        participant: u32,
-        slot: u16,
-        generation: u32,
-    },
-    /// A counter in an arena which this process has joined under that number.
-    Counter { arena: u32, participant: u32 },
-}
 
 impl Host {
     /// Asks what grants nothing that could be opened, and waits for the answer until it must have come. Refusals are errors.
@@ -363,7 +338,7 @@ impl Host {
         }
     }
     /// Says what has ended and no request has taken along. Whether anything has ended since this was asked last.
-    pub(super) fn say_ends(&self) -> bool {
+    pub fn say_ends(&self) -> bool {
         let mut unsaid = locked(&self.unsaid);
         let messages = unsaid.ends.len().div_ceil(ENDS);
         unsaid.requests.extend(std::iter::repeat_n(Request::Read, messages));

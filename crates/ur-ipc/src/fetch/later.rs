@@ -1,6 +1,6 @@
 //! Closed opens that no request has taken along: they are said after a short while, by the watcher thread. Whoever opens
 //! and closes again and again says them with his next open; what an idle process closed is not kept for it.
-use crate::{fork::PerFork, hosts, liveness, locked};
+use crate::{fork::PerFork, liveness, locked};
 use std::{
     sync::Mutex,
     time::{Duration, Instant},
@@ -26,15 +26,13 @@ pub(super) fn soon() {
         liveness::nudge();
     }
 }
-/// Says what is still to be said, if it is time; on the watcher thread. Looks again as long as things are closed.
-pub(crate) fn look() {
-    let Some(due) = DUE.peek() else { return };
-    let now = Instant::now();
-    if locked(due).take_if(|at| *at <= now).is_none() {
-        return;
-    }
-    let busy = hosts::all().iter().filter(|host| host.say_ends()).count();
-    if busy > 0 {
+/// Whether it is time to say what is still to be said.
+pub(crate) fn is_due(now: Instant) -> bool {
+    DUE.peek().is_some_and(|due| locked(due).take_if(|at| *at <= now).is_some())
+}
+/// Something was closed while that was said: soon once more.
+pub(crate) fn again(now: Instant) {
+    if let Some(due) = DUE.peek() {
         locked(due).get_or_insert(now + SOON);
     }
 }

@@ -9,11 +9,11 @@
 //!   that it owes are still waited for.
 //! - It does not answer, because it is stopped: one waits, as one does for all that a stopped process owes. As long as its end
 //!   of a connection to it is open, it is no other program and not gone, wherever its socket is.
-use super::{Host, State};
+use super::{Host, State, due, way::PAUSES};
 use crate::{
     access::{Peer, hung_up},
-    directory::{Address, Reached, Tried, reach},
-    fork::{Guarded, PerFork},
+    directory::{Reached, reach},
+    fork::Guarded,
     hosts,
     liveness::{self, Source},
     locked,
@@ -21,67 +21,18 @@ use crate::{
 };
 use rustix::{event::epoll::EventFlags, io::Errno};
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, atomic::Ordering::Relaxed},
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
-/// How long after one attempt comes the next, at first and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 /// For so long the watcher may stand at a door that is crowded.
 const AT_THE_DOOR: Duration = Duration::from_millis(1);
-/// A running exporter whose socket was removed binds it again sooner.
-const ABSENT: Duration = Duration::from_secs(4);
-/// A running exporter that binds its socket listens on it sooner: until then it refuses.
-const REFUSED: Duration = Duration::from_millis(100);
-
-/// The way back to an exporter.
-#[derive(Default)]
-pub(super) struct Return {
-    /// The connection over which it was asked, and the number of the question.
-    asked: Option<(Arc<Guarded>, u64)>,
-    pause: Duration,
-    /// Since when its socket is not found, and since when it refuses.
-    absent: Option<Instant>,
-    refused: Option<Instant>,
-    /// When it came back last.
-    back: Option<Instant>,
-    /// A connection that asks nothing, from when nothing is kept over any other.
-    idle: Option<Guarded>,
-}
-impl Return {
-    /// When to try again.
-    fn next(&mut self) -> Instant {
-        self.pause = (self.pause * 2).clamp(PAUSES.0, PAUSES.1);
-        Instant::now() + self.pause
-    }
-    /// When to try, if not now: one that came back a moment ago is not tried without a pause.
-    fn paused(&mut self) -> Option<Instant> {
-        let back = self.back.take()?;
-        if back.elapsed() < PAUSES.1 {
-            return Some(self.next());
-        }
-        self.pause = Duration::ZERO; // what went before is another story
-        None
-    }
-}
-
-/// Which hosts are to be looked at, and when.
-static DUE: PerFork<Mutex<HashMap<u64, Instant>>> = PerFork::new();
-
-/// When one is to be looked at next.
-pub(crate) fn next() -> Option<Instant> {
-    DUE.peek().and_then(|due| locked(due).values().min().copied())
-}
 /// Looks at those whose time has come; on the watcher thread.
 pub(crate) fn look() {
-    let Some(due) = DUE.peek() else { return };
-    let now = Instant::now();
-    let ids: Vec<u64> = locked(due).extract_if(|_, at| *at <= now).map(|(id, _)| id).collect();
-    for id in ids {
+    for id in due::take(Instant::now()) {
         let _again = AfterFault(id);
         if let Some(at) = hosts::by_id(id).and_then(|host| host.look_for_exporter()) {
-            look_at(id, at);
+            due::look_at(id, at);
         }
     }
 }
@@ -90,20 +41,10 @@ struct AfterFault(u64);
 impl Drop for AfterFault {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            look_at(self.0, Instant::now() + PAUSES.1);
+            due::look_at(self.0, Instant::now() + PAUSES.1);
         }
     }
 }
-fn look_at(id: u64, at: Instant) {
-    if let Ok(due) = DUE.get() {
-        locked(due).entry(id).and_modify(|known| *known = at.min(*known)).or_insert(at);
-    }
-}
-pub(super) fn look_at_once(id: u64) {
-    look_at(id, Instant::now());
-    liveness::nudge();
-}
-
 impl Host {
     /// One attempt, which does not wait. When the next is due, if one is.
     fn look_for_exporter(&self) -> Option<Instant> {
@@ -196,14 +137,7 @@ impl Host {
     /// It does not go on so, and is tried again.
     pub fn try_later(&self) {
         self.drop_return();
-        look_at(self.id, locked(&self.returning).next());
-    }
-    pub(super) fn drop_return(&self) {
-        let mut way = locked(&self.returning);
-        way.idle = None;
-        if let Some((socket, _)) = way.asked.take() {
-            liveness::unwatch(&*socket);
-        }
+        due::look_at(self.id, locked(&self.returning).next());
     }
     /// The exporter has taken over to this connection all that was held over the lost one.
     fn go_on_over(&self, socket: Arc<Guarded>) {
@@ -225,84 +159,5 @@ impl Host {
         } else {
             liveness::unwatch(&*socket); // it died meanwhile
         }
-    }
-}
-impl Return {
-    /// Whether the exporter keeps its end of the connection that asks nothing. If not, it is closed.
-    fn is_idle_kept(&mut self) -> bool {
-        self.idle.take_if(|idle| hung_up(idle));
-        self.idle.is_some()
-    }
-    /// Whether what was tried in vain, now and before, can only mean that nobody listens there any more.
-    fn proves_gone(&mut self, tried: &Tried, address: &Address) -> bool {
-        let lasts = |since: &mut Option<Instant>, long| {
-            since.get_or_insert_with(Instant::now).elapsed() > long
-        };
-        if tried.refused {
-            return lasts(&mut self.refused, REFUSED);
-        }
-        self.refused = None;
-        // A directory that may not be used from here says nothing of the exporter.
-        let is_absent = tried.is_absent() && !tried.denied;
-        if !is_absent {
-            self.absent = None;
-            return false;
-        }
-        lasts(&mut self.absent, ABSENT) && address.is_listened_at() != Some(true)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{InstanceId, envelope::Door};
-    use rustix::{
-        net::{AddressFamily, SocketFlags, SocketType, socketpair},
-        process::geteuid,
-    };
-    use std::path::Path;
-
-    fn tried(errno: Errno) -> Tried {
-        let mut tried = Tried::default();
-        tried.add(Path::new("/a"), errno, "");
-        tried
-    }
-    fn long_ago() -> Option<Instant> {
-        Instant::now().checked_sub(Duration::from_secs(60))
-    }
-    #[test]
-    fn an_exporter_is_gone_only_if_its_socket_is_refused_or_absent_for_long() {
-        let address = Address::of(InstanceId([7; 16]), geteuid().as_raw(), Door::Private);
-        let mut way = Return::default();
-        let is_gone = |way: &mut Return, errno| way.proves_gone(&tried(errno), &address);
-        assert!(!is_gone(&mut way, Errno::CONNREFUSED), "it may be about to listen");
-        way.refused = long_ago();
-        assert!(is_gone(&mut way, Errno::CONNREFUSED));
-        assert!(!is_gone(&mut way, Errno::NOENT), "it may be about to bind it again");
-        assert!(!is_gone(&mut way, Errno::CONNREFUSED), "not all the time");
-        way.absent = long_ago();
-        assert!(is_gone(&mut way, Errno::NOENT));
-        for errno in [Errno::ACCESS, Errno::PERM, Errno::NOTDIR] {
-            way.absent = long_ago();
-            assert!(!is_gone(&mut way, errno), "{errno}: it says nothing of the exporter");
-        }
-    }
-    #[test]
-    fn a_connection_that_asks_nothing_is_kept_until_its_other_end_is_closed() {
-        let flags = SocketFlags::CLOEXEC;
-        let (ours, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
-        let mut way = Return { idle: Some(Guarded::new(ours)), ..Return::default() };
-        assert!(way.is_idle_kept());
-        drop(theirs);
-        assert!(!way.is_idle_kept() && way.idle.is_none());
-    }
-    #[test]
-    fn after_a_time_of_peace_the_next_attempts_come_soon_again() {
-        let mut way = Return { pause: PAUSES.1, back: long_ago(), ..Return::default() };
-        assert_eq!(way.paused(), None);
-        assert!(way.next() < Instant::now() + PAUSES.1 / 2);
-        way.back = Some(Instant::now());
-        assert!(way.paused().is_some());
     }
 }

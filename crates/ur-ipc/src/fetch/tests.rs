@@ -4,7 +4,8 @@ use crate::{
     Access, ENVELOPE_LEN, Export, Kind, Offer, Payload,
     arena::{self, Captured, Progress},
     deadline::Deadline,
-    exports::export,
+    export::export,
+    hosts,
     protocol::send,
     standing::Fetched,
 };

@@ -1,15 +1,15 @@
-//! What a ticket is for, fetched over a connection and checked as far as the kernel can say; and the leases that keep it.
-use super::{Held, Host, State, asking::Claim, nonsense};
+//! What a ticket is for, fetched over a connection and checked as far as the kernel can say.
+use super::{Held, Host, State, lease::Lease, nonsense, unsaid::Claim};
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, Kind, Result,
     arena::{Arena, EXPORTER, WeakArena},
     deadline::Deadline,
     envelope::{Envelope, Transport},
-    exports::{MOST_DESCRIPTORS, is_inside},
+    exports::MOST_DESCRIPTORS,
     joining::Joining,
     ledger, locked,
     protocol::{BATCH, Request},
-    shared_memory::SharedMemory,
+    shared_memory::{SharedMemory, is_inside},
     standing::{ArrivedPayload, Fetched, Ledger, Standing},
 };
 use rustix::{
@@ -20,23 +20,6 @@ use std::{
     os::fd::{AsFd, OwnedFd},
     sync::{Arc, Weak},
 };
-
-/// One open, given back when it is dropped.
-pub(crate) struct Lease {
-    host: Held,
-    kind: Kind,
-    object: u64,
-}
-impl Lease {
-    fn new(host: &Arc<Host>, kind: Kind, object: u64) -> Self {
-        Self { host: Held::new(host), kind, object }
-    }
-}
-impl Drop for Lease {
-    fn drop(&mut self) {
-        self.host.end_lease((self.kind, self.object));
-    }
-}
 
 impl Host {
     /// Fetches what the ticket is for, by the deadline.

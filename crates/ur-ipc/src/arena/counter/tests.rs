@@ -33,7 +33,7 @@ fn a_counter_that_failed_is_retired() {
 #[test]
 fn a_counter_says_whether_somebody_sleeps_on_it() {
     let arena = arena();
-    let (slot, generation) = arena.own().unwrap().new_slot(&arena.0).unwrap();
+    let (slot, generation) = arena.own().unwrap().new_slot(&arena.0.words).unwrap();
     let slot = Slot::new(arena.clone(), slot, generation);
     let counter = arena.take_counter().unwrap();
     assert!(!counter.is_waited_for());

@@ -2,7 +2,7 @@
 use super::*;
 use crate::{
     Access, ErrorKind,
-    arena::{Arena, Counter, Link},
+    arena::{Arena, Counter, Link, Slot, pool::Line, pool::from_own, slot},
 };
 use rustix::{
     fd::AsFd,
@@ -88,12 +88,12 @@ fn a_counter_that_goes_back_is_used_again_unless_it_failed() {
     let arena = Arena::make(Access::SameUser, 0).unwrap();
     let own = arena.own().unwrap();
     for has_failed in [false, true] {
-        let (counter, start) = own.take_counter(&arena.0).unwrap();
+        let (counter, start) = own.take_counter(&arena.0.words).unwrap();
         assert!(start > 0, "nobody was ever given this value");
         if has_failed {
             protocol::fail(&arena.0.counter(counter));
         }
-        own.release_counter(&arena.0, EXPORTER, counter).unwrap();
+        own.release_counter(&arena.0.words, EXPORTER, counter).unwrap();
         assert_eq!(own.books().counters.free.contains(&counter), !has_failed);
     }
 }
@@ -106,10 +106,10 @@ fn inherit(arena: &mut Arena) {
 fn what_a_child_inherits_is_refused_there_and_stays_its_parents() {
     let mut arena = Arena::make(Access::SameUser, 0).unwrap();
     let own = arena.own().unwrap();
-    let (slot, slots) = own.new_slot(&arena.0).unwrap();
+    let (slot, slots) = own.new_slot(&arena.0.words).unwrap();
     let (index, generation) = own.new_line(7, 3).unwrap();
-    let (counter, start) = own.take_counter(&arena.0).unwrap();
-    let (dead, _, _) = own.grant(&arena.0, EXPORTER).unwrap();
+    let (counter, start) = own.take_counter(&arena.0.words).unwrap();
+    let (dead, _, _) = own.grant(&arena.0.words, EXPORTER).unwrap();
     own.ledger.hand_over(dead, Some(EXPORTER + 1));
     inherit(&mut arena);
 
@@ -138,7 +138,7 @@ fn what_a_child_inherits_is_refused_there_and_stays_its_parents() {
 fn what_a_child_inherits_of_a_joined_arena_says_nothing_to_the_exporter() {
     let own = Arena::make(Access::SameUser, 0).unwrap();
     let (arena, ledger) = own.descriptors().unwrap();
-    let (index, generation) = own.own().unwrap().new_slot(&own.0).unwrap();
+    let (index, generation) = own.own().unwrap().new_slot(&own.0.words).unwrap();
     let (instance, number, link) = (own.instance(), own.number(), Arc::new(Untrodden));
     let mut joined = Arena::joined(&arena, &ledger, instance, number, EXPORTER + 1, link).unwrap();
     inherit(&mut joined);
@@ -152,7 +152,7 @@ fn what_a_child_inherits_of_a_joined_arena_says_nothing_to_the_exporter() {
 #[test]
 fn an_export_offers_its_descriptor_and_an_event_none() {
     let arena = Arena::make(Access::SameUser, 0).unwrap();
-    let (slot, _) = arena.own().unwrap().new_slot(&arena.0).unwrap();
+    let (slot, _) = arena.own().unwrap().new_slot(&arena.0.words).unwrap();
     let line = arena.line(7, 3).unwrap();
     let (_, fd) = arena.descriptors().unwrap();
     let ledger = ledger::Reader::of(fd.as_fd(), arena.instance(), arena.number()).unwrap();
@@ -163,7 +163,7 @@ fn an_export_offers_its_descriptor_and_an_event_none() {
 fn an_event_is_itself_alone() {
     let make = || Arena::make(Access::SameUser, 0).unwrap();
     let event = |arena: &Arena| {
-        let (index, generation) = arena.own().unwrap().new_slot(&arena.0).unwrap();
+        let (index, generation) = arena.own().unwrap().new_slot(&arena.0.words).unwrap();
         Slot::new(arena.clone(), index, generation)
     };
     let (arena, elsewhere) = (make(), make());
