@@ -17,7 +17,7 @@ from typing import Any
 import causeway_ipc
 import numpy as np
 
-BYTES, BLOCKS = 4096, 3
+BYTES, BLOCKS = 4096, 7
 Trip = Callable[[], None]
 
 
