@@ -182,3 +182,56 @@ fn a_devices_native_handle_names_it_and_its_clock_runs() {
     }
     assert!(times[1][0] >= times[0][0] && times[1][1] >= times[0][1], "{times:?}");
 }
+
+/// A queue of a device waits for what a queue of another one does, in one context, whether they reach each other or not.
+#[test]
+fn a_command_waits_for_one_on_another_device() {
+    let (Some(first), second) = (Zero::new(), Zero::of(1)) else { return };
+    let Some(second) = second else {
+        println!("skipped: it takes 2 devices");
+        return;
+    };
+    let (devices, mut context) = ([first.device, second.device], ur_context_handle_t::NULL);
+    assert_eq!(call!(context.create(2, devices.as_ptr(), null(), &mut context)), R::SUCCESS);
+    for batched in [false, true] {
+        let stype = ur_structure_type_t::QUEUE_PROPERTIES;
+        let flags = match batched {
+            true => ur_queue_flags_t::SUBMISSION_BATCHED,
+            false => ur_queue_flags_t::SUBMISSION_IMMEDIATE,
+        };
+        let properties = ur_queue_properties_t { stype, pNext: null_mut(), flags };
+        let [one, other] = devices.map(|device| {
+            let mut made = ur_queue_handle_t::NULL;
+            assert_eq!(call!(queue.create(context, device, &properties, &mut made)), R::SUCCESS);
+            made
+        });
+        let (mut array, pool) = (null_mut(), ur_usm_pool_handle_t::NULL);
+        assert_eq!(call!(usm.host_alloc(context, null(), pool, 1 << 20, &mut array)), R::SUCCESS);
+        let fill = |queue, value: u8, waits: &[ur_event_handle_t]| {
+            let (mut event, pattern) = (ur_event_handle_t(null_mut()), (&raw const value).cast());
+            let (count, list) = (waits.len() as u32, waits.as_ptr());
+            let list = if count == 0 { null() } else { list };
+            let code =
+                call!(enqueue.usm_fill(queue, array, 1, pattern, 1 << 20, count, list, &mut event));
+            assert_eq!(code, R::SUCCESS);
+            event
+        };
+        for value in 0..32 {
+            let filled = fill(one, value, &[]);
+            let again = fill(other, value + 100, &[filled]);
+            assert_eq!(call!(event.wait(1, &again)), R::SUCCESS);
+            assert_eq!(
+                unsafe { array.cast::<u8>().wrapping_add((1 << 20) - 1).read() },
+                value + 100
+            );
+            for event in [filled, again] {
+                assert_eq!(call!(event.release(event)), R::SUCCESS);
+            }
+        }
+        assert_eq!(call!(usm.free(context, array)), R::SUCCESS);
+        for queue in [one, other] {
+            assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+        }
+    }
+    assert_eq!(call!(context.release(context)), R::SUCCESS);
+}

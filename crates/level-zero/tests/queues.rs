@@ -320,6 +320,36 @@ fn a_command_on_its_way_allocates_nothing() {
     zero.free(at);
 }
 
+/// The counters of devices come round: on ze-software as the environment says, on hardware within minutes.
+#[test]
+fn time_passes_on_the_device_as_on_the_host_and_times_of_commands_lie_in_it() {
+    let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let Some(zero) = Zero::new() else { return };
+    let now = || {
+        let (mut device, mut host) = (0_u64, 0_u64);
+        let code = call!(device.get_global_timestamps(zero.device, &mut device, &mut host));
+        assert_eq!(code, R::SUCCESS);
+        (device, host)
+    };
+    let timed = queue(&zero, Flags::PROFILING_ENABLE);
+    let (begun, mut latest) = (now(), 0);
+    for _ in 0..50 {
+        let before = now().0;
+        let event = barrier(timed, &[]);
+        wait(event);
+        let (begin, end) = (time(event, Time::COMMAND_START), time(event, Time::COMMAND_END));
+        let all = [latest, before, begin, end, now().0];
+        assert!(all.is_sorted(), "{all:?}");
+        latest = end;
+        let_go(event);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let ended = now();
+    let (device, host) = ((ended.0 - begun.0) as f64, (ended.1 - begun.1) as f64);
+    assert!((device / host - 1.0).abs() < 0.0005, "{device} ns there are {host} ns here");
+    release(timed);
+}
+
 #[test]
 fn a_thread_asks_for_events_and_finishes_while_another_one_fills() {
     let Some(zero) = Zero::new() else { return };

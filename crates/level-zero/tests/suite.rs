@@ -89,12 +89,27 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
         return; // they are run by themselves there
     }
     let Some(world) = world() else { return };
-    let ways = [
-        [("ZE_SOFTWARE_IPC", "opaque"), ("ZE_SOFTWARE_DEVICES", "1")],
-        [("ZE_SOFTWARE_IPC", "fd"), ("ZE_SOFTWARE_DEVICES", "2")],
-        [("ZE_SOFTWARE_PEER", "0"), ("ZE_SOFTWARE_DEVICES", "2")],
-        [("ZE_SOFTWARE_HOST_NAMES", "0"), ("ZE_SOFTWARE_CHECK_THREADS", "1")],
-        [("ZE_SOFTWARE_SUBDEVICES", "2"), ("ZE_SOFTWARE_DEVICES", "2")],
+    let ways: [&[(&str, &str)]; 6] = [
+        &[("ZE_SOFTWARE_IPC", "opaque"), ("ZE_SOFTWARE_IMPORT_FD", "owned")],
+        &[("ZE_SOFTWARE_IPC", "fd"), ("ZE_SOFTWARE_DEVICES", "2")],
+        &[
+            ("ZE_SOFTWARE_PEER", "0"),
+            ("ZE_SOFTWARE_DEVICES", "2"),
+            ("ZE_SOFTWARE_EVENT_POOL", "strict"),
+        ],
+        &[
+            ("ZE_SOFTWARE_HOST_NAMES", "0"),
+            ("ZE_SOFTWARE_CHECK_THREADS", "1"),
+            ("ZE_SOFTWARE_TIMER", "19200000"),
+            ("ZE_SOFTWARE_GLOBAL_BITS", "36:100"),
+            ("ZE_SOFTWARE_KERNEL_BITS", "32"),
+        ],
+        &[("ZE_SOFTWARE_SUBDEVICES", "2"), ("ZE_SOFTWARE_DEVICES", "2")],
+        &[
+            ("ZE_SOFTWARE_DEVICES", "2"),
+            ("ZE_SOFTWARE_EVENT_POOL", "strict"),
+            ("UR_L0_USE_DRIVER_COUNTER_BASED_EVENTS", "0"),
+        ],
     ];
     for environment in ways {
         let Some(mut tests) = cargo() else { return };
@@ -102,7 +117,8 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
         for name in ["buffers", "crossing", "devices", "memory", "programs", "queues", "sharing"] {
             tests.args(["--test", name]);
         }
-        tests.args(["--", "--nocapture"]).envs(environment).env("CAUSEWAY_LEVEL_ZERO", "soft");
+        tests.args(["--", "--nocapture"]).env("CAUSEWAY_LEVEL_ZERO", "soft");
+        tests.envs(environment.iter().copied());
         let out = world.on_driver(&mut tests).output().unwrap();
         let said = text(&out.stdout) + &text(&out.stderr);
         assert!(out.status.success(), "{environment:?} {said}");
@@ -173,6 +189,42 @@ fn events_are_shared_by_the_specifications_names_and_by_the_older_ones() {
         let arguments = ["--filter", "ipc_event"];
         let Some(out) = judge(&world, "level_zero_v2", &only, &arguments) else { return };
         assert!(passed(&out) > 70, "{names}: {}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn times_are_right_by_clocks_that_are_not_in_nanoseconds_and_come_round() {
+    if is_real() {
+        return; // the machine's clock is as it is
+    }
+    let Some(world) = world() else { return };
+    let clock = [
+        ("ZE_SOFTWARE_TIMER", "19200000"),
+        ("ZE_SOFTWARE_GLOBAL_BITS", "36:100"),
+        ("ZE_SOFTWARE_KERNEL_BITS", "32"),
+    ];
+    for family in ["rofiling", "imestamp"] {
+        let arguments = ["--filter", family];
+        let Some(out) = judge(&world, "level_zero_v2", &clock, &arguments) else { return };
+        assert!(passed(&out) > 3, "{family}: {}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn a_driver_and_a_device_that_fail_are_left_out_and_the_others_work() {
+    if is_real() {
+        return; // the machine's drivers are as they are
+    }
+    let Some(world) = world() else { return };
+    let broken = [
+        ("ZE_SOFTWARE_DEVICES", "2"),
+        ("ZE_SOFTWARE_BROKEN_DEVICE", "0"),
+        ("ZE_SOFTWARE_BROKEN_DRIVER", "1"),
+    ];
+    for family in ["platform::", "device::", "queue::"] {
+        let arguments = ["--filter", family];
+        let Some(out) = judge(&world, "level_zero_v2", &broken, &arguments) else { return };
+        assert!(passed(&out) > 10, "{family}: {}", text(&out.stdout));
     }
 }
 

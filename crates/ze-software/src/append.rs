@@ -78,7 +78,7 @@ entries! {
             return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
         }
         let to = Spot::new(to);
-        let write = Work::call(move || raw::put(to.any().cast(), clock::device_now()));
+        let write = Work::call(move || raw::put(to.any().cast(), clock::shown(clock::device_now())));
         list::get(list)?.append(write, false, Events { signal, count, waits })
     }
     fn zeCommandListAppendQueryKernelTimestamps(

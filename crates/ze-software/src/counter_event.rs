@@ -4,7 +4,7 @@
 use crate::{
     cell::{Hold, Own},
     context, device,
-    event::{self, Event, Kind, Times},
+    event::{self, Event, Homes, Kind, Times},
     handle::{self, raw},
     inject::{self, Answer},
     raw, ticket,
@@ -44,6 +44,7 @@ fn made(hold: Hold, flags: u32, opened: bool, scopes: [u32; 2]) -> Event {
         times: times(flags),
         signal_scope: scopes[0],
         wait_scope: scopes[1],
+        homes: Homes::All,
         pool: 0,
         moving: Mutex::new(None),
     }
@@ -66,6 +67,7 @@ fn create(
         return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
     }
     let event = made(Hold::Own(Own::new()?), flags, false, scopes);
+    let event = Event { homes: Homes::Device(device.index), ..event };
     raw::put(to, handle::make(event).cast())
 }
 fn share(event: ze_event_handle_t) -> Answer<[c_char; 64]> {

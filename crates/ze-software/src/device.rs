@@ -8,7 +8,7 @@ use crate::{
 };
 use std::{
     ffi::c_void,
-    sync::{Arc, OnceLock},
+    sync::{Arc, LazyLock, OnceLock},
 };
 use ze_sys::*;
 
@@ -70,12 +70,21 @@ pub fn parts(device: &Device) -> &'static [Arc<Device>] {
     if device.part.is_some() { &[] } else { &all().parts[device.index as usize] }
 }
 /// The device behind `raw`.
+///
+/// # Errors
+/// As [`handle::get`]; `ZE_RESULT_ERROR_DEVICE_LOST` for the one that is to be broken.
 pub fn get(raw: ze_device_handle_t) -> Answer<Arc<Device>> {
-    handle::get(raw!(raw))
+    static BROKEN: LazyLock<u64> = LazyLock::new(|| number("ZE_SOFTWARE_BROKEN_DEVICE", u64::MAX));
+    let device = handle::get::<Device>(raw!(raw))?;
+    if u64::from(device.index) == *BROKEN { Err(ZE_RESULT_ERROR_DEVICE_LOST) } else { Ok(device) }
 }
 /// Whether one device reads and writes the memory of the other: itself and its parts always.
 pub fn reaches(one: &Device, other: &Device) -> bool {
-    one.index == other.index || number("ZE_SOFTWARE_PEER", 1) != 0
+    reach_each_other(one.index, other.index)
+}
+/// The same, of the devices with these numbers.
+pub fn reach_each_other(one: u32, other: u32) -> bool {
+    one == other || number("ZE_SOFTWARE_PEER", 1) != 0
 }
 
 entries! {
@@ -112,7 +121,7 @@ entries! {
         get(device)?;
         let now = clock::host_now();
         raw::put(host, now)?;
-        raw::put(on_device, clock::device_of(now))
+        raw::put(on_device, clock::shown(clock::device_of(now)))
     }
     fn zeDeviceReserveCacheExt(device: ze_device_handle_t, _level: usize, size: usize) {
         get(device)?;

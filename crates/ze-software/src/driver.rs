@@ -11,7 +11,7 @@ use libloading::os::unix::{Library, RTLD_NOW};
 use std::{
     ffi::{CStr, OsStr, c_char, c_void},
     os::unix::ffi::OsStrExt,
-    sync::OnceLock,
+    sync::{LazyLock, OnceLock},
 };
 use ze_sys::*;
 
@@ -50,20 +50,36 @@ const EXTENSIONS: &[(&str, u32)] = &[
     ("ZE_intel_get_driver_version_string", ONE),
 ];
 
-/// The one driver of this process.
-pub struct Driver;
+/// A driver of this process: the one that works, or one that does not.
+pub struct Driver {
+    is_broken: bool,
+}
 impl Object for Driver {
     const TAG: u64 = 0x7a65_6472_6976_6572;
 }
 /// The driver's handle, for ever the same.
 pub fn handle() -> ze_driver_handle_t {
     static DRIVER: OnceLock<usize> = OnceLock::new();
-    let address = *DRIVER.get_or_init(|| handle::make(Driver).expose_provenance());
+    let address =
+        *DRIVER.get_or_init(|| handle::make(Driver { is_broken: false }).expose_provenance());
     std::ptr::with_exposed_provenance_mut(address)
 }
+/// All drivers: one that fails whatever it is asked comes first if it is wished for.
+fn all() -> Vec<ze_driver_handle_t> {
+    static BROKEN: LazyLock<usize> =
+        LazyLock::new(|| handle::make(Driver { is_broken: true }).expose_provenance());
+    match device::number("ZE_SOFTWARE_BROKEN_DRIVER", 0) {
+        0 => vec![handle()],
+        _ => vec![std::ptr::with_exposed_provenance_mut(*BROKEN), handle()],
+    }
+}
 /// Checks a driver's handle.
+///
+/// # Errors
+/// As [`handle::get`]; `ZE_RESULT_ERROR_UNINITIALIZED` for the driver that does not work.
 pub fn check(raw: ze_driver_handle_t) -> Answer {
-    handle::get::<Driver>(raw!(raw)).map(drop)
+    let driver = handle::get::<Driver>(raw!(raw))?;
+    if driver.is_broken { Err(ZE_RESULT_ERROR_UNINITIALIZED) } else { Ok(()) }
 }
 /// This very library, for looking its symbols up; none where it is linked into a program.
 fn own() -> Option<&'static Library> {
@@ -111,7 +127,7 @@ entries! {
         if other || device::roots().is_empty() { Err(ZE_RESULT_ERROR_UNINITIALIZED) } else { Ok(()) }
     }
     fn zeDriverGet(count: *mut u32, to: *mut ze_driver_handle_t) {
-        raw::put_list(count, to, &[handle()])
+        raw::put_list(count, to, &all())
     }
     fn zeInitDrivers(
         count: *mut u32,
@@ -125,7 +141,7 @@ entries! {
         if wanted & ZE_INIT_DRIVER_TYPE_FLAG_GPU == 0 || device::roots().is_empty() {
             return raw::put(count, 0);
         }
-        raw::put_list(count, to, &[handle()])
+        raw::put_list(count, to, &all())
     }
     fn zeDriverGetApiVersion(driver: ze_driver_handle_t, to: *mut ze_api_version_t) {
         check(driver)?;

@@ -4,13 +4,14 @@
 use crate::{
     cell::{Cell, Hold},
     clock,
+    device::{self, Device},
     handle::{self, Object, raw},
     inject::Answer,
     raw,
 };
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, LazyLock, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::SeqCst},
     },
     time::{Duration, Instant},
@@ -34,6 +35,14 @@ pub enum Times {
     /// Also mapped to the host's clock.
     Mapped,
 }
+/// On which devices' lists an event may be.
+pub enum Homes {
+    All,
+    /// Those of its pool, by their numbers.
+    Pool(Vec<u32>),
+    /// One that was made for this device: those that reach its memory.
+    Device(u32),
+}
 /// An event.
 pub struct Event {
     pub hold: Hold,
@@ -41,6 +50,7 @@ pub struct Event {
     pub times: Times,
     pub signal_scope: ze_event_scope_flags_t,
     pub wait_scope: ze_event_scope_flags_t,
+    pub homes: Homes,
     /// The handle of its pool, as a number; 0: it has none.
     pub pool: usize,
     /// The number of the latest promise, where a command list that runs again may raise it.
@@ -121,6 +131,27 @@ impl Promise {
 }
 
 impl Event {
+    /// Ends the process where a list of `device` cannot have this event, if that is checked
+    /// (`ZE_SOFTWARE_EVENT_POOL=strict`): Intel's driver uses an allocation then that is not there.
+    pub fn check(&self, device: &Device) {
+        static STRICT: LazyLock<bool> =
+            LazyLock::new(|| std::env::var("ZE_SOFTWARE_EVENT_POOL").is_ok_and(|w| w == "strict"));
+        if !*STRICT {
+            return;
+        }
+        let may = match &self.homes {
+            Homes::All => true,
+            Homes::Pool(devices) => devices.contains(&device.index),
+            Homes::Device(home) => device::reach_each_other(*home, device.index),
+        };
+        if !may {
+            eprintln!(
+                "ze-software: an event on a list of device {}, which it is not for",
+                device.index
+            );
+            std::process::abort();
+        }
+    }
     fn is_counter(&self) -> bool {
         matches!(self.kind, Kind::Counter { .. })
     }

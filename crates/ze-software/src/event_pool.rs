@@ -4,7 +4,7 @@
 use crate::{
     cell::{Hold, Page, Seat},
     context, device,
-    event::{Event, Kind, Times},
+    event::{Event, Homes, Kind, Times},
     handle::{self, Object, raw},
     inject::{self, Answer},
     raw, ticket,
@@ -21,6 +21,8 @@ pub struct Pool {
     /// By another one's IPC handle.
     opened: bool,
     context: usize,
+    /// The numbers of the devices that it is for; none: all.
+    devices: Vec<u32>,
 }
 impl Object for Pool {
     const TAG: u64 = 0x7a65_6576_706f_6f6c;
@@ -76,12 +78,12 @@ entries! {
         if desc.count == 0 || (devices.is_null() && count != 0) {
             return Err(ZE_RESULT_ERROR_INVALID_SIZE);
         }
-        for device in raw::list(devices, count as usize)? {
-            device::get(device)?;
-        }
+        let number = |device| device::get(device).map(|device| device.index);
+        let devices = raw::list(devices, count as usize)?.into_iter().map(number);
+        let devices = devices.collect::<Answer<Vec<_>>>()?;
         let (page, counter) = (Page::new(desc.count)?, counters(&desc)?);
         let (flags, context) = (desc.flags, context.expose_provenance());
-        let pool = Pool { page, flags, counter, opened: false, context };
+        let pool = Pool { page, flags, counter, opened: false, context, devices };
         raw::put(to, handle::make(pool).cast())
     }
     fn zeEventPoolDestroy(pool: ze_event_pool_handle_t) { end(pool, false) }
@@ -104,7 +106,7 @@ entries! {
         context::get(context)?;
         let (page, flags) = ticket::open_pool(ipc.data)?;
         let context = context.expose_provenance();
-        let pool = Pool { page, flags, counter: None, opened: true, context };
+        let pool = Pool { page, flags, counter: None, opened: true, context, devices: vec![] };
         raw::put(to, handle::make(pool).cast())
     }
     fn zeEventPoolGetContextHandle(of: ze_event_pool_handle_t, to: *mut ze_context_handle_t) {
@@ -134,6 +136,10 @@ entries! {
             times: pool.times(),
             signal_scope: desc.signal,
             wait_scope: desc.wait,
+            homes: match pool.devices.is_empty() {
+                true => Homes::All,
+                false => Homes::Pool(pool.devices.clone()),
+            },
             pool: of.expose_provenance(),
             moving: Mutex::new(None),
         };

@@ -10,7 +10,13 @@
 //! | `ZE_SOFTWARE_IPC` | `fd`: IPC handles open only by a descriptor of the process that opens, as older drivers' do; `opaque`: only by the process that gave them; else by either |
 //! | `ZE_SOFTWARE_IMPORT_FD` | `owned`: a descriptor that an import took is the driver's, which closes it with the memory, and ends a process that closes it too; else it stays the caller's |
 //! | `ZE_SOFTWARE_CHECK_THREADS` | 1: a thread that appends to an immediate list or synchronizes it while another one does ends the process |
+//! | `ZE_SOFTWARE_BROKEN_DEVICE` | the number of a device that answers `ZE_RESULT_ERROR_DEVICE_LOST` to each call |
+//! | `ZE_SOFTWARE_BROKEN_DRIVER` | 1: there is another driver, listed first, that fails whatever it is asked |
 //! | `ZE_SOFTWARE_COUNTER_EVENTS` | `none`: no counter-based events; `zex`: only by the older names; `core`: only by the new |
+//! | `ZE_SOFTWARE_EVENT_POOL` | `strict`: an event on a list of a device that its pool, or the event itself, was not made for ends the process |
+//! | `ZE_SOFTWARE_GLOBAL_BITS` | bits of the devices' counter (56); `36:100`: it comes round 100 ms after the driver starts |
+//! | `ZE_SOFTWARE_KERNEL_BITS` | bits of the times that commands keep (as many) |
+//! | `ZE_SOFTWARE_TIMER` | ticks of the devices' clock in a second (1000000000) |
 //! | `ZE_SOFTWARE_HOST_NAMES` | 0: variables are not found by the names that `HostAccessINTEL` gives them |
 //! | `ZE_SOFTWARE_INLINE` | 1: a command whose turn has come runs in the thread that appends it (for figures of adapters) |
 //! | `ZE_SOFTWARE_REORDER` | 0: commands of lists without an order do not overtake each other |

@@ -69,12 +69,17 @@ impl Events {
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_SIZE` for a count without a list; what a handle that is none gives.
-    fn captured(&self) -> Answer<Vec<event::Wait>> {
+    fn captured(&self, on: &Device) -> Answer<Vec<event::Wait>> {
         if self.waits.is_null() && self.count != 0 {
             return Err(ZE_RESULT_ERROR_INVALID_SIZE);
         }
         let handles = raw::list(self.waits, self.count as usize)?;
-        handles.into_iter().map(|handle| event::get(handle).map(|event| event.capture())).collect()
+        let captured = |handle| {
+            let event = event::get(handle)?;
+            event.check(on);
+            Ok(event.capture())
+        };
+        handles.into_iter().map(captured).collect()
     }
 }
 
@@ -105,6 +110,7 @@ impl List {
             return Ok(None);
         }
         let (event, recorded) = (event::get(raw)?, matches!(self.way, Way::Recorded(_)));
+        event.check(&self.device);
         if let Kind::Counter { flags, .. } = event.kind {
             let kind = if recorded {
                 ZE_EVENT_COUNTER_BASED_FLAG_NON_IMMEDIATE
@@ -125,7 +131,7 @@ impl List {
     /// command said.
     pub fn append(&self, work: Work, free: bool, events: Events) -> Answer {
         // What is waited for comes first: a command may replace the state that it waits for.
-        let waits = events.captured()?;
+        let waits = events.captured(&self.device)?;
         let promise = self.promise(events.signal)?;
         let command = Command { waits, work, promise, free: free && !self.in_order, id: 0 };
         match &self.way {
@@ -201,7 +207,7 @@ pub fn point(waits: Vec<event::Wait>, promise: Option<event::Promise>) -> Ready 
 /// # Errors
 /// As [`List::append`].
 pub fn points(list: &List, events: Events) -> Answer<(Ready, Ready)> {
-    let waits = events.captured()?;
+    let waits = events.captured(&list.device)?;
     Ok((point(waits, None), point(Vec::new(), list.promise(events.signal)?)))
 }
 /// The list behind `raw`.

@@ -60,11 +60,10 @@ fn describe(device: &Device, properties: &mut ze_device_properties_t) {
     properties.numSlices = 1;
     // The first form of the structure says nanoseconds of a tick, the second ticks of a second.
     properties.timerResolution = match properties.stype {
-        ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2 => clock::CYCLES_PER_SECOND,
-        _ => clock::TIMER_RESOLUTION_NS,
+        ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2 => clock::cycles_per_second(),
+        _ => clock::resolution(),
     };
-    properties.timestampValidBits = clock::VALID_BITS;
-    properties.kernelTimestampValidBits = clock::VALID_BITS;
+    (properties.timestampValidBits, properties.kernelTimestampValidBits) = clock::valid_bits();
     properties.uuid.id = uuid(device);
     properties.name = raw::name("Software GPU");
 }

@@ -15,6 +15,7 @@ use ze_sys::*;
 /// As [`Event::stamps`].
 pub fn of(event: &Event) -> Answer<ze_kernel_timestamp_result_t> {
     let (start, end) = event.stamps()?;
+    let [start, end] = [start, end].map(clock::shown_by_command);
     let data = ze_kernel_timestamp_data_t { kernelStart: start, kernelEnd: end };
     Ok(ze_kernel_timestamp_result_t { global: data, context: data })
 }

@@ -1,7 +1,9 @@
 //! Devices: which there are, which engines each has, and how each comes apart. What each can do is
 //! `device_info.rs`'s, the parts are `partition.rs`'s.
 use super::{
-    Adapter, LevelZero, Platform, device_info,
+    Adapter, LevelZero, Platform,
+    clock::Clock,
+    device_info,
     driver::RawDevice,
     native::device::{self as native, Told},
     partition, platform, queue,
@@ -38,6 +40,7 @@ pub struct Device {
     raw: RawDevice,
     platform: Owned<Platform>,
     properties: Told<ze_device_properties_t>,
+    clock: Clock,
     limits: Told<ze_device_compute_properties_t>,
     code: Told<ze_device_module_properties_t>,
     groups: Vec<Told<ze_command_queue_group_properties_t>>,
@@ -62,7 +65,12 @@ impl Device {
         let (properties, groups) = (native::properties(raw)?, native::groups(raw)?);
         let (limits, code) = (native::compute(raw)?, native::module(raw)?);
         let (parts, slices) = Default::default();
-        let made = Self { raw, platform, properties, limits, code, groups, part, parts, slices };
+        // Specification 1.2 and later tell the ticks of a second.
+        let has_cycles = platform.api_version() >= ze_sys::ZE_API_VERSION_1_2;
+        let cycles = has_cycles.then(|| native::cycles_per_second(raw)).transpose()?;
+        let clock = Clock::new(&properties, cycles);
+        let made =
+            Self { raw, platform, properties, clock, limits, code, groups, part, parts, slices };
         Ok(Owned::new(made))
     }
     /// The driver's handle. A slice has its parent's.
@@ -147,11 +155,9 @@ impl Device {
         let (ordinal, longest_pattern) = (found as u32, one.maxMemoryFillPatternSize);
         Some(Group { ordinal, engines: one.numQueues, longest_pattern })
     }
-    /// Ticks of its global clock as nanoseconds: the bits that count, by the clock's resolution.
-    pub fn nanoseconds(&self, ticks: u64) -> u64 {
-        let bits = self.properties.timestampValidBits;
-        let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
-        (ticks & mask).wrapping_mul(self.properties.timerResolution)
+    /// Its clock, which its parts have too.
+    pub(super) fn clock(&self) -> &Clock {
+        &self.root().clock
     }
     pub(super) fn parts(&self) -> &OnceLock<Vec<Owned<Device>>> {
         &self.parts
@@ -168,7 +174,8 @@ fn is_copier(flags: u32) -> bool {
 pub(super) fn find(platform: &Owned<Platform>) -> Result<Vec<Owned<Device>>> {
     let mut all = vec![];
     for raw in native::all(platform.raw())? {
-        let device = Device::new(raw, platform.clone(), None)?;
+        let device = Device::new(raw, platform.clone(), None);
+        let Some(device) = platform::works("a device", device) else { continue };
         let is_gpu = device.properties().type_ == ZE_DEVICE_TYPE_GPU;
         if is_gpu || super::options().every_kind {
             all.push(device);
@@ -255,8 +262,8 @@ impl DeviceApi for LevelZero {
     /// The device's clock in nanoseconds, and the host's.
     fn device_get_global_timestamps(device: Borrowed<'_, Device>) -> Result<(u64, u64)> {
         check_fork()?;
-        let (host, ticks) = native::timestamps(device.raw)?;
-        Ok((device.nanoseconds(ticks), host))
+        let (host, ticks) = device.clock().read(device.raw)?;
+        Ok((device.clock().nanoseconds(ticks), host))
     }
 }
 impl DeviceExpApi for LevelZero {

@@ -259,7 +259,7 @@ fn numbers(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<(
         I::USE_NATIVE_ASSERT => answer.bool(true), // the driver's compiler has it
         I::MAX_CLOCK_FREQUENCY => answer.value(&properties.coreClockRate),
         I::ADDRESS_BITS => answer.value(&u64::BITS),
-        I::PROFILING_TIMER_RESOLUTION => answer.value(&(properties.timerResolution as usize)),
+        I::PROFILING_TIMER_RESOLUTION => answer.value(&(device.clock().resolution() as usize)),
         I::EXECUTION_CAPABILITIES => {
             answer.value(&ur_device_exec_capability_flags_t::KERNEL.bits())
         }

@@ -2,9 +2,10 @@
 //! What marks the end of a command is `signal.rs`'s; what processes share is `shared_event.rs`'s.
 pub(super) use super::signal::ContextEvents;
 use super::{
-    Context, Device, LevelZero, Queue, clock,
+    Context, Device, LevelZero, Queue,
     driver::RawEvent,
     native::event::{AdoptedEvent, EventKind},
+    p2p,
     shared_event::{Awaited, Shared},
     signal::{EVER, Signal},
     submission::{Waits, wait_for_owed},
@@ -131,14 +132,17 @@ impl Event {
             _ => self.latest().map(|signal| look(&signal)),
         }
     }
-    /// Sees to it that a command of `queue` may wait for it: it must be under way.
+    /// Sees to it that a command of `queue` may wait for it: it must be under way, or done where no list can wait for it.
     ///
     /// # Errors
     /// The driver's own.
     pub(super) fn send_for(&self, queue: &Queue) -> Result<()> {
         let is_own = |signal: &Signal| ptr::eq(signal.work().as_ref(), queue.work().as_ref());
-        let send = |signal: &Signal| match queue.is_in_order() && is_own(signal) {
-            true => Ok(()), // it is behind it by being there
+        let send = |signal: &Signal| match is_own(signal) {
+            true if queue.is_in_order() => Ok(()), // it is behind it by being there
+            true => signal.mark(),
+            // A list cannot wait for what lies in memory that its device does not reach.
+            false if !p2p::can_access(queue.device(), &signal.work().device)? => signal.wait(),
             false => signal.mark(),
         };
         self.with_signal(send).unwrap_or(Ok(()))
@@ -376,7 +380,8 @@ impl EventApi for LevelZero {
 /// Nanoseconds of the device's clock.
 fn time_of(device: &Device, signal: &Signal, name: ur_profiling_info_t) -> Result<u64> {
     let times = signal.times().ok_or_else(profiling::not_yet)?;
-    times.profile.time(name, device.nanoseconds(times.submitted), || {
+    let clock = device.clock();
+    times.profile.time(name, clock.nanoseconds(times.submitted), || {
         let is_over = signal.status() == ur_event_status_t::COMPLETE;
         let Some(end) = signal.kind().filter(|_| is_over) else { return Ok(None) };
         let (began, ended) = end.ticks()?;
@@ -385,8 +390,8 @@ fn time_of(device: &Device, signal: &Signal, name: ur_profiling_info_t) -> Resul
             (None, Profile::Phases) => began,
             (None, _) => ended,
         };
-        let at = |ticks| clock::moment(device, times.submitted, ticks);
-        Ok(Some((at(began), at(ended))))
+        let (begin, end) = clock.span(times.submitted, began, ended);
+        Ok(Some((clock.nanoseconds(begin), clock.nanoseconds(end))))
     })
 }
 

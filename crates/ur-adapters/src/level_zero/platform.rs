@@ -79,21 +79,28 @@ fn found() -> &'static Found {
         Found { fork: ur_mapping::fork_count(), platforms }
     })
 }
-/// No driver and no device are no failure: then there are no platforms.
+/// No driver and no device are no failure: then there are no platforms. A driver that fails is logged and left out.
 fn find() -> Result<Vec<Owned<Platform>>> {
     if !driver().is_there() {
         return Ok(vec![]);
     }
-    let mut all = vec![];
-    for raw in native::all(super::options().every_kind)? {
+    let platform = |raw| {
         let platform = Owned::new(Platform::new(raw)?);
         let devices = device::find(&platform)?;
-        if !devices.is_empty() {
-            let _ = platform.devices.set(devices); // the one that set it is this
-            all.push(platform);
-        }
-    }
-    Ok(all)
+        let has_any = !devices.is_empty();
+        let _ = platform.devices.set(devices); // the one that set it is this
+        Ok(has_any.then_some(platform))
+    };
+    let drivers = native::all(super::options().every_kind)?;
+    Ok(drivers.into_iter().filter_map(|raw| works("a driver", platform(raw)).flatten()).collect())
+}
+/// What was found of a driver or a device; one that fails is logged.
+pub(super) fn works<T>(what: &str, found: Result<T>) -> Option<T> {
+    let logged = |error: &Error| {
+        let left_out = format!("{what} of Level Zero is left out: {error}");
+        log::say(Backend::LevelZero, ur_logger_level_t::WARN, &left_out);
+    };
+    found.inspect_err(logged).ok()
 }
 /// Every platform that has a device for us. Starts the driver.
 pub fn all() -> &'static [Owned<Platform>] {

@@ -119,7 +119,12 @@ impl ContextEvents {
             false => Counters::of(device.platform().raw(), device.raw()),
         };
         let places = options().places;
-        let maker = EventMaker::new(Arc::clone(context.native()), device.raw(), counters, places);
+        let mut devices = vec![device.raw()];
+        for other in context.devices().iter().filter(|one| one.raw() != device.raw()) {
+            devices.push(other.raw());
+        }
+        let devices = (device.raw(), devices);
+        let maker = EventMaker::new(Arc::clone(context.native()), devices, counters, places);
         let idle = [VecDeque::with_capacity(KEPT), VecDeque::new()].map(Mutex::new);
         let fresh = Arc::new(Cache { maker, spare: Spare::default(), idle });
         let mut all = lock();

@@ -137,6 +137,17 @@ pub fn properties(of: RawDevice) -> Result<Told<ze_device_properties_t>> {
     // SAFETY: a structure that says what it is.
     told(|to| unsafe { driver().device_get_properties(of, to) })
 }
+/// Ticks of its clock in a second, from drivers of specification 1.2 and later.
+///
+/// # Errors
+/// The driver's own.
+pub fn cycles_per_second(of: RawDevice) -> Result<u64> {
+    let stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
+    let mut told = ze_device_properties_t { stype, ..Default::default() };
+    // SAFETY: a structure that says what it is.
+    unsafe { driver().device_get_properties(of, &raw mut told) }.ok()?;
+    Ok(told.timerResolution)
+}
 /// How large its groups can be.
 ///
 /// # Errors

@@ -149,13 +149,13 @@ pub struct EventPool {
     _context: Arc<NativeContext>,
 }
 impl EventPool {
-    /// One with `count` places for events that one device signals; `timed` as for counter-based ones.
+    /// One with `count` places for events on the lists of `devices`; `timed` as for counter-based ones.
     ///
     /// # Errors
     /// The driver's own.
     pub fn create(
         context: &Arc<NativeContext>,
-        device: RawDevice,
+        devices: &[RawDevice],
         count: u32,
         timed: bool,
     ) -> Result<Arc<Self>> {
@@ -167,10 +167,10 @@ impl EventPool {
             count,
         };
         let mut raw = None;
-        // SAFETY: both handles are live, `desc` says what it is and `raw` is writable.
+        let (many, first) = (devices.len() as u32, devices.as_ptr());
+        // SAFETY: all handles are live, `desc` says what it is and `raw` is writable.
         unsafe {
-            let devices = &raw const device;
-            driver().event_pool_create(context.raw(), &raw const desc, 1, devices, &raw mut raw)
+            driver().event_pool_create(context.raw(), &raw const desc, many, first, &raw mut raw)
         }
         .ok()?;
         let raw = RawEventPool::given(raw, "zeEventPoolCreate")?;
@@ -333,6 +333,8 @@ impl EventKind {
 pub struct EventMaker {
     context: Arc<NativeContext>,
     device: RawDevice,
+    /// All of the context's: lists of each may wait for an event.
+    devices: Vec<RawDevice>,
     counters: Counters,
     /// How many places a pool has.
     places: u32,
@@ -343,11 +345,18 @@ impl EventMaker {
     /// `counters`: what of the driver's offer is to be used; `places` that a pool of events has.
     pub fn new(
         context: Arc<NativeContext>,
-        device: RawDevice,
+        (device, devices): (RawDevice, Vec<RawDevice>),
         counters: Counters,
         places: u32,
     ) -> Self {
-        Self { context, device, counters, places, pools: [Mutex::default(), Mutex::default()] }
+        Self {
+            context,
+            device,
+            devices,
+            counters,
+            places,
+            pools: [Mutex::default(), Mutex::default()],
+        }
     }
     /// What of the driver's offer it uses.
     pub fn counters(&self) -> &Counters {
@@ -380,7 +389,7 @@ impl EventMaker {
                 return Ok(event);
             }
         }
-        let fresh = EventPool::create(&self.context, self.device, self.places, timed)?;
+        let fresh = EventPool::create(&self.context, &self.devices, self.places, timed)?;
         let event = fresh.take()?;
         pools().push(fresh);
         event.ok_or_else(|| Error::new(ErrorCode::OutOfResources, "an event pool without places"))
