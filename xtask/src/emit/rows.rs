@@ -1,6 +1,6 @@
 //! `crates/ur-adapters/tests/generated/entries.rs`: one row for each entry, so that a test can call
 //! all of them with words and knows what each word means.
-use super::{NOTICE, Output, c_name, flags_type, rust_type, rustfmt, slot};
+use super::{NOTICE, Output, flags_type, rust_type, rustfmt, slot, wrapped};
 use crate::{
     model::{Direction, Entry, EnumKind, Param, Role, Spec, Type},
     names,
@@ -11,25 +11,19 @@ use std::fmt::Write;
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let mut s = format!(
         "{NOTICE}//! Every entry of the table: how to call it with words, and what its parameters are.\n\
-         #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block, reason = \"plays the C caller\")]\n\
-         #![allow(clippy::useless_transmute, clippy::missing_transmute_annotations, reason = \"every parameter is a word\")]\n\
-         use super::table::{{Entry, Param, Role}};\nuse std::{{ffi::c_void, mem::{{offset_of, size_of, transmute}}}};\nuse ur_sys::*;\n\n\
+         #![expect(unsafe_code, reason = \"plays the C caller\")]\n\
+         use super::table::{{Entry, Param, Role::*, argument, entry}};\n\
+         use std::mem::{{offset_of, size_of}};\nuse ur_sys::*;\n\n\
          /// In the order of the table.\npub static ENTRIES: &[Entry] = &[\n"
     );
     for table in &spec.tables {
         let member = names::member(&table.name);
         for entry in &table.entries {
             let params: Vec<_> = entry.params.iter().map(|p| param(spec, entry, p)).collect();
-            let words: Vec<_> =
-                entry.params.iter().enumerate().map(|(i, p)| word(spec, i, &p.ty)).collect();
-            let _ = writeln!(
-                s,
-                "Entry {{ name: \"{}\", params: &[{}], call: |t, a| unsafe {{ t.{member}.{}.expect(\"no slot is empty\")({}) }} }},",
-                entry.name,
-                params.join(", "),
-                slot(&entry.name, &table.member),
-                words.join(", "),
-            );
+            let slot = slot(&entry.name, &table.member);
+            let row =
+                format!("entry!(\"{}\", {member}.{slot}, {}),", entry.name, params.join(", "));
+            let _ = writeln!(s, "    {}", wrapped(&row, 4));
         }
     }
     s.push_str("];\n");
@@ -37,34 +31,9 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
     Ok(Output { path, text: rustfmt(&s)? })
 }
 
-/// A word as an argument of this type.
-fn word(spec: &Spec, at: usize, ty: &Type) -> String {
-    let Type::Name(name) = ty else { return format!("a[{at}] as _") };
-    if spec.is_handle(name) {
-        return format!("{}(a[{at}] as *mut c_void)", c_name(spec, name));
-    }
-    if spec.enumeration(name).is_some() {
-        return format!("{}(a[{at}] as u32)", rust_type(spec, ty));
-    }
-    if spec.record(name).is_some() {
-        return format!("*(a[{at}] as *const {})", rust_type(spec, ty));
-    }
-    if spec.callback(name).is_some() {
-        return format!("transmute::<usize, {}>(a[{at}])", rust_type(spec, ty));
-    }
-    match name.as_str() {
-        "bool" | "Bool" => format!("a[{at}] != 0"),
-        _ => format!("a[{at}] as _"),
-    }
-}
-
 fn param(spec: &Spec, entry: &Entry, p: &Param) -> String {
-    format!(
-        "Param {{ name: \"{}\", optional: {}, role: Role::{} }}",
-        p.name,
-        p.optional,
-        role(spec, entry, p)
-    )
+    let need = if p.optional { "optional" } else { "required" };
+    format!("{need} {} = {}", p.name, role(spec, entry, p))
 }
 /// Where the parameter called `name` stands.
 fn place(entry: &Entry, name: &str) -> String {

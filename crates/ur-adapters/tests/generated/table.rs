@@ -1,4 +1,6 @@
 //! What a row of the generated table consists of.
+#![expect(unsafe_code, reason = "plays the C caller")]
+use std::mem::{size_of, transmute_copy};
 use ur_sys::{ur_dditable_t, ur_result_t};
 
 /// One entry.
@@ -57,3 +59,45 @@ pub enum Role {
     /// How much room there is for it.
     AnswerSize,
 }
+
+/// A word as an argument of an entry: its first bytes, or, for a struct that C passes by value, what is at that address.
+///
+/// # Safety
+/// These bytes are a `T`, or are at that address.
+pub unsafe fn argument<T: Copy>(word: usize) -> T {
+    match size_of::<T>() {
+        // SAFETY: the only parameters of one byte are truth values, of which these two are all.
+        1 => unsafe { transmute_copy(&(word != 0)) },
+        // SAFETY: the caller's promise; the machines of this project store the least byte first.
+        size if size <= size_of::<usize>() => unsafe { transmute_copy(&word) },
+        // SAFETY: the caller's promise.
+        _ => unsafe { std::ptr::with_exposed_provenance::<T>(word).read_unaligned() },
+    }
+}
+/// A row: C's name of the entry, its slot, and for each parameter whether it may be null, its name and its role.
+macro_rules! entry {
+    (@optional required) => { false };
+    (@optional optional) => { true };
+    ($c:literal, $table:ident.$slot:ident, $($need:ident $name:ident = $role:expr),*) => {
+        Entry {
+            name: $c,
+            params: &[$(Param {
+                name: stringify!($name),
+                optional: entry!(@optional $need),
+                role: $role,
+            }),*],
+            call: |table, words| {
+                let [$($name,)* ..] = *words else { panic!("a word for each parameter") };
+                $(
+                    // SAFETY: the test plays C: it gives what C could give for this parameter, or what the
+                    // entry refuses before it uses it.
+                    let $name = unsafe { argument($name) };
+                )*
+                let call = table.$table.$slot.expect("no slot is empty");
+                // SAFETY: as above.
+                unsafe { call($($name),*) }
+            },
+        }
+    };
+}
+pub(crate) use entry;
