@@ -25,11 +25,27 @@ const BUT: &str = "nothing is written";
 const GROUPS: &str = "crates/ur-conformance/expected/level_zero_differences.toml";
 /// What is compared: a name, whose it is, the file, and what chooses it where both could be had. Ours is one
 /// adapter under two names; that the first name does the same is judged by that crate's own tests.
-const COLUMNS: [(&str, bool, &str, &str); 3] = [
-    ("ours", true, "libur_adapter_level_zero_v2.so.0", "1"),
-    ("theirs, v2", false, "libur_adapter_level_zero_v2.so.0", "1"),
-    ("theirs, v1", false, "libur_adapter_level_zero.so.0", "0"),
+static COLUMNS: [Column; 3] = [
+    Column { name: "ours", is_ours: true, file: "libur_adapter_level_zero_v2.so.0", chosen: "1" },
+    Column {
+        name: "theirs, v2",
+        is_ours: false,
+        file: "libur_adapter_level_zero_v2.so.0",
+        chosen: "1",
+    },
+    Column {
+        name: "theirs, v1",
+        is_ours: false,
+        file: "libur_adapter_level_zero.so.0",
+        chosen: "0",
+    },
 ];
+struct Column {
+    name: &'static str,
+    is_ours: bool,
+    file: &'static str,
+    chosen: &'static str,
+}
 /// Seconds for a case of theirs that hangs: there it is given up, and a case that only is slow is not.
 const HANGS: &str = "10";
 /// Seconds for every other case of theirs, however busy the machine is.
@@ -132,35 +148,44 @@ impl Bench {
         let table = Table::parse(&read(&root().join(GROUPS))?)?;
         Ok(Self { suite, driver, ours, theirs, reports, table })
     }
-    /// Each column's outcomes.
+    /// Each column's outcomes. All are judged at the same time, since most of the time theirs wait.
     fn round(&self) -> Result<Vec<(&'static str, Outcomes)>> {
-        let mut columns = Vec::new();
-        for (name, is_ours, file, chosen) in COLUMNS {
+        let first = |column: &'static Column| {
             let began = Instant::now();
-            let adapter = if is_ours { &self.ours } else { &self.theirs }.join(file);
-            let mut outcomes = if is_ours {
-                self.judge(&adapter, chosen, "ours", &["--but", BUT])?
-            } else {
-                self.judge_theirs(&adapter, chosen)?
-            };
-            self.judge_again(name, &adapter, chosen, &mut outcomes)?;
+            let outcomes =
+                if column.is_ours { self.judge_ours(column) } else { self.judge_theirs(column) };
+            (outcomes, began.elapsed().as_secs())
+        };
+        let all = thread::scope(|threads| {
+            let running: Vec<_> =
+                COLUMNS.iter().map(|column| threads.spawn(move || first(column))).collect();
+            running.into_iter().map(|one| one.join()).collect::<Vec<_>>()
+        });
+        let mut columns = Vec::new();
+        for (column, ended) in COLUMNS.iter().zip(all) {
+            let name = column.name;
+            let (outcomes, took) = ended.map_err(|_| format!("{name}: its run panicked"))?;
+            let mut outcomes = outcomes?;
+            self.judge_again(column, &mut outcomes)?;
             let count = |what: &str| outcomes.values().filter(|r| r.outcome == what).count();
             let [passed, failed, skipped] = ["passed", "failed", "skipped"].map(count);
-            let took = began.elapsed().as_secs();
             println!("{name}: {passed} passed, {failed} failed, {skipped} skipped in {took} s");
             columns.push((name, outcomes));
         }
         Ok(columns)
     }
+    fn judge_ours(&self, column: &Column) -> Result<Outcomes> {
+        self.judge(column, "all", &["--but", BUT])
+    }
     /// What hangs does so beside the rest: it takes time and no processor.
-    fn judge_theirs(&self, adapter: &Path, chosen: &str) -> Result<Outcomes> {
+    fn judge_theirs(&self, column: &Column) -> Result<Outcomes> {
         let part = |name, deadline, jobs, chooses: &'static str| {
             // It cannot be had again in a process that released it once.
             let mut arguments = vec!["--keep", "--deadline", deadline, "-j", jobs, "--but", BUT];
             for title in &self.table.hangs {
                 arguments.extend([chooses, title]);
             }
-            self.judge(adapter, chosen, name, &arguments)
+            self.judge(column, name, &arguments)
         };
         let (hangs, rest) = thread::scope(|threads| {
             let hangs = threads.spawn(|| part("hangs", HANGS, "16", "--filter"));
@@ -174,40 +199,37 @@ impl Bench {
     /// What failed and has no reason is judged again, alone: if it does not fail one of
     /// them, that is no difference, but an outcome that is not the same each time. It is told, and stays on the
     /// page. (That ours does what it should each time is judged by that crate's own tests.)
-    fn judge_again(
-        &self,
-        column: &str,
-        adapter: &Path,
-        chosen: &str,
-        outcomes: &mut Outcomes,
-    ) -> Result<()> {
-        for _ in 0..if column == "ours" { 1 } else { AGAIN } {
+    fn judge_again(&self, column: &Column, outcomes: &mut Outcomes) -> Result<()> {
+        let name = column.name;
+        for _ in 0..if column.is_ours { 1 } else { AGAIN } {
             let unexplained = |(title, record): &(&String, &mut Record)| {
-                record.outcome == "failed" && self.table.group(column, title, record).is_none()
+                record.outcome == "failed" && self.table.group(name, title, record).is_none()
             };
             let failed: Vec<_> = outcomes.iter_mut().filter(unexplained).collect();
             if failed.is_empty() {
                 return Ok(());
             }
             let mut arguments = vec!["-j", "1", "--but", BUT];
-            if column != "ours" {
+            if !column.is_ours {
                 arguments.extend(["--keep", "--deadline", OTHERS]);
             }
             for (title, _) in &failed {
                 arguments.extend(["--filter", title]);
             }
-            let again = self.judge(adapter, chosen, "again", &arguments)?;
+            let again = self.judge(column, "again", &arguments)?;
             for (title, record) in failed {
                 if again.get(title).is_some_and(|now| now.outcome != "failed") {
-                    println!("{column}: {title}: not the same twice: {}", record.why);
+                    println!("{name}: {title}: not the same twice: {}", record.why);
                     record.outcome = "now and then".into();
                 }
             }
         }
         Ok(())
     }
-    fn judge(&self, adapter: &Path, chosen: &str, part: &str, rest: &[&str]) -> Result<Outcomes> {
-        let json = self.reports.join(format!("differential-{part}.json"));
+    /// Judges a part of the cases, which the arguments `rest` choose.
+    fn judge(&self, column: &Column, part: &str, rest: &[&str]) -> Result<Outcomes> {
+        let adapter = if column.is_ours { &self.ours } else { &self.theirs }.join(column.file);
+        let json = self.reports.join(format!("differential-{}-{part}.json", column.name));
         if json.is_file() {
             fs::remove_file(&json).map_err(|e| format!("{}: {e}", json.display()))?;
         }
@@ -216,12 +238,12 @@ impl Bench {
             .args(["--kill-after=5", ALL])
             .arg(&self.suite)
             .arg("--adapter")
-            .arg(adapter)
+            .arg(&adapter)
             .arg("--json")
             .arg(&json)
             .args(rest);
         let beside = format!("{}:{}", self.driver.display(), self.theirs.display());
-        suite.env("LD_LIBRARY_PATH", beside).env("UR_LOADER_USE_LEVEL_ZERO_V2", chosen);
+        suite.env("LD_LIBRARY_PATH", beside).env("UR_LOADER_USE_LEVEL_ZERO_V2", column.chosen);
         let out = suite.output().map_err(|e| format!("{}: {e}", self.suite.display()))?;
         if out.status.code() == Some(124) {
             return Err(format!("{}: not over after {ALL} s ({part})", adapter.display()));
@@ -248,7 +270,7 @@ fn fetched(folder: &Path) -> Result<PathBuf> {
     for (wheel, files) in BESIDE {
         wheel.files(files, folder)?;
     }
-    let files = COLUMNS.iter().filter(|column| !column.1).map(|column| column.2);
+    let files = COLUMNS.iter().filter(|column| !column.is_ours).map(|column| column.file);
     LIBRARIES.files(&files.collect::<Vec<_>>(), folder)
 }
 impl Table {
