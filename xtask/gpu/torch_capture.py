@@ -10,10 +10,7 @@ import sys
 import threading
 from ctypes import byref, c_size_t, c_uint8, c_uint32, c_void_p
 
-here = os.path.dirname(os.path.abspath(__file__))
-for place in (here, os.path.join(here, "../../examples/python")):
-    sys.path.insert(0, place)
-from share_tensor import Runtime  # noqa: E402
+from with_torch import Runtime, torch_or_none
 
 
 class Strict(Runtime):
@@ -56,15 +53,8 @@ def work(runtime, queue, size=4 << 20):
 
 
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    try:
-        import torch
-    except ImportError as error:
-        print(f"skipped: {error}")
-        return 0
-    if not torch.cuda.is_available():
-        print("skipped: PyTorch sees no device")
+    torch = torch_or_none(__doc__)
+    if torch is None:
         return 0
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 50
     runtime = Strict(os.path.abspath(sys.argv[1]))

@@ -13,10 +13,7 @@ from ctypes import CDLL, byref, c_int32, c_size_t, c_uint64, c_void_p
 
 os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
 os.environ.setdefault("TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC", "1")
-here = os.path.dirname(os.path.abspath(__file__))
-for place in (here, os.path.join(here, "../../examples/python")):
-    sys.path.insert(0, place)
-from share_tensor import Runtime  # noqa: E402
+from with_torch import Runtime, torch_or_none  # noqa: E402
 
 
 class Words:
@@ -55,15 +52,8 @@ def told(pointer):
 
 
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    try:
-        import torch
-    except ImportError as error:
-        print(f"skipped: {error}")
-        return 0
-    if not torch.cuda.is_available():
-        print("skipped: PyTorch sees no device")
+    torch = torch_or_none(__doc__)
+    if torch is None:
         return 0
     adapter = os.path.abspath(sys.argv[1])
     if "importer" in sys.argv[2:]:

@@ -29,6 +29,7 @@ const SCRIPTS: &[&str] = &[
     "xtask/gpu/run.sh",
     "xtask/gpu/torch_capture.py",
     "xtask/gpu/torch_segments.py",
+    "xtask/gpu/with_torch.py",
     "examples/python/share_tensor.py",
     "benches/probes/cuda_events.c",
 ];
