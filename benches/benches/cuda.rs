@@ -211,7 +211,7 @@ fn opens(ur: &Ur) -> Result<()> {
         }
         let at = ur.alloc(GIB)?;
         let (data, size) = ur.get(at)?;
-        peer.tell(&hex(&Ur::bytes((data, size))))?;
+        peer.tell(&hex::encode(Ur::bytes((data, size))))?;
         if asked == "keep" {
             continue;
         }
@@ -221,13 +221,6 @@ fn opens(ur: &Ur) -> Result<()> {
         ur.finish()?;
     }
 }
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-fn unhex(text: &str) -> Result<Vec<u8>> {
-    let digits = |at: usize| text.get(at..at + 2).ok_or("an odd number of digits");
-    (0..text.len()).step_by(2).map(|at| Ok(u8::from_str_radix(digits(at)?, 16)?)).collect()
-}
 fn importer() -> Result<()> {
     let name = asked()?.ok_or("the exporter is gone")?;
     let bare = bare::Caller::connect(&name[0], GIB)?;
@@ -235,7 +228,7 @@ fn importer() -> Result<()> {
     let ur = Ur::start()?;
     let handle = |which: &str| -> Result<Vec<u8>> {
         answer(which)?;
-        unhex(&asked()?.ok_or("the exporter is gone")?[0])
+        Ok(hex::decode(&asked()?.ok_or("the exporter is gone")?[0])?)
     };
     let compared = Comparison::of(
         "first open of 1 GiB",

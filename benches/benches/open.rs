@@ -245,8 +245,8 @@ fn small() -> Result<()> {
     }
     for (shape, role) in [(umf::Shape::Alone, "umf alone"), (umf::Shape::Pooled, "umf pooled")] {
         let pool = umf::Pool::new(shape)?;
-        let hex = |bytes: Vec<u8>| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-        let handles = (0..count).map(|_| pool.share(bytes).map(hex)).collect::<Result<Vec<_>>>()?;
+        let handles =
+            (0..count).map(|_| pool.share(bytes).map(hex::encode)).collect::<Result<Vec<_>>>()?;
         let handles = handles.join(" ");
         Comparison::of(
             format!("{count} opens of {bytes} bytes"),
@@ -277,9 +277,8 @@ fn small_importer() -> Result<()> {
 }
 fn umf_importer(shape: umf::Shape) -> Result<()> {
     let handles = asked()?.ok_or("the exporter is gone")?;
-    let byte = |hex: &[u8]| Ok(u8::from_str_radix(std::str::from_utf8(hex)?, 16)?);
-    let bytes = |hex: &String| hex.as_bytes().chunks(2).map(byte).collect::<Result<Vec<_>>>();
-    let mut handles = handles.iter().map(bytes).collect::<Result<Vec<_>>>()?;
+    let mut handles =
+        handles.iter().map(hex::decode).collect::<std::result::Result<Vec<_>, _>>()?;
     let pool = umf::Pool::new(shape)?;
     answer(&pool.open(&mut handles)?.as_nanos().to_string())
 }

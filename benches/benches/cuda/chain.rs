@@ -1,6 +1,6 @@
 //! A chain of waits and signals of two processes' queues, all submitted behind one gate: shared events
 //! of ours beside words of shared memory that streams write and wait for with nothing around them.
-use crate::{api::Ur, hex, raw, unhex};
+use crate::{api::Ur, raw};
 use causeway_benches::*;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use std::{
@@ -57,7 +57,8 @@ pub fn first() -> Result<()> {
     let ours = ur.shared_event()?;
     let mut peer = Peer::start("chain")?;
     let words = format!("/proc/{}/fd/{}", std::process::id(), fd.as_raw_fd());
-    let theirs = unhex(&peer.ask(&format!("{words} {}", hex(&ur.event_bytes(ours)?)))?)?;
+    let theirs =
+        hex::decode(&peer.ask(&format!("{words} {}", hex::encode(&ur.event_bytes(ours)?)))?)?;
     let theirs = ur.open_event(&theirs)?;
     let mut round = 0;
     let mut bare = |peer: &mut Peer| -> Result<Duration> {
@@ -109,9 +110,9 @@ pub fn second() -> Result<()> {
     let fd = File::options().read(true).write(true).open(&first[0])?.into();
     raw::start()?;
     let (shared, ur) = (Shared::of(&fd)?, Ur::start()?);
-    let theirs = ur.open_event(&unhex(&first[1])?)?;
+    let theirs = ur.open_event(&hex::decode(&first[1])?)?;
     let ours = ur.shared_event()?;
-    answer(&hex(&ur.event_bytes(ours)?))?;
+    answer(&hex::encode(&ur.event_bytes(ours)?))?;
     while let Some(words) = asked()? {
         match &words[..] {
             [bare, base, gate] if bare == "bare" => {

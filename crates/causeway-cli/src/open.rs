@@ -46,7 +46,7 @@ pub fn run(args: &args::Open) -> Result<()> {
     }
     output.map_or(Ok(()), Output::finish)?;
     if let Some(hash) = hash {
-        print_hash(&hex(&hash.finalize()))?;
+        print_hash(&hex::encode(hash.finalize()))?;
     }
     if let Some(card) = card {
         card.take(&queue)?;
@@ -96,9 +96,4 @@ fn print_hash(hash: &str) -> Result<()> {
     writeln!(stdout, "{hash}")
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::stdout(&error))
-}
-
-/// Bytes as digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

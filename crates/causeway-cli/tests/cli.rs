@@ -129,7 +129,7 @@ fn contents(length: usize) -> Vec<u8> {
     words.take(length).collect()
 }
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(bytes))
 }
 
 #[test]

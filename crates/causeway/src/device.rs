@@ -205,7 +205,7 @@ impl Device {
     /// [`ErrorKind::Unsupported`] if the driver gives it none; what the adapter said otherwise.
     pub fn uuid(&self) -> Result<String> {
         let bytes: [u8; 16] = self.raw.value(info::UUID)?;
-        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(hex::encode(bytes))
     }
     /// Its platform.
     ///

@@ -128,7 +128,7 @@ fn value(answer: &Answer, bytes: &[u8]) -> Value {
 }
 /// Bytes in digits.
 fn hexadecimal(bytes: &[u8]) -> Value {
-    Value::Text(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Value::Text(hex::encode(bytes))
 }
 /// A value from the bytes that it begins with.
 fn read(kind: Kind, bytes: &[u8]) -> Value {

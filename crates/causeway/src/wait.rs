@@ -1,9 +1,10 @@
 //! Waiting with a deadline, which the ABI has no call for: asking for a moment, then sleeping until a callback rings.
 use crate::{Context, Error, ErrorKind, Result, Status, ffi};
 use std::{
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    sync::{Arc, Condvar, Mutex},
     time::{Duration, Instant},
 };
+use ur_lock::locked;
 
 /// How long to ask without a pause: about as long as a sleep costs.
 const SPIN: Duration = Duration::from_micros(20);
@@ -19,12 +20,12 @@ pub(crate) struct Bell {
 }
 impl Bell {
     pub(crate) fn ring(&self) {
-        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *locked(&self.rung) = true;
         self.sound.notify_all();
     }
     /// Sleeps until it rings, for at most `pause`.
     fn hear(&self, pause: Duration) {
-        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let rung = locked(&self.rung);
         // Whether it rang or was too long: the status tells.
         drop(self.sound.wait_timeout_while(rung, pause, |rung| !*rung));
     }

@@ -9,11 +9,12 @@ use std::{
     ffi::{CStr, c_char, c_void},
     ptr::{null, null_mut},
     sync::{
-        Mutex, PoisonError,
+        Mutex,
         atomic::{AtomicU32, Ordering::*},
     },
     time::Duration,
 };
+use ur_lock::locked;
 use ur_sys::{ur_result_t as R, *};
 
 /// One test at a time.
@@ -52,7 +53,7 @@ fn busy(queue: ur_queue_handle_t) {
 
 #[test]
 fn a_queue_makes_one_stream_for_all_its_commands_on_another_devices_memory() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = locked(&TURN);
     type Calls = unsafe extern "C" fn(*const c_char) -> u64;
     let Some((one, other, calls)) = two::<Calls>(c"softCudaCallsOf") else { return };
     // SAFETY: the names end with NUL.
@@ -94,7 +95,7 @@ fn a_queue_makes_one_stream_for_all_its_commands_on_another_devices_memory() {
 }
 #[test]
 fn a_command_that_the_queue_cannot_be_put_behind_is_over_when_its_failure_is_told() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = locked(&TURN);
     type Fail = unsafe extern "C" fn(*const c_char, u64);
     let Some((one, other, fail)) = two::<Fail>(c"softCudaFail") else { return };
     let there = other.device_memory(BYTES);

@@ -12,12 +12,13 @@ use std::{
     ffi::c_void,
     ptr::{null, null_mut},
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock,
         atomic::{AtomicBool, Ordering::*},
         mpsc,
     },
     thread,
 };
+use ur_lock::locked;
 use ur_sys::{ur_result_t as R, *};
 use usm::numbers;
 
@@ -26,7 +27,7 @@ const NO_EVENT: ur_event_handle_t = ur_event_handle_t::NULL;
 /// Captures are the whole process's: one test at a time.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&TURN)
 }
 /// Calls a function of the driver's, as a library beside us does.
 macro_rules! driver {

@@ -21,6 +21,7 @@ use ur_ipc::{
     Access, ArrivedPayload, Export, Importer, Kind, Offer, Opened, Payload,
     arena::{self, Captured, Debt, Progress, Slot, protocol},
 };
+use ur_lock::locked;
 use ur_sys::{ur_event_status_t as Status, ur_result_t as R, *};
 
 /// An adapter with one context and one queue.
@@ -41,9 +42,6 @@ macro_rules! must {
 const NONE: ur_event_handle_t = ur_event_handle_t::NULL;
 type Event = ur_event_handle_t;
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 fn list(events: &[Event]) -> (u32, *const Event) {
     (events.len() as u32, if events.is_empty() { null() } else { events.as_ptr() })
 }
@@ -150,11 +148,10 @@ impl Side {
     fn ticket(&self, event: Event) -> String {
         let (mut data, mut bytes) = (null_mut(), 0);
         must!(self, ipc_exp.get_event_handle_exp(event, &mut data, &mut bytes));
-        hex(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) })
+        hex::encode(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), bytes) })
     }
     fn opened(&self, ticket: &str) -> Event {
-        let byte = |at| u8::from_str_radix(&ticket[at..at + 2], 16).unwrap();
-        let bytes: Vec<_> = (0..ticket.len()).step_by(2).map(byte).collect();
+        let bytes = hex::decode(ticket).unwrap();
         let (at, mut event) = (bytes.as_ptr().cast(), NONE);
         must!(self, ipc_exp.open_event_handle_exp(self.context, at, bytes.len(), &mut event));
         event
@@ -207,7 +204,7 @@ fn role() {
             }
             ["make-bare"] => {
                 let made = bare.insert(make_bare());
-                println!("answer {}", hex(made.1.bytes()));
+                println!("answer {}", hex::encode(made.1.bytes()));
                 continue;
             }
             ["forget-importers"] => place = Some(reuse(bare.take().expect("it was made"))),
@@ -392,8 +389,7 @@ fn a_signal_of_an_event_whose_place_is_another_events_by_now_is_refused_and_chan
 /// What is owed by the latest signal of the event behind a ticket, as this process sees it without any adapter.
 fn owed(ticket: &str) -> Debt {
     static EVENTS: Importer<Slot> = Importer::of_any_backend(Kind::Event, u16::MAX);
-    let byte = |at| u8::from_str_radix(&ticket[at..at + 2], 16).unwrap();
-    let bytes: Vec<_> = (0..ticket.len()).step_by(2).map(byte).collect();
+    let bytes = hex::decode(ticket).unwrap();
     let opened = EVENTS.open(
         &bytes,
         |_| Ok(()),
@@ -551,21 +547,35 @@ fn the_times_of_a_command_are_in_order_and_of_the_devices_clock() {
     assert!(times[0] == times[1] && times[1] == times[2], "{times:?}");
     [made, moment].into_iter().for_each(|event| here.release(event));
 }
-/// The driver's clock is the whole process's: who puts it forward does so alone.
-fn clock_turn() -> std::sync::MutexGuard<'static, ()> {
-    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+/// The software driver's clock, which can be put forward so that no test waits for hours. It is the whole process's:
+/// one test at a time has it.
+struct Clock {
+    driver: libloading::Library,
+    _turn: std::sync::MutexGuard<'static, ()>,
 }
-/// The software driver's clock can be put forward, so that the pause need not be waited for.
+impl Clock {
+    /// With a queue that takes times; none without a device, or with a driver whose clock stays as it is.
+    fn with_queue() -> Option<(Self, Side)> {
+        static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+        let _turn = locked(&TURN);
+        let here = Side::new(&CUDA_TABLE, ur_queue_flags_t::PROFILING_ENABLE)?;
+        let driver = unsafe { libloading::Library::new("libcuda.so.1") }.unwrap();
+        if unsafe { driver.get::<unsafe extern "C" fn(u64)>(b"softCudaAdvance") }.is_err() {
+            println!("skipped: this driver's clock cannot be put forward by hours");
+            return None;
+        }
+        Some((Self { driver, _turn }, here))
+    }
+    /// Puts it forward once a base that was taken before is old, which takes a second.
+    fn advance(&self, nanoseconds: u64) {
+        std::thread::sleep(Duration::from_millis(1100));
+        let call = unsafe { self.driver.get::<unsafe extern "C" fn(u64)>(b"softCudaAdvance") };
+        unsafe { call.unwrap()(nanoseconds) };
+    }
+}
 #[test]
 fn the_first_times_after_a_pause_of_hours_are_as_exact_as_any() {
-    let _turn = clock_turn();
-    let Some(here) = Side::new(&CUDA_TABLE, ur_queue_flags_t::PROFILING_ENABLE) else { return };
-    let driver = unsafe { libloading::Library::new("libcuda.so.1") }.unwrap();
-    let advance = unsafe { driver.get::<unsafe extern "C" fn(u64)>(b"softCudaAdvance") };
-    let Ok(advance) = advance else {
-        return println!("skipped: this driver's clock cannot be put forward by hours");
-    };
+    let Some((clock, here)) = Clock::with_queue() else { return };
     let timed = || {
         let (begun, mut task) = (Instant::now(), NONE);
         let (queue, none) = (here.queue, null_mut());
@@ -588,9 +598,7 @@ fn the_first_times_after_a_pause_of_hours_are_as_exact_as_any() {
     };
     let (.., before) = timed();
     let pause = 3 * 3600 * 1_000_000_000_u64;
-    // The host's clock goes on as it does: a base is old after a second.
-    std::thread::sleep(Duration::from_millis(1100));
-    unsafe { advance(pause) };
+    clock.advance(pause);
     let mut all = [0; 3];
     for one in &mut all {
         let (took, most, start) = timed();
@@ -609,13 +617,7 @@ fn clocks(here: &Side) -> (u64, u64) {
 }
 #[test]
 fn a_pause_of_hours_is_told_far_more_exactly_than_the_driver_tells_it() {
-    let _turn = clock_turn();
-    let Some(here) = Side::new(&CUDA_TABLE, ur_queue_flags_t::PROFILING_ENABLE) else { return };
-    let driver = unsafe { libloading::Library::new("libcuda.so.1") }.unwrap();
-    let advance = unsafe { driver.get::<unsafe extern "C" fn(u64)>(b"softCudaAdvance") };
-    let Ok(advance) = advance else {
-        return println!("skipped: this driver's clock cannot be put forward by hours");
-    };
+    let Some((clock, here)) = Clock::with_queue() else { return };
     // The driver tells such a pause in steps of 4 ms, so that it is off by 1 ms on average. One told well says little,
     // and this thread is put off between two clocks now and then where the machine is busy.
     let (pause, allowed) = (10 * 3600 * 1_000_000_000_u64, 300_000);
@@ -623,8 +625,7 @@ fn a_pause_of_hours_is_told_far_more_exactly_than_the_driver_tells_it() {
         (0..7)
             .map(|_| {
                 let before = clocks(&here);
-                std::thread::sleep(Duration::from_millis(1100)); // a base is old after a second
-                unsafe { advance(pause) };
+                clock.advance(pause);
                 let after = clocks(&here);
                 (after.0 - before.0).abs_diff(pause + after.1 - before.1)
             })

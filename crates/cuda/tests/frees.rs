@@ -10,11 +10,12 @@ use std::{
     ffi::{CStr, c_char, c_void},
     ptr::{null, null_mut},
     sync::{
-        Mutex, PoisonError,
+        Mutex,
         atomic::{AtomicBool, Ordering::*},
     },
     time::{Duration, Instant},
 };
+use ur_lock::locked;
 use ur_sys::{ur_result_t as R, *};
 use usm::*;
 
@@ -91,7 +92,7 @@ fn size(pool: ur_usm_pool_handle_t, name: ur_usm_pool_info_t) -> usize {
 
 #[test]
 fn a_queue_that_stands_still_holds_up_no_memory_that_is_younger_than_its_last_command() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = locked(&TURN);
     let Some(cuda) = Cuda::new() else { return };
     static GATE: Gate = Gate(AtomicBool::new(false));
     let (still, moving) = (cuda.queue, queue(&cuda, ur_queue_flags_t::default()));
@@ -118,7 +119,7 @@ fn a_queue_that_stands_still_holds_up_no_memory_that_is_younger_than_its_last_co
 
 #[test]
 fn what_was_freed_before_a_queue_comes_to_wait_for_another_does_not_wait_with_it() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = locked(&TURN);
     let Some(cuda) = Cuda::new() else { return };
     if calls(c"cuMemFreeHost").is_none() {
         return println!(
@@ -166,7 +167,7 @@ fn enqueue_wait(
 /// Pinned memory goes back to the driver by a call that waits until the context is idle.
 #[test]
 fn host_memory_that_no_pool_keeps_does_not_have_its_caller_wait_for_a_queue_that_stands_still() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = locked(&TURN);
     let Some(cuda) = Cuda::new() else { return };
     static GATE: Gate = Gate(AtomicBool::new(false));
     let (bytes, count) = (4 << 20, 20); // more than is kept for later
@@ -206,7 +207,7 @@ fn calls(name: &CStr) -> Option<u64> {
 }
 #[test]
 fn a_free_beside_busy_queues_asks_about_one_and_records_no_event_in_each() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = locked(&TURN);
     let Some(cuda) = Cuda::new() else { return };
     const COUNTED: [&CStr; 3] = [c"cuEventRecord", c"cuStreamQuery", c"cuEventQuery"];
     let counted = || COUNTED.map(|name| calls(name).unwrap_or(0));

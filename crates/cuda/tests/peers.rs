@@ -13,11 +13,12 @@ use std::{
     ffi::c_void,
     ptr::{null, null_mut},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering::*},
     },
     time::{Duration, Instant},
 };
+use ur_lock::locked;
 use ur_sys::{ur_result_t as R, *};
 use usm::*;
 
@@ -75,7 +76,7 @@ fn copy(cuda: &Cuda, to: *mut c_void, from: *const c_void) -> R {
 #[test]
 fn what_was_allocated_before_and_after_peer_access_was_enabled_is_reached() {
     let Some((one, other)) = two() else { return };
-    let _alone = ACCESS.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = locked(&ACCESS);
     let (before, own) = (other.device_memory(4096), one.device_memory(4096));
     let pooled = ordered(&other, 4096);
     let enable = || call!(usm_p2p_exp.enable_peer_access_exp(one.device, other.device));
@@ -127,7 +128,7 @@ fn rights(device: i32, at: *const c_void) -> u32 {
 #[test]
 fn copies_take_no_peer_access_and_leave_none_behind() {
     let Some((one, other)) = any_two() else { return };
-    let _alone = ACCESS.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = locked(&ACCESS);
     let own = one.device_memory(4096);
     let (plain, large) = (other.device_memory(4096), other.device_memory(96 << 20));
     let pooled = ordered(&other, 4096);

@@ -41,7 +41,7 @@ impl Ticket<'_> {
         unsafe { std::slice::from_raw_parts(self.1.cast(), self.2) }
     }
     fn hex(&self) -> String {
-        self.bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(self.bytes())
     }
 }
 impl Drop for Ticket<'_> {
@@ -61,10 +61,6 @@ fn open(cuda: &Cuda, ticket: &[u8]) -> Result<*mut c_void, R> {
         R::SUCCESS => Ok(at),
         code => Err(code),
     }
-}
-fn unhex(text: &str) -> Vec<u8> {
-    let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
-    (0..text.len()).step_by(2).map(byte).collect()
 }
 
 /// The other process: opens what it is told to, answers the first number there, and adds one to all.
@@ -108,11 +104,15 @@ fn role() {
         let line = line.unwrap();
         let words: Vec<_> = line.split(' ').collect();
         match *words {
-            ["open", ticket] => match open(&cuda, &unhex(ticket)) {
+            ["open", ticket] => match open(&cuda, &hex::decode(ticket).unwrap()) {
                 Ok(at) => {
                     let found: [u32; 1024] = cuda.read(at);
                     cuda.write(at, &found.map(|number| number + 1));
-                    assert_eq!(open(&cuda, &unhex(ticket)), Ok(at), "opens share a mapping");
+                    assert_eq!(
+                        open(&cuda, &hex::decode(ticket).unwrap()),
+                        Ok(at),
+                        "opens share a mapping"
+                    );
                     for _ in 0..2 {
                         let code = call!(ipc_exp.close_mem_handle_exp(cuda.context, at));
                         assert_eq!(code, R::SUCCESS);
@@ -123,9 +123,11 @@ fn role() {
                 }
                 Err(code) => println!("answer {code:?}"),
             },
-            ["open-for", number, ticket] => println!("answer {}", open_for(number, &unhex(ticket))),
+            ["open-for", number, ticket] => {
+                println!("answer {}", open_for(number, &hex::decode(ticket).unwrap()))
+            }
             ["map", ticket, bytes] => {
-                let (ticket, bytes) = (unhex(ticket), bytes.parse().unwrap());
+                let (ticket, bytes) = (hex::decode(ticket).unwrap(), bytes.parse().unwrap());
                 let mut memory = ur_physical_mem_handle_t::NULL;
                 let code = call!(ipc_exp.open_phys_mem_handle_exp(
                     cuda.context,
@@ -145,8 +147,7 @@ fn role() {
             }
             ["lie", how] => {
                 let lie = lie(&cuda, how);
-                let hex: String = lie.bytes().iter().map(|b| format!("{b:02x}")).collect();
-                println!("answer {hex}");
+                println!("answer {}", hex::encode(lie.bytes()));
                 std::mem::forget(lie); // it stands as long as this process does
             }
             _ => panic!("{line:?} is nothing that is done here"),
@@ -287,7 +288,7 @@ fn what_a_hostile_exporter_sends_is_refused_by_driver_or_us() {
         "short-bytes",
         "larger",
     ] {
-        let ticket = unhex(&other.ask(&format!("lie {how}")));
+        let ticket = hex::decode(other.ask(&format!("lie {how}"))).unwrap();
         assert_eq!(open(&cuda, &ticket), Err(R::ERROR_INVALID_VALUE), "{how}");
     }
     let at = cuda.device_memory(4096);

@@ -9,9 +9,10 @@ use rustix::time::{ClockId, clock_gettime};
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
     time::{Duration, Instant},
 };
+use ur_lock::locked;
 use ur_sys::{ur_result_t as R, *};
 
 /// One test at a time.
@@ -43,7 +44,7 @@ const CALLER: ClockId = ClockId::ThreadCPUTime;
 
 #[test]
 fn a_long_wait_of_the_host_leaves_the_processor_to_others() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = locked(&TURN);
     let Some(cuda) = Cuda::new() else { return };
     let (at, mut bytes) = (cuda.device_memory(4096), [0_u8; 4096]);
     cuda.write(at, &bytes); // what is made once is made
@@ -83,7 +84,7 @@ fn a_long_wait_of_the_host_leaves_the_processor_to_others() {
 #[test]
 fn waits_that_are_alike_end_with_their_commands_for_a_part_of_a_processor() {
     const ROUNDS: usize = 40;
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = locked(&TURN);
     let Some(cuda) = Cuda::new() else { return };
     // SAFETY: a driver does nothing when it is opened once more.
     let library = unsafe { libloading::Library::new("libcuda.so.1") }.unwrap();

@@ -9,9 +9,10 @@ use std::{
     cell::Cell,
     ffi::c_void,
     ptr::{null, null_mut},
-    sync::{Condvar, Mutex, PoisonError, RwLock},
+    sync::{Condvar, Mutex, RwLock},
     time::{Duration, Instant},
 };
+use ur_lock::{read_locked, write_locked};
 use ur_sys::{ur_profiling_info_t as Time, ur_queue_flags_t as Flags, ur_result_t as R, *};
 
 /// Counts what a thread allocates; the driver has an allocator of its own.
@@ -103,7 +104,7 @@ impl Gate {
 
 #[test]
 fn patterns_of_any_length_fill_from_any_address() {
-    let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let _others = read_locked(&ALONE);
     let Some(zero) = Zero::new() else { return };
     let at = zero.device_memory(4096);
     for length in [1usize, 2, 3, 4, 5, 8, 12, 16, 24, 64, 100, 128, 256] {
@@ -126,7 +127,7 @@ fn patterns_of_any_length_fill_from_any_address() {
 }
 #[test]
 fn rows_are_filled_with_one_pattern_that_goes_on() {
-    let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let _others = read_locked(&ALONE);
     let Some(zero) = Zero::new() else { return };
     let at = zero.device_memory(4096);
     for (pitch, width, height, length) in
@@ -163,7 +164,7 @@ fn rows_are_filled_with_one_pattern_that_goes_on() {
 }
 #[test]
 fn a_barrier_of_an_out_of_order_queue_is_behind_all_and_before_all() {
-    let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let _others = read_locked(&ALONE);
     let Some(zero) = Zero::new() else { return };
     let free = queue(&zero, Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE);
     let gate = Gate::shut();
@@ -187,7 +188,7 @@ fn a_barrier_of_an_out_of_order_queue_is_behind_all_and_before_all() {
 }
 #[test]
 fn an_event_is_of_its_own_command_whatever_comes_behind_it_and_whoever_waits() {
-    let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let _others = read_locked(&ALONE);
     let Some(zero) = Zero::new() else { return };
     for flags in [Flags::default(), Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE] {
         let held = queue(&zero, flags);
@@ -222,7 +223,7 @@ fn an_event_is_of_its_own_command_whatever_comes_behind_it_and_whoever_waits() {
 }
 #[test]
 fn times_come_in_their_order_and_are_the_devices() {
-    let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let _others = read_locked(&ALONE);
     let Some(zero) = Zero::new() else { return };
     let timed = queue(&zero, Flags::PROFILING_ENABLE);
     let (at, mut before, mut after) = (zero.device_memory(1 << 20), 0u64, 0u64);
@@ -257,7 +258,7 @@ fn times_come_in_their_order_and_are_the_devices() {
 }
 #[test]
 fn a_host_wait_is_for_the_signal_that_it_began_with() {
-    let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let _others = read_locked(&ALONE);
     let Some(zero) = Zero::new() else { return };
     let stype = ur_structure_type_t::EXP_EVENT_DESC;
     let desc = ur_exp_event_desc_t { stype, pNext: null(), flags: Default::default() };
@@ -300,7 +301,7 @@ fn a_host_wait_is_for_the_signal_that_it_began_with() {
 }
 #[test]
 fn a_command_on_its_way_allocates_nothing() {
-    let _alone = ALONE.write().unwrap_or_else(PoisonError::into_inner);
+    let _alone = write_locked(&ALONE);
     let Some(zero) = Zero::new() else { return };
     let at = zero.device_memory(4096);
     let mut host = [0u8; 64];
@@ -323,7 +324,7 @@ fn a_command_on_its_way_allocates_nothing() {
 /// The counters of devices come round: on ze-software as the environment says, on hardware within minutes.
 #[test]
 fn time_passes_on_the_device_as_on_the_host_and_times_of_commands_lie_in_it() {
-    let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let _others = read_locked(&ALONE);
     let Some(zero) = Zero::new() else { return };
     let now = || {
         let (mut device, mut host) = (0_u64, 0_u64);
@@ -353,7 +354,7 @@ fn time_passes_on_the_device_as_on_the_host_and_times_of_commands_lie_in_it() {
 #[test]
 fn a_thread_asks_for_events_and_finishes_while_another_one_fills() {
     let Some(zero) = Zero::new() else { return };
-    let _together = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    let _together = read_locked(&ALONE);
     for flags in [Flags::default(), Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE] {
         let made = queue(&zero, flags).0.expose_provenance();
         let queue = || ur_queue_handle_t(std::ptr::with_exposed_provenance_mut(made));

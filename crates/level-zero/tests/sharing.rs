@@ -36,7 +36,7 @@ impl Ticket<'_> {
         unsafe { std::slice::from_raw_parts(self.1.cast(), self.2) }
     }
     fn hex(&self) -> String {
-        hex(self.bytes())
+        hex::encode(self.bytes())
     }
 }
 impl Drop for Ticket<'_> {
@@ -54,13 +54,6 @@ fn open(zero: &Zero, ticket: &[u8]) -> Result<*mut c_void, R> {
 }
 fn close(zero: &Zero, at: *mut c_void) -> R {
     call!(ipc_exp.close_mem_handle_exp(zero.context, at))
-}
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-fn unhex(text: &str) -> Vec<u8> {
-    let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
-    (0..text.len()).step_by(2).map(byte).collect()
 }
 
 /// The other process: does what it is told to and answers.
@@ -104,9 +97,9 @@ fn role() {
         let line = line.unwrap();
         let words: Vec<_> = line.split(' ').collect();
         let answer = match *words {
-            ["read-and-add", ticket] => read_and_add(&zero, &unhex(ticket)),
+            ["read-and-add", ticket] => read_and_add(&zero, &hex::decode(ticket).unwrap()),
             // And stays open.
-            ["open", ticket] => match open(&zero, &unhex(ticket)) {
+            ["open", ticket] => match open(&zero, &hex::decode(ticket).unwrap()) {
                 Ok(at) => format!("{}", zero.read::<u32, 1024>(at)[0]),
                 Err(code) => format!("{code:?}"),
             },
@@ -123,10 +116,12 @@ fn role() {
                 let at = std::ptr::with_exposed_provenance(mine[index.parse::<usize>().unwrap()]);
                 format!("{}", zero.read::<u32, 1024>(at)[0])
             }
-            ["map", ticket, bytes] => map_and_add(&zero, &unhex(ticket), bytes.parse().unwrap()),
+            ["map", ticket, bytes] => {
+                map_and_add(&zero, &hex::decode(ticket).unwrap(), bytes.parse().unwrap())
+            }
             ["lie", how] => {
                 let lie = lie(&zero, how);
-                let text = hex(lie.bytes());
+                let text = hex::encode(lie.bytes());
                 std::mem::forget(lie); // it stands as long as this process does
                 text
             }
@@ -248,7 +243,7 @@ fn what_a_hostile_exporter_sends_is_refused_by_driver_or_us() {
         "a-zero-handle",
         "short-bytes",
     ] {
-        let ticket = unhex(&other.ask(&format!("lie {how}")));
+        let ticket = hex::decode(other.ask(&format!("lie {how}"))).unwrap();
         assert_eq!(open(&zero, &ticket), Err(R::ERROR_INVALID_VALUE), "{how}");
     }
     let at = zero.device_memory(4096);
@@ -343,8 +338,8 @@ fn memory_that_was_freed_stays_with_who_has_it_open_and_is_nobody_elses() {
 fn many_opens_share_one_mapping_and_close_in_any_order() {
     let Some(zero) = Zero::new() else { return };
     let mut other = Other::new();
-    let ticket = unhex(&other.ask("share 8192 30"));
-    let second = unhex(&other.ask("share 8192 60"));
+    let ticket = hex::decode(other.ask("share 8192 30")).unwrap();
+    let second = hex::decode(other.ask("share 8192 60")).unwrap();
     let (at, there) = (open(&zero, &ticket).unwrap(), open(&zero, &second).unwrap());
     assert_ne!(at, there);
     for _ in 0..1000 {
@@ -363,7 +358,7 @@ fn many_opens_share_one_mapping_and_close_in_any_order() {
 fn opened_memory_is_neither_freed_nor_shared_again() {
     let Some(zero) = Zero::new() else { return };
     let mut other = Other::new();
-    let ticket = unhex(&other.ask("share 4096 1"));
+    let ticket = hex::decode(other.ask("share 4096 1")).unwrap();
     let at = open(&zero, &ticket).unwrap();
     assert_eq!(call!(usm.free(zero.context, at)), R::ERROR_INVALID_MEM_OBJECT);
     assert!(share(&zero, at).is_err());
@@ -382,7 +377,7 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
 fn what_a_killed_exporter_shared_can_be_used_and_closed_but_not_opened() {
     let Some(zero) = Zero::new() else { return };
     let mut other = Other::new();
-    let ticket = unhex(&other.ask("share 1048576 12"));
+    let ticket = hex::decode(other.ask("share 1048576 12")).unwrap();
     let at = open(&zero, &ticket).unwrap();
     other.kill();
     assert_eq!(zero.read::<u32, 1024>(at), numbers(12), "the driver keeps what is open");
@@ -433,7 +428,7 @@ fn physical_memory_crosses() {
     zero.write(mapped.at, &numbers(40));
     let (ticket, data) = share_physical(&zero, memory);
     let mut other = Other::new();
-    let answer = other.ask(&format!("map {} {bytes}", hex(&ticket)));
+    let answer = other.ask(&format!("map {} {bytes}", hex::encode(&ticket)));
     assert_eq!(answer, "40 1063");
     assert_eq!(zero.read::<u32, 1024>(mapped.at), numbers(41));
     // Here it is another handle of the same memory, without the driver.
@@ -445,7 +440,7 @@ fn physical_memory_crosses() {
     assert_eq!(call!(ipc_exp.put_phys_mem_handle_exp(zero.context, data)), R::SUCCESS);
     unmap(&zero, mapped);
     assert_eq!(call!(physical_mem.release(memory)), R::SUCCESS);
-    let answer = other.ask(&format!("map {} {bytes}", hex(&ticket)));
+    let answer = other.ask(&format!("map {} {bytes}", hex::encode(&ticket)));
     assert!(answer.contains("INVALID"), "{answer}");
 }
 

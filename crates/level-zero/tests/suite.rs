@@ -4,13 +4,14 @@ mod common;
 use common::{NAMES, World, cargo, is_real};
 use std::{
     process::{Command, Output},
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
 };
+use ur_lock::locked;
 
 /// What all tests of this file use, built once for those that wait for it.
 fn world() -> Option<Arc<World>> {
     static SHARED: Mutex<Weak<World>> = Mutex::new(Weak::new());
-    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut shared = locked(&SHARED);
     if let Some(world) = shared.upgrade() {
         return Some(world);
     }
@@ -31,7 +32,7 @@ fn judge(
 ) -> Option<Output> {
     // One at a time: the suite's cases have deadlines, and use all processors there are.
     static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = locked(&TURN);
     let mut suite = Command::new(world.suite()?);
     suite.arg("--adapter").arg(world.adapter(name)).args(arguments);
     suite.envs(environment.iter().copied());

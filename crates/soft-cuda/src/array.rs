@@ -10,8 +10,9 @@ use crate::{
 use std::{
     collections::{HashMap, HashSet},
     ffi::c_void,
-    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, LazyLock, Mutex, MutexGuard},
 };
+use ur_lock::locked;
 
 /// An array; what its bytes look like inside is the driver's own business, here rows and slices.
 pub struct Array {
@@ -28,7 +29,7 @@ struct Arrays {
 }
 static ARRAYS: LazyLock<Mutex<Arrays>> = LazyLock::new(Mutex::default);
 fn arrays() -> MutexGuard<'static, Arrays> {
-    ARRAYS.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&ARRAYS)
 }
 /// A live array.
 pub fn of(id: u64) -> Answer<Arc<Array>> {

@@ -28,7 +28,7 @@ pub struct Backing {
     counted: bool,
 }
 fn name(kind: Kind, device: i32) -> Answer<String> {
-    let uuid: String = device::of(device)?.uuid.iter().map(|b| format!("{b:02x}")).collect();
+    let uuid = hex::encode(device::of(device)?.uuid);
     Ok(format!("soft-cuda-{kind:?}-{uuid}"))
 }
 impl Backing {
@@ -61,8 +61,7 @@ impl Backing {
             .strip_prefix(&format!("/memfd:soft-cuda-{kind:?}-"))
             .and_then(|rest| rest.get(..32));
         let digits = uuid.ok_or(UNKNOWN)?;
-        let byte = |i: usize| u8::from_str_radix(&digits[2 * i..2 * i + 2], 16);
-        let uuid: Vec<u8> = (0..16).map(byte).collect::<Result<_, _>>().map_err(|_| UNKNOWN)?;
+        let uuid = hex::decode(digits).map_err(|_| UNKNOWN)?;
         let device = device::ordinal(&uuid)?;
         let bytes = fstat(&file).map_err(|_| UNKNOWN)?.st_size as u64;
         Ok(Self { file: Some(file), parked: None, bytes, device, counted: false })

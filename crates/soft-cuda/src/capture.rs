@@ -11,9 +11,10 @@ use crate::{
 };
 use std::{
     cell::Cell,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
     thread::{self, ThreadId},
 };
+use ur_lock::locked;
 
 const GLOBAL: u32 = 0;
 const RELAXED: u32 = 2;
@@ -32,7 +33,7 @@ static CAPTURES: Mutex<Vec<Capture>> = Mutex::new(Vec::new());
 thread_local!(static MODE: Cell<u32> = const { Cell::new(GLOBAL) });
 
 fn captures() -> MutexGuard<'static, Vec<Capture>> {
-    CAPTURES.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&CAPTURES)
 }
 /// Breaks the captures that are meant; whether there were any.
 fn invalidate(is_meant: impl Fn(&Capture) -> bool) -> bool {

@@ -15,10 +15,11 @@ use std::{
     cell::Cell,
     collections::{HashMap, HashSet},
     sync::{
-        Arc, LazyLock, Mutex, MutexGuard, PoisonError,
+        Arc, LazyLock, Mutex, MutexGuard,
         atomic::{AtomicI32, Ordering},
     },
 };
+use ur_lock::locked;
 
 /// A primary context, from its first retain to its last release.
 pub struct Context {
@@ -44,7 +45,7 @@ type Stack = ([u64; 64], usize);
 thread_local!(static STACK: Cell<Stack> = const { Cell::new(([0; 64], 0)) });
 
 fn contexts() -> MutexGuard<'static, Contexts> {
-    CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&CONTEXTS)
 }
 impl Context {
     /// What broke it.
@@ -103,7 +104,7 @@ pub fn primary(device: i32) -> u64 {
 /// Whether the primary context of `device` was let at the memory of `peer`.
 pub fn peer_is_on(device: i32, peer: i32) -> bool {
     let context = of(primary(device));
-    context.is_ok_and(|c| c.peers.lock().unwrap_or_else(PoisonError::into_inner).contains(&peer))
+    context.is_ok_and(|c| locked(&c.peers).contains(&peer))
 }
 fn retain(device: i32) -> u64 {
     let mut contexts = contexts();
@@ -198,12 +199,12 @@ entries! {
         if !device::reaches(context.device, peer.device) {
             return Err(PEER_UNSUPPORTED);
         }
-        let new = context.peers.lock().unwrap_or_else(PoisonError::into_inner).insert(peer.device);
+        let new = locked(&context.peers).insert(peer.device);
         if new { Ok(()) } else { Err(PEER_ENABLED) }
     }
     fn cuCtxDisablePeerAccess(peer: u64) {
         let (context, peer) = (current()?, of(peer)?);
-        let was = context.peers.lock().unwrap_or_else(PoisonError::into_inner).remove(&peer.device);
+        let was = locked(&context.peers).remove(&peer.device);
         if was { Ok(()) } else { Err(PEER_NOT_ENABLED) }
     }
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {

@@ -31,8 +31,7 @@ impl Device {
     }
     /// `GPU-` and the UUID, as the environment names it.
     fn name(&self) -> String {
-        let hex: Vec<String> = self.uuid.iter().map(|b| format!("{b:02x}")).collect();
-        let part = |from: usize, to: usize| hex[from..to].concat();
+        let part = |from: usize, to: usize| hex::encode(&self.uuid[from..to]);
         let parts = [part(0, 4), part(4, 6), part(6, 8), part(8, 10), part(10, 16)];
         format!("GPU-{}", parts.join("-"))
     }

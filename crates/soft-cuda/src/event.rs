@@ -14,11 +14,12 @@ use crate::{
 use std::{
     collections::HashMap,
     sync::{
-        Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, LazyLock, Mutex, MutexGuard, OnceLock,
         atomic::{AtomicU64, Ordering::*},
     },
     time::{Duration, Instant},
 };
+use ur_lock::locked;
 
 struct Event {
     context: u64,
@@ -35,7 +36,7 @@ struct Mark {
 }
 static EVENTS: LazyLock<Mutex<HashMap<u64, Arc<Event>>>> = LazyLock::new(Mutex::default);
 fn events() -> MutexGuard<'static, HashMap<u64, Arc<Event>>> {
-    EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&EVENTS)
 }
 /// An event, whatever context is current: real drivers need none for these either.
 fn of(id: u64) -> Answer<Arc<Event>> {
@@ -55,7 +56,7 @@ extern "C" fn softCudaAdvance(nanoseconds: u64) {
 }
 impl Event {
     fn mark(&self) -> MutexGuard<'_, Option<Mark>> {
-        self.mark.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.mark)
     }
     /// Whether its last recording is one that runs.
     fn is_recorded(&self) -> Answer {

@@ -13,8 +13,9 @@ use rustix::fs::{Mode, OFlags, open};
 use std::{
     collections::HashMap,
     os::fd::AsRawFd as _,
-    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, atomic::Ordering},
+    sync::{Arc, LazyLock, Mutex, OnceLock, atomic::Ordering},
 };
+use ur_lock::locked;
 
 /// `CUipcMemHandle`, `CUipcEventHandle`
 #[repr(C)]
@@ -67,7 +68,7 @@ fn map(handle: &Handle, device: i32) -> Answer<u64> {
 /// The range left the table.
 pub fn gone(range: &Range) {
     space::unmap(range.extra, range.backing.as_ref().map_or(0, |b| b.bytes));
-    OPENS.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, (at, _)| *at != range.base);
+    locked(&OPENS).retain(|_, (at, _)| *at != range.base);
     space::give(range.extra);
 }
 
@@ -93,7 +94,7 @@ entries! {
         }
         let mut key = handle.0;
         key[7] = context.id;
-        let mut opens = OPENS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opens = locked(&OPENS);
         if let Some((at, count)) = opens.get_mut(&key) {
             *count += 1;
             return put(to, *at);
@@ -105,7 +106,7 @@ entries! {
     fn cuIpcCloseMemHandle(at: u64) {
         context::current()?;
         {
-            let mut opens = OPENS.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut opens = locked(&OPENS);
             let found = opens.iter_mut().find(|(_, (base, _))| *base == at).ok_or(INVALID_VALUE)?;
             let (key, (_, count)) = (*found.0, found.1);
             *count -= 1;

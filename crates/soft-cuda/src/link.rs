@@ -10,8 +10,9 @@ use crate::{
 use std::{
     collections::HashMap,
     ffi::{c_char, c_void},
-    sync::{LazyLock, Mutex, MutexGuard, PoisonError},
+    sync::{LazyLock, Mutex, MutexGuard},
 };
+use ur_lock::locked;
 
 #[derive(Default)]
 struct Link {
@@ -24,7 +25,7 @@ struct Link {
 unsafe impl Send for Link {}
 static LINKS: LazyLock<Mutex<HashMap<u64, Link>>> = LazyLock::new(Mutex::default);
 fn links() -> MutexGuard<'static, HashMap<u64, Link>> {
-    LINKS.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&LINKS)
 }
 const HEAD: usize = 64;
 /// Where the head says how long the image is: in the place of the entry's address, which modules have not.

@@ -10,7 +10,8 @@ use crate::{
     space::{self, GRANULE},
     stream,
 };
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+use ur_lock::locked;
 
 /// Small allocations share a page of the device, as the real driver's do.
 struct Page {
@@ -27,7 +28,7 @@ const ALIGNMENT: u64 = 512;
 
 fn small(context: u64, device: i32, bytes: u64) -> Answer<(u64, u64, Arc<Backing>)> {
     let taken = bytes.next_multiple_of(ALIGNMENT);
-    let mut pages = PAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pages = locked(&PAGES);
     let fits =
         |p: &&mut Page| p.context == context && p.device == device && p.used + taken <= GRANULE;
     if let Some(page) = pages.iter_mut().rev().find(fits) {
@@ -65,7 +66,7 @@ pub fn alloc(context: &Context, bytes: u64, what: What) -> Answer<u64> {
 }
 /// Undoes [`alloc`] once the range is out of the table.
 fn give_back(range: &Range) {
-    let mut pages = PAGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pages = locked(&PAGES);
     if let Some(i) = pages.iter().position(|p| p.base == range.extra) {
         pages[i].live -= 1;
         if pages[i].live != 0 {

@@ -17,10 +17,11 @@ use std::{
     collections::HashMap,
     ffi::{c_char, c_void},
     sync::{
-        Arc, LazyLock, Mutex, MutexGuard, PoisonError,
+        Arc, LazyLock, Mutex, MutexGuard,
         atomic::{AtomicI32, Ordering},
     },
 };
+use ur_lock::locked;
 
 /// A loaded module.
 pub struct Module {
@@ -60,7 +61,7 @@ struct Modules {
 }
 static MODULES: LazyLock<Mutex<Modules>> = LazyLock::new(Mutex::default);
 fn modules() -> MutexGuard<'static, Modules> {
-    MODULES.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&MODULES)
 }
 /// A live kernel, whatever context is current.
 pub fn function(id: u64) -> Answer<Arc<Function>> {

@@ -17,10 +17,11 @@ use std::{
     collections::{BTreeMap, HashMap},
     os::fd::IntoRawFd as _,
     sync::{
-        Arc, LazyLock, Mutex, MutexGuard, PoisonError,
+        Arc, LazyLock, Mutex, MutexGuard,
         atomic::{AtomicU32, Ordering},
     },
 };
+use ur_lock::locked;
 
 struct Pool {
     backing: Arc<Backing>,
@@ -58,7 +59,7 @@ struct Pools {
 }
 static POOLS: LazyLock<Mutex<Pools>> = LazyLock::new(Mutex::default);
 fn pools() -> MutexGuard<'static, Pools> {
-    POOLS.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&POOLS)
 }
 fn of(id: u64) -> Answer<Arc<Pool>> {
     pools().live.get(&id).cloned().ok_or(INVALID_VALUE)
@@ -72,7 +73,7 @@ impl Pool {
         Ok(Self { backing: Arc::new(backing), base, limit, handle_types, imported, access, room })
     }
     fn room(&self) -> MutexGuard<'_, Room> {
-        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.room)
     }
     /// Takes addresses, first fit, and memory of the device for what the pool has never had before.
     fn take(&self, bytes: u64) -> Answer<u64> {

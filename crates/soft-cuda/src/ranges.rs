@@ -8,10 +8,11 @@ use crate::{
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        Arc, RwLock, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
+use ur_lock::{read_locked, write_locked};
 
 /// How memory came to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,11 +116,11 @@ static TABLE: RwLock<Table> = RwLock::new(Table(BTreeMap::new()));
 
 /// The table, to look up; whoever holds it reaches memory that stays.
 pub fn table() -> RwLockReadGuard<'static, Table> {
-    TABLE.read().unwrap_or_else(PoisonError::into_inner)
+    read_locked(&TABLE)
 }
 /// The table, to change: waits for who is reaching for memory.
 pub fn change() -> RwLockWriteGuard<'static, Table> {
-    TABLE.write().unwrap_or_else(PoisonError::into_inner)
+    write_locked(&TABLE)
 }
 impl Table {
     /// The range that holds that address.

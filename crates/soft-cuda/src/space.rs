@@ -7,8 +7,9 @@ use std::{
     collections::BTreeMap,
     os::fd::BorrowedFd,
     ptr::{null_mut, with_exposed_provenance_mut},
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Mutex, OnceLock},
 };
+use ur_lock::locked;
 
 /// Bytes of device addresses.
 const SIZE: u64 = 4 << 40;
@@ -44,7 +45,7 @@ pub fn reach(at: u64) -> *mut u8 {
 pub fn take(bytes: u64, align: u64, hint: u64) -> Answer<u64> {
     let space = space()?;
     let (begin, end) = (space.base, space.base + SIZE);
-    let mut taken = space.taken.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut taken = locked(&space.taken);
     let is_free = |map: &BTreeMap<u64, u64>, at: u64| {
         let stop = at.checked_add(bytes).filter(|stop| at >= begin && *stop <= end);
         stop.is_some_and(|stop| map.range(..stop).next_back().is_none_or(|(b, n)| b + n <= at))
@@ -71,7 +72,7 @@ pub fn take(bytes: u64, align: u64, hint: u64) -> Answer<u64> {
 /// Gives back what [`take`] took.
 pub fn give(at: u64) {
     if let Ok(space) = space() {
-        space.taken.lock().unwrap_or_else(PoisonError::into_inner).0.remove(&at);
+        locked(&space.taken).0.remove(&at);
     }
 }
 /// Maps a file's bytes for devices at `at`.

@@ -16,10 +16,11 @@ use std::{
     ffi::{CStr, c_char},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Mutex, Once, PoisonError,
+        Mutex, Once,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
+use ur_lock::locked;
 
 /// The process that initialised the driver; 0: none did.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
@@ -58,12 +59,12 @@ extern "C" fn softCudaCallsOf(name: *const c_char) -> u64 {
     COUNTS.store(true, Ordering::Release);
     // SAFETY: the caller's promise: a text that ends with NUL.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-    let calls = BY_NAME.lock().unwrap_or_else(PoisonError::into_inner);
+    let calls = locked(&BY_NAME);
     calls.get(&*name).copied().unwrap_or(0)
 }
 fn count(name: &str) {
     if COUNTS.load(Ordering::Acquire) {
-        let mut calls = BY_NAME.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = locked(&BY_NAME);
         *calls.entry(name.to_owned()).or_default() += 1;
     }
 }

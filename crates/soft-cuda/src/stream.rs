@@ -10,9 +10,10 @@ use crate::{
 };
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard},
     thread,
 };
+use ur_lock::{locked, unpoisoned};
 
 /// A command: what it does when its turn comes. A failure breaks the context.
 pub type Job = Box<dyn FnOnce() -> Answer + Send>;
@@ -55,13 +56,13 @@ impl Ticket {
     pub fn wait(&self) {
         let mut line = self.stream.line();
         while line.done < self.number {
-            line = self.stream.changed.wait(line).unwrap_or_else(PoisonError::into_inner);
+            line = unpoisoned(self.stream.changed.wait(line));
         }
     }
 }
 static STREAMS: LazyLock<Mutex<HashMap<u64, Arc<Stream>>>> = LazyLock::new(Mutex::default);
 fn streams() -> MutexGuard<'static, HashMap<u64, Arc<Stream>>> {
-    STREAMS.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&STREAMS)
 }
 
 impl Stream {
@@ -70,7 +71,7 @@ impl Stream {
         Arc::new(Self { id: handle(0x05), context, device, flags, priority, line, changed })
     }
     fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.line)
     }
     pub fn tail(self: &Arc<Self>) -> Ticket {
         Ticket { stream: self.clone(), number: self.line().submitted }
@@ -140,7 +141,7 @@ impl Stream {
             } else if line.closed {
                 return;
             } else {
-                line = self.changed.wait(line).unwrap_or_else(PoisonError::into_inner);
+                line = unpoisoned(self.changed.wait(line));
             }
         }
     }

@@ -16,10 +16,11 @@ use std::{
     collections::{BTreeMap, HashMap},
     os::fd::{BorrowedFd, IntoRawFd as _, OwnedFd},
     sync::{
-        Arc, LazyLock, Mutex, MutexGuard, PoisonError,
+        Arc, LazyLock, Mutex, MutexGuard,
         atomic::{AtomicU32, Ordering},
     },
 };
+use ur_lock::locked;
 
 /// Physical memory behind a handle, and how many releases it awaits.
 #[derive(Clone)]
@@ -35,7 +36,7 @@ struct Virtual {
 }
 static VIRTUAL: LazyLock<Mutex<Virtual>> = LazyLock::new(Mutex::default);
 fn state() -> MutexGuard<'static, Virtual> {
-    VIRTUAL.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&VIRTUAL)
 }
 /// The only locations that are supported: devices.
 pub fn location(location: Location) -> Answer<i32> {

@@ -31,8 +31,9 @@ use std::{
     fmt::Display,
     fs::File,
     io::Write,
-    sync::{Mutex, OnceLock, PoisonError, RwLock},
+    sync::{Mutex, OnceLock, RwLock},
 };
+use ur_lock::{locked, read_locked, write_locked};
 use ur_sys::ur_logger_level_t;
 
 mod options;
@@ -124,14 +125,14 @@ pub unsafe fn set(
 ) {
     let log = of(backend);
     let logger = Logger { callback, user_data, level };
-    *log.logger.write().unwrap_or_else(PoisonError::into_inner) = Some(logger);
-    let early = std::mem::take(&mut *log.early.lock().unwrap_or_else(PoisonError::into_inner));
+    *write_locked(&log.logger) = Some(logger);
+    let early = std::mem::take(&mut *locked(&log.early));
     early.iter().for_each(|sentence| log.tell_callback(ur_logger_level_t::WARN, sentence));
 }
 
 /// Changes what the callback of `backend`'s adapter hears of, if there is one.
 pub fn set_level(backend: Backend, level: ur_logger_level_t) {
-    if let Some(logger) = &mut *of(backend).logger.write().unwrap_or_else(PoisonError::into_inner) {
+    if let Some(logger) = &mut *write_locked(&of(backend).logger) {
         logger.level = level;
     }
 }
@@ -152,13 +153,13 @@ impl Log {
         self.tell_callback(level, sentence);
     }
     fn early(&self, sentence: String) {
-        if self.logger.read().unwrap_or_else(PoisonError::into_inner).is_none() {
-            self.early.lock().unwrap_or_else(PoisonError::into_inner).push(sentence);
+        if read_locked(&self.logger).is_none() {
+            locked(&self.early).push(sentence);
         }
     }
     fn tell_callback(&self, level: ur_logger_level_t, sentence: &dyn Display) {
         // Copied out: no lock is held while the callback runs, which may well set another.
-        let logger = *self.logger.read().unwrap_or_else(PoisonError::into_inner);
+        let logger = *read_locked(&self.logger);
         let Some(logger) = logger.filter(|l| l.level <= level) else {
             return;
         };

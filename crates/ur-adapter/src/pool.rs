@@ -8,8 +8,9 @@ use crate::{
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
+use ur_lock::{locked, unpoisoned};
 
 /// Memory in one piece, as the driver gives it.
 pub trait Chunk: Send + Sync {
@@ -220,7 +221,7 @@ impl<S: Source> Pool<S> {
         Ok(Arc::new(Self { source, state }))
     }
     fn state(&self) -> MutexGuard<'_, State<S>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
     /// Runs `work` under the lock, then hands over what leaves.
     fn with<R>(&self, work: impl FnOnce(&mut State<S>, &mut Leaving<S>) -> R) -> R {
@@ -335,7 +336,7 @@ fn full<S: Source>(state: &State<S>) -> Error {
 impl<S: Source> Drop for Pool<S> {
     /// No block is left: each holds its pool.
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let state = unpoisoned(self.state.get_mut());
         for cut in std::mem::take(&mut state.cuts).into_values() {
             self.source.give_back(cut.chunk);
         }

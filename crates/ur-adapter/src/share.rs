@@ -13,8 +13,9 @@ use crate::{
 };
 use given::Given;
 pub use opens::Opens;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use ur_ipc::{ENVELOPE_LEN, Kind, Offer};
+use ur_lock::locked;
 
 /// What an address turns out to be.
 #[derive(Debug)]
@@ -143,7 +144,7 @@ impl From<Refusal> for Error {
 
 static GIVEN: PerProcess<Mutex<Given>> = PerProcess::new();
 fn given() -> MutexGuard<'static, Given> {
-    GIVEN.get().lock().unwrap_or_else(PoisonError::into_inner)
+    locked(GIVEN.get())
 }
 /// Says that the owner freed an object that was shared, or gave up its last handle: whoever opens a ticket of it is told
 /// so, and all that was kept for tickets that C has not put goes. A later put of them succeeds.

@@ -73,10 +73,11 @@ fn every_flipped_bit_is_refused() {
                 importer.must(&format!("open {kind} {kind} {ticket}"));
             }
             let calm = Calm::now(&mut exporter, &mut importer);
-            let mut bytes = unhex(ticket);
+            let mut bytes = hex::decode(ticket).unwrap();
             for bit in 0..8 * bytes.len() {
                 bytes[bit / 8] ^= 1 << (bit % 8);
-                importer.refused(&format!("open {kind} x {}", hex(&bytes)), "INVALID_VALUE");
+                importer
+                    .refused(&format!("open {kind} x {}", hex::encode(&bytes)), "INVALID_VALUE");
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
             calm.holds(&mut exporter, &mut importer);
@@ -91,8 +92,9 @@ fn random_bytes_are_refused() {
     let (mut importer, mut dice) = (place.peer(), Dice::new(11));
     for kind in WORDS {
         for _ in 0..100 {
-            let bytes: Vec<_> = unhex(&tickets[0]).iter().map(|_| dice.below(256) as u8).collect();
-            importer.refused(&format!("open {kind} x {}", hex(&bytes)), "INVALID_VALUE");
+            let bytes: Vec<_> =
+                hex::decode(&tickets[0]).unwrap().iter().map(|_| dice.below(256) as u8).collect();
+            importer.refused(&format!("open {kind} x {}", hex::encode(&bytes)), "INVALID_VALUE");
         }
     }
 }
@@ -160,13 +162,13 @@ const HINTS: [&str; 5] = ["uid", "pid", "pid namespace", "start time", "director
 /// A forger can do everything but know the exporter's key: the checksum is right.
 fn forge(ticket: &str, at: usize, with: &[u8]) -> String {
     const KEY: &[u8; 16] = b"causeway ticket ";
-    let mut bytes = unhex(ticket);
+    let mut bytes = hex::decode(ticket).unwrap();
     bytes[at..at + with.len()].copy_from_slice(with);
     let summed = bytes.len() - 8;
     let mut hasher = SipHasher24::new_with_key(KEY);
     hasher.write(&bytes[..summed]);
     bytes[summed..].copy_from_slice(&hasher.finish().to_le_bytes());
-    hex(&bytes)
+    hex::encode(&bytes)
 }
 /// M6: forged, with a foreign pid or another's name, with other ranges and other objects' places.
 #[test]
@@ -175,7 +177,11 @@ fn a_forged_field_is_refused_or_means_nothing() {
     let (mut exporter, tickets) = exporter(&place);
     let mut importer = place.peer();
     warm_up(&mut importer, &tickets);
-    assert_eq!(forge(&tickets[0], 0, &unhex(&tickets[0])[..8]), tickets[0], "forging works");
+    assert_eq!(
+        forge(&tickets[0], 0, &hex::decode(&tickets[0]).unwrap()[..8]),
+        tickets[0],
+        "forging works"
+    );
     let calm = Calm::now(&mut exporter, &mut importer);
     let mut dice = Dice::new(12);
     for (kind, ticket) in WORDS.iter().zip(&tickets) {
@@ -184,7 +190,7 @@ fn a_forged_field_is_refused_or_means_nothing() {
                 importer.must(&format!("open {kind} {kind} {ticket}"));
             }
             for (field, at, length) in FIELDS {
-                let honest = unhex(ticket)[at..at + length].to_vec();
+                let honest = hex::decode(ticket).unwrap()[at..at + length].to_vec();
                 let mut attempts = vec![vec![0; length], vec![0xff; length]];
                 for step in [1, 255] {
                     attempts.push(honest.clone());
@@ -229,8 +235,8 @@ fn a_part_of_one_handle_does_not_fit_another() {
     exporter.must("alloc two 100");
     let (one, two) = (exporter.must("get memory one"), exporter.must("get memory two"));
     for (field, at, length) in FIELDS {
-        let taken = unhex(&two)[at..at + length].to_vec();
-        if taken != unhex(&one)[at..at + length] {
+        let taken = hex::decode(&two).unwrap()[at..at + length].to_vec();
+        if taken != hex::decode(&one).unwrap()[at..at + length] {
             let mixed = forge(&one, at, &taken);
             let answer = importer.ask(&format!("open memory x {mixed}"));
             assert!(answer.starts_with("!UR_RESULT_ERROR_INVALID_VALUE "), "{field}: {answer}");

@@ -47,7 +47,7 @@ fn threads_that_open_their_first_events_of_an_exporter_at_once_keep_them() {
         let tickets: Vec<_> = (0..THREADS)
             .map(|n| {
                 exporter.must(&format!("event e{n}"));
-                unhex(&exporter.must(&format!("get event e{n}")))
+                hex::decode(exporter.must(&format!("get event e{n}"))).unwrap()
             })
             .collect();
         for round in 0..100 {
@@ -84,7 +84,7 @@ fn a_queue_keeps_nothing_of_exporters_that_are_dead() {
         let meet = || {
             let mut exporter = exporter();
             exporter.must("event e");
-            let ticket = unhex(&exporter.must("get event e"));
+            let ticket = hex::decode(exporter.must("get event e")).unwrap();
             let event = ur.open(Kind::Event, &ticket).unwrap();
             ur.signal(queue, event, &[]).unwrap();
             ur.wait(&[event]).unwrap();

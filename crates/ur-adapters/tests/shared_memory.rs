@@ -117,13 +117,6 @@ impl Here {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-fn unhex(text: &str) -> Vec<u8> {
-    let digits = text.as_bytes().chunks(2);
-    digits.map(|d| u8::from_str_radix(std::str::from_utf8(d).unwrap(), 16).unwrap()).collect()
-}
 fn said(result: Result<usize, ur_result_t>) -> String {
     result.map_or_else(|code| format!("code {}", code.0), |number| format!("ok {number}"))
 }
@@ -137,11 +130,11 @@ fn obey(here: Here, line: &str) -> String {
     let number = |which: usize| words[which].parse::<usize>().unwrap();
     let at = |which: usize| std::ptr::with_exposed_provenance_mut::<u8>(number(which));
     match words[0] {
-        "open" => said(here.open(&unhex(words[1])).map(|at| at.expose_provenance())),
+        "open" => said(here.open(&hex::decode(words[1]).unwrap()).map(|at| at.expose_provenance())),
         "close" => code(here.close(at(1))),
         "free" => code(here.free(at(1))),
         "get" => match here.get(at(1)) {
-            Ok((_, bytes)) => hex(&bytes),
+            Ok((_, bytes)) => hex::encode(&bytes),
             Err(code) => said(Err(code)),
         },
         "base" => said(Ok(here.info(at(1), ur_usm_alloc_info_t::BASE_PTR))),
@@ -152,10 +145,10 @@ fn obey(here: Here, line: &str) -> String {
             code(OK)
         }
         "alloc" => said(Ok(here.alloc(number(1)).expose_provenance())),
-        "map" => match here.open_physical(&unhex(words[1])) {
+        "map" => match here.open_physical(&hex::decode(words[1]).unwrap()) {
             Ok(memory) => {
                 let at = here.map(memory, number(2)).expose_provenance();
-                format!("ok {at} {}", hex(&here.get_physical(memory).1))
+                format!("ok {at} {}", hex::encode(&here.get_physical(memory).1))
             }
             Err(code) => said(Err(code)),
         },
@@ -246,7 +239,7 @@ fn any_part_of_any_allocation_is_seen_from_both_sides() {
             let inner = at.wrapping_add(offset);
             unsafe { inner.write_volatile(17) };
             let (data, ticket) = here.get(inner).unwrap();
-            let there = peer.number(&format!("open {}", hex(&ticket)));
+            let there = peer.number(&format!("open {}", hex::encode(&ticket)));
             assert_eq!(peer.number(&format!("read {there}")), 17);
             peer.number(&format!("write {there} 93"));
             assert_eq!(unsafe { inner.read_volatile() }, 93);
@@ -254,7 +247,7 @@ fn any_part_of_any_allocation_is_seen_from_both_sides() {
             assert_eq!(peer.number(&format!("size {there}")), size, "and no neighbour");
             assert_eq!(here.put(data), OK);
             assert_eq!(peer.number(&format!("read {there}")), 93, "it stays after Put");
-            peer.refuses(&format!("open {}", hex(&ticket)), INVALID);
+            peer.refuses(&format!("open {}", hex::encode(&ticket)), INVALID);
             peer.number(&format!("close {there}"));
         }
         assert_eq!(here.free(at), OK);
@@ -266,9 +259,9 @@ fn opens_are_counted_and_what_was_opened_is_only_closed() {
     let at = here.alloc(10_000);
     let (_, whole) = here.get(at).unwrap();
     let (_, part) = here.get(at.wrapping_add(4000)).unwrap();
-    let there = peer.number(&format!("open {}", hex(&whole)));
-    assert_eq!(peer.number(&format!("open {}", hex(&whole))), there);
-    let inner = peer.number(&format!("open {}", hex(&part)));
+    let there = peer.number(&format!("open {}", hex::encode(&whole)));
+    assert_eq!(peer.number(&format!("open {}", hex::encode(&whole))), there);
+    let inner = peer.number(&format!("open {}", hex::encode(&part)));
     assert_eq!(inner, there + 4000, "opens of one allocation share a mapping");
     peer.refuses(&format!("free {there}"), ur_result_t::ERROR_INVALID_MEM_OBJECT);
     peer.refuses(&format!("get {there}"), INVALID);
@@ -306,10 +299,10 @@ fn a_block_is_nobody_elses_while_another_process_has_it_open() {
     let size = 300_000;
     let [below, at, above] = amid(&here, size);
     let (_, ticket) = here.get(at).unwrap();
-    let there = peer.number(&format!("open {}", hex(&ticket)));
+    let there = peer.number(&format!("open {}", hex::encode(&ticket)));
     peer.number(&format!("write {there} 71"));
     assert_eq!(here.free(at), OK);
-    peer.refuses(&format!("open {}", hex(&ticket)), INVALID);
+    peer.refuses(&format!("open {}", hex::encode(&ticket)), INVALID);
     let others: Vec<_> = (0..20).map(|_| here.alloc(size)).collect();
     assert!(!others.contains(&at));
     for other in others {
@@ -327,7 +320,7 @@ fn the_death_of_an_importer_gives_its_blocks_back() {
     let size = 150_000;
     let [below, at, above] = amid(&here, size);
     let (_, ticket) = here.get(at).unwrap();
-    peer.number(&format!("open {}", hex(&ticket)));
+    peer.number(&format!("open {}", hex::encode(&ticket)));
     assert_eq!(here.free(at), OK);
     assert_ne!(here.alloc(size), at);
     drop(peer);
@@ -343,7 +336,7 @@ fn physical_memory_is_mapped_on_both_sides_and_shared_on() {
         let last = at.wrapping_add(pages * PAGE - 1);
         unsafe { last.write_volatile(33) };
         let (_, ticket) = here.get_physical(memory);
-        let answer = peer.ask(&format!("map {} {}", hex(&ticket), pages * PAGE));
+        let answer = peer.ask(&format!("map {} {}", hex::encode(&ticket), pages * PAGE));
         let (there, onward) = answer.strip_prefix("ok ").unwrap().split_once(' ').unwrap();
         let there = there.parse::<usize>().unwrap() + pages * PAGE - 1;
         assert_eq!(peer.number(&format!("read {there}")), 33);
@@ -370,7 +363,7 @@ fn ten_thousand_exports_live_under_a_limit_of_1024_descriptors() {
     }
     assert!(exporter.number("descriptors") < 1024);
     exporter.number(&format!("write {} 12", last.0));
-    let at = here.open(&unhex(&last.1)).unwrap();
+    let at = here.open(&hex::decode(&last.1).unwrap()).unwrap();
     assert_eq!(unsafe { at.read_volatile() }, 12);
     assert_eq!(here.close(at), OK);
 }

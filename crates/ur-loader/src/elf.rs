@@ -1,25 +1,22 @@
 //! What is wrong with a file that calls itself an adapter, said before it is opened: the dynamic
 //! linker says of one for another machine that it is not there, and crashes on one that was cut off.
+use object::{
+    NativeEndian,
+    elf::{
+        ELFCLASS64, ELFMAG, EM_AARCH64, EM_RISCV, EM_X86_64, FileHeader64, PT_LOAD, ProgramHeader64,
+    },
+    pod::{Pod, bytes_of_slice_mut, slice_from_bytes},
+};
 use std::{
-    fs::OpenOptions,
+    fs::{File, OpenOptions},
     io::ErrorKind,
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::Path,
 };
 
-/// Where things are in the header of a 64-bit file.
-const MACHINE: usize = 18;
-const SEGMENTS_AT: usize = 32;
-const SEGMENT_SIZE: usize = 54;
-const SEGMENT_COUNT: usize = 56;
-const HEADER: usize = 64;
-/// And in what describes a segment.
-const KIND: usize = 0;
-const OFFSET: usize = 8;
-const FILE_SIZE: usize = 32;
-const SEGMENT: usize = 56;
-/// The kind of segment that is mapped.
-const LOAD: u64 = 1;
+/// What a file of this machine begins with, and what it says of a segment.
+type Header = FileHeader64<NativeEndian>;
+type Segment = ProgramHeader64<NativeEndian>;
 
 /// What is wrong with the file, if it can be told without opening it as a library.
 pub(crate) fn diagnose(path: &Path) -> Option<String> {
@@ -36,56 +33,55 @@ fn judge(path: &Path) -> std::io::Result<Option<String>> {
         let what = if kind.is_dir() { "a folder" } else { "a pipe or a device" };
         return Ok(Some(format!("it is {what}")));
     }
-    let mut header = [0; HEADER];
-    if !whole(file.read_exact_at(&mut header, 0))? {
+    let Some(header) = read::<Header>(&file, 0, 1)? else {
         return Ok(Some("it is too short to be a shared object".to_string()));
-    }
-    if !header.starts_with(b"\x7fELF") {
+    };
+    let header = header[0];
+    if header.e_ident.magic != ELFMAG {
         return Ok(Some("it is not a shared object".to_string()));
     }
-    let (class, machine) = (header[4], number(&header, MACHINE, 2));
+    let (class, machine) = (header.e_ident.class, header.e_machine.get(NativeEndian));
     let Some(ours) = own_machine() else { return Ok(None) };
     if ours != (class, machine) {
         let other = format!("it is for another machine (ELF class {class}, machine {machine})");
         return Ok(Some(other));
     }
     // Segments of another size are another format's, of which the linker says so.
-    if number(&header, SEGMENT_SIZE, 2) != SEGMENT as u64 {
+    if usize::from(header.e_phentsize.get(NativeEndian)) != size_of::<Segment>() {
         return Ok(None);
     }
     let length = kind.len();
-    let mut table = vec![0; number(&header, SEGMENT_COUNT, 2) as usize * SEGMENT];
-    let there = whole(file.read_exact_at(&mut table, number(&header, SEGMENTS_AT, 8)))?;
-    let fits = |segment: &[u8]| {
-        let end = number(segment, OFFSET, 8).checked_add(number(segment, FILE_SIZE, 8));
-        number(segment, KIND, 4) != LOAD || end.is_some_and(|end| end <= length)
+    let fits = |segment: &Segment| {
+        let [offset, size] = [segment.p_offset, segment.p_filesz].map(|of| of.get(NativeEndian));
+        let is_mapped = segment.p_type.get(NativeEndian) == PT_LOAD;
+        !is_mapped || offset.checked_add(size).is_some_and(|end| end <= length)
     };
-    if there && table.chunks_exact(SEGMENT).all(fits) {
+    let (at, count) = (header.e_phoff.get(NativeEndian), header.e_phnum.get(NativeEndian));
+    let segments = read::<Segment>(&file, at, count.into())?;
+    if segments.is_some_and(|all| all.iter().all(fits)) {
         return Ok(None);
     }
     Ok(Some("it is cut off: its contents end before they should".to_string()))
 }
-/// Whether as much could be read as was to be.
-fn whole(read: std::io::Result<()>) -> std::io::Result<bool> {
-    match read {
-        Ok(()) => Ok(true),
+/// So many of these from there on, if the file has them.
+fn read<T: Pod>(file: &File, at: u64, count: usize) -> std::io::Result<Option<Vec<T>>> {
+    let mut words = vec![0_u64; (count * size_of::<T>()).div_ceil(8)]; // aligned, as `T` has to be
+    let bytes = bytes_of_slice_mut(&mut words);
+    match file.read_exact_at(bytes, at) {
+        Ok(()) => Ok(slice_from_bytes(bytes, count).ok().map(|(all, _)| all.to_vec())),
         // An offset that no file has is past the end of this one.
         Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidInput) => {
-            Ok(false)
+            Ok(None)
         }
         Err(error) => Err(error),
     }
 }
-/// So many bytes from there on, least first, as on every machine of `own_machine`.
-fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
-    bytes[at..at + length].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-}
 /// The ELF class and machine of this program, where they are known.
-fn own_machine() -> Option<(u8, u64)> {
+fn own_machine() -> Option<(u8, u16)> {
     match std::env::consts::ARCH {
-        "x86_64" => Some((2, 62)),
-        "aarch64" => Some((2, 183)),
-        "riscv64" => Some((2, 243)),
+        "x86_64" => Some((ELFCLASS64, EM_X86_64)),
+        "aarch64" => Some((ELFCLASS64, EM_AARCH64)),
+        "riscv64" => Some((ELFCLASS64, EM_RISCV)),
         _ => None,
     }
 }
@@ -93,17 +89,21 @@ fn own_machine() -> Option<(u8, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::mem::offset_of;
 
     /// A shared object that is whole, as this test's own program is one.
     fn whole() -> Vec<u8> {
         std::fs::read(std::env::current_exe().unwrap()).unwrap()
     }
     /// How much of it is mapped: behind that, only debuggers miss something.
-    fn mapped(whole: &[u8]) -> usize {
-        let (at, count) = (number(whole, SEGMENTS_AT, 8), number(whole, SEGMENT_COUNT, 2));
-        let table = &whole[at as usize..][..count as usize * SEGMENT];
-        let loaded = table.chunks_exact(SEGMENT).filter(|one| number(one, KIND, 4) == LOAD);
-        let ends = loaded.map(|one| number(one, OFFSET, 8) + number(one, FILE_SIZE, 8));
+    fn mapped() -> usize {
+        let file = File::open(std::env::current_exe().unwrap()).unwrap();
+        let header = read::<Header>(&file, 0, 1).unwrap().unwrap()[0];
+        let (at, count) = (header.e_phoff.get(NativeEndian), header.e_phnum.get(NativeEndian));
+        let segments = read::<Segment>(&file, at, count.into()).unwrap().unwrap();
+        let loaded = segments.iter().filter(|one| one.p_type.get(NativeEndian) == PT_LOAD);
+        let ends =
+            loaded.map(|one| one.p_offset.get(NativeEndian) + one.p_filesz.get(NativeEndian));
         ends.max().unwrap() as usize
     }
     fn said(name: &str, bytes: &[u8]) -> Option<String> {
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_file_that_was_cut_off_anywhere_is_told_before_the_linker_reads_it() {
         let whole = whole();
-        for length in [65, 100, 5000, mapped(&whole) - 1] {
+        for length in [65, 100, 5000, mapped() - 1] {
             let cut = said("cut", &whole[..length]);
             assert!(cut.is_some_and(|said| said.contains("cut off")), "at {length}");
         }
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_file_of_another_machine_a_text_and_a_folder_are_each_told_apart() {
         let mut other = whole();
-        other[MACHINE] ^= 0xff;
+        other[offset_of!(Header, e_machine)] ^= 0xff;
         assert!(said("other", &other).unwrap().contains("another machine"));
         let mut other = whole();
         other[4] = 1;
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn headers_full_of_garbage_are_answered_and_nothing_else() {
         let whole = whole();
-        for at in SEGMENTS_AT..HEADER {
+        for at in offset_of!(Header, e_phoff)..size_of::<Header>() {
             let mut garbage = whole.clone();
             garbage[at] = 0xff;
             said("garbage", &garbage);

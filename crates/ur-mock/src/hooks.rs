@@ -8,7 +8,7 @@ use std::{
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, RwLock,
         atomic::{
             AtomicBool,
             Ordering::{Acquire, Release},
@@ -16,6 +16,7 @@ use std::{
     },
 };
 use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_lock::{read_locked, write_locked};
 use ur_sys::ur_result_t;
 
 /// What a test puts somewhere: it is given the call and says what comes of it.
@@ -138,7 +139,7 @@ impl Slot {
         Self { entry, types, hooked: AtomicBool::new(false), hooks }
     }
     fn set(&self, change: impl FnOnce(&mut [Option<Hook>; 3])) {
-        let mut hooks = self.hooks.write().unwrap_or_else(PoisonError::into_inner);
+        let mut hooks = write_locked(&self.hooks);
         change(&mut hooks);
         self.hooked.store(hooks.iter().any(Option::is_some), Release);
     }
@@ -148,7 +149,7 @@ impl Slot {
             return plain();
         }
         // Taken out of the lock: a hook may call this very entry, or change its hooks.
-        let hooks = self.hooks.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let hooks = read_locked(&self.hooks).clone();
         let call = Call { slot: self, places, plain, result: ur_result_t::SUCCESS };
         // The test's harness has printed why; no panic may pass through C.
         catch_unwind(AssertUnwindSafe(|| call.run(hooks))).unwrap_or(ur_result_t::ERROR_UNKNOWN)

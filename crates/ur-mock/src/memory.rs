@@ -4,12 +4,13 @@ use super::said;
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
 };
+use ur_lock::locked;
 use ur_sys::{ur_usm_desc_t, ur_usm_type_t};
 
 /// One allocation.
@@ -32,7 +33,7 @@ impl Block {
 static BLOCKS: Mutex<BTreeMap<usize, Block>> = Mutex::new(BTreeMap::new());
 
 fn blocks() -> MutexGuard<'static, BTreeMap<usize, Block>> {
-    BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&BLOCKS)
 }
 
 /// Whole pages, so that every alignment that is asked for is kept.

@@ -15,17 +15,18 @@ use std::{
     ffi::c_void,
     ptr::{null, null_mut},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicUsize, Ordering::SeqCst},
     },
 };
+use ur_lock::locked;
 use ur_mock::{self as mock, MOCK_TABLE};
 use ur_sys::{ur_result_t as R, *};
 
 /// Hooks are the process's: one test at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let guard = locked(&ALONE);
     mock::reset(None).unwrap();
     guard
 }

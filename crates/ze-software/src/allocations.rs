@@ -8,10 +8,11 @@ use crate::{
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{
-        Arc, PoisonError, RwLock,
+        Arc, RwLock,
         atomic::{AtomicU64, Ordering},
     },
 };
+use ur_lock::{read_locked, write_locked};
 use ze_sys::*;
 
 /// How an allocation came to be, which says how it ends.
@@ -57,7 +58,7 @@ impl Taken {
     /// Takes from the device, if it has so much left.
     pub fn new(device: &Device, bytes: usize) -> Answer<Self> {
         let whole = properties::memory(device) * u64::from(device.share());
-        let mut given = GIVEN.write().unwrap_or_else(PoisonError::into_inner);
+        let mut given = write_locked(&GIVEN);
         let given = given.get_or_insert_default().entry(device.index).or_default();
         let bytes = bytes as u64;
         if bytes > whole - (*given).min(whole) {
@@ -69,7 +70,7 @@ impl Taken {
 }
 impl Drop for Taken {
     fn drop(&mut self) {
-        let mut given = GIVEN.write().unwrap_or_else(PoisonError::into_inner);
+        let mut given = write_locked(&GIVEN);
         if let Some(given) = given.as_mut().and_then(|given| given.get_mut(&self.device)) {
             *given -= self.bytes;
         }
@@ -77,7 +78,7 @@ impl Drop for Taken {
 }
 /// Bytes of the device, parts included, that nobody has.
 pub fn free(device: &Device) -> u64 {
-    let given = GIVEN.read().unwrap_or_else(PoisonError::into_inner);
+    let given = read_locked(&GIVEN);
     let given = given.as_ref().and_then(|given| given.get(&device.index)).copied().unwrap_or(0);
     properties::memory(device).saturating_sub(given)
 }
@@ -95,7 +96,7 @@ pub fn next_id() -> u64 {
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` if it overlaps one that is there.
 pub fn add(allocation: Allocation) -> Answer {
     let end = allocation.base + allocation.size.max(1);
-    let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
+    let mut all = write_locked(&ALL);
     let before = all.range(..end).next_back();
     if before.is_some_and(|(base, one)| base + one.size.max(1) > allocation.base) {
         return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
@@ -105,13 +106,13 @@ pub fn add(allocation: Allocation) -> Answer {
 }
 /// The allocation that `address` lies in.
 pub fn find(address: usize) -> Option<Arc<Allocation>> {
-    let all = ALL.read().unwrap_or_else(PoisonError::into_inner);
+    let all = read_locked(&ALL);
     let (base, one) = all.range(..=address).next_back()?;
     (address < base + one.size.max(1)).then(|| Arc::clone(one))
 }
 /// Where the allocations that addresses lie in begin, and their sizes.
 pub fn extents<const N: usize>(addresses: [usize; N]) -> [Option<(usize, usize)>; N] {
-    let all = ALL.read().unwrap_or_else(PoisonError::into_inner);
+    let all = read_locked(&ALL);
     addresses.map(|address| {
         let (base, one) = all.range(..=address).next_back()?;
         (address < base + one.size.max(1)).then_some((*base, one.size))
@@ -119,7 +120,7 @@ pub fn extents<const N: usize>(addresses: [usize; N]) -> [Option<(usize, usize)>
 }
 /// Takes the allocation that begins at `base` out of the table, if it has one of these origins.
 pub fn remove(base: usize, origin: Origin) -> Option<Arc<Allocation>> {
-    let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
+    let mut all = write_locked(&ALL);
     if all.get(&base)?.origin != origin {
         return None;
     }

@@ -14,7 +14,7 @@ use std::{
     ops::Deref,
     ptr::NonNull,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{
             AtomicU32, AtomicU64,
             Ordering::{Acquire, Relaxed, SeqCst},
@@ -22,6 +22,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use ur_lock::locked;
 use ze_sys::*;
 
 /// How many promises of one event may be open at once before a later one answers for an earlier.
@@ -230,7 +231,7 @@ impl Own {
     /// # Errors
     /// As [`Page::new`].
     pub fn new() -> Answer<Arc<Self>> {
-        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = locked(&FREE);
         let process = std::process::id();
         if std::mem::replace(&mut free.0, process) != process {
             // What a parent has in store is the parent's.
@@ -260,7 +261,7 @@ impl Drop for Own {
     fn drop(&mut self) {
         if self.1 == std::process::id() {
             self.0.serial.store(0, SeqCst);
-            FREE.lock().unwrap_or_else(PoisonError::into_inner).1.push(self.0.clone());
+            locked(&FREE).1.push(self.0.clone());
         }
     }
 }

@@ -11,11 +11,12 @@ use crate::{
 };
 use std::{
     sync::{
-        Arc, LazyLock, Mutex, PoisonError,
+        Arc, LazyLock, Mutex,
         atomic::{AtomicU64, Ordering::SeqCst},
     },
     time::{Duration, Instant},
 };
+use ur_lock::locked;
 use ze_sys::*;
 
 /// What sort of event it is.
@@ -157,7 +158,7 @@ impl Event {
     }
     /// The state now, as a dependency. An event that nobody has promised yet is fulfilled.
     pub fn capture(&self) -> Wait {
-        let moving = self.moving.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let moving = locked(&self.moving).clone();
         let latest = if self.is_counter() { self.hold.latest() } else { 1 };
         let number = match moving {
             // Someone may have replaced the state since, perhaps in another process.
@@ -175,7 +176,7 @@ impl Event {
         }
         let n = hold.promise();
         let shared = moving.then(|| Arc::new(AtomicU64::new(n)));
-        self.moving.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&shared);
+        locked(&self.moving).clone_from(&shared);
         let number = shared.map_or(Number::Fixed(n), Number::Moving);
         Promise { hold, number, counter, timed }
     }

@@ -7,9 +7,10 @@ use crate::{
     queue, raw,
 };
 use std::{
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard},
     time::Instant,
 };
+use ur_lock::{locked, unpoisoned};
 use ze_sys::*;
 
 /// A fence.
@@ -23,7 +24,7 @@ impl Object for Fence {
 }
 impl Fence {
     fn state(&self) -> MutexGuard<'_, bool> {
-        self.signalled.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.signalled)
     }
     fn set(&self, signalled: bool) {
         *self.state() = signalled;
@@ -37,11 +38,11 @@ impl Fence {
         let mut state = self.state();
         while !*state {
             state = match deadline.map(|end| end.saturating_duration_since(Instant::now())) {
-                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => unpoisoned(self.changed.wait(state)),
                 Some(left) if left.is_zero() => return Err(ZE_RESULT_NOT_READY),
                 Some(left) => {
                     let waited = self.changed.wait_timeout(state, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
+                    unpoisoned(waited).0
                 }
             };
         }

@@ -14,8 +14,9 @@ use std::{
     ffi::c_void,
     fs::File,
     os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex},
 };
+use ur_lock::locked;
 use ze_sys::*;
 
 const MAGIC: u64 = 0x3143_5049_5753_455a;
@@ -95,14 +96,14 @@ fn give(at: *const c_void, to: *mut ze_ipc_mem_handle_t) -> Answer {
     let backing = one.backing.as_ref().filter(|_| shareable && one.origin == Origin::Allocated);
     let backing = backing.ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let (fresh, file) = (backing.export()?, backing.id()?);
-    let mut exports = EXPORTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut exports = locked(&EXPORTS);
     let export = exports.entry(one.base).or_insert(Export { descriptor: fresh, times: 0 });
     export.times += 1;
     raw::put(to, pack(body(export.descriptor.as_raw_fd(), file, one.size, one.kind)))
 }
 /// The end of an allocation ends its handles.
 pub fn forget(base: usize) {
-    let gone = EXPORTS.lock().unwrap_or_else(PoisonError::into_inner).remove(&base);
+    let gone = locked(&EXPORTS).remove(&base);
     drop(gone);
 }
 /// The memory behind a descriptor of this process, if it is the file that the handle means.
@@ -206,7 +207,7 @@ entries! {
         if body.made != 0 && body.process == std::process::id() {
             return Ok(());
         }
-        let mut exports = EXPORTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut exports = locked(&EXPORTS);
         let named = |export: &Export| export.descriptor.as_raw_fd() == body.descriptor;
         let base = exports.iter().find(|(_, export)| named(export)).map(|(base, _)| *base);
         let base = base.filter(|_| body.process == std::process::id());

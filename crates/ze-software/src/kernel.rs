@@ -12,8 +12,9 @@ use crate::{
 };
 use std::{
     ffi::{c_char, c_void},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
+use ur_lock::locked;
 use ze_sys::*;
 
 /// The most items of a group.
@@ -90,7 +91,7 @@ impl Kernel {
         Ok(kernel)
     }
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
     fn portable(&self) -> Option<(&spirv::Program, &spirv::Kernel)> {
         match &self.entry {
@@ -357,7 +358,7 @@ entries! {
         flags: ze_kernel_indirect_access_flags_t,
     ) {
         let kernel = of(kernel)?;
-        *kernel.indirect.lock().unwrap_or_else(PoisonError::into_inner) |= flags;
+        *locked(&kernel.indirect) |= flags;
         Ok(())
     }
     fn zeKernelGetIndirectAccess(
@@ -365,7 +366,7 @@ entries! {
         to: *mut ze_kernel_indirect_access_flags_t,
     ) {
         let kernel = of(kernel)?;
-        let flags = *kernel.indirect.lock().unwrap_or_else(PoisonError::into_inner);
+        let flags = *locked(&kernel.indirect);
         raw::put(to, flags)
     }
     fn zeKernelGetSourceAttributes(

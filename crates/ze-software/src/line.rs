@@ -10,7 +10,7 @@ use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak,
         atomic::{
             AtomicBool,
             Ordering::{Acquire, Release},
@@ -18,6 +18,7 @@ use std::{
     },
     time::Instant,
 };
+use ur_lock::{locked, unpoisoned};
 use ze_sys::*;
 
 /// How many commands without an order are looked at for one that can run, and how often the first may
@@ -111,7 +112,7 @@ impl State {
 static LINES: Mutex<Vec<Weak<Line>>> = Mutex::new(Vec::new());
 /// Keeps `what` until all that is submitted by now has run, on every line.
 pub fn keep<T: Send + Sync + 'static>(what: &Arc<T>) {
-    let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut lines = locked(&LINES);
     lines.retain(|line| line.strong_count() > 0);
     let lines: Vec<_> = lines.iter().filter_map(Weak::upgrade).collect();
     for line in lines {
@@ -150,7 +151,7 @@ pub struct Line {
 }
 impl Line {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.state)
     }
     /// Puts commands at the end, together.
     pub fn submit(self: &Arc<Self>, commands: impl IntoIterator<Item = Ready>) {
@@ -171,7 +172,7 @@ impl Line {
         }
         if !state.has_thread {
             state.has_thread = true;
-            LINES.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(self));
+            locked(&LINES).push(Arc::downgrade(self));
             let line = Arc::clone(self);
             let _thread = ur_mapping::start_thread("ze-software", move || line.work())
                 .expect("the system has a thread left for a queue");
@@ -214,7 +215,7 @@ impl Line {
                 return;
             } else {
                 state.asleep = true;
-                state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = unpoisoned(self.arrived.wait(state));
                 state.asleep = false;
             }
         }
@@ -233,10 +234,10 @@ impl Line {
             }
             state.waiters += 1;
             state = match left {
-                None => self.advanced.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => unpoisoned(self.advanced.wait(state)),
                 Some(left) => {
                     let waited = self.advanced.wait_timeout(state, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
+                    unpoisoned(waited).0
                 }
             };
             state.waiters -= 1;

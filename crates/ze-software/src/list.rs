@@ -13,7 +13,8 @@ use crate::{
     property_lists::GROUPS,
     raw,
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+use ur_lock::locked;
 use ze_sys::*;
 
 /// What a list that is not immediate has recorded.
@@ -90,7 +91,7 @@ impl List {
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an immediate one.
     pub fn recorded(&self) -> Answer<MutexGuard<'_, Recorded>> {
         match &self.way {
-            Way::Recorded(recorded) => Ok(recorded.lock().unwrap_or_else(PoisonError::into_inner)),
+            Way::Recorded(recorded) => Ok(locked(recorded)),
             Way::Immediate(..) => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
         }
     }

@@ -18,9 +18,10 @@ use std::{
         linux::net::SocketAddrExt as _,
         unix::net::{SocketAddr, UnixListener, UnixStream},
     },
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
     time::Duration,
 };
+use ur_lock::locked;
 use ze_sys::*;
 
 /// How long one who asks may take, and one who is asked.
@@ -36,7 +37,7 @@ fn address(name: u64) -> std::io::Result<SocketAddr> {
 /// # Errors
 /// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY` when the system has no socket or no thread left.
 pub fn name() -> Answer<u64> {
-    let mut served = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut served = locked(&SERVED);
     let process = std::process::id();
     if let Some((of, name)) = *served
         && of == process

@@ -10,8 +10,9 @@ use std::{
     collections::VecDeque,
     mem::ManuallyDrop,
     os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd},
-    sync::{LazyLock, Mutex, OnceLock, PoisonError},
+    sync::{LazyLock, Mutex, OnceLock},
 };
+use ur_lock::locked;
 use ze_sys::ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
 
 /// So many closed numbers are watched: each is a descriptor more that programs find open.
@@ -60,7 +61,7 @@ fn check(number: i32, file: u64, fault: &str) {
 pub fn check_closed() -> Answer {
     let other = other_file().ok_or(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
     let other = number_of(other.as_fd()).map_err(|_| ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY)?;
-    for number in CLOSED.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+    for number in locked(&CLOSED).iter() {
         check(*number, other, "the caller closed it once more, and whose it was by then");
     }
     Ok(())
@@ -81,7 +82,7 @@ impl Drop for TakenFd {
         if dup2(other, &mut number).is_err() {
             return;
         }
-        let mut closed = CLOSED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut closed = locked(&CLOSED);
         closed.push_back(self.number);
         let oldest = if closed.len() > WATCHED { closed.pop_front() } else { None };
         drop(closed);

@@ -13,8 +13,9 @@ use rustix::{
 use std::{
     collections::HashMap,
     ffi::c_char,
-    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, LazyLock, Mutex, MutexGuard, Weak},
 };
+use ur_lock::locked;
 use ze_sys::*;
 
 #[repr(C)]
@@ -38,7 +39,7 @@ const POOL: [u8; 8] = *b"zesoft-p";
 /// The memory that this process knows already, by the numbers of its files.
 static KNOWN: LazyLock<Mutex<HashMap<u64, Weak<Page>>>> = LazyLock::new(Mutex::default);
 fn known() -> MutexGuard<'static, HashMap<u64, Weak<Page>>> {
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&KNOWN)
 }
 fn number(file: &OwnedFd) -> Answer<u64> {
     Ok(rustix::fs::fstat(file).map_err(short)?.st_ino)

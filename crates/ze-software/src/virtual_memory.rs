@@ -13,8 +13,9 @@ use rustix::mm::ProtFlags;
 use std::{
     collections::BTreeMap,
     ffi::c_void,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
+use ur_lock::locked;
 use ze_sys::*;
 
 /// What large reservations are aligned to.
@@ -35,7 +36,7 @@ static SPACE: Mutex<Space> =
     Mutex::new(Space { reserved: BTreeMap::new(), pieces: BTreeMap::new() });
 
 fn space() -> MutexGuard<'static, Space> {
-    SPACE.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&SPACE)
 }
 impl Space {
     fn reservation(&self, base: usize, size: usize) -> Option<&Mapping> {

@@ -93,11 +93,11 @@ fn what_a_counter_cannot_do_is_refused() {
 }
 
 fn hex(data: [std::ffi::c_char; 64]) -> String {
-    data.iter().map(|b| format!("{:02x}", b.cast_unsigned())).collect()
+    hex::encode(data.map(i8::cast_unsigned))
 }
 fn unhex(text: &str) -> [std::ffi::c_char; 64] {
-    let byte = |i: usize| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).expect("hex");
-    std::array::from_fn(|i| byte(i).cast_signed())
+    let bytes: [u8; 64] = hex::decode(text).unwrap().try_into().unwrap();
+    bytes.map(u8::cast_signed)
 }
 /// The other process: does what the lines of its input say, and answers each with a line.
 #[test]

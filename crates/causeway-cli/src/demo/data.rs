@@ -1,5 +1,5 @@
 //! Data that nobody could mistake for other data: a pattern for each seed, written and read in pieces, hashed.
-use crate::{failure::Result, open::hex, stop::Stop, transfer};
+use crate::{failure::Result, stop::Stop, transfer};
 use causeway::{Buffer, Queue};
 use sha2::{Digest, Sha256};
 use std::{
@@ -27,7 +27,7 @@ pub fn hash(length: usize, seed: u64) -> String {
     for at in (0..length).step_by(transfer::PIECE) {
         hash.update(piece(at, length.min(at + transfer::PIECE), seed));
     }
-    hex(&hash.finalize())
+    hex::encode(hash.finalize())
 }
 /// The bytes of the pattern of `seed` from `at` to `end`.
 fn piece(at: usize, end: usize, seed: u64) -> Vec<u8> {
@@ -48,7 +48,7 @@ pub fn write(queue: &Queue, to: &Buffer<u8>, seed: u64) -> Result<String> {
         at = end;
     }
     queue.finish()?;
-    Ok(hex(&hash.finalize()))
+    Ok(hex::encode(hash.finalize()))
 }
 
 /// Reads all of `from`: the hash of what is there, and how long the copying alone took.
@@ -65,5 +65,5 @@ pub fn read(queue: &Queue, from: &Buffer<u8>, stop: &Stop) -> Result<(String, Du
         hash.update(piece);
         at = end;
     }
-    Ok((hex(&hash.finalize()), copying))
+    Ok((hex::encode(hash.finalize()), copying))
 }

@@ -12,8 +12,9 @@ use std::{
     any::Any,
     cell::UnsafeCell,
     ffi::c_void,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
+use ur_lock::locked;
 use ur_sys::*;
 
 /// A range of memory inside its bounds; never empty.
@@ -304,7 +305,7 @@ type Task = Mutex<Option<Box<dyn FnOnce() + Send>>>;
 unsafe extern "C" fn run_task(data: *mut c_void) {
     // SAFETY: `host_task` keeps the task until its command is done.
     let task = unsafe { &*data.cast::<Task>() };
-    let task = task.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let task = locked(task).take();
     if let Some(task) = task {
         task();
     }

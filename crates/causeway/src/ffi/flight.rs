@@ -5,8 +5,9 @@ use crate::Status;
 use std::{
     any::Any,
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
+use ur_lock::{locked, unpoisoned};
 
 /// A command on its way, and what it needs.
 pub(super) struct Flight {
@@ -39,7 +40,7 @@ struct List {
 
 impl Flights {
     fn lock(&self) -> MutexGuard<'_, List> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
     /// Notes one more, and lets go of the oldest ones that have landed: two at most, so that submitting stays cheap
     /// and the list still shrinks.
@@ -74,19 +75,19 @@ impl Flights {
 }
 impl Drop for Flights {
     fn drop(&mut self) {
-        let list = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let list = unpoisoned(self.0.get_mut());
         let up: Vec<_> = std::mem::take(&mut list.up).into_iter().filter(Flight::is_up).collect();
         if !up.is_empty() {
-            STRAYS.lock().unwrap_or_else(PoisonError::into_inner).extend(up);
+            locked(&STRAYS).extend(up);
         }
     }
 }
 
 /// Lets go of what queues left behind and has landed since.
 pub(super) fn sweep_strays() {
-    let mut all = std::mem::take(&mut *STRAYS.lock().unwrap_or_else(PoisonError::into_inner));
+    let mut all = std::mem::take(&mut *locked(&STRAYS));
     all.retain(Flight::is_up);
     if !all.is_empty() {
-        STRAYS.lock().unwrap_or_else(PoisonError::into_inner).extend(all);
+        locked(&STRAYS).extend(all);
     }
 }

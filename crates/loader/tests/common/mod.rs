@@ -10,8 +10,9 @@ use std::{
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
-    sync::{Arc, Mutex, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
 };
+use ur_lock::locked;
 
 pub fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -101,7 +102,7 @@ impl<T> Shared<T> {
         Self(Mutex::new(Weak::new()))
     }
     pub fn get(&self, make: impl FnOnce() -> T) -> Arc<T> {
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = locked(&self.0);
         shared.upgrade().unwrap_or_else(|| {
             let made = Arc::new(make());
             *shared = Arc::downgrade(&made);

@@ -10,10 +10,11 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, Weak,
+        Arc, Mutex, OnceLock, Weak,
         atomic::{AtomicUsize, Ordering},
     },
 };
+use ur_lock::locked;
 
 /// Intel's SYCL runtime, its loader, and what the loader needs, as pip asks for them.
 const RUNTIME: &[&str] = &[
@@ -158,7 +159,7 @@ pub type Program = (&'static str, &'static str, &'static str);
 
 /// What the tests that run at one time have in common, and gone with the last of them.
 pub fn shared<T>(place: &Mutex<Weak<T>>, make: impl FnOnce() -> Option<T>) -> Option<Arc<T>> {
-    let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut place = locked(place);
     if let Some(there) = place.upgrade() {
         return Some(there);
     }

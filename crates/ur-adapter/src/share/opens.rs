@@ -4,8 +4,9 @@ use crate::{error::Result, memory::UsmPtr, per_process::PerProcess};
 use std::{
     collections::HashMap,
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
+use ur_lock::locked;
 
 /// The opens of an adapter, each under the address that it gave.
 pub struct Opens<T>(PerProcess<Mutex<HashMap<usize, Vec<T>>>>);
@@ -15,7 +16,7 @@ impl<T> Opens<T> {
         Self(PerProcess::new())
     }
     fn all(&self) -> MutexGuard<'_, HashMap<usize, Vec<T>>> {
-        self.0.get().lock().unwrap_or_else(PoisonError::into_inner)
+        locked(self.0.get())
     }
     /// One open more that gave `at`.
     pub fn add(&self, at: UsmPtr, open: T) {

@@ -1,6 +1,6 @@
 //! What a peer does for each line that it is told. An answer that begins with `!` is a refusal: its code and sentence.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
-use super::{descriptors, hex, memfds, unhex, ur::*};
+use super::{descriptors, memfds, ur::*};
 use crate::call;
 use std::{
     collections::HashMap,
@@ -139,7 +139,8 @@ impl Stage {
             }
             ["at", name] => Ok(format!("{:x}", self.raw(name).addr())),
             ["write", name, offset, text] => {
-                let (bytes, to) = (unhex(text), self.raw(name).wrapping_byte_add(number(offset)));
+                let (bytes, to) =
+                    (hex::decode(text).unwrap(), self.raw(name).wrapping_byte_add(number(offset)));
                 ur.copy(self.queues["r"], to, bytes.as_ptr().cast(), bytes.len())?;
                 ok()
             }
@@ -149,7 +150,7 @@ impl Stage {
                 ur.copy(self.queues["r"], to, bytes.as_ptr().cast(), bytes.len())?;
                 ok()
             }
-            ["read", name, offset, count] => Ok(hex(&self.bytes(name, offset, count)?)),
+            ["read", name, offset, count] => Ok(hex::encode(&self.bytes(name, offset, count)?)),
             ["all", name, offset, count, byte] => {
                 let bytes = self.bytes(name, offset, count)?;
                 Ok(bytes.iter().all(|&b| usize::from(b) == number(byte)).to_string())
@@ -206,7 +207,7 @@ impl Stage {
         match *words {
             ["get", kind, name] => {
                 let Given { data, bytes } = ur.get(Kind::named(kind), self.raw(name))?;
-                let ticket = hex(&bytes);
+                let ticket = hex::encode(&bytes);
                 self.given.insert(ticket.clone(), data);
                 Ok(ticket)
             }
@@ -215,12 +216,12 @@ impl Stage {
                 ok()
             }
             ["put-copy", kind, ticket] => {
-                let copy = unhex(ticket);
+                let copy = hex::decode(ticket).unwrap();
                 ur.put(Kind::named(kind), copy.as_ptr().cast_mut().cast())?;
                 ok()
             }
             ["open", kind, name, ticket] => {
-                let raw = ur.open(Kind::named(kind), &unhex(ticket))?;
+                let raw = ur.open(Kind::named(kind), &hex::decode(ticket).unwrap())?;
                 self.add(name, raw, 0)
             }
             ["close", kind, name] => {
@@ -228,7 +229,7 @@ impl Stage {
                 self.forget(name)
             }
             ["cycle", kind, ticket, rounds] => {
-                let (kind, bytes) = (Kind::named(kind), unhex(ticket));
+                let (kind, bytes) = (Kind::named(kind), hex::decode(ticket).unwrap());
                 for _ in 0..number(rounds) {
                     ur.close(kind, ur.open(kind, &bytes)?)?;
                 }
@@ -240,7 +241,7 @@ impl Stage {
                 for index in 0..number(count) {
                     let at = ur.alloc(Usm::Device, number(bytes))?;
                     ur.copy(self.queue(), at, (&raw const index).cast(), 8)?;
-                    tickets.push(hex(&ur.get(Kind::Memory, at)?.bytes));
+                    tickets.push(hex::encode(&ur.get(Kind::Memory, at)?.bytes));
                 }
                 Ok(tickets.join(" "))
             }
@@ -248,7 +249,7 @@ impl Stage {
                 let (kind, raw) = (Kind::named(kind), self.raw(name));
                 for _ in 0..number(count) {
                     let Given { data, bytes } = ur.get(kind, raw)?;
-                    self.given.insert(hex(&bytes), data);
+                    self.given.insert(hex::encode(&bytes), data);
                 }
                 ok()
             }
@@ -258,7 +259,7 @@ impl Stage {
             }
             ["many-open", ref tickets @ ..] => {
                 for (index, ticket) in tickets.iter().enumerate() {
-                    let at = ur.open(Kind::Memory, &unhex(ticket))?;
+                    let at = ur.open(Kind::Memory, &hex::decode(ticket).unwrap())?;
                     let mut read = usize::MAX;
                     ur.copy(self.queue(), (&raw mut read).cast(), at, 8)?;
                     assert_eq!(read, index, "a neighbour's bytes");
@@ -368,7 +369,7 @@ impl Stage {
         say("churning");
         match *tickets {
             [memory, event] => loop {
-                let (memory, event) = (unhex(memory), unhex(event));
+                let (memory, event) = (hex::decode(memory).unwrap(), hex::decode(event).unwrap());
                 let at = ur.open(Kind::Memory, &memory)?;
                 ur.copy(queue, at, memory.as_ptr().cast(), memory.len())?;
                 let event = ur.open(Kind::Event, &event)?;
@@ -381,7 +382,7 @@ impl Stage {
                 let at = ur.alloc(Usm::Device, 8192)?;
                 let event = ur.new_event(ur_exp_event_flags_t::IPC_EXP)?;
                 let given = [ur.get(Kind::Memory, at)?, ur.get(Kind::Event, event)?];
-                say(&format!("{} {}", hex(&given[0].bytes), hex(&given[1].bytes)));
+                say(&format!("{} {}", hex::encode(&given[0].bytes), hex::encode(&given[1].bytes)));
                 for _ in 0..20 {
                     ur.copy(queue, at, given[0].bytes.as_ptr().cast(), 100)?;
                     ur.signal(queue, event, &[])?;

@@ -2,7 +2,7 @@
 use super::{
     SHARED, Shared,
     peer::{Dice, Place},
-    stage::{hex, kinds, unhex},
+    stage::{kinds, unhex},
 };
 use crate::{
     bench::Bench,
@@ -91,7 +91,7 @@ fn bits(b: &Bench, s: &Shared) -> Verdict {
         let mut bytes = unhex(&ticket);
         for bit in 0..8 * bytes.len() {
             bytes[bit / 8] ^= 1 << (bit % 8);
-            let line = format!("open {} x {}", s.kind, hex(&bytes));
+            let line = format!("open {} x {}", s.kind, hex::encode(&bytes));
             let judged = importer.refused(&line, "INVALID_VALUE");
             judged.map_err(|stop| match stop {
                 Stop::Failed(why) => Stop::Failed(format!("bit {bit}: {why}")),
@@ -111,8 +111,9 @@ fn random(b: &Bench, s: &Shared) -> Verdict {
         // All of it at first, then only what is behind a beginning that looks right.
         let from = if round < 100 { 0 } else { round % bytes.len() };
         bytes[from..].iter_mut().for_each(|byte| *byte = dice.below(256) as u8);
-        if hex(&bytes) != ticket {
-            importer.refused(&format!("open {} x {}", s.kind, hex(&bytes)), "INVALID_VALUE")?;
+        if hex::encode(&bytes) != ticket {
+            importer
+                .refused(&format!("open {} x {}", s.kind, hex::encode(&bytes)), "INVALID_VALUE")?;
         }
     }
     importer.must(&format!("cycle {} {ticket} 1", s.kind))?;

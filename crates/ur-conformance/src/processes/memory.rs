@@ -126,7 +126,7 @@ fn pooled(b: &Bench) -> Verdict {
     must!(b, usm.device_alloc(context, device, std::ptr::null(), pool, 5000, &mut at));
     b.write(at, &[12; 5000])?;
     let given = b.get(Kind::Memory, at)?;
-    let (place, ticket) = (Place::new(b)?, super::stage::hex(&given.bytes));
+    let (place, ticket) = (Place::new(b)?, hex::encode(&given.bytes));
     // The exporter is this process, which has its sockets in the place of all others.
     let mut importer = place.neighbour()?;
     importer.must(&format!("open memory there {ticket}"))?;

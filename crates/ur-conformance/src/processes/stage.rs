@@ -32,12 +32,9 @@ pub fn wrong(why: impl Into<String>) -> Refusal {
 pub fn number(word: &str) -> Result<usize, Refusal> {
     word.parse().map_err(|_| wrong(format!("{word} is no number")))
 }
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
+/// The bytes of a ticket that a peer, which is this program, has answered.
 pub fn unhex(text: &str) -> Vec<u8> {
-    let byte = |at| u8::from_str_radix(&text[at..at + 2], 16).unwrap_or(0);
-    (0..text.len() / 2 * 2).step_by(2).map(byte).collect()
+    hex::decode(text).expect("peers answer in hexadecimal digits")
 }
 
 /// What a peer holds, by the names that it was told.
@@ -210,7 +207,7 @@ impl Stage {
             ["get", kind, name] => {
                 let (code, given) = self.bench.get_code(Kind::named(kind), self.object(name)?.1)?;
                 self.check(code)?;
-                let ticket = hex(&given.bytes);
+                let ticket = hex::encode(&given.bytes);
                 self.given.insert(ticket.clone(), given.data);
                 Ok(ticket)
             }
@@ -339,7 +336,7 @@ impl Stage {
                     self.bench.write(at, &index.to_ne_bytes())?;
                     let (code, given) = self.bench.get_code(Kind::Memory, at)?;
                     self.check(code)?;
-                    tickets.push(hex(&given.bytes));
+                    tickets.push(hex::encode(&given.bytes));
                 }
                 Ok(tickets.join(" "))
             }

@@ -13,9 +13,10 @@ use std::{
         unix::fs::MetadataExt as _,
     },
     path::PathBuf,
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
     time::{Duration, Instant},
 };
+use ur_lock::locked;
 
 static SPARE: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
@@ -45,14 +46,14 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
         ["fill-maps"] => fill_maps(),
         // All that the limit allows, in use until they are given back.
         ["fill-descriptors"] => {
-            let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut spare = locked(&SPARE);
             while let Ok(copy) = std::io::stdin().as_fd().try_clone_to_owned() {
                 spare.push(copy);
             }
             ok()
         }
         ["empty-descriptors"] => {
-            SPARE.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            locked(&SPARE).clear();
             ok()
         }
         ["untraceable"] => {

@@ -3,7 +3,7 @@
 use std::{
     convert::Infallible,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex,
         atomic::{AtomicUsize, Ordering::Relaxed},
         mpsc::{Sender, channel},
     },
@@ -12,10 +12,8 @@ use std::{
 };
 use ur_hal::*;
 use ur_ipc::arena::{Counter, Debt, Progress};
+use ur_lock::{locked, unpoisoned};
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 fn now() -> u64 {
     static START: Mutex<Option<Instant>> = Mutex::new(None);
     locked(&START).get_or_insert_with(Instant::now).elapsed().as_nanos() as u64
@@ -101,10 +99,8 @@ impl Point {
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             state = match left {
                 Some(left) if left.is_zero() => break,
-                Some(left) => {
-                    self.0.moved.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
-                }
-                None => self.0.moved.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(left) => unpoisoned(self.0.moved.wait_timeout(state, left)).0,
+                None => unpoisoned(self.0.moved.wait(state)),
             };
         }
         state.0

@@ -15,8 +15,9 @@ use std::{
     collections::HashMap,
     fmt::{self, Display},
     mem::take,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
+use ur_lock::locked;
 use ur_sys::ur_result_t;
 
 /// Something that was given.
@@ -37,12 +38,9 @@ const SHARDS: usize = 16;
 type Shard = Mutex<Option<Holdings>>;
 static HELD: [Shard; SHARDS] = [const { Mutex::new(None) }; SHARDS];
 
-fn lock(shard: &'static Shard) -> MutexGuard<'static, Option<Holdings>> {
-    shard.lock().unwrap_or_else(PoisonError::into_inner)
-}
 /// The shard of an address: allocations begin at multiples of at least a cache line, ranges of a page.
 fn shard((_, address): Key) -> MutexGuard<'static, Option<Holdings>> {
-    lock(&HELD[((address >> 6) ^ (address >> 12) ^ (address >> 21)) % SHARDS])
+    locked(&HELD[((address >> 6) ^ (address >> 12) ^ (address >> 21)) % SHARDS])
 }
 fn hold(key: Key, held: Held) {
     shard(key).get_or_insert_default().entry(key).or_default().push(held);
@@ -77,7 +75,7 @@ pub fn before(row: &Row, operands: Operands<'_>, ended_pool: Option<usize>) -> T
 }
 /// Forgets what is from a pool.
 fn end_pool(shard: &'static Shard, pool: usize, taken: &mut Vec<(Key, Held)>) {
-    let mut all = lock(shard);
+    let mut all = locked(shard);
     let Some(all) = all.as_mut() else { return };
     all.retain(|key, there| {
         let (ended, left): (Vec<_>, _) = take(there).into_iter().partition(|h| h.pool == pool);
@@ -131,7 +129,7 @@ impl Display for Leak<'_> {
 /// Forgets all; with `tells`, says what the program still holds.
 pub fn end(tells: bool) {
     for shard in &HELD {
-        let all = lock(shard).take();
+        let all = locked(shard).take();
         for (key, there) in all.into_iter().flatten() {
             if !tells {
                 continue;

@@ -13,8 +13,9 @@ use super::{
 use crate::print::kind::Kind as Shape;
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
+use ur_lock::locked;
 use ur_sys::ur_result_t;
 
 #[derive(Clone)]
@@ -37,7 +38,7 @@ static OBJECTS: [Shard; SHARDS] = [const { Mutex::new(None) }; SHARDS];
 
 fn shard(handle: usize) -> MutexGuard<'static, Option<HashMap<usize, Object>>> {
     let place = (handle >> 4) ^ (handle >> 12);
-    OBJECTS[place % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&OBJECTS[place % SHARDS])
 }
 fn find(handle: usize) -> Option<Object> {
     shard(handle).as_ref()?.get(&handle).cloned()
@@ -354,7 +355,7 @@ impl Parents {
 /// Forgets all objects; with `tells`, says which the program still holds.
 pub fn end(tells: bool) {
     for shard in &OBJECTS {
-        let all = shard.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let all = locked(shard).take();
         for (handle, object) in all.into_iter().flatten() {
             if tells && object.ended.is_none() && object.references > 0 && !object.kind.is_shared()
             {

@@ -9,9 +9,10 @@ use std::{
     io::{self, Write as _},
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 use ur_adapter::log::spared;
+use ur_lock::locked;
 
 /// In which form records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,7 @@ static OPEN: Mutex<Vec<(String, &Sink)>> = Mutex::new(Vec::new());
 /// # Errors
 /// What is wrong with it.
 pub fn of_process(value: &str) -> Result<&'static Sink, String> {
-    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut open = locked(&OPEN);
     if let Some((_, sink)) = open.iter().find(|(asked, _)| asked == value) {
         return Ok(sink);
     }
@@ -158,7 +159,7 @@ impl Sink {
             (Form::Chrome, true) => ",\n",
             _ => "",
         };
-        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut to = locked(&self.to);
         let _ = spared(|| match &mut *to {
             To::Stderr => io::stderr().lock().write_all(text.as_bytes()),
             To::File { file, at, any } => {
@@ -185,7 +186,7 @@ impl Sink {
     }
     /// Ends an array that could not be whole all the time; what follows in the stream is another one.
     pub fn finish(&self) {
-        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut to = locked(&self.to);
         if let To::Stream { file, any } = &mut *to
             && self.form == Form::Chrome
         {

@@ -8,9 +8,10 @@ use super::{operands::Operands, sink};
 use crate::{config::CodeLocation, log, print::kind::Call, print::printer};
 use std::{
     ffi::{CStr, OsStr, c_char},
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, RwLock},
 };
 use ur_adapter::log::Sink as Log;
+use ur_lock::{read_locked, write_locked};
 use ur_sys::*;
 
 /// A call that is over.
@@ -71,7 +72,7 @@ pub fn asked() -> Option<&'static str> {
 }
 
 fn current() -> Option<Arc<Trace>> {
-    TRACE.read().unwrap_or_else(PoisonError::into_inner).clone()
+    read_locked(&TRACE).clone()
 }
 
 /// Opens the outputs that the environment names; says whether there is one.
@@ -85,7 +86,7 @@ pub fn start(location: Option<CodeLocation>) -> bool {
     let sink = asked.and_then(|value| open(&value));
     let any = lines.is_some() || sink.is_some();
     let trace = any.then(|| Arc::new(Trace { lines, sink, location }));
-    *TRACE.write().unwrap_or_else(PoisonError::into_inner) = trace;
+    *write_locked(&TRACE) = trace;
     any
 }
 fn open(value: &OsStr) -> Option<&'static sink::Sink> {
@@ -95,7 +96,7 @@ fn open(value: &OsStr) -> Option<&'static sink::Sink> {
 }
 /// Finishes the outputs.
 pub fn stop() {
-    let trace = TRACE.write().unwrap_or_else(PoisonError::into_inner).take();
+    let trace = write_locked(&TRACE).take();
     if let Some(sink) = trace.as_ref().and_then(|t| t.sink) {
         sink.finish();
     }
