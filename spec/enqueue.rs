@@ -83,6 +83,7 @@ extern "C" {
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[error(InvalidSize, "the offset plus size runs past the buffer's end")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(BufferRead)]
     fn urEnqueueMemBufferRead(
         queue: Queue,
         #[bounds(offset, size)] buffer: Mem,
@@ -102,6 +103,7 @@ extern "C" {
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[error(InvalidSize, "the offset plus size runs past the buffer's end")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(BufferWrite)]
     fn urEnqueueMemBufferWrite(
         queue: Queue,
         #[bounds(offset, size)] buffer: Mem,
@@ -128,6 +130,7 @@ extern "C" {
     #[error(InvalidSize, host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch % host_row_pitch != 0 || host_row_pitch == 0 && host_slice_pitch % region.width != 0))]
     #[error(InvalidSize, "origin, region and pitches together reach outside the buffer")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(BufferReadRect)]
     fn urEnqueueMemBufferReadRect(
         queue: Queue,
         #[bounds(buffer_origin, region)] buffer: Mem,
@@ -159,6 +162,7 @@ extern "C" {
     #[error(InvalidSize, host_slice_pitch != 0 && (host_row_pitch != 0 && host_slice_pitch % host_row_pitch != 0 || host_row_pitch == 0 && host_slice_pitch % region.width != 0))]
     #[error(InvalidSize, "origin, region and pitches together reach outside the buffer")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(BufferWriteRect)]
     fn urEnqueueMemBufferWriteRect(
         queue: Queue,
         #[bounds(buffer_origin, region)] buffer: Mem,
@@ -184,6 +188,7 @@ extern "C" {
     #[error(InvalidSize, "the source offset plus size runs past the source's end")]
     #[error(InvalidSize, "the destination offset plus size runs past the destination's end")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(BufferCopy)]
     fn urEnqueueMemBufferCopy(
         queue: Queue,
         #[bounds(src_offset, size)] buffer_src: Mem,
@@ -211,6 +216,7 @@ extern "C" {
     #[error(InvalidSize, "origin, region and pitches together reach outside the source")]
     #[error(InvalidSize, "origin, region and pitches together reach outside the destination")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(BufferCopyRect)]
     fn urEnqueueMemBufferCopyRect(
         queue: Queue,
         #[bounds(src_origin, region)] buffer_src: Mem,
@@ -239,6 +245,7 @@ extern "C" {
     #[error(InvalidSize, offset % pattern_size != 0)]
     #[error(InvalidSize, "the offset plus size runs past the buffer's end")]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(BufferFill)]
     fn urEnqueueMemBufferFill(
         queue: Queue,
         #[bounds(offset, size)] buffer: Mem,
@@ -258,6 +265,7 @@ extern "C" {
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[error(InvalidSize, region.width == 0 || region.height == 0 || region.depth == 0)]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(ImageRead)]
     fn urEnqueueMemImageRead(
         queue: Queue,
         #[bounds(origin, region)] image: Mem,
@@ -279,6 +287,7 @@ extern "C" {
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[error(InvalidSize, region.width == 0 || region.height == 0 || region.depth == 0)]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(ImageWrite)]
     fn urEnqueueMemImageWrite(
         queue: Queue,
         #[bounds(origin, region)] image: Mem,
@@ -300,6 +309,7 @@ extern "C" {
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
     #[error(InvalidSize, region.width == 0 || region.height == 0 || region.depth == 0)]
     #[errors(InvalidQueue, InvalidEvent, InvalidMemObject, OutOfHostMemory, OutOfResources)]
+    #[command(ImageCopy)]
     fn urEnqueueMemImageCopy(
         queue: Queue,
         #[bounds(src_origin, region)] image_src: Mem,
@@ -483,6 +493,7 @@ extern "C" {
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[command(VariableWrite)]
     fn urEnqueueDeviceGlobalVariableWrite(
         queue: Queue,
         program: Program,
@@ -501,6 +512,7 @@ extern "C" {
     #[error(InvalidEventWaitList, event_wait_list != null && num_events_in_wait_list == 0)]
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(InEventListExecStatus, "an event being waited on is in the error state")]
+    #[command(VariableRead)]
     fn urEnqueueDeviceGlobalVariableRead(
         queue: Queue,
         program: Program,

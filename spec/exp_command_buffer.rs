@@ -246,6 +246,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(UnsupportedFeature, "events are passed but the buffer's device lacks command-buffer event support")]
     #[errors(InvalidCommandBufferExp, InvalidCommandBufferSyncPointExp, InvalidMemObject, InvalidEvent, OutOfHostMemory, OutOfResources)]
+    #[command(BufferCopy)]
     fn urCommandBufferAppendMemBufferCopyExp(
         command_buffer: ExpCommandBuffer,
         src_mem: Mem,
@@ -270,6 +271,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(UnsupportedFeature, "events are passed but the buffer's device lacks command-buffer event support")]
     #[errors(InvalidCommandBufferExp, InvalidCommandBufferSyncPointExp, InvalidMemObject, InvalidEvent, OutOfHostMemory, OutOfResources)]
+    #[command(BufferWrite)]
     fn urCommandBufferAppendMemBufferWriteExp(
         command_buffer: ExpCommandBuffer,
         buffer: Mem,
@@ -293,6 +295,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(UnsupportedFeature, "events are passed but the buffer's device lacks command-buffer event support")]
     #[errors(InvalidCommandBufferExp, InvalidCommandBufferSyncPointExp, InvalidMemObject, InvalidEvent, OutOfHostMemory, OutOfResources)]
+    #[command(BufferRead)]
     fn urCommandBufferAppendMemBufferReadExp(
         command_buffer: ExpCommandBuffer,
         buffer: Mem,
@@ -316,6 +319,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(UnsupportedFeature, "events are passed but the buffer's device lacks command-buffer event support")]
     #[errors(InvalidCommandBufferExp, InvalidCommandBufferSyncPointExp, InvalidMemObject, InvalidEvent, OutOfHostMemory, OutOfResources)]
+    #[command(BufferCopyRect)]
     fn urCommandBufferAppendMemBufferCopyRectExp(
         command_buffer: ExpCommandBuffer,
         src_mem: Mem,
@@ -344,6 +348,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(UnsupportedFeature, "events are passed but the buffer's device lacks command-buffer event support")]
     #[errors(InvalidCommandBufferExp, InvalidCommandBufferSyncPointExp, InvalidMemObject, InvalidEvent, OutOfHostMemory, OutOfResources)]
+    #[command(BufferWriteRect)]
     fn urCommandBufferAppendMemBufferWriteRectExp(
         command_buffer: ExpCommandBuffer,
         buffer: Mem,
@@ -372,6 +377,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(UnsupportedFeature, "events are passed but the buffer's device lacks command-buffer event support")]
     #[errors(InvalidCommandBufferExp, InvalidCommandBufferSyncPointExp, InvalidMemObject, InvalidEvent, OutOfHostMemory, OutOfResources)]
+    #[command(BufferReadRect)]
     fn urCommandBufferAppendMemBufferReadRectExp(
         command_buffer: ExpCommandBuffer,
         buffer: Mem,
@@ -401,6 +407,7 @@ extern "C" {
     #[error(InvalidEventWaitList, "the wait list holds something that is not an event")]
     #[error(UnsupportedFeature, "events are passed but the buffer's device lacks command-buffer event support")]
     #[errors(InvalidCommandBufferExp, InvalidCommandBufferSyncPointExp, InvalidMemObject, InvalidEvent, OutOfHostMemory, OutOfResources)]
+    #[command(BufferFill)]
     fn urCommandBufferAppendMemBufferFillExp(
         command_buffer: ExpCommandBuffer,
         buffer: Mem,

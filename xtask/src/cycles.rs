@@ -22,7 +22,7 @@ const MOST_FILES: &[(&str, usize)] = &[
     ("causeway-python", 2),
     ("soft-cuda", 13),
     ("ur-adapter", 3),
-    ("ur-adapters", 162),
+    ("ur-adapters", 155),
     ("ur-conformance", 71),
     ("ur-core", 5),
     ("ur-loader", 13),

@@ -71,7 +71,7 @@ pub trait CommandApi: Objects {
     /// Those of the entry.
     fn enqueue(
         queue: Borrowed<'_, Self::Queue>,
-        request: Request<'_>,
+        request: Request<'_, Self>,
         events: &[Borrowed<'_, Self::Event>],
         report: Report,
     ) -> Enqueued<Self> {
@@ -84,7 +84,7 @@ pub trait CommandApi: Objects {
     /// Those of the entry.
     fn append(
         buffer: Borrowed<'_, Self::ExpCommandBuffer>,
-        request: Request<'_>,
+        request: Request<'_, Self>,
         asked: Asked<'_, Self>,
     ) -> Appended<Self> {
         let _ = (buffer, asked);

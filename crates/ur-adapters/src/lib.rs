@@ -6,7 +6,8 @@ pub mod level_zero;
 
 // What is UR's over every driver: no other file here names the core's crate, but for the table.
 use ur_core::{
-    command, exhausted, from_c, kernels, memory, over_driver, profiling, program, unseen,
+    command, command_buffer, exhausted, from_c, kernels, memory, over_driver, profiling, program,
+    unseen,
 };
 use ur_sys::ur_dditable_t;
 

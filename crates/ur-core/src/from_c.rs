@@ -25,6 +25,16 @@ pub fn function(
     // SAFETY: C gave both to an entry whose use is that they are called, on any thread.
     Ok(unsafe { HostFunction::new(function, data) })
 }
+/// Calls the function of a native command with its queue and its data.
+pub fn call_native<T>(
+    function: unsafe extern "C" fn(ur_queue_handle_t, *mut c_void),
+    queue: Borrowed<'_, T>,
+    data: Option<UsmPtr>,
+) {
+    let queue = ur_queue_handle_t(queue.as_handle().cast());
+    // SAFETY: C gave the function for exactly this: this queue and this data, during this call.
+    unsafe { function(queue, data.map_or(null_mut(), UsmPtr::as_ptr)) };
+}
 /// What C wants changed of one launch.
 pub struct Update<'call, A: Objects> {
     /// The launch.

@@ -1,6 +1,9 @@
 //! Commands: what a stream or a graph is told to do. A command is a plain value of one cache line: everything in it was
 //! checked before, buffers are addresses, and nothing is allocated to make one.
-use crate::{Address, Advice, BoxSpan, Launch, MemoryRequest, Pattern, Range, Result, Rows, Types};
+use crate::{
+    Address, Advice, BoxSpan, Error, KeptPattern, Launch, MemoryRequest, Pattern, Range, Result,
+    Rows, Types,
+};
 use std::{cell::Cell, fmt, sync::Arc};
 use ur_ipc::arena::Counter;
 
@@ -113,6 +116,65 @@ impl<D: Types> Command<'_, D> {
     /// Whether a graph can have it: what is done once, or at once, cannot be recorded.
     pub fn is_recordable(&self) -> bool {
         !matches!(self, Self::AllocAsync { .. } | Self::FreeAsync(_) | Self::Native(_))
+    }
+}
+
+/// A command that is kept, to be executed again and again, with a copy of what it points at.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "fields are called as the command's are")]
+pub enum Recorded {
+    /// [`Command::Barrier`].
+    Barrier,
+    /// [`Command::Copy`].
+    Copy { to: Address, from: Address, bytes: usize },
+    /// [`Command::Copy2d`].
+    Copy2d { to: Rows, from: Rows, width: usize, height: usize },
+    /// [`Command::Copy3d`].
+    Copy3d(Box<BoxCopy>),
+    /// [`Command::Fill`].
+    Fill { to: Range, pattern: KeptPattern },
+    /// [`Command::Fill2d`].
+    Fill2d { to: Rows, width: usize, height: usize, pattern: KeptPattern },
+    /// [`Command::Prefetch`].
+    Prefetch { range: Range, to: Location },
+    /// [`Command::Advise`].
+    Advise { range: Range, advice: Advice },
+}
+impl Recorded {
+    /// Keeps a command.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for one whose objects the driver keeps, or that is done
+    /// once.
+    pub fn of<D: Types>(command: &Command<'_, D>) -> Result<Self> {
+        Ok(match *command {
+            Command::Barrier => Self::Barrier,
+            Command::Copy { to, from, bytes } => Self::Copy { to, from, bytes },
+            Command::Copy2d { to, from, width, height } => Self::Copy2d { to, from, width, height },
+            Command::Copy3d(copy) => Self::Copy3d(Box::new(*copy)),
+            Command::Fill { to, pattern } => Self::Fill { to, pattern: pattern.into() },
+            Command::Fill2d { to, width, height, pattern } => {
+                Self::Fill2d { to, width, height, pattern: pattern.into() }
+            }
+            Command::Prefetch { range, to } => Self::Prefetch { range, to },
+            Command::Advise { range, advice } => Self::Advise { range, advice },
+            _ => return Error::unsupported("recording of this kind of command"),
+        })
+    }
+    /// The command.
+    pub fn command<D: Types>(&self) -> Command<'_, D> {
+        match *self {
+            Self::Barrier => Command::Barrier,
+            Self::Copy { to, from, bytes } => Command::Copy { to, from, bytes },
+            Self::Copy2d { to, from, width, height } => Command::Copy2d { to, from, width, height },
+            Self::Copy3d(ref copy) => Command::Copy3d(copy),
+            Self::Fill { to, ref pattern } => Command::Fill { to, pattern: pattern.pattern() },
+            Self::Fill2d { to, width, height, ref pattern } => {
+                Command::Fill2d { to, width, height, pattern: pattern.pattern() }
+            }
+            Self::Prefetch { range, to } => Command::Prefetch { range, to },
+            Self::Advise { range, advice } => Command::Advise { range, advice },
+        }
     }
 }
 

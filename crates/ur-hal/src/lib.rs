@@ -38,7 +38,8 @@ pub use code::{
     Argument, CachePreference, CodeForm, Constant, FunctionFacts, Geometry, GroupChoice, Launch,
 };
 pub use command::{
-    BoxCopy, Command, Handover, HostCall, ImageCopy, ImageEnd, Location, NativeCall, Signal,
+    BoxCopy, Command, Handover, HostCall, ImageCopy, ImageEnd, Location, NativeCall, Recorded,
+    Signal,
 };
 pub use driver::Driver;
 pub use error::{Error, ErrorKind, Result};
@@ -49,7 +50,7 @@ pub use memory::{
     NativeKind, NativeObject,
 };
 pub use modules::{Modules, Piece};
-pub use pattern::{Pattern, PatternLength, RowPattern, greatest_common_divisor};
+pub use pattern::{KeptPattern, Pattern, PatternLength, RowPattern, greatest_common_divisor};
 pub use rows::Rows;
 pub use submission::{
     Completion, DefaultStream, Order, Priority, Profile, Status, StreamRequest, Submission, Times,

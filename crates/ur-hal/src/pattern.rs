@@ -30,6 +30,21 @@ impl<'a> Pattern<'a> {
     }
 }
 
+/// A pattern that is kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeptPattern(Box<[u8]>);
+impl KeptPattern {
+    /// As commands have it.
+    pub const fn pattern(&self) -> Pattern<'_> {
+        Pattern(&self.0)
+    }
+}
+impl From<Pattern<'_>> for KeptPattern {
+    fn from(pattern: Pattern<'_>) -> Self {
+        Self(pattern.0.into())
+    }
+}
+
 /// The length of a pattern, judged before anybody looks at its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PatternLength(usize);

@@ -93,6 +93,9 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
     let mut uses = String::new();
     for (word, path) in [
         ("Address", "ur_hal::Address"),
+        ("A::", "super::Objects"),
+        ("Borrowed<", "crate::object::Borrowed"),
+        ("CStr", "std::ffi::CStr"),
         ("HostFunction", "crate::callback::HostFunction"),
         ("HostBytes<", "crate::memory::HostBytes"),
         ("ur_", "ur_sys::*"),
@@ -104,10 +107,12 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
     let text = format!(
         "{NOTICE}//! What queues and command buffers are asked for.\n{uses}\n\
          /// A command as entries ask for it, whether it is enqueued or recorded.\n\
-         #[derive(Clone, Copy, Debug)]\n\
+         #[derive(Debug)]\n\
          #[expect(missing_docs, reason = \"fields are called as the parameters are\")]\n\
-         pub enum Request<'a> {{\n{variants}}}\n\
-         impl Request<'_> {{\n    /// The entry that enqueues it, and the one that records it, if there is one.\n    \
+         pub enum Request<'a, A: Objects> {{\n{variants}}}\n\
+         impl<A: Objects> Clone for Request<'_, A> {{\n    fn clone(&self) -> Self {{\n        *self\n    }}\n}}\n\
+         impl<A: Objects> Copy for Request<'_, A> {{}}\n\
+         impl<A: Objects> Request<'_, A> {{\n    /// The entry that enqueues it, and the one that records it, if there is one.\n    \
          pub const fn entries(&self) -> (&'static str, &'static str) {{ match self {{\n{entries}}} }}\n}}\n"
     );
     let path = "crates/ur-adapter/src/api/request.rs".into();

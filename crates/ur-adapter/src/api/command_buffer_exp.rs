@@ -205,19 +205,23 @@ pub trait CommandBufferExpApi: CommandApi {
         Option<Owned<Self::Event>>,
         Option<Owned<Self::ExpCommandBufferCommand>>,
     )> {
-        let _ = (
+        let asked = Asked {
+            points: sync_point_wait_list,
+            events: event_wait_list,
+            event: want_event,
+            command: want_command,
+        };
+        Self::append(
             command_buffer,
-            src_mem,
-            dst_mem,
-            src_offset,
-            dst_offset,
-            size,
-            sync_point_wait_list,
-            event_wait_list,
-            want_event,
-            want_command,
-        );
-        Error::unsupported("urCommandBufferAppendMemBufferCopyExp")
+            Request::BufferCopy {
+                buffer_src: src_mem,
+                buffer_dst: dst_mem,
+                src_offset,
+                dst_offset,
+                size,
+            },
+            asked,
+        )
     }
     /// Records a write from host memory to a buffer in a command buffer.
     ///
@@ -242,18 +246,17 @@ pub trait CommandBufferExpApi: CommandApi {
         Option<Owned<Self::Event>>,
         Option<Owned<Self::ExpCommandBufferCommand>>,
     )> {
-        let _ = (
+        let asked = Asked {
+            points: sync_point_wait_list,
+            events: event_wait_list,
+            event: want_event,
+            command: want_command,
+        };
+        Self::append(
             command_buffer,
-            buffer,
-            offset,
-            size,
-            src,
-            sync_point_wait_list,
-            event_wait_list,
-            want_event,
-            want_command,
-        );
-        Error::unsupported("urCommandBufferAppendMemBufferWriteExp")
+            Request::BufferWrite { buffer, offset, size, src: src.into() },
+            asked,
+        )
     }
     /// Records a read from a buffer to host memory in a command buffer.
     ///
@@ -278,18 +281,17 @@ pub trait CommandBufferExpApi: CommandApi {
         Option<Owned<Self::Event>>,
         Option<Owned<Self::ExpCommandBufferCommand>>,
     )> {
-        let _ = (
+        let asked = Asked {
+            points: sync_point_wait_list,
+            events: event_wait_list,
+            event: want_event,
+            command: want_command,
+        };
+        Self::append(
             command_buffer,
-            buffer,
-            offset,
-            size,
-            dst,
-            sync_point_wait_list,
-            event_wait_list,
-            want_event,
-            want_command,
-        );
-        Error::unsupported("urCommandBufferAppendMemBufferReadExp")
+            Request::BufferRead { buffer, offset, size, dst: dst.into() },
+            asked,
+        )
     }
     /// Records a rectangular copy between two buffers in a command buffer.
     ///
@@ -319,23 +321,27 @@ pub trait CommandBufferExpApi: CommandApi {
         Option<Owned<Self::Event>>,
         Option<Owned<Self::ExpCommandBufferCommand>>,
     )> {
-        let _ = (
+        let asked = Asked {
+            points: sync_point_wait_list,
+            events: event_wait_list,
+            event: want_event,
+            command: want_command,
+        };
+        Self::append(
             command_buffer,
-            src_mem,
-            dst_mem,
-            src_origin,
-            dst_origin,
-            region,
-            src_row_pitch,
-            src_slice_pitch,
-            dst_row_pitch,
-            dst_slice_pitch,
-            sync_point_wait_list,
-            event_wait_list,
-            want_event,
-            want_command,
-        );
-        Error::unsupported("urCommandBufferAppendMemBufferCopyRectExp")
+            Request::BufferCopyRect {
+                buffer_src: src_mem,
+                buffer_dst: dst_mem,
+                src_origin,
+                dst_origin,
+                region,
+                src_row_pitch,
+                src_slice_pitch,
+                dst_row_pitch,
+                dst_slice_pitch,
+            },
+            asked,
+        )
     }
     /// Records a rectangular buffer write from host memory in a command buffer.
     ///
@@ -365,23 +371,27 @@ pub trait CommandBufferExpApi: CommandApi {
         Option<Owned<Self::Event>>,
         Option<Owned<Self::ExpCommandBufferCommand>>,
     )> {
-        let _ = (
+        let asked = Asked {
+            points: sync_point_wait_list,
+            events: event_wait_list,
+            event: want_event,
+            command: want_command,
+        };
+        Self::append(
             command_buffer,
-            buffer,
-            buffer_offset,
-            host_offset,
-            region,
-            buffer_row_pitch,
-            buffer_slice_pitch,
-            host_row_pitch,
-            host_slice_pitch,
-            src,
-            sync_point_wait_list,
-            event_wait_list,
-            want_event,
-            want_command,
-        );
-        Error::unsupported("urCommandBufferAppendMemBufferWriteRectExp")
+            Request::BufferWriteRect {
+                buffer,
+                buffer_origin: buffer_offset,
+                host_origin: host_offset,
+                region,
+                buffer_row_pitch,
+                buffer_slice_pitch,
+                host_row_pitch,
+                host_slice_pitch,
+                src: src.into(),
+            },
+            asked,
+        )
     }
     /// Records a rectangular buffer read to host memory in a command buffer.
     ///
@@ -411,23 +421,27 @@ pub trait CommandBufferExpApi: CommandApi {
         Option<Owned<Self::Event>>,
         Option<Owned<Self::ExpCommandBufferCommand>>,
     )> {
-        let _ = (
+        let asked = Asked {
+            points: sync_point_wait_list,
+            events: event_wait_list,
+            event: want_event,
+            command: want_command,
+        };
+        Self::append(
             command_buffer,
-            buffer,
-            buffer_offset,
-            host_offset,
-            region,
-            buffer_row_pitch,
-            buffer_slice_pitch,
-            host_row_pitch,
-            host_slice_pitch,
-            dst,
-            sync_point_wait_list,
-            event_wait_list,
-            want_event,
-            want_command,
-        );
-        Error::unsupported("urCommandBufferAppendMemBufferReadRectExp")
+            Request::BufferReadRect {
+                buffer,
+                buffer_origin: buffer_offset,
+                host_origin: host_offset,
+                region,
+                buffer_row_pitch,
+                buffer_slice_pitch,
+                host_row_pitch,
+                host_slice_pitch,
+                dst: dst.into(),
+            },
+            asked,
+        )
     }
     /// Records filling a buffer with a pattern in a command buffer.
     ///
@@ -453,18 +467,13 @@ pub trait CommandBufferExpApi: CommandApi {
         Option<Owned<Self::Event>>,
         Option<Owned<Self::ExpCommandBufferCommand>>,
     )> {
-        let _ = (
-            command_buffer,
-            buffer,
-            pattern,
-            offset,
-            size,
-            sync_point_wait_list,
-            event_wait_list,
-            want_event,
-            want_command,
-        );
-        Error::unsupported("urCommandBufferAppendMemBufferFillExp")
+        let asked = Asked {
+            points: sync_point_wait_list,
+            events: event_wait_list,
+            event: want_event,
+            command: want_command,
+        };
+        Self::append(command_buffer, Request::BufferFill { buffer, pattern, offset, size }, asked)
     }
     /// Records a prefetch of USM memory in a command buffer.
     ///

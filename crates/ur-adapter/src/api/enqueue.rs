@@ -57,8 +57,12 @@ pub trait EnqueueApi: CommandApi {
         event_wait_list: &[Borrowed<'_, Self::Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Self::Event>>> {
-        let _ = (queue, buffer, blocking_read, offset, size, dst, event_wait_list, want_event);
-        Error::unsupported("urEnqueueMemBufferRead")
+        Self::enqueue(
+            queue,
+            Request::BufferRead { buffer, offset, size, dst: dst.into() },
+            event_wait_list,
+            Report::of(blocking_read, want_event),
+        )
     }
     /// Queues a write from host memory into a buffer.
     ///
@@ -78,8 +82,12 @@ pub trait EnqueueApi: CommandApi {
         event_wait_list: &[Borrowed<'_, Self::Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Self::Event>>> {
-        let _ = (queue, buffer, blocking_write, offset, size, src, event_wait_list, want_event);
-        Error::unsupported("urEnqueueMemBufferWrite")
+        Self::enqueue(
+            queue,
+            Request::BufferWrite { buffer, offset, size, src: src.into() },
+            event_wait_list,
+            Report::of(blocking_write, want_event),
+        )
     }
     /// Queues a read of a rectangular buffer region into host memory.
     ///
@@ -104,22 +112,22 @@ pub trait EnqueueApi: CommandApi {
         event_wait_list: &[Borrowed<'_, Self::Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Self::Event>>> {
-        let _ = (
+        Self::enqueue(
             queue,
-            buffer,
-            blocking_read,
-            buffer_origin,
-            host_origin,
-            region,
-            buffer_row_pitch,
-            buffer_slice_pitch,
-            host_row_pitch,
-            host_slice_pitch,
-            dst,
+            Request::BufferReadRect {
+                buffer,
+                buffer_origin,
+                host_origin,
+                region,
+                buffer_row_pitch,
+                buffer_slice_pitch,
+                host_row_pitch,
+                host_slice_pitch,
+                dst: dst.into(),
+            },
             event_wait_list,
-            want_event,
-        );
-        Error::unsupported("urEnqueueMemBufferReadRect")
+            Report::of(blocking_read, want_event),
+        )
     }
     /// Queues a write from host memory into a rectangular buffer region.
     ///
@@ -144,22 +152,22 @@ pub trait EnqueueApi: CommandApi {
         event_wait_list: &[Borrowed<'_, Self::Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Self::Event>>> {
-        let _ = (
+        Self::enqueue(
             queue,
-            buffer,
-            blocking_write,
-            buffer_origin,
-            host_origin,
-            region,
-            buffer_row_pitch,
-            buffer_slice_pitch,
-            host_row_pitch,
-            host_slice_pitch,
-            src,
+            Request::BufferWriteRect {
+                buffer,
+                buffer_origin,
+                host_origin,
+                region,
+                buffer_row_pitch,
+                buffer_slice_pitch,
+                host_row_pitch,
+                host_slice_pitch,
+                src: src.into(),
+            },
             event_wait_list,
-            want_event,
-        );
-        Error::unsupported("urEnqueueMemBufferWriteRect")
+            Report::of(blocking_write, want_event),
+        )
     }
     /// Queues a copy of bytes from one buffer to another.
     ///
@@ -180,17 +188,12 @@ pub trait EnqueueApi: CommandApi {
         event_wait_list: &[Borrowed<'_, Self::Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Self::Event>>> {
-        let _ = (
+        Self::enqueue(
             queue,
-            buffer_src,
-            buffer_dst,
-            src_offset,
-            dst_offset,
-            size,
+            Request::BufferCopy { buffer_src, buffer_dst, src_offset, dst_offset, size },
             event_wait_list,
-            want_event,
-        );
-        Error::unsupported("urEnqueueMemBufferCopy")
+            Report::event(want_event),
+        )
     }
     /// Queues a copy of a rectangular region between two buffers.
     ///
@@ -215,21 +218,22 @@ pub trait EnqueueApi: CommandApi {
         event_wait_list: &[Borrowed<'_, Self::Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Self::Event>>> {
-        let _ = (
+        Self::enqueue(
             queue,
-            buffer_src,
-            buffer_dst,
-            src_origin,
-            dst_origin,
-            region,
-            src_row_pitch,
-            src_slice_pitch,
-            dst_row_pitch,
-            dst_slice_pitch,
+            Request::BufferCopyRect {
+                buffer_src,
+                buffer_dst,
+                src_origin,
+                dst_origin,
+                region,
+                src_row_pitch,
+                src_slice_pitch,
+                dst_row_pitch,
+                dst_slice_pitch,
+            },
             event_wait_list,
-            want_event,
-        );
-        Error::unsupported("urEnqueueMemBufferCopyRect")
+            Report::event(want_event),
+        )
     }
     /// Queues filling part of a buffer with a repeated pattern.
     ///
@@ -247,8 +251,12 @@ pub trait EnqueueApi: CommandApi {
         event_wait_list: &[Borrowed<'_, Self::Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Self::Event>>> {
-        let _ = (queue, buffer, pattern, offset, size, event_wait_list, want_event);
-        Error::unsupported("urEnqueueMemBufferFill")
+        Self::enqueue(
+            queue,
+            Request::BufferFill { buffer, pattern, offset, size },
+            event_wait_list,
+            Report::event(want_event),
+        )
     }
     /// Queues a read of an image region into host memory.
     ///
@@ -269,19 +277,12 @@ pub trait EnqueueApi: CommandApi {
         event_wait_list: &[Borrowed<'_, Self::Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Self::Event>>> {
-        let _ = (
+        Self::enqueue(
             queue,
-            image,
-            blocking_read,
-            origin,
-            region,
-            row_pitch,
-            slice_pitch,
-            dst,
+            Request::ImageRead { image, origin, region, row_pitch, slice_pitch, dst: dst.into() },
             event_wait_list,
-            want_event,
-        );
-        Error::unsupported("urEnqueueMemImageRead")
+            Report::of(blocking_read, want_event),
+        )
     }
     /// Queues a write from host memory into an image region.
     ///
@@ -302,19 +303,12 @@ pub trait EnqueueApi: CommandApi {
         event_wait_list: &[Borrowed<'_, Self::Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Self::Event>>> {
-        let _ = (
+        Self::enqueue(
             queue,
-            image,
-            blocking_write,
-            origin,
-            region,
-            row_pitch,
-            slice_pitch,
-            src,
+            Request::ImageWrite { image, origin, region, row_pitch, slice_pitch, src: src.into() },
             event_wait_list,
-            want_event,
-        );
-        Error::unsupported("urEnqueueMemImageWrite")
+            Report::of(blocking_write, want_event),
+        )
     }
     /// Queues a copy of a region from one image to another.
     ///
@@ -333,17 +327,12 @@ pub trait EnqueueApi: CommandApi {
         event_wait_list: &[Borrowed<'_, Self::Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Self::Event>>> {
-        let _ = (
+        Self::enqueue(
             queue,
-            image_src,
-            image_dst,
-            src_origin,
-            dst_origin,
-            region,
+            Request::ImageCopy { image_src, image_dst, src_origin, dst_origin, region },
             event_wait_list,
-            want_event,
-        );
-        Error::unsupported("urEnqueueMemImageCopy")
+            Report::event(want_event),
+        )
     }
     /// Queues a mapping of a buffer range into host address space.
     ///
@@ -546,9 +535,12 @@ pub trait EnqueueApi: CommandApi {
         event_wait_list: &[Borrowed<'_, Self::Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Self::Event>>> {
-        let _ =
-            (queue, program, name, blocking_write, count, offset, src, event_wait_list, want_event);
-        Error::unsupported("urEnqueueDeviceGlobalVariableWrite")
+        Self::enqueue(
+            queue,
+            Request::VariableWrite { program, name, count, offset, src: src.into() },
+            event_wait_list,
+            Report::of(blocking_write, want_event),
+        )
     }
     /// Queues a read of a program's device global into host memory.
     ///
@@ -568,9 +560,12 @@ pub trait EnqueueApi: CommandApi {
         event_wait_list: &[Borrowed<'_, Self::Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Self::Event>>> {
-        let _ =
-            (queue, program, name, blocking_read, count, offset, dst, event_wait_list, want_event);
-        Error::unsupported("urEnqueueDeviceGlobalVariableRead")
+        Self::enqueue(
+            queue,
+            Request::VariableRead { program, name, count, offset, dst: dst.into() },
+            event_wait_list,
+            Report::of(blocking_read, want_event),
+        )
     }
     /// Queues a read of data that a kernel put in a host pipe.
     ///

@@ -1,39 +1,27 @@
-//! How a command gets into a CPU queue, or into a command buffer: captures what must come first; the engine does the rest.
-//! And the entries whose commands are not the core's yet.
+//! How a command gets into a CPU queue: captures what must come first; the engine does the rest.
 use super::{
-    CommandBuffer, Cpu, Event, ExecutableGraph, Kernel, Mem, Program, Queue, UsmPool,
+    Cpu, Device, Event, ExecutableGraph, Kernel, Mem, Queue, UsmPool,
     capture::taker,
-    command_buffer,
-    engine::{Completion, Dependencies, Order, Pattern, Submission, Work, failed},
-    enqueue_image::{self, Pixels},
-    enqueue_mem, graph, launch,
+    engine::{Completion, Dependencies, Order, Submission, Work, failed},
+    enqueue_image, graph, launch,
+    mem::Placed,
     memory::Allocation,
-    native_command, usm_async,
+    usm_async,
 };
 use crate::{
-    command::{Ready, TakesCommands},
-    memory::{allocation::Usm, ranges},
+    command::{Pixels, Ready, TakesCommands, Used},
+    memory::allocation::Usm,
     profiling::Profile,
-    program::launch::VariablePart,
 };
-use std::ffi::CStr;
-use std::sync::Arc;
+use std::{any::Any, sync::Arc};
 use ur_adapter::{
-    api::{EnqueueApi, EnqueueExpApi, Objects},
-    command::{Appended, Asked, Report},
-    error::{Error, ErrorCode, Result},
-    memory::{HostBytes, UsmPtr},
+    command::Report,
+    error::{ErrorCode, Result},
+    memory::UsmPtr,
     object::{Borrowed, Owned},
-    region,
-    shim::BarrierEvent,
 };
-use ur_hal::{Address, Range};
-use ur_sys::{
-    ur_command_t, ur_exp_async_usm_alloc_properties_t, ur_exp_enqueue_ext_properties_t,
-    ur_exp_enqueue_native_command_function_t, ur_exp_enqueue_native_command_properties_t,
-    ur_exp_kernel_arg_properties_t, ur_kernel_launch_ext_properties_t, ur_map_flags_t,
-    ur_rect_offset_t, ur_rect_region_t,
-};
+use ur_hal::Address;
+use ur_sys::{ur_command_t, ur_exp_kernel_arg_properties_t, ur_kernel_launch_ext_properties_t};
 
 /// The event of a command, if C wanted one.
 pub(super) type Made = Result<Option<Owned<Event>>>;
@@ -89,385 +77,104 @@ pub(super) fn enqueue_with(
 pub(super) fn place(order: Order) -> Submission<'static> {
     Submission { order, ..Submission::new(Work::Barrier) }
 }
+/// What a command does, with all that has to be there until it is done.
+///
 /// # Errors
-/// As for [`ranges::check_range`].
-pub(super) fn check_range(at: UsmPtr, bytes: usize) -> Result<Range> {
-    ranges::check_range::<Allocation>(at, bytes)
-}
-/// # Errors
-/// As for [`ranges::pattern_of`].
-pub(super) fn pattern_of(bytes: HostBytes<'_>, most: usize) -> Result<Pattern> {
-    ranges::pattern_of(bytes, most).map(|pattern| Pattern::new(pattern.bytes()))
+/// As for [`Work::of`]; the code of an object that is gone.
+#[inline(always)] // where the kind of the command is known, the way of others is gone
+pub(super) fn work(ready: &Ready<'_, Cpu>) -> Result<Work> {
+    ready.uses.iter().flatten().try_fold(Work::of(&ready.command)?, |work, used| {
+        let kept: Arc<dyn Any + Send + Sync> = match used {
+            Used::Buffer { buffer, .. } => buffer.storage().clone(),
+            Used::Program(program) => Arc::new(program.own()?),
+        };
+        Ok(Work::Keeping(Box::new(work), kept))
+    })
 }
 
-ur_core::commands! { [] Cpu }
 impl TakesCommands for Cpu {
     type Known = Allocation;
+    const WAITS_FOR_NATIVE: bool = true;
     /// All memory is where it is used.
     fn is_managed(_at: Address) -> bool {
         true
     }
-    #[inline(always)] // where the kind of the command is known, the way of others is gone
+    fn buffer_at(_device: &Owned<Device>, buffer: &Mem) -> Result<Address> {
+        Ok(buffer.address().into())
+    }
+    #[inline(always)] // as `work`
     fn submit(
         queue: Borrowed<'_, Queue>,
         ready: &Ready<'_, Self>,
         events: &[Borrowed<'_, Event>],
         report: Report,
     ) -> Made {
-        let (work, profile) = (Work::of(&ready.command)?, ready.profile(Profile::Off));
+        let (work, profile) = (work(ready)?, ready.profile(Profile::Off));
         let submission = Submission { order: ready.order, profile, ..Submission::new(work) };
         enqueue(queue, ready.name, events, submission, report)
     }
-    fn record(
-        buffer: Borrowed<'_, CommandBuffer>,
-        ready: &Ready<'_, Self>,
-        asked: Asked<'_, Self>,
-    ) -> Appended<Self> {
-        buffer.append(ready.name, Work::of(&ready.command)?, asked)
-    }
-}
-
-impl EnqueueApi for Cpu {
-    fn enqueue_events_wait_with_barrier_ext(
+    fn signal(
         queue: Borrowed<'_, Queue>,
-        _properties: Option<&ur_exp_enqueue_ext_properties_t>,
         events: &[Borrowed<'_, Event>],
-        event: BarrierEvent<'_, Event>,
-    ) -> Made {
-        let signalled = match event {
-            BarrierEvent::None => {
-                return Self::enqueue_events_wait_with_barrier(queue, events, false);
-            }
-            BarrierEvent::Make => {
-                return Self::enqueue_events_wait_with_barrier(queue, events, true);
-            }
-            BarrierEvent::Signal(event) => event,
-        };
+        signalled: Borrowed<'_, Event>,
+    ) -> Result<()> {
         let signal = signalled.signal()?;
-        if events.iter().any(|one| one.same(&signalled)) {
-            return Err(Error::new(
-                ErrorCode::InvalidEventWaitList,
-                "a barrier cannot wait for the event that it signals: wait in a command of its own",
-            ));
-        }
         if let Some(taker) = taker(queue, events)? {
-            let command = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
-            let signalled = signalled.own()?;
-            return taker.record(
-                command,
-                events,
-                place(Order::Both),
-                Some(signalled),
-                Report::None,
-            );
+            let (command, signalled) = (ur_command_t::EVENTS_WAIT_WITH_BARRIER, signalled.own()?);
+            let barrier = place(Order::Both);
+            taker.record(command, events, barrier, Some(signalled), Report::None)?;
+            return Ok(());
         }
         let submission = Submission { signal, ..place(Order::Both) };
         queue.engine().submit(capture(events)?, submission)?;
-        Ok(None)
+        Ok(())
     }
-    fn enqueue_mem_image_read(
+    fn submit_pixels(
         queue: Borrowed<'_, Queue>,
-        image: Borrowed<'_, Mem>,
-        blocking: bool,
-        origin: ur_rect_offset_t,
-        region: ur_rect_region_t,
-        row_pitch: usize,
-        slice_pitch: usize,
-        host: UsmPtr,
+        name: ur_command_t,
+        pixels: &Pixels<'_, Self::Mem>,
         events: &[Borrowed<'_, Event>],
-        want_event: bool,
+        report: Report,
     ) -> Made {
-        let pixels = Pixels { image, origin, region, row_pitch, slice_pitch, host };
-        enqueue_image::read(queue, blocking, &pixels, events, want_event)
+        enqueue(queue, name, events, Submission::new(enqueue_image::work(pixels)?), report)
     }
-    fn enqueue_mem_image_write(
-        queue: Borrowed<'_, Queue>,
-        image: Borrowed<'_, Mem>,
-        blocking: bool,
-        origin: ur_rect_offset_t,
-        region: ur_rect_region_t,
-        row_pitch: usize,
-        slice_pitch: usize,
-        host: UsmPtr,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let pixels = Pixels { image, origin, region, row_pitch, slice_pitch, host };
-        enqueue_image::write(queue, blocking, &pixels, events, want_event)
-    }
-    fn enqueue_mem_image_copy(
-        queue: Borrowed<'_, Queue>,
-        from: Borrowed<'_, Mem>,
-        to: Borrowed<'_, Mem>,
-        from_origin: ur_rect_offset_t,
-        to_origin: ur_rect_offset_t,
-        region: ur_rect_region_t,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let (images, origins) = ((from, to), (from_origin, to_origin));
-        enqueue_image::copy(queue, images, origins, region, events, want_event)
-    }
-    fn enqueue_device_global_variable_write(
-        queue: Borrowed<'_, Queue>,
-        program: Borrowed<'_, Program>,
-        name: &CStr,
-        blocking: bool,
-        count: usize,
-        offset: usize,
-        from: UsmPtr,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let part = VariablePart { name, blocking, count, offset, host: from };
-        launch::enqueue_variable(queue, program, &part, true, events, want_event)
-    }
-    fn enqueue_device_global_variable_read(
-        queue: Borrowed<'_, Queue>,
-        program: Borrowed<'_, Program>,
-        name: &CStr,
-        blocking: bool,
-        count: usize,
-        offset: usize,
-        to: UsmPtr,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let part = VariablePart { name, blocking, count, offset, host: to };
-        launch::enqueue_variable(queue, program, &part, false, events, want_event)
-    }
-    fn enqueue_mem_buffer_read(
-        queue: Borrowed<'_, Queue>,
-        buffer: Borrowed<'_, Mem>,
-        blocking: bool,
-        offset: usize,
-        size: usize,
-        to: UsmPtr,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let work = enqueue_mem::buffer_read_work(buffer, offset, size, to)?;
-        let report = Report::of(blocking, want_event);
-        enqueue(queue, ur_command_t::MEM_BUFFER_READ, events, Submission::new(work), report)
-    }
-    fn enqueue_mem_buffer_write(
-        queue: Borrowed<'_, Queue>,
-        buffer: Borrowed<'_, Mem>,
-        blocking: bool,
-        offset: usize,
-        size: usize,
-        from: UsmPtr,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let work = enqueue_mem::buffer_write_work(buffer, offset, size, from)?;
-        let report = Report::of(blocking, want_event);
-        enqueue(queue, ur_command_t::MEM_BUFFER_WRITE, events, Submission::new(work), report)
-    }
-    fn enqueue_mem_buffer_read_rect(
-        queue: Borrowed<'_, Queue>,
-        buffer: Borrowed<'_, Mem>,
-        blocking: bool,
-        buffer_origin: ur_rect_offset_t,
-        host_origin: ur_rect_offset_t,
-        region: ur_rect_region_t,
-        buffer_row_pitch: usize,
-        buffer_slice_pitch: usize,
-        host_row_pitch: usize,
-        host_slice_pitch: usize,
-        to: UsmPtr,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let inside = region::place(buffer_origin, buffer_row_pitch, buffer_slice_pitch);
-        let host = region::place(host_origin, host_row_pitch, host_slice_pitch);
-        let work = enqueue_mem::buffer_read_rect_work(buffer, inside, host, region, to)?;
-        let report = Report::of(blocking, want_event);
-        enqueue(queue, ur_command_t::MEM_BUFFER_READ_RECT, events, Submission::new(work), report)
-    }
-    fn enqueue_mem_buffer_write_rect(
-        queue: Borrowed<'_, Queue>,
-        buffer: Borrowed<'_, Mem>,
-        blocking: bool,
-        buffer_origin: ur_rect_offset_t,
-        host_origin: ur_rect_offset_t,
-        region: ur_rect_region_t,
-        buffer_row_pitch: usize,
-        buffer_slice_pitch: usize,
-        host_row_pitch: usize,
-        host_slice_pitch: usize,
-        from: UsmPtr,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let inside = region::place(buffer_origin, buffer_row_pitch, buffer_slice_pitch);
-        let host = region::place(host_origin, host_row_pitch, host_slice_pitch);
-        let work = enqueue_mem::buffer_write_rect_work(buffer, inside, host, region, from)?;
-        let report = Report::of(blocking, want_event);
-        enqueue(queue, ur_command_t::MEM_BUFFER_WRITE_RECT, events, Submission::new(work), report)
-    }
-    fn enqueue_mem_buffer_copy(
-        queue: Borrowed<'_, Queue>,
-        from: Borrowed<'_, Mem>,
-        to: Borrowed<'_, Mem>,
-        from_offset: usize,
-        to_offset: usize,
-        size: usize,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let work = enqueue_mem::buffer_copy_work(from, to, from_offset, to_offset, size)?;
-        let report = Report::event(want_event);
-        enqueue(queue, ur_command_t::MEM_BUFFER_COPY, events, Submission::new(work), report)
-    }
-    fn enqueue_mem_buffer_copy_rect(
-        queue: Borrowed<'_, Queue>,
-        from: Borrowed<'_, Mem>,
-        to: Borrowed<'_, Mem>,
-        from_origin: ur_rect_offset_t,
-        to_origin: ur_rect_offset_t,
-        region: ur_rect_region_t,
-        from_row_pitch: usize,
-        from_slice_pitch: usize,
-        to_row_pitch: usize,
-        to_slice_pitch: usize,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let source = region::place(from_origin, from_row_pitch, from_slice_pitch);
-        let target = region::place(to_origin, to_row_pitch, to_slice_pitch);
-        let work = enqueue_mem::buffer_copy_rect_work(from, to, source, target, region)?;
-        let report = Report::event(want_event);
-        enqueue(queue, ur_command_t::MEM_BUFFER_COPY_RECT, events, Submission::new(work), report)
-    }
-    fn enqueue_mem_buffer_fill(
-        queue: Borrowed<'_, Queue>,
-        buffer: Borrowed<'_, Mem>,
-        pattern: HostBytes<'_>,
-        offset: usize,
-        size: usize,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let work = enqueue_mem::buffer_fill_work(buffer, pattern, offset, size)?;
-        let report = Report::event(want_event);
-        enqueue(queue, ur_command_t::MEM_BUFFER_FILL, events, Submission::new(work), report)
-    }
-    fn enqueue_mem_buffer_map(
-        queue: Borrowed<'_, Queue>,
-        buffer: Borrowed<'_, Mem>,
-        blocking: bool,
-        flags: ur_map_flags_t,
-        offset: usize,
-        size: usize,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Result<(Option<Owned<Event>>, UsmPtr)> {
-        let mapping = enqueue_mem::mapping(buffer, flags, offset, size)?;
-        let at = mapping.at;
-        let report = Report::of(blocking, want_event);
-        let made =
-            enqueue(queue, ur_command_t::MEM_BUFFER_MAP, events, place(Order::Free), report)?;
-        buffer.map(mapping);
-        Ok((made, at))
-    }
-    fn enqueue_mem_unmap(
-        queue: Borrowed<'_, Queue>,
-        mem: Borrowed<'_, Mem>,
-        mapped: UsmPtr,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        let mapping = mem.unmap(mapped)?;
-        let report = Report::event(want_event);
-        let made = enqueue(queue, ur_command_t::MEM_UNMAP, events, place(Order::Free), report);
-        if made.is_err() {
-            mem.map(mapping); // it was refused, so it is mapped still
-        }
-        made
-    }
-}
-
-impl EnqueueExpApi for Cpu {
-    fn enqueue_command_buffer_exp(
-        queue: Borrowed<'_, Queue>,
-        buffer: Borrowed<'_, CommandBuffer>,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        command_buffer::enqueue(queue, buffer, events, want_event)
-    }
-    fn enqueue_graph_exp(
-        queue: Borrowed<'_, Queue>,
-        graph: Borrowed<'_, ExecutableGraph>,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Made {
-        graph::enqueue(queue, graph, events, want_event)
-    }
-    fn enqueue_kernel_launch_with_args_exp(
+    fn launch(
         queue: Borrowed<'_, Queue>,
         kernel: Borrowed<'_, Kernel>,
-        offset: Option<&[usize]>,
-        global: &[usize],
-        local: Option<&[usize]>,
-        arguments: Option<&[ur_exp_kernel_arg_properties_t]>,
+        range: (Option<&[usize]>, &[usize], Option<&[usize]>),
+        arguments: &[ur_exp_kernel_arg_properties_t],
         properties: Option<&ur_kernel_launch_ext_properties_t>,
         events: &[Borrowed<'_, Event>],
-        want_event: bool,
+        report: Report,
     ) -> Made {
-        launch::enqueue_with_arguments(
-            queue, kernel, offset, global, local, arguments, properties, events, want_event,
-        )
+        let work = launch::enqueued(queue, &kernel, range, arguments, properties)?;
+        enqueue(queue, ur_command_t::KERNEL_LAUNCH, events, Submission::new(work), report)
     }
-    fn enqueue_usm_device_alloc_exp(
+    fn allocate(
+        usm: Usm,
         queue: Borrowed<'_, Queue>,
         pool: Option<Borrowed<'_, UsmPool>>,
         size: usize,
-        _properties: Option<&ur_exp_async_usm_alloc_properties_t>,
         events: &[Borrowed<'_, Event>],
-        want_event: bool,
+        report: Report,
     ) -> Result<(UsmPtr, Option<Owned<Event>>)> {
-        usm_async::alloc(Usm::Device, queue, pool, size, events, want_event)
+        usm_async::alloc(usm, queue, pool, size, events, report)
     }
-    fn enqueue_usm_shared_alloc_exp(
-        queue: Borrowed<'_, Queue>,
-        pool: Option<Borrowed<'_, UsmPool>>,
-        size: usize,
-        _properties: Option<&ur_exp_async_usm_alloc_properties_t>,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Result<(UsmPtr, Option<Owned<Event>>)> {
-        usm_async::alloc(Usm::Shared, queue, pool, size, events, want_event)
-    }
-    fn enqueue_usm_host_alloc_exp(
-        queue: Borrowed<'_, Queue>,
-        pool: Option<Borrowed<'_, UsmPool>>,
-        size: usize,
-        _properties: Option<&ur_exp_async_usm_alloc_properties_t>,
-        events: &[Borrowed<'_, Event>],
-        want_event: bool,
-    ) -> Result<(UsmPtr, Option<Owned<Event>>)> {
-        usm_async::alloc(Usm::Host, queue, pool, size, events, want_event)
-    }
-    fn enqueue_usm_free_exp(
+    fn free(
         queue: Borrowed<'_, Queue>,
         pool: Option<Borrowed<'_, UsmPool>>,
         mem: UsmPtr,
         events: &[Borrowed<'_, Event>],
-        want_event: bool,
+        report: Report,
     ) -> Made {
-        usm_async::free(queue, pool, mem, events, want_event)
+        usm_async::free(queue, pool, mem, events, report)
     }
-    fn enqueue_native_command_exp(
+    fn submit_graph(
         queue: Borrowed<'_, Queue>,
-        native_enqueue: ur_exp_enqueue_native_command_function_t,
-        data: Option<UsmPtr>,
-        _mem_list: &[Borrowed<'_, <Self as Objects>::Mem>],
-        _properties: Option<&ur_exp_enqueue_native_command_properties_t>,
+        graph: Borrowed<'_, ExecutableGraph>,
         events: &[Borrowed<'_, Event>],
-        want_event: bool,
+        report: Report,
     ) -> Made {
-        native_command::run(queue, native_enqueue, data, events, want_event)
+        graph::enqueue(queue, graph, events, report)
     }
 }

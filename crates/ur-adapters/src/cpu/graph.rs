@@ -80,14 +80,21 @@ pub(super) fn enqueue(
     queue: Borrowed<'_, Queue>,
     graph: Borrowed<'_, ExecutableGraph>,
     events: &[Borrowed<'_, Event>],
-    want_event: bool,
+    report: Report,
 ) -> Made {
-    let command = ur_command_t::ENQUEUE_GRAPH_EXP;
+    replay(&graph.replay, queue, ur_command_t::ENQUEUE_GRAPH_EXP, events, report)
+}
+/// Has a queue execute a recording, or record it in turn.
+pub(super) fn replay(
+    replay: &Replay,
+    queue: Borrowed<'_, Queue>,
+    command: ur_command_t,
+    events: &[Borrowed<'_, Event>],
+    report: Report,
+) -> Made {
     match capture::taker(queue, events)? {
-        Some(taker) => {
-            taker.splice(command, events, &graph.replay.copy(), Report::event(want_event))
-        }
-        None => graph.replay.enqueue(queue, command, events, want_event),
+        Some(taker) => taker.splice(command, events, &replay.copy(), report),
+        None => replay.enqueue(queue, command, events, report),
     }
 }
 

@@ -1,20 +1,18 @@
 //! Launches: what was checked is made into work, which queues run, and command buffers record. Groups are handed to all
 //! cores of the device in pieces.
 use super::{
-    Device, Event, Kernel, Program, Queue,
+    Device, Kernel, Queue,
     code::PIECES_A_CORE,
-    engine::{Submission, Task, Work},
-    enqueue::{Made, check_range, enqueue},
+    engine::{Task, Work},
     native_code::{self, Arguments, Items},
     program::OnDevice,
 };
 use crate::{
     kernels::geometry,
-    program::launch::{self, Asked, VariablePart},
+    program::launch::{self, Asked},
 };
 use std::sync::Arc;
 use ur_adapter::{
-    command::Report,
     error::{Error, ErrorCode, Result},
     object::Borrowed,
 };
@@ -64,41 +62,19 @@ pub(super) fn work(device: &Device, on: &OnDevice, arguments: Arguments, range: 
     }))
 }
 
-/// Enqueues a kernel with its arguments.
-#[expect(clippy::too_many_arguments, reason = "as many as C's")]
-pub(super) fn enqueue_with_arguments(
+/// A launch for a queue, once it was judged.
+///
+/// # Errors
+/// As `urEnqueueKernelLaunchWithArgsExp` documents them.
+pub(super) fn enqueued(
     queue: Borrowed<'_, Queue>,
-    kernel: Borrowed<'_, Kernel>,
-    offset: Option<&[usize]>,
-    global: &[usize],
-    local: Option<&[usize]>,
-    arguments: Option<&[ur_exp_kernel_arg_properties_t]>,
+    kernel: &Kernel,
+    (offset, global, local): (Option<&[usize]>, &[usize], Option<&[usize]>),
+    arguments: &[ur_exp_kernel_arg_properties_t],
     properties: Option<&ur_kernel_launch_ext_properties_t>,
-    events: &[Borrowed<'_, Event>],
-    want_event: bool,
-) -> Made {
-    let on = launch::on_queue(queue, &kernel)?;
+) -> Result<Work> {
+    let on = launch::on_queue(queue, kernel)?;
     Asked::of(on, properties)?;
     let range = range(on, offset, global, local)?;
-    let arguments = Arguments::new(arguments.unwrap_or_default())?;
-    let work = work(queue.device(), on, arguments, range);
-    let report = Report::event(want_event);
-    enqueue(queue, ur_command_t::KERNEL_LAUNCH, events, Submission::new(work), report)
-}
-/// Enqueues a copy to or from a program's variable, whose code stays loaded until that is done.
-pub(super) fn enqueue_variable(
-    queue: Borrowed<'_, Queue>,
-    program: Borrowed<'_, Program>,
-    part: &VariablePart<'_>,
-    write: bool,
-    events: &[Borrowed<'_, Event>],
-    want_event: bool,
-) -> Made {
-    let at = part.find(queue, &program)?;
-    check_range(part.host, part.count)?;
-    let (to, from, command) = part.ends(at, write);
-    let copy = Work::Copy { to: to.into(), from: from.into(), bytes: part.count };
-    let work = Work::Keeping(Box::new(copy), Arc::new(program.own()?));
-    let report = Report::of(part.blocking, want_event);
-    enqueue(queue, command, events, Submission::new(work), report)
+    Ok(work(queue.device(), on, Arguments::new(arguments)?, range))
 }

@@ -1,5 +1,5 @@
 //! What memory objects are here: host memory, ours or the application's, with an address that never changes. What images
-//! are beyond that is `image.rs`'s, the commands on both are `enqueue_mem.rs`'s and `enqueue_image.rs`'s.
+//! are beyond that is `image.rs`'s, the commands on both the core's and `enqueue_image.rs`'s.
 use super::{
     Context, Cpu, Device, TABLE, backing::Block, image, mapping::Side, native, native_handle,
     usm::check_size,
@@ -61,20 +61,10 @@ const ALIGN: usize = 128;
 pub(super) trait Placed {
     /// Where its bytes are, for its whole life.
     fn address(&self) -> UsmPtr;
-    /// Where a range of a buffer is.
-    ///
-    /// # Errors
-    /// `INVALID_SIZE` for 0 bytes and for such as are not all in the buffer; `INVALID_MEM_OBJECT`
-    /// for an image.
-    fn range(&self, offset: usize, size: usize) -> Result<UsmPtr>;
 }
 impl Placed for Mem {
     fn address(&self) -> UsmPtr {
         self.storage().base.offset(self.origin()).expect("the storage does not wrap around")
-    }
-    fn range(&self, offset: usize, size: usize) -> Result<UsmPtr> {
-        self.check_range(offset, size)?;
-        self.address().offset(offset)
     }
 }
 /// The memory object of a native handle, which is its own.

@@ -11,7 +11,6 @@ mod device;
 mod engine;
 mod enqueue;
 mod enqueue_image;
-mod enqueue_mem;
 mod event;
 mod graph;
 mod host;
@@ -23,7 +22,6 @@ mod memory;
 mod memory_export;
 mod native;
 mod native_code;
-mod native_command;
 mod native_handle;
 mod p2p;
 mod partition;
@@ -87,7 +85,13 @@ pub struct Adapter;
 pub struct Platform;
 
 /// The whole of this adapter, as C sees it.
-pub static TABLE: ur_dditable_t = ur_core::table::<Cpu>();
+pub static TABLE: ur_dditable_t = ur_dditable_t {
+    command_buffer_exp: ur_core::command_buffers::<Cpu>(),
+    ..ur_core::table::<Cpu>()
+};
+// These entries are the core's.
+impl CommandApi for Cpu {}
+impl CommandBufferExpApi for Cpu {}
 impl Contexts for Cpu {
     const BACKEND: Backend = Backend::Cpu;
     fn devices(context: &Context) -> &[Owned<Device>] {
@@ -122,8 +126,6 @@ bodies! {
     Queue, Queue, InvalidQueue;
     Event, Event, InvalidEvent;
     Sampler, Sampler, InvalidSampler;
-    CommandBuffer, CommandBuffer, InvalidCommandBufferExp;
-    Command, CommandBufferCommand, InvalidCommandBufferCommandHandleExp;
     Graph, Graph, InvalidGraph;
     ExecutableGraph, ExecutableGraph, InvalidGraph;
 }

@@ -4,7 +4,7 @@
 #![expect(unsafe_code, reason = "copies between addresses that C gave")]
 use super::engine::workers::for_each_piece;
 use std::ptr;
-use ur_hal::{Address, Rows};
+use ur_hal::{Address, BoxSpan, Rows};
 
 /// Less than this is not worth the hand-over to other threads.
 const PARALLEL_FROM: usize = 4 << 20;
@@ -125,7 +125,15 @@ pub struct Planes {
     pub slice: usize,
 }
 impl Planes {
-    fn rows(self) -> Rows {
+    /// A box in memory that begins at this address.
+    ///
+    /// # Errors
+    /// `InvalidSize` for what wraps around.
+    pub fn of((base, span): (Address, BoxSpan)) -> ur_hal::Result<Self> {
+        Ok(Self { base: base.offset(span.start)?, pitch: span.row, slice: span.slice })
+    }
+    /// The rows of its first plane.
+    pub fn rows(self) -> Rows {
         Rows { start: self.base, pitch: self.pitch }
     }
     /// The first byte of row number `row`, counted over all planes of `height` rows each.

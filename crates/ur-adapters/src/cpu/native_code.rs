@@ -230,7 +230,7 @@ enum Argument {
 }
 /// The arguments of a launch, as they were when it was asked for.
 #[derive(Clone, Default)]
-pub(super) struct Arguments(Arc<[Argument]>);
+pub struct Arguments(Arc<[Argument]>);
 impl std::fmt::Debug for Arguments {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} arguments", self.0.len())

@@ -44,9 +44,6 @@ impl RunsCode for Cpu {
         };
         Ok((Capabilities::NONE, limits))
     }
-    fn is_same(one: &Device, other: &Device) -> bool {
-        std::ptr::eq(one, other)
-    }
     fn parent(device: &Device) -> Option<&Owned<Device>> {
         device.parent()
     }

@@ -1,5 +1,5 @@
 //! Recorded commands: what command buffers and graphs are made of, and how they are enqueued as a
-//! whole. What may be recorded, and when, is `command_buffer.rs`'s and `capture.rs`'s.
+//! whole. What may be recorded, and when, is the core's and `capture.rs`'s.
 use super::{
     Event, Queue,
     engine::{self, Completion, Failure, Plan, Run, Submission, Work},
@@ -107,7 +107,7 @@ impl Recording {
 /// A recording that is enqueued as a whole. Executions follow one another in the order in which
 /// they were enqueued, on whatever queues.
 #[derive(Debug)]
-pub(super) struct Replay {
+pub struct Replay {
     state: Mutex<State>,
     hands: Arc<engine::Queue>,
     profiled: bool,
@@ -129,11 +129,10 @@ impl Replay {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Looks at what is recorded, or records more. Executions enqueued before take no notice.
-    pub(super) fn edit<R>(&self, edit: impl FnOnce(&mut Recording) -> R) -> R {
+    /// Records something else. Executions enqueued before take no notice.
+    pub(super) fn replace(&self, recording: Recording) {
         let mut state = self.lock();
-        state.plan = None;
-        edit(&mut state.recording)
+        (state.plan, state.recording) = (None, recording);
     }
     /// A copy of what is recorded.
     pub(super) fn copy(&self) -> Recording {
@@ -149,7 +148,7 @@ impl Replay {
         queue: Borrowed<'_, Queue>,
         command: ur_command_t,
         events: &[Borrowed<'_, Event>],
-        want_event: bool,
+        report: Report,
     ) -> Made {
         let mut dependencies = capture(events)?;
         let mut state = self.lock();
@@ -165,8 +164,7 @@ impl Replay {
         let work = Work::Call(Box::new(move || run.execute().map_err(|why| failure(&why))));
         let profile = if self.profiled { Profile::Phases } else { Profile::Off };
         let submission = Submission { profile, want: true, ..Submission::new(work) };
-        let (made, completion) =
-            enqueue_with(queue, command, dependencies, submission, Report::event(want_event))?;
+        let (made, completion) = enqueue_with(queue, command, dependencies, submission, report)?;
         // Commands submitted from here on wait for this execution.
         signals.iter().for_each(|(event, completion)| event.replay(completion));
         state.last = completion;

@@ -45,7 +45,7 @@ pub(super) fn alloc(
     pool: Option<Borrowed<'_, UsmPool>>,
     size: usize,
     events: &[Borrowed<'_, Event>],
-    want_event: bool,
+    report: Report,
 ) -> Result<(UsmPtr, Option<Owned<Event>>)> {
     let (context, device) = (queue.context(), queue.device());
     let current;
@@ -58,7 +58,7 @@ pub(super) fn alloc(
     };
     let wish = Wish { device: Some(device.borrow()), desc: None, pool: of_device };
     let at = allocate(usm, context.borrow(), wish, size)?;
-    match enqueue(queue, command(usm), events, place(Order::Free), Report::event(want_event)) {
+    match enqueue(queue, command(usm), events, place(Order::Free), report) {
         Ok(event) => Ok((at, event)),
         Err(error) => {
             usm::free::<Cpu>(context, at)?;
@@ -77,7 +77,7 @@ pub(super) fn free(
     pool: Option<Borrowed<'_, UsmPool>>,
     mem: UsmPtr,
     events: &[Borrowed<'_, Event>],
-    want_event: bool,
+    report: Report,
 ) -> Made {
     let freeing = Freeing::begin(handle(queue.context()), mem)?;
     let Home { pool: from, .. } = freeing.allocation().home();
@@ -91,7 +91,7 @@ pub(super) fn free(
         drop(spent);
         Ok(())
     }));
-    let (command, report) = (ur_command_t::ENQUEUE_USM_FREE_EXP, Report::event(want_event));
+    let command = ur_command_t::ENQUEUE_USM_FREE_EXP;
     match enqueue(queue, command, events, Submission::new(work), report) {
         Ok(event) => {
             freeing.announce();

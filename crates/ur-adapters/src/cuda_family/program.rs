@@ -60,9 +60,6 @@ impl<D: Dialect> RunsCode for Family<D> {
             .with_if(Capability::Clusters, device.has(A::Clusters)?);
         Ok((capabilities, limits))
     }
-    fn is_same(one: &Device<D>, other: &Device<D>) -> bool {
-        one.number() == other.number()
-    }
     fn place_of(queue: &Queue<D>) -> (&Owned<Context<D>>, &Owned<Device<D>>) {
         (queue.context(), queue.device())
     }

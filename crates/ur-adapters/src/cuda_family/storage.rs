@@ -195,6 +195,19 @@ pub(super) enum Found<'s, D: Dialect> {
     Array(&'s Array<D>),
 }
 impl<D: Dialect> Storage<D> {
+    /// Where bytes are for commands on `device`; they may be out of date there.
+    ///
+    /// # Errors
+    /// As for [`Storage::at`]; `INVALID_MEM_OBJECT` for pixels.
+    pub(super) fn address(&self, device: &Owned<Device<D>>) -> Result<u64> {
+        match &self.place {
+            Place::One { at, .. } => Ok(*at),
+            Place::Each { copies, .. } => match self.copy(copies, self.index(device)?)? {
+                Copy::Bytes(block) => Ok(block.at().addr() as u64),
+                Copy::Pixels(_) => Err(ErrorCode::InvalidMemObject.into()),
+            },
+        }
+    }
     /// What a command on `device` uses, up to date at this point of `stream`; if it `writes`, the
     /// other devices' copies are out of date from here on.
     ///

@@ -52,7 +52,7 @@ pub(super) fn alloc<D: Dialect>(
     pool: Option<Borrowed<'_, UsmPool<D>>>,
     size: usize,
     events: &[Borrowed<'_, Event<D>>],
-    want_event: bool,
+    report: Report,
 ) -> Allocated<D> {
     check_fork::<D>()?;
     let (context, device) = (queue.context(), queue.device());
@@ -68,11 +68,11 @@ pub(super) fn alloc<D: Dialect>(
         && chosen.identity().is_default()
         && let Some(from) = usm::ordered(&chosen.driver, device, context.devices())?
     {
-        return ordered(queue, chosen, &from, size, events, want_event);
+        return ordered(queue, chosen, &from, size, events, report);
     }
     let wish = Wish { device: Some(device.borrow()), desc: None, pool: Some(chosen) };
     let at = allocate(usm, context.borrow(), wish, size)?;
-    match submit(queue, command(usm), events, Report::event(want_event), |_stream| Ok(())) {
+    match submit(queue, command(usm), events, report, |_stream| Ok(())) {
         Ok(event) => Ok((at, event)),
         Err(error) => {
             free_at::<Family<D>>(context, at)?;
@@ -87,7 +87,7 @@ fn ordered<D: Dialect>(
     from: &Arc<DriverPool<D>>,
     size: usize,
     events: &[Borrowed<'_, Event<D>>],
-    want_event: bool,
+    report: Report,
 ) -> Allocated<D> {
     if size == 0 {
         return Err(Error::new(ErrorCode::InvalidUsmSize, "0 bytes are no memory"));
@@ -104,7 +104,7 @@ fn ordered<D: Dialect>(
         made = Some(memory::adopt(home, size, memory)?);
         Ok(())
     };
-    let done = submit(queue, command(Usm::Device), events, Report::event(want_event), body);
+    let done = submit(queue, command(Usm::Device), events, report, body);
     match (done, made) {
         (Ok(event), Some(at)) => Ok((at, event)),
         (Ok(_), None) => Err(Error::new(ErrorCode::Unknown, "the allocation was never submitted")),
@@ -126,7 +126,7 @@ pub(super) fn free<D: Dialect>(
     pool: Option<Borrowed<'_, UsmPool<D>>>,
     mem: UsmPtr,
     events: &[Borrowed<'_, Event<D>>],
-    want_event: bool,
+    report: Report,
 ) -> Made<D> {
     check_fork::<D>()?;
     let context = queue.context();
@@ -142,8 +142,7 @@ pub(super) fn free<D: Dialect>(
         None => Ok(()), // it goes back once the queues have come so far
     };
     let before = |since| context.queues().ticket(since).into_moments();
-    let submitted =
-        submit(queue, ur_command_t::ENQUEUE_USM_FREE_EXP, events, Report::event(want_event), body);
+    let submitted = submit(queue, ur_command_t::ENQUEUE_USM_FREE_EXP, events, report, body);
     match submitted {
         Ok(event) => {
             freeing.finish(before);

@@ -1,14 +1,11 @@
-//! Kernel launches and program variables: how they get into a command list, a queue's or a command buffer's.
+//! Kernel launches: how they get into a command list, a queue's or a command buffer's.
 use super::{
-    Event, Kernel, Program, Queue,
-    memory::check_range,
     native::{arguments::Arguments, list::List},
     program::OnDevice,
-    submission::{Made, submit_one},
 };
 use crate::kernels::geometry::Range;
-use crate::program::launch::{self, VariablePart};
-use ur_adapter::{command::Report, error::Result, object::Borrowed};
+use crate::program::launch;
+use ur_adapter::error::Result;
 use ur_hal::Geometry;
 use ur_sys::*;
 
@@ -71,45 +68,4 @@ impl<'call> Launch<'call> {
         turn.accept(|| self.arguments.sizes());
         turn.append(list.raw(), groups, self.is_cooperative, events).ok()
     }
-}
-
-/// Enqueues a kernel with its arguments.
-#[expect(clippy::too_many_arguments, reason = "as many as C's")]
-pub(super) fn kernel_launch_with_args_exp(
-    queue: Borrowed<'_, Queue>,
-    kernel: Borrowed<'_, Kernel>,
-    offset: Option<&[usize]>,
-    global: &[usize],
-    local: Option<&[usize]>,
-    arguments: Option<&[ur_exp_kernel_arg_properties_t]>,
-    properties: Option<&ur_kernel_launch_ext_properties_t>,
-    events: &[Borrowed<'_, Event>],
-    want_event: bool,
-) -> Made {
-    let arguments = arguments.unwrap_or_default();
-    let asked = Asked { offset, global, local, arguments, properties };
-    let launch = Launch::new(launch::on_queue(queue, &kernel)?, asked)?;
-    let (command, report) = (ur_command_t::KERNEL_LAUNCH, Report::event(want_event));
-    submit_one(queue, command, events, report, |list| match &launch {
-        Some(launch) => launch.append(list),
-        None => list.barrier(),
-    })
-}
-/// Enqueues a copy to or from a program's variable. Its module stays until that is done.
-///
-/// # Errors
-/// `INVALID_VALUE` for a name that is none, and for more than the variable has.
-pub(super) fn device_global_variable(
-    queue: Borrowed<'_, Queue>,
-    program: Borrowed<'_, Program>,
-    part: &VariablePart<'_>,
-    write: bool,
-    events: &[Borrowed<'_, Event>],
-    want_event: bool,
-) -> Made {
-    let at = part.find(queue, &program)?;
-    check_range(part.host, part.count)?;
-    let (to, from, command) = part.ends(at, write);
-    let report = Report::of(part.blocking, want_event);
-    submit_one(queue, command, events, report, |list| list.copy(to.addr(), from.addr(), part.count))
 }

@@ -11,7 +11,6 @@ use crate::memory::{
     allocation::{self, Home, Pooled, Spent, Usm},
     allocations::Allocations,
     deferred_free::DeferredFree,
-    ranges,
 };
 use crate::over_driver::usm_pool::Chunks;
 use std::sync::Arc;
@@ -25,11 +24,6 @@ use ur_hal::Range;
 
 /// One allocation, or the whole of an object that was opened.
 pub type Allocation = allocation::Allocation<Memory>;
-/// # Errors
-/// As for [`ranges::check_range`].
-pub fn check_range(at: UsmPtr, bytes: usize) -> Result<Range> {
-    ranges::check_range::<Allocation>(at, bytes)
-}
 /// An allocation on its way back.
 pub type Freeing = allocation::Freeing<Memory>;
 /// One open of an allocation in the process that made it.

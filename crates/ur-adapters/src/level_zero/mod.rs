@@ -19,7 +19,6 @@ mod device_info;
 pub mod driver;
 mod enqueue;
 mod enqueue_image;
-mod enqueue_mem;
 mod error;
 mod event;
 mod extensions;
@@ -34,7 +33,6 @@ mod mem;
 mod memory;
 mod memory_export;
 pub mod native;
-mod native_command;
 mod opened;
 mod options;
 mod p2p;
@@ -103,7 +101,11 @@ impl ur_hal::Types for LevelZero {
     type Graph = Infallible;
 }
 /// The adapter as C sees it.
-pub static TABLE: ur_dditable_t = ur_core::table::<LevelZero>();
+pub static TABLE: ur_dditable_t = table();
+const fn table() -> ur_dditable_t {
+    let command_buffer_exp = ur_core::command_buffers::<LevelZero>();
+    ur_dditable_t { command_buffer_exp, ..ur_core::table::<LevelZero>() }
+}
 /// The adapter under its first name: the same, but that it knows its name.
 pub static TABLE_V1: ur_dditable_t = under(face::adapter_get_v1);
 /// The adapter under its second name.
@@ -111,7 +113,7 @@ pub static TABLE_V2: ur_dditable_t = under(face::adapter_get_v2);
 const fn under(
     get: unsafe extern "C" fn(u32, *mut ur_adapter_handle_t, *mut u32) -> ur_result_t,
 ) -> ur_dditable_t {
-    let table = ur_core::table::<LevelZero>();
+    let table = table();
     let adapter = ur_adapter_dditable_t { get: Some(get), ..table.adapter };
     ur_dditable_t { adapter, ..table }
 }
@@ -132,8 +134,6 @@ bodies! {
     Context, InvalidContext;
     Queue, InvalidQueue;
     Sampler, InvalidSampler;
-    CommandBuffer, InvalidCommandBufferExp;
-    CommandBufferCommand, InvalidCommandBufferCommandHandleExp;
 }
 
 impl Body for Event {

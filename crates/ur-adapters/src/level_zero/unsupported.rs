@@ -1,6 +1,8 @@
-//! Families that this adapter has not: every entry answers `UNSUPPORTED_FEATURE`, and the device
-//! queries say so.
+//! Families that this adapter has not, or that are the core's: every entry of the first answers `UNSUPPORTED_FEATURE`, and
+//! the device queries say so.
 use super::LevelZero;
-use ur_adapter::api::{BindlessImagesExpApi, GraphExpApi};
+use ur_adapter::api::{BindlessImagesExpApi, CommandApi, CommandBufferExpApi, GraphExpApi};
 impl BindlessImagesExpApi for LevelZero {}
+impl CommandApi for LevelZero {}
+impl CommandBufferExpApi for LevelZero {}
 impl GraphExpApi for LevelZero {}

@@ -47,7 +47,7 @@ pub(super) fn alloc(
     pool: Option<Borrowed<'_, UsmPool>>,
     size: usize,
     events: &[Borrowed<'_, Event>],
-    want_event: bool,
+    report: Report,
 ) -> Allocated {
     check_fork()?;
     let (context, device) = (queue.context(), queue.device());
@@ -61,7 +61,7 @@ pub(super) fn alloc(
     };
     let wish = Wish { device: Some(device.borrow()), desc: None, pool: Some(chosen) };
     let at = allocate(usm, context.borrow(), wish, size)?;
-    match submit(queue, command(usm), events, Report::event(want_event), |_| Ok(())) {
+    match submit(queue, command(usm), events, report, |_| Ok(())) {
         Ok(event) => Ok((at, event)),
         Err(error) => {
             usm::free::<LevelZero>(context, at)?;
@@ -79,7 +79,7 @@ pub(super) fn free(
     pool: Option<Borrowed<'_, UsmPool>>,
     mem: UsmPtr,
     events: &[Borrowed<'_, Event>],
-    want_event: bool,
+    report: Report,
 ) -> Made {
     check_fork()?;
     let context = queue.context();
@@ -90,7 +90,7 @@ pub(super) fn free(
         let why = format!("{mem:?} was not allocated from this pool: name its own, or none");
         return Err(Error::new(ErrorCode::InvalidValue, why));
     }
-    let (command, report) = (ur_command_t::ENQUEUE_USM_FREE_EXP, Report::event(want_event));
+    let command = ur_command_t::ENQUEUE_USM_FREE_EXP;
     match submit(queue, command, events, report, |_| Ok(())) {
         Ok(event) => {
             freeing.finish(|since| context.queues().ticket(since).into_moments());

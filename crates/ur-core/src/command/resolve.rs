@@ -1,11 +1,19 @@
 //! From what C asks for to a command: ranges, rows and patterns are judged here, once for queues and command buffers of
 //! all backends.
-use super::{Ready, TakesCommands};
+use super::{
+    buffers::place,
+    ready::{Place, Ready, Room, TakesCommands, Used},
+};
 use crate::memory::{
     allocations::Allocated,
     ranges::{check_range, check_rows, pattern_of},
 };
-use ur_adapter::{api::Request, error::Result, log};
+use crate::{over_driver::OverDriver, program::launch::variable};
+use ur_adapter::{
+    api::Request,
+    error::{Error, Result},
+    log,
+};
 use ur_hal::{Address, Advice, Command, Hint, Location, Order, Rows};
 use ur_sys::{
     ur_command_t as Name, ur_logger_level_t, ur_usm_advice_flags_t, ur_usm_migration_flags_t,
@@ -14,19 +22,96 @@ use ur_sys::{
 impl<'a, D: TakesCommands> Ready<'a, D> {
     /// `waits`: whether it names what it waits for.
     #[inline(always)] // as `enqueue`
-    pub(super) fn resolve(request: Request<'a>, waits: bool) -> Result<Self> {
+    pub(super) fn resolve(
+        request: Request<'a, OverDriver<D>>,
+        (context, device): Place<'_, D>,
+        waits: bool,
+        room: &'a Room,
+    ) -> Result<Self> {
         let (name, command) = match request {
-            Request::Wait => {
-                let order = Order::of_wait(waits);
-                return Ok(Self { name: Name::EVENTS_WAIT, command: Command::Barrier, order });
-            }
+            Request::Wait => return Ok(Self::barrier(Name::EVENTS_WAIT, Order::of_wait(waits))),
             Request::Barrier => {
-                let name = Name::EVENTS_WAIT_WITH_BARRIER;
-                return Ok(Self { name, command: Command::Barrier, order: Order::Both });
+                return Ok(Self::barrier(Name::EVENTS_WAIT_WITH_BARRIER, Order::Both));
             }
             Request::Timestamp => {
-                let (name, order) = (Name::TIMESTAMP_RECORDING_EXP, Order::of_wait(waits));
-                return Ok(Self { name, command: Command::Timestamp, order });
+                let timestamp = Self::new(Name::TIMESTAMP_RECORDING_EXP, Command::Timestamp);
+                return Ok(Self { order: Order::of_wait(waits), ..timestamp });
+            }
+            Request::BufferRead { buffer, offset, size, dst } => {
+                let host = (dst, Name::MEM_BUFFER_READ, false);
+                return Self::transfer(device, buffer, (offset, size), host);
+            }
+            Request::BufferWrite { buffer, offset, size, src } => {
+                let host = (src, Name::MEM_BUFFER_WRITE, true);
+                return Self::transfer(device, buffer, (offset, size), host);
+            }
+            Request::BufferReadRect {
+                buffer,
+                buffer_origin,
+                host_origin,
+                region,
+                buffer_row_pitch,
+                buffer_slice_pitch,
+                host_row_pitch,
+                host_slice_pitch,
+                dst,
+            } => {
+                let inside = place(buffer_origin, buffer_row_pitch, buffer_slice_pitch);
+                let outside = place(host_origin, host_row_pitch, host_slice_pitch);
+                let host = (dst, outside, false);
+                return Self::transfer_box(device, (buffer, inside), region, host, room);
+            }
+            Request::BufferWriteRect {
+                buffer,
+                buffer_origin,
+                host_origin,
+                region,
+                buffer_row_pitch,
+                buffer_slice_pitch,
+                host_row_pitch,
+                host_slice_pitch,
+                src,
+            } => {
+                let inside = place(buffer_origin, buffer_row_pitch, buffer_slice_pitch);
+                let outside = place(host_origin, host_row_pitch, host_slice_pitch);
+                let host = (src, outside, true);
+                return Self::transfer_box(device, (buffer, inside), region, host, room);
+            }
+            Request::BufferCopy { buffer_src, buffer_dst, src_offset, dst_offset, size } => {
+                let ends = ((buffer_src, src_offset), (buffer_dst, dst_offset));
+                return Self::copy(device, ends.0, ends.1, size);
+            }
+            Request::BufferCopyRect {
+                buffer_src,
+                buffer_dst,
+                src_origin,
+                dst_origin,
+                region,
+                src_row_pitch,
+                src_slice_pitch,
+                dst_row_pitch,
+                dst_slice_pitch,
+            } => {
+                let from = (buffer_src, place(src_origin, src_row_pitch, src_slice_pitch));
+                let to = (buffer_dst, place(dst_origin, dst_row_pitch, dst_slice_pitch));
+                return Self::copy_box(device, from, to, region, room);
+            }
+            Request::BufferFill { buffer, pattern, offset, size } => {
+                return Self::fill(device, buffer, pattern, (offset, size));
+            }
+            Request::VariableWrite { program, name, count, offset, src: from } => {
+                let to = variable((context, device), &program, name, (offset, count))?;
+                check_range::<D::Known>(from, count)?;
+                let copy = Command::Copy { to, from, bytes: count };
+                let uses = [Some(Used::Program(program)), None];
+                return Ok(Self { uses, ..Self::new(Name::DEVICE_GLOBAL_VARIABLE_WRITE, copy) });
+            }
+            Request::VariableRead { program, name, count, offset, dst: to } => {
+                let from = variable((context, device), &program, name, (offset, count))?;
+                check_range::<D::Known>(to, count)?;
+                let copy = Command::Copy { to, from, bytes: count };
+                let uses = [Some(Used::Program(program)), None];
+                return Ok(Self { uses, ..Self::new(Name::DEVICE_GLOBAL_VARIABLE_READ, copy) });
             }
             Request::HostTask { host_task, .. } => {
                 (Name::HOST_TASK_EXP, Command::HostCall(host_task.into()))
@@ -61,13 +146,16 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
                 };
                 (Name::USM_PREFETCH, hint::<D>(Command::Prefetch { range, to }, mem, "a prefetch"))
             }
+            Request::ImageRead { .. } | Request::ImageWrite { .. } | Request::ImageCopy { .. } => {
+                return Error::unsupported("images in a command buffer");
+            }
             Request::UsmAdvise { mem, size, advice } => {
                 let range = check_range::<D::Known>(mem, size)?;
                 let advice = advice_of(advice);
                 (Name::USM_ADVISE, hint::<D>(Command::Advise { range, advice }, mem, "advice"))
             }
         };
-        Ok(Self { name, command, order: Order::Free })
+        Ok(Self::new(name, command))
     }
 }
 /// A hint about memory that is not moved is of no use: nothing is left of it but its place in the order.

@@ -1,15 +1,14 @@
 //! What a launch is checked against before it is submitted: whose the kernel is, how many items there are in what groups,
 //! and what the device has. How a launch gets into a queue is the backend's.
-use super::{Context, Kernel, OnDevice, Program, RunsCode};
+use super::{Context, Device, Kernel, OnDevice, Program, RunsCode};
 use crate::kernels::geometry::{Range, check_cluster};
 use std::ffi::CStr;
 use ur_adapter::{
     chain,
     error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
-    object::{Borrowed, Object},
+    object::{Borrowed, Object, Owned},
 };
-use ur_hal::{Capability, Geometry};
+use ur_hal::{Address, Capability, Geometry};
 use ur_sys::*;
 
 /// What a caller asks of a launch beside its range and its arguments.
@@ -120,44 +119,24 @@ pub(super) fn suggest<D: RunsCode>(
     Ok(local[..global.len()].to_vec())
 }
 
-/// A part of a program's variable, and where host memory takes it or gives it.
-#[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "each is what its name says")]
-pub struct VariablePart<'call> {
-    pub name: &'call CStr,
-    pub blocking: bool,
-    pub count: usize,
-    pub offset: usize,
-    pub host: UsmPtr,
-}
-impl VariablePart<'_> {
-    /// Where it is on a queue's device.
-    ///
-    /// # Errors
-    /// `INVALID_CONTEXT` and `INVALID_DEVICE` for a program that was made for others than the queue's; `INVALID_VALUE` for
-    /// a name that no variable has, for no bytes, and for more than the variable has.
-    pub fn find<D: RunsCode>(
-        &self,
-        queue: Borrowed<'_, D::Queue>,
-        program: &Program<D>,
-    ) -> Result<UsmPtr> {
-        let (context, device) = D::place_of(&queue);
-        check_context(context, program)?;
-        let Self { name, count, offset, .. } = *self;
-        let (at, size) = program.variable(device, name)?;
-        if count == 0 || offset.checked_add(count).is_none_or(|end| end > size) {
-            return Err(Error::new(
-                ErrorCode::InvalidValue,
-                format!("{count} bytes from {offset} on are not in {name:?}, which has {size}"),
-            ));
-        }
-        at.offset(offset)
+/// Where a part of a program's variable is on a device.
+///
+/// # Errors
+/// `INVALID_CONTEXT` and `INVALID_DEVICE` for a program that was made for others; `INVALID_VALUE` for a name that no
+/// variable has, for no bytes, and for more than the variable has.
+pub fn variable<D: RunsCode>(
+    (context, device): (&Owned<Context<D>>, &Owned<Device<D>>),
+    program: &Program<D>,
+    name: &CStr,
+    (offset, count): (usize, usize),
+) -> Result<Address> {
+    check_context(context, program)?;
+    let (at, size) = program.variable(device, name)?;
+    if count == 0 || offset.checked_add(count).is_none_or(|end| end > size) {
+        return Err(Error::new(
+            ErrorCode::InvalidValue,
+            format!("{count} bytes from {offset} on are not in {name:?}, which has {size}"),
+        ));
     }
-    /// What is written, what is read, and what the command is called.
-    pub fn ends(&self, at: UsmPtr, write: bool) -> (UsmPtr, UsmPtr, ur_command_t) {
-        match write {
-            true => (at, self.host, ur_command_t::DEVICE_GLOBAL_VARIABLE_WRITE),
-            false => (self.host, at, ur_command_t::DEVICE_GLOBAL_VARIABLE_READ),
-        }
-    }
+    Ok(at.offset(offset)?.into())
 }

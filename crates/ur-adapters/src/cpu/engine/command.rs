@@ -1,7 +1,10 @@
 //! What a command is made of: what must come first, what it does, what it signals. When it runs
 //! is its queue's affair.
 use super::completion::{Completion, Failure, Reusable, Status};
-use crate::{cpu::native, profiling::Profile};
+use crate::{
+    cpu::native::{self, Planes},
+    profiling::Profile,
+};
 use std::{any::Any, fmt, panic::AssertUnwindSafe, sync::Arc};
 use ur_adapter::error::{Error, ErrorCode, Reason, Result};
 pub(crate) use ur_hal::Order;
@@ -110,7 +113,7 @@ pub(crate) fn failed(why: &Failure) -> Error {
 
 /// The bytes of a fill; up to 16 take no allocation.
 #[derive(Clone, Debug)]
-pub(crate) enum Pattern {
+pub enum Pattern {
     /// So many of the array.
     Short(u8, [u8; 16]),
     /// More than 16.
@@ -136,7 +139,7 @@ impl Pattern {
 }
 
 /// What a command does.
-pub(crate) enum Work {
+pub enum Work {
     /// Nothing: its place in the order is its use.
     Barrier,
     /// Copies bytes; the ranges may overlap.
@@ -175,6 +178,9 @@ impl Work {
             | Command::Advise { .. } => Self::Barrier,
             Command::Copy { to, from, bytes } => Self::Copy { to, from, bytes },
             Command::Copy2d { to, from, width, height } => Self::Copy2d { to, from, width, height },
+            Command::Copy3d(copy) => {
+                Self::of_box(Planes::of(copy.to)?, Planes::of(copy.from)?, copy.region)
+            }
             Command::Fill { to, pattern } => {
                 let pattern = Pattern::new(pattern.bytes());
                 Self::Fill { to: to.start(), pattern, bytes: to.bytes() }
@@ -186,6 +192,16 @@ impl Work {
             Command::HostCall(call) => Self::Host(call),
             _ => return Error::unsupported("this kind of command"),
         })
+    }
+    /// A copy of boxes; flat ones are copies of rows, which take no allocation.
+    pub(crate) fn of_box(to: Planes, from: Planes, [width, height, depth]: [usize; 3]) -> Self {
+        if depth == 1 {
+            return Self::Copy2d { to: to.rows(), from: from.rows(), width, height };
+        }
+        Self::Run(Arc::new(move || {
+            native::copy_3d(to, from, width, height, depth);
+            Ok(())
+        }))
     }
     /// The same once more; `None` for what can be done once only.
     pub(crate) fn again(&self) -> Option<Self> {

@@ -20,9 +20,7 @@ pub(crate) mod workers;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use command::{
-    Dependencies, Dependency, Order, Pattern, Signal, Submission, Work, failed,
-};
+pub(crate) use command::{Dependencies, Dependency, Order, Signal, Submission, Work, failed};
 pub(crate) use completion::{Completion, Failure, Reusable, Status};
 pub(crate) use passage::{Moment, Watch, all_queues_ticket, ticket};
 pub(crate) use plan::{Plan, Run};

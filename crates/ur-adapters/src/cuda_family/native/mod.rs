@@ -2,7 +2,6 @@
 //! once, on drop. One file for each kind of thing; together with `driver.rs` the only ones with
 //! unsafe code. What C asks for, and when, is the families' files' business.
 pub mod array;
-pub mod command;
 pub mod context;
 pub mod device;
 pub mod event;

@@ -1,8 +1,7 @@
-//! Commands as lists take them: what each appends, at once or, where it is recorded, again and again.
-use super::list::{List, Spot, Step};
-use std::sync::Arc;
+//! Commands as lists take them: what each appends.
+use super::list::{List, Spot};
 use ur_adapter::error::{Error, Result};
-use ur_hal::{Address, BoxSpan, Command, Hint, Location, Pattern, Rows, Types};
+use ur_hal::{Address, BoxSpan, Command, Hint, Location, Rows, Types};
 use ze_sys::*;
 
 /// Rows as the driver describes them.
@@ -38,30 +37,6 @@ fn word((hint, on): (Hint, bool)) -> Option<ze_memory_advice_t> {
 pub fn is_one_append<T: Types>(command: &Command<'_, T>) -> bool {
     matches!(command, Command::Barrier | Command::Copy { .. })
 }
-/// What a command appends each time that it is recorded anew, with a copy of what it points at.
-pub fn recorded<T: Types>(command: &Command<'_, T>) -> Result<Step> {
-    Ok(match *command {
-        Command::Barrier => Arc::new(|list| list.barrier()),
-        Command::Copy { to, from, bytes } => {
-            Arc::new(move |list| list.copy(to.get(), from.get(), bytes))
-        }
-        Command::Fill { to, pattern } => {
-            let pattern: Box<[u8]> = pattern.bytes().into();
-            Arc::new(move |list| {
-                let pattern = Pattern::new(&pattern, to.bytes())?;
-                list.append::<T>(&Command::Fill { to, pattern })
-            })
-        }
-        Command::Prefetch { range, to } => {
-            Arc::new(move |list| list.append::<T>(&Command::Prefetch { range, to }))
-        }
-        Command::Advise { range, advice } => {
-            Arc::new(move |list| list.append::<T>(&Command::Advise { range, advice }))
-        }
-        _ => return Error::unsupported("this kind of command in a command buffer"),
-    })
-}
-
 impl List<'_> {
     /// Appends what a command consists of.
     ///

@@ -165,8 +165,6 @@ impl Ends<'_> {
     }
 }
 
-/// What one command appends to a list, again and again.
-pub type Step = Arc<dyn Fn(&List<'_>) -> Result<()> + Send + Sync>;
 /// One command's turn at a list. The driver wants one thread at a time: whoever has this holds the
 /// queue's or the command buffer's lock.
 #[derive(Debug)]

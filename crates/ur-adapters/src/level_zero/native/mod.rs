@@ -3,7 +3,6 @@
 //! unsafe code. What C asks for, and when, is the families' files' business.
 pub mod arguments;
 pub mod aside;
-pub mod command;
 pub mod context;
 pub mod counter;
 pub mod device;

@@ -1,5 +1,6 @@
 //! What runs when.
 use super::*;
+use crate::cpu::engine::command::Pattern;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use ur_adapter::memory::UsmPtr;
 

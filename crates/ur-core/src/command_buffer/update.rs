@@ -1,10 +1,9 @@
-//! What changes in a finalized command buffer: kernels, arguments and ranges of launches. The list is
-//! made again before the next execution; those enqueued before take no notice.
-use super::{Command, CommandBuffer, Shared, Step, refused};
-use crate::from_c::{self, Update};
-use crate::level_zero::{
-    Device, Event, Kernel, LevelZero, launch,
-    native::{list::List, recorded::Kept},
+//! What changes in a finalized command buffer: kernels, arguments and ranges of launches, events. Executions enqueued before
+//! a change take no notice of it.
+use super::{Change, Command, CommandBuffer, Launch, Records, Shared, refused};
+use crate::{
+    from_c::{self, Update},
+    over_driver::OverDriver,
 };
 use std::sync::Arc;
 use ur_adapter::{
@@ -13,47 +12,10 @@ use ur_adapter::{
 };
 use ur_sys::ur_exp_command_buffer_update_kernel_launch_desc_t;
 
-/// A launch, as it was asked for.
-#[derive(Debug)]
-pub(super) struct Launch {
-    pub(super) device: Owned<Device>,
-    pub(super) kernel: Owned<Kernel>,
-    pub(super) arguments: Arc<Kept>,
-    /// What it may be replaced by, each with the arguments that it had last; at first it has none.
-    pub(super) choices: Vec<(Owned<Kernel>, Arc<Kept>)>,
-    pub(super) offset: Option<Vec<usize>>,
-    pub(super) global: Vec<usize>,
-    pub(super) local: Option<Vec<usize>>,
-}
-impl Launch {
-    /// Judges it and puts it into a list.
-    ///
+impl<D: Records> Launch<D> {
     /// # Errors
-    /// As for every launch.
-    fn append(&self, list: &List<'_>) -> Result<()> {
-        match self.judged()? {
-            Some(launch) => launch.append(list),
-            None => list.barrier(),
-        }
-    }
-    fn judged(&self) -> Result<Option<launch::Launch<'_>>> {
-        let asked = launch::Asked {
-            offset: self.offset.as_deref(),
-            global: &self.global,
-            local: self.local.as_deref(),
-            arguments: self.arguments.given(),
-            properties: None,
-        };
-        launch::Launch::new(self.kernel.on(&self.device)?, asked)
-    }
-    pub(super) fn step(self: &Arc<Self>) -> Step {
-        let this = Arc::clone(self);
-        Arc::new(move |list| this.append(list))
-    }
-    /// # Errors
-    /// `INVALID_VALUE` for a kernel that was not named and for dimensions without sizes,
-    /// `INVALID_KERNEL_ARGUMENT_INDEX`, and what a launch is refused for.
-    fn changed(&self, update: &Update<'_, LevelZero>) -> Result<Self> {
+    /// `INVALID_VALUE` for a kernel that was not named and for dimensions without sizes; those of `keep_changed`.
+    fn changed(&self, update: &Update<'_, OverDriver<D>>) -> Result<Self> {
         if update.dimensions != self.global.len()
             && (update.global.is_none() || update.offset.is_none())
         {
@@ -62,7 +24,7 @@ impl Launch {
                 "other dimensions need a new global size and a new offset",
             );
         }
-        let (mut kernel, mut arguments) = (self.kernel.clone(), Arc::clone(&self.arguments));
+        let (mut kernel, mut arguments) = (self.kernel.clone(), self.arguments.clone());
         let mut choices = self.choices.clone();
         if let Some(wanted) = update.kernel.filter(|wanted| !kernel.same(wanted)) {
             let named = choices.iter_mut().find(|(choice, _)| choice.same(&wanted));
@@ -76,28 +38,21 @@ impl Launch {
             std::mem::swap(&mut named.0, &mut kernel);
             std::mem::swap(&mut named.1, &mut arguments);
         }
-        // Groups of a new range are ours to choose if C does not.
+        // Groups of a new range are ours to choose if the caller does not.
         let kept = self.local.clone().filter(|_| update.global.is_none());
-        let new = Self {
-            device: self.device.clone(),
+        Ok(Self {
             kernel,
             choices,
-            arguments: Arc::new(arguments.with(&update.arguments)?),
+            arguments: D::keep_changed(&arguments, &update.arguments)?,
             offset: update.offset.map(<[usize]>::to_vec).or_else(|| self.offset.clone()),
             global: update.global.map_or_else(|| self.global.clone(), <[usize]>::to_vec),
             local: update.local.map(<[usize]>::to_vec).or(kept),
-        };
-        new.judged().map_err(|error| match error.code() {
-            ErrorCode::InvalidKernelArgs => error.with_code(ErrorCode::InvalidKernelArgumentIndex),
-            _ => error,
-        })?;
-        Ok(new)
+        })
     }
 }
-impl Shared {
+impl<D: Records> Shared<D> {
     /// # Errors
-    /// `INVALID_OPERATION` unless it is updatable and finalized; `UNSUPPORTED_FEATURE` where C itself
-    /// appended to the list.
+    /// `INVALID_OPERATION` unless it is updatable and finalized; `UNSUPPORTED_FEATURE` with native commands in it.
     fn check_update(&self) -> Result<()> {
         if !self.is_updatable {
             return refused(ErrorCode::InvalidOperation, "the command buffer is not updatable");
@@ -120,38 +75,43 @@ fn stranger<T>(why: &'static str) -> Result<T> {
 }
 
 /// Makes all changes or none.
-pub(super) fn launches(
-    buffer: Borrowed<'_, CommandBuffer>,
+pub(super) fn launches<D: Records>(
+    buffer: Borrowed<'_, CommandBuffer<D>>,
     descriptions: &[ur_exp_command_buffer_update_kernel_launch_desc_t],
 ) -> Result<()> {
     let shared = &buffer.0;
     shared.check_update()?;
-    let mut new: Vec<(usize, Launch)> = vec![];
+    let mut new: Vec<(usize, Arc<Launch<D>>, D::Step)> = vec![];
     let mut state = shared.lock();
     for description in descriptions {
-        let update = from_c::update::<LevelZero>(description)?;
+        let update = from_c::update::<OverDriver<D>>(description)?;
         if update.command.of.as_ptr() != Arc::as_ptr(shared) {
             return stranger("the command belongs to another command buffer");
         }
         let place = update.command.place;
-        let earlier = new.iter().rposition(|(one, _)| *one == place).map(|at| &new[at].1);
-        let recorded = state.launches.get(&place).map(Arc::as_ref);
-        let Some(launch) = earlier.or(recorded) else {
+        let earlier = new.iter().rfind(|(one, ..)| *one == place).map(|(_, launch, _)| launch);
+        let Some(launch) = earlier.or(state.launches.get(&place)) else {
             return stranger("the command launches no kernel");
         };
-        let launch = launch.changed(&update)?;
-        new.push((place, launch));
+        let changed = launch.changed(&update);
+        let judged = changed.map(Arc::new).and_then(|launch| {
+            let step = D::launch_step(shared.place(), &launch)?;
+            Ok((place, launch, step))
+        });
+        new.push(judged.map_err(|error| match error.code() {
+            ErrorCode::InvalidKernelArgs => error.with_code(ErrorCode::InvalidKernelArgumentIndex),
+            _ => error,
+        })?);
     }
-    for (place, launch) in new {
-        let launch = Arc::new(launch);
-        state.nodes[place].step = launch.step();
+    for (place, launch, step) in new {
+        state.nodes[place].step = step;
         state.launches.insert(place, launch);
-        state.is_stale = true;
+        state.change = Some(Change::Commands);
     }
     Ok(())
 }
 
-fn buffer_of(command: &Command) -> Result<Arc<Shared>> {
+fn buffer_of<D: Records>(command: &Command<D>) -> Result<Arc<Shared<D>>> {
     let shared = command.of.upgrade().ok_or_else(|| {
         Error::new(
             ErrorCode::InvalidCommandBufferCommandHandleExp,
@@ -162,8 +122,8 @@ fn buffer_of(command: &Command) -> Result<Arc<Shared>> {
     Ok(shared)
 }
 /// A fresh event in the place of the command's.
-pub(super) fn signal(command: Borrowed<'_, Command>) -> Result<Owned<Event>> {
-    let shared = buffer_of(&command)?;
+pub(super) fn signal<D: Records>(command: &Command<D>) -> Result<Owned<D::Event>> {
+    let shared = buffer_of(command)?;
     let mut state = shared.lock();
     let node = &mut state.nodes[command.place];
     if node.signal.is_none() {
@@ -172,24 +132,32 @@ pub(super) fn signal(command: Borrowed<'_, Command>) -> Result<Owned<Event>> {
             "the command was appended without an event to replace",
         );
     }
-    let fresh = shared.event(node.command);
+    let fresh = shared.event(node.name);
     let old = node.signal.replace(fresh.clone());
+    state.change = state.change.max(Some(Change::Events));
     drop(state);
     drop(old); // its last owner may be this
     Ok(fresh)
 }
 /// Other events to wait for, as many as before.
-pub(super) fn waits(command: Borrowed<'_, Command>, events: &[Borrowed<'_, Event>]) -> Result<()> {
-    let shared = buffer_of(&command)?;
+pub(super) fn waits<D: Records>(
+    command: &Command<D>,
+    events: &[Borrowed<'_, D::Event>],
+) -> Result<()> {
+    let shared = buffer_of(command)?;
     let mut state = shared.lock();
-    if state.nodes[command.place].waited != events.len() {
+    let node = &state.nodes[command.place];
+    if node.waited != events.len() {
         return refused(
             ErrorCode::InvalidEventWaitList,
             "a command waits for as many events as when it was appended",
         );
     }
-    let fresh = state.others(events, command.place)?;
-    let old = std::mem::replace(&mut state.nodes[command.place].waits, fresh);
+    let (after, waits) = state.sort(events, &node.fixed, command.place)?;
+    let node = &mut state.nodes[command.place];
+    node.after = after;
+    let old = std::mem::replace(&mut node.waits, waits);
+    state.change = state.change.max(Some(Change::Events));
     drop(state);
     drop(old);
     Ok(())

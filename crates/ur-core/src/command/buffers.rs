@@ -1,0 +1,216 @@
+//! Commands on buffers: what the caller says of ranges and rectangles is judged here, and buffers become addresses.
+use super::{
+    mem::{Buffer, Mapped},
+    ready::{Ready, Room, TakesCommands, Used},
+};
+use crate::memory::ranges::{check_range, pattern_of};
+use ur_adapter::{
+    api::Objects,
+    command::{Enqueued, Report},
+    error::{Error, ErrorCode, Result},
+    memory::{HostBytes, UsmPtr},
+    object::{Borrowed, Owned},
+};
+use ur_hal::{Address, BoxCopy, BoxPlace, BoxSpan, Command, Range, share_bytes};
+use ur_sys::*;
+
+fn refused<T>(code: ErrorCode, why: impl Into<String>) -> Result<T> {
+    Err(Error::new(code, why.into()))
+}
+pub(super) fn overlapping<T>() -> Result<T> {
+    let why = "source and target share bytes: copy by way of another buffer";
+    refused(ErrorCode::OverlappingRegions, why)
+}
+/// Host memory, and whether it is written into a buffer: else the buffer's bytes are read into it.
+pub(super) type Host<P> = (Address, P, bool);
+/// A box as an entry describes it: its first byte, its pitches.
+pub(super) fn place(origin: ur_rect_offset_t, row: usize, slice: usize) -> BoxPlace {
+    BoxPlace::new([origin.x, origin.y, origin.z], row, slice)
+}
+fn extent(region: ur_rect_region_t) -> Result<[usize; 3]> {
+    let number = |n: u64| usize::try_from(n).map_err(|_| ErrorCode::InvalidSize);
+    Ok([number(region.width)?, number(region.height)?, number(region.depth)?])
+}
+/// The bytes of a box, which are all in the buffer.
+fn span<B: Buffer>(buffer: &B, place: BoxPlace, region: [usize; 3]) -> Result<BoxSpan> {
+    let span = place.span(region)?;
+    buffer.check_range(span.start, span.bytes)?;
+    Ok(span)
+}
+
+impl<'a, D: TakesCommands> Ready<'a, D> {
+    fn with(
+        mut self,
+        one: Option<Borrowed<'a, D::Mem>>,
+        written: Option<Borrowed<'a, D::Mem>>,
+    ) -> Self {
+        let used = |writes| move |buffer| Used::Buffer { buffer, writes };
+        self.uses = [one.map(used(false)), written.map(used(true))];
+        self
+    }
+    fn beside(self, buffer: Borrowed<'a, D::Mem>, writes: bool) -> Self {
+        if writes { self.with(None, Some(buffer)) } else { self.with(Some(buffer), None) }
+    }
+    /// A copy between a buffer and the host.
+    pub(super) fn transfer(
+        device: &Owned<<D as Objects>::Device>,
+        buffer: Borrowed<'a, D::Mem>,
+        (offset, bytes): (usize, usize),
+        (host, name, writes): Host<ur_command_t>,
+    ) -> Result<Self> {
+        buffer.check_range(offset, bytes)?;
+        check_range::<D::Known>(host, bytes)?;
+        let inside = D::buffer_at(device, &buffer)?.offset(offset)?;
+        let (to, from) = if writes { (inside, host) } else { (host, inside) };
+        Ok(Self::new(name, Command::Copy { to, from, bytes }).beside(buffer, writes))
+    }
+    /// The same with boxes.
+    pub(super) fn transfer_box(
+        device: &Owned<<D as Objects>::Device>,
+        (buffer, inside): (Borrowed<'a, D::Mem>, BoxPlace),
+        region: ur_rect_region_t,
+        (host, outside, writes): Host<BoxPlace>,
+        room: &'a Room,
+    ) -> Result<Self> {
+        let region = extent(region)?;
+        let (inside, outside) = (span(&**buffer, inside, region)?, outside.span(region)?);
+        check_range::<D::Known>(host, outside.start + outside.bytes)?; // from where the caller says that it begins
+        let inside = (D::buffer_at(device, &buffer)?, inside);
+        let (to, from, name) = match writes {
+            true => (inside, (host, outside), ur_command_t::MEM_BUFFER_WRITE_RECT),
+            false => ((host, outside), inside, ur_command_t::MEM_BUFFER_READ_RECT),
+        };
+        let copy = room.get_or_init(|| BoxCopy { to, from, region });
+        Ok(Self::new(name, Command::Copy3d(copy)).beside(buffer, writes))
+    }
+    /// A copy from buffer to buffer.
+    pub(super) fn copy(
+        device: &Owned<<D as Objects>::Device>,
+        (from, out): (Borrowed<'a, D::Mem>, usize),
+        (to, into): (Borrowed<'a, D::Mem>, usize),
+        bytes: usize,
+    ) -> Result<Self> {
+        from.check_range(out, bytes)?;
+        to.check_range(into, bytes)?;
+        let (source, target) = (from.origin(), to.origin());
+        if source.0 == target.0 && (source.1 + out).abs_diff(target.1 + into) < bytes {
+            return overlapping();
+        }
+        let command = Command::Copy {
+            from: D::buffer_at(device, &from)?.offset(out)?,
+            to: D::buffer_at(device, &to)?.offset(into)?,
+            bytes,
+        };
+        Ok(Self::new(ur_command_t::MEM_BUFFER_COPY, command).with(Some(from), Some(to)))
+    }
+    /// The same with boxes.
+    pub(super) fn copy_box(
+        device: &Owned<<D as Objects>::Device>,
+        (from, source): (Borrowed<'a, D::Mem>, BoxPlace),
+        (to, target): (Borrowed<'a, D::Mem>, BoxPlace),
+        region: ur_rect_region_t,
+        room: &'a Room,
+    ) -> Result<Self> {
+        let region = extent(region)?;
+        let (out, into) = (span(&**from, source, region)?, span(&**to, target, region)?);
+        let within = |origin: (usize, usize), span: BoxSpan| BoxSpan {
+            start: span.start + origin.1,
+            ..span
+        };
+        let (source, target) = (from.origin(), to.origin());
+        if source.0 == target.0 && share_bytes(within(source, out), within(target, into), region) {
+            return overlapping();
+        }
+        let ends = (D::buffer_at(device, &from)?, D::buffer_at(device, &to)?);
+        let copy = room.get_or_init(|| BoxCopy { to: (ends.1, into), from: (ends.0, out), region });
+        let ready = Self::new(ur_command_t::MEM_BUFFER_COPY_RECT, Command::Copy3d(copy));
+        Ok(ready.with(Some(from), Some(to)))
+    }
+    /// A fill.
+    pub(super) fn fill(
+        device: &Owned<<D as Objects>::Device>,
+        buffer: Borrowed<'a, D::Mem>,
+        pattern: HostBytes<'a>,
+        (offset, bytes): (usize, usize),
+    ) -> Result<Self> {
+        buffer.check_range(offset, bytes)?;
+        if !pattern.len().is_power_of_two() {
+            let why =
+                format!("a pattern of {} bytes: a buffer's has a power of two", pattern.len());
+            return refused(ErrorCode::InvalidSize, why);
+        }
+        let pattern = pattern_of(pattern, bytes)?;
+        let to = Range::new(D::buffer_at(device, &buffer)?.offset(offset)?, bytes)?;
+        let ready = Self::new(ur_command_t::MEM_BUFFER_FILL, Command::Fill { to, pattern });
+        Ok(ready.with(None, Some(buffer)))
+    }
+}
+
+/// `urEnqueueMemBufferMap`: the command brings the bytes where the host can reach them, unless they are there already or
+/// the caller gives them up.
+///
+/// # Errors
+/// Those of the entry.
+pub(super) fn map<D: TakesCommands>(
+    queue: Borrowed<'_, D::Queue>,
+    buffer: Borrowed<'_, D::Mem>,
+    flags: ur_map_flags_t,
+    (offset, size): (usize, usize),
+    events: &[Borrowed<'_, D::Event>],
+    report: Report,
+) -> Result<(Option<Owned<D::Event>>, UsmPtr)> {
+    use ur_map_flags_t as F;
+    if flags.contains(F::WRITE_INVALIDATE_REGION) && flags.intersects(F::READ | F::WRITE) {
+        return refused(
+            ErrorCode::InvalidValue,
+            "WRITE_INVALIDATE_REGION gives up what is there: it goes with neither READ nor WRITE",
+        );
+    }
+    let mapping = buffer.mapping(flags, offset, size)?;
+    let mapped = D::Mem::mapped(&mapping);
+    let brings = !flags.contains(F::WRITE_INVALIDATE_REGION);
+    let name = ur_command_t::MEM_BUFFER_MAP;
+    let made = bring::<D>(queue, buffer, mapped, brings, (name, false), events, report)?;
+    buffer.map(mapping);
+    Ok((made, mapped.at))
+}
+/// `urEnqueueMemUnmap`: the command brings back what the caller may have written.
+///
+/// # Errors
+/// Those of the entry.
+pub(super) fn unmap<D: TakesCommands>(
+    queue: Borrowed<'_, D::Queue>,
+    mem: Borrowed<'_, D::Mem>,
+    at: UsmPtr,
+    events: &[Borrowed<'_, D::Event>],
+    report: Report,
+) -> Enqueued<D> {
+    use ur_map_flags_t as F;
+    let mapping = mem.unmap(at)?;
+    let mapped = D::Mem::mapped(&mapping);
+    let brings = mapped.flags.intersects(F::WRITE | F::WRITE_INVALIDATE_REGION);
+    let name = ur_command_t::MEM_UNMAP;
+    let made = bring::<D>(queue, mem, mapped, brings, (name, true), events, report);
+    if made.is_err() {
+        mem.map(mapping); // it stays mapped
+    }
+    made
+}
+/// Copies what is mapped from the buffer or, if `writes`, to it; where nothing is to be copied the command is a barrier.
+fn bring<D: TakesCommands>(
+    queue: Borrowed<'_, D::Queue>,
+    buffer: Borrowed<'_, D::Mem>,
+    Mapped { at, copied, .. }: Mapped,
+    brings: bool,
+    (name, writes): (ur_command_t, bool),
+    events: &[Borrowed<'_, D::Event>],
+    report: Report,
+) -> Enqueued<D> {
+    let ready = match copied.filter(|_| brings) {
+        Some(part) => {
+            Ready::transfer(D::place_of(&queue).1, buffer, part, (at.into(), name, writes))?
+        }
+        None => Ready::barrier(name, ur_hal::Order::Free),
+    };
+    D::submit(queue, &ready, events, report)
+}

@@ -1,0 +1,213 @@
+//! The entries that enqueue. Most of them make a request of their arguments; here are the others.
+use super::{
+    buffers,
+    images::pixels,
+    ready::{Ready, Recorder, TakesCommands},
+};
+use crate::{from_c, memory::allocation::Usm, over_driver::OverDriver};
+use std::cell::OnceCell;
+use ur_adapter::{
+    api::{CommandApi, EnqueueApi, EnqueueExpApi, Request},
+    command::{Appended, Asked, Enqueued, Report},
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Borrowed, Owned},
+    shim::BarrierEvent,
+};
+use ur_hal::Order;
+use ur_sys::*;
+
+/// What an allocation's command answers: the address, and its event if the caller wants one.
+type Allocated<D> = Result<(UsmPtr, Option<Owned<D>>)>;
+
+/// Enqueues what an entry asks for. An entry always asks for the same kind of command: inlined, the way from its request
+/// to the command is nothing but that kind's.
+///
+/// # Errors
+/// Those of the entry.
+#[inline(always)]
+fn enqueue<D: TakesCommands>(
+    queue: Borrowed<'_, D::Queue>,
+    request: Request<'_, OverDriver<D>>,
+    events: &[Borrowed<'_, D::Event>],
+    report: Report,
+) -> Enqueued<D> {
+    if let Some((name, pixels)) = pixels::<D>(request)? {
+        return D::submit_pixels(queue, name, &pixels, events, report);
+    }
+    let room = OnceCell::new();
+    let ready = Ready::resolve(request, D::place_of(&queue), !events.is_empty(), &room)?;
+    D::submit(queue, &ready, events, report)
+}
+/// Records what an entry asks for.
+///
+/// # Errors
+/// Those of the entry.
+fn append<D: TakesCommands>(
+    buffer: Borrowed<'_, D::ExpCommandBuffer>,
+    request: Request<'_, OverDriver<D>>,
+    asked: Asked<'_, OverDriver<D>>,
+) -> Appended<D> {
+    let room = OnceCell::new();
+    let ready = Ready::resolve(request, buffer.place(), false, &room)?;
+    buffer.append(&ready, asked)
+}
+impl<D: TakesCommands> CommandApi for OverDriver<D> {
+    #[inline(always)]
+    fn enqueue(
+        queue: Borrowed<'_, D::Queue>,
+        request: Request<'_, Self>,
+        events: &[Borrowed<'_, D::Event>],
+        report: Report,
+    ) -> Enqueued<D> {
+        enqueue::<D>(queue, request, events, report)
+    }
+    fn append(
+        buffer: Borrowed<'_, D::ExpCommandBuffer>,
+        request: Request<'_, Self>,
+        asked: Asked<'_, Self>,
+    ) -> Appended<D> {
+        append::<D>(buffer, request, asked)
+    }
+}
+impl<D: TakesCommands> EnqueueApi for OverDriver<D> {
+    fn enqueue_events_wait_with_barrier_ext(
+        queue: Borrowed<'_, D::Queue>,
+        _properties: Option<&ur_exp_enqueue_ext_properties_t>,
+        events: &[Borrowed<'_, D::Event>],
+        event: BarrierEvent<'_, D::Event>,
+    ) -> Enqueued<D> {
+        let signalled = match event {
+            BarrierEvent::None => {
+                return Self::enqueue(queue, Request::Barrier, events, Report::None);
+            }
+            BarrierEvent::Make => {
+                return Self::enqueue(queue, Request::Barrier, events, Report::Event);
+            }
+            BarrierEvent::Signal(event) => event,
+        };
+        if events.iter().any(|one| one.same(&signalled)) {
+            return Err(Error::new(
+                ErrorCode::InvalidEventWaitList,
+                "a barrier cannot wait for the event that it signals: wait in a command of its own",
+            ));
+        }
+        D::signal(queue, events, signalled).map(|()| None)
+    }
+    fn enqueue_mem_buffer_map(
+        queue: Borrowed<'_, D::Queue>,
+        buffer: Borrowed<'_, D::Mem>,
+        blocking: bool,
+        flags: ur_map_flags_t,
+        offset: usize,
+        size: usize,
+        events: &[Borrowed<'_, D::Event>],
+        want_event: bool,
+    ) -> Result<(Option<Owned<D::Event>>, UsmPtr)> {
+        let report = Report::of(blocking, want_event);
+        buffers::map::<D>(queue, buffer, flags, (offset, size), events, report)
+    }
+    fn enqueue_mem_unmap(
+        queue: Borrowed<'_, D::Queue>,
+        mem: Borrowed<'_, D::Mem>,
+        mapped: UsmPtr,
+        events: &[Borrowed<'_, D::Event>],
+        want_event: bool,
+    ) -> Enqueued<D> {
+        buffers::unmap::<D>(queue, mem, mapped, events, Report::event(want_event))
+    }
+}
+impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
+    fn enqueue_kernel_launch_with_args_exp(
+        queue: Borrowed<'_, D::Queue>,
+        kernel: Borrowed<'_, D::Kernel>,
+        offset: Option<&[usize]>,
+        global: &[usize],
+        local: Option<&[usize]>,
+        arguments: Option<&[ur_exp_kernel_arg_properties_t]>,
+        properties: Option<&ur_kernel_launch_ext_properties_t>,
+        events: &[Borrowed<'_, D::Event>],
+        want_event: bool,
+    ) -> Enqueued<D> {
+        let (range, report) = ((offset, global, local), Report::event(want_event));
+        D::launch(queue, kernel, range, arguments.unwrap_or_default(), properties, events, report)
+    }
+    fn enqueue_usm_device_alloc_exp(
+        queue: Borrowed<'_, D::Queue>,
+        pool: Option<Borrowed<'_, D::UsmPool>>,
+        size: usize,
+        _properties: Option<&ur_exp_async_usm_alloc_properties_t>,
+        events: &[Borrowed<'_, D::Event>],
+        want_event: bool,
+    ) -> Allocated<D::Event> {
+        D::allocate(Usm::Device, queue, pool, size, events, Report::event(want_event))
+    }
+    fn enqueue_usm_shared_alloc_exp(
+        queue: Borrowed<'_, D::Queue>,
+        pool: Option<Borrowed<'_, D::UsmPool>>,
+        size: usize,
+        _properties: Option<&ur_exp_async_usm_alloc_properties_t>,
+        events: &[Borrowed<'_, D::Event>],
+        want_event: bool,
+    ) -> Allocated<D::Event> {
+        D::allocate(Usm::Shared, queue, pool, size, events, Report::event(want_event))
+    }
+    fn enqueue_usm_host_alloc_exp(
+        queue: Borrowed<'_, D::Queue>,
+        pool: Option<Borrowed<'_, D::UsmPool>>,
+        size: usize,
+        _properties: Option<&ur_exp_async_usm_alloc_properties_t>,
+        events: &[Borrowed<'_, D::Event>],
+        want_event: bool,
+    ) -> Allocated<D::Event> {
+        D::allocate(Usm::Host, queue, pool, size, events, Report::event(want_event))
+    }
+    fn enqueue_usm_free_exp(
+        queue: Borrowed<'_, D::Queue>,
+        pool: Option<Borrowed<'_, D::UsmPool>>,
+        mem: UsmPtr,
+        events: &[Borrowed<'_, D::Event>],
+        want_event: bool,
+    ) -> Enqueued<D> {
+        D::free(queue, pool, mem, events, Report::event(want_event))
+    }
+    /// The function runs before the entry returns, on the calling thread. What it is told of is behind what the command
+    /// waits for, and before the event that the command signals.
+    fn enqueue_native_command_exp(
+        queue: Borrowed<'_, D::Queue>,
+        function: ur_exp_enqueue_native_command_function_t,
+        data: Option<UsmPtr>,
+        _mem_list: &[Borrowed<'_, D::Mem>],
+        _properties: Option<&ur_exp_enqueue_native_command_properties_t>,
+        events: &[Borrowed<'_, D::Event>],
+        want_event: bool,
+    ) -> Enqueued<D> {
+        let function = function.ok_or(ErrorCode::InvalidNullPointer)?;
+        let queue = queue.own()?; // the function may do with the caller's references what it likes
+        let barrier = Ready::barrier(ur_command_t::ENQUEUE_NATIVE_EXP, Order::Both);
+        let before = match D::WAITS_FOR_NATIVE {
+            true => Report::Done { event: false },
+            false => Report::None,
+        };
+        D::submit(queue.borrow(), &barrier, events, before)?;
+        D::begin_native(&queue)?;
+        from_c::call_native(function, queue.borrow(), data);
+        D::submit(queue.borrow(), &barrier, &[], Report::event(want_event))
+    }
+    fn enqueue_command_buffer_exp(
+        queue: Borrowed<'_, D::Queue>,
+        buffer: Borrowed<'_, D::ExpCommandBuffer>,
+        events: &[Borrowed<'_, D::Event>],
+        want_event: bool,
+    ) -> Enqueued<D> {
+        buffer.execute(queue, events, Report::event(want_event))
+    }
+    fn enqueue_graph_exp(
+        queue: Borrowed<'_, D::Queue>,
+        graph: Borrowed<'_, D::ExpExecutableGraph>,
+        events: &[Borrowed<'_, D::Event>],
+        want_event: bool,
+    ) -> Enqueued<D> {
+        D::submit_graph(queue, graph, events, Report::event(want_event))
+    }
+}

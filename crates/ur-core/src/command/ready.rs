@@ -1,0 +1,222 @@
+//! What a backend does with commands, and what it is told of one.
+use super::mem::{Buffer, Pixels};
+use crate::{
+    memory::{allocation::Usm, allocations::Allocated},
+    over_driver::OverDriver,
+    profiling::Profile,
+    program::RunsCode,
+};
+use std::{cell::OnceCell, fmt};
+use ur_adapter::{
+    api::Objects,
+    command::{Appended, Asked, Enqueued, Report},
+    error::{Error, Result},
+    memory::UsmPtr,
+    object::{Borrowed, Never, Owned},
+};
+use ur_hal::{Address, BoxCopy, Command, Order, Types};
+use ur_sys::*;
+
+type Device<D> = <D as Objects>::Device;
+/// Where a command is executed: the context and the device of a queue or of a command buffer.
+pub type Place<'a, D> = (&'a Owned<<D as Objects>::Context>, &'a Owned<Device<D>>);
+
+/// A backend whose queues take commands, and whose command buffers do. Until streams are the driver's own, what stands
+/// between its queues and the driver's is its own too.
+pub trait TakesCommands:
+    RunsCode + Types + Objects<Mem: Buffer + fmt::Debug, ExpCommandBuffer: Recorder<Self>>
+{
+    /// What its memory is known by.
+    type Known: Allocated;
+    /// Whether a native command is called only when all before it is done: where there is no native queue to put
+    /// something into.
+    const WAITS_FOR_NATIVE: bool = false;
+    /// Whether the memory at an address is moved, so that hints about it have an effect.
+    fn is_managed(at: Address) -> bool;
+    /// Where a buffer begins for commands on a device. The newest bytes are there when a command is executed that says
+    /// that it uses them ([`Used`]).
+    ///
+    /// # Errors
+    /// `INVALID_CONTEXT` for a device of another context; the driver's own.
+    fn buffer_at(device: &Owned<Device<Self>>, buffer: &Self::Mem) -> Result<Address>;
+    /// Puts a command into a queue, behind what these events stand for now.
+    ///
+    /// # Errors
+    /// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed; the driver's own.
+    fn submit(
+        queue: Borrowed<'_, Self::Queue>,
+        ready: &Ready<'_, Self>,
+        events: &[Borrowed<'_, Self::Event>],
+        report: Report,
+    ) -> Enqueued<Self>;
+    /// Puts a barrier into a queue that signals an event of the caller's.
+    ///
+    /// # Errors
+    /// `INVALID_EVENT` for one that cannot be signalled; as for [`submit`](Self::submit).
+    fn signal(
+        queue: Borrowed<'_, Self::Queue>,
+        events: &[Borrowed<'_, Self::Event>],
+        signalled: Borrowed<'_, Self::Event>,
+    ) -> Result<()>;
+    /// Puts a copy of pixels into a queue.
+    ///
+    /// # Errors
+    /// As for [`submit`](Self::submit).
+    fn submit_pixels(
+        queue: Borrowed<'_, Self::Queue>,
+        name: ur_command_t,
+        pixels: &Pixels<'_, Self::Mem>,
+        events: &[Borrowed<'_, Self::Event>],
+        report: Report,
+    ) -> Enqueued<Self>;
+    /// Puts a launch into a queue.
+    ///
+    /// # Errors
+    /// As `urEnqueueKernelLaunchWithArgsExp` documents them.
+    fn launch(
+        queue: Borrowed<'_, Self::Queue>,
+        kernel: Borrowed<'_, Self::Kernel>,
+        range: (Option<&[usize]>, &[usize], Option<&[usize]>),
+        arguments: &[ur_exp_kernel_arg_properties_t],
+        properties: Option<&ur_kernel_launch_ext_properties_t>,
+        events: &[Borrowed<'_, Self::Event>],
+        report: Report,
+    ) -> Enqueued<Self>;
+    /// Allocates memory that can be used behind a command of a queue.
+    ///
+    /// # Errors
+    /// As `urEnqueueUSMDeviceAllocExp` documents them; then nothing is allocated.
+    fn allocate(
+        usm: Usm,
+        queue: Borrowed<'_, Self::Queue>,
+        pool: Option<Borrowed<'_, Self::UsmPool>>,
+        size: usize,
+        events: &[Borrowed<'_, Self::Event>],
+        report: Report,
+    ) -> Result<(UsmPtr, Option<Owned<Self::Event>>)>;
+    /// Frees memory once a queue comes there.
+    ///
+    /// # Errors
+    /// As `urEnqueueUSMFreeExp` documents them; then nothing is freed.
+    fn free(
+        queue: Borrowed<'_, Self::Queue>,
+        pool: Option<Borrowed<'_, Self::UsmPool>>,
+        mem: UsmPtr,
+        events: &[Borrowed<'_, Self::Event>],
+        report: Report,
+    ) -> Enqueued<Self>;
+    /// Makes the native queue that the caller is going to ask for the one which is behind the last barrier.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    fn begin_native(queue: &Self::Queue) -> Result<()> {
+        let _ = queue;
+        Ok(())
+    }
+    /// Puts a graph into a queue.
+    ///
+    /// # Errors
+    /// As `urEnqueueGraphExp` documents them.
+    fn submit_graph(
+        queue: Borrowed<'_, Self::Queue>,
+        graph: Borrowed<'_, Self::ExpExecutableGraph>,
+        events: &[Borrowed<'_, Self::Event>],
+        report: Report,
+    ) -> Enqueued<Self> {
+        let _ = (queue, graph, events, report);
+        Error::unsupported("urEnqueueGraphExp")
+    }
+}
+
+/// What commands are recorded in.
+pub trait Recorder<D: Objects> {
+    /// Where what is recorded is executed.
+    fn place(&self) -> Place<'_, D>;
+    /// Records a command.
+    ///
+    /// # Errors
+    /// `INVALID_OPERATION` once it is finalized; `INVALID_COMMAND_BUFFER_SYNC_POINT_EXP`; the driver's own.
+    fn append(&self, ready: &Ready<'_, D>, asked: Asked<'_, OverDriver<D>>) -> Appended<D>
+    where
+        D: TakesCommands;
+    /// Puts all that is recorded into a queue.
+    ///
+    /// # Errors
+    /// As `urEnqueueCommandBufferExp` documents them.
+    fn execute(
+        &self,
+        queue: Borrowed<'_, D::Queue>,
+        events: &[Borrowed<'_, D::Event>],
+        report: Report,
+    ) -> Enqueued<D>;
+}
+impl<D: Objects, const KIND: u16> Recorder<D> for Never<KIND> {
+    fn place(&self) -> Place<'_, D> {
+        match *self {}
+    }
+    fn append(&self, _: &Ready<'_, D>, _: Asked<'_, OverDriver<D>>) -> Appended<D>
+    where
+        D: TakesCommands,
+    {
+        match *self {}
+    }
+    fn execute(
+        &self,
+        _: Borrowed<'_, D::Queue>,
+        _: &[Borrowed<'_, D::Event>],
+        _: Report,
+    ) -> Enqueued<D> {
+        match *self {}
+    }
+}
+
+/// A command of which everything was judged.
+#[derive(Debug)]
+pub struct Ready<'a, D: TakesCommands> {
+    /// What its event says that it is.
+    pub name: ur_command_t,
+    /// What is done.
+    pub command: Command<'a, D>,
+    /// Where it stands among the commands of an out-of-order queue.
+    pub order: Order,
+    /// What is there until it is done.
+    pub uses: [Option<Used<'a, D>>; 2],
+}
+/// An object that a command uses.
+#[derive(Debug)]
+pub enum Used<'a, D: TakesCommands> {
+    /// A buffer, which it writes or only reads.
+    Buffer {
+        /// Which.
+        buffer: Borrowed<'a, D::Mem>,
+        /// Whether other devices' copies of it are out of date from here on.
+        writes: bool,
+    },
+    /// A program, one of whose variables it reads or writes.
+    Program(Borrowed<'a, D::Program>),
+}
+impl<'a, D: TakesCommands> Ready<'a, D> {
+    /// A command that stands in its place and uses no objects.
+    #[inline(always)]
+    pub(super) fn new(name: ur_command_t, command: Command<'a, D>) -> Self {
+        Self { name, command, order: Order::Free, uses: [None, None] }
+    }
+    /// A command that does nothing but hold its place.
+    pub(super) fn barrier(name: ur_command_t, order: Order) -> Self {
+        Self { order, ..Self::new(name, Command::Barrier) }
+    }
+    /// Which times its event tells; those of other commands are `of_queue`.
+    pub fn profile(&self, of_queue: Profile) -> Profile {
+        if matches!(self.command, Command::Timestamp) { Profile::Moment } else { of_queue }
+    }
+    /// The buffers that it uses, each with whether it writes it.
+    pub fn buffers(&self) -> impl Iterator<Item = (Borrowed<'a, D::Mem>, bool)> {
+        self.uses.iter().flatten().filter_map(|one| match one {
+            Used::Buffer { buffer, writes } => Some((*buffer, *writes)),
+            Used::Program(_) => None,
+        })
+    }
+}
+
+/// Where a box is described that a command copies.
+pub(super) type Room = OnceCell<BoxCopy>;

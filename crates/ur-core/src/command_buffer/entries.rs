@@ -1,0 +1,197 @@
+//! The entries of command buffers that are not those of any command.
+use super::{Change, Command, CommandBuffer, Launch, Records, Shared, State, refused, update};
+use crate::{from_c, over_driver::OverDriver};
+use std::{
+    collections::HashMap,
+    mem::offset_of,
+    sync::{Arc, Mutex},
+};
+use ur_adapter::{
+    api::CommandBufferExpApi,
+    command::{Appended, Asked},
+    error::{Error, ErrorCode, Result},
+    info::Answer,
+    memory::UsmPtr,
+    object::{Borrowed, Owned},
+};
+use ur_sys::{ur_exp_command_buffer_desc_t as Descriptor, *};
+
+impl<D: Records> CommandBuffer<D> {
+    fn append_launch(
+        &self,
+        kernel: Borrowed<'_, D::Kernel>,
+        (offset, global, local): (Option<&[usize]>, &[usize], Option<&[usize]>),
+        arguments: &[ur_exp_kernel_arg_properties_t],
+        alternatives: &[Borrowed<'_, D::Kernel>],
+        asked: Asked<'_, OverDriver<D>>,
+    ) -> Appended<D> {
+        if alternatives.iter().any(|one| one.same(&kernel)) {
+            return refused(
+                ErrorCode::InvalidValue,
+                "the kernel is among its own alternatives: name it once",
+            );
+        }
+        for one in [kernel].iter().chain(alternatives) {
+            if !one.program().context().same(&self.0.context) {
+                return refused(
+                    ErrorCode::InvalidKernel,
+                    "the kernel and the command buffer are of different contexts",
+                );
+            }
+            one.on(&self.0.device)?;
+        }
+        let none = D::keep(&[])?;
+        let choice = |one: &Borrowed<'_, D::Kernel>| Ok((one.own()?, none.clone()));
+        let launch = Arc::new(Launch {
+            kernel: kernel.own()?,
+            arguments: D::keep(arguments)?,
+            choices: alternatives.iter().map(choice).collect::<Result<_>>()?,
+            offset: offset.map(<[usize]>::to_vec),
+            global: global.to_vec(),
+            local: local.map(<[usize]>::to_vec),
+        });
+        let step = D::launch_step(self.0.place(), &launch)?;
+        self.0.append(ur_command_t::KERNEL_LAUNCH, step, Some(launch), asked)
+    }
+}
+impl<D: Records> CommandBufferExpApi for OverDriver<D> {
+    fn command_buffer_create_exp(
+        context: Borrowed<'_, Self::Context>,
+        device: Borrowed<'_, Self::Device>,
+        desc: &Descriptor,
+    ) -> Result<Owned<CommandBuffer<D>>> {
+        D::check(&context, device)?;
+        let (context, device) = (context.own()?, device.own()?);
+        let is_profiled = desc.enableProfiling != 0;
+        let recording = D::recording((&context, &device), is_profiled)?;
+        Ok(Owned::new(CommandBuffer(Arc::new(Shared {
+            context,
+            device,
+            is_updatable: desc.isUpdatable != 0,
+            is_in_order: desc.isInOrder != 0,
+            is_profiled,
+            state: Mutex::new(State {
+                recording,
+                nodes: vec![],
+                is_final: false,
+                change: None,
+                has_natives: false,
+                points: vec![],
+                handles: vec![],
+                launches: HashMap::new(),
+            }),
+        }))))
+    }
+    fn command_buffer_finalize_exp(buffer: Borrowed<'_, CommandBuffer<D>>) -> Result<()> {
+        let state = &mut *buffer.0.lock();
+        if state.is_final {
+            return refused(ErrorCode::InvalidOperation, "the command buffer is finalized already");
+        }
+        D::close(&mut state.recording, buffer.0.place(), &state.nodes, Change::All)?;
+        state.is_final = true;
+        Ok(())
+    }
+    fn command_buffer_append_kernel_launch_exp(
+        buffer: Borrowed<'_, CommandBuffer<D>>,
+        kernel: Borrowed<'_, D::Kernel>,
+        offset: Option<&[usize]>,
+        global: &[usize],
+        local: Option<&[usize]>,
+        alternatives: &[Borrowed<'_, D::Kernel>],
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, D::Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended<D> {
+        let asked = Asked { points, events, event, command };
+        buffer.append_launch(kernel, (offset, global, local), &[], alternatives, asked)
+    }
+    fn command_buffer_append_kernel_launch_with_args_exp(
+        buffer: Borrowed<'_, CommandBuffer<D>>,
+        kernel: Borrowed<'_, D::Kernel>,
+        offset: Option<&[usize]>,
+        global: &[usize],
+        local: Option<&[usize]>,
+        args: Option<&[ur_exp_kernel_arg_properties_t]>,
+        alternatives: &[Borrowed<'_, D::Kernel>],
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+        events: &[Borrowed<'_, D::Event>],
+        event: bool,
+        command: bool,
+    ) -> Appended<D> {
+        let (asked, args) = (Asked { points, events, event, command }, args.unwrap_or_default());
+        buffer.append_launch(kernel, (offset, global, local), args, alternatives, asked)
+    }
+    /// The function is called once, now. It appends to `child`, or to what the native handle of the command buffer is; what
+    /// is in `child` then is recorded.
+    fn command_buffer_append_native_command_exp(
+        buffer: Borrowed<'_, CommandBuffer<D>>,
+        function: ur_exp_command_buffer_native_command_function_t,
+        data: Option<UsmPtr>,
+        child: Option<Borrowed<'_, CommandBuffer<D>>>,
+        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
+    ) -> Result<ur_exp_command_buffer_sync_point_t> {
+        let (buffer, child) = (buffer.own()?, child.map(|child| child.own()).transpose()?);
+        let shared = &buffer.0;
+        if let Some(child) = &child
+            && (!child.0.context.same(&shared.context) || !child.0.device.same(&shared.device))
+        {
+            return refused(
+                ErrorCode::InvalidCommandBufferExp,
+                "the child is a command buffer of another context or device",
+            );
+        }
+        shared.lock().follows(points, false)?; // before anything is called
+        from_c::function(function, data)?.call();
+        shared.append_all(child.as_ref().map(|child| &*child.0), points)
+    }
+    fn command_buffer_update_kernel_launch_exp(
+        buffer: Borrowed<'_, CommandBuffer<D>>,
+        updates: &[ur_exp_command_buffer_update_kernel_launch_desc_t],
+    ) -> Result<()> {
+        update::launches(buffer, updates)
+    }
+    fn command_buffer_update_signal_event_exp(
+        command: Borrowed<'_, Command<D>>,
+    ) -> Result<Owned<D::Event>> {
+        update::signal(&command)
+    }
+    fn command_buffer_update_wait_events_exp(
+        command: Borrowed<'_, Command<D>>,
+        events: &[Borrowed<'_, D::Event>],
+    ) -> Result<()> {
+        update::waits(&command, events)
+    }
+    fn command_buffer_get_info_exp(
+        buffer: Borrowed<'_, CommandBuffer<D>>,
+        name: ur_exp_command_buffer_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        match name {
+            ur_exp_command_buffer_info_t::REFERENCE_COUNT => answer.value(&buffer.api_refs()),
+            ur_exp_command_buffer_info_t::DESCRIPTOR => answer.value(&buffer.0.descriptor()),
+            _ => Err(Error::new(
+                ErrorCode::UnsupportedEnumeration,
+                format!("a command buffer of {} has no answer to {name:?}", D::NAME),
+            )),
+        }
+    }
+    fn command_buffer_get_native_handle_exp(
+        buffer: Borrowed<'_, CommandBuffer<D>>,
+    ) -> Result<ur_native_handle_t> {
+        D::native(buffer, &buffer.0.lock().recording)
+    }
+}
+impl<D: Records> Shared<D> {
+    /// What it was made of, as callers lay that out; bytes between the members are 0, as is the chain.
+    fn descriptor(&self) -> [u8; size_of::<Descriptor>()] {
+        let mut bytes = [0; size_of::<Descriptor>()];
+        let stype = ur_structure_type_t::EXP_COMMAND_BUFFER_DESC.0.to_ne_bytes();
+        let at = offset_of!(Descriptor, stype);
+        bytes[at..at + stype.len()].copy_from_slice(&stype);
+        bytes[offset_of!(Descriptor, isUpdatable)] = self.is_updatable.into();
+        bytes[offset_of!(Descriptor, isInOrder)] = self.is_in_order.into();
+        bytes[offset_of!(Descriptor, enableProfiling)] = self.is_profiled.into();
+        bytes
+    }
+}
