@@ -618,28 +618,17 @@ fn clocks(here: &Side) -> (u64, u64) {
 #[test]
 fn a_pause_of_hours_is_told_far_more_exactly_than_the_driver_tells_it() {
     let Some((clock, here)) = Clock::with_queue() else { return };
-    // The driver tells such a pause in steps of 4 ms, so that it is off by 1 ms on average. One told well says little,
-    // and this thread is put off between two clocks now and then where the machine is busy.
-    let (pause, allowed) = (10 * 3600 * 1_000_000_000_u64, 300_000);
-    let round = || -> Vec<u64> {
-        (0..7)
-            .map(|_| {
-                let before = clocks(&here);
-                clock.advance(pause);
-                let after = clocks(&here);
-                (after.0 - before.0).abs_diff(pause + after.1 - before.1)
-            })
-            .collect()
-    };
+    // The driver tells such a pause in steps of 4 ms: one time of a hundred it would be as near by chance. On a busy
+    // machine this thread is put off between the two clocks more often than not.
+    let (pause, allowed) = (10 * 3600 * 1_000_000_000_u64, 20_000);
     let mut seen = vec![];
-    let is_well = |offs: &[u64]| offs.iter().filter(|off| **off <= allowed).count() >= 5;
-    for _ in 0..4 {
-        seen.push(round());
-        if seen.last().is_some_and(|offs| is_well(offs)) {
-            return;
-        }
+    while seen.iter().filter(|off| **off <= allowed).count() < 4 {
+        assert!(seen.len() < 32, "{seen:?} ns off");
+        let before = clocks(&here);
+        clock.advance(pause);
+        let after = clocks(&here);
+        seen.push((after.0 - before.0).abs_diff(pause + after.1 - before.1));
     }
-    panic!("{seen:?} ns off");
 }
 /// How long [`rest`] takes at least; no multiple of what a far base would be exact to.
 const REST: Duration = Duration::from_micros(321);
