@@ -83,13 +83,17 @@ pub(super) fn place(order: Order) -> Submission<'static> {
 /// As for [`Work::of`]; the code of an object that is gone.
 #[inline(always)] // where the kind of the command is known, the way of others is gone
 pub(super) fn work(ready: &Ready<'_, Cpu>) -> Result<Work> {
-    ready.uses.iter().flatten().try_fold(Work::of(&ready.command)?, |work, used| {
-        let kept: Arc<dyn Any + Send + Sync> = match used {
-            Used::Buffer { buffer, .. } => buffer.storage().clone(),
-            Used::Program(program) => Arc::new(program.own()?),
-        };
-        Ok(Work::Keeping(Box::new(work), kept))
-    })
+    let [one, other] = &ready.uses; // each by itself: most commands use none, which is known here
+    keeping(keeping(Work::of(&ready.command)?, one)?, other)
+}
+#[inline(always)] // as `work`
+fn keeping(work: Work, used: &Option<Used<'_, Cpu>>) -> Result<Work> {
+    let kept: Arc<dyn Any + Send + Sync> = match used {
+        None => return Ok(work),
+        Some(Used::Buffer { buffer, .. }) => buffer.storage().clone(),
+        Some(Used::Program(program)) => Arc::new(program.own()?),
+    };
+    Ok(Work::Keeping(Box::new(work), kept))
 }
 
 impl TakesCommands for Cpu {

@@ -202,6 +202,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         Self { name, command, order: Order::Free, uses: [None, None] }
     }
     /// A command that does nothing but hold its place.
+    #[inline(always)]
     pub(super) fn barrier(name: ur_command_t, order: Order) -> Self {
         Self { order, ..Self::new(name, Command::Barrier) }
     }
