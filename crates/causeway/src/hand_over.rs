@@ -140,8 +140,9 @@ impl HandOver {
     ///
     /// # Errors
     /// [`ErrorKind::PeerGone`] if the other process is gone and had not given the turn, [`ErrorKind::Withdrawn`] if it
-    /// dropped its side; [`ErrorKind::TimedOut`] after `timeout`; [`ErrorKind::Unsuitable`] if this side has the turn;
-    /// what the adapter said otherwise.
+    /// dropped its side; [`ErrorKind::TimedOut`] after `timeout`, or up to two seconds later if the other process does
+    /// not answer, because it is stopped; [`ErrorKind::Unsuitable`] if this side has the turn; what the adapter said
+    /// otherwise.
     pub fn take_timeout(&mut self, queue: &Queue, timeout: Duration) -> Result<()> {
         if self.has_turn() {
             return Err(Error::new(ErrorKind::Unsuitable, "this side has the turn: give it first"));
@@ -159,10 +160,12 @@ impl HandOver {
             if begun.elapsed() < SPIN {
                 continue;
             }
-            let alive = self.other_side_stands();
-            // It may have given the turn and ended right after.
-            if alive.is_err() && self.read(TURN)? != next {
-                return alive;
+            // One that does not answer in time may be stopped: that is no news. It may also have given the turn and ended.
+            if let Err(error) = self.other_side_stands()
+                && !error.kind().is_transient()
+                && self.read(TURN)? != next
+            {
+                return Err(error);
             }
             thread::sleep(pause);
             pause = (pause * 2).min(PAUSE);

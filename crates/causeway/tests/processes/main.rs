@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         ("a_side_of_a_hand_over_that_ends_is_an_error_in_time_for_the_other", death_of_a_side),
         ("a_turn_that_was_given_before_its_side_ended_is_taken", last_turn),
         ("the_side_that_opened_a_hand_over_hears_of_the_creators_kill", death_of_the_creator),
+        ("a_side_of_a_hand_over_that_is_stopped_is_waited_for", stopped_side),
         ("of_processes_that_open_a_hand_over_at_once_one_has_it_at_most", several_openers),
         ("a_wrong_kind_is_refused_by_name", a_wrong_kind_is_refused_by_name),
     ]
@@ -236,6 +237,24 @@ fn death_of_a_side() {
     peer.answer().unwrap_err();
     assert_eq!(peer.kind(), "Withdrawn");
     assert!(begun.elapsed() < Duration::from_secs(5), "after {:?}", begun.elapsed());
+}
+
+fn stopped_side() {
+    let (_context, queue, mut peer, _buffer, mut hand_over) = sides();
+    let signal = peer.signals();
+    signal("STOP");
+    hand_over.give(&queue).unwrap();
+    peer.order("turns 1");
+    let early = hand_over.take_timeout(&queue, Duration::from_millis(300)).unwrap_err();
+    assert_eq!(early.kind(), ErrorKind::TimedOut, "{early}");
+    std::thread::scope(|threads| {
+        threads.spawn(move || {
+            std::thread::sleep(Duration::from_secs(3)); // an open gives up before
+            signal("CONT");
+        });
+        hand_over.take(&queue).unwrap();
+    });
+    peer.answer().unwrap();
 }
 
 /// The other process takes its one turn, gives it back and ends, before this side looks.

@@ -68,6 +68,14 @@ impl Peer {
     pub fn wait(&mut self) {
         self.child.wait().unwrap();
     }
+    /// What sends it a signal, by name.
+    pub fn signals(&self) -> impl Fn(&str) + Send + 'static {
+        let id = self.child.id().to_string();
+        move |name| {
+            let status = Command::new("kill").args(["-s", name, &id]).status().unwrap();
+            assert!(status.success(), "kill -s {name}: {status}");
+        }
+    }
     /// Kills it and waits until it is gone.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
