@@ -203,7 +203,7 @@ impl Bench {
         let name = column.name;
         for _ in 0..if column.is_ours { 1 } else { AGAIN } {
             let unexplained = |(title, record): &(&String, &mut Record)| {
-                record.outcome == "failed" && self.table.group(name, title, record).is_none()
+                record.outcome == "failed" && !self.table.explains(name, title, record)
             };
             let failed: Vec<_> = outcomes.iter_mut().filter(unexplained).collect();
             if failed.is_empty() {
@@ -290,6 +290,11 @@ impl Table {
         let found = self.groups.iter().find(|group| group.explains(column, title, record));
         found.filter(|_| column != "ours")
     }
+    /// Whether a failure belongs to a group, or is of a case that comes out one way or another.
+    fn explains(&self, column: &str, title: &str, record: &Record) -> bool {
+        let is_flip = column != "ours" && known(&self.flips, title);
+        is_flip || self.group(column, title, record).is_some()
+    }
 }
 /// Whether one of the parts is in the title.
 fn known(list: &[(String, String)], title: &str) -> bool {
@@ -347,11 +352,9 @@ fn compare(columns: &[(&str, Outcomes)], table: &Table) -> (String, Vec<String>)
         let mut named = BTreeSet::new();
         for ((column, _), record) in columns.iter().zip(&records) {
             let Some(record) = record.filter(|record| record.outcome == "failed") else { continue };
-            match table.group(column, title, record) {
-                Some(group) => {
-                    named.insert(group.name.as_str());
-                }
-                None => wrong.push(format!("{column}: {title}: {}", record.why)),
+            named.extend(table.group(column, title, record).map(|group| group.name.as_str()));
+            if !table.explains(column, title, record) {
+                wrong.push(format!("{column}: {title}: {}", record.why));
             }
         }
         if outcomes.iter().all(|one| *one == outcomes[0]) && outcomes[0] != "failed" {
@@ -433,6 +436,11 @@ mod tests {
         assert_eq!(wrong, Vec::<String>::new());
         let all = [column("ours", "passed", ""), column("theirs", "failed", "wrong")];
         assert_eq!(compare(&all, &explained()).1, ["theirs: queue::a: b: wrong"]);
+        let mut table = explained();
+        table.flips.push(("a: b".into(), "its threads race".into()));
+        assert_eq!(compare(&all, &table).1, Vec::<String>::new());
+        let ours = [column("ours", "failed", "wrong"), column("theirs", "failed", "wrong")];
+        assert_eq!(compare(&ours, &table).1, ["ours: queue::a: b: wrong"]);
         let mut table = explained();
         table.groups[0].adapter = "v1".into();
         let all = |name| [column("ours", "passed", ""), column(name, "failed", "crashed")];

@@ -10,15 +10,7 @@ use crate::{
     space,
     stream::{self, Stream},
 };
-use rustix::time::{ClockId, clock_gettime};
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::*},
-    },
-    thread,
-    time::Duration,
-};
+use std::sync::Arc;
 
 /// How much is copied before others may change the table.
 const PIECE: u64 = 4 << 20;
@@ -52,39 +44,6 @@ impl By {
         let (to, from) = (context::of(to)?.device, context::of(from)?.device);
         if own == to || own == from { Ok(Self { to, from }) } else { Err(INVALID_VALUE) }
     }
-}
-/// How long each copy of a stream takes at least, in nanoseconds, and when the last one was done, of the clock that
-/// only goes forward.
-static TAKES: AtomicU64 = AtomicU64::new(0);
-static ENDED: AtomicU64 = AtomicU64::new(0);
-/// Not of the driver's: sets how long each copy of a stream takes at least.
-#[unsafe(no_mangle)]
-extern "C" fn softCudaCopiesTake(nanoseconds: u64) {
-    TAKES.store(nanoseconds, Relaxed);
-}
-/// Not of the driver's: when the last copy of a stream was done, in nanoseconds of `CLOCK_MONOTONIC`.
-#[unsafe(no_mangle)]
-extern "C" fn softCudaCopyEnded() -> u64 {
-    ENDED.load(Acquire)
-}
-fn now() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-/// Does a copy in the time that it is to take.
-fn timed(work: impl FnOnce() -> Answer) -> Answer {
-    const SPUN: u64 = 200_000; // a sleep ends later than it should
-    let begun = now();
-    let done = work();
-    let end = begun + TAKES.load(Relaxed);
-    if let Some(left) = end.checked_sub(now() + SPUN) {
-        thread::sleep(Duration::from_nanos(left));
-    }
-    while now() < end {
-        std::hint::spin_loop();
-    }
-    ENDED.store(now(), Release);
-    done
 }
 fn copy(to: u64, from: u64, bytes: u64, by: By) -> Answer {
     // Downwards where the end of the source lies in the target.
@@ -165,7 +124,7 @@ fn copy_3d(what: &Copy3d, stream: &Arc<Stream>, by: By) -> Answer {
         from.check(size, by.from, false, true).map_err(|_| crate::code::ILLEGAL_ADDRESS)?;
         to.check(size, by.to, true, true).map_err(|_| crate::code::ILLEGAL_ADDRESS)?;
         let mut rows = (0..size[2]).flat_map(|z| (0..size[1]).map(move |y| (y, z)));
-        timed(|| rows.try_for_each(|(y, z)| copy(to.row(y, z), from.row(y, z), size[0], by)))
+        rows.try_for_each(|(y, z)| copy(to.row(y, z), from.row(y, z), size[0], by))
     })?;
     if lasts {
         ticket.spin();
@@ -187,10 +146,10 @@ entries! {
         if is_pageable(from) && !is_pageable(to) && bytes <= STAGED {
             let mut staged = vec![0_u8; bytes as usize];
             raw::copy(staged.as_mut_ptr(), space::reach(from), staged.len());
-            stream.submit(move || timed(|| copy(to, staged.as_ptr().expose_provenance() as u64, bytes, by)))?;
+            stream.submit(move || copy(to, staged.as_ptr().expose_provenance() as u64, bytes, by))?;
             return Ok(());
         }
-        let ticket = stream.submit(move || timed(|| copy(to, from, bytes, by)))?;
+        let ticket = stream.submit(move || copy(to, from, bytes, by))?;
         if is_pageable(from) || is_pageable(to) {
             ticket.spin();
         }
@@ -206,7 +165,7 @@ entries! {
             return Err(INVALID_VALUE);
         }
         check(to, from, bytes, by)?;
-        stream.submit(move || timed(|| copy(to, from, bytes, by)))?;
+        stream.submit(move || copy(to, from, bytes, by))?;
         Ok(())
     }
     fn cuMemcpy3DAsync_v2(what: *const Copy3d, stream: u64) {
