@@ -54,14 +54,9 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
                 buffer_slice_pitch,
                 host_row_pitch,
                 host_slice_pitch,
-                dst,
-            } => {
-                let inside = place(buffer_origin, buffer_row_pitch, buffer_slice_pitch);
-                let outside = place(host_origin, host_row_pitch, host_slice_pitch);
-                let host = (dst, outside, false);
-                return Self::transfer_box(device, (buffer, inside), region, host, room);
+                dst: host,
             }
-            Request::BufferWriteRect {
+            | Request::BufferWriteRect {
                 buffer,
                 buffer_origin,
                 host_origin,
@@ -70,11 +65,11 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
                 buffer_slice_pitch,
                 host_row_pitch,
                 host_slice_pitch,
-                src,
+                src: host,
             } => {
                 let inside = place(buffer_origin, buffer_row_pitch, buffer_slice_pitch);
                 let outside = place(host_origin, host_row_pitch, host_slice_pitch);
-                let host = (src, outside, true);
+                let host = (host, outside, matches!(request, Request::BufferWriteRect { .. }));
                 return Self::transfer_box(device, (buffer, inside), region, host, room);
             }
             Request::BufferCopy { buffer_src, buffer_dst, src_offset, dst_offset, size } => {
@@ -99,19 +94,21 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
             Request::BufferFill { buffer, pattern, offset, size } => {
                 return Self::fill(device, buffer, pattern, (offset, size));
             }
-            Request::VariableWrite { program, name, count, offset, src: from } => {
-                let to = variable((context, device), &program, name, (offset, count))?;
-                check_range::<D::Known>(from, count)?;
+            Request::VariableWrite { program, name, count, offset, src: host }
+            | Request::VariableRead { program, name, count, offset, dst: host } => {
+                let inside = variable((context, device), &program, name, (offset, count))?;
+                check_range::<D::Known>(host, count)?;
+                let (to, from, name) = match request {
+                    Request::VariableWrite { .. } => {
+                        (inside, host, Name::DEVICE_GLOBAL_VARIABLE_WRITE)
+                    }
+                    _ => (host, inside, Name::DEVICE_GLOBAL_VARIABLE_READ),
+                };
                 let copy = Command::Copy { to, from, bytes: count };
-                let uses = [Some(Used::Program(program)), None];
-                return Ok(Self { uses, ..Self::new(Name::DEVICE_GLOBAL_VARIABLE_WRITE, copy) });
-            }
-            Request::VariableRead { program, name, count, offset, dst: to } => {
-                let from = variable((context, device), &program, name, (offset, count))?;
-                check_range::<D::Known>(to, count)?;
-                let copy = Command::Copy { to, from, bytes: count };
-                let uses = [Some(Used::Program(program)), None];
-                return Ok(Self { uses, ..Self::new(Name::DEVICE_GLOBAL_VARIABLE_READ, copy) });
+                return Ok(Self {
+                    uses: [Some(Used::Program(program)), None],
+                    ..Self::new(name, copy)
+                });
             }
             Request::HostTask { host_task, .. } => {
                 (Name::HOST_TASK_EXP, Command::HostCall(host_task.into()))
