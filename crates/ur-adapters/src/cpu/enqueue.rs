@@ -98,7 +98,6 @@ fn keeping(work: Work, used: &Option<Used<'_, Cpu>>) -> Result<Work> {
 
 impl TakesCommands for Cpu {
     type Known = Allocation;
-    const WAITS_FOR_NATIVE: bool = true;
     /// All memory is where it is used.
     fn is_managed(_at: Address) -> bool {
         true
@@ -154,7 +153,7 @@ impl TakesCommands for Cpu {
         let work = launch::enqueued(queue, &kernel, range, arguments, properties)?;
         enqueue(queue, ur_command_t::KERNEL_LAUNCH, events, Submission::new(work), report)
     }
-    fn allocate(
+    fn allocate_async(
         usm: Usm,
         queue: Borrowed<'_, Queue>,
         pool: Option<Borrowed<'_, UsmPool>>,
@@ -164,7 +163,7 @@ impl TakesCommands for Cpu {
     ) -> Result<(UsmPtr, Option<Owned<Event>>)> {
         usm_async::alloc(usm, queue, pool, size, events, report)
     }
-    fn free(
+    fn free_async(
         queue: Borrowed<'_, Queue>,
         pool: Option<Borrowed<'_, UsmPool>>,
         mem: UsmPtr,

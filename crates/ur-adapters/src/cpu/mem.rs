@@ -121,7 +121,7 @@ impl KeepsBytes for Cpu {
         mem.image()?;
         Ok(mem)
     }
-    fn native(mem: &Object<Mem>, _device: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
+    fn native_mem(mem: &Object<Mem>, _device: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
         native_handle::of(mem)
     }
 }

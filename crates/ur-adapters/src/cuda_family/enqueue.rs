@@ -117,7 +117,7 @@ impl<D: Dialect> TakesCommands for Family<D> {
     ) -> Made<D> {
         launch::enqueue(queue, &kernel, range, arguments, properties, events, report)
     }
-    fn allocate(
+    fn allocate_async(
         usm: Usm,
         queue: Borrowed<'_, Queue<D>>,
         pool: Option<Borrowed<'_, UsmPool<D>>>,
@@ -127,7 +127,7 @@ impl<D: Dialect> TakesCommands for Family<D> {
     ) -> Result<(UsmPtr, Option<Owned<Event<D>>>)> {
         usm_async::alloc(usm, queue, pool, size, events, report)
     }
-    fn free(
+    fn free_async(
         queue: Borrowed<'_, Queue<D>>,
         pool: Option<Borrowed<'_, UsmPool<D>>>,
         mem: UsmPtr,
@@ -136,7 +136,12 @@ impl<D: Dialect> TakesCommands for Family<D> {
     ) -> Made<D> {
         usm_async::free(queue, pool, mem, events, report)
     }
-    fn begin_native(queue: &Queue<D>) -> Result<()> {
+    fn begin_native(
+        queue: Borrowed<'_, Queue<D>>,
+        barrier: &Ready<'_, Self>,
+        events: &[Borrowed<'_, Event<D>>],
+    ) -> Result<()> {
+        Self::submit(queue, barrier, events, Report::None)?;
         let on = queue.device().enter()?;
         queue.work().keep_first_behind_barrier(&on)
     }

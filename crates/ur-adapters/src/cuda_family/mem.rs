@@ -114,7 +114,7 @@ impl<D: Dialect> KeepsBytes for Family<D> {
     ) -> Result<Owned<Mem<D>>> {
         image::adopt(context, native, format, desc, given)
     }
-    fn native(
+    fn native_mem(
         mem: &Object<Mem<D>>,
         device: Option<Owned<Device<D>>>,
     ) -> Result<ur_native_handle_t> {

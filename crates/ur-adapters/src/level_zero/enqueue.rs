@@ -79,11 +79,9 @@ impl TakesCommands for LevelZero {
     ) -> Made {
         let plain = Submission::new(queue, ready.name, report);
         let (order, profile) = (ready.order, ready.profile(plain.profile));
-        // Of what a native command put into the list nothing is known, so that there is no telling when it is done.
-        let is_native = ready.name == ur_command_t::ENQUEUE_NATIVE_EXP;
-        let submission = Submission { order, profile, at_once: is_native, ..plain };
+        let submission = Submission { order, profile, ..plain };
         match ready.command {
-            Command::Barrier if !is_native && is_superfluous(queue, events, report) => {
+            Command::Barrier if is_superfluous(queue, events, report) => {
                 superfluous(queue, &submission)
             }
             Command::HostCall(call) => host_task::run(queue, call, events, submission),
@@ -122,7 +120,7 @@ impl TakesCommands for LevelZero {
             None => list.barrier(),
         })
     }
-    fn allocate(
+    fn allocate_async(
         usm: Usm,
         queue: Borrowed<'_, Queue>,
         pool: Option<Borrowed<'_, UsmPool>>,
@@ -132,7 +130,7 @@ impl TakesCommands for LevelZero {
     ) -> Result<(UsmPtr, Option<Owned<Event>>)> {
         usm_async::alloc(usm, queue, pool, size, events, report)
     }
-    fn free(
+    fn free_async(
         queue: Borrowed<'_, Queue>,
         pool: Option<Borrowed<'_, UsmPool>>,
         mem: UsmPtr,
@@ -141,9 +139,29 @@ impl TakesCommands for LevelZero {
     ) -> Made {
         usm_async::free(queue, pool, mem, events, report)
     }
-    fn begin_native(queue: &Queue) -> Result<()> {
+    fn begin_native(
+        queue: Borrowed<'_, Queue>,
+        barrier: &Ready<'_, Self>,
+        events: &[Borrowed<'_, Event>],
+    ) -> Result<()> {
+        beside_native(queue, barrier, events, Report::None)?;
         queue.work().keep_first_behind_barrier()
     }
+    fn end_native(queue: Borrowed<'_, Queue>, barrier: &Ready<'_, Self>, report: Report) -> Made {
+        beside_native(queue, barrier, &[], report)
+    }
+}
+/// A barrier that is never left out: of what the caller puts into the list nothing is known, so that there is no telling
+/// when it is done.
+fn beside_native(
+    queue: Borrowed<'_, Queue>,
+    barrier: &Ready<'_, LevelZero>,
+    events: &[Borrowed<'_, Event>],
+    report: Report,
+) -> Made {
+    let (plain, appends) = (Submission::new(queue, barrier.name, report), Appends::One);
+    let submission = Submission { order: barrier.order, at_once: true, appends, ..plain };
+    submission.put(queue, events, |list, _| list.barrier())
 }
 /// Puts a command into a queue, or, where the queue's device does not reach its memory, what a thread does there instead.
 #[inline]

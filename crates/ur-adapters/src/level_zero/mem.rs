@@ -95,7 +95,7 @@ impl KeepsBytes for LevelZero {
     ) -> Result<Owned<Mem>> {
         image::adopt(context, native, format, desc, given)
     }
-    fn native(mem: &Object<Mem>, device: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
+    fn native_mem(mem: &Object<Mem>, device: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
         let device = device.as_ref().unwrap_or(&mem.context().devices()[0]);
         kernel_argument(mem, device).map(|handle| handle as ur_native_handle_t)
     }

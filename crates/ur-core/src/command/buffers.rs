@@ -1,9 +1,9 @@
 //! Commands on buffers: what the caller says of ranges and rectangles is judged here, and buffers become addresses.
-use super::{
-    mem::{Buffer, Mapped},
-    ready::{Ready, Room, TakesCommands, Used},
+use super::ready::{Ready, Room, TakesCommands, Used};
+use crate::{
+    memory::ranges::{check_range, pattern_of},
+    over_driver::mem::{KeepsBytes, Mapping, Mem},
 };
-use crate::memory::ranges::{check_range, pattern_of};
 use ur_adapter::{
     api::Objects,
     command::{Enqueued, Report},
@@ -32,7 +32,7 @@ fn extent(region: ur_rect_region_t) -> Result<[usize; 3]> {
     Ok([number(region.width)?, number(region.height)?, number(region.depth)?])
 }
 /// The bytes of a box, which are all in the buffer.
-fn span<B: Buffer>(buffer: &B, place: BoxPlace, region: [usize; 3]) -> Result<BoxSpan> {
+fn span<D: KeepsBytes>(buffer: &Mem<D>, place: BoxPlace, region: [usize; 3]) -> Result<BoxSpan> {
     let span = place.span(region)?;
     buffer.check_range(span.start, span.bytes)?;
     Ok(span)
@@ -41,20 +41,20 @@ fn span<B: Buffer>(buffer: &B, place: BoxPlace, region: [usize; 3]) -> Result<Bo
 impl<'a, D: TakesCommands> Ready<'a, D> {
     fn with(
         mut self,
-        one: Option<Borrowed<'a, D::Mem>>,
-        written: Option<Borrowed<'a, D::Mem>>,
+        one: Option<Borrowed<'a, Mem<D>>>,
+        written: Option<Borrowed<'a, Mem<D>>>,
     ) -> Self {
         let used = |writes| move |buffer| Used::Buffer { buffer, writes };
         self.uses = [one.map(used(false)), written.map(used(true))];
         self
     }
-    fn beside(self, buffer: Borrowed<'a, D::Mem>, writes: bool) -> Self {
+    fn beside(self, buffer: Borrowed<'a, Mem<D>>, writes: bool) -> Self {
         if writes { self.with(None, Some(buffer)) } else { self.with(Some(buffer), None) }
     }
     /// A copy between a buffer and the host.
     pub(super) fn transfer(
         device: &Owned<<D as Objects>::Device>,
-        buffer: Borrowed<'a, D::Mem>,
+        buffer: Borrowed<'a, Mem<D>>,
         (offset, bytes): (usize, usize),
         (host, name, writes): Host<ur_command_t>,
     ) -> Result<Self> {
@@ -67,13 +67,13 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     /// The same with boxes.
     pub(super) fn transfer_box(
         device: &Owned<<D as Objects>::Device>,
-        (buffer, inside): (Borrowed<'a, D::Mem>, BoxPlace),
+        (buffer, inside): (Borrowed<'a, Mem<D>>, BoxPlace),
         region: ur_rect_region_t,
         (host, outside, writes): Host<BoxPlace>,
         room: &'a Room,
     ) -> Result<Self> {
         let region = extent(region)?;
-        let (inside, outside) = (span(&**buffer, inside, region)?, outside.span(region)?);
+        let (inside, outside) = (span(&buffer, inside, region)?, outside.span(region)?);
         check_range::<D::Known>(host, outside.start + outside.bytes)?; // from where the caller says that it begins
         let inside = (D::buffer_at(device, &buffer)?, inside);
         let (to, from, name) = match writes {
@@ -86,13 +86,13 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     /// A copy from buffer to buffer.
     pub(super) fn copy(
         device: &Owned<<D as Objects>::Device>,
-        (from, out): (Borrowed<'a, D::Mem>, usize),
-        (to, into): (Borrowed<'a, D::Mem>, usize),
+        (from, out): (Borrowed<'a, Mem<D>>, usize),
+        (to, into): (Borrowed<'a, Mem<D>>, usize),
         bytes: usize,
     ) -> Result<Self> {
         from.check_range(out, bytes)?;
         to.check_range(into, bytes)?;
-        let (source, target) = (from.origin(), to.origin());
+        let (source, target) = (from.identity(), to.identity());
         if source.0 == target.0 && (source.1 + out).abs_diff(target.1 + into) < bytes {
             return overlapping();
         }
@@ -106,18 +106,18 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     /// The same with boxes.
     pub(super) fn copy_box(
         device: &Owned<<D as Objects>::Device>,
-        (from, source): (Borrowed<'a, D::Mem>, BoxPlace),
-        (to, target): (Borrowed<'a, D::Mem>, BoxPlace),
+        (from, source): (Borrowed<'a, Mem<D>>, BoxPlace),
+        (to, target): (Borrowed<'a, Mem<D>>, BoxPlace),
         region: ur_rect_region_t,
         room: &'a Room,
     ) -> Result<Self> {
         let region = extent(region)?;
-        let (out, into) = (span(&**from, source, region)?, span(&**to, target, region)?);
+        let (out, into) = (span(&from, source, region)?, span(&to, target, region)?);
         let within = |origin: (usize, usize), span: BoxSpan| BoxSpan {
             start: span.start + origin.1,
             ..span
         };
-        let (source, target) = (from.origin(), to.origin());
+        let (source, target) = (from.identity(), to.identity());
         if source.0 == target.0 && share_bytes(within(source, out), within(target, into), region) {
             return overlapping();
         }
@@ -129,7 +129,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     /// A fill.
     pub(super) fn fill(
         device: &Owned<<D as Objects>::Device>,
-        buffer: Borrowed<'a, D::Mem>,
+        buffer: Borrowed<'a, Mem<D>>,
         pattern: HostBytes<'a>,
         (offset, bytes): (usize, usize),
     ) -> Result<Self> {
@@ -153,7 +153,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
 /// Those of the entry.
 pub(super) fn map<D: TakesCommands>(
     queue: Borrowed<'_, D::Queue>,
-    buffer: Borrowed<'_, D::Mem>,
+    buffer: Borrowed<'_, Mem<D>>,
     flags: ur_map_flags_t,
     (offset, size): (usize, usize),
     events: &[Borrowed<'_, D::Event>],
@@ -167,12 +167,11 @@ pub(super) fn map<D: TakesCommands>(
         );
     }
     let mapping = buffer.mapping(flags, offset, size)?;
-    let mapped = D::Mem::mapped(&mapping);
+    let (name, at) = (ur_command_t::MEM_BUFFER_MAP, mapping.at);
     let brings = !flags.contains(F::WRITE_INVALIDATE_REGION);
-    let name = ur_command_t::MEM_BUFFER_MAP;
-    let made = bring::<D>(queue, buffer, mapped, brings, (name, false), events, report)?;
+    let made = bring(queue, buffer, (&mapping, brings), (name, false), events, report)?;
     buffer.map(mapping);
-    Ok((made, mapped.at))
+    Ok((made, at))
 }
 /// `urEnqueueMemUnmap`: the command brings back what the caller may have written.
 ///
@@ -180,37 +179,38 @@ pub(super) fn map<D: TakesCommands>(
 /// Those of the entry.
 pub(super) fn unmap<D: TakesCommands>(
     queue: Borrowed<'_, D::Queue>,
-    mem: Borrowed<'_, D::Mem>,
+    mem: Borrowed<'_, Mem<D>>,
     at: UsmPtr,
     events: &[Borrowed<'_, D::Event>],
     report: Report,
 ) -> Enqueued<D> {
     use ur_map_flags_t as F;
     let mapping = mem.unmap(at)?;
-    let mapped = D::Mem::mapped(&mapping);
-    let brings = mapped.flags.intersects(F::WRITE | F::WRITE_INVALIDATE_REGION);
     let name = ur_command_t::MEM_UNMAP;
-    let made = bring::<D>(queue, mem, mapped, brings, (name, true), events, report);
+    let brings = mapping.flags.intersects(F::WRITE | F::WRITE_INVALIDATE_REGION);
+    let made = bring(queue, mem, (&mapping, brings), (name, true), events, report);
     if made.is_err() {
         mem.map(mapping); // it stays mapped
     }
     made
 }
-/// Copies what is mapped from the buffer or, if `writes`, to it; where nothing is to be copied the command is a barrier.
+/// Copies what is mapped from the buffer or, if `writes`, to it; the command is a barrier unless it `brings` anything, and
+/// where what is mapped is the buffer's own memory.
 fn bring<D: TakesCommands>(
     queue: Borrowed<'_, D::Queue>,
-    buffer: Borrowed<'_, D::Mem>,
-    Mapped { at, copied, .. }: Mapped,
-    brings: bool,
+    buffer: Borrowed<'_, Mem<D>>,
+    (mapping, brings): (&Mapping<D>, bool),
     (name, writes): (ur_command_t, bool),
     events: &[Borrowed<'_, D::Event>],
     report: Report,
 ) -> Enqueued<D> {
-    let ready = match copied.filter(|_| brings) {
-        Some(part) => {
-            Ready::transfer(D::place_of(&queue).1, buffer, part, (at.into(), name, writes))?
+    let Mapping { at, offset, size, is_own, .. } = *mapping;
+    let ready = match brings && !is_own {
+        true => {
+            let host = (at.into(), name, writes);
+            Ready::transfer(D::place_of(&queue).1, buffer, (offset, size), host)?
         }
-        None => Ready::barrier(name, ur_hal::Order::Free),
+        false => Ready::barrier(name, ur_hal::Order::Free),
     };
     D::submit(queue, &ready, events, report)
 }

@@ -140,7 +140,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Allocated<D::Event> {
-        D::allocate(Usm::Device, queue, pool, size, events, Report::event(want_event))
+        D::allocate_async(Usm::Device, queue, pool, size, events, Report::event(want_event))
     }
     fn enqueue_usm_shared_alloc_exp(
         queue: Borrowed<'_, D::Queue>,
@@ -150,7 +150,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Allocated<D::Event> {
-        D::allocate(Usm::Shared, queue, pool, size, events, Report::event(want_event))
+        D::allocate_async(Usm::Shared, queue, pool, size, events, Report::event(want_event))
     }
     fn enqueue_usm_host_alloc_exp(
         queue: Borrowed<'_, D::Queue>,
@@ -160,7 +160,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Allocated<D::Event> {
-        D::allocate(Usm::Host, queue, pool, size, events, Report::event(want_event))
+        D::allocate_async(Usm::Host, queue, pool, size, events, Report::event(want_event))
     }
     fn enqueue_usm_free_exp(
         queue: Borrowed<'_, D::Queue>,
@@ -169,7 +169,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Enqueued<D> {
-        D::free(queue, pool, mem, events, Report::event(want_event))
+        D::free_async(queue, pool, mem, events, Report::event(want_event))
     }
     /// The function runs before the entry returns, on the calling thread. What it is told of is behind what the command
     /// waits for, and before the event that the command signals.
@@ -185,14 +185,9 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         let function = function.ok_or(ErrorCode::InvalidNullPointer)?;
         let queue = queue.own()?; // the function may do with the caller's references what it likes
         let barrier = Ready::barrier(ur_command_t::ENQUEUE_NATIVE_EXP, Order::Both);
-        let before = match D::WAITS_FOR_NATIVE {
-            true => Report::Done { event: false },
-            false => Report::None,
-        };
-        D::submit(queue.borrow(), &barrier, events, before)?;
-        D::begin_native(&queue)?;
+        D::begin_native(queue.borrow(), &barrier, events)?;
         from_c::call_native(function, queue.borrow(), data);
-        D::submit(queue.borrow(), &barrier, &[], Report::event(want_event))
+        D::end_native(queue.borrow(), &barrier, Report::event(want_event))
     }
     fn enqueue_command_buffer_exp(
         queue: Borrowed<'_, D::Queue>,

@@ -1,16 +1,15 @@
 //! Commands on images: what the caller says of pixels is judged here. Until images are the driver's own, how pixels are
 //! copied is the backend's.
-use super::{
-    buffers::overlapping,
-    mem::{Buffer, Pixels},
-    ready::TakesCommands,
-};
+use super::{buffers::overlapping, pixels::Pixels, ready::TakesCommands};
 use crate::{
     memory::{
         pictures::{Part, on_host},
         ranges::check_range,
     },
-    over_driver::OverDriver,
+    over_driver::{
+        OverDriver,
+        mem::{KeepsBytes, Mem},
+    },
 };
 use ur_adapter::{
     api::Request,
@@ -27,7 +26,7 @@ use ur_sys::{ur_command_t as Name, ur_rect_offset_t, ur_rect_region_t};
 #[inline(always)] // as `enqueue`
 pub(super) fn pixels<D: TakesCommands>(
     request: Request<'_, OverDriver<D>>,
-) -> Result<Option<(Name, Pixels<'_, D::Mem>)>> {
+) -> Result<Option<(Name, Pixels<'_, Mem<D>>)>> {
     Ok(Some(match request {
         Request::ImageRead { image, origin, region, row_pitch, slice_pitch, dst } => {
             let host = (dst, [row_pitch, slice_pitch]);
@@ -45,11 +44,11 @@ pub(super) fn pixels<D: TakesCommands>(
     }))
 }
 fn of_host<'a, D: TakesCommands>(
-    of: Borrowed<'a, D::Mem>,
+    of: Borrowed<'a, Mem<D>>,
     (origin, region): (ur_rect_offset_t, ur_rect_region_t),
     (at, pitches): (Address, [usize; 2]),
     writes: bool,
-) -> Result<Pixels<'a, D::Mem>> {
+) -> Result<Pixels<'a, Mem<D>>> {
     let image = of.image()?;
     let part = Part::new(origin, region)?;
     image.check(part)?;
@@ -58,11 +57,11 @@ fn of_host<'a, D: TakesCommands>(
     check_range::<D::Known>(at, length)?;
     Ok(Pixels::Host { image: of, part, host, writes })
 }
-fn copy<'a, M: Buffer>(
-    (from, out): (Borrowed<'a, M>, ur_rect_offset_t),
-    (to, into): (Borrowed<'a, M>, ur_rect_offset_t),
+fn copy<'a, D: KeepsBytes>(
+    (from, out): (Borrowed<'a, Mem<D>>, ur_rect_offset_t),
+    (to, into): (Borrowed<'a, Mem<D>>, ur_rect_offset_t),
     region: ur_rect_region_t,
-) -> Result<Pixels<'a, M>> {
+) -> Result<Pixels<'a, Mem<D>>> {
     let (source, target) = (from.image()?, to.image()?);
     let (one, other) = (source.format(), target.format());
     if (one.channelOrder, one.channelType) != (other.channelOrder, other.channelType) {

@@ -3,9 +3,9 @@
 mod buffers;
 mod entries;
 mod images;
-mod mem;
+mod pixels;
 mod ready;
 mod resolve;
 
-pub use mem::{Buffer, Mapped, Pixels};
+pub use pixels::Pixels;
 pub use ready::{Place, Ready, Recorder, TakesCommands, Used};

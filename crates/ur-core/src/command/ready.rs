@@ -1,12 +1,15 @@
 //! What a backend does with commands, and what it is told of one.
-use super::mem::{Buffer, Pixels};
+use super::pixels::Pixels;
 use crate::{
     memory::{allocation::Usm, allocations::Allocated},
-    over_driver::OverDriver,
+    over_driver::{
+        OverDriver,
+        mem::{KeepsBytes, Mem},
+    },
     profiling::Profile,
     program::RunsCode,
 };
-use std::{cell::OnceCell, fmt};
+use std::cell::OnceCell;
 use ur_adapter::{
     api::Objects,
     command::{Appended, Asked, Enqueued, Report},
@@ -24,13 +27,10 @@ pub type Place<'a, D> = (&'a Owned<<D as Objects>::Context>, &'a Owned<Device<D>
 /// A backend whose queues take commands, and whose command buffers do. Until streams are the driver's own, what stands
 /// between its queues and the driver's is its own too.
 pub trait TakesCommands:
-    RunsCode + Types + Objects<Mem: Buffer + fmt::Debug, ExpCommandBuffer: Recorder<Self>>
+    RunsCode + KeepsBytes + Types + Objects<ExpCommandBuffer: Recorder<Self>>
 {
     /// What its memory is known by.
     type Known: Allocated;
-    /// Whether a native command is called only when all before it is done: where there is no native queue to put
-    /// something into.
-    const WAITS_FOR_NATIVE: bool = false;
     /// Whether the memory at an address is moved, so that hints about it have an effect.
     fn is_managed(at: Address) -> bool;
     /// Where a buffer begins for commands on a device. The newest bytes are there when a command is executed that says
@@ -38,7 +38,7 @@ pub trait TakesCommands:
     ///
     /// # Errors
     /// `INVALID_CONTEXT` for a device of another context; the driver's own.
-    fn buffer_at(device: &Owned<Device<Self>>, buffer: &Self::Mem) -> Result<Address>;
+    fn buffer_at(device: &Owned<Device<Self>>, buffer: &Mem<Self>) -> Result<Address>;
     /// Puts a command into a queue, behind what these events stand for now.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ pub trait TakesCommands:
     fn submit_pixels(
         queue: Borrowed<'_, Self::Queue>,
         name: ur_command_t,
-        pixels: &Pixels<'_, Self::Mem>,
+        pixels: &Pixels<'_, Mem<Self>>,
         events: &[Borrowed<'_, Self::Event>],
         report: Report,
     ) -> Enqueued<Self>;
@@ -86,7 +86,7 @@ pub trait TakesCommands:
     ///
     /// # Errors
     /// As `urEnqueueUSMDeviceAllocExp` documents them; then nothing is allocated.
-    fn allocate(
+    fn allocate_async(
         usm: Usm,
         queue: Borrowed<'_, Self::Queue>,
         pool: Option<Borrowed<'_, Self::UsmPool>>,
@@ -98,20 +98,35 @@ pub trait TakesCommands:
     ///
     /// # Errors
     /// As `urEnqueueUSMFreeExp` documents them; then nothing is freed.
-    fn free(
+    fn free_async(
         queue: Borrowed<'_, Self::Queue>,
         pool: Option<Borrowed<'_, Self::UsmPool>>,
         mem: UsmPtr,
         events: &[Borrowed<'_, Self::Event>],
         report: Report,
     ) -> Enqueued<Self>;
-    /// Makes the native queue that the caller is going to ask for the one which is behind the last barrier.
+    /// Puts a barrier before commands that the caller is going to put into the native queue, and makes the native queue
+    /// the one that is behind it. Where there is no native queue all before is done when this returns.
     ///
     /// # Errors
-    /// Returns the driver's error.
-    fn begin_native(queue: &Self::Queue) -> Result<()> {
-        let _ = queue;
-        Ok(())
+    /// As for [`submit`](Self::submit).
+    fn begin_native(
+        queue: Borrowed<'_, Self::Queue>,
+        barrier: &Ready<'_, Self>,
+        events: &[Borrowed<'_, Self::Event>],
+    ) -> Result<()> {
+        Self::submit(queue, barrier, events, Report::Done { event: false }).map(drop)
+    }
+    /// Puts a barrier behind what the caller may have put into the native queue.
+    ///
+    /// # Errors
+    /// As for [`submit`](Self::submit).
+    fn end_native(
+        queue: Borrowed<'_, Self::Queue>,
+        barrier: &Ready<'_, Self>,
+        report: Report,
+    ) -> Enqueued<Self> {
+        Self::submit(queue, barrier, &[], report)
     }
     /// Puts a graph into a queue.
     ///
@@ -188,7 +203,7 @@ pub enum Used<'a, D: TakesCommands> {
     /// A buffer, which it writes or only reads.
     Buffer {
         /// Which.
-        buffer: Borrowed<'a, D::Mem>,
+        buffer: Borrowed<'a, Mem<D>>,
         /// Whether other devices' copies of it are out of date from here on.
         writes: bool,
     },
@@ -211,7 +226,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         if matches!(self.command, Command::Timestamp) { Profile::Moment } else { of_queue }
     }
     /// The buffers that it uses, each with whether it writes it.
-    pub fn buffers(&self) -> impl Iterator<Item = (Borrowed<'a, D::Mem>, bool)> {
+    pub fn buffers(&self) -> impl Iterator<Item = (Borrowed<'a, Mem<D>>, bool)> {
         self.uses.iter().flatten().filter_map(|one| match one {
             Used::Buffer { buffer, writes } => Some((*buffer, *writes)),
             Used::Program(_) => None,

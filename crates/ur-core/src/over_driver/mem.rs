@@ -77,7 +77,7 @@ pub trait KeepsBytes: HasUsm + Objects<Mem = Mem<Self>> {
     ///
     /// # Errors
     /// The driver's own.
-    fn native(
+    fn native_mem(
         mem: &Object<Mem<Self>>,
         device: Option<Owned<Device<Self>>>,
     ) -> Result<ur_native_handle_t>;
@@ -173,6 +173,13 @@ impl<D: KeepsBytes> Mem<D> {
     /// Where in its storage it begins, in bytes.
     pub fn origin(&self) -> usize {
         self.origin
+    }
+    /// Which bytes it has: of what, and from where in it on. Buffers of which the first is the same may share bytes.
+    pub fn identity(&self) -> (usize, usize) {
+        match self.storage.host() {
+            Some(base) => (0, base.addr() + self.origin),
+            None => (Arc::as_ptr(&self.storage).addr(), self.origin),
+        }
     }
     /// Whether kernels may only read it.
     pub fn is_read_only(&self) -> bool {
@@ -300,7 +307,7 @@ impl<D: KeepsBytes> MemApi for OverDriver<D> {
         device: Option<Borrowed<'_, Device<D>>>,
     ) -> Result<ur_native_handle_t> {
         device.map_or(Ok(()), |device| D::check(mem.context(), device))?;
-        D::native(&mem, device.map(|device| device.own()).transpose()?)
+        D::native_mem(&mem, device.map(|device| device.own()).transpose()?)
     }
     fn mem_buffer_create_with_native_handle(
         native_mem: ur_native_handle_t,
