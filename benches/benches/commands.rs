@@ -19,7 +19,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use ur_adapters::cpu::TABLE;
+use ur_cpu::TABLE;
 use ur_sys::*;
 
 /// Commands in one block.

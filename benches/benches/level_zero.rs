@@ -90,7 +90,7 @@ impl Adapter {
         Self::start(unsafe { &**adapter.0.cast::<*const ur_dditable_t>() }, adapter)
     }
     fn ours() -> Result<Self> {
-        let table = &ur_adapters::level_zero::TABLE_V2;
+        let table = &ur_level_zero::TABLE_V2;
         let mut adapter = ur_adapter_handle_t::NULL;
         ur!(table, adapter.get(1, &mut adapter, null_mut()))?;
         Self::start(table, adapter)

@@ -6,7 +6,7 @@ use std::{
     ffi::c_void,
     ptr::null_mut,
 };
-use ur_adapters::cpu::TABLE;
+use ur_cpu::TABLE;
 use ur_sys::*;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {

@@ -3,7 +3,7 @@
 #![no_main]
 mod common;
 use std::ptr::null_mut;
-use ur_adapters::cpu::TABLE;
+use ur_cpu::TABLE;
 use ur_sys::*;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {

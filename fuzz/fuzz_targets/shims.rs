@@ -2,9 +2,9 @@
 //! its own memory: null, handles of any kind, adapter and age, numbers of any size. The answer is a code, what failed
 //! wrote nothing, and no object is left over.
 #![no_main]
-#[path = "../../crates/ur-adapters/tests/generated/entries.rs"]
+#[path = "../../crates/ur-cpu/tests/generated/entries.rs"]
 mod entries;
-#[path = "../../crates/ur-adapters/tests/generated/table.rs"]
+#[path = "../../crates/ur-cpu/tests/generated/table.rs"]
 mod table;
 use entries::ENTRIES;
 use std::{
@@ -12,7 +12,7 @@ use std::{
     sync::OnceLock,
 };
 use table::{Entry, Role};
-use ur_adapters::cpu;
+use ur_cpu as cpu;
 use ur_null as null;
 use ur_sys::*;
 

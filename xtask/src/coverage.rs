@@ -17,7 +17,7 @@ type Result<T> = std::result::Result<T, String>;
 const PARTS: [(&str, &str); 3] = [
     ("ur-adapter", "crates/ur-adapter/src/"),
     ("ur-ipc", "crates/ur-ipc/src/"),
-    ("cpu", "crates/ur-adapters/src/cpu/"),
+    ("cpu", "crates/ur-cpu/src/"),
 ];
 const FLAGS: &str = "-Cinstrument-coverage -Cllvm-args=-runtime-counter-relocation";
 /// Under this name the suite finds the list of known failures.
@@ -138,8 +138,8 @@ mod tests {
     fn the_figures_are_sums_over_files() {
         let row = |file| format!("{file} 9 9 0.00% 4 1 75.00% 100 20 80.00% 0 0 -\n");
         let files = ["crates/ur-adapter/src/a.rs", "crates/ur-ipc/src/b.rs"];
-        let more = ["x/crates/ur-adapters/src/cpu/c.rs", "crates/ur-adapters/src/cpu/d.rs"];
-        let other = "crates/ur-adapters/src/null.rs";
+        let more = ["x/crates/ur-cpu/src/c.rs", "crates/ur-cpu/src/d.rs"];
+        let other = "crates/ur-null/src/lib.rs";
         let all = files.iter().chain(&more).chain([&other]).map(row).collect::<String>();
         let table = table(&all).unwrap();
         assert!(table.contains("| `ur-ipc` | 80.0 % of 100 | 75.0 % of 4 |"), "{table}");

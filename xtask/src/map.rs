@@ -13,22 +13,21 @@ const MAP: &str = "ARCHITECTURE.md";
 /// The title of the section with the table of unsafe code.
 const UNSAFE: &str = "## Where unsafe lives";
 /// Folders, below `crates/`, whose files the map names each.
-const ROOMS: [&str; 17] = [
+const ROOMS: [&str; 16] = [
     "causeway-cli/src",
     "causeway-python/src",
     "causeway/src",
     "ur-adapter/src",
-    "ur-adapters/src",
-    "ur-adapters/src/cpu",
-    "ur-adapters/src/cpu/engine",
-    "ur-adapters/src/cuda_family",
-    "ur-adapters/src/level_zero",
     "ur-core/src",
     "ur-core/src/kernels",
     "ur-core/src/memory",
     "ur-core/src/over_driver",
+    "ur-cpu/src",
+    "ur-cpu/src/engine",
+    "ur-cuda/src",
     "ur-ipc/src",
     "ur-ipc/src/arena",
+    "ur-level-zero/src",
     "ur-loader/src",
     "ur-mock/src",
 ];

@@ -51,7 +51,7 @@ const MODULES: [Module; 6] = [
     },
     Module {
         name: "completion",
-        files: &["crates/ur-adapters/src/cpu/engine/completion.rs"],
+        files: &["crates/ur-cpu/src/engine/completion.rs"],
         tests: &["--lib"],
         patience: 30,
     },

@@ -9,7 +9,7 @@ use std::{
     ffi::{CStr, c_void},
     ptr::{null, null_mut},
 };
-use ur_adapters::cuda_family::CUDA_TABLE;
+use ur_cuda::CUDA_TABLE;
 use ur_sys::*;
 
 macro_rules! ur {

@@ -21,7 +21,7 @@ const SIDE: [usize; 2] = [8, 16];
 struct Shared {
     words: SharedWords,
     device: u64,
-    stream: ur_adapters::cuda_family::driver::RawStream,
+    stream: ur_cuda::driver::RawStream,
 }
 impl Shared {
     fn of(fd: &OwnedFd) -> Result<Self> {

@@ -11,7 +11,7 @@ use std::{
     ptr::null_mut,
     sync::atomic::AtomicU64,
 };
-use ur_adapters::cuda_family::driver::{
+use ur_cuda::driver::{
     Cuda, Dialect, RawContext, RawEvent, RawFunction, RawModule, RawStream,
     layout::{AccessDesc, AllocationProp, Location, PoolProps},
 };

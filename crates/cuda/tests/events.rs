@@ -16,7 +16,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use ur_adapters::cpu::TABLE as CPU_TABLE;
+use ur_cpu::TABLE as CPU_TABLE;
 use ur_ipc::{
     Access, ArrivedPayload, Export, Importer, Kind, Offer, Opened, Payload,
     arena::{self, Captured, Debt, Progress, Slot, protocol},

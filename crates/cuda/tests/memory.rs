@@ -14,7 +14,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering::*},
     time::{Duration, Instant},
 };
-use ur_adapters::cuda_family::driver::{self, Dialect, RawContext};
+use ur_cuda::driver::{self, Dialect, RawContext};
 use ur_sys::{
     ur_buffer_properties_t, ur_mem_flags_t as F, ur_mem_handle_t, ur_result_t as R,
     ur_structure_type_t, ur_virtual_mem_access_flags_t as Access,

@@ -20,7 +20,7 @@ use std::{
     sync::Arc,
 };
 use ur_adapter::object::Backend;
-use ur_adapters::cuda_family::driver::{self, Dialect, RawContext};
+use ur_cuda::driver::{self, Dialect, RawContext};
 use ur_sys::{
     ur_native_handle_t, ur_physical_mem_handle_t, ur_result_t as R, ur_usm_alloc_info_t as Info,
     ur_usm_type_t, ur_virtual_mem_access_flags_t as Access,

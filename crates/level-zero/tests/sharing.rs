@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 use ur_adapter::object::Backend;
-use ur_adapters::level_zero::driver::{self, RawContext, RawDevice};
+use ur_level_zero::driver::{self, RawContext, RawDevice};
 use ur_sys::{
     ur_physical_mem_handle_t, ur_physical_mem_info_t as PhysicalInfo, ur_result_t as R,
     ur_usm_alloc_info_t as Info, ur_usm_type_t, ur_virtual_mem_access_flags_t as Access,

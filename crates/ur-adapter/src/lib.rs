@@ -1,5 +1,5 @@
 //! What every adapter stands on: handles, entry shims, errors, info answers, memory addresses,
-//! pools, and the sharing entries written once. What a backend does itself is in `ur-adapters`.
+//! pools, and the sharing entries written once. What a backend does itself is in its own crate: `ur-cpu`, `ur-cuda`, `ur-level-zero`.
 pub mod api;
 pub mod blank;
 pub mod callback;

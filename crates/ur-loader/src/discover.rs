@@ -165,10 +165,14 @@ fn named(name: &str, search: &[PathBuf]) -> Candidate {
 
 #[cfg(feature = "builtin")]
 fn builtin(name: &str) -> Option<&'static ur_dditable_t> {
-    if name == "mock" {
-        return Some(&ur_mock::MOCK_TABLE);
-    }
-    ur_adapters::builtin().iter().find(|one| one.name == name).map(|one| one.table)
+    Some(match name {
+        "native_cpu" => &ur_cpu::TABLE,
+        "cuda" => &ur_cuda::CUDA_TABLE,
+        "hip" => &ur_cuda::HIP_TABLE,
+        "level_zero_v2" => &ur_level_zero::TABLE,
+        "mock" => &ur_mock::MOCK_TABLE,
+        _ => return None,
+    })
 }
 #[cfg(not(feature = "builtin"))]
 fn builtin(_name: &str) -> Option<&'static ur_dditable_t> {

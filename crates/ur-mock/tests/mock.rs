@@ -5,9 +5,9 @@
     clippy::multiple_unsafe_ops_per_block,
     reason = "plays the C caller"
 )]
-#[path = "../../ur-adapters/tests/generated/entries.rs"]
+#[path = "../../ur-cpu/tests/generated/entries.rs"]
 mod entries;
-#[path = "../../ur-adapters/tests/generated/table.rs"]
+#[path = "../../ur-cpu/tests/generated/table.rs"]
 #[allow(dead_code, reason = "the parameters of an entry are not looked at here")]
 mod table;
 use entries::ENTRIES;

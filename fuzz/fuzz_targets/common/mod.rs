@@ -5,7 +5,7 @@ use std::{
     slice,
     sync::OnceLock,
 };
-use ur_adapters::cpu::TABLE;
+use ur_cpu::TABLE;
 use ur_sys::*;
 
 pub struct Stage {

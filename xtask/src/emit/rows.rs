@@ -1,4 +1,4 @@
-//! `crates/ur-adapters/tests/generated/entries.rs`: one row for each entry, so that a test can call
+//! `crates/ur-cpu/tests/generated/entries.rs`: one row for each entry, so that a test can call
 //! all of them with words and knows what each word means.
 use super::{NOTICE, Output, flags_type, rust_type, rustfmt, slot, wrapped};
 use crate::{
@@ -27,7 +27,7 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
         }
     }
     s.push_str("];\n");
-    let path = "crates/ur-adapters/tests/generated/entries.rs".into();
+    let path = "crates/ur-cpu/tests/generated/entries.rs".into();
     Ok(Output { path, text: rustfmt(&s)? })
 }
 

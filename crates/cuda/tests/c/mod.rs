@@ -8,7 +8,7 @@ use std::{
     ffi::{CStr, c_void},
     ptr::{null, null_mut},
 };
-pub use ur_adapters::cuda_family::CUDA_TABLE as TABLE;
+pub use ur_cuda::CUDA_TABLE as TABLE;
 use ur_sys::{ur_exp_kernel_arg_type_t as T, ur_exp_kernel_arg_value_t as V, ur_result_t as R, *};
 
 /// The driver, and the variable that asks for the machine's.

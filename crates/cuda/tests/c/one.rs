@@ -1,7 +1,7 @@
 //! One device with a context and a queue, as a C program has them: of CUDA, or in the tests of Level Zero of that. The
 //! table and what it is called are the folder's `c/mod.rs`'s to say.
 #![allow(dead_code, reason = "each test binary uses its own part")]
-#[path = "../../../ur-adapters/tests/common/call.rs"]
+#[path = "../../../ur-cpu/tests/common/call.rs"]
 mod call;
 use super::{NAME, VARIABLE};
 pub use call::Call;

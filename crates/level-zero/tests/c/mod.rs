@@ -6,7 +6,7 @@ pub mod one;
 use crate::call;
 pub use one::*;
 use std::ptr::null_mut;
-pub use ur_adapters::level_zero::TABLE;
+pub use ur_level_zero::TABLE;
 use ur_sys::{ur_result_t as R, *};
 
 /// The driver, and the variable that asks for the machine's.

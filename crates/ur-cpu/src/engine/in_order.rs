@@ -1,0 +1,345 @@
+//! An in-order queue: a lane of commands and one thread that does them one after the other. The
+//! thread itself waits for what a command depends on, so that a hop from another process to the
+//! next command takes one wake-up and no more. With nothing pending, quick commands are done by
+//! the thread that submits them.
+use super::{
+    command::{Dependencies, Owed, Signal, Submission, Work},
+    completion::{Completion, Failure},
+    counters::Counters,
+    gate::Stored,
+    passage::{Passage, passage},
+    spin,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError, locked},
+    thread,
+};
+use std::{hint::black_box, sync::Arc};
+use ur_adapter::error::Result;
+use ur_core::{profiling::Profile, unseen};
+
+#[derive(Debug)]
+struct Command {
+    number: u64,
+    dependencies: Dependencies,
+    work: Work,
+    owed: Option<Owed>,
+    completion: Option<Arc<Completion>>,
+}
+
+impl Command {
+    /// Brings it into the caches of this processor: it was made long ago, by another thread. Between a wait that ends and
+    /// the signal behind it, that would cost more than all else that is done there.
+    #[inline]
+    fn touch(&self) {
+        let owes = self.owed.as_ref().map(|owed| owed.value);
+        let waits = !self.dependencies.is_empty();
+        black_box((self.number, waits, owes, self.work.is_quick()));
+        self.completion.as_ref().inspect(|completion| completion.touch());
+    }
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    pending: Vec<Command>,
+    counters: Counters,
+    /// There is a thread.
+    started: bool,
+    /// The thread sleeps and has to be woken.
+    asleep: bool,
+    /// The queue was dropped: the thread ends when nothing is pending.
+    closed: bool,
+    /// A failure that `finish` has not told yet.
+    untold: Option<Failure>,
+}
+
+/// What the queue and its thread share.
+#[derive(Debug)]
+struct Shared {
+    passage: Arc<Passage>,
+    lane: Mutex<Lane>,
+    arrival: Condvar,
+}
+
+/// The queue itself; dropping it lets pending commands finish in the background.
+#[derive(Debug)]
+pub(super) struct InOrder {
+    shared: Arc<Shared>,
+    profiling: bool,
+    /// Of the thread.
+    nice: i32,
+}
+
+impl InOrder {
+    pub(super) fn new(context: usize, profiling: bool) -> Self {
+        let (lane, arrival) = Default::default();
+        let shared = Arc::new(Shared { passage: passage(context), lane, arrival });
+        Self { shared, profiling, nice: 0 }
+    }
+    pub(super) fn set_nice(&mut self, nice: i32) {
+        self.nice = nice;
+    }
+    pub(super) fn passage(&self) -> &Arc<Passage> {
+        &self.shared.passage
+    }
+    pub(super) fn is_idle(&self) -> bool {
+        self.shared.passage.is_idle()
+    }
+    /// Waits for all commands submitted so far.
+    ///
+    /// # Errors
+    /// Why one failed, once for each failure.
+    pub(super) fn finish(&self) -> Result<(), Failure> {
+        let passage = &self.shared.passage;
+        passage.wait_for(passage.submitted());
+        self.shared.lock().untold.take().map_or(Ok(()), Err)
+    }
+    /// Hands over one command. Everything that can fail happens before the event is signalled.
+    pub(super) fn submit(
+        &self,
+        dependencies: Dependencies,
+        submission: Submission<'_>,
+    ) -> Result<Option<Arc<Completion>>> {
+        let completion = completion_for(&submission, self.profiling);
+        let mut fresh = None;
+        let (mut lane, counter) = loop {
+            let mut lane = self.shared.lock();
+            let Signal::Shared(slot) = submission.signal else { break (lane, None) };
+            match lane.counters.get(slot.arena(), &mut fresh) {
+                Some(counter) => break (lane, Some(counter)),
+                None => {
+                    drop(lane); // the arena may have to ask another process
+                    fresh = Some(slot.arena().take_counter()?);
+                }
+            }
+        };
+        let quick =
+            dependencies.is_empty() && submission.work.is_quick() && self.shared.passage.is_idle();
+        if !quick && !lane.started {
+            self.start()?;
+            lane.started = true;
+        }
+        let owed = counter.map(|counter| Owed { value: counter.reserve(), counter });
+        if quick {
+            self.shared.do_now(lane, submission, owed, completion.as_ref())?;
+        } else {
+            self.shared.leave(lane, dependencies, submission, owed, completion.clone())?;
+        }
+        Ok(completion)
+    }
+    fn start(&self) -> Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let nice = self.nice;
+        thread::start("ur-cpu-queue", move || {
+            thread::be_nice(nice);
+            shared.work();
+        })
+    }
+}
+impl Drop for InOrder {
+    fn drop(&mut self) {
+        let mut lane = self.shared.lock();
+        lane.closed = true;
+        self.shared.wake(lane);
+    }
+}
+
+/// A completion, if anybody will look at it.
+pub(super) fn completion_for(
+    submission: &Submission<'_>,
+    profiling: bool,
+) -> Option<Arc<Completion>> {
+    let profile = match submission.signal {
+        Signal::Local(event) if event.profile().is_on() => event.profile(),
+        Signal::Local(_) if profiling => Profile::Instant,
+        Signal::Local(_) => Profile::Off,
+        _ if submission.profile.is_on() => submission.profile,
+        _ if profiling => Profile::Phases,
+        _ => Profile::Off,
+    };
+    let looked_at = submission.want || matches!(submission.signal, Signal::Local(_));
+    looked_at.then(|| Completion::submitted(profile))
+}
+/// Makes the signal what everybody sees of the event. Nothing else may fail afterwards.
+///
+/// # Errors
+/// `INVALID_EVENT` if the process that made the event took this one for gone and let go of it: the command
+/// is done all the same, and nobody sees the signal.
+pub(super) fn publish(
+    signal: Signal<'_>,
+    owed: Option<&Owed>,
+    completion: Option<&Arc<Completion>>,
+) -> Result<()> {
+    match signal {
+        Signal::None => Ok(()),
+        Signal::Local(event) => {
+            event.replace(completion.expect("`completion_for` makes one for every local signal"));
+            Ok(())
+        }
+        Signal::Shared(slot) => {
+            let owed = owed.expect("`submit` reserves a value for every shared signal");
+            unseen::judge(slot.publish(&owed.counter, owed.value))
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Lane> {
+        locked(&self.lane)
+    }
+    fn wake(&self, mut lane: MutexGuard<'_, Lane>) {
+        let asleep = std::mem::take(&mut lane.asleep);
+        drop(lane);
+        if asleep {
+            self.arrival.notify_one();
+        }
+    }
+    /// Does a quick command on this thread. The lock is held throughout, which keeps the order;
+    /// it takes no longer than waking somebody, and calls nobody back.
+    fn do_now(
+        &self,
+        lane: MutexGuard<'_, Lane>,
+        submission: Submission<'_>,
+        owed: Option<Owed>,
+        completion: Option<&Arc<Completion>>,
+    ) -> Result<()> {
+        let number = self.passage.submit();
+        if let Some(completion) = completion {
+            completion.begin(&submission.work);
+        }
+        let outcome = submission.work.run();
+        debug_assert!(outcome.is_ok(), "what is quick has nothing that fails");
+        if let Some(owed) = &owed {
+            owed.counter.complete(owed.value);
+        }
+        if let Some(completion) = completion {
+            completion.settle(outcome);
+        }
+        // Complete before it is published: no thread of any process ever has to wait for it.
+        let published = publish(submission.signal, owed.as_ref(), completion);
+        self.passage.end(number);
+        drop(lane);
+        self.passage.ring(Stored::now());
+        published
+    }
+    /// Leaves a command to the thread.
+    fn leave(
+        &self,
+        mut lane: MutexGuard<'_, Lane>,
+        dependencies: Dependencies,
+        submission: Submission<'_>,
+        owed: Option<Owed>,
+        completion: Option<Arc<Completion>>,
+    ) -> Result<()> {
+        let published = publish(submission.signal, owed.as_ref(), completion.as_ref());
+        let number = self.passage.submit();
+        let work = submission.work;
+        lane.pending.push(Command { number, dependencies, work, owed, completion });
+        self.wake(lane);
+        published
+    }
+
+    /// The thread: does what arrives until the queue is dropped and nothing is left.
+    fn work(&self) {
+        let mut batch = Vec::new();
+        let mut run = Run::default();
+        while self.take(&mut batch) {
+            (0..batch.len()).for_each(|at| self.execute(&mut batch, at, &mut run));
+            self.tell(&mut batch, &mut run);
+            batch.clear(); // only now: what another process waits for was not delayed by it
+            run.told = 0;
+        }
+    }
+    /// Swaps all pending commands into `batch`, waiting for some; false when there will be none.
+    fn take(&self, batch: &mut Vec<Command>) -> bool {
+        spin::for_arrival(|| !self.passage.is_idle());
+        let mut lane = self.lock();
+        while lane.pending.is_empty() {
+            if lane.closed {
+                return false;
+            }
+            lane.asleep = true;
+            lane = self.arrival.wait(lane).unwrap_or_else(PoisonError::into_inner);
+        }
+        lane.asleep = false;
+        std::mem::swap(&mut lane.pending, batch);
+        true
+    }
+    /// Does one command, or fails it.
+    #[inline]
+    fn execute(&self, batch: &mut [Command], at: usize, run: &mut Run) {
+        let (earlier, rest) = batch.split_at_mut(at);
+        let Some((command, later)) = rest.split_first_mut() else { return };
+        let work = std::mem::replace(&mut command.work, Work::Barrier);
+        let outcome = match &run.fails {
+            Some((last, why)) if command.number <= *last => Err(why.clone()),
+            _ => self.attempt(earlier, command, later.first(), work, run),
+        };
+        if let Some(owed) = &command.owed {
+            match outcome {
+                Ok(()) => owed.counter.complete(owed.value),
+                Err(_) => owed.counter.fail(),
+            }
+        }
+        if let Some(completion) = &command.completion {
+            completion.settle(outcome);
+        }
+    }
+    /// Waits for what must come first, then does `work`.
+    #[inline]
+    fn attempt(
+        &self,
+        earlier: &mut [Command],
+        command: &Command,
+        next: Option<&Command>,
+        work: Work,
+        run: &mut Run,
+    ) -> Result<(), Failure> {
+        let ran = command.dependencies.wait(|| {
+            self.tell(earlier, run);
+            command.touch();
+            next.inspect(|next| next.touch());
+        });
+        let ran = ran.and_then(|()| {
+            if !matches!(work, Work::Barrier) {
+                self.tell(earlier, run);
+            }
+            if let Some(completion) = &command.completion {
+                completion.begin(&work);
+            }
+            work.run()
+        });
+        if let Err(why) = &ran {
+            run.fails = Some((self.failed(why), why.clone()));
+        }
+        ran
+    }
+    /// Wakes whoever waits for one of `ended`, and makes the callbacks. All can be seen already
+    /// by who looks. Put off until this thread waits, works or is done: between a wait that ends
+    /// and the signal behind it there is nothing to delay the signal.
+    fn tell(&self, ended: &mut [Command], run: &mut Run) {
+        let untold = &mut ended[run.told..];
+        let Some(last) = untold.last() else { return };
+        run.told += untold.len();
+        self.passage.end(last.number);
+        let stored = Stored::now();
+        self.passage.ring(stored);
+        let completions = untold.iter_mut().filter_map(|command| command.completion.take());
+        completions.for_each(|completion| completion.announce(stored));
+    }
+    /// Notes a failure; the last of the commands that fail with it, which are all submitted so
+    /// far. Their counters go with them: later signals must not be taken for failed.
+    fn failed(&self, why: &Failure) -> u64 {
+        let mut lane = self.lock();
+        lane.untold.get_or_insert_with(|| why.clone());
+        lane.counters.forget_all();
+        self.passage.submitted()
+    }
+}
+
+/// Where the thread is.
+#[derive(Debug, Default)]
+struct Run {
+    /// How many of the batch have ended and been told.
+    told: usize,
+    /// A failure, and the last command that it concerns.
+    fails: Option<(u64, Failure)>,
+}

@@ -1,0 +1,278 @@
+//! An out-of-order queue: commands run on the pool as soon as what they depend on has ended, side
+//! by side. Dependencies in this process are continuations, those in others are watched by one
+//! thread; nothing blocks. Barriers order what came before against what comes after.
+use super::{
+    command::{Dependencies, Dependency, Order, Owed, Signal, Submission, Work},
+    completion::{Completion, Failure},
+    counters::Counters,
+    gate::Stored,
+    in_order::{completion_for, publish},
+    passage::{Passage, passage},
+    remote::{self, Promise},
+    sync::{Mutex, MutexGuard, locked},
+    workers,
+};
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering::*},
+    },
+};
+use ur_adapter::error::Result;
+use ur_core::profiling::Profile;
+
+/// Commands that have not ended, or that ended before an earlier one did.
+#[derive(Debug, Default)]
+struct Field {
+    /// From the first that has not ended on; `None` has ended.
+    window: VecDeque<Option<Arc<Completion>>>,
+    /// The number of the window's first.
+    first: u64,
+    barrier: Option<Arc<Completion>>,
+    counters: Counters,
+    /// A failure that `finish` has not told yet.
+    untold: Option<Failure>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    passage: Arc<Passage>,
+    field: Mutex<Field>,
+}
+
+/// The queue itself; dropping it lets pending commands finish in the background.
+#[derive(Debug)]
+pub(super) struct OutOfOrder {
+    shared: Arc<Shared>,
+    profiling: bool,
+}
+
+/// A command that waits for its turn or has it.
+pub(crate) struct Job {
+    queue: Arc<Shared>,
+    number: u64,
+    /// How many dependencies have not ended, and one while it is being submitted.
+    awaited: AtomicUsize,
+    /// Why it will not run, if so.
+    failure: OnceLock<Failure>,
+    work: Mutex<Option<Work>>,
+    owed: Option<Owed>,
+    completion: Arc<Completion>,
+}
+
+impl OutOfOrder {
+    pub(super) fn new(context: usize, profiling: bool) -> Self {
+        let field = Mutex::new(Field { first: 1, ..Field::default() });
+        Self { shared: Arc::new(Shared { passage: passage(context), field }), profiling }
+    }
+    pub(super) fn passage(&self) -> &Arc<Passage> {
+        &self.shared.passage
+    }
+    pub(super) fn is_idle(&self) -> bool {
+        self.shared.passage.is_idle()
+    }
+    /// Waits for all commands submitted so far.
+    ///
+    /// # Errors
+    /// Why one failed, once for each batch of failures.
+    pub(super) fn finish(&self) -> Result<(), Failure> {
+        let passage = &self.shared.passage;
+        passage.wait_for(passage.submitted());
+        self.shared.lock().untold.take().map_or(Ok(()), Err)
+    }
+    /// Hands over one command. Everything that can fail happens before the event is signalled.
+    pub(super) fn submit(
+        &self,
+        dependencies: Dependencies,
+        submission: Submission<'_>,
+    ) -> Result<Option<Arc<Completion>>> {
+        let remote = dependencies.iter().any(|one| matches!(one, Dependency::Shared(_)));
+        let watcher = remote.then(remote::ready).transpose()?;
+        let looked_at = completion_for(&submission, self.profiling);
+        let mut fresh = None;
+        let (mut field, counter) = loop {
+            let mut field = self.shared.lock();
+            let Signal::Shared(slot) = submission.signal else { break (field, None) };
+            match field.counters.get(slot.arena(), &mut fresh) {
+                Some(counter) => break (field, Some(counter)),
+                None => {
+                    drop(field); // the arena may have to ask another process
+                    fresh = Some(slot.arena().take_counter()?);
+                }
+            }
+        };
+        let owed = counter.map(|counter| Owed { value: counter.reserve(), counter });
+        if dependencies.is_empty() && submission.work.is_quick() && field.is_open(submission.order)
+        {
+            self.shared.do_now(field, submission, owed, looked_at.as_ref())?;
+            return Ok(looked_at);
+        }
+        let completion = looked_at.clone().unwrap_or_else(|| Completion::submitted(Profile::Off));
+        let order = match submission.signal {
+            Signal::None => submission.order,
+            _ => Order::Both,
+        };
+        let job = Arc::new(Job {
+            queue: Arc::clone(&self.shared),
+            number: self.shared.passage.submit(),
+            awaited: AtomicUsize::new(1),
+            failure: OnceLock::new(),
+            work: Mutex::new(Some(submission.work)),
+            owed,
+            completion,
+        });
+        let published = publish(submission.signal, job.owed.as_ref(), Some(&job.completion));
+        field.enter(&job, order);
+        drop(field);
+        job.depend_on(&dependencies, watcher.as_ref());
+        job.released(None);
+        published.map(|()| looked_at)
+    }
+}
+
+impl Field {
+    /// Whether a command with this place could run now.
+    fn is_open(&self, order: Order) -> bool {
+        match order {
+            Order::Free => self.barrier.as_ref().is_none_or(|b| b.status().is_final()),
+            Order::AfterAll | Order::Both => self.window.is_empty(),
+        }
+    }
+    /// Puts `job` behind what its place demands. What failed before concerns no later command.
+    fn enter(&mut self, job: &Arc<Job>, order: Order) {
+        let follow = |one: &Completion| {
+            job.awaited.fetch_add(1, Relaxed);
+            if !one.follow(job) {
+                job.awaited.fetch_sub(1, Relaxed);
+            }
+        };
+        if order != Order::Free {
+            self.window.iter().flatten().for_each(|one| follow(one));
+        } else if let Some(barrier) = &self.barrier {
+            follow(barrier);
+        }
+        if order == Order::Both {
+            self.barrier = Some(Arc::clone(&job.completion));
+        }
+        self.window.push_back(Some(Arc::clone(&job.completion)));
+    }
+    /// The command with this number has ended; the last of those before and with which all have.
+    fn leave(&mut self, number: u64) -> u64 {
+        self.window[(number - self.first) as usize] = None;
+        while let Some(None) = self.window.front() {
+            self.window.pop_front();
+            self.first += 1;
+        }
+        self.first - 1
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Field> {
+        locked(&self.field)
+    }
+    /// Does a quick command on this thread, under the lock as in an in-order queue.
+    fn do_now(
+        &self,
+        mut field: MutexGuard<'_, Field>,
+        submission: Submission<'_>,
+        owed: Option<Owed>,
+        completion: Option<&Arc<Completion>>,
+    ) -> Result<()> {
+        let number = self.passage.submit();
+        if let Some(completion) = completion {
+            completion.begin(&submission.work);
+        }
+        let outcome = submission.work.run();
+        debug_assert!(outcome.is_ok(), "what is quick has nothing that fails");
+        if let Some(owed) = &owed {
+            owed.counter.complete(owed.value);
+        }
+        if let Some(completion) = completion {
+            completion.settle(outcome);
+        }
+        let published = publish(submission.signal, owed.as_ref(), completion);
+        field.window.push_back(None);
+        self.passage.end(field.leave(number));
+        drop(field);
+        self.passage.ring(Stored::now());
+        published
+    }
+}
+
+impl Job {
+    /// Has `released` called for each of `dependencies`, some perhaps at once.
+    fn depend_on(self: &Arc<Self>, dependencies: &Dependencies, watcher: Option<&Promise>) {
+        for one in dependencies.iter() {
+            self.awaited.fetch_add(1, Relaxed);
+            match one {
+                Dependency::Local(completion) => {
+                    if !completion.follow(self) {
+                        let ended =
+                            completion.outcome().expect("it refuses followers when it ended");
+                        self.released(ended.err().as_ref());
+                    }
+                }
+                Dependency::Shared(debt) => {
+                    let watcher = watcher.expect("`submit` asks for one if a debt is among them");
+                    remote::watch(watcher, debt.clone(), Arc::clone(self));
+                }
+            }
+        }
+    }
+    /// One thing that this waited for has ended. After the last one the pool has it.
+    pub(super) fn released(self: &Arc<Self>, failure: Option<&Failure>) {
+        if let Some(why) = failure {
+            let _first_counts = self.failure.set(why.clone());
+        }
+        if self.awaited.fetch_sub(1, AcqRel) == 1 {
+            workers::give(Arc::clone(self));
+        }
+    }
+    /// Whether it calls a function that may sleep.
+    pub(super) fn may_sleep(&self) -> bool {
+        locked(&self.work).as_ref().is_some_and(Work::may_sleep)
+    }
+    /// Does it, or fails it, and tells whoever waited. By the pool.
+    pub(super) fn execute(&self) {
+        let work = locked(&self.work).take().expect("a job is given to the pool once");
+        let outcome = match self.failure.get() {
+            Some(why) => Err(why.clone()),
+            None => {
+                self.completion.begin(&work);
+                work.run()
+            }
+        };
+        let failure = outcome.as_ref().err().cloned();
+        if let Some(owed) = &self.owed {
+            self.pay(owed, failure.is_some());
+        }
+        self.completion.settle(outcome);
+        let mut field = self.queue.lock();
+        if failure.is_some() {
+            field.untold = field.untold.take().or(failure);
+        }
+        self.queue.passage.end(field.leave(self.number));
+        drop(field);
+        let stored = Stored::now();
+        self.queue.passage.ring(stored);
+        self.completion.announce(stored);
+    }
+    fn pay(&self, owed: &Owed, failed: bool) {
+        if failed {
+            // First nobody uses it any more, then it fails: what was promised on it by then
+            // are barriers behind this one, which fail too.
+            self.queue.lock().counters.forget(&owed.counter);
+            owed.counter.fail();
+        } else {
+            owed.counter.complete(owed.value);
+        }
+    }
+}
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Job({}, {:?})", self.number, self.completion.status())
+    }
+}

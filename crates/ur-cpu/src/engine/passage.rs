@@ -1,0 +1,138 @@
+//! How much of a queue is behind us: every command has a number, and the passage tells up to
+//! which all have ended. What `finish` and the reuse of freed memory wait for.
+use super::{
+    gate::{Odometer, Stored},
+    spin,
+    sync::{Mutex, locked},
+};
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicU64, Ordering::*},
+};
+use ur_adapter::per_process::PerProcess;
+use ur_core::memory::deferred_free;
+
+/// Two numbers of one queue: the last command submitted, and the last before and with which all
+/// have ended.
+#[derive(Debug)]
+pub struct Passage {
+    submitted: AtomicU64,
+    ended: Odometer,
+}
+impl Passage {
+    fn new() -> Self {
+        Self { submitted: AtomicU64::new(0), ended: Odometer::new() }
+    }
+    pub(super) fn submitted(&self) -> u64 {
+        self.submitted.load(Acquire)
+    }
+    pub(super) fn ended(&self) -> u64 {
+        self.ended.reached()
+    }
+    /// Whether all that was submitted has ended.
+    pub(super) fn is_idle(&self) -> bool {
+        self.ended() >= self.submitted()
+    }
+    /// Numbers the next command. Under its queue's lock.
+    pub(super) fn submit(&self) -> u64 {
+        let number = self.submitted.load(Relaxed) + 1;
+        self.submitted.store(number, Release);
+        number
+    }
+    /// All up to `number` have ended. `ring` is for those who sleep.
+    pub(super) fn end(&self, number: u64) {
+        self.ended.reach(number);
+    }
+    pub(super) fn ring(&self, stored: Stored) {
+        self.ended.ring(stored);
+    }
+    /// Sleeps until all up to `number` have ended.
+    pub(super) fn wait_for(&self, number: u64) {
+        if !spin::for_end(|| self.ended() >= number) {
+            self.ended.wait_for(number);
+        }
+    }
+}
+
+/// A look at a queue from outside, which keeps neither the queue nor its commands alive. While a
+/// dropped queue still works, it can be looked at too.
+#[derive(Clone, Debug)]
+pub(crate) struct Watch(Weak<Passage>);
+impl Watch {
+    pub(super) fn new(passage: &Arc<Passage>) -> Self {
+        Self(Arc::downgrade(passage))
+    }
+    /// Whether there will never be anything to see again.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+}
+/// All commands submitted so far to these queues.
+pub(crate) fn ticket<'a>(queues: impl IntoIterator<Item = &'a Watch>) -> Passed {
+    let mut passed = Passed::default();
+    queues.into_iter().filter_map(|one| one.0.upgrade()).for_each(|one| passed.add(&one));
+    passed
+}
+
+/// Up to where a queue must have come.
+#[derive(Clone, Debug)]
+pub struct Moment(Arc<Passage>, u64);
+impl deferred_free::Moment for Moment {
+    fn lane(&self) -> (usize, u32) {
+        (Arc::as_ptr(&self.0).addr(), 0)
+    }
+    fn number(&self) -> u64 {
+        self.1
+    }
+    fn has_passed(&self) -> bool {
+        self.0.ended() >= self.1
+    }
+    fn ask(&self, _may_mark: bool) {} // it is known
+}
+/// "All commands submitted so far" to some queues, held on to. Keeps no queue alive.
+#[derive(Clone, Debug, Default)]
+pub struct Passed(Vec<Moment>);
+impl Passed {
+    fn add(&mut self, passage: &Arc<Passage>) {
+        let number = passage.submitted();
+        if passage.ended() < number {
+            self.0.push(Moment(Arc::clone(passage), number));
+        }
+    }
+    /// What it consists of: for each queue, up to where it has to come.
+    pub(crate) fn into_moments(self) -> Vec<Moment> {
+        self.0
+    }
+    /// Whether they have all ended.
+    #[cfg(test)]
+    pub(crate) fn has_passed(&self) -> bool {
+        self.0.iter().all(deferred_free::Moment::has_passed)
+    }
+    /// Sleeps until they have all ended.
+    pub(crate) fn wait(&self) {
+        self.0.iter().for_each(|Moment(passage, number)| passage.wait_for(*number));
+    }
+}
+
+/// The passages of a process's queues, each with its context.
+type Everyone = Mutex<Vec<(usize, Weak<Passage>)>>;
+static EVERYONE: PerProcess<Everyone> = PerProcess::new();
+
+/// A passage for a queue of `context`, which `all_queues_ticket` knows until it is dropped.
+pub(super) fn passage(context: usize) -> Arc<Passage> {
+    let passage = Arc::new(Passage::new());
+    let mut all = locked(EVERYONE.get());
+    all.retain(|(_, queue)| queue.strong_count() != 0);
+    all.push((context, Arc::downgrade(&passage)));
+    passage
+}
+
+/// All commands submitted so far to any queue of `context`, dropped queues that still work
+/// included. What freed memory waits for before it is used again.
+pub(crate) fn all_queues_ticket(context: usize) -> Passed {
+    let mut passed = Passed::default();
+    let all = locked(EVERYONE.get());
+    let queues = all.iter().filter(|(of, _)| *of == context);
+    queues.filter_map(|(_, queue)| queue.upgrade()).for_each(|queue| passed.add(&queue));
+    passed
+}

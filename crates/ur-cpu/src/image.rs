@@ -1,0 +1,115 @@
+//! Images: pixels in host memory, row after row, as their description says (`memory/pictures.rs`). Which
+//! there are and where each pixel is; their bytes are `mem.rs`'s, the commands on them `enqueue_image.rs`'s.
+//! A kernel that is given an image is given the address of its first pixel.
+use super::{Context, Mem, mem::Storage, native::Planes, usm::check_size};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::Owned,
+};
+use ur_core::memory::{
+    flags::check_flags,
+    pictures::{Image, Part},
+};
+use ur_sys::{
+    ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
+    ur_mem_flags_t,
+};
+
+/// The most pixels along any side, and the most layers of an array.
+pub const LONGEST_SIDE: usize = 1 << 16;
+
+/// How many bytes there are from its first to its last.
+fn bytes(image: &Image) -> Option<usize> {
+    let [width, height, depth] = image.sides();
+    let ([second, third], row) = (steps(image), width.checked_mul(image.pixel())?);
+    let rows = second.checked_mul(height - 1)?.checked_add(row)?;
+    third.checked_mul(depth - 1)?.checked_add(rows)
+}
+/// Bytes from one to the next of its second side, and of its third; a 1D array counts its layers
+/// where others count rows.
+fn steps(image: &Image) -> [usize; 2] {
+    let [row, slice] = image.pitches();
+    if image.is_1d_array() { [slice, slice] } else { [row, slice] }
+}
+/// Where a part of it is, if its first pixel is at `base`.
+///
+/// # Errors
+/// `INVALID_SIZE` for what is not all within the image.
+pub(super) fn place(image: &Image, base: UsmPtr, part: Part) -> Result<Planes> {
+    image.check(part)?;
+    let [pitch, slice] = steps(image);
+    let [x, y, z] = part.origin;
+    let base = base.offset(x * image.pixel() + y * pitch + z * slice)?; // within the image
+    Ok(Planes { base: base.into(), pitch, slice })
+}
+
+/// Makes an image: new memory, C's own, or a copy of that.
+///
+/// # Errors
+/// `UNSUPPORTED_IMAGE_FORMAT`; as for `Image::new` and `Storage::for_flags`.
+pub(super) fn create(
+    context: Owned<Context>,
+    flags: ur_mem_flags_t,
+    format: ur_image_format_t,
+    desc: &ur_image_desc_t,
+    host: Option<UsmPtr>,
+) -> Result<Owned<Mem>> {
+    let image = Image::new(format, pixel_bytes(format)?, desc, LONGEST_SIDE)?;
+    let bytes = bytes(&image).ok_or(ErrorCode::InvalidImageSize)?;
+    check_size(bytes, ErrorCode::InvalidImageSize)?;
+    check_flags(flags)?;
+    let storage = Storage::for_flags(context, flags, host, bytes)?;
+    Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
+}
+
+/// How many bytes a pixel has.
+///
+/// # Errors
+/// `UNSUPPORTED_IMAGE_FORMAT` for channels that do not go with their type.
+fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
+    use ur_image_channel_order_t as O;
+    use ur_image_channel_type_t as T;
+    let (order, channel) = (format.channelOrder, format.channelType);
+    let is_norm = matches!(
+        channel,
+        T::SNORM_INT8 | T::SNORM_INT16 | T::UNORM_INT8 | T::UNORM_INT16 | T::HALF_FLOAT | T::FLOAT
+    );
+    let packed = match channel {
+        T::UNORM_SHORT_565 | T::UNORM_SHORT_555 => Some(2),
+        T::INT_101010 => Some(4),
+        _ => None,
+    };
+    let channels = match order {
+        O::A | O::R | O::RX => Some(1),
+        O::RG | O::RA | O::RGX => Some(2),
+        O::RGB => Some(3),
+        // RGBx has a channel that means nothing, unless it is packed.
+        O::RGBA | O::BGRA | O::ARGB | O::ABGR | O::RGBX => Some(4),
+        O::INTENSITY | O::LUMINANCE => is_norm.then_some(1),
+        O::SRGBA => (channel == T::UNORM_INT8).then_some(4),
+        _ => None,
+    };
+    let bytes = match (order, packed) {
+        (O::RGB | O::RGBX, Some(bytes)) => Some(bytes),
+        (_, Some(_)) => None,
+        (_, None) => channel_bytes(channel).zip(channels).map(|(bytes, channels)| bytes * channels),
+    };
+    bytes.ok_or_else(|| {
+        Error::new(
+            ErrorCode::UnsupportedImageFormat,
+            format!("no image has channels {order:?} of type {channel:?}"),
+        )
+    })
+}
+fn channel_bytes(channel: ur_image_channel_type_t) -> Option<usize> {
+    use ur_image_channel_type_t as T;
+    match channel {
+        T::SNORM_INT8 | T::UNORM_INT8 | T::SIGNED_INT8 | T::UNSIGNED_INT8 => Some(1),
+        T::SNORM_INT16 | T::UNORM_INT16 | T::SIGNED_INT16 | T::UNSIGNED_INT16 | T::HALF_FLOAT => {
+            Some(2)
+        }
+        T::SIGNED_INT32 | T::UNSIGNED_INT32 | T::FLOAT => Some(4),
+        _ => None,
+    }
+}

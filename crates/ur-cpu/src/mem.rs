@@ -1,0 +1,127 @@
+//! What memory objects are here: host memory, ours or the application's, with an address that never changes. What images
+//! are beyond that is `image.rs`'s, the commands on both the core's and `enqueue_image.rs`'s.
+use super::{
+    Context, Cpu, Device, TABLE, backing::Block, image, mapping::Side, native, native_handle,
+    usm::check_size,
+};
+use ur_adapter::{
+    error::{ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Object, Owned, Slab},
+};
+use ur_core::over_driver::mem::{self, KeepsBytes};
+use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
+
+/// What `ur_mem_handle_t` points at.
+pub type Mem = mem::Mem<Cpu>;
+
+/// The bytes of a memory object and of its parts. Commands hold it, so that releasing an object
+/// takes nothing away from what was enqueued before.
+#[derive(Debug)]
+pub struct Storage {
+    context: Owned<Context>,
+    base: UsmPtr,
+    /// None: it is the application's own memory.
+    _block: Option<Block>,
+}
+impl Storage {
+    /// As the flags say: the application's memory itself, a copy of it, or new memory.
+    ///
+    /// # Errors
+    /// `OUT_OF_HOST_MEMORY`, `OUT_OF_RESOURCES`; `INVALID_SIZE` for what wraps around.
+    pub(super) fn for_flags(
+        context: Owned<Context>,
+        flags: ur_mem_flags_t,
+        host: Option<UsmPtr>,
+        bytes: usize,
+    ) -> Result<Self> {
+        host.map_or(Ok(()), |host| host.offset(bytes).map(drop))?;
+        if let Some(base) = host.filter(|_| flags.contains(ur_mem_flags_t::USE_HOST_POINTER)) {
+            return Ok(Self { context, base, _block: None });
+        }
+        let block = Block::take(Side::Host, bytes, ALIGN)?;
+        let base = block.base();
+        host.into_iter().for_each(|host| native::copy(base, host, bytes));
+        Ok(Self { context, base, _block: Some(block) })
+    }
+}
+impl mem::Storage<Cpu> for Storage {
+    fn context(&self) -> &Owned<Context> {
+        &self.context
+    }
+    fn host(&self) -> Option<UsmPtr> {
+        Some(self.base)
+    }
+}
+
+/// A line of cache, and more than any type of C's needs.
+const ALIGN: usize = 128;
+
+/// Where a memory object is.
+pub(super) trait Placed {
+    /// Where its bytes are, for its whole life.
+    fn address(&self) -> UsmPtr;
+}
+impl Placed for Mem {
+    fn address(&self) -> UsmPtr {
+        self.storage().base.offset(self.origin()).expect("the storage does not wrap around")
+    }
+}
+/// The memory object of a native handle, which is its own.
+fn of_native(context: &Owned<Context>, native: ur_native_handle_t) -> Result<Owned<Mem>> {
+    let mem = native_handle::find::<Mem>(native)?;
+    native_handle::check_context(mem.context(), context.borrow())?;
+    Ok(mem)
+}
+
+impl KeepsBytes for Cpu {
+    type Storage = Storage;
+    fn mems() -> &'static Slab<Mem> {
+        static SLAB: Slab<Mem> = Slab::new(&TABLE);
+        &SLAB
+    }
+    fn a_mem() -> String {
+        "a memory object of the CPU".to_owned()
+    }
+    fn buffer(
+        context: Owned<Context>,
+        flags: ur_mem_flags_t,
+        bytes: usize,
+        host: Option<UsmPtr>,
+    ) -> Result<(Storage, Option<UsmPtr>)> {
+        check_size(bytes, ErrorCode::InvalidBufferSize)?;
+        Ok((Storage::for_flags(context, flags, host, bytes)?, None))
+    }
+    fn adopted(
+        context: Owned<Context>,
+        native: ur_native_handle_t,
+        _given: bool,
+    ) -> Result<Owned<Mem>> {
+        let mem = of_native(&context, native)?;
+        mem.check_buffer()?;
+        Ok(mem)
+    }
+    fn image(
+        context: Owned<Context>,
+        flags: ur_mem_flags_t,
+        format: ur_image_format_t,
+        desc: &ur_image_desc_t,
+        host: Option<UsmPtr>,
+    ) -> Result<Owned<Mem>> {
+        image::create(context, flags, format, desc, host)
+    }
+    fn adopted_image(
+        context: Owned<Context>,
+        native: ur_native_handle_t,
+        _format: ur_image_format_t,
+        _desc: &ur_image_desc_t,
+        _given: bool,
+    ) -> Result<Owned<Mem>> {
+        let mem = of_native(&context, native)?;
+        mem.image()?;
+        Ok(mem)
+    }
+    fn native_mem(mem: &Object<Mem>, _device: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
+        native_handle::of(mem)
+    }
+}

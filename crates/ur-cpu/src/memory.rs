@@ -1,0 +1,189 @@
+//! What the CPU's allocations consist of, and how others open them. Whose they are and how they are freed is the
+//! core's, where memory comes from `backing.rs`'s, what other processes see of it `share.rs`'s.
+use super::{
+    Cpu,
+    backing::{Behind, Block},
+    engine::{Moment, all_queues_ticket},
+    mapping::{Mapping, Side},
+    share::Whole,
+};
+use std::sync::Arc;
+use ur_adapter::{error::Result, memory::UsmPtr, object::Backend, per_process::PerProcess};
+use ur_core::memory::{
+    allocation::{self, Home, Pooled, Spent, Usm},
+    allocations::Allocations,
+    deferred_free::{self, DeferredFree},
+};
+use ur_core::over_driver::{physical_mem::HasPhysicalMemory, usm_pool};
+use ur_hal::Range;
+
+/// Where pools get their chunks.
+type Chunks = usm_pool::Chunks<Cpu>;
+/// One allocation, or the whole of an object that was opened.
+pub type Allocation = allocation::Allocation<Memory>;
+/// An allocation on its way back.
+pub type Freeing = allocation::Freeing<Memory>;
+/// One open of an allocation in the process that made it.
+pub type Hold = allocation::Hold<Memory>;
+
+/// What a kind of USM is made of.
+pub(super) fn side(usm: Usm) -> Side {
+    match usm {
+        Usm::Device => Side::Device,
+        Usm::Host | Usm::Shared => Side::Host,
+    }
+}
+
+/// What an allocation consists of.
+#[derive(Debug)]
+pub enum Memory {
+    /// Taken from the process's store.
+    Block(Block),
+    /// Cut from a pool.
+    Pooled(Pooled<Chunks>),
+    /// Memory with a descriptor of its own, which C may have.
+    Exportable(Block),
+    /// Another process's.
+    Opened {
+        /// Where it is mapped.
+        _mapping: Mapped,
+    },
+}
+impl Memory {
+    /// Whether it was made for C to export.
+    pub(super) fn is_exportable(&self) -> bool {
+        matches!(self, Self::Exportable(_))
+    }
+}
+impl allocation::Memory for Memory {
+    const BACKEND: Backend = Backend::Cpu;
+    type Source = Chunks;
+    type Moment = Moment;
+    fn allocations() -> &'static Allocations<Allocation> {
+        static ALL: PerProcess<Allocations<Allocation>> = PerProcess::new();
+        ALL.get()
+    }
+    fn deferred() -> &'static DeferredFree<Moment, Spent<Self>> {
+        static ALL: PerProcess<DeferredFree<Moment, Spent<Memory>>> = PerProcess::new();
+        ALL.get()
+    }
+    fn submitted(context: usize) -> Vec<Moment> {
+        all_queues_ticket(context).into_moments()
+    }
+    fn pooled(part: Pooled<Chunks>) -> Self {
+        Self::Pooled(part)
+    }
+    fn is_opened(&self) -> bool {
+        matches!(self, Self::Opened { .. })
+    }
+    fn is_reused(&self) -> bool {
+        match self {
+            Self::Block(block) | Self::Exportable(block) => block.is_recycled(),
+            Self::Pooled(_) => true,
+            Self::Opened { .. } => false,
+        }
+    }
+    fn check_elsewhere(range: Range) -> Result<()> {
+        Cpu::reserved().check_mapped(range)
+    }
+    fn check_free(&self, at: UsmPtr) -> std::result::Result<(), String> {
+        match self.is_exportable() {
+            true => Err(format!(
+                "{at:?} is exportable: free it with urMemoryExportFreeExportableMemoryExp"
+            )),
+            false => Ok(()),
+        }
+    }
+}
+/// How others open an allocation, of which it is told here that they may.
+pub(super) fn exposed(found: &Allocation) -> Option<Behind> {
+    match found.expose()? {
+        Memory::Block(block) | Memory::Exportable(block) => block.behind(),
+        Memory::Pooled(part) => {
+            let block = part.block();
+            block.chunk().behind().map(|behind| behind.offset(block.offset()))
+        }
+        Memory::Opened { .. } => None,
+    }
+}
+/// Allocates `bytes`, at least one, at a multiple of `align`, from the process's store.
+///
+/// # Errors
+/// As for [`Block::take`].
+pub(super) fn allocate(usm: Usm, home: Home, bytes: usize, align: usize) -> Result<UsmPtr> {
+    deferred_free::sweep::<Memory>();
+    let block = Block::take(side(usm), bytes, align)?;
+    Ok(Allocation::enter(block.base(), bytes, usm, home, Memory::Block(block)).base())
+}
+/// Allocates device memory with a descriptor that no other allocation has.
+///
+/// # Errors
+/// As for [`Block::alone`].
+pub(super) fn allocate_exportable(home: Home, bytes: usize, align: usize) -> Result<UsmPtr> {
+    deferred_free::sweep::<Memory>();
+    let block = Block::alone(bytes, align)?;
+    let (base, memory) = (block.base(), Memory::Exportable(block));
+    Ok(Allocation::enter(base, bytes, Usm::Device, home, memory).base())
+}
+/// Frees memory that callers could export, once the commands enqueued in `context` so far have ended.
+///
+/// # Errors
+/// `INVALID_MEM_OBJECT`, with the reason.
+pub fn free_exportable(context: usize, at: UsmPtr) -> Result<()> {
+    let check = |memory: &Memory| match memory.is_exportable() {
+        true => Ok(()),
+        false => Err(format!("{at:?} is not exportable: free it with urUSMFree")),
+    };
+    Freeing::begin_if(context, at, check)?.finish(|_| all_queues_ticket(context).into_moments());
+    Ok(())
+}
+
+/// Gives back the memory that was freed while commands used it, if they have ended.
+pub fn sweep() {
+    deferred_free::sweep_all::<Memory>();
+}
+
+/// Where another process's memory is mapped.
+#[derive(Debug)]
+pub enum Mapped {
+    /// By itself.
+    Alone(Mapping),
+    /// With others.
+    Whole(Arc<Whole>),
+}
+impl Mapped {
+    fn mapping(&self) -> &Mapping {
+        match self {
+            Self::Alone(mapping) => mapping,
+            Self::Whole(whole) => whole.mapping(),
+        }
+    }
+}
+
+/// Another process's memory in this one's registry, for as long as this lives.
+#[derive(Debug)]
+pub struct OpenedMemory(Arc<Allocation>);
+impl OpenedMemory {
+    /// Enters `bytes` at `offset` bytes into `mapping`.
+    ///
+    /// # Errors
+    /// `INVALID_SIZE` where that leaves the address space.
+    pub(super) fn new(mapping: Mapped, offset: usize, bytes: usize, device: usize) -> Result<Self> {
+        let base = mapping.mapping().base().offset(offset)?;
+        let home = Home { device, ..Home::default() };
+        let memory = Memory::Opened { _mapping: mapping };
+        Ok(Self(Allocation::enter(base, bytes, Usm::Device, home, memory)))
+    }
+    /// The whole of the object.
+    pub fn allocation(&self) -> &Allocation {
+        &self.0
+    }
+}
+impl Drop for OpenedMemory {
+    fn drop(&mut self) {
+        ur_core::memory::allocations::leave(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! Programs and kernels: what the core's are told of contexts, devices and queues. Code itself is `code.rs`'s.
+use super::{
+    Context, Cpu, Device, Queue, TABLE,
+    code::MAX_WORK_GROUP,
+    native_code::{Arguments, LOCAL_MEMORY},
+    native_handle,
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::{Borrowed, Object, Owned, Slab},
+};
+use ur_core::program::{self, RunsCode};
+use ur_hal::{Capabilities, LaunchLimits};
+use ur_sys::{ur_exp_kernel_arg_properties_t, ur_native_handle_t};
+
+/// What `ur_program_handle_t` points at.
+pub type Program = program::Program<Cpu>;
+/// What `ur_kernel_handle_t` points at.
+pub type Kernel = program::Kernel<Cpu>;
+/// A kernel on the device.
+pub(super) type OnDevice = program::OnDevice<Cpu>;
+
+impl RunsCode for Cpu {
+    const NAME: &'static str = "a native CPU";
+    fn programs() -> &'static Slab<Program> {
+        static SLAB: Slab<Program> = Slab::new(&TABLE);
+        &SLAB
+    }
+    fn kernels() -> &'static Slab<Kernel> {
+        static SLAB: Slab<Kernel> = Slab::new(&TABLE);
+        &SLAB
+    }
+    fn target(_context: &Context, _device: &Device) -> Result<()> {
+        Ok(())
+    }
+    /// Items are called one after the other: groups that wait for each other cannot run here.
+    fn launches(_device: &Device) -> Result<(Capabilities, LaunchLimits)> {
+        let limits = LaunchLimits {
+            items: MAX_WORK_GROUP,
+            group: [MAX_WORK_GROUP; 3],
+            grid: [usize::MAX; 3],
+            sub_group: 1,
+            local_memory: LOCAL_MEMORY,
+        };
+        Ok((Capabilities::NONE, limits))
+    }
+    fn parent(device: &Device) -> Option<&Owned<Device>> {
+        device.parent()
+    }
+    fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
+        (queue.context(), queue.device())
+    }
+    fn local_memory(
+        _on: &OnDevice,
+        arguments: &[ur_exp_kernel_arg_properties_t],
+        _: usize,
+    ) -> Result<usize> {
+        Arguments::new(arguments)?;
+        Ok(0)
+    }
+    /// Commands keep the code that they run.
+    fn leave(_context: usize, what: impl Send + 'static) {
+        drop(what);
+    }
+    fn sweep_code() {}
+    fn native_program(program: &Object<Program>) -> Result<ur_native_handle_t> {
+        native_handle::of(program)
+    }
+    fn program_of_native(
+        native: ur_native_handle_t,
+        context: &Owned<Context>,
+        _is_owned: bool,
+    ) -> Result<Owned<Program>> {
+        let program = native_handle::find::<Program>(native)?;
+        native_handle::check_context(program.context(), context.borrow())?;
+        Ok(program)
+    }
+    fn native_kernel(kernel: &Object<Kernel>) -> Result<ur_native_handle_t> {
+        native_handle::of(kernel)
+    }
+    fn kernel_of_native(
+        native: ur_native_handle_t,
+        context: Borrowed<'_, Context>,
+        program: Option<Borrowed<'_, Program>>,
+        _is_owned: bool,
+    ) -> Result<Owned<Kernel>> {
+        let kernel = native_handle::find::<Kernel>(native)?;
+        native_handle::check_context(kernel.program().context(), context)?;
+        match program.is_none_or(|said| kernel.program().same(&said)) {
+            true => Ok(kernel),
+            false => Err(Error::new(
+                ErrorCode::InvalidProgram,
+                "the native handle is that of another program's kernel",
+            )),
+        }
+    }
+}

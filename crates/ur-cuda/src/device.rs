@@ -1,0 +1,294 @@
+//! Devices: which there are, what each can do, and how its context is made current.
+use super::{
+    Adapter, Family, Platform,
+    attribute::Attribute,
+    backing,
+    clock::{Base, Clock},
+    device_info,
+    driver::{Dialect, RawContext},
+    native::{
+        context::{self, Entered},
+        device as native,
+        event::EventPool,
+    },
+    patience::Sleepers,
+    queue,
+};
+use std::sync::{Arc, OnceLock};
+use ur_adapter::{
+    api::{DeviceApi, DeviceExpApi},
+    error::{Error, ErrorCode, Result},
+    info::Answer,
+    log,
+    object::{Borrowed, Owned},
+    partition::rule,
+};
+use ur_sys::{
+    ur_device_binary_t, ur_device_info_t, ur_device_native_properties_t,
+    ur_device_partition_properties_t, ur_device_type_t, ur_native_handle_t,
+};
+
+/// What `ur_device_handle_t` points at.
+#[derive(Debug)]
+pub struct Device<D: Dialect> {
+    number: i32,
+    uuid: [u8; 16],
+    context: OnceLock<RawContext>,
+    events: Arc<EventPool<D>>,
+    sleepers: Sleepers<D>,
+    clock: OnceLock<Clock<D>>,
+    /// Bytes that a work-group may have.
+    local_memory: OnceLock<u32>,
+    /// Whether other processes can be given memory that is allocated on it.
+    is_shared: OnceLock<bool>,
+    _dialect: std::marker::PhantomData<fn() -> D>,
+}
+
+/// The devices of a dialect, found once a process.
+#[derive(Debug)]
+pub struct System<D: Dialect>(OnceLock<Found<D>>);
+#[derive(Debug)]
+struct Found<D: Dialect> {
+    /// In which of a line of forked processes the driver was started.
+    fork: u64,
+    devices: Vec<Owned<Device<D>>>,
+}
+impl<D: Dialect> System<D> {
+    pub(super) const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+    fn found(&self) -> &Found<D> {
+        self.0.get_or_init(|| {
+            let devices = find::<D>().unwrap_or_else(|error| {
+                log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error);
+                vec![]
+            });
+            Found { fork: ur_mapping::fork_count(), devices }
+        })
+    }
+}
+/// No driver and no device are no failure: then there are none.
+fn find<D: Dialect>() -> Result<Vec<Owned<Device<D>>>> {
+    if !D::driver().is_there() {
+        return Ok(vec![]);
+    }
+    context::init::<D>()?;
+    native::all::<D>()?
+        .into_iter()
+        .map(|number| {
+            let (context, clock) = (OnceLock::new(), OnceLock::new());
+            let events = Arc::new(EventPool::new(number));
+            let (local_memory, is_shared) = (OnceLock::new(), OnceLock::new());
+            let _dialect = std::marker::PhantomData;
+            let uuid = native::uuid::<D>(number)?;
+            Ok(Owned::new(Device {
+                number,
+                uuid,
+                context,
+                events,
+                sleepers: Sleepers::new(),
+                clock,
+                local_memory,
+                is_shared,
+                _dialect,
+            }))
+        })
+        .collect()
+}
+/// Every device that this process may see, in the driver's order. Starts the driver.
+pub fn all<D: Dialect>() -> &'static [Owned<Device<D>>] {
+    &D::statics().system.found().devices
+}
+/// # Errors
+/// `UNINITIALIZED` in a child that was forked after the driver was started: it does not work there.
+pub fn check_fork<D: Dialect>() -> Result<()> {
+    match D::statics().system.found().fork == ur_mapping::fork_count() {
+        true => Ok(()),
+        false => Err(Error::new(
+            ErrorCode::Uninitialized,
+            format!(
+                "{} was started before this process was forked and does not work in the child: fork \
+                 first, or start another program",
+                D::NAME
+            ),
+        )),
+    }
+}
+
+impl<D: Dialect> Device<D> {
+    /// The driver's number of it: `CUdevice`. Never sent to another process.
+    pub fn number(&self) -> i32 {
+        self.number
+    }
+    /// Its UUID, the same in every process.
+    pub fn uuid(&self) -> [u8; 16] {
+        self.uuid
+    }
+    /// Its primary context, retained at first use: it takes time and memory of the device.
+    ///
+    /// # Errors
+    /// The driver's own; `UNINITIALIZED` in a forked child.
+    pub fn context(&self) -> Result<RawContext> {
+        check_fork::<D>()?;
+        if let Some(context) = self.context.get() {
+            return Ok(*context);
+        }
+        let retained = context::retain_primary::<D>(self.number)?;
+        // Before anybody uses it: whose memory it may reach it reaches.
+        D::statics().memory.get().peers.started(self.number)?;
+        Ok(*self.context.get_or_init(|| retained))
+    }
+    /// Whether `context` is its primary context. One that nobody has started is nobody's, and stays so.
+    ///
+    /// # Errors
+    /// As for [`Device::context`].
+    pub fn is_primary(&self, context: RawContext) -> Result<bool> {
+        check_fork::<D>()?;
+        Ok(context::is_primary_active::<D>(self.number)? && self.context()? == context)
+    }
+    /// Makes its primary context current until what is returned is dropped.
+    ///
+    /// # Errors
+    /// As for [`Device::context`].
+    pub fn enter(&self) -> Result<Entered<D>> {
+        Entered::enter(self.context()?)
+    }
+    /// One of the driver's attributes, by its number.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn attribute(&self, attribute: i32) -> Result<i32> {
+        check_fork::<D>()?;
+        native::attribute::<D>(self.number, attribute)
+    }
+    /// Bytes of local memory that a work-group may have: all that a kernel can ask for, or less where
+    /// `UR_CUDA_MAX_LOCAL_MEM_SIZE` says so.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn local_memory(&self) -> Result<u32> {
+        if let Some(bytes) = self.local_memory.get() {
+            return Ok(*bytes);
+        }
+        let most = self.get(Attribute::LocalMemoryOptIn).or_else(|error| match error.code() {
+            ErrorCode::UnsupportedEnumeration => self.get(Attribute::LocalMemory),
+            _ => Err(error),
+        })?;
+        let bytes = wished_local_memory::<D>().map_or(most, |wished| wished.min(most));
+        Ok(*self.local_memory.get_or_init(|| bytes.max(0) as u32))
+    }
+    /// Whether other processes can be given memory that is allocated on it. The driver is queried once.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn is_shared(&self) -> Result<bool> {
+        if let Some(is) = self.is_shared.get() {
+            return Ok(*is);
+        }
+        let is = backing::is_shared(self)?;
+        Ok(*self.is_shared.get_or_init(|| is))
+    }
+    /// Events of the driver's that nobody uses at the moment.
+    pub fn events(&self) -> &Arc<EventPool<D>> {
+        &self.events
+    }
+    /// What threads sleep in that wait for the device.
+    pub(super) fn sleepers(&self) -> &Sleepers<D> {
+        &self.sleepers
+    }
+    fn clock(&self) -> Result<&Clock<D>> {
+        if let Some(clock) = self.clock.get() {
+            return Ok(clock);
+        }
+        let started = Clock::start(self)?;
+        Ok(self.clock.get_or_init(|| started))
+    }
+    /// The moment from which the times of events that are recorded now are told.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn base(&self) -> Result<Arc<Base<D>>> {
+        self.clock()?.base(self)
+    }
+}
+/// Whether there are images: arrays and surfaces of the driver's.
+pub(super) fn has_images<D: Dialect>() -> bool {
+    let driver = D::driver();
+    driver.has("array_create") && driver.has("surface_create") && driver.has("copy_3d")
+}
+/// How much local memory C lets a work-group have, if it says so.
+fn wished_local_memory<D: Dialect>() -> Option<i32> {
+    let name = format!("UR_{}_MAX_LOCAL_MEM_SIZE", D::NAME);
+    let text = std::env::var(&name).ok()?;
+    let bytes = text.trim().parse().ok().filter(|&bytes| bytes > 0);
+    if bytes.is_none() {
+        let why = format!("{name}={text} is no number of bytes: it is ignored");
+        log::say(
+            D::BACKEND,
+            ur_sys::ur_logger_level_t::WARN,
+            &Error::new(ErrorCode::InvalidValue, why),
+        );
+    }
+    bytes
+}
+
+impl<D: Dialect> DeviceApi for Family<D> {
+    fn device_get(
+        _platform: Borrowed<'_, Platform<D>>,
+        kind: ur_device_type_t,
+    ) -> Result<Vec<Owned<Device<D>>>> {
+        check_fork::<D>()?;
+        Ok(match kind {
+            ur_device_type_t::ALL | ur_device_type_t::GPU => all::<D>().to_vec(),
+            ur_device_type_t::DEFAULT => all::<D>().iter().take(1).cloned().collect(),
+            _ => vec![],
+        })
+    }
+    fn device_get_info(
+        device: Borrowed<'_, Device<D>>,
+        name: ur_device_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        check_fork::<D>()?;
+        device_info::answer(device, name, answer)
+    }
+    fn device_partition(
+        _device: Borrowed<'_, Device<D>>,
+        properties: &ur_device_partition_properties_t,
+    ) -> Result<Vec<Owned<Device<D>>>> {
+        rule(properties)?;
+        Err(Error::new(
+            ErrorCode::DevicePartitionFailed,
+            "this device has no parts: SUPPORTED_PARTITIONS is empty",
+        ))
+    }
+    /// The driver's number of it.
+    fn device_get_native_handle(device: Borrowed<'_, Device<D>>) -> Result<ur_native_handle_t> {
+        Ok(device.number as ur_native_handle_t)
+    }
+    fn device_create_with_native_handle(
+        native: ur_native_handle_t,
+        _adapter: Borrowed<'_, Adapter<D>>,
+        _properties: Option<&ur_device_native_properties_t>,
+    ) -> Result<Owned<Device<D>>> {
+        let is_it = |one: &&Owned<Device<D>>| one.number as ur_native_handle_t == native;
+        all::<D>().iter().find(is_it).cloned().ok_or_else(|| {
+            let why = format!("{} has no device with the number {native}", D::NAME);
+            Error::new(ErrorCode::InvalidDevice, why)
+        })
+    }
+    fn device_select_binary(
+        _device: Borrowed<'_, Device<D>>,
+        binaries: &[ur_device_binary_t],
+    ) -> Result<u32> {
+        ur_core::program::link::select_binary::<Self>(binaries)
+    }
+    fn device_get_global_timestamps(device: Borrowed<'_, Device<D>>) -> Result<(u64, u64)> {
+        device.clock()?.read(&device)
+    }
+}
+impl<D: Dialect> DeviceExpApi for Family<D> {
+    fn device_wait_exp(device: Owned<Device<D>>) -> Result<()> {
+        queue::wait_for_device(&device)
+    }
+}

@@ -1,0 +1,580 @@
+//! The driver's functions, bound at run time: one row each, for CUDA and HIP. What a call means and
+//! who owns what is `native/`'s; what really differs between the two drivers is [`Dialect`]'s.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+pub mod layout;
+
+use super::Statics;
+use layout::*;
+use std::{
+    ffi::{c_char, c_void},
+    fmt,
+    ptr::NonNull,
+    sync::OnceLock,
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::Backend,
+};
+
+macro_rules! raws { ($($(#[$doc:meta])* $name:ident;)*) => { $(
+    $(#[$doc])*
+    #[repr(transparent)]
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub struct $name(NonNull<c_void>);
+    // SAFETY: a name that the driver gave; both drivers let any thread use it.
+    unsafe impl Send for $name {}
+    // SAFETY: as above.
+    unsafe impl Sync for $name {}
+    impl $name {
+        /// The handle as a number, as native handles are given to C.
+        pub fn addr(self) -> usize {
+            self.0.as_ptr().expose_provenance()
+        }
+        /// `None` for 0.
+        pub fn from_addr(addr: usize) -> Option<Self> {
+            NonNull::new(std::ptr::with_exposed_provenance_mut(addr)).map(Self)
+        }
+    }
+)* } }
+raws! {
+    /// `CUcontext`
+    RawContext;
+    /// `CUstream`; the default stream is `None`.
+    RawStream;
+    /// `CUevent`
+    RawEvent;
+    /// `CUmodule`
+    RawModule;
+    /// `CUfunction`
+    RawFunction;
+    /// `CUlinkState`
+    RawLink;
+    /// `CUmemoryPool`
+    RawPool;
+    /// `CUarray`
+    RawArray;
+}
+/// `CUipcMemHandle`, `CUipcEventHandle`, `CUmemPoolPtrExportData`
+pub type IpcBytes = [u8; 64];
+/// A function that a stream calls.
+pub type HostFn = unsafe extern "C" fn(*mut c_void);
+
+/// What a driver call came to.
+#[must_use]
+#[derive(Clone, Copy)]
+pub struct Outcome {
+    call: &'static str,
+    /// `None`: this driver has no such function.
+    status: Option<i32>,
+}
+impl Outcome {
+    /// # Errors
+    /// The code of `D` for what the driver said, with the call's name and the driver's words.
+    pub fn ok<D: Dialect>(self) -> Result<()> {
+        match self.status {
+            Some(0) => Ok(()),
+            Some(n) => Err(D::failure(self.call, n)),
+            None => Err(Error::new(
+                ErrorCode::UnsupportedFeature,
+                format!("this driver has no {}: a newer one may", self.call),
+            )),
+        }
+    }
+    /// What the driver said, untranslated; `None` if it lacks the function.
+    pub fn status(self) -> Option<i32> {
+        self.status
+    }
+    /// For queries: "not ready" is an answer, not a failure. While a capture forbids the question, nothing
+    /// is known, and surely not that it is done.
+    ///
+    /// # Errors
+    /// As for [`Outcome::ok`].
+    pub fn ready<D: Dialect>(self) -> Result<bool> {
+        match self.status {
+            Some(n) if n == D::NOT_READY || is_of_capture(n) => Ok(false),
+            _ => self.ok::<D>().map(|()| true),
+        }
+    }
+    /// For releases: a driver that shut down first has released everything.
+    ///
+    /// # Errors
+    /// As for [`Outcome::ok`].
+    pub fn released<D: Dialect>(self) -> Result<()> {
+        match self.status {
+            Some(n) if n == D::DEINITIALIZED => Ok(()),
+            _ => self.ok::<D>(),
+        }
+    }
+}
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {:?}", self.call, self.status)
+    }
+}
+
+/// Whether the status is of the group that captures answer with: what was asked was not done, and
+/// nothing is known of it.
+pub fn is_of_capture(status: i32) -> bool {
+    (900..=908).contains(&status)
+}
+
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`
+const RELAXED: i32 = 2;
+/// While this lives, this thread may make every call, though streams are captured anywhere in the process:
+/// a call that might wait would else be refused, and break captures of which we know nothing.
+struct Relaxed<'driver> {
+    driver: &'driver Driver,
+    /// The thread's mode before; `None` where nothing was changed.
+    before: Option<i32>,
+}
+impl<'driver> Relaxed<'driver> {
+    fn new(driver: &'driver Driver) -> Self {
+        let before = driver.exchange(RELAXED).filter(|&before| before != RELAXED);
+        Self { driver, before }
+    }
+}
+impl Drop for Relaxed<'_> {
+    fn drop(&mut self) {
+        self.before.map(|before| self.driver.exchange(before));
+    }
+}
+/// Whether a function may be called while streams are captured, as the drivers document it: such as put
+/// commands into streams, and such as tell what the driver knows without asking a device. All others are
+/// called as [`Relaxed`] has it, which takes two short calls more.
+const fn is_safe_in_capture(row: &str) -> bool {
+    const SAFE: &[&str] = &[
+        "init",
+        "driver_version",
+        "error_name",
+        "error_string",
+        "capture_mode",
+        "device_count",
+        "device_get",
+        "device_name",
+        "device_uuid",
+        "device_memory",
+        "device_attribute",
+        "peer_can",
+        "peer_attribute",
+        "context_push",
+        "context_pop",
+        "context_current",
+        "stream_wait_event",
+        "stream_host_fn",
+        "stream_write_value",
+        "stream_wait_value",
+        "stream_wait_masked",
+        "stream_context",
+        "stream_device",
+        "stream_flags",
+        "stream_priority",
+        "stream_capturing",
+        "event_record",
+        "prefetch",
+        "pointer_attribute",
+        "pointer_attributes",
+        "copy",
+        "copy_kind",
+        "copy_2d",
+        "copy_3d",
+        "copy_3d_peer",
+        "copy_peer",
+        "set_d8",
+        "set_d16",
+        "set_d32",
+        "set_2d_d8",
+        "set_2d_d16",
+        "set_2d_d32",
+        "launch",
+        "launch_ex",
+    ];
+    let mut next = 0;
+    while next < SAFE.len() {
+        if is_same(SAFE[next].as_bytes(), row.as_bytes()) {
+            return true;
+        }
+        next += 1;
+    }
+    false
+}
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
+macro_rules! driver_table {
+    ($($name:ident: $cuda:literal | $hip:literal, fn($($arg:ident: $ty:ty),*);)*) => {
+        /// The functions of a driver; those that it lacks are `None` and answer so.
+        pub struct Driver {
+            library: Option<libloading::Library>,
+            symbols: &'static Symbols,
+            $($name: Option<unsafe extern "C" fn($($ty),*) -> i32>,)*
+        }
+        /// What a driver calls its functions; "" for none.
+        pub struct Symbols { $($name: &'static str,)* }
+        /// CUDA's names, of exact versions of the ABI: the headers' plain names are macros for these.
+        pub static CUDA: Symbols = Symbols { $($name: $cuda,)* };
+        /// HIP's names, where the prototypes agree.
+        pub static HIP: Symbols = Symbols { $($name: $hip,)* };
+        impl Driver {
+            fn bind(library: Option<libloading::Library>, symbols: &'static Symbols) -> Self {
+                let named = |name: &str| library.as_ref().filter(|_| !name.is_empty());
+                Self {
+                    // SAFETY: the symbol's prototype is the one written in the table below.
+                    $($name: named(symbols.$name).and_then(|l| unsafe { l.get(symbols.$name.as_bytes()) }.ok().map(|s| *s)),)*
+                    library,
+                    symbols,
+                }
+            }
+            /// Whether the driver has the function of that row.
+            pub fn has(&self, row: &str) -> bool {
+                match row {
+                    $(stringify!($name) => self.$name.is_some(),)*
+                    _ => false,
+                }
+            }
+            $(
+                #[doc = concat!("`", $cuda, "`, `", $hip, "`")]
+                ///
+                /// # Safety
+                /// The driver's own conditions on its arguments.
+                #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
+                pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome {
+                    let guard = const { !is_safe_in_capture(stringify!($name)) };
+                    let relaxed = guard.then(|| Relaxed::new(self));
+                    // SAFETY: forwarded to the caller.
+                    let status = self.$name.map(|f| unsafe { f($($arg),*) });
+                    drop(relaxed);
+                    Outcome { call: self.symbols.$name, status }
+                }
+            )*
+        }
+    };
+}
+// A row names both drivers only where their prototypes agree; where they differ there are two rows,
+// each with "" for the other, and `Dialect` chooses.
+driver_table! {
+    //                    CUDA                          HIP
+    init:                "cuInit"                     | "hipInit",                      fn(flags: u32);
+    driver_version:      "cuDriverGetVersion"         | "hipDriverGetVersion",          fn(to: *mut i32);
+    error_name:          "cuGetErrorName"             | "",                             fn(code: i32, to: *mut *const c_char);
+    error_string:        "cuGetErrorString"           | "hipDrvGetErrorString",         fn(code: i32, to: *mut *const c_char);
+    device_count:        "cuDeviceGetCount"           | "hipGetDeviceCount",            fn(to: *mut i32);
+    device_get:          "cuDeviceGet"                | "hipDeviceGet",                 fn(to: *mut i32, ordinal: i32);
+    device_name:         "cuDeviceGetName"            | "hipDeviceGetName",             fn(to: *mut c_char, room: i32, device: i32);
+    device_uuid:         "cuDeviceGetUuid_v2"         | "hipDeviceGetUuid",             fn(to: *mut [u8; 16], device: i32);
+    device_memory:       "cuDeviceTotalMem_v2"        | "hipDeviceTotalMem",            fn(to: *mut usize, device: i32);
+    device_attribute:    "cuDeviceGetAttribute"       | "hipDeviceGetAttribute",        fn(to: *mut i32, attribute: i32, device: i32);
+    device_pci:          "cuDeviceGetPCIBusId"        | "hipDeviceGetPCIBusId",         fn(to: *mut c_char, room: i32, device: i32);
+    device_affinity:     "cuDeviceGetExecAffinitySupport" | "",                         fn(to: *mut i32, kind: i32, device: i32);
+    primary_retain:      "cuDevicePrimaryCtxRetain"   | "hipDevicePrimaryCtxRetain",    fn(to: *mut Option<RawContext>, device: i32);
+    primary_state:       "cuDevicePrimaryCtxGetState" | "hipDevicePrimaryCtxGetState",  fn(device: i32, flags: *mut u32, active: *mut i32);
+    primary_release:     "cuDevicePrimaryCtxRelease_v2" | "hipDevicePrimaryCtxRelease", fn(device: i32);
+    context_push:        "cuCtxPushCurrent_v2"        | "hipCtxPushCurrent",            fn(context: RawContext);
+    context_pop:         "cuCtxPopCurrent_v2"         | "hipCtxPopCurrent",             fn(to: *mut Option<RawContext>);
+    context_current:     "cuCtxGetCurrent"            | "hipCtxGetCurrent",             fn(to: *mut Option<RawContext>);
+    context_priorities:  "cuCtxGetStreamPriorityRange" | "hipDeviceGetStreamPriorityRange", fn(least: *mut i32, greatest: *mut i32);
+    memory_info:         "cuMemGetInfo_v2"            | "hipMemGetInfo",                fn(free: *mut usize, total: *mut usize);
+    peer_can:            "cuDeviceCanAccessPeer"      | "hipDeviceCanAccessPeer",       fn(to: *mut i32, device: i32, peer: i32);
+    peer_attribute:      "cuDeviceGetP2PAttribute"    | "hipDeviceGetP2PAttribute",     fn(to: *mut i32, attribute: i32, from: i32, peer: i32);
+    peer_enable:         "cuCtxEnablePeerAccess"      | "",                             fn(peer: RawContext, flags: u32);
+    peer_disable:        "cuCtxDisablePeerAccess"     | "",                             fn(peer: RawContext);
+    stream_create:       "cuStreamCreateWithPriority" | "hipStreamCreateWithPriority",  fn(to: *mut Option<RawStream>, flags: u32, priority: i32);
+    stream_destroy:      "cuStreamDestroy_v2"         | "hipStreamDestroy",             fn(stream: RawStream);
+    stream_synchronize:  "cuStreamSynchronize"        | "hipStreamSynchronize",         fn(stream: Option<RawStream>);
+    stream_query:        "cuStreamQuery"              | "hipStreamQuery",               fn(stream: Option<RawStream>);
+    stream_wait_event:   "cuStreamWaitEvent"          | "hipStreamWaitEvent",           fn(stream: Option<RawStream>, event: RawEvent, flags: u32);
+    stream_host_fn:      "cuLaunchHostFunc"           | "hipLaunchHostFunc",            fn(stream: Option<RawStream>, call: HostFn, data: *mut c_void);
+    stream_write_value:  "cuStreamWriteValue64_v2"    | "hipStreamWriteValue64",        fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32);
+    stream_wait_value:   "cuStreamWaitValue64_v2"     | "",                             fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32);
+    stream_wait_masked:  ""                           | "hipStreamWaitValue64",         fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32, mask: u64);
+    stream_context:      "cuStreamGetCtx"             | "",                             fn(stream: Option<RawStream>, to: *mut Option<RawContext>);
+    stream_device:       ""                           | "hipStreamGetDevice",           fn(stream: Option<RawStream>, to: *mut i32);
+    stream_flags:        "cuStreamGetFlags"           | "hipStreamGetFlags",            fn(stream: Option<RawStream>, to: *mut u32);
+    stream_priority:     "cuStreamGetPriority"        | "hipStreamGetPriority",         fn(stream: Option<RawStream>, to: *mut i32);
+    stream_capturing:    "cuStreamIsCapturing"        | "hipStreamIsCapturing",         fn(stream: Option<RawStream>, to: *mut i32);
+    capture_mode:        "cuThreadExchangeStreamCaptureMode" | "hipThreadExchangeStreamCaptureMode", fn(mode: *mut i32);
+    event_create:        "cuEventCreate"              | "hipEventCreateWithFlags",      fn(to: *mut Option<RawEvent>, flags: u32);
+    event_record:        "cuEventRecord"              | "hipEventRecord",               fn(event: RawEvent, stream: Option<RawStream>);
+    event_query:         "cuEventQuery"               | "hipEventQuery",                fn(event: RawEvent);
+    event_synchronize:   "cuEventSynchronize"         | "hipEventSynchronize",          fn(event: RawEvent);
+    event_elapsed:       "cuEventElapsedTime"         | "hipEventElapsedTime",          fn(to: *mut f32, start: RawEvent, end: RawEvent);
+    event_destroy:       "cuEventDestroy_v2"          | "hipEventDestroy",              fn(event: RawEvent);
+    ipc_get_event:       "cuIpcGetEventHandle"        | "hipIpcGetEventHandle",         fn(to: *mut IpcBytes, event: RawEvent);
+    ipc_open_event:      "cuIpcOpenEventHandle"       | "hipIpcOpenEventHandle",        fn(to: *mut Option<RawEvent>, handle: IpcBytes);
+    alloc:               "cuMemAlloc_v2"              | "hipMalloc",                    fn(to: *mut u64, bytes: usize);
+    free:                "cuMemFree_v2"               | "hipFree",                      fn(at: u64);
+    host_alloc:          "cuMemHostAlloc"             | "hipHostMalloc",                fn(to: *mut *mut c_void, bytes: usize, flags: u32);
+    host_free:           "cuMemFreeHost"              | "hipHostFree",                  fn(at: *mut c_void);
+    host_register:       "cuMemHostRegister_v2"       | "hipHostRegister",              fn(at: *mut c_void, bytes: usize, flags: u32);
+    host_unregister:     "cuMemHostUnregister"        | "hipHostUnregister",            fn(at: *mut c_void);
+    host_pointer:        "cuMemHostGetDevicePointer_v2" | "hipHostGetDevicePointer",    fn(to: *mut u64, at: *mut c_void, flags: u32);
+    managed_alloc:       "cuMemAllocManaged"          | "hipMallocManaged",             fn(to: *mut u64, bytes: usize, flags: u32);
+    prefetch:            "cuMemPrefetchAsync"         | "hipMemPrefetchAsync",          fn(at: u64, bytes: usize, device: i32, stream: Option<RawStream>);
+    advise:              "cuMemAdvise"                | "hipMemAdvise",                 fn(at: u64, bytes: usize, advice: i32, device: i32);
+    pointer_attribute:   "cuPointerGetAttribute"      | "hipPointerGetAttribute",       fn(to: *mut c_void, attribute: i32, at: u64);
+    pointer_attributes:  "cuPointerGetAttributes"     | "hipDrvPointerGetAttributes",   fn(count: u32, attributes: *const i32, to: *const *mut c_void, at: u64);
+    address_range:       "cuMemGetAddressRange_v2"    | "hipMemGetAddressRange",        fn(base: *mut u64, bytes: *mut usize, at: u64);
+    ipc_get_memory:      "cuIpcGetMemHandle"          | "hipIpcGetMemHandle",           fn(to: *mut IpcBytes, at: u64);
+    ipc_open_memory:     "cuIpcOpenMemHandle_v2"      | "",                             fn(to: *mut u64, handle: IpcBytes, flags: u32);
+    ipc_open_memory_hip: ""                           | "hipIpcOpenMemHandle",          fn(to: *mut u64, handle: IpcBytes, flags: u32);
+    ipc_close_memory:    "cuIpcCloseMemHandle"        | "hipIpcCloseMemHandle",         fn(at: u64);
+    pool_create:         "cuMemPoolCreate"            | "hipMemPoolCreate",             fn(to: *mut Option<RawPool>, properties: *const PoolProps);
+    pool_destroy:        "cuMemPoolDestroy"           | "hipMemPoolDestroy",            fn(pool: RawPool);
+    pool_default:        "cuDeviceGetDefaultMemPool"  | "hipDeviceGetDefaultMemPool",   fn(to: *mut Option<RawPool>, device: i32);
+    pool_get:            "cuMemPoolGetAttribute"      | "hipMemPoolGetAttribute",       fn(pool: RawPool, attribute: i32, to: *mut c_void);
+    pool_set:            "cuMemPoolSetAttribute"      | "hipMemPoolSetAttribute",       fn(pool: RawPool, attribute: i32, from: *mut c_void);
+    pool_trim:           "cuMemPoolTrimTo"            | "hipMemPoolTrimTo",             fn(pool: RawPool, keep: usize);
+    pool_access:         "cuMemPoolSetAccess"         | "hipMemPoolSetAccess",          fn(pool: RawPool, map: *const AccessDesc, count: usize);
+    pool_rights:         "cuMemPoolGetAccess"         | "hipMemPoolGetAccess",          fn(to: *mut i32, pool: RawPool, location: *const Location);
+    pool_alloc:          "cuMemAllocFromPoolAsync"    | "hipMallocFromPoolAsync",       fn(to: *mut u64, bytes: usize, pool: RawPool, stream: Option<RawStream>);
+    free_async:          "cuMemFreeAsync"             | "hipFreeAsync",                 fn(at: u64, stream: Option<RawStream>);
+    pool_export:         "cuMemPoolExportToShareableHandle" | "hipMemPoolExportToShareableHandle", fn(to: *mut c_void, pool: RawPool, kind: i32, flags: u64);
+    pool_import:         "cuMemPoolImportFromShareableHandle" | "hipMemPoolImportFromShareableHandle", fn(to: *mut Option<RawPool>, handle: *mut c_void, kind: i32, flags: u64);
+    pool_export_pointer: "cuMemPoolExportPointer"     | "hipMemPoolExportPointer",      fn(to: *mut IpcBytes, at: u64);
+    pool_import_pointer: "cuMemPoolImportPointer"     | "hipMemPoolImportPointer",      fn(to: *mut u64, pool: RawPool, data: *mut IpcBytes);
+    address_reserve:     "cuMemAddressReserve"        | "hipMemAddressReserve",         fn(to: *mut u64, bytes: usize, alignment: usize, at: u64, flags: u64);
+    address_free:        "cuMemAddressFree"           | "hipMemAddressFree",            fn(at: u64, bytes: usize);
+    physical_create:     "cuMemCreate"                | "hipMemCreate",                 fn(to: *mut u64, bytes: usize, properties: *const AllocationProp, flags: u64);
+    physical_release:    "cuMemRelease"               | "hipMemRelease",                fn(memory: u64);
+    physical_map:        "cuMemMap"                   | "hipMemMap",                    fn(at: u64, bytes: usize, offset: usize, memory: u64, flags: u64);
+    physical_unmap:      "cuMemUnmap"                 | "hipMemUnmap",                  fn(at: u64, bytes: usize);
+    set_access:          "cuMemSetAccess"             | "hipMemSetAccess",              fn(at: u64, bytes: usize, map: *const AccessDesc, count: usize);
+    get_access:          "cuMemGetAccess"             | "hipMemGetAccess",              fn(to: *mut u64, location: *const Location, at: u64);
+    granularity:         "cuMemGetAllocationGranularity" | "hipMemGetAllocationGranularity", fn(to: *mut usize, properties: *const AllocationProp, kind: i32);
+    physical_export:     "cuMemExportToShareableHandle" | "hipMemExportToShareableHandle", fn(to: *mut c_void, memory: u64, kind: i32, flags: u64);
+    physical_import:     "cuMemImportFromShareableHandle" | "hipMemImportFromShareableHandle", fn(to: *mut u64, handle: *mut c_void, kind: i32);
+    physical_retain:     "cuMemRetainAllocationHandle" | "hipMemRetainAllocationHandle", fn(to: *mut u64, at: *mut c_void);
+    physical_properties: "cuMemGetAllocationPropertiesFromHandle" | "hipMemGetAllocationPropertiesFromHandle", fn(to: *mut AllocationProp, memory: u64);
+    copy:                "cuMemcpyAsync"              | "",                             fn(to: u64, from: u64, bytes: usize, stream: Option<RawStream>);
+    copy_kind:           ""                           | "hipMemcpyAsync",               fn(to: u64, from: u64, bytes: usize, kind: i32, stream: Option<RawStream>);
+    copy_2d:             "cuMemcpy2DAsync_v2"         | "",                             fn(what: *const Copy2d, stream: Option<RawStream>);
+    copy_3d:             "cuMemcpy3DAsync_v2"         | "",                             fn(what: *const Copy3d, stream: Option<RawStream>);
+    // Its structure is that of `copy_3d` with the contexts of both ends in the reserved words.
+    copy_3d_peer:        "cuMemcpy3DPeerAsync"        | "",                             fn(what: *const Copy3d, stream: Option<RawStream>);
+    copy_peer:           "cuMemcpyPeerAsync"          | "",                             fn(to: u64, to_context: RawContext, from: u64, from_context: RawContext, bytes: usize, stream: Option<RawStream>);
+    set_d8:              "cuMemsetD8Async"            | "hipMemsetD8Async",             fn(at: u64, value: u8, count: usize, stream: Option<RawStream>);
+    set_d16:             "cuMemsetD16Async"           | "hipMemsetD16Async",            fn(at: u64, value: u16, count: usize, stream: Option<RawStream>);
+    set_d32:             "cuMemsetD32Async"           | "hipMemsetD32Async",            fn(at: u64, value: u32, count: usize, stream: Option<RawStream>);
+    set_2d_d8:           "cuMemsetD2D8Async"          | "hipMemsetD2D8Async",           fn(at: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Option<RawStream>);
+    set_2d_d16:          "cuMemsetD2D16Async"         | "hipMemsetD2D16Async",          fn(at: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Option<RawStream>);
+    set_2d_d32:          "cuMemsetD2D32Async"         | "hipMemsetD2D32Async",          fn(at: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Option<RawStream>);
+    module_load:         "cuModuleLoadDataEx"         | "hipModuleLoadDataEx",          fn(to: *mut Option<RawModule>, image: *const c_void, count: u32, options: *mut i32, values: *mut *mut c_void);
+    module_unload:       "cuModuleUnload"             | "hipModuleUnload",              fn(module: RawModule);
+    module_function:     "cuModuleGetFunction"        | "hipModuleGetFunction",         fn(to: *mut Option<RawFunction>, module: RawModule, name: *const c_char);
+    module_global:       "cuModuleGetGlobal_v2"       | "hipModuleGetGlobal",           fn(to: *mut u64, bytes: *mut usize, module: RawModule, name: *const c_char);
+    module_count:        "cuModuleGetFunctionCount"   | "",                             fn(to: *mut u32, module: RawModule);
+    module_functions:    "cuModuleEnumerateFunctions" | "",                             fn(to: *mut Option<RawFunction>, count: u32, module: RawModule);
+    function_name:       "cuFuncGetName"              | "",                             fn(to: *mut *const c_char, function: RawFunction);
+    link_create:         "cuLinkCreate_v2"            | "",                             fn(count: u32, options: *mut i32, values: *mut *mut c_void, to: *mut Option<RawLink>);
+    link_add:            "cuLinkAddData_v2"           | "",                             fn(link: RawLink, kind: i32, data: *mut c_void, bytes: usize, name: *const c_char, count: u32, options: *mut i32, values: *mut *mut c_void);
+    link_complete:       "cuLinkComplete"             | "",                             fn(link: RawLink, image: *mut *mut c_void, bytes: *mut usize);
+    link_destroy:        "cuLinkDestroy"              | "",                             fn(link: RawLink);
+    function_attribute:  "cuFuncGetAttribute"         | "hipFuncGetAttribute",          fn(to: *mut i32, attribute: i32, function: RawFunction);
+    function_set:        "cuFuncSetAttribute"         | "",                             fn(function: RawFunction, attribute: i32, value: i32);
+    function_cache:      "cuFuncSetCacheConfig"       | "",                             fn(function: RawFunction, config: i32);
+    function_parameter:  "cuFuncGetParamInfo"         | "",                             fn(function: RawFunction, index: usize, offset: *mut usize, bytes: *mut usize);
+    occupancy_groups:    "cuOccupancyMaxActiveBlocksPerMultiprocessor" | "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", fn(to: *mut i32, function: RawFunction, items: i32, shared: usize);
+    occupancy_size:      "cuOccupancyMaxPotentialBlockSize" | "",                       fn(groups: *mut i32, items: *mut i32, function: RawFunction, shared_of: Option<unsafe extern "C" fn(i32) -> usize>, shared: usize, most: i32);
+    occupancy_clusters:  "cuOccupancyMaxActiveClusters" | "",                           fn(to: *mut i32, function: RawFunction, config: *const LaunchConfig);
+    launch:              "cuLaunchKernel"             | "hipModuleLaunchKernel",        fn(function: RawFunction, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Option<RawStream>, arguments: *mut *mut c_void, extra: *mut *mut c_void);
+    launch_ex:           "cuLaunchKernelEx"           | "",                             fn(config: *const LaunchConfig, function: RawFunction, arguments: *mut *mut c_void, extra: *mut *mut c_void);
+    array_create:        "cuArray3DCreate_v2"         | "",                             fn(to: *mut Option<RawArray>, what: *const ArrayDesc);
+    array_describe:      "cuArray3DGetDescriptor_v2"  | "",                             fn(to: *mut ArrayDesc, array: RawArray);
+    array_destroy:       "cuArrayDestroy"             | "hipArrayDestroy",              fn(array: RawArray);
+    texture_create:      "cuTexObjectCreate"          | "",                             fn(to: *mut u64, resource: *const ArrayResource, texture: *const TextureDesc, view: *const c_void);
+    texture_destroy:     "cuTexObjectDestroy"         | "",                             fn(texture: u64);
+    surface_create:      "cuSurfObjectCreate"         | "",                             fn(to: *mut u64, resource: *const ArrayResource);
+    surface_destroy:     "cuSurfObjectDestroy"        | "",                             fn(surface: u64);
+    profiler_start:      "cuProfilerStart"            | "hipProfilerStart",             fn();
+}
+
+/// What really differs between the two: names, numbers, and here and there a prototype.
+pub trait Dialect: Sized + Send + Sync + fmt::Debug + 'static {
+    /// Whose handles they are.
+    const BACKEND: Backend;
+    /// What users call it.
+    const NAME: &'static str;
+    /// Libraries at run time, newest first.
+    const LIBRARIES: &'static [&'static str];
+    /// What it calls its functions.
+    const SYMBOLS: &'static Symbols;
+    /// The variable that says which devices a process sees.
+    const VISIBLE: &'static str;
+    /// "Not ready", as a status.
+    const NOT_READY: i32 = 600;
+    /// "The driver has shut down", as a status.
+    const DEINITIALIZED: i32 = 4;
+    /// The specification's word for one of this driver's failures.
+    fn code(status: i32) -> ErrorCode;
+    /// Holds `stream` until the word at `at` is at least `value`, in signed arithmetic modulo 2^64.
+    ///
+    /// # Safety
+    /// `stream` is live, and `at` is mapped for its device until the wait is over.
+    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome;
+    /// Copies between any two addresses that the driver knows, or host memory, in the order of `stream`.
+    ///
+    /// # Safety
+    /// As for the driver's copies: both ranges are accessible until it is done.
+    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome;
+    /// The driver; bound at first use, whether there is one or not.
+    fn driver() -> &'static Driver;
+    /// What the process has once of this dialect: where its objects live, its devices, its registries.
+    fn statics() -> &'static Statics<Self>;
+    /// One failure as a sentence with the driver's own words.
+    fn failure(call: &'static str, status: i32) -> Error {
+        let words = Self::driver().words(status);
+        let code = match status {
+            OPERATING_SYSTEM => {
+                ur_core::exhausted::what_ran_out().unwrap_or(ErrorCode::AdapterSpecific)
+            }
+            _ => Self::code(status),
+        };
+        let hint = if status == ILLEGAL_ADDRESS { FAULT } else { "" };
+        Error::new(code, format!("{call}: {words} ({status}){hint}")).native(status)
+    }
+}
+impl Driver {
+    /// Whether the library was found.
+    pub fn is_there(&self) -> bool {
+        self.library.is_some()
+    }
+    /// Whether it copies between devices by the contexts of both; HIP's does so by the addresses alone.
+    pub fn has_peer_copies(&self) -> bool {
+        self.copy_peer.is_some() && self.copy_3d_peer.is_some()
+    }
+    /// Sets the mode in which this thread stands to captures, and answers the one before; `None` where
+    /// the driver has no modes.
+    fn exchange(&self, mode: i32) -> Option<i32> {
+        let mut mode = mode;
+        // SAFETY: `mode` is readable and writable.
+        let outcome = unsafe { self.capture_mode(&raw mut mode) };
+        (outcome.status() == Some(0)).then_some(mode)
+    }
+    /// What the driver says of a status.
+    fn words(&self, status: i32) -> String {
+        let mut text = std::ptr::null();
+        // SAFETY: `text` is writable.
+        let told = unsafe { self.error_string(status, &raw mut text) };
+        if told.status() != Some(0) || text.is_null() {
+            return "the driver has no words for it".into();
+        }
+        // SAFETY: the driver's strings are static and end with a NUL.
+        unsafe { std::ffi::CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    }
+}
+
+macro_rules! dialect {
+    ($t:ident, $name:literal, $visible:literal, $libraries:expr, $symbols:expr, $($special:item)*) => {
+        #[doc = concat!("The dialect of ", $name, ".")]
+        #[derive(Debug)]
+        pub struct $t;
+        impl Dialect for $t {
+            const BACKEND: Backend = Backend::$t;
+            const NAME: &'static str = $name;
+            const VISIBLE: &'static str = $visible;
+            const LIBRARIES: &'static [&'static str] = &$libraries;
+            const SYMBOLS: &'static Symbols = &$symbols;
+            fn driver() -> &'static Driver {
+                static DRIVER: OnceLock<Driver> = OnceLock::new();
+                DRIVER.get_or_init(|| {
+                    // SAFETY: runs the driver's initialisers; asking for this adapter is asking for that.
+                    let open = |name| unsafe { libloading::Library::new(name) }.ok();
+                    Driver::bind(Self::LIBRARIES.iter().find_map(open), Self::SYMBOLS)
+                })
+            }
+            fn statics() -> &'static Statics<Self> {
+                static STATICS: Statics<$t> = Statics::new(&super::tables::$t);
+                &STATICS
+            }
+            $($special)*
+        }
+    };
+}
+/// "A call of the operating system failed", as a status: the driver does not tell which, nor why.
+const OPERATING_SYSTEM: i32 = 304;
+/// "An illegal memory access", as a status.
+const ILLEGAL_ADDRESS: i32 = 700;
+const FAULT: &str = ": a kernel used an address that its device does not reach, such as freed memory, or that of \
+                     another device (copy it, or call urUsmP2PEnablePeerAccessExp where there is a link)";
+/// What both drivers number alike.
+fn common_code(status: i32) -> ErrorCode {
+    match status {
+        1 => ErrorCode::InvalidValue,
+        2 => ErrorCode::OutOfDeviceMemory,
+        3 | 4 => ErrorCode::Uninitialized, // never initialised; already shut down
+        100 | 101 => ErrorCode::InvalidDevice,
+        200 | 209 | 218 => ErrorCode::InvalidBinary,
+        201 | 709 => ErrorCode::InvalidContext,
+        // No peer access, or switched already; mapped or registered already, by whomever; not permitted.
+        208 | 217 | 704 | 705 | 712 | 800 => ErrorCode::InvalidOperation,
+        301 | 500 => ErrorCode::InvalidKernelName,
+        400 | 713 => ErrorCode::InvalidValue,
+        701 | 720 => ErrorCode::OutOfResources, // among them more groups than can wait for each other
+        801 => ErrorCode::UnsupportedFeature,
+        n if is_of_capture(n) => ErrorCode::InvalidOperation, // a stream or an event is being captured
+        // What leaves the context unusable: memory errors, faults, asserts, timeouts.
+        214 | 700 | 702 | 710 | 714..=719 => ErrorCode::DeviceLost,
+        _ => ErrorCode::AdapterSpecific,
+    }
+}
+dialect! { Cuda, "CUDA", "CUDA_VISIBLE_DEVICES", ["libcuda.so.1"], CUDA,
+    fn code(status: i32) -> ErrorCode {
+        match status {
+            // No image for the device, PTX that is not accepted, an older driver than the PTX.
+            220..=223 => ErrorCode::InvalidBinary,
+            _ => common_code(status),
+        }
+    }
+    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome {
+        // SAFETY: the caller's promise. Flags 0: greater or equal.
+        unsafe { Self::driver().stream_wait_value(stream, at, value, 0) }
+    }
+    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome {
+        // SAFETY: the caller's promise.
+        unsafe { Self::driver().copy(to, from, bytes, stream) }
+    }
+}
+dialect! { Hip, "HIP", "ROCR_VISIBLE_DEVICES", ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"], HIP,
+    fn code(status: i32) -> ErrorCode {
+        common_code(status)
+    }
+    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome {
+        // SAFETY: the caller's promise. Flags 0: greater or equal.
+        unsafe { Self::driver().stream_wait_masked(stream, at, value, 0, u64::MAX) }
+    }
+    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome {
+        // SAFETY: the caller's promise. Kind 4: by the addresses.
+        unsafe { Self::driver().copy_kind(to, from, bytes, 4, stream) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_driver_refuses_for_other_reasons_is_never_called_lack_of_memory() {
+        for (status, code) in [
+            (2, ErrorCode::OutOfDeviceMemory),
+            (208, ErrorCode::InvalidOperation),
+            (304, ErrorCode::AdapterSpecific), // and this process has descriptors left
+            (712, ErrorCode::InvalidOperation),
+            (713, ErrorCode::InvalidValue),
+            (800, ErrorCode::InvalidOperation),
+            (900, ErrorCode::InvalidOperation),
+            (908, ErrorCode::InvalidOperation),
+        ] {
+            let error = Cuda::failure("cuSomething", status);
+            assert_eq!((error.code(), error.native_status()), (code, Some(status)));
+            assert_eq!(
+                ur_core::memory::deferred_free::is_for_room(&error),
+                status == 2,
+                "{status}"
+            );
+        }
+    }
+}

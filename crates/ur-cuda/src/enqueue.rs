@@ -1,0 +1,148 @@
+//! How commands get into the queues of this driver; what is put into a stream is `submission.rs`'s.
+use super::{
+    Device, Event, Family, Kernel, Mem, Queue, UsmPool,
+    driver::Dialect,
+    enqueue_image,
+    event::{Point, Times},
+    launch,
+    memory::Allocation,
+    native::stream::Stream,
+    submission::{Made, Submission, submit},
+    usm_async,
+};
+use ur_adapter::{
+    command::Report,
+    error::{ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Borrowed, Owned},
+};
+use ur_core::{
+    command::{Pixels, Ready, TakesCommands},
+    memory::allocation::Usm,
+    profiling::Profile,
+};
+use ur_hal::{Address, Order};
+use ur_sys::{ur_command_t, ur_exp_kernel_arg_properties_t, ur_kernel_launch_ext_properties_t};
+
+/// A barrier that signals an event of C's.
+fn signal<D: Dialect>(
+    queue: Borrowed<'_, Queue<D>>,
+    events: &[Borrowed<'_, Event<D>>],
+    signalled: &Event<D>,
+) -> Result<()> {
+    let profiled = signalled.check_signal()? || queue.is_profiling();
+    let device = queue.device();
+    let on = device.enter()?;
+    let command = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
+    let (report, profile) = (Report::None, Profile::Off);
+    let submission = Submission { command, order: Order::Both, report, profile };
+    if let Some(shared) = signalled.as_shared() {
+        queue.work().check_capture(
+            &on,
+            "the signal of an event that processes share, each replay of which would write the same old \
+             value,",
+        )?;
+        let prepared = shared.prepare(&queue)?;
+        let put = submission.put(queue, events, |_| Ok(()), |stream| prepared.write(stream));
+        put?;
+        return prepared.publish();
+    }
+    let is_captured = queue.work().is_capturing(&on)?;
+    let end = device.events().take(&on, profiled)?;
+    let mut times = None;
+    let body = |stream: &Stream<D>| {
+        if profiled {
+            times = Some(Times::begin(device, &on, stream, Profile::Instant)?);
+        }
+        end.record(stream)
+    };
+    submission.put(queue, events, body, |_| Ok(()))?;
+    signalled.replace(match is_captured {
+        true => Point::captured(end),
+        false => Point::new(end, times, queue.work().open_debts()),
+    });
+    Ok(())
+}
+
+impl<D: Dialect> TakesCommands for Family<D> {
+    type Known = Allocation<D>;
+    fn is_managed(at: Address) -> bool {
+        Allocation::<D>::find(at.into()).is_some_and(|found| found.usm() == Usm::Shared)
+    }
+    fn buffer_at(device: &Owned<Device<D>>, buffer: &Mem<D>) -> Result<Address> {
+        let at = buffer.storage().address(device)? as usize + buffer.origin();
+        Address::new(at).ok_or_else(|| ErrorCode::InvalidMemObject.into())
+    }
+    fn submit(
+        queue: Borrowed<'_, Queue<D>>,
+        ready: &Ready<'_, Self>,
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Made<D> {
+        let (command, order) = (ready.name, ready.order);
+        let profile = ready.profile(queue.profile());
+        let device = queue.device();
+        let body = |stream: &Stream<D>| {
+            for (buffer, writes) in ready.buffers() {
+                buffer.storage().at(device, stream, writes)?;
+            }
+            stream.execute(&ready.command, device.number())
+        };
+        Submission { command, order, report, profile }.put(queue, events, body, |_| Ok(()))
+    }
+    fn signal(
+        queue: Borrowed<'_, Queue<D>>,
+        events: &[Borrowed<'_, Event<D>>],
+        signalled: Borrowed<'_, Event<D>>,
+    ) -> Result<()> {
+        signal(queue, events, &signalled)
+    }
+    fn submit_pixels(
+        queue: Borrowed<'_, Queue<D>>,
+        name: ur_command_t,
+        pixels: &Pixels<'_, Self::Mem>,
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Made<D> {
+        submit(queue, name, events, report, |stream| enqueue_image::put(&queue, stream, pixels))
+    }
+    fn launch(
+        queue: Borrowed<'_, Queue<D>>,
+        kernel: Borrowed<'_, Kernel<D>>,
+        range: (Option<&[usize]>, &[usize], Option<&[usize]>),
+        arguments: &[ur_exp_kernel_arg_properties_t],
+        properties: Option<&ur_kernel_launch_ext_properties_t>,
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Made<D> {
+        launch::enqueue(queue, &kernel, range, arguments, properties, events, report)
+    }
+    fn allocate_async(
+        usm: Usm,
+        queue: Borrowed<'_, Queue<D>>,
+        pool: Option<Borrowed<'_, UsmPool<D>>>,
+        size: usize,
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Result<(UsmPtr, Option<Owned<Event<D>>>)> {
+        usm_async::alloc(usm, queue, pool, size, events, report)
+    }
+    fn free_async(
+        queue: Borrowed<'_, Queue<D>>,
+        pool: Option<Borrowed<'_, UsmPool<D>>>,
+        mem: UsmPtr,
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Made<D> {
+        usm_async::free(queue, pool, mem, events, report)
+    }
+    fn begin_native(
+        queue: Borrowed<'_, Queue<D>>,
+        barrier: &Ready<'_, Self>,
+        events: &[Borrowed<'_, Event<D>>],
+    ) -> Result<()> {
+        Self::submit(queue, barrier, events, Report::None)?;
+        let on = queue.device().enter()?;
+        queue.work().keep_first_behind_barrier(&on)
+    }
+}

@@ -1,0 +1,414 @@
+//! Device memory that somebody else in this process allocated: PyTorch, CuPy, a library. What the driver
+//! says of it decides how it is shared: a driver's pool by its descriptor, the old kind by the old
+//! handle, virtual memory by its own descriptor. What cannot be shared is an error that says why.
+//!
+//! No library announces its frees here. That memory was freed, and other memory allocated or mapped at the same
+//! addresses, shows in the number that the driver gives to each allocation and to each mapping once. What was shared
+//! before is shared again (a warm get) only if the numbers from the given address on are still those that it was shared
+//! with, queried in that call: one call for an allocation; one for each mapping of a segment that lies at or behind the
+//! address, and one for what lies behind the segment's end. Mappings before the address are not queried: a handle
+//! stands for the bytes from its address on. What is found replaced ends for importers with that call: their next opens
+//! fail, also those of handles of addresses behind it. An importer that has the memory open keeps what was there when
+//! it opened it, as after every free.
+//!
+//! # What a warm get of a segment costs, and why it is not constant
+//!
+//! On an H200 a query takes 64 ns, so 48 mappings take 3.1 us beside the 1.3 us of every warm get: more than the 2 us
+//! that other memory takes. Fewer queries would leave something on trust:
+//! - The entry is given an address and no length, and no driver call tells how far the owner's allocation reaches
+//!   within a segment. So everything from the address to the end counts, and in the middle of it one mapping may have
+//!   been replaced alone (PyTorch does so when it gives back what is free within a segment).
+//! - No query covers several mappings. `cuPointerGetAttributes` takes several attributes of one address;
+//!   `cuMemGetAddressRange` and the attributes of a range tell of the reservation, which stays when a mapping within it
+//!   is replaced; `cuMemGetAccess` and `cuMemRetainAllocationHandle` take one address too, and take longer.
+//! - Holding on to something does not help: a retained handle keeps physical memory from being freed, not a mapping
+//!   from being undone and another one from being made there, and the driver does not announce either.
+//! - Numbers are given in ascending order, but the driver has no query for the latest one, and an unmapping takes none.
+use super::{
+    Context, Device,
+    context::DriverContext,
+    device,
+    driver::Dialect,
+    native::{
+        context::Entered,
+        ipc,
+        memory::{self, Identity, Known},
+        pool::{self, DriverPool},
+        virtual_memory::Physical,
+    },
+    share::{Form, bytes_of, lengths_for_offer, offer},
+};
+use std::{
+    collections::HashMap,
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Borrowed, Owned},
+    share::Located,
+};
+use ur_core::memory::objects::next_object;
+use ur_hal::{KnownMemory, MemoryKind, Range};
+use ur_ipc::{Kind, Offer, Payload};
+
+/// What was shared of others' memory, by object.
+pub(super) type All = Mutex<HashMap<u64, Shared>>;
+/// One allocation of somebody's, or mappings one behind the other.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    base: u64,
+    bytes: usize,
+    parts: Parts,
+    /// The driver's number of the device.
+    device: i32,
+    /// How others open it, for as long as an export of it has the descriptors.
+    way: Way,
+}
+/// By what it is known again.
+#[derive(Clone, Debug)]
+enum Parts {
+    /// One allocation.
+    Whole(Identity),
+    /// Mappings one behind the other.
+    Run {
+        /// The first address of each, and the driver's number of it.
+        ids: Arc<[(u64, u64)]>,
+        /// The number of what lies behind the last one, where another mapping may come to be; `None` for nothing.
+        behind: Option<u64>,
+    },
+}
+impl Parts {
+    /// Whether both are the same memory, whatever lies behind it.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Whole(one), Self::Whole(other)) => one == other,
+            (Self::Run { ids: one, .. }, Self::Run { ids: other, .. }) => one == other,
+            _ => false,
+        }
+    }
+}
+/// How others open memory. Descriptors are the exports': without one they are made again.
+#[derive(Clone, Debug)]
+enum Way {
+    /// A driver's pool, and what names the allocation.
+    Pool(Weak<OwnedFd>, Arc<[u8]>),
+    /// The driver's old handle.
+    Handle(Arc<[u8]>),
+    /// Physical memories.
+    Run(Weak<[Arc<OwnedFd>]>, Arc<[u8]>),
+}
+impl Way {
+    /// The payload and how to find it again.
+    fn pool(fd: Arc<OwnedFd>, bytes: Arc<[u8]>, exposes: u64) -> (Self, Payload) {
+        let way = Self::Pool(Arc::downgrade(&fd), Arc::clone(&bytes));
+        (way, Payload::Driver { fd, base: 0, exposes, bytes })
+    }
+    fn handle(bytes: Arc<[u8]>) -> (Self, Payload) {
+        (Self::Handle(Arc::clone(&bytes)), Payload::Bytes(bytes))
+    }
+    fn run(fds: Arc<[Arc<OwnedFd>]>, bytes: Arc<[u8]>, exposes: u64) -> (Self, Payload) {
+        let way = Self::Run(Arc::downgrade(&fds), Arc::clone(&bytes));
+        (way, Payload::DriverRun { fds, base: 0, exposes, bytes })
+    }
+    fn again(&self, exposes: u64) -> Option<Payload> {
+        Some(match self {
+            Self::Pool(fd, bytes) => {
+                Payload::Driver { fd: fd.upgrade()?, base: 0, exposes, bytes: Arc::clone(bytes) }
+            }
+            Self::Handle(bytes) => Payload::Bytes(Arc::clone(bytes)),
+            Self::Run(fds, bytes) => Payload::DriverRun {
+                fds: fds.upgrade()?,
+                base: 0,
+                exposes,
+                bytes: Arc::clone(bytes),
+            },
+        })
+    }
+}
+fn all<D: Dialect>() -> MutexGuard<'static, HashMap<u64, Shared>> {
+    D::statics().memory.get().foreign.lock().unwrap_or_else(PoisonError::into_inner)
+}
+fn device_of<D: Dialect>(number: i32) -> Option<&'static Owned<Device<D>>> {
+    device::all::<D>().iter().find(|device| device.number() == number)
+}
+
+/// What the driver knows of `at`, as one piece that can be shared: of virtual memory, one mapping.
+fn known<D: Dialect>(context: &DriverContext<D>, at: UsmPtr) -> Result<Option<Known>> {
+    if D::statics().memory.get().has(at.addr()) {
+        return Ok(None); // ours, and in no allocation
+    }
+    let (on, at) = (context.devices()[0].enter()?, at.addr() as u64);
+    let Some(mut known) = memory::known(&on, at)? else { return Ok(None) };
+    let pool = memory::pool_of(&on, at)?;
+    let ours = &D::statics().memory.get().pools;
+    let is_ours = |raw| ours.lock().unwrap_or_else(PoisonError::into_inner).contains(&raw);
+    if pool.is_some_and(is_ours) {
+        return Ok(None); // freed in a stream's order, and the stream has not come so far
+    }
+    if known.is_device
+        && !known.is_managed
+        && pool.is_none()
+        && !memory::is_legacy_shareable(&on, at)?
+        && let Some((base, bytes)) = memory::mapping_of(&on, at)?
+    {
+        (known.base, known.bytes) = (base, bytes);
+    }
+    Ok(Some(known))
+}
+/// The object that stands for what is shared. What was freed there before is told to whoever was told of it;
+/// what is there still stays, though it overlaps: mappings may have come behind it.
+fn object_of<D: Dialect>(fresh: Shared) -> u64 {
+    let same = |one: &Shared| {
+        (one.base, one.bytes, one.device) == (fresh.base, fresh.bytes, fresh.device)
+            && one.parts.is_same(&fresh.parts)
+    };
+    let overlaps = |one: &Shared| {
+        one.base < fresh.base + fresh.bytes as u64 && fresh.base < one.base + one.bytes as u64
+    };
+    let (mut found, mut suspects) = (None, vec![]);
+    for (&object, one) in all::<D>().iter() {
+        match () {
+            () if same(one) => found = Some(object),
+            () if overlaps(one) => suspects.push((object, one.clone())),
+            () => {}
+        }
+    }
+    suspects.retain(|(_, one)| !is_there::<D>(one, one.base)); // and no lock while the driver is asked
+    let object = found.unwrap_or_else(|| next_object(D::BACKEND));
+    let mut all = all::<D>();
+    suspects.iter().for_each(|(object, _)| drop(all.remove(object)));
+    all.insert(object, fresh);
+    drop(all);
+    suspects.into_iter().for_each(|(object, _)| ur_adapter::share::freed(object, Kind::Memory));
+    object
+}
+/// Whether it is from `at` on what it was when it was shared.
+fn is_there<D: Dialect>(shared: &Shared, at: u64) -> bool {
+    let Some(device) = device_of::<D>(shared.device) else { return false };
+    let Ok(on) = device.enter() else { return false };
+    is_there_on(&on, shared, at)
+}
+fn is_there_on<D: Dialect>(on: &Entered<D>, shared: &Shared, at: u64) -> bool {
+    let is_numbered = |&(base, id): &(u64, u64)| matches!(memory::buffer_id(on, base), Ok(Some(now)) if now == id);
+    match &shared.parts {
+        Parts::Whole(identity) => {
+            matches!(memory::identity(on, shared.base), Ok(Some(now)) if now == *identity)
+        }
+        Parts::Run { ids, .. } => {
+            let begun = ids.partition_point(|&(base, _)| base <= at);
+            ids[begun.saturating_sub(1)..].iter().all(is_numbered)
+        }
+    }
+}
+/// Whether mappings have come behind it, or gone from there, since it was shared.
+fn has_changed_behind<D: Dialect>(on: &Entered<D>, shared: &Shared) -> bool {
+    match &shared.parts {
+        Parts::Whole(_) => false,
+        Parts::Run { behind, .. } => {
+            let end = shared.base + shared.bytes as u64;
+            !matches!(memory::buffer_id_if_any(on, end), Ok(now) if now == *behind)
+        }
+    }
+}
+/// How others can open it, and what is shared with it.
+fn share<D: Dialect>(device: &Device<D>, known: &Known, at: u64) -> Result<(Shared, Payload)> {
+    let on = device.enter()?;
+    let Known { base, bytes, device: number, .. } = *known;
+    let gone =
+        || Error::new(ErrorCode::InvalidValue, "the memory was freed while it was being shared");
+    let identity = || memory::identity(&on, base)?.ok_or_else(gone);
+    let whole = |identity, (way, payload)| {
+        (Shared { base, bytes, parts: Parts::Whole(identity), device: number, way }, payload)
+    };
+    if let Some(raw) = memory::pool_of(&on, at)? {
+        let identity = identity()?;
+        let from = DriverPool::borrowed(device, raw)?;
+        let fd = from.export(device).map_err(|error| {
+            cannot(
+                "its memory pool was not made to be shared",
+                "create the pool with POSIX handle \
+                   types (CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)",
+                &error,
+            )
+        })?;
+        let said = bytes_of(Form::Pool, &pool::export_pointer(device, base)?);
+        return Ok(whole(identity, Way::pool(fd, said, bytes as u64)));
+    }
+    if memory::is_legacy_shareable(&on, at)? {
+        let identity = identity()?;
+        let said = [&ipc::handle_of(device, base)?[..], &[0; 8]].concat();
+        return Ok(whole(identity, Way::handle(bytes_of(Form::Handle, &said))));
+    }
+    share_run(device, &on, (base, bytes), number)
+}
+/// What keeps virtual memory from being shared.
+const UNEXPORTABLE: &str = "it is virtual memory whose handles were not made to be exported";
+const ADVICE: &str = "have it allocate with POSIX handle types (PyTorch: TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC=1, \
+                      or expandable_segments:False), or copy to device USM";
+/// One mapping of physical memory: where it begins, how long it is, and the driver's number of it.
+struct Mapping {
+    at: u64,
+    bytes: usize,
+    id: u64,
+}
+/// The mapping at `first` and those behind it without a gap, of the same device, as far as they can be
+/// exported: how far of them an allocation of its owner reaches, nobody tells.
+fn run_from<D: Dialect>(on: &Entered<D>, first: (u64, usize), device: i32) -> Result<Vec<Mapping>> {
+    let (mut run, mut next) = (Vec::<Mapping>::new(), Some(first));
+    while let Some((at, bytes)) = next {
+        let id = memory::buffer_id(on, at)?;
+        let is_ours = run.is_empty() || memory::device_of(on, at)? == Some(device);
+        let Some(id) = id.filter(|_| is_ours) else { break };
+        if !memory::has_descriptor(on, at)? {
+            break;
+        }
+        if run.len() == ur_ipc::MOST_DESCRIPTORS {
+            return Err(cannot(
+                "it lies in a row of more than 4,096 physical allocations",
+                "allocate it from a segment of its own, or copy to device USM",
+                &"each of them is a descriptor",
+            ));
+        }
+        run.push(Mapping { at, bytes, id });
+        let end = at + bytes as u64;
+        next = memory::mapping_of(on, end)?.filter(|&(base, _)| base == end);
+    }
+    Ok(run)
+}
+fn share_run<D: Dialect>(
+    device: &Device<D>,
+    on: &Entered<D>,
+    first: (u64, usize),
+    number: i32,
+) -> Result<(Shared, Payload)> {
+    let run = run_from(on, first, number)?;
+    if run.is_empty() {
+        return Err(cannot(UNEXPORTABLE, ADVICE, &"the driver allows no descriptor of it"));
+    }
+    let said = lengths_for_offer(run.iter().map(|one| one.bytes)).ok_or_else(|| {
+        cannot(
+            "it lies in a row of physical allocations of many different lengths",
+            "allocate it from a segment of its own, or copy to device USM",
+            &"more than 21 changes of length",
+        )
+    })?;
+    let descriptor = |one: &Mapping| {
+        let exported = Physical::retain(device, one.at, one.bytes).and_then(|p| p.export(device));
+        exported.map_err(|error| match rustix::process::getrlimit(rustix::process::Resource::Nofile).current {
+            // The driver's words for it are "the operating system refused".
+            Some(most) if run.len() as u64 + 16 > most => Error::new(
+                ErrorCode::OutOfResources,
+                format!(
+                    "this memory consists of {} physical allocations, each of them a descriptor, and this \
+                     process may have {most} open: raise the limit (ulimit -n) here and where it is opened \
+                     ({error})",
+                    run.len()
+                ),
+            ),
+            _ => cannot(UNEXPORTABLE, ADVICE, &error),
+        })
+    };
+    let fds: Arc<[_]> = run.iter().map(descriptor).collect::<Result<Vec<_>>>()?.into();
+    let (base, bytes) = (first.0, run.iter().map(|one| one.bytes).sum());
+    let (way, payload) = Way::run(fds, bytes_of(Form::Run, &said), bytes as u64);
+    let ids = run.iter().map(|one| (one.at, one.id)).collect();
+    let behind = memory::buffer_id_if_any(on, base + bytes as u64)?;
+    Ok((Shared { base, bytes, parts: Parts::Run { ids, behind }, device: number, way }, payload))
+}
+fn cannot(why: &str, advice: &str, said: &dyn std::fmt::Display) -> Error {
+    let text = format!(
+        "this memory of somebody else's in this process cannot be shared: {why}; {advice} ({said})"
+    );
+    Error::new(ErrorCode::InvalidValue, text)
+}
+
+/// What is at an address that is in no allocation of ours.
+///
+/// # Errors
+/// `INVALID_VALUE` for device memory that cannot be shared, with the reason; the driver's own.
+pub(super) fn locate<D: Dialect>(
+    context: Borrowed<'_, Context<D>>,
+    at: UsmPtr,
+) -> Result<Located<Offer>> {
+    if let Some(again) = locate_again(&*context, at) {
+        return Ok(again);
+    }
+    let Some(known) = known(context.driver_context(), at)? else { return Ok(Located::Nobodys) };
+    if known.is_managed {
+        return Ok(Located::Shared);
+    }
+    if !known.is_device {
+        return Ok(Located::Host);
+    }
+    let Some(device) = device_of::<D>(known.device) else { return Ok(Located::Nobodys) };
+    if !context.devices().iter().any(|one| one.number() == known.device) {
+        return Ok(Located::OtherContext);
+    }
+    let (shared, payload) = share(device, &known, at.addr() as u64)?;
+    let (base, bytes) = (shared.base as usize, shared.bytes);
+    let offset = at.addr() - base;
+    let range = (offset, bytes.saturating_sub(offset));
+    let (object, uuid) = (object_of::<D>(shared), device.uuid());
+    Ok(Located::Device(offer::<D>(Kind::Memory, object, uuid, range, bytes, payload)))
+}
+/// The same for memory that was shared before, is there still, and has an export: `None` where it has not.
+fn locate_again<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Option<Located<Offer>> {
+    let address = at.addr() as u64;
+    let end = |one: &Shared| one.base + one.bytes as u64;
+    let holds = |one: &Shared| one.base <= address && address < end(one);
+    let exported = |(&object, one): (&u64, &Shared)| {
+        let payload = one.way.again(one.bytes as u64).filter(|_| holds(one))?;
+        Some((object, one.clone(), payload))
+    };
+    // Of those that overlap the one that reaches farthest, for what is asked for may reach as far. Of those that reach
+    // equally far the one that begins nearest, for it ends with the fewest mappings.
+    let known =
+        all::<D>().iter().filter_map(exported).max_by_key(|(_, one, _)| (end(one), one.base));
+    let (object, shared, payload) = known?; // and no lock while the driver is queried
+    let device = context.devices().iter().find(|one| one.number() == shared.device)?;
+    let on = device.enter().ok()?;
+    if !is_there_on(&on, &shared, address) || has_changed_behind(&on, &shared) {
+        return None;
+    }
+    let offset = (address - shared.base) as usize;
+    let (range, size) = ((offset, shared.bytes - offset), shared.bytes);
+    Some(Located::Device(offer::<D>(Kind::Memory, object, device.uuid(), range, size, payload)))
+}
+/// Whether `object` still stands for memory: no other thread has found it replaced since it was located, which asked
+/// the driver. Whoever finds it replaced takes it out first and tells importers afterwards; so an export made in
+/// between is told of here.
+pub(super) fn is_live<D: Dialect>(object: u64) -> bool {
+    all::<D>().contains_key(&object)
+}
+/// Where it is, and how long, if it is from `offset` on what was shared.
+///
+/// # Errors
+/// `INVALID_VALUE` for what was freed.
+pub(super) fn find<D: Dialect>(object: u64, offset: u64) -> Result<(UsmPtr, usize)> {
+    let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
+    let shared = all::<D>().get(&object).cloned(); // and no lock while the driver is asked
+    let is_there = |one: &Shared| is_there::<D>(one, one.base.saturating_add(offset));
+    let shared = shared.filter(is_there).ok_or_else(freed)?;
+    Ok((UsmPtr::from_addr(shared.base as usize).ok_or_else(freed)?, shared.bytes))
+}
+/// What the driver knows of an address that is none of ours.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn recognise<D: Dialect>(
+    context: &DriverContext<D>,
+    at: UsmPtr,
+) -> Result<Option<KnownMemory<Owned<Device<D>>>>> {
+    let Some(known) = known(context, at)? else { return Ok(None) };
+    let Some(device) = device_of::<D>(known.device) else { return Ok(None) };
+    let kind = match known {
+        Known { is_managed: true, .. } => MemoryKind::Managed,
+        Known { is_device: true, .. } => MemoryKind::Device,
+        _ => MemoryKind::Host,
+    };
+    let base = UsmPtr::from_addr(known.base as usize).ok_or(ErrorCode::Unknown)?;
+    let range = Range::new(base.into(), known.bytes)?;
+    Ok(Some(KnownMemory { range, kind, device: Some(device.clone()) }))
+}

@@ -1,0 +1,126 @@
+//! What memory objects are on this driver: arrays or addresses, of which each device has its own.
+//!
+//! Native handles: of a buffer its address on the device, of an image the driver's array.
+use super::{
+    Context, Device, Family,
+    driver::Dialect,
+    image,
+    memory::check_range,
+    native::{
+        memory::{self, Piece},
+        stream::Stream,
+    },
+    storage::{Found, Shape, Storage},
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Object, Owned, Slab},
+};
+use ur_core::over_driver::mem::{self, KeepsBytes};
+use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
+
+/// What `ur_mem_handle_t` points at.
+pub type Mem<D> = mem::Mem<Family<D>>;
+
+/// What a kernel on `device` is given of a memory object, up to date at this point of `stream`: the
+/// address of a buffer, the surface of an image. If the kernel `writes`, other devices' copies are out
+/// of date from here on.
+///
+/// # Errors
+/// `INVALID_CONTEXT` for a device of another context; the driver's own.
+pub fn kernel_argument<D: Dialect>(
+    mem: &Mem<D>,
+    device: &Owned<Device<D>>,
+    stream: &Stream<D>,
+    writes: bool,
+) -> Result<u64> {
+    match mem.storage().at(device, stream, writes)? {
+        Found::At(at) => Ok(at + mem.origin() as u64),
+        Found::Array(array) => array.surface(),
+    }
+}
+impl<D: Dialect> KeepsBytes for Family<D> {
+    type Storage = Storage<D>;
+    fn mems() -> &'static Slab<Mem<D>> {
+        &D::statics().mems
+    }
+    fn a_mem() -> String {
+        format!("a memory object of {}", D::NAME)
+    }
+    fn buffer(
+        context: Owned<Context<D>>,
+        flags: ur_mem_flags_t,
+        bytes: usize,
+        host: Option<UsmPtr>,
+    ) -> Result<(Storage<D>, Option<UsmPtr>)> {
+        use ur_mem_flags_t as F;
+        host.map(|host| check_range::<D>(host, bytes)).transpose()?;
+        let uses = host.filter(|_| flags.contains(F::USE_HOST_POINTER));
+        let read_only = flags.contains(F::READ_ONLY);
+        if let Some(host) = uses
+            && let Some(storage) = Storage::registered(&context, host, bytes, read_only)
+        {
+            return Ok((storage, None));
+        }
+        let storage = match flags.contains(F::ALLOC_HOST_POINTER) {
+            true => Storage::pinned(context, bytes)?,
+            false => Storage::each(context, Shape::Bytes(bytes)),
+        };
+        storage.ready().map_err(|error| match error.code() {
+            ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfResources),
+            _ => error,
+        })?;
+        if let Some(host) = host {
+            storage.aside(None, |stream, found| match found {
+                Found::At(at) => stream.copy(*at, host.addr() as u64, bytes),
+                Found::Array(_) => Ok(()), // no buffer has one
+            })?;
+            storage.written_first();
+        }
+        Ok((storage, uses))
+    }
+    /// What the driver knows to be at the address, from there to its end.
+    fn adopted(
+        context: Owned<Context<D>>,
+        native: ur_native_handle_t,
+        given: bool,
+    ) -> Result<Owned<Mem<D>>> {
+        let at = native as u64;
+        let home = &context.devices()[0];
+        let known = memory::known::<D>(&home.enter()?, at)?.ok_or_else(|| {
+            let why = format!("{at:#x} is no memory that {} knows", D::NAME);
+            Error::new(ErrorCode::InvalidMemObject, why)
+        })?;
+        let bytes = (known.base + known.bytes as u64).saturating_sub(at) as usize;
+        let piece = given.then(|| Piece::adopted(home, at)).transpose()?;
+        Ok(Mem::of_bytes(Storage::foreign(context, at, bytes, piece), bytes))
+    }
+    fn image(
+        context: Owned<Context<D>>,
+        flags: ur_mem_flags_t,
+        format: ur_image_format_t,
+        desc: &ur_image_desc_t,
+        host: Option<UsmPtr>,
+    ) -> Result<Owned<Mem<D>>> {
+        image::create(context, flags, format, desc, host)
+    }
+    fn adopted_image(
+        context: Owned<Context<D>>,
+        native: ur_native_handle_t,
+        format: ur_image_format_t,
+        desc: &ur_image_desc_t,
+        given: bool,
+    ) -> Result<Owned<Mem<D>>> {
+        image::adopt(context, native, format, desc, given)
+    }
+    fn native_mem(
+        mem: &Object<Mem<D>>,
+        device: Option<Owned<Device<D>>>,
+    ) -> Result<ur_native_handle_t> {
+        match mem.storage().now(device.as_ref())? {
+            Found::At(at) => Ok((at + mem.origin() as u64) as ur_native_handle_t),
+            Found::Array(array) => Ok(array.raw().addr() as ur_native_handle_t),
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Copies between a device and memory of C's that the driver does not know, and from host memory to
+//! host memory. The driver would have the calling thread wait until the stream gets to such a copy; so, where the stream has something else
+//! to do first, they go through a pinned piece, and a host function copies between that and C's
+//! memory, in the stream's order. Nothing here waits. Ends on devices out of reach are `crossing.rs`'s.
+use super::{
+    Device, crossing,
+    driver::{Dialect, layout::Copy3d},
+    memory::Allocation,
+    native::{
+        memory::{Piece, Sort},
+        staging::{Place, Rows, copy_rows, place_of},
+        stream::Stream,
+    },
+    patience,
+};
+use std::{
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use ur_adapter::{error::Result, memory::UsmPtr, object::Owned};
+use ur_core::memory::allocation::Usm;
+
+/// The sizes of pieces.
+const SIZES: [usize; 2] = [64 << 10, 4 << 20];
+/// How many pieces of each size there are at most; then the driver does it in its own way.
+const MOST: [usize; 2] = [256, 16];
+/// `CU_MEMORYTYPE_UNIFIED`: an end of a copy that is told by its address.
+pub(super) const BY_ADDRESS: i32 = 4;
+
+/// The pieces of this process.
+#[derive(Debug)]
+pub struct Pool<D: Dialect>(Mutex<[Shelf<D>; 2]>);
+/// Those of one size.
+#[derive(Debug)]
+struct Shelf<D: Dialect> {
+    idle: Vec<Piece<D>>,
+    made: usize,
+}
+impl<D: Dialect> Pool<D> {
+    pub(super) const fn new() -> Self {
+        Self(Mutex::new([const { Shelf { idle: Vec::new(), made: 0 } }; 2]))
+    }
+    fn shelves(&self) -> MutexGuard<'_, [Shelf<D>; 2]> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+/// A piece that one copy has for itself; it goes back without a call of the driver's, for a host
+/// function may be the last to have it.
+struct Lent<D: Dialect> {
+    piece: Option<Piece<D>>,
+    size: usize,
+    /// More bytes than fit into it, which pass through it one part after another.
+    waiting: Vec<u8>,
+}
+impl<D: Dialect> Lent<D> {
+    /// One for `bytes`, which may be less than all of them; `None` if there are enough in use.
+    fn take(device: &Device<D>, bytes: usize) -> Result<Option<Arc<Self>>> {
+        let (pool, size) = (&D::statics().staging, usize::from(bytes > SIZES[0]));
+        let lent =
+            |piece| Ok(Some(Arc::new(Self { piece: Some(piece), size, waiting: Vec::new() })));
+        let mut shelves = pool.shelves();
+        if let Some(piece) = shelves[size].idle.pop() {
+            return lent(piece);
+        }
+        if shelves[size].made == MOST[size] {
+            return Ok(None);
+        }
+        shelves[size].made += 1;
+        drop(shelves);
+        let made = Piece::new(device, Sort::Host, SIZES[size]);
+        lent(made.inspect_err(|_| pool.shelves()[size].made -= 1)?)
+    }
+    fn at(&self) -> u64 {
+        self.piece.as_ref().expect("drop alone takes it").at()
+    }
+    fn bytes(&self) -> usize {
+        SIZES[self.size]
+    }
+    /// It goes back when the stream comes there, also where a part of the copy was refused: the others may use it yet.
+    fn go_back(self: Arc<Self>, stream: &Stream<D>, copied: Result<()>) -> Result<bool> {
+        let last = Arc::clone(&self);
+        let goes = stream.host_fn(move || drop(last));
+        if goes.is_err() {
+            mem::forget(self); // what is in the stream may use it yet
+        }
+        copied.and(goes).map(|()| true)
+    }
+}
+impl<D: Dialect> Drop for Lent<D> {
+    fn drop(&mut self) {
+        D::statics().staging.shelves()[self.size].idle.extend(self.piece.take());
+    }
+}
+
+/// Which ends of a copy host functions have to see to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    To,
+    From,
+    Both,
+}
+/// `None`: the driver can do it without waiting. It waits for ends that it does not know, and for
+/// copies from host memory to host memory, known or not.
+fn unknown(to: Place, from: Place) -> Option<Unknown> {
+    match (to, from) {
+        (Place::Device, Place::Pageable) => Some(Unknown::From),
+        (Place::Pageable, Place::Device) => Some(Unknown::To),
+        (Place::Device, _) | (_, Place::Device) => None,
+        _ => Some(Unknown::Both),
+    }
+}
+/// What is at one end, for a stream of some device.
+enum End<D: Dialect> {
+    /// What it reaches.
+    Within(Place),
+    /// Memory of that device, which it does not reach.
+    Beyond(&'static Owned<Device<D>>),
+}
+/// `None` is an array. Of memory that we allocated on that device nobody is asked.
+fn end<D: Dialect>(device: &Owned<Device<D>>, end: Option<u64>) -> Result<End<D>> {
+    let Some(at) = end else { return Ok(End::Within(Place::Device)) };
+    let ours = UsmPtr::from_addr(at as usize).and_then(Allocation::<D>::find);
+    let place = match ours.as_ref().map(|found| found.usm()) {
+        Some(Usm::Host) => return Ok(End::Within(Place::Pinned)),
+        Some(Usm::Shared) => return Ok(End::Within(Place::Device)),
+        Some(Usm::Device) => Place::Device,
+        None => place_of(&device.enter()?, at),
+    };
+    let is_home = ours.is_some_and(|found| found.home().device == device.as_handle().addr());
+    if is_home || place != Place::Device {
+        return Ok(End::Within(place));
+    }
+    Ok(crossing::beyond(device, at)?.map_or(End::Within(place), End::Beyond))
+}
+
+/// The device whose memory is at `at`, if `device` does not reach it.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn beyond<D: Dialect>(
+    device: &Owned<Device<D>>,
+    at: u64,
+) -> Result<Option<&'static Owned<Device<D>>>> {
+    match crossing::is_possible::<D>() {
+        true => Ok(match end(device, Some(at))? {
+            End::Beyond(home) => Some(home),
+            End::Within(_) => None,
+        }),
+        false => Ok(None),
+    }
+}
+
+/// Copies bytes behind what `stream` has to do yet. Whether it did: if not, the driver can do it.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn copy<D: Dialect>(
+    device: &Owned<Device<D>>,
+    stream: &Stream<D>,
+    (to, from): (u64, u64),
+    bytes: usize,
+) -> Result<bool> {
+    let by = |at| Corner { address: at, pitch: bytes, rows: 1, x: 0, y: 0, z: 0 };
+    let what = Copy3d { width: bytes, height: 1, depth: 1, ..between(by(to), by(from)) };
+    copy_3d(device, stream, &what)
+}
+/// Where one end begins in memory.
+struct Corner {
+    address: u64,
+    pitch: usize,
+    rows: usize,
+    x: usize,
+    y: usize,
+    z: usize,
+}
+fn between(to: Corner, from: Corner) -> Copy3d {
+    Copy3d {
+        src_type: BY_ADDRESS,
+        src_device: from.address,
+        src_pitch: from.pitch,
+        src_height: from.rows,
+        src_x: from.x,
+        src_y: from.y,
+        src_z: from.z,
+        dst_type: BY_ADDRESS,
+        dst_device: to.address,
+        dst_pitch: to.pitch,
+        dst_height: to.rows,
+        dst_x: to.x,
+        dst_y: to.y,
+        dst_z: to.z,
+        ..Copy3d::default()
+    }
+}
+/// The same for rows.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn copy_2d<D: Dialect>(
+    device: &Owned<Device<D>>,
+    stream: &Stream<D>,
+    (to, from): (Rows, Rows),
+    (width, height): (usize, usize),
+) -> Result<bool> {
+    let by = |(address, pitch)| Corner { address, pitch, rows: height, x: 0, y: 0, z: 0 };
+    copy_3d(device, stream, &Copy3d { width, height, depth: 1, ..between(by(to), by(from)) })
+}
+/// The same for a box.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn copy_3d<D: Dialect>(
+    device: &Owned<Device<D>>,
+    stream: &Stream<D>,
+    what: &Copy3d,
+) -> Result<bool> {
+    let address = |sort, at| (sort == BY_ADDRESS).then_some(at);
+    let ends = (address(what.dst_type, what.dst_device), address(what.src_type, what.src_device));
+    let is_careful = stream.never_waits() || stream.waits_before();
+    if !is_careful && !crossing::is_possible::<D>() {
+        return Ok(false);
+    }
+    let (to, from) = match (end(device, ends.0)?, end(device, ends.1)?) {
+        (End::Within(to), End::Within(from)) => (to, from),
+        (_, End::Beyond(home)) | (End::Beyond(home), _) => {
+            return crossing::copy_3d(device, stream, what, home).map(|()| true);
+        }
+    };
+    let Some(unknown) = unknown(to, from).filter(|_| is_careful) else {
+        return Ok(false);
+    };
+    if stream.waits_before() {
+        patience::finish(stream, device)?;
+        return Ok(false);
+    }
+    if stream.is_idle()? {
+        return Ok(false);
+    }
+    if unknown == Unknown::Both {
+        by_host(stream, what)?;
+        return Ok(true);
+    }
+    let bytes = what.width * what.height * what.depth;
+    let Some(lent) = Lent::take(device, bytes)? else { return Ok(false) };
+    let outcome = parts(what, lent.bytes()).try_for_each(|part| match unknown {
+        Unknown::From => upload(stream, &lent, &part),
+        _ => download(stream, &lent, &part),
+    });
+    lent.go_back(stream, outcome)
+}
+/// What fits into `room` at once, in order.
+fn parts(what: &Copy3d, room: usize) -> impl Iterator<Item = Copy3d> {
+    let what = *what;
+    let across = what.width.min(room);
+    let rows = (room / across.max(1)).clamp(1, what.height.max(1));
+    let xs = move || (0..what.width).step_by(across.max(1));
+    let ys = move || (0..what.height).step_by(rows);
+    let starts =
+        (0..what.depth).flat_map(move |z| ys().flat_map(move |y| xs().map(move |x| (x, y, z))));
+    starts.map(move |(x, y, z)| {
+        let mut part = what;
+        (part.src_x, part.src_y, part.src_z) = (what.src_x + x, what.src_y + y, what.src_z + z);
+        (part.dst_x, part.dst_y, part.dst_z) = (what.dst_x + x, what.dst_y + y, what.dst_z + z);
+        part.width = across.min(what.width - x);
+        (part.height, part.depth) = (rows.min(what.height - y), 1);
+        part
+    })
+}
+/// Where the rows of a part begin in memory.
+pub(super) fn source(part: &Copy3d) -> Rows {
+    let row = part.src_z * part.src_height + part.src_y;
+    (part.src_device + (row * part.src_pitch + part.src_x) as u64, part.src_pitch)
+}
+/// The same of where they go.
+pub(super) fn target(part: &Copy3d) -> Rows {
+    let row = part.dst_z * part.dst_height + part.dst_y;
+    (part.dst_device + (row * part.dst_pitch + part.dst_x) as u64, part.dst_pitch)
+}
+/// With its ends in memory beginning where they begin: pitches of long rows are more than drivers take.
+fn folded(part: &Copy3d) -> Copy3d {
+    let mut folded = *part;
+    let pitch = |pitch| if part.height == 1 { part.width } else { pitch };
+    if part.src_type == BY_ADDRESS {
+        (folded.src_device, folded.src_pitch) = (source(part).0, pitch(part.src_pitch));
+        (folded.src_x, folded.src_y, folded.src_z, folded.src_height) = (0, 0, 0, part.height);
+    }
+    if part.dst_type == BY_ADDRESS {
+        (folded.dst_device, folded.dst_pitch) = (target(part).0, pitch(part.dst_pitch));
+        (folded.dst_x, folded.dst_y, folded.dst_z, folded.dst_height) = (0, 0, 0, part.height);
+    }
+    folded
+}
+fn upload<D: Dialect>(stream: &Stream<D>, lent: &Arc<Lent<D>>, part: &Copy3d) -> Result<()> {
+    let (size, from, keep) = ((part.width, part.height), source(part), Arc::clone(lent));
+    stream.host_fn(move || copy_rows((keep.at(), size.0), from, size))?;
+    let mut rest = folded(part);
+    (rest.src_device, rest.src_pitch) = (lent.at(), size.0);
+    stream.copy_3d_now(&rest)
+}
+fn download<D: Dialect>(stream: &Stream<D>, lent: &Arc<Lent<D>>, part: &Copy3d) -> Result<()> {
+    let (size, to, keep) = ((part.width, part.height), target(part), Arc::clone(lent));
+    let mut rest = folded(part);
+    (rest.dst_device, rest.dst_pitch) = (lent.at(), size.0);
+    stream.copy_3d_now(&rest)?;
+    stream.host_fn(move || copy_rows(to, (keep.at(), size.0), size))
+}
+/// Copies rows of `width` bytes that the caller does not keep. Whether it did.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn upload_copy_of<D: Dialect>(
+    device: &Owned<Device<D>>,
+    stream: &Stream<D>,
+    to: Rows,
+    bytes: &[u8],
+    width: usize,
+) -> Result<bool> {
+    let size = (width, bytes.len() / width);
+    let from = move |bytes: &[u8]| (bytes.as_ptr().expose_provenance() as u64, width);
+    let by = |(address, pitch)| Corner { address, pitch, rows: size.1, x: 0, y: 0, z: 0 };
+    if let End::Within(Place::Pinned | Place::Pageable) = end(device, Some(to.0))? {
+        let bytes = bytes.to_vec();
+        stream.host_fn(move || copy_rows(to, from(&bytes), size))?;
+        return Ok(true);
+    }
+    let Some(mut lent) = Lent::take(device, bytes.len())? else { return Ok(false) };
+    let is_whole = bytes.len() <= lent.bytes();
+    let source = match is_whole {
+        true => {
+            copy_rows((lent.at(), width), from(bytes), size);
+            (lent.at(), width)
+        }
+        false => {
+            let only = Arc::get_mut(&mut lent).expect("it was just taken");
+            only.waiting = bytes.to_vec();
+            from(&only.waiting)
+        }
+    };
+    let what = Copy3d { width, height: size.1, depth: 1, ..between(by(to), by(source)) };
+    let copied = match is_whole {
+        true => stream.copy_3d_now(&what),
+        false => parts(&what, lent.bytes()).try_for_each(|part| upload(stream, &lent, &part)),
+    };
+    lent.go_back(stream, copied)
+}
+/// From C's memory to C's memory.
+fn by_host<D: Dialect>(stream: &Stream<D>, what: &Copy3d) -> Result<()> {
+    let parts: Vec<_> = parts(what, usize::MAX).collect();
+    stream.host_fn(move || {
+        for part in &parts {
+            copy_rows(target(part), source(part), (part.width, part.height));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tiles(width: usize, height: usize, depth: usize, room: usize) -> Vec<[usize; 5]> {
+        let what = Copy3d { width, height, depth, dst_x: 1, ..Copy3d::default() };
+        let tile = |p: Copy3d| [p.src_x, p.src_y, p.src_z, p.width, p.height];
+        assert!(parts(&what, room).all(|p| p.dst_x == p.src_x + 1 && p.width * p.height <= room));
+        parts(&what, room).map(tile).collect()
+    }
+
+    #[test]
+    fn a_box_is_taken_in_parts_that_fit() {
+        assert_eq!(tiles(10, 1, 1, 4), [[0, 0, 0, 4, 1], [4, 0, 0, 4, 1], [8, 0, 0, 2, 1]]);
+        assert_eq!(tiles(2, 5, 1, 4), [[0, 0, 0, 2, 2], [0, 2, 0, 2, 2], [0, 4, 0, 2, 1]]);
+        assert_eq!(tiles(2, 1, 2, 100), [[0, 0, 0, 2, 1], [0, 0, 1, 2, 1]]);
+        assert_eq!(tiles(0, 1, 1, 4), [[0; 5]; 0]);
+    }
+    #[test]
+    fn rows_begin_where_pitches_and_offsets_say() {
+        let what = Copy3d {
+            src_device: 1000,
+            src_pitch: 10,
+            src_height: 3,
+            src_x: 1,
+            src_y: 2,
+            src_z: 4,
+            ..Copy3d::default()
+        };
+        assert_eq!(source(&what), (1000 + 14 * 10 + 1, 10));
+    }
+}

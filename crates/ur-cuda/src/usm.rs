@@ -1,0 +1,150 @@
+//! Where USM comes from, and the driver's own pools behind those that callers see.
+use super::{
+    Context, Device, Family,
+    backing::{ALIGNMENT, Chunk, reaching},
+    context::DriverContext,
+    device::check_fork,
+    driver::Dialect,
+    foreign,
+    memory::{Leaving, locked},
+    native::{device as native, memory, pool::DriverPool},
+    queue::Moment,
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Borrowed, Object, Owned, Slab},
+};
+use ur_core::over_driver::usm_pool::{self, DevicePools, HasUsm, OWN_DEVICE};
+use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest};
+
+/// What `ur_usm_pool_handle_t` points at.
+pub type UsmPool<D> = usm_pool::UsmPool<Family<D>>;
+
+/// The alignment of what nobody aligns: what the driver promises of its own.
+const NATURAL: usize = 256;
+/// Up to so many bytes the driver is not asked how many there are.
+const SMALL: usize = 64 << 20;
+
+/// The driver's pools that memory in a stream's order comes from, by the number of the device.
+pub type DriverPools<D> = Mutex<HashMap<i32, Ordered<D>>>;
+/// A pool of the driver's that is known as ours while this lives.
+#[derive(Debug)]
+pub struct Ordered<D: Dialect>(Arc<DriverPool<D>>);
+impl<D: Dialect> Ordered<D> {
+    fn new(pool: DriverPool<D>) -> Self {
+        locked(&D::statics().memory.get().pools).insert(pool.raw());
+        Self(Arc::new(pool))
+    }
+}
+impl<D: Dialect> Drop for Ordered<D> {
+    fn drop(&mut self) {
+        locked(&D::statics().memory.get().pools).remove(&self.0.raw());
+    }
+}
+/// The driver's pool for memory in a stream's order on `device`; `None` where the device has none
+/// that could be shared.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn ordered<D: Dialect>(
+    pools: &DriverPools<D>,
+    device: &Owned<Device<D>>,
+    devices: &[Owned<Device<D>>],
+) -> Result<Option<Arc<DriverPool<D>>>> {
+    if let Some(known) = locked(pools).get(&device.number()) {
+        return Ok(Some(Arc::clone(&known.0)));
+    }
+    if !DriverPool::is_supported(device)? {
+        return Ok(None);
+    }
+    let fresh = DriverPool::create(device, OWN_DEVICE.keep as u64)?;
+    let reaching = reaching(device, devices)?;
+    let mut all = locked(pools);
+    let unused = match all.get(&device.number()) {
+        Some(_) => Some(fresh), // another thread was faster
+        None => {
+            all.insert(device.number(), Ordered::new(fresh));
+            None
+        }
+    };
+    let chosen = all.get(&device.number()).map(|one| Arc::clone(&one.0));
+    drop(all);
+    let is_new = unused.is_none();
+    drop(unused); // not under the lock
+    if let (true, Some(pool)) = (is_new, &chosen) {
+        D::statics().memory.get().peers.enter_pool(device, pool, reaching)?;
+    }
+    Ok(chosen)
+}
+
+impl<D: Dialect> Allocates for Family<D> {
+    fn allocate(
+        context: &DriverContext<D>,
+        device: &Owned<Device<D>>,
+        MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
+    ) -> ur_hal::Result<Chunk<D>> {
+        Ok(Chunk::take(kind, device, context.devices(), bytes, align)?)
+    }
+    fn recognise(
+        context: &DriverContext<D>,
+        at: Address,
+    ) -> ur_hal::Result<Option<KnownMemory<Owned<Device<D>>>>> {
+        Ok(foreign::recognise(context, at.into())?)
+    }
+}
+impl<D: Dialect> HasUsm for Family<D> {
+    const LARGEST_ALIGNMENT: usize = ALIGNMENT;
+    const ROW: usize = 512;
+    type DriverPools = DriverPools<D>;
+
+    fn usm_pools() -> &'static Slab<UsmPool<D>> {
+        &D::statics().usm_pools
+    }
+    fn driver_context(context: &Context<D>) -> &Arc<DriverContext<D>> {
+        context.driver_context()
+    }
+    fn pools(context: &Context<D>) -> &DevicePools<Self> {
+        context.pools()
+    }
+    fn check_fork() -> Result<()> {
+        check_fork::<D>()
+    }
+    fn check_size(device: &Device<D>, bytes: usize) -> Result<()> {
+        let most = if bytes <= SMALL { SMALL } else { native::memory::<D>(device.number())? };
+        match bytes > 0 && bytes <= most {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorCode::InvalidUsmSize,
+                format!("{bytes} bytes are none, or more than the {most} there are"),
+            )),
+        }
+    }
+    fn natural_alignment(_bytes: usize) -> usize {
+        NATURAL
+    }
+    fn memory_size(device: &Device<D>) -> Result<usize> {
+        native::memory::<D>(device.number())
+    }
+    fn leaving(chunk: Arc<Chunk<D>>) -> impl Send + 'static {
+        Leaving::new(chunk)
+    }
+    fn submitted(context: &Object<Context<D>>, since: u64) -> Vec<Moment<D>> {
+        context.queues().ticket(since).into_moments()
+    }
+    fn zero(_: &DriverContext<D>, device: &Device<D>, at: UsmPtr, bytes: usize) -> Result<()> {
+        memory::zero(device, at.addr() as u64, bytes)
+    }
+    fn copy(
+        context: Borrowed<'_, Context<D>>,
+        to: UsmPtr,
+        from: UsmPtr,
+        bytes: usize,
+    ) -> Result<()> {
+        memory::copy(&context.devices()[0], to.addr() as u64, from.addr() as u64, bytes)
+    }
+}

@@ -1,0 +1,196 @@
+//! Virtual memory: what the driver does about reserved addresses, physical memory, and who reaches what is mapped.
+use super::{
+    Device, Family,
+    backing::{self, reaching},
+    context::DriverContext,
+    driver::Dialect,
+    native::virtual_memory::{self as native, Physical as Handle, Range as Reserved},
+};
+use std::{os::fd::OwnedFd, sync::Arc};
+use ur_adapter::object::{Owned, Slab};
+use ur_core::over_driver::physical_mem::{self, HasPhysicalMemory};
+use ur_hal::{
+    Access, Address, Error, ErrorKind, Granularity, Memory, Range, Result, VirtualMemory,
+};
+
+/// What `ur_physical_mem_handle_t` points at.
+pub type PhysicalMem<D> = physical_mem::PhysicalMem<Family<D>>;
+/// Those of this process that have a handle.
+pub(super) type Names<D> = physical_mem::Names<Family<D>>;
+/// What this process has reserved.
+pub(super) type AllReserved<D> = physical_mem::Reserved<Family<D>>;
+
+/// Physical memory, with the device that has it.
+#[derive(Debug)]
+pub struct Physical<D: Dialect> {
+    memory: Handle<D>,
+    device: Owned<Device<D>>,
+    /// Whether another process made it.
+    is_opened: bool,
+}
+impl<D: Dialect> Physical<D> {
+    /// What another process made.
+    pub(super) fn opened(device: &Owned<Device<D>>, memory: Handle<D>) -> Self {
+        Self { memory, device: device.clone(), is_opened: true }
+    }
+    /// The descriptor that others can open it by.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub(super) fn export(&self) -> ur_adapter::error::Result<Arc<OwnedFd>> {
+        self.memory.export(&self.device)
+    }
+}
+
+/// Reserved addresses, which are known to be ours while this lives.
+#[derive(Debug)]
+pub struct Reservation<D: Dialect> {
+    range: Range,
+    _reserved: Reserved<D>,
+}
+impl<D: Dialect> Memory for Reservation<D> {
+    fn range(&self) -> Range {
+        self.range
+    }
+}
+impl<D: Dialect> Drop for Reservation<D> {
+    fn drop(&mut self) {
+        D::statics().memory.get().give_up(self.range.start().get());
+    }
+}
+
+/// Whether the driver maps physical memory from elsewhere than its start: tried once a process.
+fn takes_offsets<D: Dialect>(device: &Device<D>) -> Result<bool> {
+    let known = &D::statics().memory.get().takes_offsets;
+    if let Some(known) = known.get() {
+        return Ok(*known);
+    }
+    let granule = backing::granule(device)?;
+    let memory = Handle::create(device, 2 * granule)?;
+    let range = Reserved::reserve(device, 0, granule, granule)?;
+    let takes = native::map(device, range.at(), granule, &memory, granule).is_ok();
+    if takes {
+        native::unmap(device, range.at(), granule)?;
+    }
+    Ok(*known.get_or_init(|| takes))
+}
+/// The driver's number for an access.
+fn rights(access: Access) -> i32 {
+    match access {
+        Access::None => 0,
+        Access::Read => 1,
+        Access::ReadWrite => 3,
+    }
+}
+fn numbers(range: Range) -> (u64, usize) {
+    (range.start().get() as u64, range.bytes())
+}
+
+impl<D: Dialect> VirtualMemory for Family<D> {
+    fn granularity(
+        _: &DriverContext<D>,
+        device: &Owned<Device<D>>,
+        _: usize,
+    ) -> Result<Granularity> {
+        match native::is_supported(device)? {
+            true => Ok(backing::granularity(device)?),
+            false => Error::unsupported("virtual memory"),
+        }
+    }
+    fn reserve(
+        context: &DriverContext<D>,
+        wished: Option<Address>,
+        bytes: usize,
+        align: usize,
+    ) -> Result<Reservation<D>> {
+        let wished = wished.map_or(0, Address::get) as u64;
+        let reserved = Reserved::reserve(&context.devices()[0], wished, bytes, align)?;
+        let null = || Error::new(ErrorKind::Unknown, "the driver reserved a null address");
+        let range = Range::new(Address::new(reserved.at() as usize).ok_or_else(null)?, bytes)?;
+        D::statics().memory.get().claim(range.start().get(), bytes);
+        Ok(Reservation { range, _reserved: reserved })
+    }
+    /// Others can open all of it, where the driver has descriptors.
+    fn physical(
+        _: &DriverContext<D>,
+        device: &Owned<Device<D>>,
+        bytes: usize,
+        is_shareable: bool,
+    ) -> Result<Physical<D>> {
+        if is_shareable && !native::has_descriptors(device)? {
+            return Error::unsupported("descriptors of its memory, which sharing takes");
+        }
+        let memory = Handle::create(device, bytes)?;
+        Ok(Physical { memory, device: device.clone(), is_opened: false })
+    }
+    /// Maps, and gives the devices their access.
+    fn map(
+        _: &Reservation<D>,
+        to: Range,
+        (memory, offset): (&Physical<D>, usize),
+        devices: &[Owned<Device<D>>],
+        access: Access,
+    ) -> Result<()> {
+        let ((at, size), rights) = (numbers(to), rights(access));
+        let Physical { memory, device, is_opened } = memory;
+        if offset != 0 && !takes_offsets(device)? {
+            return Err(Error::new(
+                ErrorKind::Unsupported,
+                "this driver maps physical memory from its start only: map with offset 0, or make \
+                 one physical memory for each part",
+            ));
+        }
+        let refusal = |error| match Error::from(error) {
+            error if error.kind() == ErrorKind::Unsupported && size < memory.bytes() => Error::new(
+                ErrorKind::Unsupported,
+                format!(
+                    "this driver maps physical memory as a whole only: map all of its {} bytes, or \
+                     make one physical memory for each part ({error})",
+                    memory.bytes()
+                ),
+            ),
+            error => error,
+        };
+        let mapped = native::map(device, at, size, memory, offset);
+        // The size is the exporter's word; whether it is true shows here.
+        let mapped = mapped.map_err(|e| if *is_opened { native::foreign(e) } else { e });
+        mapped.map_err(refusal)?;
+        let given = reaching(device, devices).and_then(|all| {
+            if rights != 0 {
+                native::set_access(device, at, size, &[device.number()], rights)?;
+            }
+            D::statics().memory.get().peers.enter_mapping(device, (at, size), all, rights)
+        });
+        Ok(given.or_else(|error| native::unmap(device, at, size).and(Err(error)))?)
+    }
+    fn protect(
+        _: &Reservation<D>,
+        part: Range,
+        memory: &Physical<D>,
+        devices: &[Owned<Device<D>>],
+        access: Access,
+    ) -> Result<()> {
+        let ((at, size), rights) = (numbers(part), rights(access));
+        let (device, peers) = (&memory.device, &D::statics().memory.get().peers);
+        // Before the others are chosen: who starts from now on has these.
+        peers.set_rights(at..at + size as u64, rights);
+        let reaching = peers.started_of(device, &reaching(device, devices)?);
+        Ok(native::set_access(device, at, size, &reaching, rights)?)
+    }
+    fn unmap(_: &Reservation<D>, part: Range, memory: &Physical<D>) -> Result<()> {
+        let (at, size) = numbers(part);
+        D::statics().memory.get().peers.leave_mapping(at);
+        Ok(native::unmap(&memory.device, at, size)?)
+    }
+}
+impl<D: Dialect> HasPhysicalMemory for Family<D> {
+    fn physical_mems() -> &'static Slab<PhysicalMem<D>> {
+        &D::statics().physical_mems
+    }
+    fn names() -> &'static Names<D> {
+        &D::statics().memory.get().names
+    }
+    fn reserved() -> &'static AllReserved<D> {
+        &D::statics().memory.get().reserved
+    }
+}

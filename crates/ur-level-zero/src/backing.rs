@@ -1,0 +1,182 @@
+//! Where USM comes from: chunks of a device's memory, of the host's, and of such as moves between
+//! them. How they are cut is `ur_adapter::pool`'s, whose they are the core's.
+use super::{
+    device::Device,
+    native::{
+        context::NativeContext,
+        ipc::Handle,
+        memory::{self, Piece, Sort},
+    },
+    options, p2p,
+    registry::registry,
+};
+use std::sync::{Arc, OnceLock};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::Owned,
+};
+use ur_core::memory::allocation::Usm;
+use ur_hal::{Address, Memory, Range};
+
+/// The largest alignment on offer, in bytes.
+pub const ALIGNMENT: usize = 2 << 20;
+/// What the driver is asked to align every allocation to at least, whatever its kind.
+const NATURAL: usize = 4096;
+
+/// For whom memory of a kind is made resident.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Resident {
+    Nobody,
+    Own,
+    Reaching,
+}
+fn resident(usm: Usm, number: u32) -> Resident {
+    let digit = match usm {
+        Usm::Device => number & 0xf,
+        Usm::Shared => number >> 4 & 0xf,
+        Usm::Host => number >> 8 & 0xf,
+    };
+    match digit {
+        0 => Resident::Nobody,
+        1 => Resident::Own,
+        _ => Resident::Reaching,
+    }
+}
+
+/// Those of `devices` that can reach the memory of `home`, itself first.
+pub(super) fn reaching<'d>(
+    home: &'d Owned<Device>,
+    devices: &'d [Owned<Device>],
+) -> Result<Vec<&'d Owned<Device>>> {
+    let mut all = vec![home];
+    for one in devices.iter().filter(|one| !one.same(home)) {
+        if p2p::can_access(one, home)? {
+            all.push(one);
+        }
+    }
+    Ok(all)
+}
+
+/// Memory in one piece.
+#[derive(Debug)]
+pub struct Chunk {
+    range: Range,
+    piece: Piece,
+    device: Owned<Device>,
+    /// Made when it is first exported.
+    handle: OnceLock<Arc<Handle>>,
+}
+impl Chunk {
+    /// At least `bytes` at a multiple of `align`, at most [`ALIGNMENT`].
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn take(
+        usm: Usm,
+        context: &Arc<NativeContext>,
+        device: &Owned<Device>,
+        devices: &[Owned<Device>],
+        bytes: usize,
+        align: usize,
+    ) -> Result<Self> {
+        let sort = match usm {
+            Usm::Device => Sort::Device,
+            Usm::Host => Sort::Host,
+            Usm::Shared => Sort::Shared,
+        };
+        let chunk = Self::of_sort(sort, context, device, bytes, align)?;
+        let who = match resident(usm, options().resident) {
+            Resident::Nobody => vec![],
+            Resident::Own => vec![device],
+            Resident::Reaching => reaching(device, devices)?,
+        };
+        for one in who {
+            let at = chunk.piece.at();
+            memory::make_resident(context, one, at, chunk.range.bytes())?;
+        }
+        Ok(chunk)
+    }
+    /// The same of one sort.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn of_sort(
+        sort: Sort,
+        context: &Arc<NativeContext>,
+        device: &Owned<Device>,
+        bytes: usize,
+        align: usize,
+    ) -> Result<Self> {
+        let whole = bytes.checked_next_multiple_of(NATURAL).ok_or_else(too_large)?;
+        let align = align.max(NATURAL);
+        let piece = Piece::new(context, device, sort, whole, align)?;
+        let (piece, at) = if (piece.at() as usize).is_multiple_of(align) {
+            let at = piece.at();
+            (piece, at)
+        } else {
+            drop(piece); // the driver goes less far: so much more is taken that it has such an address
+            let more = whole.checked_add(align).ok_or_else(too_large)?;
+            let piece = Piece::new(context, device, sort, more, NATURAL)?;
+            let at = (piece.at() as usize).next_multiple_of(align) as u64;
+            (piece, at)
+        };
+        let null = || Error::new(ErrorCode::Unknown, "the driver gave a null address");
+        let base = Address::new(at as usize).ok_or_else(null)?;
+        let range = Range::new(base, whole)?;
+        registry().get().claim(base.get(), whole);
+        Ok(Self { range, piece, device: device.clone(), handle: OnceLock::new() })
+    }
+    /// Whose memory it is.
+    pub(super) fn device(&self) -> &Owned<Device> {
+        &self.device
+    }
+    /// What the driver gave.
+    pub(super) fn piece(&self) -> &Piece {
+        &self.piece
+    }
+    /// How another process can open it, and where in what it opens the chunk starts.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn behind(&self) -> Result<(Arc<Handle>, usize)> {
+        let before = self.range.start().get() - self.piece.at() as usize;
+        if let Some(known) = self.handle.get() {
+            return Ok((Arc::clone(known), before));
+        }
+        // Two threads may both ask the driver: then one of the answers goes back.
+        let fresh = Arc::new(Handle::of(self.piece.context(), self.piece.at())?);
+        Ok((Arc::clone(self.handle.get_or_init(|| fresh)), before))
+    }
+}
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        registry().get().give_up(self.range.start().get()); // before the driver has it
+        drop(self.handle.take()); // a handle is of memory that is there
+    }
+}
+impl Memory for Chunk {
+    fn range(&self) -> Range {
+        self.range
+    }
+}
+fn too_large() -> Error {
+    Error::new(ErrorCode::InvalidUsmSize, "no memory has as many bytes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn residency_is_a_digit_for_each_kind_of_memory() {
+        for (number, device, shared, host) in [
+            (0x002, Resident::Reaching, Resident::Nobody, Resident::Nobody),
+            (0x211, Resident::Own, Resident::Own, Resident::Reaching),
+            (0, Resident::Nobody, Resident::Nobody, Resident::Nobody),
+        ] {
+            assert_eq!(resident(Usm::Device, number), device, "{number:x}");
+            assert_eq!(resident(Usm::Shared, number), shared, "{number:x}");
+            assert_eq!(resident(Usm::Host, number), host, "{number:x}");
+        }
+    }
+}

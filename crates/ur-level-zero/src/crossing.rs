@@ -1,0 +1,190 @@
+//! Copies and fills of device memory that a queue's device does not reach. The driver refuses them. So a thread of ours
+//! does them between two events, with lists of the devices that have the memory; what gets from one device to another
+//! passes through host memory. Memory objects lie where all devices of their context reach them (`storage.rs`). What is
+//! recorded in command buffers, and what lies in mapped physical memory, the driver judges.
+use super::{
+    Context, Device,
+    context::DriverContext,
+    memory::{Allocation, Memory},
+    native::{
+        execute::{rows, spot},
+        list::{List, Spot},
+    },
+    p2p,
+};
+use std::sync::Arc;
+use ur_adapter::{
+    error::Result,
+    memory::UsmPtr,
+    object::{Borrowed, Owned},
+};
+use ur_core::memory::allocation::Usm;
+use ur_hal::{Command, Pattern, Rows, Types};
+
+/// So many bytes pass through the host at a time.
+const PIECE: usize = 4 << 20;
+
+/// Who gets to some memory: a device, by lists of a context.
+pub(super) struct Way {
+    device: Owned<Device>,
+    context: Arc<DriverContext>,
+}
+impl Way {
+    fn new(context: Borrowed<'_, Context>, device: &Owned<Device>) -> Self {
+        Self { device: device.clone(), context: Arc::clone(context.driver_context()) }
+    }
+    /// Has its device do `work`, which is done when this returns.
+    ///
+    /// # Errors
+    /// Those of `work`; the driver's own.
+    pub(super) fn with(&self, work: impl FnOnce(&List<'_>) -> Result<()>) -> Result<()> {
+        self.context.asides().with(&self.device, work)
+    }
+}
+/// The way to device memory at `at` that `device` does not reach; `None` for all other memory. `context` has what was
+/// opened.
+///
+/// # Errors
+/// The code of a context or device that is gone; the driver's own.
+pub(super) fn beyond(
+    context: Borrowed<'_, Context>,
+    device: &Owned<Device>,
+    at: usize,
+) -> Result<Option<Way>> {
+    if context.platform().devices().len() < 2 {
+        return Ok(None);
+    }
+    let found = UsmPtr::from_addr(at).and_then(Allocation::find);
+    let Some(found) = found.filter(|found| found.usm() == Usm::Device) else { return Ok(None) };
+    let home = found.home();
+    if home.device == device.as_handle().addr() {
+        return Ok(None);
+    }
+    let owner = match found.memory().and_then(Memory::device) {
+        Some(owner) => owner.clone(),
+        None => match Owned::find(home.device) {
+            Ok(owner) => owner,
+            Err(_) => return Ok(None), // opened for a part that C has given back: the driver judges
+        },
+    };
+    if p2p::can_access(device, &owner)? {
+        return Ok(None);
+    }
+    Ok(Some(match home.context {
+        0 => Way::new(context, &owner),
+        address if address == context.as_handle().addr() => Way::new(context, &owner),
+        address => Way::new(Owned::<Context>::find(address)?.borrow(), &owner),
+    }))
+}
+/// The ways to both ends of a copy.
+pub(super) struct Ends {
+    to: Way,
+    from: Way,
+}
+impl Ends {
+    /// Of a copy by `device`, one end of which at least it does not reach; else `None`.
+    ///
+    /// # Errors
+    /// As for [`beyond`].
+    pub(super) fn beyond(
+        context: Borrowed<'_, Context>,
+        device: &Owned<Device>,
+        (to, from): (usize, usize),
+    ) -> Result<Option<Self>> {
+        let ways = (beyond(context, device, to)?, beyond(context, device, from)?);
+        if let (None, None) = ways {
+            return Ok(None);
+        }
+        let within = || Way::new(context, device);
+        let (to, from) = (ways.0.unwrap_or_else(within), ways.1.unwrap_or_else(within));
+        Ok(Some(Self { to, from }))
+    }
+    /// Copies a box, which is done when this returns.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn copy(
+        &self,
+        (to, from): (Spot, Spot),
+        (width, height, depth): (usize, usize, usize),
+    ) -> Result<()> {
+        if self.to.device.is(&self.from.device) {
+            return self.to.with(|list| match (height, depth) {
+                (1, 1) => list.copy(to.at, from.at, width),
+                _ => list.copy_region(to, from, (width, height, depth)),
+            });
+        }
+        let mut room = vec![0_u8; width.min(PIECE)];
+        let host = room.as_mut_ptr().expose_provenance();
+        for (z, y) in (0..depth).flat_map(|z| (0..height).map(move |y| (z, y))) {
+            let row = |spot: Spot| spot.at + z * spot.slice_pitch + y * spot.row_pitch;
+            for x in (0..width).step_by(PIECE) {
+                let bytes = PIECE.min(width - x);
+                self.from.with(|list| list.copy(host, row(from) + x, bytes))?;
+                self.to.with(|list| list.copy(row(to) + x, host, bytes))?;
+            }
+        }
+        Ok(())
+    }
+}
+/// What a command does where the queue's device does not reach its memory.
+pub(super) enum Far {
+    /// Copies a box.
+    Copy(Ends, (Spot, Spot), (usize, usize, usize)),
+    /// Fills rows.
+    Fill(Way, Rows, (usize, usize), Box<[u8]>),
+}
+impl Far {
+    /// `None` for commands whose memory the device reaches.
+    ///
+    /// # Errors
+    /// As for [`beyond`].
+    #[inline]
+    pub(super) fn of<T: Types>(
+        context: Borrowed<'_, Context>,
+        device: &Owned<Device>,
+        command: &Command<'_, T>,
+    ) -> Result<Option<Self>> {
+        if context.platform().devices().len() < 2 {
+            return Ok(None);
+        }
+        let copy = |ends: (Spot, Spot), size| -> Result<Option<Self>> {
+            let found = Ends::beyond(context, device, (ends.0.at, ends.1.at))?;
+            Ok(found.map(|ways| Self::Copy(ways, ends, size)))
+        };
+        let fill = |to: Rows, size, pattern: Pattern<'_>| -> Result<Option<Self>> {
+            let found = beyond(context, device, to.start.get())?;
+            Ok(found.map(|way| Self::Fill(way, to, size, pattern.bytes().into())))
+        };
+        match *command {
+            Command::Copy { to, from, bytes } => {
+                copy((line(to.get()), line(from.get())), (bytes, 1, 1))
+            }
+            Command::Copy2d { to, from, width, height } => {
+                copy((rows(to), rows(from)), (width, height, 1))
+            }
+            Command::Copy3d(what) => copy((spot(what.to), spot(what.from)), what.region.into()),
+            Command::Fill { to, pattern } => {
+                fill(Rows { start: to.start(), pitch: to.bytes() }, (to.bytes(), 1), pattern)
+            }
+            Command::Fill2d { to, width, height, pattern } => fill(to, (width, height), pattern),
+            _ => Ok(None),
+        }
+    }
+    /// Does it; it is done when this returns.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn run(self) -> Result<()> {
+        match self {
+            Self::Copy(ways, ends, size) => ways.copy(ends, size),
+            Self::Fill(way, to, size, pattern) => {
+                way.with(|list| list.fill_2d((to.start.get(), to.pitch), &pattern, size))
+            }
+        }
+    }
+}
+/// A line as a box: one row.
+pub(super) fn line(at: usize) -> Spot {
+    Spot { at, row_pitch: 0, slice_pitch: 0 }
+}

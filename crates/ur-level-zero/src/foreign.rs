@@ -1,0 +1,141 @@
+//! Memory that somebody else in this process allocated from the driver: a library, or C itself. It is
+//! shared by the driver's handle, as ours is. Nobody tells us of a free: that memory was freed shows in
+//! the number that the driver gives to each allocation.
+use super::{
+    Context, Device,
+    context::DriverContext,
+    device,
+    driver::RawDevice,
+    native::{
+        context::NativeContext,
+        ipc::Handle,
+        memory::{self, Known},
+    },
+    registry::registry,
+    share::{offer, payload_of},
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Backend, Borrowed, Owned},
+    share::Located,
+};
+use ur_core::memory::objects::next_object;
+use ur_hal::{KnownMemory, MemoryKind, Range};
+use ur_ipc::{Kind, Offer};
+use ur_sys::ur_native_handle_t;
+use ze_sys::*;
+
+/// What was shared of others' memory, by object.
+pub(super) type All = Mutex<HashMap<u64, Shared>>;
+/// One allocation of somebody's.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    base: u64,
+    bytes: usize,
+    /// The driver's number of the allocation.
+    id: u64,
+    /// Where it is asked about.
+    context: Arc<NativeContext>,
+    /// Good until it is freed.
+    handle: Arc<Handle>,
+}
+fn all() -> MutexGuard<'static, HashMap<u64, Shared>> {
+    registry().get().foreign.lock().unwrap_or_else(PoisonError::into_inner)
+}
+/// The device with the driver's handle, the root or a part of one.
+fn device_of(raw: Option<RawDevice>) -> Option<Owned<Device>> {
+    raw.and_then(|raw| device::with_handle(raw.addr() as ur_native_handle_t))
+}
+
+/// What the driver knows of `at`, unless it is ours.
+fn known(context: &DriverContext, at: UsmPtr) -> Result<Option<Known>> {
+    match registry().get().has(at.addr()) {
+        true => Ok(None), // ours, and in no allocation
+        false => memory::known(context.native(), at.addr() as u64),
+    }
+}
+/// The object that stands for an allocation of somebody's, and how others open it. What was freed there
+/// before is told to whoever was told of it.
+fn object_of(context: &Context, known: &Known) -> Result<(u64, Arc<Handle>)> {
+    let Known { base, bytes, id, .. } = *known;
+    let end = base + bytes as u64;
+    let same = |one: &Shared| (one.base, one.id) == (base, id);
+    let stale = |one: &Shared| !same(one) && one.base < end && base < one.base + one.bytes as u64;
+    let (gone, found) = {
+        let mut all = all();
+        let gone: Vec<_> = all.extract_if(|_, one| stale(one)).collect();
+        let found = all.iter().find(|(_, one)| same(one));
+        (gone, found.map(|(&object, one)| (object, Arc::clone(&one.handle))))
+    };
+    gone.iter().for_each(|(object, _)| ur_adapter::share::freed(*object, Kind::Memory));
+    drop(gone); // the driver's handles, and no lock
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let context = Arc::clone(context.native());
+    let handle = Arc::new(Handle::of(&context, base)?);
+    let (object, there) = (next_object(Backend::LevelZero), Arc::clone(&handle));
+    all().insert(object, Shared { base, bytes, id, context, handle });
+    Ok((object, there))
+}
+
+/// What is at an address that is in no allocation of ours.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn locate(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Located<Offer>> {
+    let Some(known) = known(context.driver_context(), at)? else { return Ok(Located::Nobodys) };
+    match known.kind {
+        ZE_MEMORY_TYPE_SHARED => return Ok(Located::Shared),
+        ZE_MEMORY_TYPE_DEVICE => {}
+        _ => return Ok(Located::Host),
+    }
+    let Some(device) = device_of(known.device) else { return Ok(Located::Nobodys) };
+    if !context.has(&device) {
+        return Ok(Located::OtherContext);
+    }
+    let (object, handle) = object_of(&context, &known)?;
+    let payload = payload_of(&handle, 0, known.bytes);
+    let offset = at.addr() - known.base as usize;
+    let range = (offset, known.bytes.saturating_sub(offset));
+    Ok(Located::Device(offer(Kind::Memory, object, device.uuid(), range, known.bytes, payload)))
+}
+/// Whether what `object` stands for is what it was when it was shared.
+pub(super) fn is_live(object: u64) -> bool {
+    let Some(shared) = all().get(&object).cloned() else { return false };
+    let there = memory::known(&shared.context, shared.base);
+    there.is_ok_and(|there| there.is_some_and(|there| there.id == shared.id))
+}
+/// Where it is, and how long.
+///
+/// # Errors
+/// `INVALID_VALUE` for what was freed.
+pub(super) fn find(object: u64) -> Result<(UsmPtr, usize)> {
+    let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
+    let shared = all().get(&object).cloned(); // and no lock while the driver is asked
+    let shared = shared.filter(|_| is_live(object)).ok_or_else(freed)?;
+    Ok((UsmPtr::from_addr(shared.base as usize).ok_or_else(freed)?, shared.bytes))
+}
+/// What the driver knows of an address that is none of ours.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn recognise(
+    context: &DriverContext,
+    at: UsmPtr,
+) -> Result<Option<KnownMemory<Owned<Device>>>> {
+    let Some(known) = known(context, at)? else { return Ok(None) };
+    let kind = match known.kind {
+        ZE_MEMORY_TYPE_SHARED => MemoryKind::Managed,
+        ZE_MEMORY_TYPE_DEVICE => MemoryKind::Device,
+        _ => MemoryKind::Host,
+    };
+    let base = UsmPtr::from_addr(known.base as usize).ok_or(ErrorCode::Unknown)?;
+    let range = Range::new(base.into(), known.bytes)?;
+    Ok(Some(KnownMemory { range, kind, device: device_of(known.device) }))
+}

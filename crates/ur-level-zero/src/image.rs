@@ -1,0 +1,309 @@
+//! Images: what the driver is asked for, and how pixels get into it and out. What an image is beyond that
+//! is `memory/pictures.rs`'s; the driver's is kept by `storage.rs`, the commands on images are `enqueue_image.rs`'s.
+use super::{
+    Context, Mem,
+    driver::RawImage,
+    native::{
+        image::{NativeImage, Wished, has_pitches},
+        list::List,
+    },
+    storage::Storage,
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::Owned,
+};
+use ur_core::memory::{
+    flags::{check_flags, check_size},
+    pictures::{Image, LONGEST_SIDE, OnHost, Part},
+};
+use ur_sys::{
+    ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
+    ur_mem_flags_t, ur_mem_type_t,
+};
+use ze_sys::*;
+
+/// # Errors
+/// `UNSUPPORTED_IMAGE_FORMAT`; as for [`Image::new`].
+fn new(format: ur_image_format_t, desc: &ur_image_desc_t) -> Result<Image> {
+    let (_, channels, bytes) = elements(format)?;
+    Image::new(format, channels * bytes, desc, LONGEST_SIDE)
+}
+/// A part as the driver has it.
+pub(super) fn region(part: Part) -> ze_image_region_t {
+    // Within an image, whose sides are 2^20 at most.
+    let [x, y, z] = part.origin.map(|n| n as u32);
+    let [width, height, depth] = part.region.map(|n| n as u32);
+    ze_image_region_t { originX: x, originY: y, originZ: z, width, height, depth }
+}
+/// What the driver is asked for.
+fn wished(image: &Image, flags: ur_mem_flags_t) -> Result<Wished> {
+    use ur_mem_type_t as T;
+    let (format, ..) = elements(image.format())?;
+    let [width, second, third] = image.sides().map(|side| side as u32); // 2^20 at most
+    let (kind, sides, layers) = match image.kind() {
+        T::IMAGE1D_ARRAY => (ZE_IMAGE_TYPE_1DARRAY, [width, 1, 1], second),
+        T::IMAGE2D => (ZE_IMAGE_TYPE_2D, [width, second, 1], 0),
+        T::IMAGE2D_ARRAY => (ZE_IMAGE_TYPE_2DARRAY, [width, second, 1], third),
+        T::IMAGE3D => (ZE_IMAGE_TYPE_3D, [width, second, third], 0),
+        _ => (ZE_IMAGE_TYPE_1D, [width, 1, 1], 0),
+    };
+    let is_written = !flags.contains(ur_mem_flags_t::READ_ONLY);
+    Ok(Wished { kind, format, sides, layers, is_written })
+}
+/// Copies pixels of C's into a part of `image`.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn write(
+    list: &List<'_>,
+    (image, native): (&Image, &NativeImage),
+    part: Part,
+    from: OnHost,
+) -> Result<()> {
+    pieces(image, part, from, |region, at, pitches| native.write(list, region, at, pitches))
+}
+/// Copies a part of `image` to where C wants it.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn read(
+    list: &List<'_>,
+    (image, native): (&Image, &NativeImage),
+    part: Part,
+    to: OnHost,
+) -> Result<()> {
+    pieces(image, part, to, |region, at, pitches| native.read(list, region, at, pitches))
+}
+/// A part as pieces that the driver can describe: where nothing is between rows and slices there is
+/// one; of a 1D array each row is a layer, so that those are pieces where something is between
+/// them; and a driver that cannot be told of pitches copies row by row.
+fn pieces(
+    image: &Image,
+    part: Part,
+    host: OnHost,
+    mut copy: impl FnMut(ze_image_region_t, usize, [u32; 2]) -> Result<()>,
+) -> Result<()> {
+    let ([width, rows, slices], [row, slice]) = (part.region, host.pitches);
+    let bytes = width * image.pixel();
+    let pitch = if image.is_1d_array() { slice } else { row };
+    let is_tight = pitch == bytes && (slices == 1 || slice == bytes * rows);
+    if is_tight || rows * slices == 1 {
+        return copy(region(part), host.at, [0, 0]);
+    }
+    let pitches = (u32::try_from(row), u32::try_from(slice));
+    if !image.is_1d_array()
+        && has_pitches()
+        && let (Ok(row), Ok(slice)) = pitches
+    {
+        return copy(region(part), host.at, [row, slice]);
+    }
+    (0..slices).flat_map(|z| (0..rows).map(move |y| (y, z))).try_for_each(|(y, z)| {
+        let [x, first_row, first_slice] = part.origin;
+        let origin = [x, first_row + y, first_slice + z];
+        let one = Part { origin, region: [width, 1, 1] };
+        copy(region(one), host.at + y * pitch + z * slice, [0, 0])
+    })
+}
+
+/// Makes an image, with C's pixels in it if there are any. They are C's no longer than that.
+///
+/// # Errors
+/// `UNSUPPORTED_IMAGE_FORMAT`, `INVALID_IMAGE_SIZE`, `INVALID_IMAGE_FORMAT_DESCRIPTOR` for pitches that
+/// do not fit; `INVALID_VALUE` for flags that contradict each other.
+pub(super) fn create(
+    context: Owned<Context>,
+    flags: ur_mem_flags_t,
+    format: ur_image_format_t,
+    desc: &ur_image_desc_t,
+    host: Option<UsmPtr>,
+) -> Result<Owned<Mem>> {
+    let image = new(format, desc)?;
+    check_flags(flags)?;
+    let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
+    check_size(bytes, ErrorCode::InvalidImageSize)?;
+    let device = &context.devices()[0];
+    let made = NativeImage::create(context.native(), device, &wished(&image, flags)?);
+    let made = made.map_err(|error| match error.code() {
+        ErrorCode::InvalidValue | ErrorCode::InvalidSize | ErrorCode::UnsupportedSize => {
+            Error::new(
+                ErrorCode::InvalidImageSize,
+                format!("the device has no images of {:?} pixels: {error}", image.sides()),
+            )
+        }
+        ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfResources),
+        _ => error,
+    })?;
+    if let Some(host) = host {
+        let there = image.whole_on_host(host)?;
+        let asides = context.driver_context().asides();
+        asides.with(device, |list| write(list, (&image, &made), image.whole(), there))?;
+    }
+    let storage = Storage::image(context, made);
+    Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
+}
+/// An image over one that C made. What it is like C has to say: the driver cannot be asked.
+///
+/// # Errors
+/// As for `create`; `INVALID_MEM_OBJECT` for 0.
+pub(super) fn adopt(
+    context: Owned<Context>,
+    native: usize,
+    format: ur_image_format_t,
+    desc: &ur_image_desc_t,
+    owned: bool,
+) -> Result<Owned<Mem>> {
+    let image = new(format, desc)?;
+    let none = || Error::new(ErrorCode::InvalidMemObject, "0 is no image");
+    let raw = RawImage::from_addr(native).ok_or_else(none)?;
+    let made = NativeImage::adopted(context.native(), raw, owned);
+    let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
+    let storage = Storage::image(context, made);
+    Ok(Owned::new(Mem::of_image(ur_mem_flags_t::READ_WRITE, storage, bytes, image)))
+}
+
+/// The driver's name of a format, how many channels make a pixel, and the bytes of one.
+///
+/// # Errors
+/// `UNSUPPORTED_IMAGE_FORMAT` for what the driver has no name for.
+fn elements(format: ur_image_format_t) -> Result<(ze_image_format_t, usize, usize)> {
+    use ur_image_channel_order_t as O;
+    use ur_image_channel_type_t as T;
+    let [zero, one] = [ZE_IMAGE_FORMAT_SWIZZLE_0, ZE_IMAGE_FORMAT_SWIZZLE_1];
+    // How many channels lie in memory, and which of them red, green, blue and alpha are.
+    let channels = match format.channelOrder {
+        O::A => Some((1, [zero, zero, zero, 0])),
+        O::R | O::RX => Some((1, [0, zero, zero, one])),
+        O::RG | O::RGX => Some((2, [0, 1, zero, one])),
+        O::RA => Some((2, [0, zero, zero, 1])),
+        O::RGB => Some((3, [0, 1, 2, one])),
+        O::RGBX => Some((4, [0, 1, 2, one])),
+        O::RGBA => Some((4, [0, 1, 2, 3])),
+        O::BGRA => Some((4, [2, 1, 0, 3])),
+        O::ARGB => Some((4, [1, 2, 3, 0])),
+        O::ABGR => Some((4, [3, 2, 1, 0])),
+        _ => None,
+    };
+    let element = match format.channelType {
+        T::UNSIGNED_INT8 => Some((ZE_IMAGE_FORMAT_TYPE_UINT, 1)),
+        T::UNSIGNED_INT16 => Some((ZE_IMAGE_FORMAT_TYPE_UINT, 2)),
+        T::UNSIGNED_INT32 => Some((ZE_IMAGE_FORMAT_TYPE_UINT, 4)),
+        T::SIGNED_INT8 => Some((ZE_IMAGE_FORMAT_TYPE_SINT, 1)),
+        T::SIGNED_INT16 => Some((ZE_IMAGE_FORMAT_TYPE_SINT, 2)),
+        T::SIGNED_INT32 => Some((ZE_IMAGE_FORMAT_TYPE_SINT, 4)),
+        T::UNORM_INT8 => Some((ZE_IMAGE_FORMAT_TYPE_UNORM, 1)),
+        T::UNORM_INT16 => Some((ZE_IMAGE_FORMAT_TYPE_UNORM, 2)),
+        T::SNORM_INT8 => Some((ZE_IMAGE_FORMAT_TYPE_SNORM, 1)),
+        T::SNORM_INT16 => Some((ZE_IMAGE_FORMAT_TYPE_SNORM, 2)),
+        T::HALF_FLOAT => Some((ZE_IMAGE_FORMAT_TYPE_FLOAT, 2)),
+        T::FLOAT => Some((ZE_IMAGE_FORMAT_TYPE_FLOAT, 4)),
+        _ => None,
+    };
+    let made = channels.zip(element).and_then(|((channels, [x, y, z, w]), (type_, bytes))| {
+        let layout = match (channels, bytes) {
+            (1, 1) => ZE_IMAGE_FORMAT_LAYOUT_8,
+            (1, 2) => ZE_IMAGE_FORMAT_LAYOUT_16,
+            (1, 4) => ZE_IMAGE_FORMAT_LAYOUT_32,
+            (2, 1) => ZE_IMAGE_FORMAT_LAYOUT_8_8,
+            (2, 2) => ZE_IMAGE_FORMAT_LAYOUT_16_16,
+            (2, 4) => ZE_IMAGE_FORMAT_LAYOUT_32_32,
+            (3, 1) => ZE_IMAGE_FORMAT_LAYOUT_8_8_8,
+            (3, 2) => ZE_IMAGE_FORMAT_LAYOUT_16_16_16,
+            (3, 4) => ZE_IMAGE_FORMAT_LAYOUT_32_32_32,
+            (4, 1) => ZE_IMAGE_FORMAT_LAYOUT_8_8_8_8,
+            (4, 2) => ZE_IMAGE_FORMAT_LAYOUT_16_16_16_16,
+            (4, 4) => ZE_IMAGE_FORMAT_LAYOUT_32_32_32_32,
+            _ => return None,
+        };
+        Some((ze_image_format_t { layout, type_, x, y, z, w }, channels, bytes))
+    });
+    made.ok_or_else(|| {
+        let (order, channel) = (format.channelOrder, format.channelType);
+        Error::new(
+            ErrorCode::UnsupportedImageFormat,
+            format!("the driver has no images with channels {order:?} of type {channel:?}"),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ur_core::memory::pictures::described;
+    use ur_image_channel_order_t as Order;
+    use ur_image_channel_type_t as Channel;
+
+    fn image(kind: ur_mem_type_t, sides: [usize; 3]) -> Result<Image> {
+        let format =
+            ur_image_format_t { channelOrder: Order::RGBA, channelType: Channel::UNSIGNED_INT8 };
+        new(format, &described(kind, sides))
+    }
+
+    #[test]
+    fn the_driver_is_asked_for_the_sides_and_layers_that_an_image_has() {
+        use ur_mem_type_t as T;
+        for (kind, sides, expected) in [
+            (T::IMAGE1D, [40, 1, 1], (ZE_IMAGE_TYPE_1D, [40, 1, 1], 0)),
+            (T::IMAGE2D, [20, 12, 1], (ZE_IMAGE_TYPE_2D, [20, 12, 1], 0)),
+            (T::IMAGE3D, [12, 10, 6], (ZE_IMAGE_TYPE_3D, [12, 10, 6], 0)),
+            (T::IMAGE1D_ARRAY, [24, 5, 1], (ZE_IMAGE_TYPE_1DARRAY, [24, 1, 1], 5)),
+            (T::IMAGE2D_ARRAY, [12, 10, 4], (ZE_IMAGE_TYPE_2DARRAY, [12, 10, 1], 4)),
+        ] {
+            let wished = wished(&image(kind, sides).unwrap(), ur_mem_flags_t::READ_ONLY).unwrap();
+            assert_eq!((wished.kind, wished.sides, wished.layers), expected);
+            assert!(!wished.is_written);
+        }
+    }
+    #[test]
+    fn pixels_with_something_between_layers_are_copied_layer_by_layer() {
+        let image = image(ur_mem_type_t::IMAGE1D_ARRAY, [24, 5, 1]).unwrap();
+        let part = Part { origin: [2, 1, 0], region: [7, 3, 1] };
+        let copied = |pitches| {
+            let mut all = vec![];
+            let host = OnHost { at: 1000, pitches };
+            pieces(&image, part, host, |region, at, _| {
+                all.push((region.originY, region.height, at));
+                Ok(())
+            })?;
+            Ok::<_, Error>(all)
+        };
+        assert_eq!(copied([28, 28]).unwrap(), [(1, 3, 1000)]);
+        let apart = [(1, 1, 1000), (2, 1, 1100), (3, 1, 1200)];
+        assert_eq!(copied([28, 100]).unwrap(), apart);
+    }
+    #[test]
+    fn only_pixels_that_the_driver_has_a_name_for_make_images() {
+        let bytes = |order, channel| {
+            let format = ur_image_format_t { channelOrder: order, channelType: channel };
+            let made = elements(format);
+            made.map(|(_, channels, bytes)| channels * bytes).map_err(|e| e.code())
+        };
+        assert_eq!(bytes(Order::RGBA, Channel::FLOAT), Ok(16));
+        assert_eq!(bytes(Order::RG, Channel::SIGNED_INT16), Ok(4));
+        assert_eq!(bytes(Order::RX, Channel::UNORM_INT8), Ok(1));
+        assert_eq!(bytes(Order::RGB, Channel::UNORM_INT16), Ok(6));
+        assert_eq!(bytes(Order::RGBX, Channel::FLOAT), Ok(16));
+        let refused = Err(ErrorCode::UnsupportedImageFormat);
+        assert_eq!(bytes(Order::INTENSITY, Channel::UNORM_INT8), refused);
+        assert_eq!(bytes(Order::R, Channel::UNORM_SHORT_565), refused);
+    }
+    #[test]
+    fn red_green_blue_and_alpha_are_the_channels_that_the_order_names() {
+        let [zero, one] = [ZE_IMAGE_FORMAT_SWIZZLE_0, ZE_IMAGE_FORMAT_SWIZZLE_1];
+        for (order, expected) in [
+            (Order::A, [zero, zero, zero, 0]),
+            (Order::RA, [0, zero, zero, 1]),
+            (Order::RGX, [0, 1, zero, one]),
+            (Order::RGB, [0, 1, 2, one]),
+            (Order::ARGB, [1, 2, 3, 0]),
+            (Order::ABGR, [3, 2, 1, 0]),
+            (Order::RGBX, [0, 1, 2, one]),
+        ] {
+            let channel = Channel::UNORM_INT8;
+            let format = ur_image_format_t { channelOrder: order, channelType: channel };
+            let (told, ..) = elements(format).unwrap();
+            assert_eq!([told.x, told.y, told.z, told.w], expected, "{order:?}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Which queues there are, what those that C released have still to do, and what was submitted up to a
+//! moment: memory and objects that commands may use wait for that.
+use super::{
+    Device,
+    native::event::EventKind,
+    work::{Spot, Work},
+};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::Ordering::*};
+use ur_adapter::{error::Result, log, object::Backend};
+use ur_core::memory::deferred_free::{self, Moment as _};
+use ur_sys::ur_logger_level_t;
+
+impl Work {
+    /// The queue is gone; its lists stay until they are idle.
+    pub(super) fn leave(&self) {
+        if let Err(error) = self.flush() {
+            log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
+        }
+        self.is_over.store(true, Release);
+        EVERYONE.sweep();
+    }
+    fn is_done(&self) -> bool {
+        self.is_over.load(Acquire) && self.is_idle().unwrap_or(true)
+    }
+    /// Up to where its lists have to come for everything that was submitted so far and may know of memory
+    /// as old as the object with the number `since`. What has been collected is sent; else the driver is
+    /// not asked.
+    ///
+    /// # Errors
+    /// The driver's own.
+    fn note(self: &Arc<Self>, since: u64, into: &mut Vec<Moment>) -> Result<()> {
+        self.flush()?;
+        let mut turn = self.turn();
+        for lane in 0..turn.count() {
+            let is_lent = turn.is_lent(lane);
+            let Some(there) = turn.there(lane) else { continue };
+            let number = match is_lent {
+                // What others put into it is not counted: this moment is counted as a command of its own,
+                // and is over when the list is seen to have come by here.
+                true => there.count_one(),
+                false if there.latest() <= since => continue, // its commands cannot know the memory
+                false => there.count(),
+            };
+            if !self.has_passed(Spot { lane: lane as u32, number }) {
+                into.push(Moment { work: Arc::clone(self), lane: lane as u32, number });
+            }
+        }
+        Ok(())
+    }
+    /// Looks how far a lane is; a mark is put into one that is busy and has none under way, which serves all
+    /// memory freed before it.
+    ///
+    /// # Errors
+    /// The driver's own.
+    fn look(&self, spot: Spot) -> Result<()> {
+        let mut turn = self.turn();
+        let Some(lane) = turn.there(spot.lane as usize) else { return Ok(()) };
+        while let Some((number, mark)) = lane.frees.front() {
+            if !mark.is_complete()? {
+                return Ok(()); // nor is what comes behind it
+            }
+            self.note_passed(Spot { number: *number, ..spot });
+            if let Some((_, mark)) = lane.frees.pop_front() {
+                self.cache().give(mark, false);
+            }
+        }
+        if self.has_passed(spot) {
+            return Ok(());
+        }
+        // What is collected yet is behind `spot`, which was sent.
+        let number = if lane.has_batch() { spot.number } else { lane.count() };
+        if lane.list().wait(0)? {
+            self.note_passed(Spot { number, ..spot });
+            return Ok(());
+        }
+        let mark = self.cache().take(false)?;
+        lane.turn().signal(mark.raw())?;
+        lane.frees.push_back((number, mark));
+        Ok(())
+    }
+}
+
+/// From now on it is one of them.
+pub(super) fn enter(work: &Arc<Work>) {
+    EVERYONE.add(work);
+}
+
+/// Queues, and what released ones have still to do: those of this process, or those of one context.
+#[derive(Debug)]
+pub(super) struct Everyone(RwLock<Vec<Arc<Work>>>);
+static EVERYONE: Everyone = Everyone::new();
+impl Everyone {
+    pub(super) const fn new() -> Self {
+        Self(RwLock::new(Vec::new()))
+    }
+    fn all(&self) -> RwLockReadGuard<'_, Vec<Arc<Work>>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn change(&self) -> RwLockWriteGuard<'_, Vec<Arc<Work>>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+    pub(super) fn add(&self, work: &Arc<Work>) {
+        self.sweep();
+        self.change().push(Arc::clone(work));
+    }
+    /// Lets go of what is over and idle; the driver is not asked under the lock.
+    pub(super) fn sweep(&self) {
+        let over: Vec<_> = self.all().iter().filter(|w| w.is_over.load(Acquire)).cloned().collect();
+        let gone: Vec<_> = over.into_iter().filter(|w| w.is_done()).collect();
+        if gone.is_empty() {
+            return;
+        }
+        let is_gone = |w: &Arc<Work>| gone.iter().any(|g| Arc::ptr_eq(g, w));
+        let mut all = self.change();
+        let taken: Vec<_> = all.extract_if(.., |w| is_gone(w)).collect();
+        drop(all);
+        drop(taken);
+    }
+    fn of(&self, is_meant: impl Fn(&Work) -> bool) -> Vec<Arc<Work>> {
+        self.all().iter().filter(|work| is_meant(work)).cloned().collect()
+    }
+    /// What was submitted so far to these queues and may know of memory as old as the object with the
+    /// number `since`. A queue whose driver is gone has nothing to wait for.
+    pub(super) fn ticket(&self, since: u64) -> Ticket {
+        let mut moments = vec![];
+        for work in self.of(|_| true) {
+            let _ = work.note(since, &mut moments); // sends what was collected: not under the lock
+        }
+        Ticket(moments)
+    }
+}
+
+/// Up to where a list must have come.
+#[derive(Clone, Debug)]
+pub struct Moment {
+    work: Arc<Work>,
+    lane: u32,
+    number: u64,
+}
+impl Moment {
+    fn spot(&self) -> Spot {
+        Spot { lane: self.lane, number: self.number }
+    }
+    /// A mark behind it; `None` if it has passed.
+    fn mark(&self) -> Result<Option<EventKind>> {
+        let mut turn = self.work.turn();
+        let Some(lane) = turn.there(self.lane as usize) else { return Ok(None) };
+        if self.has_passed() || lane.list().wait(0)? {
+            return Ok(None);
+        }
+        let mark = self.work.cache().take(false)?;
+        lane.turn().signal(mark.raw())?;
+        Ok(Some(mark))
+    }
+}
+impl deferred_free::Moment for Moment {
+    fn lane(&self) -> (usize, u32) {
+        (Arc::as_ptr(&self.work).addr(), self.lane)
+    }
+    fn number(&self) -> u64 {
+        self.number
+    }
+    fn has_passed(&self) -> bool {
+        self.work.has_passed(self.spot()) || self.work.is_lost()
+    }
+    fn ask(&self, _may_mark: bool) {
+        if self.work.look(self.spot()).is_err() {
+            self.work.note_passed(self.spot()); // what failed is done
+        }
+    }
+}
+/// Everything submitted up to a moment.
+#[derive(Debug)]
+pub struct Ticket(Vec<Moment>);
+impl Ticket {
+    /// What it consists of.
+    pub(super) fn into_moments(self) -> Vec<Moment> {
+        self.0
+    }
+    /// Waits until it is done; how commands ended is for their queues and events to tell.
+    pub(super) fn wait(&self) {
+        let marked = |moment: &Moment| Some((Arc::clone(&moment.work), moment.mark().ok()??));
+        let marks: Vec<_> = self.0.iter().filter_map(marked).collect();
+        for (work, mark) in marks {
+            let _ = work.wait_for(&mark);
+            work.cache().give(mark, false);
+        }
+    }
+}
+/// What was submitted so far to queues of the context with this handle; 0: of all contexts.
+/// A queue whose driver is gone has nothing to wait for.
+pub(super) fn ticket(context: usize) -> Ticket {
+    let mut moments = vec![];
+    for work in EVERYONE.of(|work| context == 0 || work.context == context) {
+        let _ = work.note(0, &mut moments);
+    }
+    Ticket(moments)
+}
+/// Waits for all commands submitted so far to queues of `device`.
+///
+/// # Errors
+/// As for [`Work::finish`].
+pub(super) fn wait_for_device(device: &Device) -> Result<()> {
+    let meant = EVERYONE.of(|work| work.device.is(device));
+    // All have ended when this returns, failures or not.
+    let mut done = Ok(());
+    for work in meant {
+        done = done.and(work.finish());
+    }
+    done
+}

@@ -1,0 +1,146 @@
+//! Where USM comes from, and what works on it beside all queues.
+use super::{
+    Context, Device, LevelZero, TABLE,
+    backing::{ALIGNMENT, Chunk},
+    context::DriverContext,
+    crossing::{Ends, line},
+    driver::RawDevice,
+    foreign,
+    native::{self, aside::Aside, context::NativeContext, list::List},
+    options,
+    platform::check_fork,
+    ticket::Moment,
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Borrowed, Object, Owned, Slab},
+    pool::Limits,
+};
+use ur_core::over_driver::usm_pool::{self, DevicePools, HasUsm, OWN_DEVICE, OWN_OTHERS};
+use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest};
+
+/// What `ur_usm_pool_handle_t` points at.
+pub type UsmPool = usm_pool::UsmPool<LevelZero>;
+
+/// The alignment of what nobody aligns: enough for any type that kernels have, and a cache line.
+const NATURAL: usize = 128;
+
+/// Lists for work beside all queues, those that nobody uses at the moment.
+#[derive(Debug)]
+pub struct Asides {
+    context: Arc<NativeContext>,
+    idle: Mutex<HashMap<(RawDevice, u32), Vec<Aside>>>,
+}
+impl Asides {
+    pub(super) fn new(context: Arc<NativeContext>) -> Self {
+        Self { context, idle: Mutex::default() }
+    }
+    fn idle(&self) -> MutexGuard<'_, HashMap<(RawDevice, u32), Vec<Aside>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Works on memory, for `device`, beside all queues; it is done when this returns.
+    ///
+    /// # Errors
+    /// Those of `work`; the driver's own.
+    pub(super) fn with<R>(
+        &self,
+        device: &Device,
+        work: impl FnOnce(&List<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let group = device.compute()?;
+        let key = (device.raw(), group.ordinal);
+        let idle = self.idle().get_mut(&key).and_then(Vec::pop);
+        let aside = match idle {
+            Some(aside) => aside,
+            None => Aside::create(&self.context, device, group)?,
+        };
+        let done = work(&aside.list())?; // of one that fails nobody knows what it is good for
+        self.idle().entry(key).or_default().push(aside);
+        Ok(done)
+    }
+}
+
+impl Allocates for LevelZero {
+    fn allocate(
+        context: &DriverContext,
+        device: &Owned<Device>,
+        MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
+    ) -> ur_hal::Result<Chunk> {
+        let (native, devices) = (context.native(), context.devices());
+        Ok(Chunk::take(kind.into(), native, device, devices, bytes, align)?)
+    }
+    fn recognise(
+        context: &DriverContext,
+        at: Address,
+    ) -> ur_hal::Result<Option<KnownMemory<Owned<Device>>>> {
+        Ok(foreign::recognise(context, at.into())?)
+    }
+}
+impl HasUsm for LevelZero {
+    const LARGEST_ALIGNMENT: usize = ALIGNMENT;
+    const ROW: usize = 512;
+    type DriverPools = ();
+
+    fn usm_pools() -> &'static Slab<UsmPool> {
+        static SLAB: Slab<UsmPool> = Slab::new(&TABLE);
+        &SLAB
+    }
+    fn driver_context(context: &Context) -> &Arc<DriverContext> {
+        context.driver_context()
+    }
+    fn pools(context: &Context) -> &DevicePools<Self> {
+        context.pools()
+    }
+    fn check_fork() -> Result<()> {
+        check_fork()
+    }
+    fn check_size(device: &Device, bytes: usize) -> Result<()> {
+        let most = match options().relaxed_limits {
+            true => isize::MAX as u64, // the driver judges
+            false => device.properties().maxMemAllocSize,
+        };
+        match bytes > 0 && bytes as u64 <= most {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorCode::InvalidUsmSize,
+                format!(
+                    "{bytes} bytes are none, or more than the {most} that one allocation may have \
+                     (UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 lifts that limit)"
+                ),
+            )),
+        }
+    }
+    fn natural_alignment(_bytes: usize) -> usize {
+        NATURAL
+    }
+    /// What the environment makes of it: without pools the driver allocates each time.
+    fn own_limits() -> [Limits; 2] {
+        let own = [OWN_DEVICE, OWN_OTHERS];
+        match options().pools {
+            true => own,
+            false => own.map(|limits| Limits { poolable: 0, keep: 0, ..limits }),
+        }
+    }
+    fn memory_size(device: &Device) -> Result<usize> {
+        let memories = native::device::memories(device.raw())?;
+        Ok(memories.iter().map(|memory| memory.totalSize as usize).sum())
+    }
+    fn submitted(context: &Object<Context>, since: u64) -> Vec<Moment> {
+        context.queues().ticket(since).into_moments()
+    }
+    fn zero(context: &DriverContext, device: &Device, at: UsmPtr, bytes: usize) -> Result<()> {
+        context.asides().with(device, |list| list.fill(at.addr(), &[0], bytes))
+    }
+    fn copy(context: Borrowed<'_, Context>, to: UsmPtr, from: UsmPtr, bytes: usize) -> Result<()> {
+        let (device, ends) = (&context.devices()[0], (to.addr(), from.addr()));
+        if let Some(ways) = Ends::beyond(context, device, ends)? {
+            return ways.copy((line(ends.0), line(ends.1)), (bytes, 1, 1));
+        }
+        context.driver_context().asides().with(device, |list| list.copy(ends.0, ends.1, bytes))
+    }
+}
