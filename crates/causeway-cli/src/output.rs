@@ -1,17 +1,24 @@
 //! Where `causeway open` writes: a new file that appears whole or not at all, one that is there already and keeps what
 //! it is, or standard output.
 use crate::failure::{Failure, Result};
-use rustix::process::{getegid, geteuid};
+use rustix::{
+    fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, linkat, openat},
+    io::Errno,
+    process::{Pid, getegid, geteuid, test_kill_process},
+};
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     fs::{self, File, OpenOptions},
     io::{self, Write},
-    os::unix::fs::MetadataExt,
+    os::{
+        fd::AsRawFd,
+        unix::{ffi::OsStrExt, fs::MetadataExt},
+    },
     path::{Path, PathBuf},
     process,
 };
 
-/// A place for bytes. Unless [finished](Self::finish), a file that was begun is removed.
+/// A place for bytes. Unless [finished](Self::finish), a file that was begun is gone.
 pub enum Output {
     Stdout,
     /// Written in place: a pipe, a device, a file with several names or of another user.
@@ -23,11 +30,96 @@ pub enum Output {
     },
 }
 
-/// A file that is being written, beside its final place; removed on drop.
-pub struct Part(PathBuf);
+/// A file that is being written, in the folder of its final place.
+pub enum Part {
+    /// It has no name yet, so that nothing of it stays if this process is killed.
+    Nameless,
+    /// Where the file system has no files without names. It is removed on drop, or, if this process was killed, by the
+    /// next one that writes to the same place.
+    Named(PathBuf),
+}
+impl Part {
+    /// Begins a file that is to be named `path`.
+    fn create(path: &Path) -> io::Result<(Self, File)> {
+        if let Some(file) = nameless_beside(path) {
+            return Ok((Self::Nameless, file));
+        }
+        remove_stale(path);
+        let name = part_of(path);
+        let file = File::create_new(&name)?;
+        let _ = flock(&file, FlockOperation::NonBlockingLockExclusive); // tells others that it is written
+        Ok((Self::Named(name), file))
+    }
+    /// Gives the file its name, in place of what has it.
+    fn finish(&self, file: &File, path: &Path) -> io::Result<()> {
+        match self {
+            Self::Named(part) => fs::rename(part, path),
+            Self::Nameless => match link(file, path) {
+                // A link never replaces a file, a new name does.
+                Err(Errno::EXIST) => {
+                    let part = Self::Named(part_of(path));
+                    let Self::Named(name) = &part else { return Ok(()) };
+                    link(file, name)?;
+                    part.finish(file, path)
+                }
+                linked => Ok(linked?),
+            },
+        }
+    }
+}
 impl Drop for Part {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0); // gone already once it has its final name
+        if let Self::Named(name) = self {
+            let _ = fs::remove_file(name); // gone already once it has its final name
+        }
+    }
+}
+
+/// A file without a name that can be given one, in the folder of `path`; none where that is not possible.
+fn nameless_beside(path: &Path) -> Option<File> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let folder = folder.unwrap_or(Path::new("."));
+    let file = File::from(openat(CWD, folder, flags, Mode::from_raw_mode(0o666)).ok()?);
+    Path::new(&in_proc(&file)).exists().then_some(file)
+}
+fn in_proc(file: &File) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+fn link(file: &File, to: &Path) -> Result<(), Errno> {
+    linkat(CWD, in_proc(file), CWD, to, AtFlags::SYMLINK_FOLLOW)
+}
+
+/// What follows a file's name, and this process' number, in the name of its part.
+const PART: &str = ".part";
+fn part_of(path: &Path) -> PathBuf {
+    let mut name: OsString = path.file_name().unwrap_or_default().into();
+    name.push(format!(".{}{PART}", process::id()));
+    path.with_file_name(name)
+}
+/// The number of the process that wrote the part of that name for the file `of`.
+fn writer(name: &OsStr, of: &OsStr) -> Option<Pid> {
+    let rest = name.as_bytes().strip_prefix(of.as_bytes())?.strip_prefix(b".")?;
+    let number = str::from_utf8(rest.strip_suffix(PART.as_bytes())?).ok()?;
+    Pid::from_raw(number.parse().ok()?)
+}
+/// Removes the parts that processes of this user began for `path` and did not live to finish.
+fn remove_stale(path: &Path) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else { return };
+    for entry in entries.flatten() {
+        let Some(pid) = writer(&entry.file_name(), path.file_name().unwrap_or_default()) else {
+            continue;
+        };
+        let is_dead = test_kill_process(pid) == Err(Errno::SRCH);
+        if !is_dead || !entry.metadata().is_ok_and(|about| about.is_file() && is_ours(&about)) {
+            continue;
+        }
+        // Its writer may be one of another pid namespace, where the number means another process: then it is locked.
+        let file = OpenOptions::new().write(true).open(entry.path());
+        if file.is_ok_and(|f| flock(f, FlockOperation::NonBlockingLockExclusive).is_ok()) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -69,11 +161,7 @@ impl Output {
             }
             return Ok(Self::Special(file, path.into()));
         }
-        let mut name: OsString = path.file_name().unwrap_or_default().into();
-        name.push(format!(".{}.part", process::id()));
-        let part = path.with_file_name(name);
-        let file = File::create_new(&part).map_err(failed)?;
-        let part = Part(part);
+        let (part, file) = Part::create(path).map_err(failed)?;
         if let Some(about) = about {
             file.set_permissions(about.permissions()).map_err(failed)?;
         }
@@ -95,8 +183,42 @@ impl Output {
         match self {
             Self::Stdout => io::stdout().lock().flush().map_err(|error| Failure::stdout(&error)),
             Self::Special(..) => Ok(()),
-            Self::File { part, path, .. } => fs::rename(&part.0, &path)
+            Self::File { part, file, path } => part
+                .finish(&file, &path)
                 .map_err(|error| Failure::system(format!("write {}", path.display()), &error)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_the_dead_are_removed_and_those_of_the_living_stay() {
+        let folder = std::env::temp_dir().join(format!("causeway-parts-{}", process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("name");
+        let mut other = process::Command::new("true").spawn().unwrap();
+        other.wait().unwrap();
+        let dead = folder.join(format!("name.{}.part", other.id()));
+        let kept = [
+            part_of(&path),
+            folder.join("name.part"),
+            folder.join(format!("other.{}.part", other.id())),
+            folder.join(format!("name.{}x.part", other.id())),
+        ];
+        for file in kept.iter().chain([&dead]) {
+            fs::write(file, "").unwrap();
+        }
+        let locked = File::open(&dead).unwrap();
+        flock(&locked, FlockOperation::NonBlockingLockExclusive).unwrap();
+        remove_stale(&path);
+        assert!(dead.exists(), "its writer lives elsewhere");
+        drop(locked);
+        remove_stale(&path);
+        assert!(!dead.exists());
+        assert!(kept.iter().all(|file| file.exists()));
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

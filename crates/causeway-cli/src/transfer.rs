@@ -15,6 +15,18 @@ pub const PIECE: usize = 8 << 20;
 /// Copies at least so long show a progress bar.
 const LONG: u64 = 64 << 20;
 
+/// Room on the host for `length` bytes, all 0.
+pub fn room(length: usize) -> Result<Vec<u8>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(length).map_err(|_| {
+        Failure::said(format!(
+            "the host has no room for {length} bytes: memory is short, or the limit on it (`ulimit -v`)"
+        ))
+    })?;
+    room.resize(length, 0);
+    Ok(room)
+}
+
 /// A bar on a terminal, for copies that take a while.
 pub fn progress(length: u64) -> ProgressBar {
     if length < LONG || !io::stderr().is_terminal() {
@@ -39,7 +51,7 @@ pub fn load(
     let (bar, mut under_way, mut at) = (progress(to.len() as u64), VecDeque::new(), 0);
     while at < to.len() {
         stop.check()?;
-        let mut piece = vec![0; PIECE.min(to.len() - at)];
+        let mut piece = room(PIECE.min(to.len() - at))?;
         from.read_exact(&mut piece).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Failure::said(format!(
                 "{named} became shorter while it was read: share it when nothing writes it"

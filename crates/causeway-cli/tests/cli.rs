@@ -1,136 +1,17 @@
 //! The command as a user has it: real processes, their output, their exit codes.
+mod common;
+
 use causeway::{Context, Device};
+use common::*;
 use rustix::process::{Pid, Signal, kill_process};
-use sha2::{Digest, Sha256};
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
-    path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Output, Stdio},
-    sync::{
-        atomic::{AtomicU32, Ordering},
-        mpsc,
-    },
+    io::{BufRead, BufReader, Write},
+    path::Path,
+    process::{Child, Stdio},
     thread,
     time::{Duration, Instant},
 };
-
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn causeway(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_causeway"));
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-/// Runs to the end.
-fn run(args: &[&str]) -> Output {
-    finish(causeway(args).spawn().unwrap())
-}
-
-fn finish(child: Child) -> Output {
-    let (id, (done, waited)) = (child.id(), mpsc::channel());
-    thread::spawn(move || done.send(child.wait_with_output().unwrap()));
-    waited.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("process {id} does not end"))
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-/// Failed with one sentence that has this in it.
-#[track_caller]
-fn assert_says(output: &Output, words: &str) {
-    let said = stderr(output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.starts_with("causeway: ") && said.lines().count() == 1, "{said}");
-    assert!(said.contains(words), "{said}");
-}
-
-/// A directory of a test's own, removed at the end.
-struct Directory(PathBuf);
-impl Directory {
-    fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("causeway-cli-{}-{next}", std::process::id()));
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-    fn file(&self, name: &str, contents: &[u8]) -> String {
-        let path = self.0.join(name);
-        fs::write(&path, contents).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A `causeway share` that has printed its ticket. Killed on drop.
-struct Sharer {
-    child: Child,
-    ticket: String,
-}
-impl Sharer {
-    fn start(args: &[&str]) -> Self {
-        Self::of(&mut causeway(&[&["share"], args].concat()))
-    }
-    fn of(command: &mut Command) -> Self {
-        let mut child = command.spawn().unwrap();
-        let (line, read) = mpsc::channel();
-        let from = child.stdout.take().unwrap();
-        thread::spawn(move || {
-            let mut ticket = String::new();
-            BufReader::new(from).read_line(&mut ticket).unwrap();
-            let _ = line.send(ticket);
-        });
-        let ticket = read.recv_timeout(PATIENCE).unwrap().trim().to_owned();
-        if ticket.is_empty() {
-            let mut said = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-            panic!("no ticket: {said}");
-        }
-        Self { child, ticket }
-    }
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-    fn end(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(Instant::now() < deadline, "the sharer does not end");
-            thread::yield_now();
-        }
-    }
-}
-impl Drop for Sharer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Bytes that repeat nowhere, of a length that fits no page.
-fn contents(length: usize) -> Vec<u8> {
-    let words = (0_u64..).flat_map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1).to_le_bytes());
-    words.take(length).collect()
-}
-fn sha256(bytes: &[u8]) -> String {
-    hex::encode(Sha256::digest(bytes))
-}
 
 #[test]
 fn devices_are_a_table_for_people_and_json_for_programs() {
@@ -298,89 +179,6 @@ fn a_file_of_the_kernels_is_shared_although_it_has_no_length() {
     let hashed = run(&["open", &sharer.ticket]);
     let is = fs::read("/proc/version").unwrap();
     assert_eq!(stdout(&hashed).trim(), sha256(&is), "{}", stderr(&hashed));
-}
-
-#[test]
-fn what_is_written_over_keeps_its_mode_its_names_and_the_links_to_it() {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-    let directory = Directory::new();
-    let bytes = contents(5000);
-    let sharer = Sharer::start(&[&directory.file("in", &bytes)]);
-    let open = |to: &str| {
-        let output = run(&["open", &sharer.ticket, "-o", to]);
-        assert!(output.status.success(), "{}", stderr(&output));
-    };
-    let target = directory.file("target", &[1; 9000]);
-    fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
-    let (link, second) = (directory.path("link"), directory.path("second"));
-    symlink("target", &link).unwrap();
-    open(&link);
-    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert!(fs::read(&target).unwrap() == bytes, "the target is not written");
-    assert_eq!(fs::metadata(&target).unwrap().mode() & 0o777, 0o640);
-
-    fs::write(&target, [1; 9000]).unwrap();
-    fs::hard_link(&target, &second).unwrap();
-    open(&target);
-    assert!(fs::read(&second).unwrap() == bytes, "the other name has other contents");
-    assert_eq!(fs::metadata(&second).unwrap().nlink(), 2);
-
-    symlink("later", directory.path("dangling")).unwrap();
-    open(&directory.path("dangling"));
-    assert!(fs::read(directory.path("later")).unwrap() == bytes, "the link's target is not made");
-    let left: Vec<_> = fs::read_dir(&directory.0)
-        .unwrap()
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.contains(".part"))
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
-}
-
-/// A command under `ulimit -f`, in blocks of 1 KiB.
-fn limited(blocks: u32, args: &[&str]) -> Output {
-    let mut shell = Command::new("bash");
-    shell.args(["-c", "ulimit -f $0 && exec \"$@\""]).arg(blocks.to_string());
-    shell.arg(env!("CARGO_BIN_EXE_causeway")).args(args);
-    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    finish(shell.spawn().unwrap())
-}
-
-#[test]
-fn the_limit_on_file_sizes_is_an_error_and_kills_nobody() {
-    let directory = Directory::new();
-    let file = directory.file("in", &contents(3 << 20));
-    assert_says(&limited(1024, &["share", &file]), "ulimit -f");
-    let sharer = Sharer::start(&[&file]);
-    let output = limited(1024, &["open", &sharer.ticket, "-o", &directory.path("out")]);
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(!Path::new(&directory.path("out")).exists());
-}
-
-#[test]
-fn a_stream_that_memory_has_no_room_for_is_refused_with_a_sentence() {
-    let mut shell = Command::new("bash");
-    shell.args(["-c", "ulimit -v 700000 && exec \"$0\" share - < /dev/zero"]);
-    shell.arg(env!("CARGO_BIN_EXE_causeway"));
-    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    assert_says(&finish(shell.spawn().unwrap()), "of standard input: memory is short");
-}
-
-#[test]
-fn nobody_cannot_share_and_is_told_why_before_a_ticket_is_made() {
-    use std::os::unix::{fs::PermissionsExt, process::CommandExt};
-    if !rustix::process::geteuid().is_root() {
-        let _ = writeln!(std::io::stderr(), "skipped: only root becomes another user");
-        return;
-    }
-    let directory = Directory::new();
-    fs::set_permissions(&directory.0, fs::Permissions::from_mode(0o755)).unwrap();
-    let file = directory.file("in", b"some bytes");
-    let program = directory.path("causeway");
-    fs::copy(env!("CARGO_BIN_EXE_causeway"), &program).unwrap();
-    let mut command = Command::new(program);
-    command.args(["share", &file]).env_remove("XDG_RUNTIME_DIR").uid(65534).gid(65534);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    assert_says(&finish(command.spawn().unwrap()), "user 65534 (nobody)");
 }
 
 #[test]

@@ -120,6 +120,41 @@ fn every_adapter_that_crashes_ends_the_process_or_hangs_is_named_with_what_it_wa
 }
 
 #[test]
+fn what_an_adapter_starts_in_a_session_of_its_own_ends_with_its_trial() {
+    let folder = Folder::new("doctor-orphans");
+    // Ends by itself if it is not ended.
+    let starts = "if (fork() == 0) { setsid(); if (fork() == 0) { sleep(100); _exit(0); } sleep(100); _exit(0); }";
+    let file = folder.adapter("starts", [starts, "", ""]);
+    let ran = doctor(&[("UR_ADAPTERS_FORCE_LOAD", &file)], &["--adapters"]);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    // A process that has the adapter open was forked from the trial's.
+    let maps = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("maps")).ok();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let living = processes.filter_map(maps).filter(|maps| maps.contains(&file)).count();
+    assert_eq!(living, 0);
+}
+
+#[test]
+fn an_adapter_that_is_named_twice_is_one() {
+    let folder = Folder::new("doctor-twice");
+    let file = folder.adapter("twice", ["", "", ""]);
+    let link = folder.0.join("link.so");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let list = format!("{file},{file},{}", link.display());
+    let ran = doctor(&[("UR_ADAPTERS_FORCE_LOAD", &list)], &["--adapters", "--json"]);
+    let findings: Vec<serde_json::Value> = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    let place = folder.0.to_str().unwrap();
+    let list = format!("{place},{place}/.");
+    let search = [("UR_ADAPTERS_SEARCH_PATH", &*list), ("ONEAPI_DEVICE_SELECTOR", "opencl:*")];
+    fs::rename(&file, folder.0.join("libur_adapter_opencl.so.0")).unwrap();
+    let ran = doctor(&search, &["--adapters", "--json"]);
+    let findings: Vec<serde_json::Value> = serde_json::from_slice(&ran.stdout).unwrap();
+    let here = |one: &&serde_json::Value| one["place"].as_str().unwrap().starts_with(place);
+    assert_eq!(findings.iter().filter(here).count(), 1, "{findings:?}");
+}
+
+#[test]
 fn what_is_linked_in_works_and_what_is_nowhere_is_said_to_be() {
     let ran =
         doctor(&[("ONEAPI_DEVICE_SELECTOR", "native_cpu:*;opencl:*")], &["--adapters", "--json"]);
@@ -159,6 +194,18 @@ fn without_a_word_everything_is_examined() {
     // What is not there yet is made when it is needed.
     let fresh = ran(&folder.0.join("fresh"), &[]);
     assert!(text(&fresh.stdout).contains("fresh: can be used\n"), "{}", text(&fresh.stdout));
+    // One without a slash is a name in the working directory.
+    let mut relative = Command::new(env!("CARGO_BIN_EXE_causeway"));
+    relative.arg("doctor").env("ONEAPI_DEVICE_SELECTOR", "native_cpu:*").current_dir(&folder.0);
+    let relative = relative.env("CAUSEWAY_DIR", "relative").output().unwrap();
+    let absolute = format!("{}: can be used\n", folder.0.join("relative").display());
+    assert!(text(&relative.stdout).contains(&absolute), "{}", text(&relative.stdout));
+    // What stands in the way is named.
+    let file = ran(Path::new("/dev/null"), &[]);
+    let why = "something else has this name";
+    assert!(text(&file.stdout).contains(why), "{}", text(&file.stdout));
+    let why = "does not exist: make that first";
+    assert!(text(&ran(&gone, &[]).stdout).contains(why));
     // Where nobody can meet, it fails, and says what to do.
     let nowhere = ran(&gone, &[]);
     assert_eq!(nowhere.status.code(), Some(1), "{}", text(&nowhere.stdout));

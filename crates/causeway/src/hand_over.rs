@@ -6,21 +6,27 @@ use crate::{
 use std::{
     fmt,
     hash::{DefaultHasher, Hash, Hasher},
+    ops::Range,
     sync::atomic::{Ordering, fence},
     thread,
     time::{Duration, Instant},
 };
 
-/// Words of the memory that both sides have: the turn; how long the second side's ticket is, once it has come; who
-/// came last, and whether somebody has; and that ticket.
+/// Words of the memory that both sides have: the turn; who came last, and whether the second side is claimed; the second
+/// side's ticket, once it has the claim; and the tickets of those that are about to claim it, by which the first side
+/// learns that one of them died before it could leave the other.
 const TURN: usize = 0;
-const LENGTH: usize = 1;
-const COMER: usize = 2;
-const CLAIMED: usize = 4;
-const TICKET: usize = 5;
-/// Room for the second side's ticket, in words.
+const COMER: usize = 1;
+const CLAIMED: usize = 3;
+const SECOND: usize = 4;
+const CANDIDATES: Range<usize> = 1..9;
+/// A place for a ticket is its length in bytes, or 0, and then room for the ticket.
+const PLACE: usize = 1 + ROOM;
 const ROOM: usize = 126;
-const WORDS: usize = TICKET + ROOM;
+const WORDS: usize = place(CANDIDATES.end);
+const fn place(number: usize) -> usize {
+    SECOND + number * PLACE
+}
 
 /// How long to look for the turn without a pause, and the longest pause then.
 const SPIN: Duration = Duration::from_micros(50);
@@ -177,20 +183,36 @@ impl HandOver {
     }
     /// Fails if the other side, once it has come, is gone.
     fn other_side_stands(&mut self) -> Result<()> {
-        self.meet()?;
+        if self.peer.is_none() {
+            self.peer = self.ticket_at(SECOND)?;
+        }
         match &self.peer {
             Some(ticket) => self.side.context().open(ticket).map(drop),
+            None if self.read(CLAIMED)? != 0 => self.claimant_stands(),
             None => Ok(()),
         }
     }
-    /// Reads the second side's ticket if it has come; the first side's is known from the beginning.
-    fn meet(&mut self) -> Result<()> {
-        if self.peer.is_some() {
-            return Ok(());
+    /// Fails if one has claimed the second side, and all that may be the one are gone: it will leave no ticket.
+    fn claimant_stands(&self) -> Result<()> {
+        let mut gone = Ok(());
+        for number in CANDIDATES {
+            let Some(ticket) = self.ticket_at(place(number))? else { continue };
+            match self.side.context().open(&ticket) {
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::PeerGone | ErrorKind::Withdrawn) =>
+                {
+                    gone = Err(error);
+                }
+                _ => return Ok(()), // it may have the claim, and its ticket may come
+            }
         }
-        let length = self.read(LENGTH)? as usize;
+        gone
+    }
+    /// The ticket in that place, if there is one.
+    fn ticket_at(&self, place: usize) -> Result<Option<Ticket<Event>>> {
+        let length = self.read(place)? as usize;
         if length == 0 {
-            return Ok(());
+            return Ok(None);
         }
         if length > ROOM * 4 {
             return Err(Error::new(
@@ -198,10 +220,38 @@ impl HandOver {
                 "the other side left a ticket that is too long",
             ));
         }
-        let bytes =
-            self.words.slice(TICKET..)?.cast::<u8>()?.slice(..length)?.to_vec(&self.side)?;
-        self.peer = Some(Ticket::from_bytes(bytes));
-        Ok(())
+        let bytes = self.words.slice(place + 1..)?.cast::<u8>()?;
+        Ok(Some(Ticket::from_bytes(bytes.slice(..length)?.to_vec(&self.side)?)))
+    }
+    /// Puts this side's ticket into a place.
+    fn leave_ticket_at(&self, place: usize) -> Result<()> {
+        let mut bytes = self.standing[0].ticket().as_bytes().to_vec();
+        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        bytes.resize(ROOM * 4, 0);
+        let room = self.words.slice(place + 1..place + PLACE)?.cast::<u8>()?;
+        room.copy_from_slice(&self.side, &bytes)?;
+        fence(Ordering::SeqCst); // the ticket is whole before its length is seen
+        self.write(place, &[length])
+    }
+    /// Becomes a candidate for the second side, in a place that is free, and then the second side. If all places are
+    /// taken, by candidates that died before they claimed it, it does without: all that is lost is that the first side
+    /// would learn of a death during the claim only by the deadline.
+    fn come(&self) -> Result<()> {
+        let mut place = None;
+        for number in CANDIDATES {
+            if self.read(self::place(number))? == 0 {
+                place = Some(self::place(number));
+                break;
+            }
+        }
+        if let Some(place) = place {
+            self.leave_ticket_at(place)?;
+        }
+        let claimed = self.claim();
+        if let (Err(_), Some(place)) = (&claimed, place) {
+            self.write(place, &[0])?;
+        }
+        claimed
     }
     /// Makes this the second side, or fails because another process is, or may be. Commands only read and write, so
     /// this is a splitter (Moir and Anderson): whoever has seen that nobody had claimed the side before, and after his
@@ -249,10 +299,9 @@ fn split(both: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)
 }
 
-impl Share for HandOver {}
-impl Sealed for HandOver {
-    const WORD: &'static str = "turns";
-    fn open(context: &Context, ticket: &Ticket<Self>) -> Result<Self> {
+impl HandOver {
+    /// The second side, which has claimed that and has not yet said who it is.
+    fn claimed(context: &Context, ticket: &Ticket<Self>) -> Result<Self> {
         let parts = split(ticket.as_bytes()).and_then(|(words, events)| {
             split(events).map(|(first, second)| (words, first, second))
         });
@@ -268,13 +317,17 @@ impl Sealed for HandOver {
         let side = Queue::new(context)?;
         let (standing, peer) = (vec![context.create_shared_event()?.share()?], Some(first));
         let opened = Self { words, side, ours, theirs, standing, peer, turn: 0, is_first: false };
-        opened.claim()?;
-        let mut bytes = opened.standing[0].ticket().as_bytes().to_vec();
-        let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        bytes.resize(ROOM * 4, 0);
-        opened.words.slice(TICKET..)?.cast::<u8>()?.copy_from_slice(&opened.side, &bytes)?;
-        fence(Ordering::SeqCst); // the ticket is whole before its length is seen
-        opened.write(LENGTH, &[length])?;
+        opened.come()?;
+        Ok(opened)
+    }
+}
+
+impl Share for HandOver {}
+impl Sealed for HandOver {
+    const WORD: &'static str = "turns";
+    fn open(context: &Context, ticket: &Ticket<Self>) -> Result<Self> {
+        let opened = Self::claimed(context, ticket)?;
+        opened.leave_ticket_at(SECOND)?;
         Ok(opened)
     }
 }
@@ -288,3 +341,6 @@ impl fmt::Debug for HandOver {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;

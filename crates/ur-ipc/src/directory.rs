@@ -9,7 +9,8 @@ use crate::{
 };
 use rustix::{
     fs::{
-        Access, CWD, Dir, DirEntry, Mode, OFlags, Stat, access, chmod, fchmod, fstat, mkdir, openat,
+        Access, AtFlags, CWD, Dir, DirEntry, FileType, Mode, OFlags, Stat, access, chmod, fchmod,
+        fstat, mkdir, openat, statat,
     },
     io::Errno,
     net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with},
@@ -47,16 +48,18 @@ impl Directory {
     pub fn open(path: &Path, owners: &[u32]) -> Result<Self, Flaw> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = uninterrupted(|| openat(CWD, path, flags, Mode::empty()));
-        let fd = opened.map_err(|e| match e {
-            Errno::NOTDIR | Errno::LOOP => (e, "not a directory, or a link to one"),
-            e => (e, ""),
-        })?;
+        let fd = opened.map_err(|e| (e, why_closed(path, e)))?;
         let stat = fstat(&fd).map_err(|e| (e, ""))?;
         if !owners.contains(&stat.st_uid) {
             return Err((Errno::PERM, "another user owns it"));
         }
         if stat.st_mode & 0o022 != 0 {
-            return Err((Errno::PERM, "others can write it: run `chmod 0700` on it"));
+            let sticky = stat.st_mode & 0o1000 != 0; // as of /tmp
+            let why = match sticky {
+                true => "it is for all users: make one of your own in it (`mkdir -m 0700`)",
+                false => "others can write it: run `chmod 0700` on it",
+            };
+            return Err((Errno::PERM, why));
         }
         let mut place = [0; 16];
         place[..8].copy_from_slice(&stat.st_dev.to_le_bytes());
@@ -86,7 +89,7 @@ impl Directory {
         let made = match uninterrupted(|| mkdir(path, mode)) {
             Ok(()) => true,
             Err(Errno::EXIST) => false,
-            Err(e) => return Err((e, "")),
+            Err(e) => return Err((e, why_not_made(e))),
         };
         let mut directory = Self::open(path, &[geteuid().as_raw()])?;
         if made && directory.mode != mode.as_raw_mode() {
@@ -101,9 +104,13 @@ impl Directory {
     pub fn trouble(path: &Path, user: u32, door: Door) -> Option<String> {
         let opened = Self::open(path, &[user]).and_then(|d| d.check_for_export(door));
         // One that is not there is made when it is needed, where it can be.
-        let missing = |parent: &Path| match access(parent, Access::WRITE_OK | Access::EXEC_OK) {
-            Ok(()) => Ok(()),
-            Err(errno) => Err((errno, "it is not there, and cannot be made")),
+        let missing = |parent: &Path| {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            let possible = access(parent, Access::WRITE_OK | Access::EXEC_OK);
+            possible.map_err(|errno| match why_not_made(errno) {
+                "" => (errno, "it is not there, and cannot be made"),
+                why => (errno, why),
+            })
         };
         let fit = match (opened, path.parent()) {
             (Err((Errno::NOENT, _)), Some(parent)) => missing(parent),
@@ -142,6 +149,29 @@ impl Directory {
             Err(Errno::ACCESS) => SocketAddrUnix::new(self.path.join(name)),
             _ => SocketAddrUnix::new(format!("{through}/{name}")),
         }
+    }
+}
+
+/// Why a path that leads to something could not be opened as a directory, where the error alone says too little.
+fn why_closed(path: &Path, errno: Errno) -> &'static str {
+    if !matches!(errno, Errno::NOTDIR | Errno::LOOP) {
+        return "";
+    }
+    let kind =
+        statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).map(|s| FileType::from_raw_mode(s.st_mode));
+    match kind {
+        Ok(FileType::Symlink) => "it is a link, which is not followed: name what it leads to",
+        Ok(_) => "something else has this name",
+        Err(_) => "a part of the path is no directory",
+    }
+}
+/// Why a directory could not be made, where the error alone says too little.
+fn why_not_made(errno: Errno) -> &'static str {
+    match errno {
+        Errno::NOENT => "the directory that it is to be in does not exist: make that first",
+        Errno::NOTDIR => "a part of the path is no directory",
+        Errno::ACCESS | Errno::PERM => "it is not there, and cannot be made",
+        _ => "",
     }
 }
 
@@ -241,6 +271,8 @@ pub(crate) fn candidates(user: u32, door: Door) -> Vec<PathBuf> {
 /// What the environment says, unless this program runs with more rights than its caller has.
 fn chosen() -> Option<PathBuf> {
     let path = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from)?;
+    // Absolute, so that every message names the directory that is meant. Fails where there is no working directory.
+    let path = std::path::absolute(&path).unwrap_or(path);
     (!ur_mapping::is_privileged()).then_some(path)
 }
 

@@ -6,7 +6,10 @@
 //! off) is looked for in the folders of `UR_ADAPTERS_SEARCH_PATH`, among those linked in, in the folder
 //! of the loader, and where the system has libraries. The first that opens is it.
 use crate::{log, paths, selected};
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 use ur_sys::{ur_backend_t as Backend, ur_dditable_t, ur_device_type_t as Kind};
 
 /// An adapter that may be there.
@@ -103,7 +106,7 @@ fn forced() -> Option<Vec<Candidate>> {
         }
         there
     };
-    let forced = listed(FORCE)?.into_iter().filter(fit);
+    let forced = once_each(listed(FORCE)?.into_iter().filter(fit));
     Some(forced.map(|path| candidate(path.display().to_string(), path)).collect())
 }
 fn candidate(name: String, path: PathBuf) -> Candidate {
@@ -128,7 +131,12 @@ fn search() -> Vec<PathBuf> {
         }
         there
     };
-    listed(SEARCH).unwrap_or_default().into_iter().filter(there).collect()
+    once_each(listed(SEARCH).unwrap_or_default().into_iter().filter(there)).collect()
+}
+/// Without those that lead to the same as one before: an adapter that is named twice is one adapter.
+fn once_each(paths: impl Iterator<Item = PathBuf>) -> impl Iterator<Item = PathBuf> {
+    let mut seen = HashSet::new();
+    paths.filter(move |path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())))
 }
 
 /// Which known adapters could have devices that the selector leaves.

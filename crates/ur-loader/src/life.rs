@@ -51,8 +51,9 @@ pub extern "C" fn loader_tear_down() -> ur_result_t {
         let starts = STARTS.load(Relaxed).checked_sub(1).ok_or(ErrorCode::Uninitialized)?;
         STARTS.store(starts, Relaxed);
         if starts == 0 {
-            layers::stop();
+            // First: a call that begins while layers stop is refused, and does not pass them unseen.
             state::set(State::Down);
+            layers::stop();
             adapters::stop();
             log::debug("the loader is down");
         }

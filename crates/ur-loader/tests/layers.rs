@@ -5,7 +5,11 @@ mod programs;
 
 use std::{
     collections::BTreeMap,
-    process::{Command, Output},
+    io::{BufRead, BufReader},
+    process::{Command, Output, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
 };
 
 const VALIDATION: &str = "UR_LAYER_FULL_VALIDATION";
@@ -31,6 +35,10 @@ fn run(program: &str, environment: &[(&str, &str)]) -> Output {
     run_by(Command::new(std::env::current_exe().unwrap()), program, environment)
 }
 fn run_by(mut command: Command, program: &str, environment: &[(&str, &str)]) -> Output {
+    prepare(&mut command, program, environment);
+    command.output().unwrap()
+}
+fn prepare(command: &mut Command, program: &str, environment: &[(&str, &str)]) {
     command.args(["--exact", "program", "--ignored", "--nocapture", "--test-threads", "1"]);
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("UR_") {
@@ -39,7 +47,6 @@ fn run_by(mut command: Command, program: &str, environment: &[(&str, &str)]) -> 
     }
     command.env_remove("CAUSEWAY_TRACE").env("ONEAPI_DEVICE_SELECTOR", "native_cpu:*");
     command.env("PROGRAM", program).envs(environment.iter().copied());
-    command.output().unwrap()
 }
 /// The reports of the validation layers: the first line of each.
 fn reports(said: &str) -> Vec<&str> {
@@ -410,6 +417,27 @@ fn a_trace_in_json_is_an_object_for_each_call() {
 fn sixteen_threads_are_told_of_no_fault_that_they_do_not_make() {
     let said = heard("threads", &[("UR_ENABLE_LAYERS", VALIDATION)]);
     assert_eq!(reports(&said), [""; 0], "{said}");
+}
+/// The standard error is not read before the other thread says so: till then the layers are at their reports.
+#[test]
+fn no_call_passes_layers_that_are_about_to_end() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    prepare(&mut command, "leaks", &[("UR_ENABLE_LAYERS", "UR_LAYER_LEAK_CHECKING")]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (down, heard) = mpsc::channel();
+    let said = BufReader::new(child.stdout.take().unwrap());
+    thread::spawn(move || {
+        let mut lines = said.lines().map_while(Result::ok);
+        let _ = down.send(lines.any(|line| line.ends_with("down")));
+        lines.for_each(drop);
+    });
+    let is_down = heard.recv_timeout(Duration::from_secs(60));
+    if is_down != Ok(true) {
+        child.kill().unwrap();
+    }
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    assert_eq!(is_down, Ok(true), "calls pass the layers");
+    assert!(status.success() && stderr.len() > 1 << 16, "{status}, {}", stderr.len());
 }
 #[test]
 fn threads_that_get_and_release_the_adapter_a_million_times_are_told_of_nothing() {

@@ -22,19 +22,20 @@ pub fn seed() -> u64 {
 }
 
 /// The hash of the pattern of `seed` over `length` bytes.
-pub fn hash(length: usize, seed: u64) -> String {
+pub fn hash(length: usize, seed: u64) -> Result<String> {
     let mut hash = Sha256::new();
     for at in (0..length).step_by(transfer::PIECE) {
-        hash.update(piece(at, length.min(at + transfer::PIECE), seed));
+        hash.update(piece(at, length.min(at + transfer::PIECE), seed)?);
     }
-    hex::encode(hash.finalize())
+    Ok(hex::encode(hash.finalize()))
 }
 /// The bytes of the pattern of `seed` from `at` to `end`.
-fn piece(at: usize, end: usize, seed: u64) -> Vec<u8> {
-    let words = (at..end).step_by(8).map(|at| stir(seed ^ at as u64).to_le_bytes());
-    let mut piece: Vec<u8> = words.flatten().collect();
-    piece.truncate(end - at);
-    piece
+fn piece(at: usize, end: usize, seed: u64) -> Result<Vec<u8>> {
+    let mut piece = transfer::room(end - at)?;
+    for (word, at) in piece.chunks_mut(8).zip((at..).step_by(8)) {
+        word.copy_from_slice(&stir(seed ^ at as u64).to_le_bytes()[..word.len()]);
+    }
+    Ok(piece)
 }
 
 /// Writes the pattern of `seed` over `to`; the hash of what was written.
@@ -42,7 +43,7 @@ pub fn write(queue: &Queue, to: &Buffer<u8>, seed: u64) -> Result<String> {
     let (mut hash, mut at) = (Sha256::new(), 0);
     while at < to.len() {
         let end = to.len().min(at + transfer::PIECE);
-        let piece = piece(at, end, seed);
+        let piece = piece(at, end, seed)?;
         hash.update(&piece);
         queue.upload(piece, &to.slice(at..end)?)?;
         at = end;
@@ -54,7 +55,7 @@ pub fn write(queue: &Queue, to: &Buffer<u8>, seed: u64) -> Result<String> {
 /// Reads all of `from`: the hash of what is there, and how long the copying alone took.
 pub fn read(queue: &Queue, from: &Buffer<u8>, stop: &Stop) -> Result<(String, Duration)> {
     let (mut hash, mut copying, mut at) = (Sha256::new(), Duration::ZERO, 0);
-    let mut piece = vec![0; transfer::PIECE.min(from.len())];
+    let mut piece = transfer::room(transfer::PIECE.min(from.len()))?;
     while at < from.len() {
         stop.check()?;
         let end = from.len().min(at + transfer::PIECE);

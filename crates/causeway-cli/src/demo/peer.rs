@@ -112,7 +112,7 @@ impl Peer {
         let (read_hash, read) = data::read(&self.queue, memory, &self.stop)?;
         let seed = data::seed();
         let written_hash = match self.idle {
-            true => data::hash(memory.len(), seed),
+            true => data::hash(memory.len(), seed)?,
             false => data::write(&self.queue, memory, seed)?,
         };
         Ok(Shared { opens, read, read_hash, written_hash })

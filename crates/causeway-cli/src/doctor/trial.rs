@@ -5,11 +5,14 @@ use crate::failure::{Failure, Result};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::{Errno, fcntl_dupfd_cloexec, ioctl_fionbio, read},
-    process::{Pid, PidfdFlags, Resource, Rlimit, pidfd_open, setrlimit},
+    process::{
+        Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, getpid, kill_process,
+        kill_process_group, pidfd_open, set_child_subreaper, setrlimit, waitpid,
+    },
     stdio::dup2_stdout,
 };
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Write},
     mem::ManuallyDrop,
     os::{
@@ -17,6 +20,7 @@ use std::{
         unix::process::{CommandExt, ExitStatusExt},
     },
     process::{Child, Command, ExitStatus, Stdio, exit},
+    thread,
     time::{Duration, Instant},
 };
 use ur_loader::examine;
@@ -85,18 +89,67 @@ pub fn start(adapter: usize, place: usize, patience: Duration) -> Result<Trial> 
     // The loader's warnings about the environment have been heard in this process.
     command.env("UR_LOG_LOADER", "level:quiet").process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let orphans = Orphans::expect();
     let mut child = command.spawn().map_err(failed)?;
     let heard = listen(&mut child, Instant::now() + patience);
     // It has not been waited for, so its number is its own. What it started is in its group, and would hold our outputs
     // open when it has ended.
-    let _ =
-        rustix::process::kill_process_group(Pid::from_child(&child), rustix::process::Signal::KILL);
+    let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
     let status = child.wait().map_err(failed)?;
+    orphans.end();
     let (said, in_time) = heard.map_err(|error| failed(error.into()))?;
     let end = if in_time { end(status) } else { End::Late(patience) };
     let (step, outcome) = words(&said);
     Ok(Trial { step, outcome, end })
 }
+/// What a trial's process started and did not end, also outside its process group: this process becomes their parent
+/// when that one has ended.
+struct Orphans {
+    /// Children that this process had before, from the program that it replaced.
+    others: Vec<Pid>,
+}
+impl Orphans {
+    /// How long killed processes may take to end.
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    /// Before the trial's process is started.
+    fn expect() -> Self {
+        // Where it is not possible they live on, as they would have.
+        let _ = set_child_subreaper(Some(getpid()));
+        Self { others: children() }
+    }
+    /// Ends them, and what they started. The trial's process has ended and was waited for.
+    fn end(self) {
+        let deadline = Instant::now() + Self::PATIENCE;
+        loop {
+            let mut left = children();
+            left.retain(|pid| !self.others.contains(pid));
+            if left.is_empty() || Instant::now() >= deadline {
+                return;
+            }
+            for pid in left {
+                // A child that has not been waited for keeps its number.
+                let _ = kill_process(pid, Signal::KILL);
+                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+/// The children of this process; none where there is no /proc.
+fn children() -> Vec<Pid> {
+    let us = getpid();
+    let parent = |pid: Pid| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // After the name, which may hold anything, and the state.
+        let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
+        Pid::from_raw(parent)
+    };
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(Pid::from_raw).filter(|pid| parent(*pid) == Some(us)).collect()
+}
+
 /// What the process says until it ends, and whether it does in time.
 fn listen(child: &mut Child, deadline: Instant) -> rustix::io::Result<(Vec<u8>, bool)> {
     let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;

@@ -6,6 +6,8 @@
     clippy::multiple_unsafe_ops_per_block,
     reason = "plays the C caller"
 )]
+#[path = "ending.rs"]
+mod ending;
 #[path = "memory.rs"]
 mod memory;
 
@@ -85,6 +87,7 @@ fn once(name: &str) {
         "parents" => parents(&world),
         "foreign" => foreign(&world),
         "leak" => leak(&world),
+        "leaks" => ending::with_many_leaks(&world),
         "memory" => memory::given_back(&world),
         "memory-leak" => memory::kept(&world),
         "memory-failed" => memory::given_back_in_vain(&world),
