@@ -8,7 +8,7 @@ use super::{
     launch::{Asked, Launch},
     memory::Allocation,
     native::execute::is_one_append,
-    signal::{Home, Signal},
+    signal::{Fate, Home, Signal},
     submission::{Appends, Submission, submit_one},
     usm_async,
 };
@@ -172,13 +172,34 @@ fn put(
     command: &Command<'_, LevelZero>,
 ) -> Made {
     if let Some(far) = Far::of(queue.context().borrow(), queue.device(), command)? {
-        let submission = Submission { at_once: true, ..submission };
-        return submission
-            .put(queue, events, |list, kept| by_thread(&queue, list, kept, move || far.run()));
+        return put_far(queue, submission, events, far);
     }
     let appends = if is_one_append(command) { Appends::One } else { Appends::Any };
     let submission = Submission { appends, ..submission };
     submission.put(queue, events, |list, _| list.append(command))
+}
+/// Has a thread carry out a command, whose event fails with it.
+fn put_far(
+    queue: Borrowed<'_, Queue>,
+    submission: Submission,
+    events: &[Borrowed<'_, Event>],
+    far: Far,
+) -> Made {
+    let fate = Arc::<Fate>::default();
+    let inside = Arc::clone(&fate);
+    let submission = Submission { at_once: true, ..submission };
+    let made = submission.put(queue, events, |list, kept| {
+        by_thread(&queue, list, kept, move || inside.note(far.run()))
+    })?;
+    if let Report::Done { .. } = submission.report {
+        fate.check()?;
+        return Ok(made);
+    }
+    if let Some(event) = &made {
+        event.depend_on(&fate);
+    }
+    queue.work().depend_on(&fate);
+    Ok(made)
 }
 /// Whether a command that does nothing but hold its place need not be there: the queue is where it would be.
 fn is_superfluous(

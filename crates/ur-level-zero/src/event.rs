@@ -7,7 +7,7 @@ use super::{
     native::event::{AdoptedEvent, EventKind},
     p2p,
     shared_event::{Awaited, Shared},
-    signal::{EVER, Signal},
+    signal::{EVER, Fate, Signal},
     submission::{Waits, wait_for_owed},
     watch,
 };
@@ -63,6 +63,12 @@ impl Event {
     #[inline]
     pub(super) fn of(command: ur_command_t, signal: Signal) -> Owned<Self> {
         Owned::new(Self { context: None, command, state: State::Command(signal) })
+    }
+    /// A thread of ours carries its command out: nobody else has it yet.
+    pub(super) fn depend_on(&self, fate: &Arc<Fate>) {
+        if let State::Command(signal) = &self.state {
+            signal.depend_on(fate);
+        }
     }
     /// Of a command that is recorded; each execution signals it.
     pub(super) fn of_recorded(

@@ -35,10 +35,7 @@ pub(super) fn run(
                 called => return called,
             }
         }
-        by_thread(&queue, list, kept, move || {
-            task.call();
-            Ok(())
-        })
+        by_thread(&queue, list, kept, move || task.call())
     })
 }
 /// Has a thread do `work` when the list has come there; what comes behind it waits for the end of that.
@@ -49,7 +46,7 @@ pub(super) fn by_thread(
     queue: &Queue,
     list: &List<'_>,
     kept: &mut Kept,
-    work: impl FnOnce() -> Result<()> + Send + 'static,
+    work: impl FnOnce() + Send + 'static,
 ) -> Result<()> {
     let maker = queue.work().cache().maker();
     let (reached, done) = (Arc::new(maker.pooled(false)?), Arc::new(maker.pooled(false)?));
@@ -58,8 +55,8 @@ pub(super) fn by_thread(
     let body = move || {
         // A queue that failed never comes there; then nothing is done, and nothing waits.
         let outcome = is_reached.wait(EVER).and_then(|_| {
-            let worked = work();
-            done.signal().and(worked)
+            work();
+            done.signal()
         });
         if let Err(error) = outcome {
             log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);

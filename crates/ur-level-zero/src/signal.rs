@@ -20,10 +20,11 @@ use std::{
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::Owned,
+    log,
+    object::{Backend, Owned},
 };
 use ur_core::profiling::Profile;
-use ur_sys::ur_event_status_t;
+use ur_sys::{ur_event_status_t, ur_logger_level_t};
 
 /// So many counter-based events are kept for later.
 const KEPT: usize = 256;
@@ -169,6 +170,32 @@ impl Home {
     }
 }
 
+/// What became of a command that a thread of ours carries out, which the driver knows nothing of.
+#[derive(Debug, Default)]
+pub(super) struct Fate(OnceLock<Error>);
+impl Fate {
+    /// Remembers how it ended: before the driver is told that it has.
+    pub(super) fn note(&self, outcome: Result<()>) {
+        if let Err(error) = outcome {
+            log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
+            let _first = self.0.set(error);
+        }
+    }
+    fn has_failed(&self) -> bool {
+        self.0.get().is_some()
+    }
+    /// # Errors
+    /// What it failed with; nothing, as long as it is under way.
+    pub(super) fn check(&self) -> Result<()> {
+        let Some(error) = self.0.get() else { return Ok(()) };
+        let same = Error::new(error.code(), error.to_string());
+        Err(match error.native_status() {
+            Some(status) => same.native(status),
+            None => same,
+        })
+    }
+}
+
 /// The end of one command.
 #[derive(Debug)]
 pub struct Signal {
@@ -177,6 +204,8 @@ pub struct Signal {
     times: Option<Box<Times>>,
     status: AtomicU8,
     home: Home,
+    /// Of a command that a thread of ours carries out.
+    fate: OnceLock<Arc<Fate>>,
     /// Where it is in its queue; `None` if that is not known, or nowhere.
     spot: Option<Spot>,
     /// The batch that it is in; 0 for none.
@@ -193,7 +222,14 @@ impl Signal {
     ) -> Self {
         let (status, times) = (AtomicU8::new(PENDING), times.map(Box::new));
         let end = end.map_or_else(OnceLock::new, OnceLock::from);
-        Self { end, times, status, home, spot, batch }
+        Self { end, times, status, home, fate: OnceLock::new(), spot, batch }
+    }
+    /// A thread of ours carries it out: nobody knows of this signal yet.
+    pub(super) fn depend_on(&self, fate: &Arc<Fate>) {
+        let _first = self.fate.set(Arc::clone(fate));
+    }
+    fn has_failed(&self) -> bool {
+        self.fate.get().is_some_and(|fate| fate.has_failed())
     }
     /// Of a command that was done before it came.
     pub(super) fn over(home: Home) -> Self {
@@ -264,7 +300,8 @@ impl Signal {
     #[inline]
     fn settle(&self, status: u8) {
         if status != PENDING {
-            self.status.store(status, Release);
+            let is_failed = status == COMPLETE && self.has_failed();
+            self.status.store(if is_failed { FAILED } else { status }, Release);
         }
         if let (COMPLETE, Some(spot)) = (status, self.spot) {
             self.work().note_passed(spot);
@@ -288,7 +325,7 @@ impl Signal {
         if is_done {
             self.settle(COMPLETE);
         }
-        is_done
+        is_done && !self.has_failed()
     }
     fn is_over(&self) -> Result<bool> {
         if self.is_idle()? {
@@ -318,6 +355,7 @@ impl Signal {
         match self.status.load(Acquire) {
             COMPLETE => Some(Ok(())),
             FAILED => Some(Err(failed_dependency())),
+            _ if self.has_failed() => Some(Err(failed_dependency())),
             _ => None,
         }
     }
@@ -347,10 +385,20 @@ impl Signal {
     pub(super) fn wait(&self) -> Result<()> {
         match self.status.load(Acquire) {
             COMPLETE => return Ok(()),
-            FAILED => return Err(super::shared_event::lost()),
+            FAILED => return Err(self.failure()),
             _ => {}
         }
         self.wait_for_it()
+    }
+    #[cold]
+    fn failure(&self) -> Error {
+        match self.fate.get().and_then(|fate| fate.check().err()) {
+            Some(error) => Error::new(
+                ErrorCode::InEventListExecStatus,
+                format!("the command of an event that was waited for has failed: {error}"),
+            ),
+            None => super::shared_event::lost(),
+        }
     }
     fn wait_for_it(&self) -> Result<()> {
         let outcome = match self.is_passed() {
@@ -358,7 +406,7 @@ impl Signal {
             false => self.send().and_then(|()| self.wait_for_end()),
         };
         self.settle(if outcome.is_ok() { COMPLETE } else { FAILED });
-        outcome
+        if self.has_failed() { outcome.and(Err(self.failure())) } else { outcome }
     }
 }
 impl Drop for Signal {
