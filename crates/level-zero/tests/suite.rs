@@ -71,12 +71,25 @@ fn memory_is_shared_from_other_devices_and_by_each_kind_of_the_drivers_handles()
     let parts = [("ZE_SOFTWARE_SUBDEVICES", "2")];
     let owned = [("ZE_SOFTWARE_IMPORT_FD", "owned")];
     let unpooled = [("UR_L0_DISABLE_USM_ALLOCATOR", "1")];
+    // What Intel's driver does on Xe2, with and without descriptors that it imports, and what it has cut from more.
+    let old = [("ZE_SOFTWARE_IPC", "xe2-old")];
+    let only_handles = [("ZE_SOFTWARE_IPC", "xe2-old"), ("ZE_SOFTWARE_LACKS", "descriptors")];
+    let cut = [
+        ("ZE_SOFTWARE_IPC", "xe2-new"),
+        ("ZE_SOFTWARE_POOL", "2"),
+        ("UR_L0_DISABLE_USM_ALLOCATOR", "1"),
+    ];
+    let imported = [("ZE_SOFTWARE_IPC", "xe2-new"), ("ZE_SOFTWARE_IMPORT_FD", "owned")];
     for (environment, device, filter) in [
         (&strangers[..], "1", "ipc_memory"),
         (&descriptors, "0", "urIPCCloseMemHandleExp"),
         (&parts, "0", "urIPCOpenPhysMemHandleExp"),
         (&owned, "0", "physical"),
         (&unpooled, "0", "urUSMFree"),
+        (&old, "0", "urIPCOpenMemHandleExp"),
+        (&only_handles, "0", "urIPCOpenMemHandleExp"),
+        (&cut, "0", "urIPCOpenMemHandleExp"),
+        (&imported, "0", "urIPCOpenMemHandleExp"),
     ] {
         let arguments = ["--device", device, "--filter", filter];
         let Some(out) = judge(&world, "level_zero_v2", environment, &arguments) else { return };
@@ -90,7 +103,12 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
         return; // they are run by themselves there
     }
     let Some(world) = world() else { return };
-    let ways: [&[(&str, &str)]; 6] = [
+    let ways: [&[(&str, &str)]; 7] = [
+        &[
+            ("ZE_SOFTWARE_IPC", "xe2-old"),
+            ("ZE_SOFTWARE_POOL", "1"),
+            ("ZE_SOFTWARE_IMPORT_FD", "owned"),
+        ],
         &[("ZE_SOFTWARE_IPC", "opaque"), ("ZE_SOFTWARE_IMPORT_FD", "owned")],
         &[("ZE_SOFTWARE_IPC", "fd"), ("ZE_SOFTWARE_DEVICES", "2")],
         &[

@@ -225,12 +225,13 @@ fn map(
     deferred_free::sweep::<Memory>();
     let bytes = usize::try_from(arrived.size).map_err(too_large)?;
     let (opened, base) = match arrived.payload {
-        ArrivedPayload::Driver { fd, base, bytes: form, .. } => {
-            let opened = match form.first() {
-                Some(&first) if first == Form::Number as u8 => {
-                    OpenedHandle::by_number(context, home, said(Form::Number, &form)?, &fd)?
-                }
-                _ => OpenedHandle::opaque(context, home, said(Form::Told, &form)?, Some(&fd))?,
+        ArrivedPayload::Driver { fd, base, exposes, bytes: form } => {
+            let is_number = form.first() == Some(&(Form::Number as u8));
+            let handle = said(if is_number { Form::Number } else { Form::Told }, &form)?;
+            let opened = match OpenedHandle::import(context, home, &fd, exposes)? {
+                Some(imported) => imported,
+                None if is_number => OpenedHandle::by_number(context, home, handle, &fd)?,
+                None => OpenedHandle::opaque(context, home, handle, Some(&fd))?,
             };
             (opened, base)
         }
@@ -242,16 +243,18 @@ fn map(
         _ => return Err(contradiction("what arrived is nothing of the driver's")),
     };
     let base = usize::try_from(base).map_err(too_large)?;
-    // How much there is the driver says: the exporter's word is not enough.
+    // How much there is the driver says: the exporter's word is not enough. What it has cut from more is a part of that.
     let there = memory::known(context, opened.at())?;
     let unknown = || contradiction("the driver does not know what it opened");
-    let there = there.filter(|there| there.base == opened.at()).ok_or_else(unknown)?;
-    if base.checked_add(bytes).is_none_or(|end| end > there.bytes) {
+    let before = |there: &memory::Known| opened.at().checked_sub(there.base);
+    let left = there.and_then(|there| there.bytes.checked_sub(before(&there)? as usize));
+    let left = left.ok_or_else(unknown)?;
+    if base.checked_add(bytes).is_none_or(|end| end > left) {
         return Err(contradiction("it is larger than what the driver opened"));
     }
     let null = || contradiction("it is at no address");
     let at = UsmPtr::from_addr(opened.at() as usize + base).ok_or_else(null)?;
-    Ok(OpenedMemory::new(at, bytes, home.as_handle().addr(), opened, there.bytes))
+    Ok(OpenedMemory::new(at, bytes, home.as_handle().addr(), opened, left))
 }
 /// Physical memory of `home` behind a descriptor; the size is the exporter's word, which the driver
 /// judges.

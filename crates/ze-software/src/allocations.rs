@@ -30,6 +30,8 @@ pub struct Allocation {
     pub base: usize,
     /// As asked for.
     pub size: usize,
+    /// Where it begins in its backing.
+    pub offset: usize,
     pub kind: ze_memory_type_t,
     pub origin: Origin,
     /// Where it lives; none for host memory.

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "maps files")]
 use crate::{inject::Answer, taken_fd::TakenFd};
 use rustix::{
-    fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, ftruncate, memfd_create},
+    fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create},
     io::{Errno, fcntl_dupfd_cloexec},
     mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap},
     process::{Resource, Rlimit, getrlimit, setrlimit},
@@ -60,11 +60,18 @@ impl Backing {
     pub fn of(descriptor: BorrowedFd<'_>) -> Answer<Arc<Self>> {
         Self::owned(fcntl_dupfd_cloexec(descriptor, 0).map_err(failed)?)
     }
-    /// Memory that came as a descriptor.
+    /// Memory that came as a descriptor: whole pages that nobody can shorten, as a dma-buf is. A file on a disk is none.
     pub fn owned(file: OwnedFd) -> Answer<Arc<Self>> {
+        let seals = fcntl_get_seals(&file).map_err(failed)?;
         let size = usize::try_from(fstat(&file).map_err(failed)?.st_size);
         match size {
-            Ok(size) if size > 0 => Ok(Arc::new(Self { file, size, taken: OnceLock::new() })),
+            Ok(size)
+                if size > 0
+                    && size.is_multiple_of(PAGE)
+                    && seals.contains(SealFlags::GROW | SealFlags::SHRINK) =>
+            {
+                Ok(Arc::new(Self { file, size, taken: OnceLock::new() }))
+            }
             _ => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
         }
     }

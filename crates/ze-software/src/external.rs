@@ -114,6 +114,7 @@ pub fn own_memory(base: usize, size: usize, context: usize) -> Allocation {
     Allocation {
         base,
         size,
+        offset: 0,
         kind: ZE_MEMORY_TYPE_HOST_IMPORTED,
         origin: Origin::Caller,
         device: None,

@@ -23,23 +23,36 @@ const MAGIC: u64 = 0x3143_5049_5753_455a;
 /// The first word of a handle whose descriptor is not for anybody else to read.
 const OPAQUE: u64 = u64::MAX;
 
-/// What the 64 bytes of a handle hold.
+/// What the 64 bytes of a handle hold: the first 30 lie as in the opaque handles of Intel's driver.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Body {
     /// The descriptor in its low half, in the process that opens it; or [`OPAQUE`].
     word: u64,
-    magic: u64,
+    /// Where the allocation begins in the descriptor's memory.
+    offset: u64,
     process: u32,
-    descriptor: i32,
+    sort: [u8; 2],
+    /// The descriptor of the process that gave it; 0 where such handles have none.
+    mirror: [u8; 8],
+    _rest: [u8; 2],
     file: u64,
     size: u64,
     kind: u32,
     /// 1 if it was made of a descriptor of the caller's: there is nothing to take back.
     made: u32,
-    _rest: [u32; 4],
+    magic: u64,
 }
 const _: () = assert!(size_of::<Body>() == size_of::<ze_ipc_mem_handle_t>());
+impl Body {
+    /// The descriptor in the process that gave it.
+    fn descriptor(&self) -> i32 {
+        match way() {
+            Way::OldXe2 => self.word as u32 as i32,
+            _ => u64::from_le_bytes(self.mirror) as u32 as i32,
+        }
+    }
+}
 
 /// A descriptor that handles name, and how often a handle was asked for.
 struct Export {
@@ -51,18 +64,25 @@ static EXPORTS: LazyLock<Mutex<HashMap<usize, Export>>> = LazyLock::new(Mutex::d
 /// Which ways of opening there are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// As the newest drivers: by what was passed on, else by the process.
+    /// By what was passed on, else by the process.
     Both,
     /// As older drivers: only a descriptor of the process that opens.
     Descriptor,
     /// Only by the process; there is no descriptor to be read in the handle.
     Process,
+    /// As Intel's driver from 25.35 to 26.14 on Xe2: whatever has the descriptor's number in the process that gave the
+    /// handle, though the handle had another process's number written in.
+    OldXe2,
+    /// As newer ones there: the same, unless another number was written in.
+    NewXe2,
 }
 fn way() -> Way {
     static WAY: LazyLock<Way> =
         LazyLock::new(|| match std::env::var("ZE_SOFTWARE_IPC").as_deref() {
             Ok("fd") => Way::Descriptor,
             Ok("opaque") => Way::Process,
+            Ok("xe2-old") => Way::OldXe2,
+            Ok("xe2-new") => Way::NewXe2,
             _ => Way::Both,
         });
     *WAY
@@ -76,12 +96,28 @@ fn unpack(handle: ze_ipc_mem_handle_t) -> Answer<Body> {
     let body: Body = unsafe { std::mem::transmute(handle) };
     if body.magic == MAGIC { Ok(body) } else { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) }
 }
-fn body(descriptor: i32, file: u64, size: usize, kind: ze_memory_type_t) -> Body {
+fn body(
+    descriptor: i32,
+    file: u64,
+    (offset, size): (usize, usize),
+    kind: ze_memory_type_t,
+) -> Body {
     let shown = u64::from(descriptor.cast_unsigned());
     let word = if way() == Way::Process { OPAQUE } else { shown };
-    let process = std::process::id();
-    let size = size as u64;
-    Body { word, magic: MAGIC, process, descriptor, file, size, kind, made: 0, _rest: [0; 4] }
+    let mirror = if way() == Way::OldXe2 { [0; 8] } else { shown.to_le_bytes() };
+    Body {
+        word,
+        offset: offset as u64,
+        process: std::process::id(),
+        sort: [1, kind as u8],
+        mirror,
+        _rest: [0; 2],
+        file,
+        size: size as u64,
+        kind,
+        made: 0,
+        magic: MAGIC,
+    }
 }
 /// A handle of the allocation at `at`; while it was not put back as often, its descriptor is open.
 fn give(at: *const c_void, to: *mut ze_ipc_mem_handle_t) -> Answer {
@@ -99,7 +135,8 @@ fn give(at: *const c_void, to: *mut ze_ipc_mem_handle_t) -> Answer {
     let mut exports = locked(&EXPORTS);
     let export = exports.entry(one.base).or_insert(Export { descriptor: fresh, times: 0 });
     export.times += 1;
-    raw::put(to, pack(body(export.descriptor.as_raw_fd(), file, one.size, one.kind)))
+    let place = (one.offset, one.size);
+    raw::put(to, pack(body(export.descriptor.as_raw_fd(), file, place, one.kind)))
 }
 /// The end of an allocation ends its handles.
 pub fn forget(base: usize) {
@@ -111,15 +148,19 @@ fn here(body: &Body, descriptor: i32) -> Option<Arc<Backing>> {
     let backing = Backing::of(borrow(descriptor).ok()?).ok()?;
     backing.id().is_ok_and(|id| id == body.file).then_some(backing)
 }
-/// The memory behind the descriptor of the process that gave the handle.
-fn there(body: &Body) -> Option<Arc<Backing>> {
+/// What the process that gave the handle has under the descriptor's number.
+fn theirs(body: &Body) -> Option<Arc<Backing>> {
+    let number = body.descriptor();
     if body.process == std::process::id() {
-        return here(body, body.descriptor);
+        return Backing::of(borrow(number).ok()?).ok();
     }
-    let path = format!("/proc/{}/fd/{}", body.process, body.descriptor);
+    let path = format!("/proc/{}/fd/{number}", body.process);
     let file = File::options().read(true).write(true).open(path).ok()?;
-    let backing = Backing::of(file.as_fd()).ok()?;
-    backing.id().is_ok_and(|id| id == body.file).then_some(backing)
+    Backing::of(file.as_fd()).ok()
+}
+/// The same, if it is the file that the handle means.
+fn there(body: &Body) -> Option<Arc<Backing>> {
+    theirs(body).filter(|backing| backing.id().is_ok_and(|id| id == body.file))
 }
 /// The memory that a handle names, if it still is what it was.
 fn backing(body: &Body) -> Answer<Arc<Backing>> {
@@ -128,6 +169,9 @@ fn backing(body: &Body) -> Answer<Arc<Backing>> {
         Way::Both => shown().or_else(|| there(body)),
         Way::Descriptor => shown(),
         Way::Process => there(body),
+        Way::OldXe2 => theirs(body), // nothing says whether it is the one
+        Way::NewXe2 if body.word == u64::from_le_bytes(body.mirror) => there(body),
+        Way::NewXe2 => shown(),
     }
     .ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)
 }
@@ -180,7 +224,9 @@ entries! {
         let on_device = body.kind == ZE_MEMORY_TYPE_DEVICE;
         allocations::add(Allocation {
             base,
-            size: body.size as usize,
+            // What lies before it in the same memory belongs to what was opened, as with Intel's driver.
+            size: usize::try_from(body.offset + body.size).unwrap_or(0).min(backing.size),
+            offset: 0,
             kind: body.kind,
             origin: Origin::Opened,
             device: on_device.then_some(device),
@@ -191,14 +237,16 @@ entries! {
             _mapping: Some(mapping),
             _taken: None,
         })?;
-        raw::put(to, std::ptr::with_exposed_provenance_mut(base))
+        let at = base + usize::try_from(body.offset).unwrap_or(0).min(backing.size);
+        raw::put(to, std::ptr::with_exposed_provenance_mut(at))
     }
     fn zeMemCloseIpcHandle(context: ze_context_handle_t, at: *const c_void) {
         context::get(context)?;
         if at.is_null() {
             return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
         }
-        let one = allocations::remove(at.expose_provenance(), Origin::Opened);
+        let base = allocations::find(at.expose_provenance()).map_or(0, |one| one.base);
+        let one = allocations::remove(base, Origin::Opened);
         one.map(drop).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)
     }
     fn zeMemPutIpcHandle(context: ze_context_handle_t, handle: ze_ipc_mem_handle_t) {
@@ -208,7 +256,7 @@ entries! {
             return Ok(());
         }
         let mut exports = locked(&EXPORTS);
-        let named = |export: &Export| export.descriptor.as_raw_fd() == body.descriptor;
+        let named = |export: &Export| export.descriptor.as_raw_fd() == body.descriptor();
         let base = exports.iter().find(|(_, export)| named(export)).map(|(base, _)| *base);
         let base = base.filter(|_| body.process == std::process::id());
         let base = base.ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
@@ -230,7 +278,7 @@ entries! {
             return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
         }
         backing(&body)?;
-        raw::put(to, u64::from(body.descriptor.cast_unsigned()))
+        raw::put(to, u64::from(body.descriptor().cast_unsigned()))
     }
     fn zeMemGetIpcHandleFromFileDescriptorExp(
         context: ze_context_handle_t,
@@ -240,7 +288,12 @@ entries! {
         context::get(context)?;
         let descriptor = i32::try_from(descriptor).map_err(|_| ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
         let backing = Backing::of(borrow(descriptor)?)?;
-        let made = body(descriptor, backing.id()?, backing.size, ZE_MEMORY_TYPE_DEVICE);
+        // Intel's driver there knows the handles that it gave, and no others.
+        let is_given = || locked(&EXPORTS).values().any(|e| e.descriptor.as_raw_fd() == descriptor);
+        if matches!(way(), Way::OldXe2 | Way::NewXe2) && !is_given() {
+            return Err(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+        }
+        let made = body(descriptor, backing.id()?, (0, backing.size), ZE_MEMORY_TYPE_DEVICE);
         raw::put(to, pack(Body { made: 1, ..made }))
     }
 }

@@ -7,8 +7,9 @@
 //! | `ZE_SOFTWARE_SUBDEVICES` | how many sub-devices each has (0) |
 //! | `ZE_SOFTWARE_PEER` | 0: devices do not reach each other's memory, and refuse copies and fills of it |
 //! | `ZE_SOFTWARE_MEMORY` | MiB of each device (4096) |
-//! | `ZE_SOFTWARE_IPC` | `fd`: IPC handles open only by a descriptor of the process that opens, as older drivers' do; `opaque`: only by the process that gave them; else by either |
+//! | `ZE_SOFTWARE_IPC` | `fd`: IPC handles open only by a descriptor of the process that opens, as older drivers' do; `opaque`: only by the process that gave them; `xe2-old`, `xe2-new`: as Intel's driver on Xe2 before and since 26.14: by a number in the process that gave them, the older one also where another number was written in; else by either |
 //! | `ZE_SOFTWARE_IMPORT_FD` | `owned`: a descriptor that an import took is the driver's, which closes it with the memory, and ends a process that closes it too; else it stays the caller's |
+//! | `ZE_SOFTWARE_POOL` | allocations of a device of so many MiB at most are cut from larger ones, as Intel's driver does: their handles open those (0) |
 //! | `ZE_SOFTWARE_CHECK_THREADS` | 1: a thread that appends to an immediate list or synchronizes it while another one does ends the process |
 //! | `ZE_SOFTWARE_BROKEN_DEVICE` | the number of a device that answers `ZE_RESULT_ERROR_DEVICE_LOST` to each call |
 //! | `ZE_SOFTWARE_BROKEN_DRIVER` | 1: there is another driver, listed first, that fails whatever it is asked |

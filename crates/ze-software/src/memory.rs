@@ -9,7 +9,10 @@ use crate::{
     inject::Answer,
     line, properties, raw,
 };
-use std::{ffi::c_void, sync::Arc};
+use std::{
+    ffi::c_void,
+    sync::{Arc, LazyLock},
+};
 use ze_sys::*;
 
 /// What is known of an address.
@@ -59,6 +62,14 @@ fn relaxed(chain: *const c_void) -> bool {
             || stype == ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXT_DESC
     })
 }
+/// Allocations of a device that are no larger are cut from larger ones (`ZE_SOFTWARE_POOL`, in MiB).
+fn pooled() -> usize {
+    static MOST: LazyLock<usize> = LazyLock::new(|| {
+        let wish = std::env::var("ZE_SOFTWARE_POOL").ok();
+        wish.and_then(|mib| mib.parse::<usize>().ok()).unwrap_or(0) << 20
+    });
+    *MOST
+}
 fn allocate(asked: Asked, to: *mut *mut c_void) -> Answer {
     let context = context::get(asked.context)?;
     if to.is_null() {
@@ -79,21 +90,27 @@ fn allocate(asked: Asked, to: *mut *mut c_void) -> Answer {
     let alignment = aligned(asked.alignment, page)?;
     let whole =
         asked.size.checked_next_multiple_of(page).ok_or(ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
-    let (backing, taken) = match external::imported(asked.chain)? {
+    let (imported, exports) = (external::imported(asked.chain)?, external::exports(asked.chain)?);
+    let on_device = asked.kind == ZE_MEMORY_TYPE_DEVICE;
+    // What is small is cut from memory that begins with somebody else's.
+    let is_cut = on_device && imported.is_none() && exports == 0 && whole <= pooled();
+    let offset = if is_cut { DEVICE_PAGE.max(alignment) } else { 0 };
+    let (backing, taken) = match imported {
         // What is imported is another's share of a device.
         Some(backing) if backing.size < asked.size => return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
         Some(backing) => (backing, None),
         None => {
             let taken = asked.device.as_ref().map(|device| Taken::new(device, whole));
-            (Backing::new(whole)?, taken.transpose()?)
+            (Backing::new(offset + whole)?, taken.transpose()?)
         }
     };
-    let mapping = Mapping::of(&backing, whole.min(backing.size), alignment)?;
-    let (base, exports) = (mapping.base, external::exports(asked.chain)?);
+    let mapping = Mapping::of(&backing, (offset + whole).min(backing.size), alignment)?;
+    let base = mapping.base + offset;
     external::keep(&backing, asked.chain)?;
     allocations::add(Allocation {
         base,
         size: asked.size,
+        offset,
         kind: asked.kind,
         origin: Origin::Allocated,
         device: asked.device,

@@ -160,6 +160,19 @@ fn mapped(world: &World, physical: ze_physical_mem_handle_t) -> *mut u8 {
 }
 
 #[test]
+fn a_file_of_a_disk_is_no_memory_of_a_device() {
+    let world = World::new();
+    let file = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+    let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
+    let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD;
+    let flags = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
+    let mut import = ze_external_memory_import_fd_t { stype, pNext: null(), flags, fd };
+    let (desc, mut at) = (device_desc(from_mut(&mut import).cast()), null_mut());
+    let code =
+        ze!(world.ze, mem.pfnAllocDevice(world.context, &desc, 64, 0, world.device, &mut at));
+    assert_eq!((code, at), (ZE_RESULT_ERROR_INVALID_ARGUMENT, null_mut()));
+}
+#[test]
 fn what_was_not_made_for_it_is_not_exported() {
     let world = World::new();
     let at = allocate(&world, PAGE, null());

@@ -2,8 +2,11 @@
 //! gives shows in the bytes: the number of a descriptor (a dma-buf) that the receiver has to have a
 //! descriptor of its own for, or something opaque that the driver itself knows what to do with. An
 //! opaque handle names its process by number, which says nothing in another pid namespace: where the
-//! driver tells a descriptor of the memory, and makes handles of such, that goes to the other process,
-//! and the handle as it is only serves drivers that do not.
+//! driver tells a descriptor of the memory, that goes to the other process, and the handle as it is only
+//! serves drivers that do not.
+//!
+//! A descriptor of one allocation and nothing else is imported as external memory, which asks for no
+//! handle. What a driver has cut from more is opened by the handle, which says where it begins.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -11,12 +14,13 @@ use super::{
         driver::{RawContext, driver},
     },
     context::NativeContext,
-    memory::{self, Known, Piece, pointer, release},
-    physical_memory::put_back,
+    given::{Keepers, was_kept},
+    memory::{self, Piece, Sort, pointer, release},
+    physical_memory::{DMA_BUF, put_back},
 };
 use rustix::io::fcntl_dupfd_cloexec;
 use std::{
-    os::fd::{AsRawFd, BorrowedFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     ptr,
     sync::Arc,
 };
@@ -42,7 +46,7 @@ pub struct Handle {
     pub bytes: IpcBytes,
     /// A descriptor of the memory, if the driver tells one.
     pub fd: Option<Arc<OwnedFd>>,
-    /// Whether the bytes begin with the number of such a descriptor.
+    /// Whether the bytes begin with the number of such a descriptor, and open by another's written there.
     pub is_number: bool,
     /// An opaque handle is good as long as it is not given back.
     _lent: Option<Lent>,
@@ -82,12 +86,22 @@ fn number_of(context: RawContext, bytes: &IpcBytes) -> (Option<i32>, bool) {
     match outcome.status() {
         Some(ZE_RESULT_SUCCESS) => {
             let number = i32::try_from(said).ok();
-            (number, number == Some(first))
+            (number, number == Some(first) && !asks_process(bytes))
         }
         None => (Some(first).filter(|&number| number >= 0), true),
         Some(_) => (None, false),
     }
 }
+/// Whether whoever opens such a handle takes the descriptor of that number out of this process, whatever was written in.
+/// The opaque handles of Intel's driver before 26.14, on Xe2 and later, begin with the number too: what tells them is
+/// this process's number, without the second copy of the descriptor's by which newer drivers see that it was changed.
+fn asks_process(bytes: &IpcBytes) -> bool {
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    word(PROCESS) == std::process::id() && word(COPY) != word(0)
+}
+/// Where opaque handles of Intel's driver have the number of their process, and a second one of the descriptor.
+const PROCESS: usize = 16;
+const COPY: usize = 22;
 /// Another descriptor of what the driver's is of; 0 to 2 are never used, they mean something to others.
 ///
 /// # Errors
@@ -125,8 +139,11 @@ impl Handle {
         // Of an opaque handle the descriptor says where only if it is of this memory alone: a driver may
         // have cut it from more, and the handle may say where.
         let fd = match fd {
-            Some(fd) if is_number || is_all(&fd, memory::known(context, at)?) => Some(fd),
-            _ => None,
+            Some(fd) if is_number => Some(fd),
+            Some(fd) => memory::known(context, at)?
+                .is_some_and(|known| is_all(&fd, known.bytes as u64))
+                .then_some(fd),
+            None => None,
         };
         // A descriptor of ours keeps what the driver's is of, which can go back then.
         let _lent = (!is_number).then_some(lent);
@@ -134,10 +151,9 @@ impl Handle {
     }
 }
 
-/// Whether a descriptor is of an allocation and of nothing else, but for what pages round up.
-fn is_all(fd: &OwnedFd, known: Option<Known>) -> bool {
+/// Whether a descriptor is of an allocation of `bytes` and of nothing else, but for what pages round up.
+fn is_all(fd: &OwnedFd, bytes: u64) -> bool {
     let (small, large) = (64 << 10, 2 << 20);
-    let Some(bytes) = known.map(|known| known.bytes as u64) else { return false };
     let page = if bytes < large { small } else { large };
     rustix::fs::seek(fd, rustix::fs::SeekFrom::End(0)).is_ok_and(|end| {
         bytes.checked_next_multiple_of(page).is_some_and(|most| (bytes..=most).contains(&end))
@@ -156,13 +172,49 @@ pub fn exported(piece: &Piece, flag: u32) -> Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Another process's memory, opened by a driver's handle and closed on drop.
+/// Another process's memory, opened by a driver's handle or imported, and closed on drop.
 #[derive(Debug)]
 pub struct OpenedHandle {
     at: u64,
     context: Arc<NativeContext>,
+    /// What it is, if it was imported.
+    imported: Option<Piece>,
 }
 impl OpenedHandle {
+    /// Imports it for `device`, `bytes` long by the exporter's word; `None` if the descriptor is of more than that, or
+    /// the driver imports no such memory.
+    ///
+    /// # Errors
+    /// Where memory or descriptors run out.
+    pub fn import(
+        context: &Arc<NativeContext>,
+        device: &Device,
+        fd: &OwnedFd,
+        bytes: u64,
+    ) -> Result<Option<Self>> {
+        static KEEPERS: Keepers = Keepers::new(|device| {
+            let context =
+                Arc::new(NativeContext::create(device.platform().raw(), &[device.raw()])?);
+            let (sort, bytes) = (Sort::Exportable(DMA_BUF), 64 << 10);
+            let piece = Piece::new(&context, device, sort, bytes, 0)?;
+            let ours = exported(&piece, DMA_BUF)?;
+            was_kept(&ours, |number| Piece::imported(&context, device, (DMA_BUF, number), bytes))
+        });
+        let types = super::device::external(device.raw())?.memoryAllocationImportTypes;
+        let Ok(bytes) = usize::try_from(bytes) else { return Ok(None) };
+        if types & DMA_BUF == 0 || !is_all(fd, bytes as u64) {
+            return Ok(None);
+        }
+        let import = |number| Piece::imported(context, device, (DMA_BUF, number), bytes);
+        match KEEPERS.give(device, fd.as_fd(), import) {
+            Ok(piece) => {
+                let (at, context) = (piece.at(), Arc::clone(context));
+                Ok(Some(Self { at, context, imported: Some(piece) }))
+            }
+            Err(error) if is_want(error.code()) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
     /// Opens it for `device`, by a handle that begins with the number of a descriptor.
     ///
     /// # Errors
@@ -212,7 +264,8 @@ impl OpenedHandle {
         unsafe { driver().mem_open_ipc_handle(raw, device.raw(), handle, 0, to) }
             .ok()
             .map_err(foreign)?;
-        Ok(Self { at: at.expose_provenance() as u64, context: Arc::clone(context) })
+        let (at, context) = (at.expose_provenance() as u64, Arc::clone(context));
+        Ok(Self { at, context, imported: None })
     }
     /// Its first byte.
     pub fn at(&self) -> u64 {
@@ -225,23 +278,49 @@ impl OpenedHandle {
 }
 impl Drop for OpenedHandle {
     fn drop(&mut self) {
+        if self.imported.is_some() {
+            return; // freed with that
+        }
         // SAFETY: opened here, and no command uses it any more: the owner's promise.
         release(|| unsafe { driver().mem_close_ipc_handle(self.context.raw(), pointer(self.at)) });
     }
+}
+/// Whether something ran out, or is gone, that has nothing to do with what was asked for.
+fn is_want(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::OutOfDeviceMemory
+            | ErrorCode::OutOfHostMemory
+            | ErrorCode::OutOfResources
+            | ErrorCode::DeviceLost
+            | ErrorCode::Uninitialized
+    )
 }
 /// What another process sent and the driver refuses is that process's fault, unless memory ran out, or
 /// the driver has no such function at all.
 pub(in super::super) fn foreign(error: Error) -> Error {
     match error.code() {
-        ErrorCode::OutOfDeviceMemory
-        | ErrorCode::OutOfHostMemory
-        | ErrorCode::OutOfResources
-        | ErrorCode::DeviceLost
-        | ErrorCode::Uninitialized => error,
+        code if is_want(code) => error,
         _ if error.native_status().is_none() => error,
         _ => Error::new(
             ErrorCode::InvalidValue,
             format!("the driver refuses what the exporter sent: {error}"),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_handle_that_sends_its_opener_to_this_process_is_told_from_one_with_a_number() {
+        let mut bytes: IpcBytes = [0; 64];
+        bytes[0] = 9;
+        assert!(!asks_process(&bytes), "an older driver's: number, offset and kind");
+        bytes[PROCESS..PROCESS + 4].copy_from_slice(&std::process::id().to_le_bytes());
+        assert!(asks_process(&bytes));
+        bytes[COPY] = 9;
+        assert!(!asks_process(&bytes), "the driver sees that the number was changed");
     }
 }

@@ -95,6 +95,35 @@ impl Piece {
         })?;
         Ok(Self { at: at.expose_provenance() as u64, sort, context: Arc::clone(context) })
     }
+    /// The `bytes` that a descriptor is of, another process's perhaps: `ZE_EXTERNAL_MEMORY_TYPE_FLAG_*` and its number,
+    /// which may be the driver's then.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn imported(
+        context: &Arc<NativeContext>,
+        device: &Device,
+        (flags, fd): (u32, i32),
+        bytes: usize,
+    ) -> Result<Self> {
+        let limits = relaxed(device, bytes);
+        let import = ze_external_memory_import_fd_t {
+            stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD,
+            pNext: limits.as_ref().map_or(ptr::null(), |l| ptr::from_ref(l).cast::<c_void>()),
+            flags,
+            fd,
+        };
+        let desc = ze_device_mem_alloc_desc_t {
+            stype: ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
+            pNext: ptr::from_ref(&import).cast(),
+            ..Default::default()
+        };
+        let (raw, mut at) = (context.raw(), ptr::null_mut());
+        let (to, here) = (&raw mut at, device.raw());
+        // SAFETY: the descriptors live until it returns; the driver judges the number.
+        unsafe { driver().mem_alloc_device(raw, &desc, bytes, 0, here, to) }.ok()?;
+        Ok(Self::adopted(context, at.expose_provenance() as u64))
+    }
     /// Memory that C made in the context and gives away: freed on drop like our own.
     pub fn adopted(context: &Arc<NativeContext>, at: u64) -> Self {
         Self { at, sort: Sort::Device, context: Arc::clone(context) }

@@ -20,8 +20,8 @@ use std::{
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ze_sys::*;
 
-/// What descriptors of physical memory are of: a dma-buf.
-const DMA_BUF: u32 = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
+/// What descriptors of memory are of: a dma-buf.
+pub(super) const DMA_BUF: u32 = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
 
 /// Whether descriptors of the device's memory can be had, and used.
 ///
