@@ -4,11 +4,12 @@ use super::{
     Device, Event, Kernel, LevelZero, Mem, Queue, UsmPool,
     crossing::Far,
     enqueue_image,
+    fate::Fate,
     host_task::{self, by_thread},
     launch::{Asked, Launch},
     memory::Allocation,
     native::execute::is_one_append,
-    signal::{Fate, Home, Signal},
+    signal::{Home, Signal},
     submission::{Appends, Submission, submit_one},
     usm_async,
 };
@@ -198,7 +199,7 @@ fn put_far(
     if let Some(event) = &made {
         event.depend_on(&fate);
     }
-    queue.work().depend_on(&fate);
+    queue.work().fates.add(&fate);
     Ok(made)
 }
 /// Whether a command that does nothing but hold its place need not be there: the queue is where it would be.

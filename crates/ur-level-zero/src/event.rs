@@ -4,10 +4,11 @@ pub(super) use super::signal::ContextEvents;
 use super::{
     Context, Device, LevelZero, Queue,
     driver::RawEvent,
+    fate::Fate,
     native::event::{AdoptedEvent, EventKind},
     p2p,
     shared_event::{Awaited, Shared},
-    signal::{EVER, Fate, Signal},
+    signal::{EVER, Signal},
     submission::{Waits, wait_for_owed},
     watch,
 };

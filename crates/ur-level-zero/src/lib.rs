@@ -23,6 +23,7 @@ mod error;
 mod event;
 mod extensions;
 mod face;
+mod fate;
 mod foreign;
 mod host_task;
 mod image;

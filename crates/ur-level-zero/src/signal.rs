@@ -3,6 +3,7 @@
 use super::{
     Context, Device, Queue,
     driver::RawEvent,
+    fate::Fate,
     native::{
         counter::Counters,
         event::{EventKind, EventMaker, Spare},
@@ -20,11 +21,10 @@ use std::{
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    log,
-    object::{Backend, Owned},
+    object::Owned,
 };
 use ur_core::profiling::Profile;
-use ur_sys::{ur_event_status_t, ur_logger_level_t};
+use ur_sys::ur_event_status_t;
 
 /// So many counter-based events are kept for later.
 const KEPT: usize = 256;
@@ -167,32 +167,6 @@ impl Home {
             Self::Queue(queue) => queue.work(),
             Self::Work(work) => work,
         }
-    }
-}
-
-/// What became of a command that a thread of ours carries out, which the driver knows nothing of.
-#[derive(Debug, Default)]
-pub(super) struct Fate(OnceLock<Error>);
-impl Fate {
-    /// Remembers how it ended: before the driver is told that it has.
-    pub(super) fn note(&self, outcome: Result<()>) {
-        if let Err(error) = outcome {
-            log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
-            let _first = self.0.set(error);
-        }
-    }
-    fn has_failed(&self) -> bool {
-        self.0.get().is_some()
-    }
-    /// # Errors
-    /// What it failed with; nothing, as long as it is under way.
-    pub(super) fn check(&self) -> Result<()> {
-        let Some(error) = self.0.get() else { return Ok(()) };
-        let same = Error::new(error.code(), error.to_string());
-        Err(match error.native_status() {
-            Some(status) => same.native(status),
-            None => same,
-        })
     }
 }
 

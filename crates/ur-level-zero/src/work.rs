@@ -3,6 +3,7 @@
 use super::{
     Context, Device,
     driver::RawEvent,
+    fate::Fates,
     lane::Lane,
     native::{
         context::NativeContext,
@@ -10,7 +11,7 @@ use super::{
         list::{Engine, NativeList},
     },
     shared_event::{Debt, Progress, lost},
-    signal::{BRIEF, Cache, EVER, Fate, SLICE},
+    signal::{BRIEF, Cache, EVER, SLICE},
     tail::Habit,
     ticket,
 };
@@ -68,7 +69,7 @@ pub struct Work {
     has_debts: AtomicBool,
     debts: Mutex<VecDeque<Arc<Debt>>>,
     /// Of commands that threads of ours carry out, until somebody has waited for all.
-    fates: Mutex<Vec<Arc<Fate>>>,
+    pub(super) fates: Fates,
     /// When it was last asked whether they are paid, in nanoseconds.
     looked: AtomicU64,
 }
@@ -130,7 +131,7 @@ impl Work {
             is_lost: AtomicBool::new(false),
             has_debts: AtomicBool::new(false),
             debts: Mutex::default(),
-            fates: Mutex::default(),
+            fates: Fates::default(),
             looked: AtomicU64::new(0),
         });
         ticket::enter(&work);
@@ -328,18 +329,7 @@ impl Work {
             self.note_passed(Spot { lane, number });
             self.is_lane_idle(lane)?; // what failed the list says, not the event
         }
-        let failed = self.fates().extract_if(.., |fate| fate.check().is_err()).next();
-        failed.map_or(Ok(()), |fate| fate.check())
-    }
-    fn fates(&self) -> MutexGuard<'_, Vec<Arc<Fate>>> {
-        self.fates.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    /// What becomes of a command is to be told to who next finishes the queue. What came to its end is kept only if it
-    /// failed.
-    pub(super) fn depend_on(&self, fate: &Arc<Fate>) {
-        let mut fates = self.fates();
-        fates.retain(|fate| Arc::strong_count(fate) > 1 || fate.check().is_err());
-        fates.push(Arc::clone(fate));
+        self.fates.tell()
     }
     /// The number of the last command of a lane, and what marks its end; `None` if that has come. The list itself is
     /// waited for only as long as others can wait for their turn.
