@@ -71,9 +71,8 @@ fn memory_is_shared_from_other_devices_and_by_each_kind_of_the_drivers_handles()
     let parts = [("ZE_SOFTWARE_SUBDEVICES", "2")];
     let owned = [("ZE_SOFTWARE_IMPORT_FD", "owned")];
     let unpooled = [("UR_L0_DISABLE_USM_ALLOCATOR", "1")];
-    // What Intel's driver does on Xe2, with and without descriptors that it imports, and what it has cut from more.
+    // What Intel's driver does on Xe2, and what it has cut from more.
     let old = [("ZE_SOFTWARE_IPC", "xe2-old")];
-    let only_handles = [("ZE_SOFTWARE_IPC", "xe2-old"), ("ZE_SOFTWARE_LACKS", "descriptors")];
     let cut = [
         ("ZE_SOFTWARE_IPC", "xe2-new"),
         ("ZE_SOFTWARE_POOL", "2"),
@@ -87,7 +86,6 @@ fn memory_is_shared_from_other_devices_and_by_each_kind_of_the_drivers_handles()
         (&owned, "0", "physical"),
         (&unpooled, "0", "urUSMFree"),
         (&old, "0", "urIPCOpenMemHandleExp"),
-        (&only_handles, "0", "urIPCOpenMemHandleExp"),
         (&cut, "0", "urIPCOpenMemHandleExp"),
         (&imported, "0", "urIPCOpenMemHandleExp"),
     ] {
