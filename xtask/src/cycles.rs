@@ -24,7 +24,7 @@ const MOST_FILES: &[(&str, usize)] = &[
     ("ur-adapter", 3),
     ("ur-conformance", 71),
     ("ur-core", 5),
-    ("ur-cpu", 39),
+    ("ur-cpu", 37),
     ("ur-cuda", 49),
     ("ur-level-zero", 66),
     ("ur-loader", 13),

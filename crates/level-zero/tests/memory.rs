@@ -9,11 +9,14 @@ mod usm;
 
 use c::*;
 use memory_of_any::alloc;
-use std::ptr::{null, null_mut};
+use std::{
+    os::fd::{FromRawFd, OwnedFd},
+    ptr::{null, null_mut},
+};
 use ur_sys::{
     ur_device_affinity_domain_flags_t, ur_device_handle_t, ur_device_partition_properties_t,
     ur_device_partition_property_t, ur_device_partition_t, ur_device_partition_value_t,
-    ur_result_t as R, ur_structure_type_t, ur_usm_alloc_info_t as Info,
+    ur_exp_external_mem_type_t, ur_result_t as R, ur_structure_type_t, ur_usm_alloc_info_t as Info,
     ur_virtual_mem_access_flags_t as Access,
 };
 use usm::*;
@@ -45,6 +48,34 @@ fn copies_and_fills_where_nothing_is_mapped_are_refused() {
     let hollow = Hollow::new(&zero);
     hollow.refuses_commands();
     hollow.end();
+}
+
+#[test]
+fn exportable_memory_is_freed_as_such_alone() {
+    let Some(zero) = Zero::new() else { return };
+    let (context, device, kind) = (zero.context, zero.device, ur_exp_external_mem_type_t::DMA_BUF);
+    let (mut at, mut fd) = (null_mut(), -1_i32);
+    let to = (&raw mut fd).cast();
+    match call!(
+        memory_export_exp.alloc_exportable_memory_exp(context, device, 0, 4096, kind, &mut at)
+    ) {
+        R::ERROR_UNSUPPORTED_ENUMERATION => {
+            return println!("skipped: the device exports no memory");
+        }
+        code => assert_eq!(code, R::SUCCESS),
+    }
+    let export =
+        || call!(memory_export_exp.export_memory_handle_exp(context, device, kind, at, to));
+    assert_eq!(export(), R::SUCCESS);
+    drop(unsafe { OwnedFd::from_raw_fd(fd) });
+    assert_eq!(call!(usm.free(context, at)), R::ERROR_INVALID_MEM_OBJECT);
+    let free = |at| call!(memory_export_exp.free_exportable_memory_exp(context, device, at));
+    let plain = alloc(&zero, 64).unwrap();
+    assert_eq!(free(plain), R::ERROR_INVALID_VALUE);
+    assert_eq!(call!(usm.free(context, plain)), R::SUCCESS);
+    assert_eq!(free(at), R::SUCCESS);
+    assert_eq!(free(at), R::ERROR_INVALID_VALUE);
+    assert_eq!(export(), R::ERROR_INVALID_VALUE);
 }
 
 /// The parts that the driver has of the device; none on most.

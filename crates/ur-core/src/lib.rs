@@ -13,16 +13,19 @@ pub mod program;
 pub mod unseen;
 
 use command::TakesCommands;
-use over_driver::{OverDriver, mem::KeepsBytes, physical_mem::HasPhysicalMemory};
+use over_driver::{
+    OverDriver, mem::KeepsBytes, memory_export::ExportsMemory, p2p::HasPeers,
+    physical_mem::HasPhysicalMemory, sampler::HasSamplers,
+};
 use ur_adapter::{api::*, entry};
-use ur_sys::{ur_command_buffer_exp_dditable_t, ur_dditable_t};
+use ur_sys::{ur_command_buffer_exp_dditable_t, ur_dditable_t, ur_memory_export_exp_dditable_t};
 
 /// Which families are the core's, and which each backend's.
 macro_rules! families { ($($core:ident)*; $($own:ident: $api:ident)*) => {
     /// An adapter as C sees it. Families that have moved are the core's, all others the backend's.
     pub const fn table<D>() -> ur_dditable_t
     where
-        D: KeepsBytes + HasPhysicalMemory + TakesCommands $(+ $api)*,
+        D: KeepsBytes + HasPhysicalMemory + HasSamplers + HasPeers + TakesCommands $(+ $api)*,
     {
         ur_dditable_t {
             $($core: entry::$core::table::<OverDriver<D>>(),)*
@@ -31,7 +34,7 @@ macro_rules! families { ($($core:ident)*; $($own:ident: $api:ident)*) => {
     }
 } }
 families! {
-    program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp;
+    program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp sampler usm_p2p_exp;
     adapter: AdapterApi
     platform: PlatformApi
     context: ContextApi
@@ -39,17 +42,19 @@ families! {
     event_exp: EventExpApi
     queue: QueueApi
     queue_exp: QueueExpApi
-    sampler: SamplerApi
     bindless_images_exp: BindlessImagesExpApi
     command_buffer_exp: CommandBufferExpApi
     graph_exp: GraphExpApi
     ipc_exp: IpcExpApi
     memory_export_exp: MemoryExportExpApi
-    usm_p2p_exp: UsmP2pExpApi
     device: DeviceApi
     device_exp: DeviceExpApi
 }
 /// The entries of command buffers that are the core's: they take the place of those in [`table`].
 pub const fn command_buffers<D: command_buffer::Records>() -> ur_command_buffer_exp_dditable_t {
     entry::command_buffer_exp::table::<OverDriver<D>>()
+}
+/// The entries of memory that others can be given, likewise.
+pub const fn memory_export<D: ExportsMemory>() -> ur_memory_export_exp_dditable_t {
+    entry::memory_export_exp::table::<OverDriver<D>>()
 }

@@ -6,7 +6,7 @@ use rustix::process::{Resource, getrlimit};
 use std::{
     collections::BTreeMap,
     os::fd::{AsRawFd, OwnedFd},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -14,6 +14,7 @@ use ur_adapter::{
     per_process::PerProcess,
 };
 use ur_hal::{Memory, Range};
+use ur_lock::locked;
 
 /// From this size on a block has a mapping of its own, or a part of a segment; in bytes.
 pub const LARGE: usize = 1 << 20;
@@ -153,10 +154,6 @@ impl Drop for Block {
             Place::Slab { slab, index } => slab.put(*index),
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What there is to take from.

@@ -7,7 +7,7 @@ use super::{
     recording::{Node, Recording},
 };
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError, Weak,
+    Arc, Mutex, PoisonError, Weak,
     atomic::{AtomicBool, Ordering::*},
 };
 use ur_adapter::{
@@ -15,11 +15,8 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
+use ur_lock::locked;
 use ur_sys::ur_command_t;
-
-fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
-}
 fn refused<T>(code: ErrorCode, why: impl Into<std::borrow::Cow<'static, str>>) -> Result<T> {
     Err(Error::new(code, why))
 }

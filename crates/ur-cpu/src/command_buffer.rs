@@ -5,7 +5,6 @@ use super::{
     enqueue::{self, Made},
     graph, launch,
     native_code::Arguments,
-    native_handle,
     recording::{self, Recording, Replay},
 };
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use ur_adapter::{
     error::Result,
     object::{Borrowed, Owned, Slab},
 };
+use ur_core::over_driver::own_handle;
 use ur_core::{
     command::{Place, Ready},
     command_buffer::{self, Change, Launch, Node, Records},
@@ -95,7 +95,7 @@ impl Records for Cpu {
         graph::replay(replay, queue, ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP, events, report)
     }
     fn native(buffer: Borrowed<'_, CommandBuffer>, _: &Replay) -> Result<ur_native_handle_t> {
-        native_handle::of(&buffer)
+        own_handle::of(&buffer)
     }
     fn check_wait(event: &Event) -> Result<()> {
         event.captured().map_or(Ok(()), |_| Err(capture::internal()))

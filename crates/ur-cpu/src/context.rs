@@ -1,5 +1,5 @@
 //! Contexts: which devices belong together, and what to call when one goes.
-use super::{Adapter, Cpu, Device, native_handle};
+use super::{Adapter, Cpu, Device};
 use std::sync::{Arc, Mutex, PoisonError};
 use ur_adapter::{
     api::ContextApi,
@@ -8,6 +8,7 @@ use ur_adapter::{
     info::Answer,
     object::{Borrowed, Object, Owned},
 };
+use ur_core::over_driver::own_handle;
 use ur_core::over_driver::usm_pool::DevicePools;
 use ur_sys::{
     ur_context_info_t, ur_context_native_properties_t, ur_context_properties_t, ur_native_handle_t,
@@ -97,7 +98,7 @@ impl ContextApi for Cpu {
         }
     }
     fn context_get_native_handle(context: Borrowed<'_, Context>) -> Result<ur_native_handle_t> {
-        native_handle::of(&context)
+        own_handle::of(&context)
     }
     fn context_create_with_native_handle(
         native: ur_native_handle_t,
@@ -105,7 +106,7 @@ impl ContextApi for Cpu {
         devices: &[Borrowed<'_, Device>],
         _properties: Option<&ur_context_native_properties_t>,
     ) -> Result<Owned<Context>> {
-        let context: Owned<Context> = native_handle::find(native)?;
+        let context: Owned<Context> = own_handle::find(native)?;
         devices.iter().try_for_each(|device| context.check(*device))?;
         Ok(context)
     }

@@ -5,7 +5,6 @@ use super::{
     host::{free_memory, host, part_uuid, uuid},
     image::LONGEST_SIDE,
     native_code::{ARGUMENT_BYTES, LOCAL_MEMORY},
-    native_handle,
     partition::{self, Part},
     platform::{the_platform, version},
     queue,
@@ -18,6 +17,7 @@ use ur_adapter::{
     object::{Borrowed, Owned},
     partition::rule,
 };
+use ur_core::over_driver::own_handle;
 use ur_sys::*;
 
 /// What `ur_device_handle_t` points at: the whole processor (the root device), or a part of it.
@@ -99,14 +99,14 @@ impl DeviceApi for Cpu {
         partition::partition(device, &rule(properties)?)
     }
     fn device_get_native_handle(device: Borrowed<'_, Device>) -> Result<ur_native_handle_t> {
-        native_handle::of(&device)
+        own_handle::of(&device)
     }
     fn device_create_with_native_handle(
         native: ur_native_handle_t,
         _adapter: Borrowed<'_, Adapter>,
         _properties: Option<&ur_device_native_properties_t>,
     ) -> Result<Owned<Device>> {
-        native_handle::find(native)
+        own_handle::find(native)
     }
     fn device_select_binary(
         _device: Borrowed<'_, Device>,

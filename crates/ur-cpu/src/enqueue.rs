@@ -1,23 +1,20 @@
 //! How a command gets into a CPU queue: captures what must come first; the engine does the rest.
 use super::{
-    Cpu, Device, Event, ExecutableGraph, Kernel, Mem, Queue, UsmPool,
+    Cpu, Device, Event, ExecutableGraph, Kernel, Mem, Queue,
     capture::taker,
     engine::{Completion, Dependencies, Order, Submission, Work, failed},
     enqueue_image, graph, launch,
     mem::Placed,
-    memory::Allocation,
-    usm_async,
+    memory::{Allocation, Freeing},
 };
 use std::{any::Any, sync::Arc};
 use ur_adapter::{
     command::Report,
     error::{ErrorCode, Result},
-    memory::UsmPtr,
     object::{Borrowed, Owned},
 };
 use ur_core::{
     command::{Pixels, Ready, TakesCommands, Used},
-    memory::allocation::Usm,
     profiling::Profile,
 };
 use ur_hal::Address;
@@ -153,24 +150,29 @@ impl TakesCommands for Cpu {
         let work = launch::enqueued(queue, &kernel, range, arguments, properties)?;
         enqueue(queue, ur_command_t::KERNEL_LAUNCH, events, Submission::new(work), report)
     }
-    fn allocate_async(
-        usm: Usm,
+    /// What is freed goes with the command, whatever other queues have to do.
+    fn free_in_order(
         queue: Borrowed<'_, Queue>,
-        pool: Option<Borrowed<'_, UsmPool>>,
-        size: usize,
-        events: &[Borrowed<'_, Event>],
-        report: Report,
-    ) -> Result<(UsmPtr, Option<Owned<Event>>)> {
-        usm_async::alloc(usm, queue, pool, size, events, report)
-    }
-    fn free_async(
-        queue: Borrowed<'_, Queue>,
-        pool: Option<Borrowed<'_, UsmPool>>,
-        mem: UsmPtr,
+        freeing: Freeing,
         events: &[Borrowed<'_, Event>],
         report: Report,
     ) -> Made {
-        usm_async::free(queue, pool, mem, events, report)
+        let spent = freeing.again();
+        let work = Work::Call(Box::new(move || {
+            drop(spent);
+            Ok(())
+        }));
+        let command = ur_command_t::ENQUEUE_USM_FREE_EXP;
+        match enqueue(queue, command, events, Submission::new(work), report) {
+            Ok(event) => {
+                freeing.announce();
+                Ok(event)
+            }
+            Err(error) => {
+                freeing.undo();
+                Err(error)
+            }
+        }
     }
     fn submit_graph(
         queue: Borrowed<'_, Queue>,

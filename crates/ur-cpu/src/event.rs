@@ -8,7 +8,6 @@ use super::{
         failed,
     },
     host::uuid,
-    native_handle,
 };
 use std::{
     collections::HashMap,
@@ -26,6 +25,7 @@ use ur_adapter::{
     per_process::PerProcess,
     share::{EventFacts, SharesEvents},
 };
+use ur_core::over_driver::own_handle;
 use ur_core::{
     memory::objects::next_object,
     profiling::{self, Profile},
@@ -256,7 +256,7 @@ impl EventApi for Cpu {
         }
     }
     fn event_get_native_handle(event: Borrowed<'_, Event>) -> Result<ur_native_handle_t> {
-        native_handle::of(&event)
+        own_handle::of(&event)
     }
     fn event_create_with_native_handle(
         native: ur_native_handle_t,
@@ -268,8 +268,8 @@ impl EventApi for Cpu {
             let state = State::Command(Completion::fresh());
             return Ok(Event::without_queue(context.own()?, state));
         }
-        let event: Owned<Event> = native_handle::find(native)?;
-        native_handle::check_context(&event.context, context)?;
+        let event: Owned<Event> = own_handle::find(native)?;
+        own_handle::check_context(&event.context, &context)?;
         Ok(event)
     }
     fn check_event_get_profiling_info(event: Borrowed<'_, Event>) -> Result<()> {

@@ -4,7 +4,6 @@ use super::{
     Context, Cpu, Event, Queue,
     capture::{self, Score},
     enqueue::Made,
-    native_handle,
     recording::{Recording, Replay},
 };
 use std::{
@@ -26,6 +25,7 @@ use ur_adapter::{
     object::{Borrowed, Owned},
 };
 use ur_core::from_c;
+use ur_core::over_driver::own_handle;
 use ur_sys::{ur_command_t, ur_exp_graph_destruction_callback_t, ur_native_handle_t};
 
 /// What `ur_exp_graph_handle_t` points at.
@@ -160,12 +160,12 @@ impl GraphExpApi for Cpu {
         })
     }
     fn graph_get_native_handle_exp(graph: Borrowed<'_, Graph>) -> Result<ur_native_handle_t> {
-        native_handle::of(&graph)
+        own_handle::of(&graph)
     }
     fn graph_executable_graph_get_native_handle_exp(
         graph: Borrowed<'_, ExecutableGraph>,
     ) -> Result<ur_native_handle_t> {
-        native_handle::of(&graph)
+        own_handle::of(&graph)
     }
 }
 

@@ -22,7 +22,6 @@ mod memory;
 mod memory_export;
 mod native;
 mod native_code;
-mod native_handle;
 mod p2p;
 mod partition;
 mod platform;
@@ -33,7 +32,6 @@ mod sampler;
 mod share;
 mod topology;
 mod usm;
-mod usm_async;
 mod usm_host;
 mod virtual_mem;
 
@@ -87,11 +85,13 @@ pub struct Platform;
 /// The whole of this adapter, as C sees it.
 pub static TABLE: ur_dditable_t = ur_dditable_t {
     command_buffer_exp: ur_core::command_buffers::<Cpu>(),
+    memory_export_exp: ur_core::memory_export::<Cpu>(),
     ..ur_core::table::<Cpu>()
 };
 // These entries are the core's.
 impl CommandApi for Cpu {}
 impl CommandBufferExpApi for Cpu {}
+impl MemoryExportExpApi for Cpu {}
 impl Contexts for Cpu {
     const BACKEND: Backend = Backend::Cpu;
     fn devices(context: &Context) -> &[Owned<Device>] {
@@ -125,7 +125,6 @@ bodies! {
     Context, Context, InvalidContext;
     Queue, Queue, InvalidQueue;
     Event, Event, InvalidEvent;
-    Sampler, Sampler, InvalidSampler;
     Graph, Graph, InvalidGraph;
     ExecutableGraph, ExecutableGraph, InvalidGraph;
 }

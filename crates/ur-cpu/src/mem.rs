@@ -1,8 +1,7 @@
 //! What memory objects are here: host memory, ours or the application's, with an address that never changes. What images
 //! are beyond that is `image.rs`'s, the commands on both the core's and `enqueue_image.rs`'s.
 use super::{
-    Context, Cpu, Device, TABLE, backing::Block, image, mapping::Side, native, native_handle,
-    usm::check_size,
+    Context, Cpu, Device, TABLE, backing::Block, image, mapping::Side, native, usm::check_size,
 };
 use ur_adapter::{
     error::{ErrorCode, Result},
@@ -10,6 +9,7 @@ use ur_adapter::{
     object::{Object, Owned, Slab},
 };
 use ur_core::over_driver::mem::{self, KeepsBytes};
+use ur_core::over_driver::own_handle;
 use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
 
 /// What `ur_mem_handle_t` points at.
@@ -69,8 +69,8 @@ impl Placed for Mem {
 }
 /// The memory object of a native handle, which is its own.
 fn of_native(context: &Owned<Context>, native: ur_native_handle_t) -> Result<Owned<Mem>> {
-    let mem = native_handle::find::<Mem>(native)?;
-    native_handle::check_context(mem.context(), context.borrow())?;
+    let mem = own_handle::find::<Mem>(native)?;
+    own_handle::check_context(mem.context(), context)?;
     Ok(mem)
 }
 
@@ -122,6 +122,6 @@ impl KeepsBytes for Cpu {
         Ok(mem)
     }
     fn native_mem(mem: &Object<Mem>, _device: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
-        native_handle::of(mem)
+        own_handle::of(mem)
     }
 }

@@ -49,12 +49,6 @@ pub enum Memory {
         _mapping: Mapped,
     },
 }
-impl Memory {
-    /// Whether it was made for C to export.
-    pub(super) fn is_exportable(&self) -> bool {
-        matches!(self, Self::Exportable(_))
-    }
-}
 impl allocation::Memory for Memory {
     const BACKEND: Backend = Backend::Cpu;
     type Source = Chunks;
@@ -86,13 +80,8 @@ impl allocation::Memory for Memory {
     fn check_elsewhere(range: Range) -> Result<()> {
         Cpu::reserved().check_mapped(range)
     }
-    fn check_free(&self, at: UsmPtr) -> std::result::Result<(), String> {
-        match self.is_exportable() {
-            true => Err(format!(
-                "{at:?} is exportable: free it with urMemoryExportFreeExportableMemoryExp"
-            )),
-            false => Ok(()),
-        }
+    fn is_exportable(&self) -> bool {
+        matches!(self, Self::Exportable(_))
     }
 }
 /// How others open an allocation, of which it is told here that they may.
@@ -125,19 +114,6 @@ pub(super) fn allocate_exportable(home: Home, bytes: usize, align: usize) -> Res
     let (base, memory) = (block.base(), Memory::Exportable(block));
     Ok(Allocation::enter(base, bytes, Usm::Device, home, memory).base())
 }
-/// Frees memory that callers could export, once the commands enqueued in `context` so far have ended.
-///
-/// # Errors
-/// `INVALID_MEM_OBJECT`, with the reason.
-pub fn free_exportable(context: usize, at: UsmPtr) -> Result<()> {
-    let check = |memory: &Memory| match memory.is_exportable() {
-        true => Ok(()),
-        false => Err(format!("{at:?} is not exportable: free it with urUSMFree")),
-    };
-    Freeing::begin_if(context, at, check)?.finish(|_| all_queues_ticket(context).into_moments());
-    Ok(())
-}
-
 /// Gives back the memory that was freed while commands used it, if they have ended.
 pub fn sweep() {
     deferred_free::sweep_all::<Memory>();

@@ -2,7 +2,6 @@
 use super::{
     Adapter, Cpu, Platform,
     adapter::{backend, is_opencl, the_adapter},
-    native_handle,
 };
 use std::{ffi::CStr, sync::OnceLock};
 use ur_adapter::{
@@ -11,6 +10,7 @@ use ur_adapter::{
     info::Answer,
     object::{Borrowed, Owned},
 };
+use ur_core::over_driver::own_handle;
 use ur_sys::{
     ur_api_version_t, ur_native_handle_t, ur_platform_info_t, ur_platform_native_properties_t,
 };
@@ -54,14 +54,14 @@ impl PlatformApi for Cpu {
         }
     }
     fn platform_get_native_handle(platform: Borrowed<'_, Platform>) -> Result<ur_native_handle_t> {
-        native_handle::of(&platform)
+        own_handle::of(&platform)
     }
     fn platform_create_with_native_handle(
         native: ur_native_handle_t,
         _adapter: Borrowed<'_, Adapter>,
         _properties: Option<&ur_platform_native_properties_t>,
     ) -> Result<Owned<Platform>> {
-        native_handle::find(native)
+        own_handle::find(native)
     }
     fn platform_get_api_version(_platform: Borrowed<'_, Platform>) -> Result<ur_api_version_t> {
         Ok(ur_api_version_t::CURRENT)

@@ -3,12 +3,12 @@ use super::{
     Context, Cpu, Device, Queue, TABLE,
     code::MAX_WORK_GROUP,
     native_code::{Arguments, LOCAL_MEMORY},
-    native_handle,
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Object, Owned, Slab},
 };
+use ur_core::over_driver::own_handle;
 use ur_core::program::{self, RunsCode};
 use ur_hal::{Capabilities, LaunchLimits};
 use ur_sys::{ur_exp_kernel_arg_properties_t, ur_native_handle_t};
@@ -64,19 +64,19 @@ impl RunsCode for Cpu {
     }
     fn sweep_code() {}
     fn native_program(program: &Object<Program>) -> Result<ur_native_handle_t> {
-        native_handle::of(program)
+        own_handle::of(program)
     }
     fn program_of_native(
         native: ur_native_handle_t,
         context: &Owned<Context>,
         _is_owned: bool,
     ) -> Result<Owned<Program>> {
-        let program = native_handle::find::<Program>(native)?;
-        native_handle::check_context(program.context(), context.borrow())?;
+        let program = own_handle::find::<Program>(native)?;
+        own_handle::check_context(program.context(), context)?;
         Ok(program)
     }
     fn native_kernel(kernel: &Object<Kernel>) -> Result<ur_native_handle_t> {
-        native_handle::of(kernel)
+        own_handle::of(kernel)
     }
     fn kernel_of_native(
         native: ur_native_handle_t,
@@ -84,8 +84,8 @@ impl RunsCode for Cpu {
         program: Option<Borrowed<'_, Program>>,
         _is_owned: bool,
     ) -> Result<Owned<Kernel>> {
-        let kernel = native_handle::find::<Kernel>(native)?;
-        native_handle::check_context(kernel.program().context(), context)?;
+        let kernel = own_handle::find::<Kernel>(native)?;
+        own_handle::check_context(kernel.program().context(), &context)?;
         match program.is_none_or(|said| kernel.program().same(&said)) {
             true => Ok(kernel),
             false => Err(Error::new(

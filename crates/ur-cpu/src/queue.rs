@@ -12,7 +12,7 @@
 //! | `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM` | there is no default stream to use or to wait for |
 //! | `LOW_POWER_EVENTS_SUPPORT_EXP` | waiting always ends in sleep |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
-use super::{Context, Cpu, Device, capture, engine, memory, native_handle};
+use super::{Context, Cpu, Device, capture, engine, memory};
 use std::sync::{Arc, Mutex, PoisonError};
 use ur_adapter::{
     api::QueueApi,
@@ -22,6 +22,7 @@ use ur_adapter::{
     object::{Borrowed, Object, Owned},
     per_process::PerProcess,
 };
+use ur_core::over_driver::own_handle;
 use ur_sys::{
     ur_native_handle_t, ur_queue_flags_t, ur_queue_index_properties_t, ur_queue_info_t,
     ur_queue_native_desc_t, ur_queue_native_properties_t, ur_queue_properties_t,
@@ -170,7 +171,7 @@ impl QueueApi for Cpu {
         queue: Borrowed<'_, Queue>,
         _desc: Option<&ur_queue_native_desc_t>,
     ) -> Result<ur_native_handle_t> {
-        native_handle::of(&queue)
+        own_handle::of(&queue)
     }
     fn queue_create_with_native_handle(
         native: ur_native_handle_t,
@@ -178,8 +179,8 @@ impl QueueApi for Cpu {
         device: Option<Borrowed<'_, Device>>,
         _properties: Option<&ur_queue_native_properties_t>,
     ) -> Result<Owned<Queue>> {
-        let queue: Owned<Queue> = native_handle::find(native)?;
-        native_handle::check_context(&queue.context, context)?;
+        let queue: Owned<Queue> = own_handle::find(native)?;
+        own_handle::check_context(&queue.context, &context)?;
         match device {
             Some(device) if !queue.device.same(&device) => Err(Error::new(
                 ErrorCode::InvalidDevice,

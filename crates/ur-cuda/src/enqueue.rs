@@ -5,7 +5,7 @@ use super::{
     enqueue_image,
     event::{Point, Times},
     launch,
-    memory::Allocation,
+    memory::{Allocation, Freeing},
     native::stream::Stream,
     submission::{Made, Submission, submit},
     usm_async,
@@ -13,11 +13,10 @@ use super::{
 use ur_adapter::{
     command::Report,
     error::{ErrorCode, Result},
-    memory::UsmPtr,
     object::{Borrowed, Owned},
 };
 use ur_core::{
-    command::{Pixels, Ready, TakesCommands},
+    command::{InOrder, Pixels, Ready, TakesCommands},
     memory::allocation::Usm,
     profiling::Profile,
 };
@@ -117,24 +116,23 @@ impl<D: Dialect> TakesCommands for Family<D> {
     ) -> Made<D> {
         launch::enqueue(queue, &kernel, range, arguments, properties, events, report)
     }
-    fn allocate_async(
+    fn allocate_in_order(
         usm: Usm,
         queue: Borrowed<'_, Queue<D>>,
-        pool: Option<Borrowed<'_, UsmPool<D>>>,
+        pool: Borrowed<'_, UsmPool<D>>,
         size: usize,
         events: &[Borrowed<'_, Event<D>>],
         report: Report,
-    ) -> Result<(UsmPtr, Option<Owned<Event<D>>>)> {
-        usm_async::alloc(usm, queue, pool, size, events, report)
+    ) -> Result<Option<InOrder<Event<D>>>> {
+        usm_async::allocate(usm, queue, pool, size, events, report)
     }
-    fn free_async(
+    fn free_in_order(
         queue: Borrowed<'_, Queue<D>>,
-        pool: Option<Borrowed<'_, UsmPool<D>>>,
-        mem: UsmPtr,
+        freeing: Freeing<D>,
         events: &[Borrowed<'_, Event<D>>],
         report: Report,
     ) -> Made<D> {
-        usm_async::free(queue, pool, mem, events, report)
+        usm_async::free(queue, freeing, events, report)
     }
     fn begin_native(
         queue: Borrowed<'_, Queue<D>>,

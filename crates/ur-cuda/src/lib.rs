@@ -116,6 +116,7 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
         utility: native::own_streams::UtilityStreams<D>,
         devices: Slab<Device<D>>,
         mems: Slab<Mem<D>>,
+        samplers: Slab<Sampler<D>>,
         programs: Slab<Program<D>>,
         kernels: Slab<Kernel<D>>,
         physical_mems: Slab<PhysicalMem<D>>,
@@ -136,6 +137,7 @@ macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
                 utility: native::own_streams::UtilityStreams::new(),
                 devices: Slab::new(table),
                 mems: Slab::new(table),
+                samplers: Slab::new(table),
                 programs: Slab::new(table),
                 kernels: Slab::new(table),
                 physical_mems: Slab::new(table),
@@ -159,7 +161,6 @@ bodies! {
     contexts: Context, InvalidContext;
     queues: Queue, InvalidQueue;
     events: Event, InvalidEvent;
-    samplers: Sampler, InvalidSampler;
 }
 
 impl<D: Dialect> Body for Device<D> {

@@ -9,7 +9,7 @@ use super::{
     opened::Opened,
     queue::{self, Moment},
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::*};
+use std::sync::{Arc, Mutex, atomic::Ordering::*};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -25,6 +25,7 @@ use ur_core::memory::{
 };
 use ur_core::over_driver::usm_pool::Chunks;
 use ur_hal::Range;
+use ur_lock::locked;
 
 /// One allocation, or the whole of an object that was opened.
 pub type Allocation<D> = allocation::Allocation<Memory<D>>;
@@ -195,8 +196,4 @@ impl<D: Dialect> Drop for Leaving<D> {
             store.leaving.fetch_sub(bytes, Relaxed);
         }
     }
-}
-
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

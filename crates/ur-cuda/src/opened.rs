@@ -3,7 +3,7 @@
 use super::{
     Device,
     driver::Dialect,
-    memory::{Allocation, Memory, locked},
+    memory::{Allocation, Memory},
     native::{
         ipc::OpenedHandle,
         pool::{DriverPool, FromPool},
@@ -16,6 +16,7 @@ use ur_core::memory::{
     allocation::{Home, Usm},
     allocations::leave,
 };
+use ur_lock::locked;
 
 /// Another process's memory, in the way it came.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use super::{
     device::check_fork,
     driver::Dialect,
     foreign,
-    memory::{Leaving, locked},
+    memory::Leaving,
     native::{device as native, memory, pool::DriverPool},
     queue::Moment,
 };
@@ -21,6 +21,7 @@ use ur_adapter::{
 };
 use ur_core::over_driver::usm_pool::{self, DevicePools, HasUsm, OWN_DEVICE};
 use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest};
+use ur_lock::locked;
 
 /// What `ur_usm_pool_handle_t` points at.
 pub type UsmPool<D> = usm_pool::UsmPool<Family<D>>;

@@ -8,7 +8,8 @@ use ur_ipc::{Arrived, Payload};
 /// Objects go back to the driver when they are dropped. Dropping never waits and never panics; the core drops
 /// an object only when no command uses it any more.
 ///
-/// What concerns code is in [`Modules`], what concerns memory in [`Allocates`] and [`VirtualMemory`].
+/// What concerns code is in [`Modules`], what concerns memory in [`Allocates`] and [`VirtualMemory`], access from
+/// device to device in [`ReachesPeers`].
 ///
 /// No verb blocks but [`wait`](Self::wait), [`finish`](Self::finish) and those of [`Modules`] that say so, and
 /// [`submit`](Self::submit) where [`Completion::Awaited`] or [`Command::Native`] say so. Verbs may be called from any
@@ -20,6 +21,7 @@ use ur_ipc::{Arrived, Payload};
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
 pub trait Driver:
     Allocates
+    + ReachesPeers
     + VirtualMemory
     + Modules<Module = <Self as Types>::Module, Function = <Self as Types>::Function>
 {
@@ -44,16 +46,6 @@ pub trait Driver:
     }
     /// The device's clock and the host's.
     fn clocks(device: &Self::Device) -> Result<Clocks>;
-    /// How `device` can reach the memory of `peer`, a device of the same driver.
-    fn reach(device: &Self::Device, peer: &Self::Device) -> Result<Reach> {
-        Ok(if device == peer { Reach::Atomics } else { Reach::None })
-    }
-    /// Lets `device` reach the memory of `peer` or ends that; called where [`reach`](Self::reach) says that it can.
-    /// Memory that is allocated already is reached too.
-    fn set_reach(device: &Self::Device, peer: &Self::Device, on: bool) -> Result<()> {
-        let _ = (device, peer, on);
-        Error::unsupported("access from device to device")
-    }
     /// Makes devices ready to be used together.
     fn open(devices: &[Self::Device]) -> Result<Self::Context>;
 

@@ -23,6 +23,7 @@ mod images;
 mod memory;
 mod modules;
 mod pattern;
+mod peers;
 mod rows;
 mod submission;
 mod types;
@@ -51,6 +52,7 @@ pub use memory::{
 };
 pub use modules::{Modules, Piece};
 pub use pattern::{KeptPattern, Pattern, PatternLength, RowPattern, greatest_common_divisor};
+pub use peers::ReachesPeers;
 pub use rows::Rows;
 pub use submission::{
     Completion, DefaultStream, Order, Priority, Profile, Status, StreamRequest, Submission, Times,

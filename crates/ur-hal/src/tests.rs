@@ -30,6 +30,7 @@ impl Allocates for Nothing {
         Err(ErrorKind::OutOfDeviceMemory.into())
     }
 }
+impl ReachesPeers for Nothing {}
 impl VirtualMemory for Nothing {}
 impl Driver for Nothing {
     const NAME: &'static str = "nothing";

@@ -1,7 +1,7 @@
 //! How commands get into the queues of this driver; what goes into a command list is `submission.rs`'s.
 pub(super) use super::submission::{Made, submit};
 use super::{
-    Device, Event, Kernel, LevelZero, Mem, Queue, UsmPool,
+    Device, Event, Kernel, LevelZero, Mem, Queue,
     crossing::Far,
     enqueue_image,
     fate::Fate,
@@ -11,13 +11,11 @@ use super::{
     native::execute::is_one_append,
     signal::{Home, Signal},
     submission::{Appends, Submission, submit_one},
-    usm_async,
 };
 use std::sync::Arc;
 use ur_adapter::{
     command::Report,
     error::{ErrorCode, Result},
-    memory::UsmPtr,
     object::{Borrowed, Owned},
 };
 use ur_core::{
@@ -120,25 +118,6 @@ impl TakesCommands for LevelZero {
             Some(launch) => launch.append(list),
             None => list.barrier(),
         })
-    }
-    fn allocate_async(
-        usm: Usm,
-        queue: Borrowed<'_, Queue>,
-        pool: Option<Borrowed<'_, UsmPool>>,
-        size: usize,
-        events: &[Borrowed<'_, Event>],
-        report: Report,
-    ) -> Result<(UsmPtr, Option<Owned<Event>>)> {
-        usm_async::alloc(usm, queue, pool, size, events, report)
-    }
-    fn free_async(
-        queue: Borrowed<'_, Queue>,
-        pool: Option<Borrowed<'_, UsmPool>>,
-        mem: UsmPtr,
-        events: &[Borrowed<'_, Event>],
-        report: Report,
-    ) -> Made {
-        usm_async::free(queue, pool, mem, events, report)
     }
     fn begin_native(
         queue: Borrowed<'_, Queue>,

@@ -53,7 +53,6 @@ mod tail;
 mod ticket;
 mod unsupported;
 mod usm;
-mod usm_async;
 mod usm_host;
 mod virtual_mem;
 mod watch;
@@ -105,7 +104,8 @@ impl ur_hal::Types for LevelZero {
 pub static TABLE: ur_dditable_t = table();
 const fn table() -> ur_dditable_t {
     let command_buffer_exp = ur_core::command_buffers::<LevelZero>();
-    ur_dditable_t { command_buffer_exp, ..ur_core::table::<LevelZero>() }
+    let memory_export_exp = ur_core::memory_export::<LevelZero>();
+    ur_dditable_t { command_buffer_exp, memory_export_exp, ..ur_core::table::<LevelZero>() }
 }
 /// The adapter under its first name: the same, but that it knows its name.
 pub static TABLE_V1: ur_dditable_t = under(face::adapter_get_v1);
@@ -134,7 +134,6 @@ bodies! {
     Platform, InvalidPlatform;
     Context, InvalidContext;
     Queue, InvalidQueue;
-    Sampler, InvalidSampler;
 }
 
 impl Body for Event {

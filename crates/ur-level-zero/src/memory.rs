@@ -24,8 +24,6 @@ use ur_hal::Range;
 
 /// One allocation, or the whole of an object that was opened.
 pub type Allocation = allocation::Allocation<Memory>;
-/// An allocation on its way back.
-pub type Freeing = allocation::Freeing<Memory>;
 /// One open of an allocation in the process that made it.
 pub type Hold = allocation::Hold<Memory>;
 /// What waits for commands and for other processes.
@@ -76,6 +74,9 @@ impl allocation::Memory for Memory {
     }
     fn is_opened(&self) -> bool {
         matches!(self, Self::Opened(_))
+    }
+    fn is_exportable(&self) -> bool {
+        self.exportable().is_some()
     }
     fn check_elsewhere(range: Range) -> Result<()> {
         registry().get().reserved.check_mapped(range)

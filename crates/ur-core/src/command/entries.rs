@@ -2,7 +2,8 @@
 use super::{
     buffers,
     images::pixels,
-    ready::{Ready, Recorder, TakesCommands},
+    ready::{InOrder, Ready, Recorder, TakesCommands},
+    usm_async::{allocate, free},
 };
 use crate::{from_c, memory::allocation::Usm, over_driver::OverDriver};
 use std::cell::OnceCell;
@@ -16,9 +17,6 @@ use ur_adapter::{
 };
 use ur_hal::Order;
 use ur_sys::*;
-
-/// What an allocation's command answers: the address, and its event if the caller wants one.
-type Allocated<D> = Result<(UsmPtr, Option<Owned<D>>)>;
 
 /// Enqueues what an entry asks for. An entry always asks for the same kind of command: inlined, the way from its request
 /// to the command is nothing but that kind's.
@@ -139,8 +137,8 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         _properties: Option<&ur_exp_async_usm_alloc_properties_t>,
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
-    ) -> Allocated<D::Event> {
-        D::allocate_async(Usm::Device, queue, pool, size, events, Report::event(want_event))
+    ) -> Result<InOrder<D::Event>> {
+        allocate::<D>(Usm::Device, queue, pool, size, events, Report::event(want_event))
     }
     fn enqueue_usm_shared_alloc_exp(
         queue: Borrowed<'_, D::Queue>,
@@ -149,8 +147,8 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         _properties: Option<&ur_exp_async_usm_alloc_properties_t>,
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
-    ) -> Allocated<D::Event> {
-        D::allocate_async(Usm::Shared, queue, pool, size, events, Report::event(want_event))
+    ) -> Result<InOrder<D::Event>> {
+        allocate::<D>(Usm::Shared, queue, pool, size, events, Report::event(want_event))
     }
     fn enqueue_usm_host_alloc_exp(
         queue: Borrowed<'_, D::Queue>,
@@ -159,8 +157,8 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         _properties: Option<&ur_exp_async_usm_alloc_properties_t>,
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
-    ) -> Allocated<D::Event> {
-        D::allocate_async(Usm::Host, queue, pool, size, events, Report::event(want_event))
+    ) -> Result<InOrder<D::Event>> {
+        allocate::<D>(Usm::Host, queue, pool, size, events, Report::event(want_event))
     }
     fn enqueue_usm_free_exp(
         queue: Borrowed<'_, D::Queue>,
@@ -169,7 +167,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Enqueued<D> {
-        D::free_async(queue, pool, mem, events, Report::event(want_event))
+        free::<D>(queue, pool, mem, events, Report::event(want_event))
     }
     /// The function runs before the entry returns, on the calling thread. What it is told of is behind what the command
     /// waits for, and before the event that the command signals.

@@ -6,6 +6,7 @@ mod images;
 mod pixels;
 mod ready;
 mod resolve;
+mod usm_async;
 
 pub use pixels::Pixels;
-pub use ready::{Place, Ready, Recorder, TakesCommands, Used};
+pub use ready::{InOrder, Place, Ready, Recorder, TakesCommands, Used};

@@ -1,7 +1,10 @@
 //! What a backend does with commands, and what it is told of one.
 use super::pixels::Pixels;
 use crate::{
-    memory::{allocation::Usm, allocations::Allocated},
+    memory::{
+        allocation::{Freeing, Usm},
+        allocations::Allocated,
+    },
     over_driver::{
         OverDriver,
         mem::{KeepsBytes, Mem},
@@ -21,6 +24,8 @@ use ur_hal::{Address, BoxCopy, Command, Order, Types};
 use ur_sys::*;
 
 type Device<D> = <D as Objects>::Device;
+/// What a command allocated: the address, and its event if the caller wants one.
+pub type InOrder<E> = (UsmPtr, Option<Owned<E>>);
 /// Where a command is executed: the context and the device of a queue or of a command buffer.
 pub type Place<'a, D> = (&'a Owned<<D as Objects>::Context>, &'a Owned<Device<D>>);
 
@@ -82,29 +87,43 @@ pub trait TakesCommands:
         events: &[Borrowed<'_, Self::Event>],
         report: Report,
     ) -> Enqueued<Self>;
-    /// Allocates memory that can be used behind a command of a queue.
+    /// Has the queue itself allocate memory that can be used behind a command of it; `None` where the core's pools do.
     ///
     /// # Errors
     /// As `urEnqueueUSMDeviceAllocExp` documents them; then nothing is allocated.
-    fn allocate_async(
+    fn allocate_in_order(
         usm: Usm,
         queue: Borrowed<'_, Self::Queue>,
-        pool: Option<Borrowed<'_, Self::UsmPool>>,
+        pool: Borrowed<'_, Self::UsmPool>,
         size: usize,
         events: &[Borrowed<'_, Self::Event>],
         report: Report,
-    ) -> Result<(UsmPtr, Option<Owned<Self::Event>>)>;
+    ) -> Result<Option<InOrder<Self::Event>>> {
+        let _ = (usm, queue, pool, size, events, report);
+        Ok(None)
+    }
     /// Frees memory once a queue comes there.
     ///
     /// # Errors
-    /// As `urEnqueueUSMFreeExp` documents them; then nothing is freed.
-    fn free_async(
+    /// As for [`submit`](Self::submit); then nothing is freed.
+    fn free_in_order(
         queue: Borrowed<'_, Self::Queue>,
-        pool: Option<Borrowed<'_, Self::UsmPool>>,
-        mem: UsmPtr,
+        freeing: Freeing<Self::Memory>,
         events: &[Borrowed<'_, Self::Event>],
         report: Report,
-    ) -> Enqueued<Self>;
+    ) -> Enqueued<Self> {
+        let barrier = Ready::barrier(ur_command_t::ENQUEUE_USM_FREE_EXP, Order::Free);
+        match Self::submit(queue, &barrier, events, report) {
+            Ok(event) => {
+                freeing.finish(|since| Self::submitted(Self::place_of(&queue).0, since));
+                Ok(event)
+            }
+            Err(error) => {
+                freeing.undo();
+                Err(error)
+            }
+        }
+    }
     /// Puts a barrier before commands that the caller is going to put into the native queue, and makes the native queue
     /// the one that is behind it. Where there is no native queue all before is done when this returns.
     ///

@@ -103,10 +103,9 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
     fn is_ordered(&self) -> bool {
         false
     }
-    /// # Errors
-    /// Why `urUSMFree` and its like do not free it.
-    fn check_free(&self, _at: UsmPtr) -> std::result::Result<(), String> {
-        Ok(())
+    /// Whether it was made for callers to export, and is freed as such.
+    fn is_exportable(&self) -> bool {
+        false
     }
     /// # Errors
     /// Those of commands that use `range`, which touches no allocation: as far as the backend knows what is there.
@@ -323,7 +322,12 @@ impl<M: Memory> Freeing<M> {
     /// # Errors
     /// `INVALID_MEM_OBJECT`, with the reason.
     pub fn begin(context: usize, at: UsmPtr) -> Result<Self> {
-        Self::begin_if(context, at, |memory| memory.check_free(at))
+        Self::begin_if(context, at, |memory| match memory.is_exportable() {
+            true => Err(format!(
+                "{at:?} is exportable: free it with urMemoryExportFreeExportableMemoryExp"
+            )),
+            false => Ok(()),
+        })
     }
     /// The same for memory that `check` has nothing against.
     ///

@@ -11,12 +11,13 @@ use std::{
     any::Any,
     collections::{BTreeMap, HashMap},
     sync::{
-        Mutex, MutexGuard, OnceLock, PoisonError,
+        Mutex, OnceLock,
         atomic::{AtomicUsize, Ordering::*},
     },
 };
 use ur_adapter::error::{Error, ErrorCode};
 use ur_ipc::Kind;
+use ur_lock::locked;
 
 /// A place in a lane, up to which the lane must have come.
 pub trait Moment: Clone {
@@ -77,10 +78,6 @@ pub fn is_for_room(error: &Error) -> bool {
         ErrorCode::OutOfResources => error.native_status().is_none(),
         _ => false,
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<M: Moment, S> Shard<M, S> {

@@ -3,7 +3,11 @@
 //! same name says what is different there, and nothing else.
 pub mod block;
 pub mod mem;
+pub mod memory_export;
+pub mod own_handle;
+pub mod p2p;
 pub mod physical_mem;
+pub mod sampler;
 pub mod usm;
 pub mod usm_host;
 pub mod usm_pool;

@@ -10,7 +10,7 @@ use crate::memory::{
 };
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::Ordering::*},
+    sync::{Arc, Mutex, OnceLock, atomic::Ordering::*},
 };
 use ur_adapter::{
     api::Objects,
@@ -20,6 +20,7 @@ use ur_adapter::{
     pool::{self, Limits, Pool, Source},
 };
 use ur_hal::{Allocates, MemoryRequest, Types};
+use ur_lock::locked;
 use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 
 pub(super) type Context<D> = <D as Objects>::Context;
@@ -354,9 +355,6 @@ impl<D: HasUsm> UsmPool<D> {
 
 fn handle<T>(object: &Object<T>) -> usize {
     object.as_handle().addr()
-}
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the devices of one context allocate from where callers name no pool.

@@ -263,6 +263,7 @@ impl Allocates for InMemory {
         Ok(Allocation(range))
     }
 }
+impl ReachesPeers for InMemory {}
 impl VirtualMemory for InMemory {}
 impl Modules for InMemory {
     type Code = Infallible;

@@ -1,6 +1,6 @@
 //! The arguments of a launch: what C describes is judged, and given to the driver, which copies it.
 use super::{
-    super::{Device, Mem, Sampler, mem::kernel_argument},
+    super::{Device, Mem, Sampler, mem::kernel_argument, sampler::raw},
     kernel::Turn,
 };
 use std::{ffi::c_void, ptr::null_mut};
@@ -40,7 +40,7 @@ impl<'call> Arguments<'call> {
     pub fn resolve(&mut self, device: &Owned<Device>) -> Result<()> {
         for one in self.given {
             self.words.push(match one.r#type {
-                T::SAMPLER => sampler_of::<Sampler>(one)?.raw(device)?.addr(),
+                T::SAMPLER => raw(&*sampler_of::<Sampler>(one)?, device)?.addr(),
                 T::MEM_OBJ => match mem_of::<Mem>(one)? {
                     Some((mem, _)) => kernel_argument(&mem, device)?,
                     None => 0,

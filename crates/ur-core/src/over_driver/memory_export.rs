@@ -1,0 +1,119 @@
+//! Device memory that other programs and APIs are given as a file descriptor. It is allocated on its own, for that; every
+//! export is another descriptor, the caller's to close.
+use super::{
+    OverDriver,
+    usm_pool::{Context, Device, HasUsm},
+};
+use crate::memory::{
+    allocation::{Allocation, Freeing, Home, Memory},
+    usm::alignment as judged,
+};
+use std::{
+    ffi::{c_int, c_void},
+    os::fd::{IntoRawFd, OwnedFd},
+};
+use ur_adapter::{
+    api::MemoryExportExpApi,
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Borrowed, Object},
+};
+use ur_sys::ur_exp_external_mem_type_t;
+
+/// A driver whose memory other programs and APIs can be given.
+pub trait ExportsMemory: HasUsm {
+    /// What the driver calls a kind of descriptors.
+    type Form: Copy;
+    /// The driver's word for a kind of descriptors.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_ENUMERATION` for what the device does not export.
+    fn form(device: &Device<Self>, wished: ur_exp_external_mem_type_t) -> Result<Self::Form>;
+    /// Device memory of its own, of which there can be descriptors of that form.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    fn allocate_exportable(
+        context: Borrowed<'_, Context<Self>>,
+        device: Borrowed<'_, Device<Self>>,
+        form: Self::Form,
+        request: (Home, usize, usize),
+    ) -> Result<UsmPtr>;
+    /// One more descriptor of memory that was allocated for that.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` where there is none; the driver's own.
+    fn descriptor(found: &Allocation<Self::Memory>, form: Self::Form) -> Result<OwnedFd>;
+}
+
+fn handle<T>(object: &Object<T>) -> usize {
+    object.as_handle().addr()
+}
+fn none<T>(mem: UsmPtr) -> Result<T> {
+    let why = format!("{mem:?} is not the start of exportable memory of this context");
+    Err(Error::new(ErrorCode::InvalidValue, why))
+}
+
+impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
+    fn memory_export_alloc_exportable_memory_exp(
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
+        alignment: usize,
+        size: usize,
+        handle_type: ur_exp_external_mem_type_t,
+    ) -> Result<UsmPtr> {
+        D::check_fork()?;
+        D::check(&context, device)?;
+        let form = D::form(&device, handle_type)?;
+        D::check_size(&device, size)
+            .map_err(|error| error.with_code(ErrorCode::UnsupportedSize))?;
+        if alignment != 0 && !alignment.is_power_of_two() {
+            let why = format!("an alignment of {alignment} is no power of two");
+            return Err(Error::new(ErrorCode::UnsupportedAlignment, why));
+        }
+        let align = judged(alignment, 0, D::LARGEST_ALIGNMENT)?;
+        let home = Home { context: handle(&context), device: handle(&device), pool: 0 };
+        D::allocate_exportable(context, device, form, (home, size, align))
+    }
+    fn memory_export_free_exportable_memory_exp(
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
+        mem: UsmPtr,
+    ) -> Result<()> {
+        D::check_fork()?;
+        D::check(&context, device)?;
+        let check = |memory: &D::Memory| match memory.is_exportable() {
+            true => Ok(()),
+            false => Err(format!("{mem:?} is not exportable: free it with urUSMFree")),
+        };
+        let freeing = Freeing::begin_if(handle(&context), mem, check);
+        let refused = |error: Error| error.with_code(ErrorCode::InvalidValue); // as documented
+        freeing.map_err(refused)?.finish(|since| D::submitted(&context, since));
+        Ok(())
+    }
+    /// Writes an `int`.
+    fn memory_export_export_memory_handle_exp(
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
+        handle_type: ur_exp_external_mem_type_t,
+        mem: UsmPtr,
+        to: *mut c_void,
+    ) -> Result<()> {
+        D::check_fork()?;
+        D::check(&context, device)?;
+        let form = D::form(&device, handle_type)?;
+        let is_it = |found: &Allocation<D::Memory>| {
+            found.memory().is_some_and(Memory::is_exportable)
+                && found.is_of(handle(&context))
+                && found.base() == mem
+                && !found.is_freed()
+        };
+        let Some(found) = Allocation::<D::Memory>::find(mem).filter(|found| is_it(found)) else {
+            return none(mem);
+        };
+        let to = UsmPtr::new(to)?;
+        let number: c_int = D::descriptor(&found, form)?.into_raw_fd();
+        to.write(number);
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! Access of devices to each other's memory, switched on and off by callers. What of it the adapter itself needs, for
+//! memory that it shares, is set where that memory is mapped.
+use super::OverDriver;
+use ur_adapter::{
+    api::{Objects, UsmP2pExpApi},
+    error::{Error, ErrorCode, Result},
+    info::Answer,
+    object::{Borrowed, Owned},
+};
+use ur_hal::{Reach, ReachesPeers};
+use ur_sys::ur_exp_peer_info_t;
+
+type Device<D> = <D as Objects>::Device;
+
+/// A driver whose devices are the core's handles.
+pub trait HasPeers: super::Contexts + ReachesPeers<Device = Owned<Device<Self>>> {}
+impl<D: super::Contexts + ReachesPeers<Device = Owned<Device<D>>>> HasPeers for D {}
+
+fn switch<D: HasPeers>(device: &Owned<Device<D>>, peer: &Owned<Device<D>>, on: bool) -> Result<()> {
+    if !device.same(peer) {
+        D::set_reach(device, peer, on)?;
+    }
+    Ok(())
+}
+
+impl<D: HasPeers> UsmP2pExpApi for OverDriver<D> {
+    /// A device reaches its own memory anyway; what is enabled already stays so.
+    fn usm_p2p_enable_peer_access_exp(
+        command_device: Borrowed<'_, Device<D>>,
+        peer_device: Borrowed<'_, Device<D>>,
+    ) -> Result<()> {
+        let (device, peer) = (command_device.own()?, peer_device.own()?);
+        if D::reach(&device, &peer)? == Reach::None {
+            let why = "these devices cannot reach each other's memory: copy by way of the host, or ask \
+                       urUsmP2PPeerAccessGetInfoExp first";
+            return Err(Error::new(ErrorCode::InvalidOperation, why));
+        }
+        switch::<D>(&device, &peer, true)
+    }
+    /// What is not enabled stays so.
+    fn usm_p2p_disable_peer_access_exp(
+        command_device: Borrowed<'_, Device<D>>,
+        peer_device: Borrowed<'_, Device<D>>,
+    ) -> Result<()> {
+        switch::<D>(&command_device.own()?, &peer_device.own()?, false)
+    }
+    fn usm_p2p_peer_access_get_info_exp(
+        command_device: Borrowed<'_, Device<D>>,
+        peer_device: Borrowed<'_, Device<D>>,
+        name: ur_exp_peer_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        let reach = D::reach(&command_device.own()?, &peer_device.own()?)?;
+        let has = match name {
+            ur_exp_peer_info_t::UR_PEER_ACCESS_SUPPORT => reach != Reach::None,
+            ur_exp_peer_info_t::UR_PEER_ATOMICS_SUPPORT => reach == Reach::Atomics,
+            _ => {
+                return Err(Error::new(
+                    ErrorCode::UnsupportedEnumeration,
+                    format!("a pair of devices has no answer to {name:?}"),
+                ));
+            }
+        };
+        answer.value(&i32::from(has))
+    }
+}
