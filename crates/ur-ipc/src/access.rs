@@ -1,12 +1,9 @@
 //! Who may open what. Only the kernel says who a peer is; what the peer says of itself is never asked.
 use crate::{Error, ErrorKind, Result, waiting::look_at};
-use nix::sys::socket::{
-    getsockopt,
-    sockopt::{PeerCredentials, PeerPidfd},
-};
 use rustix::{
     event::PollFlags,
     fs::{fstat, fstatfs},
+    io::Errno,
     process::{Pid, PidfdFlags, geteuid, pidfd_open},
 };
 use std::{
@@ -14,6 +11,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
     sync::Arc,
 };
+use ur_mapping::peer_credentials;
 
 /// What the kernel shows in place of a user that this user namespace does not map. Nobody, and so never admitted.
 pub(crate) const OVERFLOW_UID: u32 = 65534;
@@ -127,20 +125,20 @@ impl Peer {
     /// Asks the kernel. Without `SO_PEERPIDFD` (before 6.5) the pid is opened and then proven by asking again:
     /// a socket that still has its peer had it while the pid was opened.
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
-        // nix and not rustix: rustix's type for a pid cannot be 0, as it is across pid namespaces.
-        let credentials = getsockopt(&socket.as_fd(), PeerCredentials)?;
-        let pidfd = match getsockopt(&socket.as_fd(), PeerPidfd) {
+        let credentials = peer_credentials(socket)?;
+        let pidfd = ur_mapping::peer_pidfd(socket);
+        let pidfd = match pidfd.map_err(|e| (Errno::from_io_error(&e), e)) {
             Ok(pidfd) => Some(pidfd),
-            Err(nix::Error::ENOPROTOOPT | nix::Error::EINVAL) => {
-                let pid = Pid::from_raw(credentials.pid());
+            Err((Some(Errno::NOPROTOOPT | Errno::INVAL), _)) => {
+                let pid = Pid::from_raw(credentials.pid);
                 let pidfd = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
                 pidfd.filter(|_| !hung_up(socket))
             }
             // Without one it would not be known by its process: better not at all, for now.
-            Err(e @ (nix::Error::EMFILE | nix::Error::ENFILE)) => return Err(e.into()),
+            Err((Some(Errno::MFILE | Errno::NFILE), e)) => return Err(e),
             Err(_) => None,
         };
-        Ok(Self::new(credentials.uid(), credentials.pid(), pidfd))
+        Ok(Self::new(credentials.uid, credentials.pid, pidfd))
     }
     fn new(uid: u32, pid: i32, pidfd: Option<OwnedFd>) -> Self {
         let same_user = uid == geteuid().as_raw() && uid != OVERFLOW_UID;

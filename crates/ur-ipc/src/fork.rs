@@ -82,7 +82,7 @@ fn shed() {
         let fd = place.swap(0, AcqRel) - 1;
         if fd >= 0 {
             // Nobody to tell, and nothing to do about it: the child is better off without it.
-            let _ = nix::unistd::close(fd);
+            ur_mapping::close_in_child(fd);
         }
     }
 }

@@ -43,8 +43,7 @@ mod armed {
         }
         if is_due(&STOP, "CAUSEWAY_STOP_AT", name) {
             // To this very thread, which then does nothing more.
-            let stopped = nix::sys::signal::raise(nix::sys::signal::Signal::SIGSTOP);
-            assert!(stopped.is_ok(), "a process may stop itself: {stopped:?}");
+            ur_mapping::stop_here();
         }
     }
     fn is_due(armed: &OnceLock<Option<Armed>>, variable: &str, name: &str) -> bool {

@@ -6,7 +6,6 @@ use crate::{
     fork::{Guarded, PerFork},
     limits, locked,
 };
-use nix::sys::signal::{SigSet, SigmaskHow};
 use rustix::event::{EventfdFlags, epoll, eventfd};
 use std::{
     os::fd::{AsFd, OwnedFd},
@@ -146,12 +145,7 @@ fn start() -> Result<Arc<Post>> {
     epoll::add(&epoll, &nudge, data, epoll::EventFlags::IN).map_err(|e| Error::system(doing, e))?;
     let post = Arc::new(Post { epoll: Guarded::new(epoll), nudge: Guarded::new(nudge) });
     let theirs = post.clone();
-    // Blocked here and inherited there: not for an instant does the thread take a signal of the program's.
-    let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK);
     let thread = ur_mapping::start_thread("causeway", move || attend(&theirs));
-    if let Ok(before) = before {
-        before.thread_set_mask().map_err(|e| Error::system("restore the signal mask", e))?;
-    }
     thread.map_err(|e| {
         if ur_mapping::addresses_exhausted() || ur_mapping::mappings_exhausted() {
             return Error::system(doing, rustix::io::Errno::NOMEM); // which says which of them

@@ -2,7 +2,6 @@
 #![expect(unsafe_code, reason = "forks, as C programs do")]
 mod common;
 use common::*;
-use nix::libc;
 use std::{
     io::{Read, Write},
     time::{Duration, Instant},

@@ -3,7 +3,6 @@
 #![expect(unsafe_code, reason = "asks the C library for signals")]
 mod common;
 use common::*;
-use nix::libc;
 use rustix::{
     fd::OwnedFd,
     net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with},

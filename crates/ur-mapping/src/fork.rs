@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "maps the page, reads it through a pointer, registers the handler")]
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use std::{
+    os::fd::RawFd,
     ptr::null_mut,
     sync::{
         Once, OnceLock,
@@ -82,6 +83,13 @@ pub fn on_fork_in_child(f: fn()) {
     });
     let mine = |place: &OnceLock<fn()>| *place.get_or_init(|| f) as usize == f as usize;
     assert!(REGISTERED.iter().any(mine), "more than {HANDLERS} different fork handlers");
+}
+
+/// Closes the descriptor of that number, which a forked child inherited and nothing in it uses: to be called by handlers of
+/// [`on_fork_in_child`] only. Whoever owns it is told by [`fork_count`] that it is not this process' any more.
+pub fn close_in_child(fd: RawFd) {
+    // SAFETY: a system call that takes a number, may be made in a handler, and fails for one that nothing has open.
+    unsafe { libc::close(fd) };
 }
 
 /// No lock is taken here: another thread of the parent may have held it.

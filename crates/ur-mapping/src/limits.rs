@@ -1,6 +1,7 @@
 //! Which limit it was that the kernel refused a mapping or a thread for: it says "no memory" for two of them, and the C
 //! library "try again" for a thread whose stack finds no place.
 
+use crate::signals::Deaf;
 use rustix::process::{Resource, getrlimit};
 use std::{
     io::{self, ErrorKind, Read},
@@ -19,7 +20,8 @@ pub fn mappings_exhausted() -> bool {
         _ => false,
     }
 }
-/// Starts a thread of this name, as `std` does, where there are addresses for it. To be used for every thread of an adapter: with a
+/// Starts a thread of this name, as `std` does, where there are addresses for it, and deaf to the program's signals: those are for the
+/// program's own threads. Signals of its own faults it takes. To be used for every thread of an adapter: with a
 /// stack that an ended thread left behind a thread also starts where nothing can be allocated any more, and the C library then
 /// ends the program when the thread first touches a thread-local value of a library that was loaded with `dlopen`.
 ///
@@ -32,6 +34,7 @@ pub fn start_thread<T: Send + 'static>(
     if addresses_exhausted() {
         return Err(ErrorKind::OutOfMemory.into());
     }
+    let _deaf = Deaf::begin(); // inherited: not for an instant does the thread take a signal of the program's
     Builder::new().name(name.into()).spawn(body)
 }
 /// Whether the limit on addresses (`ulimit -v`) leaves too little for a thread.

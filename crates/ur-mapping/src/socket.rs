@@ -1,8 +1,8 @@
 //! What the kernel tells of a socket through a call that takes any argument, and which has no safe form.
-#![expect(unsafe_code, reason = "asks the kernel by ioctl")]
+#![expect(unsafe_code, reason = "asks the kernel by ioctl and getsockopt")]
 use std::{
     io,
-    os::fd::{AsFd, AsRawFd},
+    os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
 };
 
 /// How much of what was sent over a local socket its other end has not received yet. 0 is nothing; what another number
@@ -20,6 +20,55 @@ pub fn unreceived(socket: &impl AsFd) -> io::Result<u32> {
     u32::try_from(left).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
 }
 
+/// Who made the other end of a local socket, as the kernel shows it to this process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Credentials {
+    /// Its process id; 0 if it is of another pid namespace.
+    pub pid: i32,
+    /// Its effective user.
+    pub uid: u32,
+}
+/// Who made the other end of a local socket (`SO_PEERCRED`). Rustix' type for a pid cannot be 0.
+///
+/// # Errors
+/// What the kernel says.
+pub fn peer_credentials(socket: &impl AsFd) -> io::Result<Credentials> {
+    let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    // SAFETY: three integers, which may have any value.
+    unsafe { option(socket, libc::SO_PEERCRED, &mut found) }?;
+    Ok(Credentials { pid: found.pid, uid: found.uid })
+}
+/// A pidfd of the process that made the other end of a local socket (`SO_PEERPIDFD`), close-on-exec.
+///
+/// # Errors
+/// What the kernel says: `ENOPROTOOPT` before 6.5.
+pub fn peer_pidfd(socket: &impl AsFd) -> io::Result<OwnedFd> {
+    const SO_PEERPIDFD: libc::c_int = 77; // in every architecture that Rust's std knows but SPARC and PA-RISC
+    let mut fd: libc::c_int = -1;
+    // SAFETY: an integer.
+    unsafe { option(socket, SO_PEERPIDFD, &mut fd) }?;
+    if fd < 0 {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    // SAFETY: the kernel made it for this call.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+/// Reads an option of a socket.
+///
+/// # Safety
+/// `T` is what the kernel has for that option, and any bytes are one.
+unsafe fn option<T>(socket: &impl AsFd, name: libc::c_int, to: &mut T) -> io::Result<()> {
+    let mut size = size_of::<T>() as libc::socklen_t;
+    let (fd, to) = (socket.as_fd().as_raw_fd(), std::ptr::from_mut(to).cast());
+    // SAFETY: the descriptor is open as long as it is borrowed, and there is room for as much as is said.
+    let asked = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, name, to, &raw mut size) };
+    match asked {
+        0 if size as usize == size_of::<T>() => Ok(()),
+        0 => Err(io::ErrorKind::InvalidData.into()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,6 +76,25 @@ mod tests {
         AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
     };
 
+    #[test]
+    fn the_other_end_of_a_pair_is_this_process() {
+        let flags = SocketFlags::CLOEXEC;
+        let (one, _other) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        let (pid, uid) = (rustix::process::getpid(), rustix::process::geteuid());
+        let us = Credentials { pid: pid.as_raw_nonzero().get(), uid: uid.as_raw() };
+        assert_eq!(peer_credentials(&one).unwrap(), us);
+        match peer_pidfd(&one) {
+            Ok(pidfd) => {
+                let about = format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd());
+                let about = std::fs::read_to_string(about).unwrap();
+                assert!(about.lines().any(|line| line == format!("Pid:\t{}", us.pid)), "{about}");
+            }
+            Err(e) => assert_eq!(e.raw_os_error(), Some(libc::ENOPROTOOPT), "{e}"),
+        }
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(peer_credentials(&file).unwrap_err().raw_os_error(), Some(libc::ENOTSOCK));
+    }
     #[test]
     fn a_datagram_counts_until_it_was_received() {
         let flags = SocketFlags::CLOEXEC;

@@ -1,31 +1,13 @@
 //! Starting a thread of ours in a program that is not ours: named, and deaf to the program's
 //! signals, which its own threads are there for.
-use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use ur_adapter::error::{Error, Result};
-
-/// What a thread raises by what it does itself; blocking these would only hide who did it.
-const OWN_FAULTS: [Signal; 6] = [
-    Signal::SIGSEGV,
-    Signal::SIGBUS,
-    Signal::SIGFPE,
-    Signal::SIGILL,
-    Signal::SIGTRAP,
-    Signal::SIGSYS,
-];
 
 /// Starts a thread that runs `body` and that nobody joins.
 ///
 /// # Errors
 /// `OUT_OF_RESOURCES` where the system has no thread for us, `OUT_OF_HOST_MEMORY` where it has no place for its stack.
 pub(super) fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<()> {
-    let mut deaf = SigSet::all();
-    OWN_FAULTS.into_iter().for_each(|fault| deaf.remove(fault));
-    // A new thread inherits the mask: set around its start, there is no moment without it.
-    let before = deaf.thread_swap_mask(SigmaskHow::SIG_SETMASK);
     let started = ur_mapping::start_thread(name, body);
-    if let Ok(before) = before {
-        before.thread_set_mask().map_err(|errno| Error::no_thread(name, &errno))?;
-    }
     started.map(drop).map_err(|error| Error::no_thread(name, &error))
 }
 /// Makes this thread `nice` more than it was: a wish, which the system may refuse (less nice than the

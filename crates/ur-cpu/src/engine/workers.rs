@@ -180,7 +180,7 @@ pub(crate) fn for_each_piece(bytes: usize, each: impl Fn(usize, usize) + Sync) {
     std::thread::scope(|scope| {
         for _ in 1..shares {
             let more = std::thread::Builder::new().name("ur-cpu-copy".into());
-            // As `ur_mapping::start_thread` does.
+            let _deaf = ur_mapping::Deaf::begin(); // as `ur_mapping::start_thread` does, also the next
             if ur_mapping::addresses_exhausted() || more.spawn_scoped(scope, take_part).is_err() {
                 break; // fewer hands, the same pieces
             }

@@ -18,10 +18,9 @@ fn sealed(bytes: usize) -> Memfd {
     memfd
 }
 
-extern "C" fn ignore(_: nix::libc::c_int) {}
+extern "C" fn ignore(_: libc::c_int) {}
 /// Ends the calling thread's system calls two thousand times a second, until it ends.
 fn interrupt_this_thread() {
-    use nix::libc;
     // SAFETY: zeros are a valid action: no flags, no mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = ignore as *const () as usize;

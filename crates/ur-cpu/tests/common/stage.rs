@@ -436,33 +436,34 @@ impl Stage {
             // A child does the rest of the line, and this process hands on what it says.
             ["fork", ref then @ ..] => {
                 let (mut from, mut to) = std::io::pipe().unwrap();
-                match unsafe { nix::unistd::fork() }.unwrap() {
-                    nix::unistd::ForkResult::Child => {
+                match unsafe { libc::fork() } {
+                    0 => {
                         let act = AssertUnwindSafe(|| {
                             to.write_all(told(self.act(then)).as_bytes()).unwrap();
                         });
                         let panicked = catch_unwind(act).is_err();
-                        unsafe { nix::libc::_exit(i32::from(panicked)) }
+                        unsafe { libc::_exit(i32::from(panicked)) }
                     }
-                    nix::unistd::ForkResult::Parent { child } => {
+                    child => {
                         drop(to);
                         let mut said = String::new();
                         from.read_to_string(&mut said).unwrap();
-                        let ended = nix::sys::wait::waitpid(child, None).unwrap();
-                        assert_eq!(ended, nix::sys::wait::WaitStatus::Exited(child, 0));
+                        let mut status = -1;
+                        let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+                        assert_eq!((ended, status), (child, 0));
                         Ok(said)
                     }
                 }
             }
             // A child that does nothing and lives on: its process id.
-            ["fork-hold"] => match unsafe { nix::unistd::fork() }.unwrap() {
-                nix::unistd::ForkResult::Child => {
-                    nix::unistd::alarm::set(60); // ends it if nobody does
+            ["fork-hold"] => match unsafe { libc::fork() } {
+                0 => {
+                    unsafe { libc::alarm(60) }; // ends it if nobody does
                     loop {
-                        nix::unistd::pause();
+                        unsafe { libc::pause() };
                     }
                 }
-                nix::unistd::ForkResult::Parent { child } => Ok(child.to_string()),
+                child => Ok(child.to_string()),
             },
             ["exec"] => {
                 let mut again = Command::new(std::env::current_exe().unwrap());
