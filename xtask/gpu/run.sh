@@ -11,7 +11,7 @@ adapter=$here/dist/$backend/libur_adapter_$backend.so.0
 export LD_LIBRARY_PATH=$here/dist:$here/dist/$backend:$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export CAUSEWAY_CUDA=real CAUSEWAY_CUDA_ADAPTER=$adapter CAUSEWAY_CONFORMANCE=$here/bin/ur-conformance
 export CAUSEWAY_TESTDATA=$here/tests RUST_BACKTRACE=1
-all="facts devices tests suite demo share sycl python capture segments sanitizer bench"
+all="facts devices tests suite demo share sycl python module capture segments sanitizer bench"
 
 facts() {
     uname -srm
@@ -87,6 +87,18 @@ python() {
     timeout 150 python3 "$here/share_tensor.py" "$adapter" torch || failed=1
     PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True timeout 150 python3 "$here/share_tensor.py" "$adapter" torch || failed=1
     timeout 150 python3 "$here/share_tensor.py" "$adapter" cupy || failed=1
+    return $failed
+}
+# The Python module, from its wheel: arrays and events of PyTorch, CuPy and NumPy between processes.
+module() {
+    command -v python3 >/dev/null || { echo "skipped: there is no python3"; return 0; }
+    local failed=0 site allocator
+    site=$(mktemp -d)
+    python3 -m zipfile -e "$here"/causeway_ipc-*.whl "$site" || { rm -r "$site"; return 1; }
+    for allocator in expandable_segments:False expandable_segments:True; do
+        PYTHONPATH=$site PYTORCH_CUDA_ALLOC_CONF=$allocator timeout 250 python3 "$here/module.py" || failed=1
+    done
+    rm -r "$site"
     return $failed
 }
 # PyTorch's graph captures in every mode while another thread works through us.

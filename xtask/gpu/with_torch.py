@@ -1,11 +1,7 @@
-"""What the scripts with PyTorch begin with: the runtime that the example has, and PyTorch with a device."""
-import os
+"""What the scripts with PyTorch begin with: the runtime that share_tensor.py has, and PyTorch with a device."""
 import sys
 
-here = os.path.dirname(os.path.abspath(__file__))
-for place in (here, os.path.join(here, "../../examples/python")):
-    sys.path.insert(0, place)
-from share_tensor import Runtime  # noqa: E402, F401
+from share_tensor import Runtime  # noqa: F401
 
 
 def torch_or_none(usage):

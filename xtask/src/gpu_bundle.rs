@@ -1,9 +1,10 @@
 //! `cargo xtask gpu-bundle`: one archive that a machine with a GPU, but without Rust, a compiler or a
 //! network, can run: the adapters, the conformance suite, the `causeway` command, the tests of the
-//! CUDA adapter, programs for the unmodified SYCL runtime with that runtime, and a script.
+//! CUDA adapter, programs for the unmodified SYCL runtime with that runtime, the Python module's
+//! wheel, and a script.
 use crate::{
     dist::{self, execute},
-    root,
+    python, root,
 };
 use std::{
     fs,
@@ -27,10 +28,11 @@ const RUNTIME: &[&str] = &[
 /// Files that go in as they are.
 const SCRIPTS: &[&str] = &[
     "xtask/gpu/run.sh",
+    "xtask/gpu/module.py",
     "xtask/gpu/torch_capture.py",
     "xtask/gpu/torch_segments.py",
     "xtask/gpu/with_torch.py",
-    "examples/python/share_tensor.py",
+    "xtask/gpu/share_tensor.py",
     "benches/probes/cuda_events.c",
 ];
 
@@ -54,6 +56,8 @@ pub fn run() -> Result<()> {
     programs(&folder)?;
     tests(&folder)?;
     sycl(&folder)?;
+    let wheel = python::release()?;
+    copy(&wheel, &folder.join(wheel.file_name().expect("it has one")))?;
     for script in SCRIPTS {
         let name = Path::new(script).file_name().expect("each has one");
         copy(&root().join(script), &folder.join(name))?;

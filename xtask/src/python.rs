@@ -29,19 +29,25 @@ const TARGET: &str = "x86_64-linux-gnu.2.28";
 const ADAPTERS: [&str; 3] = ["native_cpu", "cuda", "level_zero"];
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let environment = Environment::new()?;
     if arguments.test {
+        let environment = Environment::new()?;
         environment.install(&["maturin>=1.9,<2", "numpy", "pytest", "mypy"])?;
         let wheels = root().join("target/python/wheels");
         adapters(true, None)?;
         environment.build(&["--profile", "dev", "--compatibility", "linux"], &wheels)?;
         return environment.test(&wheels);
     }
+    release().map(drop)
+}
+/// Builds the wheel for every system, and returns where it is.
+pub fn release() -> Result<PathBuf> {
+    let environment = Environment::new()?;
     // Zig's linker knows the C library of that age; this system's is newer.
     environment.install(&["maturin[zig]>=1.9,<2"])?;
     adapters(false, Some(environment.zig()?))?;
     let wheels = root().join("target/wheels");
-    environment.build(&["--release", "--zig", "--compatibility", COMPATIBILITY], &wheels)
+    environment.build(&["--release", "--zig", "--compatibility", COMPATIBILITY], &wheels)?;
+    newest(&wheels)
 }
 
 /// A virtual environment in `target/`.

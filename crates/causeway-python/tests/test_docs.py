@@ -28,6 +28,15 @@ def test_a_block_of_a_page_runs(block: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(program)], check=True, timeout=300)
 
 
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_the_example_runs(library: str) -> None:
+    pytest.importorskip(library, reason=f"{library} is not installed")
+    command = [sys.executable, str(PAGES[0].parents[1] / "examples/python/share_tensor.py"), library]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "100 rounds" in done.stdout
+
+
 def test_the_demo_runs() -> None:
     done = subprocess.run([sys.executable, "-m", "causeway_ipc", "demo"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
