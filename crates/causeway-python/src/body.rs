@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// The first byte of what follows.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// What a ticket says.
 #[derive(Clone, PartialEq, Debug)]
@@ -107,13 +107,20 @@ fn put(out: &mut Vec<u8>, bytes: &[u8]) {
     number(out, bytes.len());
     out.extend_from_slice(bytes);
 }
-fn put_layout(out: &mut Vec<u8>, layout: &Layout) {
+pub fn put_layout(out: &mut Vec<u8>, layout: &Layout) {
     out.extend_from_slice(&[layout.dtype.code, layout.dtype.bits]);
     out.extend_from_slice(&(layout.offset as u64).to_le_bytes());
     number(out, layout.shape.len());
     for value in layout.shape.iter().chain(&layout.strides) {
         out.extend_from_slice(&value.to_le_bytes());
     }
+}
+
+/// What [`put_layout`] makes of a layout, and nothing else.
+pub fn layout_of(bytes: &[u8]) -> Option<Layout> {
+    let mut from = Reader(bytes);
+    let layout = from.layout()?;
+    from.0.is_empty().then_some(layout)
 }
 
 struct Reader<'a>(&'a [u8]);

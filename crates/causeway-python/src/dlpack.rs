@@ -1,4 +1,4 @@
-//! DLPack's structures and capsules, made and read; no other file knows them.
+//! DLPack's structures and capsules, made and read; no other file but `exchange` knows them.
 #![expect(unsafe_code, reason = "capsules hold C structures")]
 use crate::{dtype::DType, layout::Layout, memory::Memory};
 use pyo3::{exceptions::PyBufferError, ffi, intern, prelude::*, types::PyCapsule, types::PyDict};
@@ -15,17 +15,18 @@ const IS_COPIED: u64 = 2;
 /// What is written; a reader of any 1.x understands it.
 const VERSION: [u32; 2] = [1, 1];
 
+/// `DLTensor`
 #[repr(C)]
-struct Tensor {
-    data: *mut c_void,
-    device: [i32; 2],
-    dimensions: i32,
-    code: u8,
-    bits: u8,
-    lanes: u16,
-    shape: *mut i64,
-    strides: *mut i64,
-    byte_offset: u64,
+pub struct Tensor {
+    pub data: *mut c_void,
+    pub device: [i32; 2],
+    pub dimensions: i32,
+    pub code: u8,
+    pub bits: u8,
+    pub lanes: u16,
+    pub shape: *mut i64,
+    pub strides: *mut i64,
+    pub byte_offset: u64,
 }
 #[repr(C)]
 struct Managed {
@@ -33,13 +34,14 @@ struct Managed {
     context: *mut c_void,
     deleter: Option<unsafe extern "C" fn(*mut Self)>,
 }
+/// `DLManagedTensorVersioned`
 #[repr(C)]
-struct ManagedVersioned {
-    version: [u32; 2],
+pub struct ManagedVersioned {
+    pub version: [u32; 2],
     context: *mut c_void,
-    deleter: Option<unsafe extern "C" fn(*mut Self)>,
+    pub deleter: Option<unsafe extern "C" fn(*mut Self)>,
     flags: u64,
-    tensor: Tensor,
+    pub tensor: Tensor,
 }
 
 /// A structure for a consumer, first in what it points to and what keeps that.
@@ -126,24 +128,7 @@ fn capsule<T: InCapsule>(
     layout: Layout,
     is_copied: bool,
 ) -> PyResult<Bound<'_, PyCapsule>> {
-    let (kind, ordinal) = memory.session.dlpack();
-    let tensor = Tensor {
-        data: (memory.address() + layout.offset) as *mut c_void,
-        device: [kind, ordinal],
-        dimensions: i32::try_from(layout.shape.len()).unwrap_or(i32::MAX),
-        code: layout.dtype.code,
-        bits: layout.dtype.bits,
-        lanes: 1,
-        shape: null_mut(),
-        strides: null_mut(),
-        byte_offset: 0,
-    };
-    let mut held = Box::new(Held { managed: T::new(tensor, is_copied), layout, memory });
-    // The lists stay where they are when the box is given away.
-    let (shape, strides) = (held.layout.shape.as_mut_ptr(), held.layout.strides.as_mut_ptr());
-    let tensor = held.managed.tensor();
-    (tensor.shape, tensor.strides) = (shape, strides);
-    let pointer = NonNull::from(Box::leak(held)).cast::<c_void>();
+    let pointer = held::<T>(memory, layout, is_copied).cast::<c_void>();
     let destructor: ffi::PyCapsule_Destructor = unclaimed::<T>;
     // SAFETY: the structure lives until its deleter, which the destructor or the consumer calls.
     let made = unsafe {
@@ -153,6 +138,34 @@ fn capsule<T: InCapsule>(
         // SAFETY: leaked above, and nobody has it.
         unsafe { release::<T>(pointer.as_ptr().cast()) };
     })
+}
+/// A structure for an array in `memory`, the receiver's until it calls the deleter.
+pub fn versioned(memory: Arc<Memory>, layout: Layout) -> NonNull<ManagedVersioned> {
+    held(memory, layout, false)
+}
+fn held<T: InCapsule>(memory: Arc<Memory>, layout: Layout, is_copied: bool) -> NonNull<T> {
+    let tensor = tensor_of(&memory, &layout);
+    let mut held = Box::new(Held { managed: T::new(tensor, is_copied), layout, memory });
+    // The lists stay where they are when the box is given away.
+    let (shape, strides) = (held.layout.shape.as_mut_ptr(), held.layout.strides.as_mut_ptr());
+    let tensor = held.managed.tensor();
+    (tensor.shape, tensor.strides) = (shape, strides);
+    NonNull::from(Box::leak(held)).cast()
+}
+/// What DLPack says of an array. Its lists are the layout's, which nobody writes through them.
+pub fn tensor_of(memory: &Memory, layout: &Layout) -> Tensor {
+    let (kind, ordinal) = memory.session.dlpack();
+    Tensor {
+        data: (memory.address() + layout.offset) as *mut c_void,
+        device: [kind, ordinal],
+        dimensions: i32::try_from(layout.shape.len()).unwrap_or(i32::MAX),
+        code: layout.dtype.code,
+        bits: layout.dtype.bits,
+        lanes: 1,
+        shape: layout.shape.as_ptr().cast_mut(),
+        strides: layout.strides.as_ptr().cast_mut(),
+        byte_offset: 0,
+    }
 }
 
 /// What another library's capsule says.
@@ -197,6 +210,16 @@ pub fn consume(object: &Bound<'_, PyAny>, on_host: bool) -> PyResult<Seen> {
     } else {
         return Err(PyBufferError::new_err("__dlpack__ gave no capsule of a tensor"));
     };
+    // SAFETY: the lists of a tensor in a capsule are alive with it.
+    let (address, device, layout) = unsafe { read(tensor) }?;
+    Ok(Seen { address, device, layout, keep: capsule.into_any().unbind() })
+}
+
+/// Address of the first element, device and layout that a tensor states.
+///
+/// # Safety
+/// Its lists are null, or have as many numbers as it has dimensions.
+pub unsafe fn read(tensor: &Tensor) -> PyResult<(usize, (i32, i32), Layout)> {
     let Some(dtype) = DType::of_dlpack(tensor.code, tensor.bits, tensor.lanes) else {
         let said = format!(
             "elements of DLPack's code {} with {} bits and {} lanes cannot be shared",
@@ -207,7 +230,7 @@ pub fn consume(object: &Bound<'_, PyAny>, on_host: bool) -> PyResult<Seen> {
     let dimensions = usize::try_from(tensor.dimensions).unwrap_or(0);
     let list = |at: *mut i64| match at.is_null() || dimensions == 0 {
         true => None,
-        // SAFETY: a list of as many numbers as the tensor has dimensions, alive with the capsule.
+        // SAFETY: a list of as many numbers as the tensor has dimensions, by the caller's promise.
         false => Some(unsafe { std::slice::from_raw_parts(at, dimensions) }.to_vec()),
     };
     let wrong = || PyBufferError::new_err("a tensor of this shape cannot be shared");
@@ -218,6 +241,5 @@ pub fn consume(object: &Bound<'_, PyAny>, on_host: bool) -> PyResult<Seen> {
     }
     layout.reach().ok_or_else(wrong)?;
     let offset = usize::try_from(tensor.byte_offset).unwrap_or(0);
-    let (address, device) = (tensor.data as usize + offset, (tensor.device[0], tensor.device[1]));
-    Ok(Seen { address, device, layout, keep: capsule.into_any().unbind() })
+    Ok((tensor.data as usize + offset, (tensor.device[0], tensor.device[1]), layout))
 }

@@ -5,13 +5,13 @@
 )]
 use crate::{
     failure::{Failure, Result},
-    session::Session,
+    session::{Session, stay_reachable},
     share::seconds,
 };
 use causeway::{Backend, Export, Queue, Status, Ticket};
 use pyo3::{exceptions::PyTypeError, prelude::*};
 use std::{
-    sync::{Arc, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -28,6 +28,8 @@ pub struct Event {
     event: causeway::Event,
     /// The ticket that it was opened with: it is sent on by that.
     opened: Option<Vec<u8>>,
+    /// Held by `record_after_all`.
+    in_turn: Mutex<()>,
 }
 
 /// What an event stood for at some moment.
@@ -47,7 +49,7 @@ impl Event {
     /// Opens an event of another process.
     pub fn open(session: Arc<Session>, ticket: Vec<u8>) -> Result<Self> {
         let event = session.context.open(&Ticket::from_bytes(ticket.as_slice()))?;
-        Ok(Self { session, event, opened: Some(ticket) })
+        Ok(Self { session, event, opened: Some(ticket), in_turn: Mutex::default() })
     }
     /// Offers it to other processes.
     pub fn offer(&self) -> Result<EventOffer> {
@@ -56,6 +58,7 @@ impl Event {
             let session = self.session.clone();
             return Ok(EventOffer { session, ticket: ticket.clone(), export: None });
         }
+        stay_reachable()?;
         let export = self.event.share()?;
         let ticket = export.ticket().as_bytes().to_vec();
         Ok(EventOffer { session: self.session.clone(), ticket, export: Some(export) })
@@ -119,7 +122,7 @@ impl Event {
         let made = py.detach(|| {
             let session = Session::named(device)?;
             let event = session.context.create_shared_event()?;
-            Ok::<_, Failure>(Self { session, event, opened: None })
+            Ok::<_, Failure>(Self { session, event, opened: None, in_turn: Mutex::default() })
         });
         Ok(made?)
     }
@@ -134,6 +137,20 @@ impl Event {
     fn record(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let queue = self.queue(stream)?;
         let recorded = py.detach(|| queue.signal(&self.event).and_then(|()| queue.flush()));
+        Ok(recorded.map_err(Failure::from)?)
+    }
+    /// As `record`, and whatever was recorded so before, on other streams, comes first: who waits for the latest record
+    /// waits for all of them.
+    #[pyo3(name = "_record_after_all", signature = (stream=None))]
+    fn record_after_all(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let queue = self.queue(stream)?;
+        let recorded = py.detach(|| {
+            // Held over the driver's calls: no other record may come between these two. Also where the last one was on
+            // this stream, as far as its number tells: that may be of another by now.
+            let _turn = self.in_turn.lock().unwrap_or_else(PoisonError::into_inner);
+            queue.wait_for(&[&self.event])?;
+            queue.signal(&self.event).and_then(|()| queue.flush())
+        });
         Ok(recorded.map_err(Failure::from)?)
     }
     /// What is submitted to `stream` from now on runs after the latest record. On the CPU the call itself waits.

@@ -2,7 +2,7 @@
 //! has used. The classes themselves are Python (`causeway_ipc/_errors.py`).
 use causeway::ErrorKind;
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyModule};
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -27,6 +27,12 @@ impl Failure {
     /// A ticket that is none, or not a whole one.
     pub fn damaged() -> Self {
         Self::new("InvalidTicket", "this ticket is damaged: copy it again, the whole of it")
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence)
     }
 }
 

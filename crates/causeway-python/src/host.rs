@@ -2,7 +2,7 @@
 //! processes have.
 #![expect(unsafe_code, reason = "reads memory at addresses that other libraries give")]
 use crate::layout::Layout;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The elements of an array, one after the other.
 ///
@@ -19,6 +19,26 @@ pub unsafe fn gather(address: usize, layout: &Layout) -> Vec<u8> {
     bytes
 }
 
+/// Copies the elements of an array to `to`, one after the other.
+///
+/// # Safety
+/// As [`gather`]; as many bytes as the elements have are mapped at `to` and may be written, and the array is not there.
+pub unsafe fn gather_to(address: usize, layout: &Layout, to: usize) {
+    if layout.is_contiguous() {
+        let (from, to) = (address as *const u8, to as *mut u8);
+        // SAFETY: all elements, which follow each other; the caller vouches for both sides.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, layout.bytes()) };
+        return;
+    }
+    let (starts, length) = layout.runs();
+    for (number, start) in starts.into_iter().enumerate() {
+        let at = address.wrapping_add_signed(start as isize) as *const u8;
+        let to = (to + number * length) as *mut u8;
+        // SAFETY: a run of elements of the array, and its place among the elements, for which the caller vouches.
+        unsafe { std::ptr::copy_nonoverlapping(at, to, length) };
+    }
+}
+
 /// A word of the host's memory that several processes have.
 ///
 /// # Safety
@@ -27,6 +47,15 @@ pub unsafe fn gather(address: usize, layout: &Layout) -> Vec<u8> {
 pub unsafe fn word<'a>(address: usize) -> &'a AtomicU64 {
     // SAFETY: the caller's promise is the same.
     unsafe { AtomicU64::from_ptr(address as *mut u64) }
+}
+
+/// As [`word`], of four bytes.
+///
+/// # Safety
+/// As there; no other word overlaps it.
+pub unsafe fn short_word<'a>(address: usize) -> &'a AtomicU32 {
+    // SAFETY: the caller's promise is the same.
+    unsafe { AtomicU32::from_ptr(address as *mut u32) }
 }
 
 /// A copy of bytes that another process may be writing: what it wrote is checked afterwards.

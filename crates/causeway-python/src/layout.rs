@@ -81,9 +81,9 @@ impl Layout {
         let end = usize::try_from(offset.checked_add(high)?).ok()?;
         (consistent && end <= bytes).then_some(start..end)
     }
-    /// The same elements in memory that begins `by` bytes later; `by` is at most where they begin.
-    pub fn moved(mut self, by: usize) -> Self {
-        self.offset -= by.min(self.offset);
+    /// The same elements in memory that begins `by` bytes later, or earlier; it begins with the first of them at the latest.
+    pub fn moved(mut self, by: isize) -> Self {
+        self.offset = self.offset.saturating_add_signed(by.saturating_neg());
         self
     }
     /// One index of a dimension, which goes; negative ones count from the end. `None` if there is none such.

@@ -7,9 +7,11 @@ mod body;
 mod dlpack;
 mod dtype;
 mod event;
+mod exchange;
 mod failure;
 mod host;
 mod layout;
+mod loan;
 mod memory;
 mod ring;
 mod session;
@@ -20,6 +22,7 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _causeway {
+    use super::exchange;
     #[pymodule_export]
     use super::{
         array::Array,
@@ -30,6 +33,13 @@ mod _causeway {
         share::{Export, array, open, share, share_channel, share_many, standing},
         source::is_shareable,
     };
+    use pyo3::{PyTypeInfo, prelude::*};
+
+    #[pymodule_init]
+    fn complete(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
+        Array::type_object(py).setattr("__dlpack_c_exchange_api__", exchange::capsule(py)?)
+    }
 }
 
 use crate::{

@@ -3,7 +3,8 @@
 use crate::{
     failure::{Failure, Result},
     layout::Layout,
-    session::Session,
+    loan::Loan,
+    session::{Session, stay_reachable},
 };
 use causeway::{Buffer, Export, Ticket};
 use std::{
@@ -19,7 +20,9 @@ pub struct Memory {
     standing: Mutex<Option<Export<Buffer<u8>>>>,
     buffer: Buffer<u8>,
     /// The ticket that it was opened with: it is sent on by that.
-    opened: Option<Vec<u8>>,
+    opened: Option<Arc<[u8]>>,
+    /// If it is a part of what was opened, where that begins, and what is told when it is not used any more.
+    part: Option<(usize, Loan)>,
 }
 
 /// The memory of this process by its addresses; one may be open several times.
@@ -30,23 +33,33 @@ pub struct Offer {
     pub ticket: Vec<u8>,
     /// Stands until it is dropped; none where another process stands for it.
     pub export: Option<Export<Buffer<u8>>>,
-    /// Which byte of the memory the ticket's memory begins with.
-    pub start: usize,
+    /// Where the ticket's memory begins, in bytes from the beginning of the memory.
+    pub start: isize,
 }
 
 impl Memory {
     /// At least one byte of a device's memory; what is in it is unspecified.
     pub fn allocate(session: &Arc<Session>, bytes: usize) -> Result<Arc<Self>> {
         let buffer = Buffer::new(&session.context, bytes.max(1))?;
-        Ok(Self::known(session, buffer, None))
+        Ok(Self::known(session, buffer, None, None))
     }
     pub fn open(session: &Arc<Session>, ticket: &[u8]) -> Result<Arc<Self>> {
         let buffer = session.context.open(&Ticket::<Buffer<u8>>::from_bytes(ticket))?;
-        Ok(Self::known(session, buffer, Some(ticket.to_vec())))
+        Ok(Self::known(session, buffer, Some(ticket.into()), None))
     }
-    fn known(session: &Arc<Session>, buffer: Buffer<u8>, opened: Option<Vec<u8>>) -> Arc<Self> {
-        let new =
-            Arc::new(Self { session: session.clone(), standing: Mutex::new(None), buffer, opened });
+    /// A part of this, which is of use for as long as `loan`.
+    pub fn lend(&self, range: Range<usize>, loan: Loan) -> Result<Arc<Self>> {
+        let (start, buffer) = (range.start, self.buffer.slice(range)?);
+        Ok(Self::known(&self.session, buffer, self.opened.clone(), Some((start, loan))))
+    }
+    fn known(
+        session: &Arc<Session>,
+        buffer: Buffer<u8>,
+        opened: Option<Arc<[u8]>>,
+        part: Option<(usize, Loan)>,
+    ) -> Arc<Self> {
+        let (session, standing) = (session.clone(), Mutex::new(None));
+        let new = Arc::new(Self { session, standing, buffer, opened, part });
         live(|live| live.entry(new.address()).or_default().push(Arc::downgrade(&new)));
         new
     }
@@ -58,6 +71,10 @@ impl Memory {
         })?; // dropped, if it is not the one, without the lock
         (address.checked_add(bytes)? <= found.address() + found.len()).then_some(found)
     }
+    /// Keeps it mapped.
+    pub fn buffer(&self) -> Buffer<u8> {
+        self.buffer.clone()
+    }
     pub fn address(&self) -> usize {
         self.buffer.address()
     }
@@ -67,31 +84,51 @@ impl Memory {
     /// Offers these bytes to other processes.
     pub fn offer(&self, range: Range<usize>) -> Result<Offer> {
         self.session.usable()?;
-        if let Some(ticket) = &self.opened {
-            return Ok(Offer { ticket: ticket.clone(), export: None, start: 0 });
+        if let Some((ticket, start)) = self.opened_with() {
+            return Ok(Offer { ticket, export: None, start });
         }
+        stay_reachable()?;
         let start = range.start.min(self.len() - 1); // arrays without elements may begin at the end
         let export = self.buffer.slice(start..range.end.max(start + 1))?.share()?;
-        Ok(Offer { ticket: export.ticket().as_bytes().to_vec(), export: Some(export), start })
+        let ticket = export.ticket().as_bytes().to_vec();
+        Ok(Offer { ticket, export: Some(export), start: start.cast_signed() })
     }
-    /// A ticket of all of it that opens as long as this process keeps the memory; that of another process as long as
-    /// it is offered there.
-    pub fn standing(&self) -> Result<Vec<u8>> {
+    /// The ticket that it was opened with, and where the ticket's memory begins. A part stays in use from here on, for
+    /// whoever opens that ticket.
+    fn opened_with(&self) -> Option<(Vec<u8>, isize)> {
+        let start = match &self.part {
+            Some((start, loan)) => {
+                loan.keep();
+                -start.cast_signed()
+            }
+            None => 0,
+        };
+        Some((self.opened.as_ref()?.to_vec(), start))
+    }
+    /// A ticket that opens as long as this process keeps the memory, and where its memory begins; that of another process
+    /// opens as long as it is offered there.
+    pub fn standing(&self) -> Result<(Vec<u8>, isize)> {
         self.session.usable()?;
-        if let Some(ticket) = &self.opened {
-            return Ok(ticket.clone());
+        if let Some(opened) = self.opened_with() {
+            return Ok(opened);
         }
+        stay_reachable()?;
         let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
         let export = match standing.take() {
             Some(export) => export,
             None => self.buffer.share()?,
         };
-        Ok(standing.insert(export).ticket().as_bytes().to_vec())
+        Ok((standing.insert(export).ticket().as_bytes().to_vec(), 0))
     }
     /// Whether others can be sent to it: memory of another process may have been withdrawn there.
     pub fn is_offered(&self) -> bool {
-        let opens = |ticket: &Vec<u8>| Self::open(&self.session, ticket).is_ok();
+        let opens = |ticket: &Arc<[u8]>| Self::open(&self.session, ticket).is_ok();
         self.opened.as_ref().is_none_or(opens)
+    }
+    /// The address of so many bytes from `at` on, where the host can write them.
+    pub fn on_host(&self, at: usize, bytes: usize) -> Option<usize> {
+        let is_inside = at.checked_add(bytes)? <= self.len();
+        (is_inside && self.session.is_cpu()).then(|| self.address() + at)
     }
     /// Writes bytes to the beginning; returns when that is done.
     pub fn write(&self, at: usize, bytes: &[u8]) -> Result<()> {
@@ -116,7 +153,7 @@ impl Memory {
         let mut bytes = vec![0; range.len()];
         self.read(range.start, &mut bytes)?;
         copy.write(0, &bytes)?;
-        Ok((copy, layout.clone().moved(range.start)))
+        Ok((copy, layout.clone().moved(range.start.cast_signed())))
     }
 }
 impl Drop for Memory {

@@ -1,6 +1,6 @@
 //! Devices in use: one context and one queue for each device of the process, made when it is first named.
 use crate::failure::{Failure, Result};
-use causeway::{Backend, Context, Device, ErrorKind, Queue};
+use causeway::{Backend, Buffer, Context, Device, ErrorKind, Export, Queue};
 use std::{
     collections::HashMap,
     process,
@@ -28,6 +28,22 @@ pub const DL_CUDA: i32 = 2;
 pub const DL_CUDA_HOST: i32 = 3;
 const DL_ROCM: i32 = 10;
 const DL_ONE_API: i32 = 14;
+
+/// An export that nobody is told of, by the number of the process that made it.
+static KEPT: Mutex<(u32, Option<Export<Buffer<u8>>>)> = Mutex::new((0, None));
+
+/// Has this process stay reachable from its first export until its end: where nothing is exported, the runtime closes its
+/// socket, and the next export takes as long as the first.
+pub fn stay_reachable() -> Result<()> {
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.0 == process::id() {
+        return Ok(());
+    }
+    let export = Buffer::new(&Session::cpu()?.context, 1)?.share()?;
+    std::mem::forget(kept.1.replace(export)); // what a forked child inherited is its parent's
+    kept.0 = process::id();
+    Ok(())
+}
 
 /// The sessions of the process with this number.
 static SESSIONS: Mutex<(u32, Vec<Arc<Session>>)> = Mutex::new((0, Vec::new()));
@@ -135,6 +151,11 @@ impl Session {
 
 /// Waits until the queues of this process have given the signals that others may wait for: they end with it.
 pub fn finish_all(timeout: Duration) {
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.0 == process::id() {
+        *kept = (0, None);
+    }
+    drop(kept);
     let sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
     if sessions.0 == process::id() {
         for session in &sessions.1 {

@@ -6,7 +6,7 @@ use crate::{
     failure::{Failure, Result},
     layout::Layout,
     memory::Memory,
-    session::Session,
+    session::{Session, stay_reachable},
     source::{HostArray, Source, locate},
 };
 use causeway::{Buffer, Ticket, text};
@@ -91,7 +91,7 @@ impl Export {
 struct Piece {
     ticket: Vec<u8>,
     offered: Option<Offered>,
-    start: usize,
+    start: isize,
 }
 impl Piece {
     fn of(memory: &Arc<Memory>, range: std::ops::Range<usize>) -> Result<Self> {
@@ -100,6 +100,7 @@ impl Piece {
         Ok(Self { ticket: offer.ticket, offered, start: offer.start })
     }
     fn foreign(session: &Session, address: usize, bytes: usize, keep: Py<PyAny>) -> Result<Self> {
+        stay_reachable()?;
         let export = session.context.share_foreign(address, bytes, Arc::new(keep))?;
         let ticket = export.ticket().as_bytes().to_vec();
         Ok(Self { ticket, offered: Some(Box::new(export)), start: 0 })
@@ -108,12 +109,10 @@ impl Piece {
 
 /// Copies a host array into shareable memory of a device.
 fn place(py: Python<'_>, host: &HostArray, session: &Arc<Session>) -> PyResult<Array> {
-    let bytes = host.gather(py);
-    let array = py.detach(|| {
-        let array = Array::allocate(session, host.layout.dtype, &host.layout.shape)?;
-        array.memory.write(0, &bytes).map(|()| array)
-    });
-    Ok(array?)
+    let layout = &host.layout;
+    let array = py.detach(|| Array::allocate(session, layout.dtype, &layout.shape))?;
+    host.copy_to(py, &array.memory, 0)?;
+    Ok(array)
 }
 
 /// A new array in shareable memory with a copy of the elements of `object`, which the host can read.
@@ -199,7 +198,8 @@ pub fn standing(object: &Bound<'_, PyAny>) -> PyResult<(String, Array)> {
             true => (memory, layout),
             false => memory.copy(&layout, &memory.session)?,
         };
-        let contents = Contents::Array(memory.standing()?, layout.clone());
+        let (ticket, start) = memory.standing()?;
+        let contents = Contents::Array(ticket, layout.clone().moved(start));
         Ok::<_, Failure>((ticket_of(&memory.session, contents), Array { memory, layout }))
     });
     Ok(stands?)
@@ -222,7 +222,7 @@ fn share_all(arrays: &Bound<'_, PyAny>) -> PyResult<Export> {
         let (name, object): (String, Bound<'_, PyAny>) = item?.extract()?;
         let source = locate(&object)?;
         if let Source::Host(host) = &source {
-            placed.push((end, host.gather(py)));
+            placed.push(end);
             end = (end + host.layout.bytes()).next_multiple_of(ALIGNMENT);
         }
         located.push((name, source));
@@ -230,17 +230,15 @@ fn share_all(arrays: &Bound<'_, PyAny>) -> PyResult<Export> {
     // What the host has goes into one new allocation.
     let store = match placed.is_empty() {
         true => None,
-        false => Some(py.detach(|| {
-            let store = Memory::allocate(&Session::cpu()?, end)?;
-            placed.iter().try_for_each(|(at, bytes)| store.write(*at, bytes)).map(|()| store)
-        })?),
+        false => Some(py.detach(|| Memory::allocate(&Session::cpu()?, end))?),
     };
     let mut many = Many::default();
-    let mut places = placed.iter().map(|(at, _)| *at);
+    let mut places = placed.into_iter();
     for (name, source) in located {
         match source {
             Source::Host(host) => {
                 let (Some(store), Some(at)) = (&store, places.next()) else { continue };
+                host.copy_to(py, store, at)?;
                 many.add(name, store.clone(), host.placed(at))?;
             }
             Source::Shareable(memory, layout) => many.add(name, memory, layout)?,

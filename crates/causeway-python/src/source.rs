@@ -37,19 +37,33 @@ enum HostMemory {
     Bytes(Py<PyBytes>),
 }
 impl HostArray {
-    /// The elements, one after the other.
-    #[expect(unsafe_code, reason = "reads memory that another library vouches for")]
-    pub fn gather(&self, py: Python<'_>) -> Vec<u8> {
-        match &self.from {
-            HostMemory::Bytes(bytes) => bytes.as_bytes(py).to_vec(),
-            HostMemory::At(address, _) => {
-                let (address, layout) = (*address, &self.layout);
-                py.detach(|| {
-                    // SAFETY: the library that gave address and layout keeps the memory as long as the object is kept.
-                    unsafe { host::gather(address, layout) }
-                })
-            }
+    /// Where the first element is, unless the array was copied when it was seen.
+    pub fn address(&self) -> Option<usize> {
+        match self.from {
+            HostMemory::At(address, _) => Some(address),
+            HostMemory::Bytes(_) => None,
         }
+    }
+    /// Copies the elements, one after the other, to memory from the byte `at` on, where there is room for them.
+    #[expect(unsafe_code, reason = "reads memory that another library vouches for")]
+    pub fn copy_to(&self, py: Python<'_>, memory: &Memory, at: usize) -> Result<()> {
+        let (address, layout) = match &self.from {
+            HostMemory::Bytes(bytes) => return memory.write(at, bytes.as_bytes(py)),
+            HostMemory::At(address, _) => (*address, &self.layout),
+        };
+        py.detach(|| match memory.on_host(at, layout.bytes()) {
+            Some(to) => {
+                // SAFETY: the library that gave address and layout keeps the memory as long as the object is kept; the
+                // other side has room, in memory that nobody else knows.
+                unsafe { host::gather_to(address, layout, to) };
+                Ok(())
+            }
+            None => {
+                // SAFETY: as above.
+                let bytes = unsafe { host::gather(address, layout) };
+                memory.write(at, &bytes)
+            }
+        })
     }
     /// Row after row from `offset` on.
     pub fn placed(&self, offset: usize) -> Layout {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import ctypes
 import gc
 import random
 import subprocess
@@ -116,6 +117,74 @@ def test_dlpack_of_both_versions_and_its_options() -> None:
     for options in [{"stream": 2}, {"dl_device": (2, 0)}, {"dl_device": (2, 0), "copy": False}]:
         with pytest.raises(BufferError):
             shared.__dlpack__(**options)
+
+
+class Tensor(ctypes.Structure):
+    """`DLTensor`"""
+
+    _fields_ = [("data", ctypes.c_size_t), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
+                ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]  # fmt: skip
+
+
+class Managed(ctypes.Structure):
+    """`DLManagedTensorVersioned`"""
+
+
+Deleter = ctypes.CFUNCTYPE(None, ctypes.POINTER(Managed))
+Managed._fields_ = [("version", ctypes.c_uint32 * 2), ("context", ctypes.c_void_p), ("deleter", Deleter),
+                    ("flags", ctypes.c_uint64), ("tensor", Tensor)]  # fmt: skip
+SetError = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)
+Out = ctypes.POINTER(ctypes.POINTER(Managed))
+
+
+class Exchange(ctypes.Structure):
+    """`DLPackExchangeAPI`"""
+
+    _fields_ = [("version", ctypes.c_uint32 * 2), ("older", ctypes.c_void_p),
+                ("allocate", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Tensor), Out, ctypes.c_void_p, SetError)),
+                ("managed_of", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, Out)),
+                ("object_of", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.POINTER(Managed), ctypes.POINTER(ctypes.py_object))),
+                ("tensor_of", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Tensor))),
+                ("stream_of", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p)))]  # fmt: skip
+
+
+def test_the_exchange_table_of_dlpack_gives_takes_and_makes_arrays() -> None:
+    address = ctypes.pythonapi.PyCapsule_GetPointer
+    address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = Exchange.from_address(address(cw.Array.__dlpack_c_exchange_api__, b"dlpack_exchange_api"))
+    assert tuple(table.version) == (1, 3) and not table.older
+    shared, view = numbers((3, 4), "int16")
+    tensor, managed, made, stream = Tensor(), ctypes.POINTER(Managed)(), ctypes.py_object(), ctypes.c_void_p(7)
+    part = shared[1:, ::-2]
+    assert table.tensor_of(part, tensor) == 0 == table.stream_of(1, 0, stream)
+    assert (tensor.data, tensor.ndim, tensor.code, tensor.bits, tensor.lanes) == (part.ptr, 2, 0, 16, 1) and stream.value is None
+    assert tensor.shape[:2] == [2, 2] and tensor.strides[:2] == [4, -2] and tuple(tensor.device) == (1, 0)
+    assert table.managed_of(part, managed) == 0
+    before = part.ptr
+    del shared, part
+    gc.collect()
+    assert table.object_of(managed, made) == 0
+    back = made.value
+    assert isinstance(back, cw.Array) and back.ptr == before and back.tolist() == view[1:, ::-2].tolist()
+    ctypes.pythonapi.Py_DecRef(made)  # ctypes has one of its own
+    kept = cw.empty((2, 2), "int16")
+    table.tensor_of(kept, tensor)
+    assert table.allocate(tensor, managed, None, SetError()) == 0
+    assert managed.contents.tensor.shape[:2] == [2, 2] and managed.contents.tensor.strides[:2] == [2, 1]
+    managed.contents.deleter(managed)
+    said = []
+    tensor.code = 77
+    assert table.allocate(tensor, managed, None, SetError(lambda _, kind, why: said.append((kind, why)))) == -1
+    assert said[0][0] == b"BufferError" and b"77" in said[0][1]
+    with pytest.raises(TypeError):
+        table.tensor_of(3, tensor)
+    foreign = np.zeros(4, "float32")
+    table.managed_of(cw.empty(4), managed)
+    managed.contents.tensor.data = foreign.ctypes.data
+    with pytest.raises(BufferError, match="another library"):
+        table.object_of(managed, made)
+    managed.contents.deleter(managed)
 
 
 def test_what_speaks_a_protocol_can_be_shared() -> None:

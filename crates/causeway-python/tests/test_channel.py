@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 import time
 
 import causeway_ipc as cw
@@ -146,7 +147,7 @@ def test_a_sender_learns_that_its_receiver_has_closed() -> None:
 
 
 def test_counts_and_lengths_that_the_other_process_made_up_are_refused() -> None:
-    for at, value in [(0, 1 << 40), (64, 5), (4096, 1 << 50)]:
+    for at, value in [(0, 1 << 40), (64, 5), (8192, 1 << 50), (8200, 77 << 8), (8200, 0x01_0000_0000_00)]:
         channel = cw.Channel()
         receiver = cw.open(channel.ticket)
         channel.send(np.zeros(1))
@@ -156,3 +157,134 @@ def test_counts_and_lengths_that_the_other_process_made_up_are_refused() -> None
             receiver.receive(timeout=1)
     with pytest.raises(cw.InvalidUse, match="longer"):
         channel._ring.put(bytes(9000))
+
+
+def test_small_arrays_lie_in_the_channel_and_others_where_they_were() -> None:
+    with cw.Channel(capacity=1) as channel:
+        receiver = cw.open(channel.ticket)
+        small, large = cw.empty(100, "int32"), cw.empty(1 << 16, "int32")
+        small[:] = large[:] = 5
+        held = []
+        for number in range(10):  # more than there are blocks, all of them kept
+            small[0] = number
+            channel.send(small[::-3])
+            held.append(receiver.receive())
+        assert [one.tolist() for one in held] == [[5] * 33 + [number] for number in range(10)]
+        assert small.ptr not in {one.ptr for one in held} and len({one.ptr for one in held}) == 10
+        channel.send(large)
+        receiver.receive()[0] = 6
+        assert large[0].item() == 6
+        blocks = {one.ptr for one in held[:4]}
+        del held
+        gc.collect()
+        channel.send(np.ones(3))
+        assert receiver.receive().ptr in blocks, "what nobody keeps is used again"
+
+
+def test_a_small_array_that_was_received_can_be_shared_and_stays_as_it_is(peer: type[Peer]) -> None:
+    channel = cw.Channel(capacity=4)
+    receiver = cw.open(channel.ticket)
+    channel.send(np.arange(5))
+    array = receiver.receive()
+    with cw.share(array[1:]) as export:
+        opened = cw.open(export.ticket)
+        other = peer("print(*np.asarray(cw.open(sys.argv[1])))", export.ticket)
+        assert other.hear() == "1 2 3 4"
+    opened[0] = 9
+    assert array.tolist() == [0, 9, 2, 3, 4]
+    del array
+    gc.collect()
+    for _ in range(20):
+        channel.send(np.zeros(5, int))
+        receiver.receive()
+    assert opened.tolist() == [9, 2, 3, 4], "its block is not used again"
+
+
+def test_a_message_that_was_not_sent_leaves_its_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = cw.Channel(capacity=1)
+    receiver = cw.open(channel.ticket)
+    channel.send(np.zeros(1))
+    for _ in range(20):
+        with pytest.raises(cw.Timeout):
+            channel.send(np.ones(1), timeout=0.0)
+    receiver.receive()
+    monkeypatch.setattr(cw._causeway, "share", None)  # which is what an array without a block would need
+    channel.send(np.ones(1))
+
+
+def test_many_threads_send_and_receive_each_array_once() -> None:
+    channel = cw.Channel(capacity=3)
+    receiver = cw.open(channel.ticket)
+    received: list[int] = []
+
+    def send(first: int) -> None:
+        for number in range(first, first + 150):
+            channel.send(np.full(20_000 if number % 5 == 0 else 2, number))  # some of them as tickets
+
+    def receive() -> None:
+        for array in receiver:
+            received.append(int(np.asarray(array)[-1]))
+
+    senders = [threading.Thread(target=send, args=[first]) for first in range(0, 450, 150)]
+    receivers = [threading.Thread(target=receive) for _ in range(3)]
+    for thread in senders + receivers:
+        thread.start()
+    for thread in senders:
+        thread.join()
+    channel.close()
+    for thread in receivers:
+        thread.join()
+    assert sorted(received) == list(range(450))
+
+
+def test_what_is_closed_wakes_those_who_wait() -> None:
+    channel = cw.Channel(capacity=1)
+    receiver = cw.open(channel.ticket)
+    raised: list[type[BaseException]] = []
+
+    def blocked(act: object) -> None:
+        try:
+            act(timeout=30.0)
+        except cw.CausewayError as error:
+            raised.append(type(error))
+
+    waiting = threading.Thread(target=blocked, args=[receiver.receive])
+    waiting.start()
+    channel.close()
+    waiting.join(10)
+    assert raised == [cw.Closed]
+    channel = cw.Channel(capacity=1)
+    receiver = cw.open(channel.ticket)
+    channel.send(np.zeros(1))
+    waiting = threading.Thread(target=blocked, args=[lambda timeout: channel.send(np.zeros(1), timeout=timeout)])
+    waiting.start()
+    receiver.close()
+    waiting.join(10)
+    assert raised == [cw.Closed] * 2
+
+
+def test_a_forked_child_is_told_that_the_channel_is_its_parents(peer: type[Peer]) -> None:
+    other = peer("""
+import os, gc
+channel = cw.Channel()
+receiver = cw.open(channel.ticket)
+channel.send(np.arange(4))
+array = receiver.receive()
+if os.fork() == 0:
+    said = []
+    for act in [lambda: channel.send(np.zeros(1)), lambda: receiver.receive(), channel.close, receiver.close]:
+        try:
+            act()
+        except cw.Forked as error:
+            said.append("parent" in str(error))
+    del array, channel, receiver
+    gc.collect()
+    print(*said, flush=True)
+    os._exit(0)
+os.wait()
+channel.send(np.zeros(4, int))
+receiver.receive()
+print(*np.asarray(array))
+""")
+    assert other.hear() == "True True True True"
+    assert other.hear() == "0 1 2 3"

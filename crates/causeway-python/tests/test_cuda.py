@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from typing import Any
 
 import causeway_ipc as cw
@@ -23,6 +24,13 @@ class Foreign:
 
     def __init__(self, address: int, count: int) -> None:
         self.__cuda_array_interface__ = {"shape": (count,), "typestr": "<f4", "data": (address, False), "version": 3}
+
+
+def current(cuda: Any) -> None:
+    """The device's primary context becomes this thread's."""
+    device, context = ctypes.c_int(), ctypes.c_void_p()
+    assert cuda.cuInit(0) == cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
+    assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == cuda.cuCtxPushCurrent_v2(context) == 0
 
 
 def test_an_array_on_the_device_is_shared_and_copied_to_the_host(peer: Any) -> None:
@@ -49,9 +57,8 @@ def test_the_streams_of_dlpack_are_checked() -> None:
 
 def test_memory_that_another_library_allocated_is_shared_where_it_is(peer: Any) -> None:
     cuda = ctypes.CDLL("libcuda.so.1")
-    device, context, address = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_uint64()
-    assert cuda.cuInit(0) == cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
-    assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == cuda.cuCtxPushCurrent_v2(context) == 0
+    address = ctypes.c_uint64()
+    current(cuda)
     assert cuda.cuMemAlloc_v2(ctypes.byref(address), 4096) == 0
     values = np.arange(4, dtype="float32")
     to, size = ctypes.c_uint64(address.value + 64), ctypes.c_size_t(16)
@@ -82,13 +89,40 @@ def test_a_channel_of_the_device(peer: Any) -> None:
         assert [other.hear() for _ in range(3)] == ["0.0 0.0", "1.0 1.0", "2.0 2.0"]
 
 
+HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def test_a_channel_that_is_fed_from_two_streams_waits_for_both() -> None:
+    cuda = ctypes.CDLL("libcuda.so.1")
+    gate, reached, held = threading.Event(), threading.Event(), HOST_FUNCTION(lambda _: gate.wait(30) and None)
+    streams = [ctypes.c_void_p() for _ in range(3)]
+    array = cw.empty(4, "float32", "cuda")  # starts the driver
+    current(cuda)
+    for stream in streams:
+        assert cuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
+    slow, fast, receiving = streams
+    with cw.Channel(device="cuda") as channel, cw.open(channel.ticket) as receiver:
+        assert cuda.cuLaunchHostFunc(slow, held, None) == 0
+        channel.send(array, stream=slow.value)
+        channel.send(array, stream=fast.value)
+        receiver.receive(stream=receiving.value)
+        receiver.receive(stream=receiving.value)
+        done = HOST_FUNCTION(lambda _: reached.set())
+        assert cuda.cuLaunchHostFunc(receiving, done, None) == 0
+        assert not reached.wait(0.2), "the work of the slow stream is not done yet"
+        gate.set()
+        assert reached.wait(30)
+
+
 def test_arrays_of_two_devices_need_two_tickets() -> None:
     with pytest.raises(cw.InvalidUse, match="each device"):
         cw.share_many({"a": cw.empty(1), "b": cw.empty(1, device="cuda")})
 
 
-CUPY = """
-import ctypes, types
+DRIVER = """
+import ctypes, threading, types
+import multiprocessing.connection
+import causeway_ipc.multiprocessing
 cuda = ctypes.CDLL("libcuda.so.1")
 
 class ndarray:
@@ -97,43 +131,107 @@ class ndarray:
         self.__cuda_array_interface__, self.keep = interface, keep
         self.shape, self.dtype, self.ptr = interface["shape"], np.dtype(interface["typestr"]), interface["data"][0]
         self.nbytes = self.dtype.itemsize * int(np.prod(self.shape))
-        self.device = types.SimpleNamespace(id=0)
+        self.device = types.SimpleNamespace(id=0, type="cuda", index=0)
     def __setitem__(self, key, other):
-        stream = ctypes.c_void_p(module.cuda.get_current_stream().ptr)
+        stream = ctypes.c_void_p(current_stream())
         sizes = ctypes.c_uint64(self.ptr), ctypes.c_uint64(other.ptr), ctypes.c_size_t(self.nbytes)
         assert key is ... and cuda.cuMemcpyAsync(*sizes, stream) == 0
     def numpy(self):
         return cw.array(self).numpy()
 
 streams = []
-def get_current_stream():
-    if not streams:
-        new_stream()
-    return types.SimpleNamespace(ptr=streams[-1])
+def current_stream():
+    return streams[-1] if streams else new_stream()
 def new_stream():
     stream = ctypes.c_void_p()
     assert cuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
     streams.append(stream.value)
-module = types.ModuleType("cupy")
-module.ndarray, module.cuda = ndarray, types.SimpleNamespace(get_current_stream=get_current_stream)
-module.from_dlpack = lambda array: ndarray(array.__cuda_array_interface__, array)
-sys.modules["cupy"] = module
+    return stream.value
 device, context = ctypes.c_int(), ctypes.c_void_p()
 assert cuda.cuInit(0) == cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
 assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == cuda.cuCtxPushCurrent_v2(context) == 0
 
-def allocated(values):
+def interface(values):
     address = ctypes.c_uint64()
     assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(values.nbytes)) == 0
     host = ctypes.c_uint64(values.ctypes.data)
     assert cuda.cuMemcpyAsync(address, host, ctypes.c_size_t(values.nbytes), None) == cuda.cuCtxSynchronize() == 0
-    return ndarray({"shape": values.shape, "typestr": values.dtype.str, "data": (address.value, False), "version": 3}, address)
-
-import multiprocessing.connection
-import causeway_ipc.multiprocessing
+    return {"shape": values.shape, "typestr": values.dtype.str, "data": (address.value, False), "version": 3}
+def allocated(values):
+    return module.ndarray(interface(values), None)
+"""
+CONNECT = """
 causeway_ipc.multiprocessing.install()
 connection = multiprocessing.connection.Client(sys.argv[1]) if len(sys.argv) > 1 else multiprocessing.connection.Listener()
 """
+CUPY = (
+    DRIVER
+    + """
+module = types.ModuleType("cupy")
+stream_of = lambda: types.SimpleNamespace(ptr=current_stream())
+module.ndarray, module.cuda = ndarray, types.SimpleNamespace(get_current_stream=stream_of)
+module.from_dlpack = lambda array: ndarray(array.__cuda_array_interface__, array)
+sys.modules["cupy"] = module
+"""
+    + CONNECT
+)
+TORCH = (
+    DRIVER
+    + """
+from contextlib import nullcontext
+
+module = types.ModuleType("torch")
+module.strided, module.uint8 = object(), "uint8"
+class Tensor(ndarray):
+    '''PyTorch's, as far as it is needed here.'''
+    layout, is_leaf, requires_grad = module.strided, True, False
+    def detach(self):
+        return Tensor(self.__cuda_array_interface__, self.keep)
+    def numel(self):
+        return int(np.prod(self.shape))
+    def requires_grad_(self, value=True):
+        self.requires_grad = value
+        return self
+    def untyped_storage(self):
+        return UntypedStorage(self)
+    def set_(self, storage):
+        said = storage.tensor.__cuda_array_interface__
+        return Tensor({**said, "shape": (storage.tensor.nbytes,), "typestr": "|u1"}, storage.tensor)
+class Parameter(Tensor):
+    def __init__(self, tensor, requires_grad=True):
+        super().__init__(tensor.__cuda_array_interface__, tensor)
+        self.requires_grad = requires_grad
+class UntypedStorage:
+    def __init__(self, tensor):
+        self.tensor, self.device = tensor, tensor.device
+    def nbytes(self):
+        return self.tensor.nbytes
+class Event:
+    device = None
+    def record(self):
+        self.device, self.handle = types.SimpleNamespace(type="cuda", index=0), ctypes.c_void_p()
+        assert cuda.cuEventCreate(ctypes.byref(self.handle), 2) == 0
+        assert cuda.cuEventRecord(self.handle, ctypes.c_void_p(current_stream())) == 0
+class Stream:
+    def __init__(self, device):
+        stream = ctypes.c_void_p()
+        assert cuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
+        self.cuda_stream = stream.value
+    def wait_event(self, event):
+        if event.device:
+            assert cuda.cuStreamWaitEvent(ctypes.c_void_p(self.cuda_stream), event.handle, 0) == 0
+module.Tensor, module.UntypedStorage, module.ndarray = Tensor, UntypedStorage, Tensor
+module.nn, module.version = types.SimpleNamespace(Parameter=Parameter), types.SimpleNamespace(hip=None)
+module.device = lambda kind, index: types.SimpleNamespace(type=kind, index=index)
+module.empty = lambda count, dtype, device: Tensor({"shape": (0,), "typestr": "|u1", "data": (0, False), "version": 3}, None)
+module.from_dlpack = lambda array: Tensor(array.__cuda_array_interface__, array)
+module.cuda = types.SimpleNamespace(Event=Event, Stream=Stream, device=nullcontext, current_device=lambda: 0,
+    current_stream=lambda device: types.SimpleNamespace(cuda_stream=current_stream()))
+sys.modules["torch"] = module
+multiprocessing.reduction.ForkingPickler.register(UntypedStorage, UntypedStorage.nbytes)  # which PyTorch does itself
+"""
+    + CONNECT
+)
 
 
 def test_arrays_of_cupy_travel_on_the_device_and_in_order(peer: Any) -> None:
@@ -162,4 +260,55 @@ print("received")
 sys.stdin.read()
 """, sender.hear())  # fmt: skip
     assert receiver.hear() == "received"
+    assert sender.hear() == "0 1 2 3 0"
+
+
+def test_tensors_storages_and_events_of_torch_travel_on_the_device_and_in_order(peer: Any) -> None:
+    sender = peer(TORCH + """
+print(connection.address, flush=True)
+with connection.accept() as connection:
+    for number in range(20):
+        if number % 3 == 0:
+            new_stream()
+        connection.send([allocated(np.full((3, 4), number, "float32")).requires_grad_(number % 2 == 0)])
+    connection.send(Parameter(allocated(np.arange(5))))
+    connection.send(allocated(np.arange(6, dtype="uint8")).untyped_storage())
+    ours = cw.array(np.zeros(4, "int64"), device="cuda").torch()
+    connection.send(ours)
+    connection.recv()
+    print(*ours.numpy(), causeway_ipc.multiprocessing.outstanding(), flush=True)
+    gate, event = threading.Event(), Event()
+    held = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: gate.wait(30) and None)
+    connection.send(event)  # never recorded
+    assert cuda.cuLaunchHostFunc(ctypes.c_void_p(new_stream()), held, None) == 0
+    event.record()
+    connection.send(event)
+    connection.recv()
+    gate.set()
+    connection.recv()
+""")  # fmt: skip
+    receiver = peer(TORCH + """
+for number in range(20):
+    [tensor] = connection.recv()
+    cuda.cuCtxSynchronize()
+    assert type(tensor) is Tensor and tensor.requires_grad == (number % 2 == 0) and (tensor.numpy() == number).all()
+parameter = connection.recv()
+cuda.cuCtxSynchronize()
+assert type(parameter) is Parameter and parameter.requires_grad and parameter.numpy().tolist() == [0, 1, 2, 3, 4]
+storage = connection.recv()
+cuda.cuCtxSynchronize()
+assert type(storage) is UntypedStorage and storage.tensor.numpy().tolist() == [0, 1, 2, 3, 4, 5]
+tensor = connection.recv()
+tensor[...] = allocated(np.arange(4))
+cuda.cuCtxSynchronize()
+connection.send(None)
+fresh, event = connection.recv(), connection.recv()
+print(fresh.query(), event.query())
+connection.send(None)
+event.synchronize(30)
+print(event.query())
+connection.send(None)
+""", sender.hear())  # fmt: skip
+    assert receiver.hear() == "True False"
+    assert receiver.hear() == "True"
     assert sender.hear() == "0 1 2 3 0"

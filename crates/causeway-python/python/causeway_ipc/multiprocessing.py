@@ -19,6 +19,7 @@ from typing import Any
 
 from . import _causeway
 from ._causeway import Array, Event, Export, Pending
+from ._errors import CausewayError
 
 _SMALL = 64 << 10
 """NumPy arrays of fewer bytes that are not in shareable memory are copied: that is faster."""
@@ -27,6 +28,13 @@ _PLACES = 4096
 _SWEEP = 0.5
 """Seconds between looks for messages that have arrived, while some are on their way."""
 _linger = 5.0
+
+
+def _is_over(ready: Pending | None) -> bool:
+    try:
+        return ready is None or ready.done()
+    except CausewayError:
+        return True  # it failed, which receivers are told where they wait
 
 
 class _Outbox:
@@ -62,7 +70,7 @@ class _Outbox:
             return len(self._sent)
 
     def _sweep(self) -> None:
-        arrived = [place for place, (_, ready) in self._sent.items() if self._marks[place] and (ready is None or ready.done())]
+        arrived = [place for place, (_, ready) in self._sent.items() if self._marks[place] and _is_over(ready)]
         for place in arrived:
             del self._sent[place]
             self._marks[place] = 0
@@ -118,9 +126,9 @@ def _send(obj: object, ready: Pending | None = None) -> tuple[Any, ...]:
     return _our_outbox().post(*_causeway.standing(obj), ready)
 
 
-def _send_event(event: Event) -> tuple[Any, ...]:
+def _send_event(event: Event, ready: Pending | None = None) -> tuple[Any, ...]:
     export = _causeway.share(event)
-    return _our_outbox().post(export.ticket, export)
+    return _our_outbox().post(export.ticket, export, ready)
 
 
 def outstanding() -> int:
@@ -168,21 +176,23 @@ class _Ready:
     """The event of a device by which what this process sends from it is ready, whatever stream it is from."""
 
     def __init__(self, device: str) -> None:
-        self._event, self._lock = Event(device), threading.Lock()
-        self._last: int | None = None
+        self._event = Event(device)
         self.export = _causeway.share(self._event)
 
     def record(self, stream: int) -> Pending:
-        with self._lock:
-            if self._last not in (None, stream):
-                self._event.wait(stream)  # a receiver waits for the latest record, which so comes after all others
-            self._last = stream
-            self._event.record(stream)
-            return self._event._pending()
+        self._event._record_after_all(stream)  # a receiver waits for the latest record
+        return self._event._pending()
 
 
 _ready_lock = threading.Lock()
 _ready: dict[str, _Ready] = {}
+
+
+def _ready_on(device: str) -> _Ready:
+    with _ready_lock:
+        if device not in _ready:
+            _ready[device] = _Ready(device)
+        return _ready[device]
 
 
 def _reduce_device(array: Any, device: str, stream: int, view_of: Any) -> tuple[_Remade, str]:
@@ -194,10 +204,7 @@ def _reduce_device(array: Any, device: str, stream: int, view_of: Any) -> tuple[
         shared = view_of(_causeway.empty(list(array.shape), str(array.dtype).removeprefix("torch."), device))
         shared[...] = array  # on the stream
         array = shared
-    with _ready_lock:
-        if device not in _ready:
-            _ready[device] = _Ready(device)
-        ready = _ready[device]
+    ready = _ready_on(device)
     return _Remade(array, ready.record(stream)), ready.export.ticket
 
 
@@ -225,6 +232,55 @@ def _storage_of(array: Array) -> Any:
     return array.torch().untyped_storage()
 
 
+def _device_of_torch(device: Any) -> tuple[str, int]:
+    """The name here of a device that PyTorch calls `cuda`, and the current stream there."""
+    torch = sys.modules["torch"]
+    backend = "hip" if getattr(torch.version, "hip", None) else "cuda"
+    return f"{backend}:{device.index or 0}", torch.cuda.current_stream(device).cuda_stream
+
+
+def _reduce_torch_device(data: Any) -> tuple[_Remade, str]:
+    device, stream = _device_of_torch(data.device)
+    with sys.modules["torch"].cuda.device(data.device):
+        return _reduce_device(data, device, stream, lambda array: array.torch())
+
+
+def _wait_on_torchs_stream(array: Array, ready: str) -> Any:
+    tensor = array.torch()
+    _ready_of(ready).wait(_device_of_torch(tensor.device)[1])
+    return tensor
+
+
+def _torch_of_device(array: Array, ready: str, requires_grad: bool, parameter: bool) -> Any:
+    tensor = _wait_on_torchs_stream(array, ready)
+    if parameter:
+        return sys.modules["torch"].nn.Parameter(tensor, requires_grad)
+    return tensor.requires_grad_(requires_grad)
+
+
+def _storage_of_device(array: Array, ready: str) -> Any:
+    return _wait_on_torchs_stream(array, ready).untyped_storage()
+
+
+_event_streams: dict[str, Any] = {}
+
+
+def _reduce_torch_event(event: Any) -> tuple[Any, ...]:
+    """An event of this module's that stands for what PyTorch's stands for now."""
+    torch = sys.modules["torch"]
+    recorded_on = getattr(event, "device", None)
+    if recorded_on is None:
+        recorded_on = torch.device("cuda", torch.cuda.current_device())  # never recorded: complete
+    device, _ = _device_of_torch(recorded_on)
+    if device not in _event_streams:
+        _event_streams[device] = torch.cuda.Stream(recorded_on)
+    stream = _event_streams[device]
+    stream.wait_event(event)
+    ours = Event(device)
+    ours.record(stream.cuda_stream)
+    return _send_event(ours, ours._pending())
+
+
 def _reduce_numpy(array: Any) -> Any:
     is_known = array.dtype.kind in "biufc" and array.dtype.isnative and array.dtype.itemsize <= 16
     if not is_known or array.nbytes == 0 or (array.nbytes < _SMALL and not _causeway.is_shareable(array)):
@@ -240,7 +296,8 @@ def install(*, linger: float = 5.0) -> None:
     - Other NumPy arrays are copied into shareable memory: once, and not through a pipe.
     - Arrays of CuPy, if it is imported by now, in shareable memory of their device, likewise: copied there, on their stream, unless
       they are there. An event orders the receiver's stream behind the sender's; no host waits.
-    - Other tensors of PyTorch go as PyTorch sends them.
+    - Tensors and storages of PyTorch on CUDA devices likewise. Others in the host's own memory go as PyTorch sends them.
+    - An event of PyTorch arrives as one of this module's, which stands for what it stood for when it was sent.
 
     `linger` is how many seconds a process that ends waits for the receivers of what it has sent.
     """
@@ -270,9 +327,11 @@ def _install_torch(torch: Any) -> None:
         is_parameter = kind is torch.nn.Parameter
 
         def reduce(tensor: Any) -> Any:
-            if tensor.layout is torch.strided and tensor.is_leaf and tensor.device.type == "cpu":
+            if tensor.layout is torch.strided and tensor.is_leaf:
                 data = tensor.detach()
-                if _causeway.is_shareable(data):
+                if data.device.type == "cuda" and data.numel():
+                    return _torch_of_device, (*_reduce_torch_device(data), tensor.requires_grad, is_parameter)
+                if data.device.type == "cpu" and _causeway.is_shareable(data):
                     return _torch_of, (_Remade(data), tensor.requires_grad, is_parameter)
             return torchs_own(tensor) if torchs_own else tensor.__reduce_ex__(4)
 
@@ -282,8 +341,10 @@ def _install_torch(torch: Any) -> None:
     torchs_own_storage = reducers.get(torch.UntypedStorage)
 
     def reduce_storage(storage: Any) -> Any:
-        if storage.device.type == "cpu" and storage.nbytes():
-            data = torch.empty(0, dtype=torch.uint8).set_(storage)
+        if storage.device.type in ("cpu", "cuda") and storage.nbytes():
+            data = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+            if data.device.type == "cuda":
+                return _storage_of_device, _reduce_torch_device(data)
             if _causeway.is_shareable(data):
                 return _storage_of, (_Remade(data),)
         return torchs_own_storage(storage)
@@ -291,5 +352,6 @@ def _install_torch(torch: Any) -> None:
     if torchs_own_storage is not None and not getattr(torchs_own_storage, "_is_causeway", False):
         reduce_storage._is_causeway = True  # type: ignore[attr-defined]
         ForkingPickler.register(torch.UntypedStorage, reduce_storage)
+    ForkingPickler.register(torch.cuda.Event, _reduce_torch_event)  # also where there is no device: to ask would start the driver
     for_type(torch.Tensor)
     for_type(torch.nn.Parameter)

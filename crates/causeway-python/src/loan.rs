@@ -1,0 +1,40 @@
+//! The use of a block of a channel's memory by its reader, which the writer is told the end of.
+#![expect(unsafe_code, reason = "a word that two processes have")]
+use crate::host;
+use causeway::Buffer;
+use std::{
+    process,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+/// The reader's use of a block: the writer uses it again after this.
+pub struct Loan {
+    word: usize,
+    /// The process that borrowed it: a forked child has none.
+    pid: u32,
+    is_kept: AtomicBool,
+    /// Keeps the word mapped.
+    _mapped: Buffer<u8>,
+}
+impl Loan {
+    /// `word` is set to 0 at the end.
+    ///
+    /// # Safety
+    /// `word` is the address of a word of `mapped` that all processes use as an atomic word of 8 bytes only.
+    pub unsafe fn new(word: usize, mapped: Buffer<u8>) -> Self {
+        Self { word, pid: process::id(), is_kept: AtomicBool::new(false), _mapped: mapped }
+    }
+    /// The writer does not get the block back.
+    pub fn keep(&self) {
+        self.is_kept.store(true, Ordering::Relaxed); // read by `drop` only, which comes after all else
+    }
+}
+impl Drop for Loan {
+    fn drop(&mut self) {
+        if !*self.is_kept.get_mut() && self.pid == process::id() {
+            // SAFETY: as `new` was promised; it is mapped as long as this.
+            let word = unsafe { host::word(self.word) };
+            word.store(0, Ordering::Release); // pairs with `Ring::lay`: nothing is read after it
+        }
+    }
+}
