@@ -31,8 +31,8 @@ pub fn host() -> &'static Host {
     HOST.get_or_init(Host::read)
 }
 
-/// Tells this kind of processor from others; the same in every process of the host. A half of the
-/// facts would be another processor: what cannot be read now is read again next time.
+/// Tells this kind of processor from others; the same in every process of the host, also in containers that hide `/proc`
+/// or `/sys`. A half of the facts would be another processor: what cannot be read now is read again next time.
 ///
 /// # Errors
 /// Where the kernel's files cannot be read, as when no descriptor is left.
@@ -41,13 +41,57 @@ pub fn uuid() -> Result<[u8; 16]> {
     if let Some(uuid) = UUID.get() {
         return Ok(*uuid);
     }
-    let cpuinfo = read("/proc/cpuinfo")?.unwrap_or_default();
-    let identity: Vec<_> = ["vendor_id", "cpu family", "model", "model name", "stepping"]
-        .into_iter()
-        .filter_map(|name| first_field(&cpuinfo, name))
-        .chain(read("/sys/devices/system/cpu/possible")?.map(|s| s.trim().to_string()))
-        .collect();
-    Ok(*UUID.get_or_init(|| digest(&identity.join("\n"))))
+    let identity = identity()?;
+    Ok(*UUID.get_or_init(|| digest(&identity)))
+}
+/// What the processor is, as `/proc/cpuinfo` says it.
+fn identity() -> Result<String> {
+    let cpuinfo = read("/proc/cpuinfo")?;
+    Ok(cpuinfo.as_deref().and_then(listed_identity).or_else(own_identity).unwrap_or_default())
+}
+/// Maker, family, model, name and stepping of x86, and what others have instead.
+fn listed_identity(cpuinfo: &str) -> Option<String> {
+    const NAMES: [&str; 10] = [
+        "vendor_id",
+        "cpu family",
+        "model",
+        "model name",
+        "stepping",
+        "CPU implementer",
+        "CPU architecture",
+        "CPU variant",
+        "CPU part",
+        "CPU revision",
+    ];
+    let fields: Vec<_> = NAMES.into_iter().filter_map(|name| first_field(cpuinfo, name)).collect();
+    (!fields.is_empty()).then(|| fields.join("\n"))
+}
+/// The same where there is no `/proc`: what the kernel has it from.
+#[cfg(target_arch = "x86_64")]
+fn own_identity() -> Option<String> {
+    use std::arch::x86_64::__cpuid;
+    let text = |words: &[u32]| {
+        let bytes: Vec<_> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let text = String::from_utf8_lossy(&bytes).replace('\0', " ");
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let (maker, signature) = (__cpuid(0), __cpuid(1).eax);
+    let maker = text(&[maker.ebx, maker.edx, maker.ecx]);
+    let (family, model) = (signature >> 8 & 0xf, signature >> 4 & 0xf);
+    let whole_family = if family == 0xf { family + (signature >> 20 & 0xff) } else { family };
+    let model = if whole_family >= 6 { model | (signature >> 16 & 0xf) << 4 } else { model };
+    if __cpuid(0x8000_0000).eax < 0x8000_0004 {
+        return None;
+    }
+    let name = [0x8000_0002, 0x8000_0003, 0x8000_0004].map(__cpuid);
+    let name: Vec<_> =
+        name.iter().flat_map(|part| [part.eax, part.ebx, part.ecx, part.edx]).collect();
+    let (name, stepping) = (text(&name), signature & 0xf);
+    Some(format!("{maker}\n{whole_family}\n{model}\n{name}\n{stepping}"))
+}
+#[cfg(not(target_arch = "x86_64"))]
+fn own_identity() -> Option<String> {
+    None
 }
 /// Tells a part of this processor from other parts and from the whole.
 ///
@@ -193,6 +237,17 @@ mod tests {
         assert!(host.memory > 1 << 24, "{}", host.memory);
         assert!(free_memory() <= host.memory);
         assert_ne!(uuid().unwrap(), [0; 16]);
+    }
+    /// A process in a container without `/proc` has the same device as all others.
+    #[test]
+    fn without_proc_the_processor_says_the_same_of_itself() {
+        let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        match (listed_identity(&cpuinfo), own_identity()) {
+            (Some(listed), Some(own)) => assert_eq!(listed, own),
+            _ => {
+                println!("skipped: this system has no /proc, or this processor no words of its own")
+            }
+        }
     }
     #[test]
     fn cache_sizes_are_read_with_their_unit() {

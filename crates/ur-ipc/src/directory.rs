@@ -141,12 +141,12 @@ impl Directory {
         entries.flatten().filter_map(name).take(SWEPT).collect()
     }
     /// Through /proc, the directory is the one that was checked, and its length does not count.
-    /// To a process that is not dumpable its own /proc is closed: it goes by the directory's path,
-    /// and who answers there proves by its credentials that it is the one.
+    /// To a process that is not dumpable its own /proc is closed, and in some containers there is none: it goes by the
+    /// directory's path, and who answers there proves by its credentials that it is the one.
     pub fn address(&self, name: &str) -> Result<SocketAddrUnix, Errno> {
         let through = in_proc(&self.fd);
         match access(&through, Access::EXISTS) {
-            Err(Errno::ACCESS) => SocketAddrUnix::new(self.path.join(name)),
+            Err(Errno::ACCESS | Errno::NOENT) => SocketAddrUnix::new(self.path.join(name)),
             _ => SocketAddrUnix::new(format!("{through}/{name}")),
         }
     }
