@@ -14,7 +14,7 @@ pub mod unseen;
 
 use command::TakesCommands;
 use over_driver::{
-    OverDriver, mem::KeepsBytes, memory_export::ExportsMemory, p2p::HasPeers,
+    OverDriver, device::HasDevices, mem::KeepsBytes, memory_export::ExportsMemory, p2p::HasPeers,
     physical_mem::HasPhysicalMemory, sampler::HasSamplers,
 };
 use ur_adapter::{api::*, entry};
@@ -25,7 +25,7 @@ macro_rules! families { ($($core:ident)*; $($own:ident: $api:ident)*) => {
     /// An adapter as C sees it. Families that have moved are the core's, all others the backend's.
     pub const fn table<D>() -> ur_dditable_t
     where
-        D: KeepsBytes + HasPhysicalMemory + HasSamplers + HasPeers + TakesCommands $(+ $api)*,
+        D: KeepsBytes + HasPhysicalMemory + HasSamplers + HasPeers + HasDevices + TakesCommands $(+ $api)*,
     {
         ur_dditable_t {
             $($core: entry::$core::table::<OverDriver<D>>(),)*
@@ -34,7 +34,7 @@ macro_rules! families { ($($core:ident)*; $($own:ident: $api:ident)*) => {
     }
 } }
 families! {
-    program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp sampler usm_p2p_exp;
+    program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp sampler usm_p2p_exp device device_exp;
     adapter: AdapterApi
     platform: PlatformApi
     context: ContextApi
@@ -47,8 +47,6 @@ families! {
     graph_exp: GraphExpApi
     ipc_exp: IpcExpApi
     memory_export_exp: MemoryExportExpApi
-    device: DeviceApi
-    device_exp: DeviceExpApi
 }
 /// The entries of command buffers that are the core's: they take the place of those in [`table`].
 pub const fn command_buffers<D: command_buffer::Records>() -> ur_command_buffer_exp_dditable_t {

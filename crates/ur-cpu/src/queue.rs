@@ -64,14 +64,6 @@ impl Drop for Queue {
     }
 }
 
-/// The flags that queues of this device take.
-pub(super) fn flags() -> ur_queue_flags_t {
-    use ur_queue_flags_t as F;
-    let order = F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE | F::DISCARD_EVENTS;
-    let hints =
-        F::PRIORITY_LOW | F::PRIORITY_HIGH | F::SUBMISSION_BATCHED | F::SUBMISSION_IMMEDIATE;
-    order | hints | F::USE_DEFAULT_STREAM | F::SYNC_WITH_DEFAULT_STREAM
-}
 /// How much nicer a queue of low priority is than others, and one of high priority less so.
 const STEP: i32 = 5;
 /// How many engines there are to choose from: see `MAX_COMPUTE_QUEUE_INDICES`.

@@ -1,6 +1,6 @@
 //! Devices: which there are, what each can do, and how its context is made current.
 use super::{
-    Adapter, Family, Platform,
+    Family, Platform,
     attribute::Attribute,
     backing,
     clock::{Base, Clock},
@@ -12,21 +12,19 @@ use super::{
         event::EventPool,
     },
     patience::Sleepers,
+    platform::the_platform,
     queue,
 };
 use std::sync::{Arc, OnceLock};
 use ur_adapter::{
-    api::{DeviceApi, DeviceExpApi},
     error::{Error, ErrorCode, Result},
     info::Answer,
     log,
-    object::{Borrowed, Owned},
-    partition::rule,
+    object::{Borrowed, Object, Owned},
 };
-use ur_sys::{
-    ur_device_binary_t, ur_device_info_t, ur_device_native_properties_t,
-    ur_device_partition_properties_t, ur_device_type_t, ur_native_handle_t,
-};
+use ur_core::over_driver::device::HasDevices;
+use ur_hal::Clocks;
+use ur_sys::{ur_device_info_t, ur_device_type_t, ur_native_handle_t};
 
 /// What `ur_device_handle_t` points at.
 #[derive(Debug)]
@@ -232,63 +230,39 @@ fn wished_local_memory<D: Dialect>() -> Option<i32> {
     bytes
 }
 
-impl<D: Dialect> DeviceApi for Family<D> {
-    fn device_get(
-        _platform: Borrowed<'_, Platform<D>>,
-        kind: ur_device_type_t,
-    ) -> Result<Vec<Owned<Device<D>>>> {
-        check_fork::<D>()?;
-        Ok(match kind {
-            ur_device_type_t::ALL | ur_device_type_t::GPU => all::<D>().to_vec(),
-            ur_device_type_t::DEFAULT => all::<D>().iter().take(1).cloned().collect(),
-            _ => vec![],
-        })
+impl<D: Dialect> HasDevices for Family<D> {
+    fn roots(_: &Platform<D>) -> Vec<Owned<Device<D>>> {
+        all::<D>().to_vec()
     }
-    fn device_get_info(
+    fn kind(_: &Device<D>) -> ur_device_type_t {
+        ur_device_type_t::GPU
+    }
+    fn platform(_: &Device<D>) -> Owned<Platform<D>> {
+        the_platform()
+    }
+    fn tell(
         device: Borrowed<'_, Device<D>>,
         name: ur_device_info_t,
         answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        check_fork::<D>()?;
-        device_info::answer(device, name, answer)
-    }
-    fn device_partition(
-        _device: Borrowed<'_, Device<D>>,
-        properties: &ur_device_partition_properties_t,
-    ) -> Result<Vec<Owned<Device<D>>>> {
-        rule(properties)?;
-        Err(Error::new(
-            ErrorCode::DevicePartitionFailed,
-            "this device has no parts: SUPPORTED_PARTITIONS is empty",
-        ))
+    ) -> Option<Result<()>> {
+        device_info::tell(&device, name, answer)
     }
     /// The driver's number of it.
-    fn device_get_native_handle(device: Borrowed<'_, Device<D>>) -> Result<ur_native_handle_t> {
-        Ok(device.number as ur_native_handle_t)
+    fn native_device(device: &Object<Device<D>>) -> ur_native_handle_t {
+        device.number as ur_native_handle_t
     }
-    fn device_create_with_native_handle(
-        native: ur_native_handle_t,
-        _adapter: Borrowed<'_, Adapter<D>>,
-        _properties: Option<&ur_device_native_properties_t>,
-    ) -> Result<Owned<Device<D>>> {
+    fn device_of_native(native: ur_native_handle_t) -> Result<Owned<Device<D>>> {
         let is_it = |one: &&Owned<Device<D>>| one.number as ur_native_handle_t == native;
         all::<D>().iter().find(is_it).cloned().ok_or_else(|| {
             let why = format!("{} has no device with the number {native}", D::NAME);
             Error::new(ErrorCode::InvalidDevice, why)
         })
     }
-    fn device_select_binary(
-        _device: Borrowed<'_, Device<D>>,
-        binaries: &[ur_device_binary_t],
-    ) -> Result<u32> {
-        ur_core::program::link::select_binary::<Self>(binaries)
+    fn clocks(device: &Device<D>) -> Result<Clocks> {
+        let (device, host) = device.clock()?.read(device)?;
+        Ok(Clocks { device, host })
     }
-    fn device_get_global_timestamps(device: Borrowed<'_, Device<D>>) -> Result<(u64, u64)> {
-        device.clock()?.read(&device)
-    }
-}
-impl<D: Dialect> DeviceExpApi for Family<D> {
-    fn device_wait_exp(device: Owned<Device<D>>) -> Result<()> {
-        queue::wait_for_device(&device)
+    fn wait_for_device(device: &Object<Device<D>>) -> Result<()> {
+        queue::wait_for_device(device)
     }
 }

@@ -49,7 +49,7 @@ impl<D: Dialect> RunsCode for Family<D> {
         use Attribute as A;
         let get = |attribute| device.get(attribute).map(|n| n as usize);
         let limits = LaunchLimits {
-            items: get(A::GroupX)?,
+            items: get(A::GroupItems)?,
             group: [get(A::GroupX)?, get(A::GroupY)?, get(A::GroupZ)?],
             grid: [get(A::GridX)?, get(A::GridY)?, get(A::GridZ)?],
             sub_group: get(A::SubGroup)?.max(1),

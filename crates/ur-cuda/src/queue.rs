@@ -447,14 +447,6 @@ impl<D: Dialect> Drop for Queue<D> {
     }
 }
 
-/// The flags that queues take.
-pub(super) fn flags() -> ur_queue_flags_t {
-    use ur_queue_flags_t as F;
-    let order = F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE | F::DISCARD_EVENTS;
-    let hints =
-        F::PRIORITY_LOW | F::PRIORITY_HIGH | F::SUBMISSION_BATCHED | F::SUBMISSION_IMMEDIATE;
-    order | hints | F::USE_DEFAULT_STREAM | F::SYNC_WITH_DEFAULT_STREAM
-}
 /// # Errors
 /// `INVALID_QUEUE_PROPERTIES` for flags that no queue has, and for an engine that there is not.
 fn check(properties: &ur_queue_properties_t) -> Result<()> {

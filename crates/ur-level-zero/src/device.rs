@@ -1,26 +1,23 @@
 //! Devices: which there are, which engines each has, and how each comes apart. What each can do is
 //! `device_info.rs`'s, the parts are `partition.rs`'s.
 use super::{
-    Adapter, LevelZero, Platform,
+    LevelZero, Platform,
     clock::Clock,
     device_info,
     driver::RawDevice,
     native::device::{self as native, Told},
     partition, platform, queue,
 };
-pub use platform::check_fork;
 use std::sync::OnceLock;
 use ur_adapter::{
-    api::{DeviceApi, DeviceExpApi},
     error::{Error, ErrorCode, Result},
     info::Answer,
-    object::{Borrowed, Owned},
-    partition::rule,
+    object::{Borrowed, Object, Owned},
+    partition::Rule,
 };
-use ur_sys::{
-    ur_device_binary_t, ur_device_info_t, ur_device_native_properties_t,
-    ur_device_partition_properties_t, ur_device_type_t, ur_native_handle_t,
-};
+use ur_core::over_driver::device::HasDevices;
+use ur_hal::Clocks;
+use ur_sys::{ur_device_info_t, ur_device_type_t, ur_native_handle_t};
 use ze_sys::*;
 
 /// Engines of one kind; what a queue chooses from.
@@ -203,71 +200,49 @@ pub(super) fn with_handle(handle: ur_native_handle_t) -> Option<Owned<Device>> {
     None
 }
 
-impl DeviceApi for LevelZero {
-    fn device_get(
-        platform: Borrowed<'_, Platform>,
-        kind: ur_device_type_t,
-    ) -> Result<Vec<Owned<Device>>> {
-        check_fork()?;
-        let devices = platform.devices().iter();
-        let of = |wanted| {
-            let fits = move |one: &&Owned<Device>| one.properties().type_ == wanted;
-            platform.devices().iter().filter(fits).cloned().collect()
-        };
-        Ok(match kind {
-            ur_device_type_t::ALL => devices.cloned().collect(),
-            ur_device_type_t::DEFAULT => devices.take(1).cloned().collect(),
-            ur_device_type_t::GPU => of(ZE_DEVICE_TYPE_GPU),
-            ur_device_type_t::CPU => of(ZE_DEVICE_TYPE_CPU),
-            ur_device_type_t::FPGA => of(ZE_DEVICE_TYPE_FPGA),
-            ur_device_type_t::MCA => of(ZE_DEVICE_TYPE_MCA),
-            ur_device_type_t::VPU => of(ZE_DEVICE_TYPE_VPU),
-            _ => vec![],
-        })
+impl HasDevices for LevelZero {
+    fn roots(platform: &Platform) -> Vec<Owned<Device>> {
+        platform.devices().to_vec()
     }
-    fn device_get_info(
+    fn kind(device: &Device) -> ur_device_type_t {
+        match device.properties().type_ {
+            ZE_DEVICE_TYPE_CPU => ur_device_type_t::CPU,
+            ZE_DEVICE_TYPE_FPGA => ur_device_type_t::FPGA,
+            ZE_DEVICE_TYPE_MCA => ur_device_type_t::MCA,
+            ZE_DEVICE_TYPE_VPU => ur_device_type_t::VPU,
+            _ => ur_device_type_t::GPU,
+        }
+    }
+    fn platform(device: &Device) -> Owned<Platform> {
+        device.platform().clone()
+    }
+    fn tell(
         device: Borrowed<'_, Device>,
         name: ur_device_info_t,
         answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        check_fork()?;
-        device_info::answer(device, name, answer)
+    ) -> Option<Result<()>> {
+        device_info::tell(device, name, answer)
     }
-    fn device_partition(
-        device: Borrowed<'_, Device>,
-        properties: &ur_device_partition_properties_t,
-    ) -> Result<Vec<Owned<Device>>> {
-        partition::partition(device, &rule(properties)?)
+    fn vector_widths(device: &Device) -> Result<[[u32; 7]; 2]> {
+        Ok(device_info::vector_widths(device))
     }
-    fn device_get_native_handle(device: Borrowed<'_, Device>) -> Result<ur_native_handle_t> {
-        Ok(device.raw.addr() as ur_native_handle_t)
+    fn parts(device: Borrowed<'_, Device>, rule: &Rule) -> Result<Vec<Owned<Device>>> {
+        partition::partition(device, rule)
     }
-    fn device_create_with_native_handle(
-        native: ur_native_handle_t,
-        _adapter: Borrowed<'_, Adapter>,
-        _properties: Option<&ur_device_native_properties_t>,
-    ) -> Result<Owned<Device>> {
-        check_fork()?;
+    fn native_device(device: &Object<Device>) -> ur_native_handle_t {
+        device.raw.addr() as ur_native_handle_t
+    }
+    fn device_of_native(native: ur_native_handle_t) -> Result<Owned<Device>> {
         with_handle(native).ok_or_else(|| {
             let why = format!("no device of Level Zero has the handle {native:#x}");
             Error::new(ErrorCode::InvalidDevice, why)
         })
     }
-    fn device_select_binary(
-        _device: Borrowed<'_, Device>,
-        binaries: &[ur_device_binary_t],
-    ) -> Result<u32> {
-        ur_core::program::link::select_binary::<LevelZero>(binaries)
-    }
-    /// The device's clock in nanoseconds, and the host's.
-    fn device_get_global_timestamps(device: Borrowed<'_, Device>) -> Result<(u64, u64)> {
-        check_fork()?;
+    fn clocks(device: &Device) -> Result<Clocks> {
         let (host, ticks) = device.clock().read(device.raw)?;
-        Ok((device.clock().nanoseconds(ticks), host))
+        Ok(Clocks { device: device.clock().nanoseconds(ticks), host })
     }
-}
-impl DeviceExpApi for LevelZero {
-    fn device_wait_exp(device: Owned<Device>) -> Result<()> {
-        queue::wait_for_device(&device)
+    fn wait_for_device(device: &Object<Device>) -> Result<()> {
+        queue::wait_for_device(device)
     }
 }

@@ -1,5 +1,5 @@
 //! What a device says of itself, answered from what the driver says of it, as Unified Runtime's own
-//! adapters for Level Zero do. What this one does not have is a plain no; sizes of memory and what
+//! adapters for Level Zero do. What most have alike the core answers; sizes of memory and what
 //! concerns sharing are `device_info/memory.rs`'s.
 mod memory;
 mod optional;
@@ -9,60 +9,29 @@ use super::{
     native::{device as native, driver::text},
     partition,
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    info::Answer,
-    object::Borrowed,
-};
+use ur_adapter::{error::Result, info::Answer, object::Borrowed};
+use ur_core::over_driver::device::untold;
 use ur_sys::{ur_device_info_t as I, *};
 use ze_sys::*;
 
 /// Answers some properties, and leaves others (`None`) to somebody else.
 type Answers = fn(&Device, I, &mut Answer<'_>) -> Option<Result<()>>;
 
-/// One property.
-///
-/// # Errors
-/// `UNSUPPORTED_ENUMERATION` for what neither driver nor adapter can tell; the driver's own.
-pub(super) fn answer(device: Borrowed<'_, Device>, name: I, answer: &mut Answer<'_>) -> Result<()> {
-    let asked: [Answers; 8] = [
-        identity,
-        shape,
-        numbers,
-        vectors,
-        memory::answer,
-        memory::usm,
-        memory::images,
-        optional::answer,
-    ];
-    if let Some(told) = relations(device, name, answer) {
-        return told;
-    }
-    asked
-        .into_iter()
-        .find_map(|ask| ask(&device, name, answer))
-        .unwrap_or_else(|| Err(untold(name)))
-}
-fn untold(name: I) -> Error {
-    Error::new(
-        ErrorCode::UnsupportedEnumeration,
-        format!("this device of Level Zero has no answer to {name:?}"),
-    )
+/// What the driver tells of a device, and what is otherwise than on most.
+pub(super) fn tell(
+    device: Borrowed<'_, Device>,
+    name: I,
+    answer: &mut Answer<'_>,
+) -> Option<Result<()>> {
+    let asked: [Answers; 7] =
+        [identity, shape, numbers, memory::answer, memory::usm, memory::images, optional::answer];
+    relations(device, name, answer)
+        .or_else(|| asked.into_iter().find_map(|ask| ask(&device, name, answer)))
 }
 
 /// What it belongs to, and what belongs to it.
 fn relations(device: Borrowed<'_, Device>, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
-    let null = std::ptr::null_mut::<u8>();
     Some(match name {
-        I::REFERENCE_COUNT => answer.value(&device.api_refs()),
-        I::PLATFORM => answer.handle(device.platform()),
-        I::PARENT_DEVICE => match device.parent() {
-            Some(parent) => answer.handle(parent),
-            None => answer.value(&null),
-        },
-        // Cards that the driver takes apart are not put together again here.
-        I::COMPOSITE_DEVICE => answer.value(&null),
-        I::COMPONENT_DEVICES => answer.slice::<*mut u8>(&[]),
         I::SUPPORTED_PARTITIONS => partition::supported(device).and_then(|all| answer.slice(&all)),
         I::PARTITION_MAX_SUB_DEVICES => {
             partition::count(device).and_then(|count| answer.value(&count))
@@ -71,7 +40,6 @@ fn relations(device: Borrowed<'_, Device>, name: I, answer: &mut Answer<'_>) -> 
             partition::domains(device).and_then(|domains| answer.value(&domains.bits()))
         }
         I::PARTITION_TYPE => answer.slice(&partition::rule_of(&device)),
-        I::BUILD_ON_SUBDEVICE => answer.bool(false),
         _ => return None,
     })
 }
@@ -80,7 +48,6 @@ fn relations(device: Borrowed<'_, Device>, name: I, answer: &mut Answer<'_>) -> 
 fn identity(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     let (properties, platform) = (device.properties(), device.platform());
     Some(match name {
-        I::TYPE => answer.value(&kind(properties.type_).0),
         I::VENDOR_ID => answer.value(&properties.vendorId),
         I::VENDOR => answer.str("Intel(R) Corporation"),
         I::DEVICE_ID => answer.value(&properties.deviceId),
@@ -100,8 +67,6 @@ fn identity(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<
             Ok(ip) => answer.value(&ip),
             Err(error) => Err(error),
         },
-        I::PROFILE => answer.str("FULL_PROFILE"),
-        I::BUILT_IN_KERNELS => answer.str(""),
         I::EXTENSIONS => answer.str(&extensions(device)),
         I::UUID => answer.slice(&device.uuid()),
         I::PCI_ADDRESS => native::pci(device.raw()).and_then(|pci| {
@@ -109,7 +74,6 @@ fn identity(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<
             answer.str(&format!("{domain:04x}:{bus:02x}:{device:02x}.{function:x}"))
         }),
         I::LUID | I::NODE_MASK => luid(device, name, answer),
-        I::ENDIAN_LITTLE | I::AVAILABLE => answer.bool(true),
         I::COMPILER_AVAILABLE | I::LINKER_AVAILABLE | I::GLOBAL_VARIABLE_SUPPORT => {
             answer.bool(true)
         }
@@ -121,15 +85,6 @@ fn identity(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<
 /// six; 0 from a driver that does not tell.
 pub(super) fn ip_version(device: &Device) -> Result<u32> {
     native::extended::<ze_device_ip_version_ext_t>(device.raw()).map(|told| told.ipVersion)
-}
-fn kind(of: ze_device_type_t) -> ur_device_type_t {
-    match of {
-        ZE_DEVICE_TYPE_CPU => ur_device_type_t::CPU,
-        ZE_DEVICE_TYPE_FPGA => ur_device_type_t::FPGA,
-        ZE_DEVICE_TYPE_MCA => ur_device_type_t::MCA,
-        ZE_DEVICE_TYPE_VPU => ur_device_type_t::VPU,
-        _ => ur_device_type_t::GPU,
-    }
 }
 /// As Intel's driver counts: major, minor, and the build in the lower half.
 fn version(of: u32) -> String {
@@ -178,21 +133,11 @@ fn luid(device: &Device, name: I, answer: &mut Answer<'_>) -> Result<()> {
 /// How large what it computes may be, and of what it is made.
 fn shape(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     let (limits, properties) = (device.limits(), device.properties());
-    let groups = [limits.maxGroupCountX, limits.maxGroupCountY, limits.maxGroupCountZ];
-    let groups = groups.map(|n| n as usize);
-    let items = [limits.maxGroupSizeX, limits.maxGroupSizeY, limits.maxGroupSizeZ];
     let sizes = sub_groups(device);
     Some(match name {
         I::MAX_COMPUTE_UNITS => units(device).and_then(|n| answer.value(&n)),
         I::NUM_COMPUTE_UNITS => {
             answer.value(&(properties.numSlices * properties.numSubslicesPerSlice))
-        }
-        I::MAX_WORK_ITEM_DIMENSIONS => answer.value(&3_u32),
-        I::MAX_WORK_ITEM_SIZES => answer.slice(&items.map(|n| n as usize)),
-        I::MAX_WORK_GROUP_SIZE => answer.value(&(limits.maxTotalGroupSize as usize)),
-        I::MAX_WORK_GROUPS_3D => answer.slice(&groups),
-        I::MAX_WORK_GROUPS => {
-            answer.value(&groups.into_iter().fold(1_usize, usize::saturating_mul))
         }
         I::MAX_NUM_SUB_GROUPS => {
             let least = sizes.iter().copied().min().unwrap_or(1).max(1);
@@ -210,9 +155,6 @@ fn shape(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>
             answer.value(&properties.numSubslicesPerSlice)
         }
         I::GPU_HW_THREADS_PER_EU => answer.value(&properties.numThreadsPerEU),
-        I::KERNEL_LAUNCH_CAPABILITIES => {
-            answer.value(&ur_kernel_launch_properties_flags_t::COOPERATIVE.bits())
-        }
         _ => return None,
     })
 }
@@ -246,33 +188,19 @@ fn numbers(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<(
         I::SINGLE_FP_CONFIG => answer.value(&floats(code.fp32flags).bits()),
         I::DOUBLE_FP_CONFIG => answer.value(&floats(code.fp64flags).bits()),
         I::HALF_FP_CONFIG => answer.value(&floats(code.fp16flags).bits()),
-        I::BFLOAT16 => answer.bool(false),
         I::BFLOAT16_CONVERSIONS_NATIVE => answer.bool(converts_bfloat16(device)),
         I::ATOMIC_64 => answer.bool(code.flags & ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS != 0),
-        I::SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS | I::ASYNC_BARRIER => answer.bool(false),
-        I::ATOMIC_MEMORY_ORDER_CAPABILITIES | I::ATOMIC_FENCE_ORDER_CAPABILITIES => {
-            answer.value(&ur_memory_order_capability_flags_t::VALID.bits())
-        }
-        I::ATOMIC_MEMORY_SCOPE_CAPABILITIES | I::ATOMIC_FENCE_SCOPE_CAPABILITIES => {
-            answer.value(&ur_memory_scope_capability_flags_t::VALID.bits())
-        }
         I::USE_NATIVE_ASSERT => answer.bool(true), // the driver's compiler has it
         I::MAX_CLOCK_FREQUENCY => answer.value(&properties.coreClockRate),
-        I::ADDRESS_BITS => answer.value(&u64::BITS),
         I::PROFILING_TIMER_RESOLUTION => answer.value(&(device.clock().resolution() as usize)),
-        I::EXECUTION_CAPABILITIES => {
-            answer.value(&ur_device_exec_capability_flags_t::KERNEL.bits())
-        }
         I::QUEUE_PROPERTIES | I::QUEUE_ON_HOST_PROPERTIES => {
             use ur_queue_flags_t as F;
             answer.value(&(F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE).bits())
         }
-        I::QUEUE_ON_DEVICE_PROPERTIES => answer.value(&0_u32),
         I::MAX_COMPUTE_QUEUE_INDICES => {
             let engines = if device.engine().is_some() { Ok(1) } else { engines(device) };
             engines.and_then(|count| answer.value(&count))
         }
-        I::PREFERRED_INTEROP_USER_SYNC => answer.bool(true),
         I::PRINTF_BUFFER_SIZE => answer.value(&(code.printfBufferSize as usize)),
         _ => return None,
     })
@@ -296,44 +224,33 @@ fn floats(flags: u32) -> ur_device_fp_capability_flags_t {
     let set = pairs.into_iter().filter(|(flag, _)| flags & flag != 0);
     set.fold(F::default(), |all, (_, flag)| all | flag)
 }
-/// How many numbers of a kind its vectors have: what the driver tells, or as many as its execution
+/// How many numbers of a kind its vectors have, and are best made of: what the driver tells, or as many as its execution
 /// units take at once.
-fn vectors(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+pub(super) fn vector_widths(device: &Device) -> [[u32; 7]; 2] {
     let told = native::vectors(device.raw());
     let wished = super::options().vector_bytes;
     let wished = told.iter().find(|widths| Some(widths.vector_width_size) == wished);
-    let told = wished.or(told.first()).map(|widths| **widths);
-    let by_bytes = |bytes: u32| device.properties().physicalEUSimdWidth / bytes;
-    let width = match name {
-        I::PREFERRED_VECTOR_WIDTH_CHAR => {
-            told.map_or(by_bytes(1), |t| t.preferred_vector_width_char)
-        }
-        I::PREFERRED_VECTOR_WIDTH_SHORT => {
-            told.map_or(by_bytes(2), |t| t.preferred_vector_width_short)
-        }
-        I::PREFERRED_VECTOR_WIDTH_INT => told.map_or(by_bytes(4), |t| t.preferred_vector_width_int),
-        I::PREFERRED_VECTOR_WIDTH_LONG | I::PREFERRED_VECTOR_WIDTH_LONG_LONG => {
-            told.map_or(by_bytes(8), |t| t.preferred_vector_width_long)
-        }
-        I::PREFERRED_VECTOR_WIDTH_FLOAT => {
-            told.map_or(by_bytes(4), |t| t.preferred_vector_width_float)
-        }
-        I::PREFERRED_VECTOR_WIDTH_DOUBLE => {
-            told.map_or(by_bytes(8), |t| t.preferred_vector_width_double)
-        }
-        I::PREFERRED_VECTOR_WIDTH_HALF => {
-            told.map_or(by_bytes(2), |t| t.preferred_vector_width_half)
-        }
-        I::NATIVE_VECTOR_WIDTH_CHAR => told.map_or(by_bytes(1), |t| t.native_vector_width_char),
-        I::NATIVE_VECTOR_WIDTH_SHORT => told.map_or(by_bytes(2), |t| t.native_vector_width_short),
-        I::NATIVE_VECTOR_WIDTH_INT => told.map_or(by_bytes(4), |t| t.native_vector_width_int),
-        I::NATIVE_VECTOR_WIDTH_LONG | I::NATIVE_VECTOR_WIDTH_LONG_LONG => {
-            told.map_or(by_bytes(8), |t| t.native_vector_width_long)
-        }
-        I::NATIVE_VECTOR_WIDTH_FLOAT => told.map_or(by_bytes(4), |t| t.native_vector_width_float),
-        I::NATIVE_VECTOR_WIDTH_DOUBLE => told.map_or(by_bytes(8), |t| t.native_vector_width_double),
-        I::NATIVE_VECTOR_WIDTH_HALF => told.map_or(by_bytes(2), |t| t.native_vector_width_half),
-        _ => return None,
+    let Some(told) = wished.or(told.first()) else {
+        let by_bytes = |bytes: u32| device.properties().physicalEUSimdWidth / bytes;
+        return [[1, 2, 4, 8, 4, 8, 2].map(by_bytes); 2];
     };
-    Some(answer.value(&width))
+    let preferred = [
+        told.preferred_vector_width_char,
+        told.preferred_vector_width_short,
+        told.preferred_vector_width_int,
+        told.preferred_vector_width_long,
+        told.preferred_vector_width_float,
+        told.preferred_vector_width_double,
+        told.preferred_vector_width_half,
+    ];
+    let native = [
+        told.native_vector_width_char,
+        told.native_vector_width_short,
+        told.native_vector_width_int,
+        told.native_vector_width_long,
+        told.native_vector_width_float,
+        told.native_vector_width_double,
+        told.native_vector_width_half,
+    ];
+    [preferred, native]
 }

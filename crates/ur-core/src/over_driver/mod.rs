@@ -2,6 +2,9 @@
 //! family is here once, for any driver that implements the family's trait; a room's own file of the
 //! same name says what is different there, and nothing else.
 pub mod block;
+pub mod device;
+mod device_entries;
+mod device_info;
 pub mod mem;
 pub mod memory_export;
 pub mod own_handle;

@@ -1,15 +1,13 @@
 //! What memory a device has, who reaches it, what of it other processes can be given, and how large
 //! images can be.
-use super::{
-    super::{
-        Device,
-        extensions::Extensions,
-        native::{device as native, ipc, physical_memory, virtual_memory},
-        shared_event,
-    },
-    untold,
+use super::super::{
+    Device,
+    extensions::Extensions,
+    native::{device as native, ipc, physical_memory, virtual_memory},
+    shared_event,
 };
 use ur_adapter::{error::Result, info::Answer};
+use ur_core::over_driver::device::untold;
 use ur_sys::{ur_device_info_t as I, *};
 use ze_sys::*;
 
@@ -27,14 +25,10 @@ pub(super) fn answer(device: &Device, name: I, answer: &mut Answer<'_>) -> Optio
         I::MAX_CONSTANT_BUFFER_SIZE => {
             native::image(raw).and_then(|told| answer.value(&told.maxImageBufferSize))
         }
-        I::GLOBAL_MEM_CACHE_TYPE => answer.value(&ur_device_mem_cache_type_t::READ_WRITE_CACHE.0),
         I::GLOBAL_MEM_CACHELINE_SIZE => answer.value(&64_u32),
         I::GLOBAL_MEM_CACHE_SIZE => native::caches(raw).and_then(|all| {
             answer.value(&all.iter().map(|one| one.cacheSize as u64).max().unwrap_or(0))
         }),
-        I::MAX_CONSTANT_ARGS => answer.value(&64_u32),
-        I::LOCAL_MEM_TYPE => answer.value(&ur_device_local_mem_type_t::LOCAL.0),
-        I::LOCAL_MEM_SIZE => answer.value(&u64::from(device.limits().maxSharedLocalMemory)),
         // In bits: a part of a buffer may begin anywhere.
         I::MEM_BASE_ADDR_ALIGN => answer.value(&8_u32),
         I::ERROR_CORRECTION_SUPPORT => {
@@ -97,10 +91,7 @@ pub(super) fn usm(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<R
         I::VIRTUAL_MEMORY_SUPPORT => {
             virtual_memory::is_supported(device).and_then(|yes| answer.bool(yes))
         }
-        I::USM_POOL_SUPPORT
-        | I::USM_P2P_SUPPORT_EXP
-        | I::USM_CONTEXT_MEMCPY_SUPPORT_EXP
-        | I::ASYNC_USM_ALLOCATIONS_SUPPORT_EXP => answer.bool(true),
+        I::ASYNC_USM_ALLOCATIONS_SUPPORT_EXP => answer.bool(true),
         _ => return None,
     })
 }
@@ -111,7 +102,7 @@ fn exports(device: &Device) -> Result<bool> {
     Ok(told.memoryAllocationExportTypes & wanted != 0)
 }
 
-/// Images. Bindless ones there are none, as their limits say.
+/// Images.
 pub(super) fn images(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     type Of = fn(&ze_device_image_properties_t) -> usize;
     let of: Option<Of> = match name {
@@ -129,15 +120,10 @@ pub(super) fn images(device: &Device, name: I, answer: &mut Answer<'_>) -> Optio
     }
     Some(match name {
         I::IMAGE_SUPPORT => told().and_then(|told| answer.bool(told.maxImageDims1D > 0)),
-        I::IMAGE_SRGB => answer.bool(false),
         I::MAX_READ_IMAGE_ARGS => told().and_then(|told| answer.value(&told.maxReadImageArgs)),
         I::MAX_WRITE_IMAGE_ARGS => told().and_then(|told| answer.value(&told.maxWriteImageArgs)),
         I::MAX_READ_WRITE_IMAGE_ARGS => answer.value(&0_u32), // the driver has no images for both
         I::MAX_SAMPLERS => told().and_then(|told| answer.value(&told.maxSamplers)),
-        I::MAX_IMAGE_LINEAR_WIDTH_EXP
-        | I::MAX_IMAGE_LINEAR_HEIGHT_EXP
-        | I::MAX_IMAGE_LINEAR_PITCH_EXP => answer.value(&0_usize),
-        I::IMAGE_PITCH_ALIGN_EXP | I::MIPMAP_MAX_ANISOTROPY_EXP => answer.value(&0_u32),
         _ => return None,
     })
 }

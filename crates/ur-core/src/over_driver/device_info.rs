@@ -1,0 +1,207 @@
+//! What devices say of themselves where no driver says otherwise: what the core decides, and a plain no, of the type the
+//! ABI gives, for what nobody has.
+use super::device::{Device, HasDevices};
+use ur_adapter::{error::Result, info::Answer, object::Borrowed};
+use ur_hal::{Capability, LaunchLimits};
+use ur_sys::{ur_device_info_t as I, *};
+
+/// Answers what is not the driver's to say; `None` for what only a driver could tell.
+pub(super) fn answer<D: HasDevices>(
+    device: Borrowed<'_, Device<D>>,
+    name: I,
+    answer: &mut Answer<'_>,
+) -> Option<Result<()>> {
+    if let Some((row, column)) = vector(name) {
+        let widths = D::vector_widths(&device);
+        return Some(widths.and_then(|widths| answer.value(&widths[row][column])));
+    }
+    relations::<D>(device, name, answer)
+        .or_else(|| launches::<D>(&device, name, answer))
+        .or_else(|| constants(name, answer))
+        .or_else(|| features(name).map(|has| answer.bool(has)))
+}
+/// What it belongs to, and what belongs to it. Nothing is put together of several devices.
+fn relations<D: HasDevices>(
+    device: Borrowed<'_, Device<D>>,
+    name: I,
+    answer: &mut Answer<'_>,
+) -> Option<Result<()>> {
+    let null = std::ptr::null_mut::<u8>();
+    Some(match name {
+        I::REFERENCE_COUNT => answer.value(&device.api_refs()),
+        I::TYPE => answer.value(&D::kind(&device).0),
+        I::PLATFORM => answer.handle(&D::platform(&device)),
+        I::PARENT_DEVICE => match D::parent(&device) {
+            Some(parent) => answer.handle(parent),
+            None => answer.value(&null),
+        },
+        I::COMPOSITE_DEVICE => answer.value(&null),
+        I::COMPONENT_DEVICES => answer.slice::<*mut u8>(&[]),
+        I::SUPPORTED_PARTITIONS => answer.slice::<u32>(&[]),
+        I::PARTITION_TYPE => answer.slice::<u64>(&[]),
+        I::PARTITION_MAX_SUB_DEVICES | I::PARTITION_AFFINITY_DOMAIN => answer.value(&0_u32),
+        _ => return None,
+    })
+}
+/// How large launches may be.
+fn launches<D: HasDevices>(
+    device: &Device<D>,
+    name: I,
+    answer: &mut Answer<'_>,
+) -> Option<Result<()>> {
+    type Of = fn(&LaunchLimits, &mut Answer<'_>) -> Result<()>;
+    let of: Of = match name {
+        I::MAX_WORK_ITEM_SIZES => |limits, answer| answer.slice(&limits.group),
+        I::MAX_WORK_GROUP_SIZE => |limits, answer| answer.value(&limits.items),
+        I::MAX_WORK_GROUPS_3D => |limits, answer| answer.slice(&limits.grid),
+        I::MAX_WORK_GROUPS => {
+            |limits, answer| answer.value(&limits.grid.into_iter().fold(1, usize::saturating_mul))
+        }
+        I::MAX_NUM_SUB_GROUPS => {
+            |limits, answer| answer.value(&(limits.items.div_ceil(limits.sub_group) as u32))
+        }
+        I::SUB_GROUP_SIZES_INTEL => |limits, answer| answer.slice(&[limits.sub_group as u32]),
+        I::LOCAL_MEM_SIZE => |limits, answer| answer.value(&(limits.local_memory as u64)),
+        I::KERNEL_LAUNCH_CAPABILITIES => {
+            use ur_kernel_launch_properties_flags_t as F;
+            return Some(D::launches(device).and_then(|(has, _)| {
+                let flags = [
+                    (Capability::CooperativeLaunch, F::COOPERATIVE),
+                    (Capability::Clusters, F::CLUSTER_DIMENSION),
+                    (Capability::ScratchMemory, F::WORK_GROUP_MEMORY),
+                ];
+                let all = flags.into_iter().filter(|(what, _)| has.has(*what));
+                answer.value(&all.fold(F::default(), |all, (_, flag)| all | flag).bits())
+            }));
+        }
+        _ => return None,
+    };
+    Some(D::launches(device).and_then(|(_, limits)| of(&limits, answer)))
+}
+/// What is the same wherever a driver does not say otherwise.
+fn constants(name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    Some(match name {
+        I::PROFILE => answer.str("FULL_PROFILE"),
+        I::BUILT_IN_KERNELS => answer.str(""),
+        I::MAX_WORK_ITEM_DIMENSIONS => answer.value(&3_u32),
+        I::ADDRESS_BITS => answer.value(&usize::BITS),
+        I::PRINTF_BUFFER_SIZE => answer.value(&(1_usize << 20)),
+        I::MAX_CONSTANT_ARGS => answer.value(&64_u32),
+        I::LOCAL_MEM_TYPE => answer.value(&ur_device_local_mem_type_t::LOCAL.0),
+        I::GLOBAL_MEM_CACHE_TYPE => answer.value(&ur_device_mem_cache_type_t::READ_WRITE_CACHE.0),
+        I::EXECUTION_CAPABILITIES => {
+            answer.value(&ur_device_exec_capability_flags_t::KERNEL.bits())
+        }
+        I::ATOMIC_MEMORY_ORDER_CAPABILITIES | I::ATOMIC_FENCE_ORDER_CAPABILITIES => {
+            answer.value(&ur_memory_order_capability_flags_t::VALID.bits())
+        }
+        I::ATOMIC_MEMORY_SCOPE_CAPABILITIES | I::ATOMIC_FENCE_SCOPE_CAPABILITIES => {
+            answer.value(&ur_memory_scope_capability_flags_t::VALID.bits())
+        }
+        I::QUEUE_PROPERTIES | I::QUEUE_ON_HOST_PROPERTIES => {
+            use ur_queue_flags_t as F;
+            let order = F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE | F::DISCARD_EVENTS;
+            let priority = F::PRIORITY_LOW | F::PRIORITY_HIGH;
+            let batches = F::SUBMISSION_BATCHED | F::SUBMISSION_IMMEDIATE;
+            let default = F::USE_DEFAULT_STREAM | F::SYNC_WITH_DEFAULT_STREAM;
+            answer.value(&(order | priority | batches | default).bits())
+        }
+        I::MAX_COMPUTE_QUEUE_INDICES => answer.value(&1_u32),
+        I::MAX_READ_IMAGE_ARGS | I::MAX_WRITE_IMAGE_ARGS | I::MAX_READ_WRITE_IMAGE_ARGS => {
+            answer.value(&128_u32)
+        }
+        I::MAX_SAMPLERS => answer.value(&16_u32),
+        // Bindless images there are none.
+        I::MAX_IMAGE_LINEAR_WIDTH_EXP
+        | I::MAX_IMAGE_LINEAR_HEIGHT_EXP
+        | I::MAX_IMAGE_LINEAR_PITCH_EXP => answer.value(&0_usize),
+        I::QUEUE_ON_DEVICE_PROPERTIES
+        | I::IMAGE_PITCH_ALIGN_EXP
+        | I::MIPMAP_MAX_ANISOTROPY_EXP
+        | I::_2D_BLOCK_ARRAY_CAPABILITIES_EXP
+        | I::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP => answer.value(&0_u32),
+        _ => return None,
+    })
+}
+/// Whether there is a feature, where a driver does not say otherwise.
+fn features(name: I) -> Option<bool> {
+    Some(match name {
+        I::ENDIAN_LITTLE | I::AVAILABLE => cfg!(target_endian = "little"),
+        I::PREFERRED_INTEROP_USER_SYNC
+        | I::USM_POOL_SUPPORT
+        | I::USM_P2P_SUPPORT_EXP
+        | I::USM_CONTEXT_MEMCPY_SUPPORT_EXP
+        | I::REUSABLE_EVENTS_SUPPORT_EXP
+        | I::PER_EVENT_PROFILING_SUPPORT_EXP
+        | I::TIMESTAMP_RECORDING_SUPPORT_EXP
+        | I::DEVICE_WAIT_SUPPORT_EXP
+        | I::ENQUEUE_HOST_TASK_SUPPORT_EXP
+        | I::ENQUEUE_NATIVE_COMMAND_SUPPORT_EXP => true,
+        I::BUILD_ON_SUBDEVICE
+        | I::IS_INTEGRATED_GPU
+        | I::SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS
+        | I::IMAGE_SRGB
+        | I::BFLOAT16
+        | I::BFLOAT16_CONVERSIONS_NATIVE
+        | I::ASYNC_BARRIER
+        | I::USE_NATIVE_ASSERT
+        | I::KERNEL_SET_SPECIALIZATION_CONSTANTS
+        | I::PROGRAM_SET_SPECIALIZATION_CONSTANTS
+        | I::MEM_CHANNEL_SUPPORT
+        | I::HOST_PIPE_READ_WRITE_SUPPORT
+        | I::ESIMD_SUPPORT
+        | I::COMMAND_BUFFER_SUPPORT_EXP
+        | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP
+        | I::COMMAND_BUFFER_SUBGRAPH_SUPPORT_EXP
+        | I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP
+        | I::MEMORY_EXPORT_EXPORTABLE_DEVICE_MEM_EXP
+        | I::BINDLESS_IMAGES_SUPPORT_EXP
+        | I::BINDLESS_IMAGES_SHARED_USM_SUPPORT_EXP
+        | I::BINDLESS_IMAGES_1D_USM_SUPPORT_EXP
+        | I::BINDLESS_IMAGES_2D_USM_SUPPORT_EXP
+        | I::MIPMAP_SUPPORT_EXP
+        | I::MIPMAP_ANISOTROPY_SUPPORT_EXP
+        | I::MIPMAP_LEVEL_REFERENCE_SUPPORT_EXP
+        | I::EXTERNAL_MEMORY_IMPORT_SUPPORT_EXP
+        | I::EXTERNAL_SEMAPHORE_IMPORT_SUPPORT_EXP
+        | I::CUBEMAP_SUPPORT_EXP
+        | I::CUBEMAP_SEAMLESS_FILTERING_SUPPORT_EXP
+        | I::BINDLESS_SAMPLED_IMAGE_FETCH_1D_USM_SUPPORT_EXP
+        | I::BINDLESS_SAMPLED_IMAGE_FETCH_1D_SUPPORT_EXP
+        | I::BINDLESS_SAMPLED_IMAGE_FETCH_2D_USM_SUPPORT_EXP
+        | I::BINDLESS_SAMPLED_IMAGE_FETCH_2D_SUPPORT_EXP
+        | I::BINDLESS_SAMPLED_IMAGE_FETCH_3D_SUPPORT_EXP
+        | I::IMAGE_ARRAY_SUPPORT_EXP
+        | I::BINDLESS_UNIQUE_ADDRESSING_PER_DIM_SUPPORT_EXP
+        | I::BINDLESS_SAMPLE_1D_USM_SUPPORT_EXP
+        | I::BINDLESS_SAMPLE_2D_USM_SUPPORT_EXP
+        | I::BINDLESS_IMAGES_GATHER_SUPPORT_EXP
+        | I::CLOCK_SUB_GROUP_SUPPORT_EXP
+        | I::CLOCK_WORK_GROUP_SUPPORT_EXP
+        | I::CLOCK_DEVICE_SUPPORT_EXP
+        | I::LOW_POWER_EVENTS_SUPPORT_EXP
+        | I::MULTI_DEVICE_COMPILE_SUPPORT_EXP
+        | I::DYNAMIC_LINK_SUPPORT_EXP => false,
+        _ => return None,
+    })
+}
+/// Which of [`HasDevices::vector_widths`] is asked for.
+fn vector(name: I) -> Option<(usize, usize)> {
+    Some(match name {
+        I::PREFERRED_VECTOR_WIDTH_CHAR => (0, 0),
+        I::PREFERRED_VECTOR_WIDTH_SHORT => (0, 1),
+        I::PREFERRED_VECTOR_WIDTH_INT => (0, 2),
+        I::PREFERRED_VECTOR_WIDTH_LONG | I::PREFERRED_VECTOR_WIDTH_LONG_LONG => (0, 3),
+        I::PREFERRED_VECTOR_WIDTH_FLOAT => (0, 4),
+        I::PREFERRED_VECTOR_WIDTH_DOUBLE => (0, 5),
+        I::PREFERRED_VECTOR_WIDTH_HALF => (0, 6),
+        I::NATIVE_VECTOR_WIDTH_CHAR => (1, 0),
+        I::NATIVE_VECTOR_WIDTH_SHORT => (1, 1),
+        I::NATIVE_VECTOR_WIDTH_INT => (1, 2),
+        I::NATIVE_VECTOR_WIDTH_LONG | I::NATIVE_VECTOR_WIDTH_LONG_LONG => (1, 3),
+        I::NATIVE_VECTOR_WIDTH_FLOAT => (1, 4),
+        I::NATIVE_VECTOR_WIDTH_DOUBLE => (1, 5),
+        I::NATIVE_VECTOR_WIDTH_HALF => (1, 6),
+        _ => return None,
+    })
+}
