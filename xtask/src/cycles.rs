@@ -26,7 +26,7 @@ const MOST_FILES: &[(&str, usize)] = &[
     ("ur-core", 5),
     ("ur-cpu", 37),
     ("ur-cuda", 49),
-    ("ur-level-zero", 66),
+    ("ur-level-zero", 67),
     ("ur-loader", 13),
     ("ur-mock", 2),
     ("xtask", 20),

@@ -73,6 +73,21 @@ fn time(event: ur_event_handle_t, name: Time) -> u64 {
     assert_eq!(call!(event.get_profiling_info(event, name, 8usize, to, null_mut())), R::SUCCESS);
     time
 }
+/// An event that is signalled again and again.
+fn reusable(zero: &Zero) -> ur_event_handle_t {
+    let stype = ur_structure_type_t::EXP_EVENT_DESC;
+    let desc = ur_exp_event_desc_t { stype, pNext: null(), flags: Default::default() };
+    let mut event = NO_EVENT;
+    let code = call!(event_exp.create_exp(zero.context, zero.device, &raw const desc, &mut event));
+    assert_eq!(code, R::SUCCESS);
+    event
+}
+fn signal(queue: ur_queue_handle_t, event: ur_event_handle_t) {
+    let (mut signalled, no, list) = (event, null(), null());
+    let to = &raw mut signalled;
+    let code = call!(enqueue.events_wait_with_barrier_ext(queue, no, 0, list, to));
+    assert_eq!(code, R::SUCCESS);
+}
 /// A queue that is held up until it is let go.
 struct Gate {
     is_open: Mutex<bool>,
@@ -257,21 +272,48 @@ fn times_come_in_their_order_and_are_the_devices() {
     zero.free(at);
 }
 #[test]
+fn a_thread_that_waits_for_a_signal_holds_up_no_copy_of_another_queue() {
+    let _others = read_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    let (held, event) = (queue(&zero, Flags::default()), reusable(&zero));
+    let gate = Gate::shut();
+    gate.hold(held);
+    signal(held, event);
+    std::thread::scope(|scope| {
+        let address = event.0.expose_provenance();
+        let waiter = scope.spawn(move || {
+            wait(ur_event_handle_t(std::ptr::with_exposed_provenance_mut(address)));
+        });
+        let at = zero.device_memory(4096);
+        let watch = scope.spawn(move || {
+            // A copy that waits for the waiter waits for ever.
+            let end = Instant::now() + Duration::from_secs(20);
+            while !waiter.is_finished() && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let is_late = !waiter.is_finished();
+            gate.open();
+            waiter.join().unwrap();
+            assert!(!is_late, "the copies wait for what the other thread waits for");
+        });
+        for round in 0..50_u8 {
+            zero.write(at, &[round; 4096]);
+            assert!(zero.read::<u8, 4096>(at) == [round; 4096]);
+            std::thread::sleep(Duration::from_millis(1)); // and the other thread begins its wait
+        }
+        gate.open();
+        watch.join().unwrap();
+        zero.free(at);
+    });
+    let_go(event);
+    release(held);
+}
+#[test]
 fn a_host_wait_is_for_the_signal_that_it_began_with() {
     let _others = read_locked(&ALONE);
     let Some(zero) = Zero::new() else { return };
-    let stype = ur_structure_type_t::EXP_EVENT_DESC;
-    let desc = ur_exp_event_desc_t { stype, pNext: null(), flags: Default::default() };
-    let mut event = NO_EVENT;
-    let code = call!(event_exp.create_exp(zero.context, zero.device, &raw const desc, &mut event));
-    assert_eq!(code, R::SUCCESS);
-    let signal = |queue: ur_queue_handle_t| {
-        let mut signalled = event;
-        let (no, list) = (null(), null());
-        let to = &raw mut signalled;
-        let code = call!(enqueue.events_wait_with_barrier_ext(queue, no, 0, list, to));
-        assert_eq!(code, R::SUCCESS);
-    };
+    let event = reusable(&zero);
+    let signal = |queue| signal(queue, event);
     let (first, second) = (queue(&zero, Flags::default()), queue(&zero, Flags::default()));
     let (gate, other) = (Gate::shut(), Gate::shut());
     gate.hold(first);

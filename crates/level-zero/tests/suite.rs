@@ -106,6 +106,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
             ("ZE_SOFTWARE_IPC", "xe2-old"),
             ("ZE_SOFTWARE_POOL", "1"),
             ("ZE_SOFTWARE_IMPORT_FD", "owned"),
+            ("ZE_SOFTWARE_SHARED_ENGINES", "1"),
         ],
         &[("ZE_SOFTWARE_IPC", "opaque"), ("ZE_SOFTWARE_IMPORT_FD", "owned")],
         &[("ZE_SOFTWARE_IPC", "fd"), ("ZE_SOFTWARE_DEVICES", "2")],
@@ -207,6 +208,18 @@ fn events_are_shared_by_the_specifications_names_and_by_the_older_ones() {
         let Some(out) = judge(&world, "level_zero_v2", &only, &arguments) else { return };
         assert!(passed(&out) > 70, "{names}: {}", text(&out.stdout));
     }
+}
+
+#[test]
+fn nobody_asks_the_driver_about_an_event_whose_exporter_has_ended_or_waits_in_a_copy_engine() {
+    if is_real() {
+        return; // the machine's driver is as it is
+    }
+    let Some(world) = world() else { return };
+    let strict = [("ZE_SOFTWARE_IPC_DEAD", "abort"), ("ZE_SOFTWARE_SHARED_ENGINES", "1")];
+    let arguments = ["--filter", "ipc_event"];
+    let Some(out) = judge(&world, "level_zero_v2", &strict, &arguments) else { return };
+    assert!(passed(&out) > 70, "{}", text(&out.stdout));
 }
 
 #[test]

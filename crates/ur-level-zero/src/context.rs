@@ -1,13 +1,8 @@
 //! Contexts: which devices belong together, the driver's context they share, and what to call when
 //! one goes.
 use super::{
-    Adapter, Device, LevelZero, Platform,
-    driver::RawContext,
-    event::ContextEvents,
-    native::context::NativeContext,
-    platform,
-    queue::{ContextLists, Everyone},
-    usm::Asides,
+    Adapter, Device, LevelZero, Platform, driver::RawContext, event::ContextEvents,
+    native::context::NativeContext, platform, queue::Everyone, usm::Asides,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use ur_adapter::{
@@ -29,7 +24,6 @@ pub struct Context {
     queues: Everyone,
     pools: DevicePools<LevelZero>,
     events: ContextEvents,
-    lists: ContextLists,
     driver: Arc<DriverContext>,
     platform: Owned<Platform>,
     deleters: Mutex<Vec<ContextDeleter>>,
@@ -58,13 +52,13 @@ impl DriverContext {
 
 impl Context {
     fn new(native: NativeContext, devices: Vec<Owned<Device>>) -> Owned<Self> {
-        let (pools, events, lists) = Default::default();
+        let (pools, events) = Default::default();
         let (platform, deleters) = (devices[0].platform().clone(), Mutex::default());
         let native = Arc::new(native);
         let asides = Asides::new(Arc::clone(&native));
         let driver = Arc::new(DriverContext { asides, native, devices });
         let queues = Everyone::new();
-        Owned::new(Self { queues, pools, events, lists, driver, platform, deleters })
+        Owned::new(Self { queues, pools, events, driver, platform, deleters })
     }
     /// The devices this context was made for; never empty.
     pub fn devices(&self) -> &[Owned<Device>] {
@@ -97,10 +91,6 @@ impl Context {
     /// Events of the driver's that nobody uses at the moment.
     pub(super) fn events(&self) -> &ContextEvents {
         &self.events
-    }
-    /// Command lists of the driver's that nobody uses at the moment.
-    pub(super) fn lists(&self) -> &ContextLists {
-        &self.lists
     }
     /// Whether `device` is one of this context's, or a part of one.
     pub fn has(&self, device: &Device) -> bool {

@@ -51,11 +51,20 @@ fn signal(
         false => None,
     };
     let waits = if times.is_some() { &[] } else { events };
-    let raw = shared.core().event().raw();
-    Submission { at_once: true, ..plain }.append(queue, waits, |list, _| {
-        shared.core().sign(queue.work());
+    let (core, mut count) = (shared.core(), 0);
+    let raw = core.event().raw();
+    let submission = Submission { at_once: true, report: Report::Event, ..plain };
+    let submitted = submission.append(queue, waits, |list, _| {
+        count = core.sign();
         list.signal(raw)
-    })?;
+    });
+    match submitted {
+        Ok(signal) => core.signed(count, signal),
+        Err(error) => {
+            core.signed(count, None);
+            return Err(error);
+        }
+    }
     shared.note_times(times);
     Ok(())
 }

@@ -7,7 +7,8 @@ use super::{
     fate::Fate,
     native::event::{AdoptedEvent, EventKind},
     p2p,
-    shared_event::{Awaited, Shared},
+    reusable::Pending,
+    shared_event::Shared,
     signal::{EVER, Signal},
     submission::{Waits, wait_for_owed},
     watch,
@@ -152,6 +153,12 @@ impl Event {
             false if !p2p::can_access(queue.device(), &signal.work().device)? => signal.wait(),
             false => signal.mark(),
         };
+        if let State::Shared(shared) = &self.state {
+            return match shared.core().owed() {
+                Some(Pending::Own(signal)) => send(&signal),
+                _ => Ok(()),
+            };
+        }
         self.with_signal(send).unwrap_or(Ok(()))
     }
     /// Adds its latest signal so far to what a command of `queue` waits for; `keep`: what must live
@@ -171,9 +178,11 @@ impl Event {
                 Ok(())
             }
             State::Complete => Ok(()),
-            State::Shared(shared) => {
-                shared.core().owed()?.map_or(Ok(()), |owed| wait_for_owed(queue, owed, waits))
-            }
+            State::Shared(shared) => match shared.core().owed() {
+                None => Ok(()),
+                Some(Pending::Own(signal)) => order_behind(&signal, queue, waits, keep),
+                Some(Pending::Other(owed)) => wait_for_owed(owed, waits),
+            },
             _ => self
                 .with_signal(|signal| order_behind(signal, queue, waits, keep))
                 .unwrap_or(Ok(())),
@@ -233,7 +242,7 @@ impl Event {
                 Ok(false) => ur_event_status_t::SUBMITTED,
                 Err(_) => ur_event_status_t::ERROR,
             }),
-            State::Shared(shared) => shared.status(),
+            State::Shared(shared) => Ok(shared.status()),
             _ => Ok(self.with_signal(Signal::status).unwrap_or(ur_event_status_t::COMPLETE)),
         }
     }
@@ -243,7 +252,7 @@ impl Event {
             State::Command(signal) => Wait::Command(signal),
             State::Native(event) => Wait::Native(event),
             State::Complete => Wait::Nothing,
-            State::Shared(shared) => Wait::Shared(shared.capture(self.context())?),
+            State::Shared(shared) => shared.capture().map_or(Wait::Nothing, Wait::Shared),
             State::Latest { .. } => self.latest().map_or(Wait::Nothing, Wait::Latest),
         })
     }
@@ -274,7 +283,7 @@ enum Wait<'event> {
     Command(&'event Signal),
     Latest(Arc<Signal>),
     Native(&'event EventKind),
-    Shared(Awaited),
+    Shared(Pending),
 }
 impl Wait<'_> {
     fn wait(self) -> Result<()> {
@@ -283,7 +292,7 @@ impl Wait<'_> {
             Self::Command(signal) => signal.wait(),
             Self::Latest(signal) => signal.wait(),
             Self::Native(event) => event.wait(EVER).map(drop),
-            Self::Shared(awaited) => awaited.wait(),
+            Self::Shared(pending) => pending.wait(),
         }
     }
 }

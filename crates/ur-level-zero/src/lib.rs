@@ -8,6 +8,7 @@
 //! What an importer sees when an exporter ends, and what cannot be promised then, is on the page of the
 //! crate `level-zero`.
 mod adapter;
+mod announcer;
 mod backing;
 mod clock;
 mod code;
@@ -29,7 +30,6 @@ mod host_task;
 mod image;
 mod lane;
 mod launch;
-mod lookout;
 mod mem;
 mod memory;
 mod memory_export;
@@ -42,6 +42,7 @@ mod platform;
 mod program;
 mod queue;
 mod registry;
+mod reusable;
 mod sampler;
 mod share;
 mod shared_event;

@@ -11,7 +11,6 @@
 //! | `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE` | as documented for in-order queues; what the environment says goes first |
 //! | `DISCARD_EVENTS`, `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints; nothing changes |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
-pub(super) use super::lookout::ContextLists;
 pub(super) use super::ticket::{Everyone, ticket, wait_for_device};
 pub(super) use super::work::{Spot, Submission, Turn, Work};
 use super::{

@@ -1,171 +1,34 @@
 //! Events that are signalled again and again: counter-based events of the driver's, and processes
 //! share them by the driver's own handles. Each signal replaces the state; a wait is for the state
 //! when it was submitted; nobody waits before signalling or letting go.
-//!
-//! The driver cannot end a wait that is in a command list already, nor does it tell of a death. So a
-//! word beside each shared event says who signalled it last, and all host calls look whether he
-//! lives: they return and fail where he does not. What a list waits for in vain stays there: the
-//! queue is lost, and its lists are never given back.
 use super::{
-    Context, Device, Event, LevelZero, Queue,
-    lookout::Lookout,
+    Context, Device, Event, LevelZero,
     native::{
         counter::{Counters, Sharing},
         event::{EventKind, ImportedEvent, IpcBytes},
     },
-    queue::Work,
-    signal::{SLICE, Signal},
-    signaller::{BYTES, Board, Process},
+    reusable::{Core, Parcel, Pending},
+    signal::Signal,
+    signaller::{BYTES, Board},
 };
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
 use ur_adapter::{
-    error::{Error, ErrorCode, Reason, Result},
+    error::{Error, ErrorCode, Result},
     object::{Backend, Borrowed, Owned},
     per_process::PerProcess,
     share::{EventFacts, SharesEvents},
 };
 use ur_core::profiling::Profile;
 use ur_ipc::{
-    Access, Arrived, ArrivedPayload, ENVELOPE_LEN, Importer, Kind, Offer, Opened, Payload, Remote,
+    Access, Arrived, ArrivedPayload, ENVELOPE_LEN, Importer, Kind, Offer, Opened, Payload,
 };
 use ur_sys::ur_event_status_t;
-
-/// What travels: the driver's bytes, and the word beside them.
-#[derive(Debug)]
-pub(super) struct Parcel {
-    bytes: IpcBytes,
-    board: Board,
-}
-
-/// An event of the driver's that is signalled again and again, by whatever handles C knows it.
-#[derive(Debug)]
-pub(super) struct Core {
-    event: EventKind,
-    /// There once others may have it.
-    board: OnceLock<Board>,
-    /// The driver's handle for others: it stays the same.
-    ipc: OnceLock<Arc<[u8]>>,
-    /// Who of this process signalled it last.
-    signaller: Mutex<Weak<Work>>,
-}
-impl Core {
-    fn new(event: EventKind, board: OnceLock<Board>) -> Arc<Self> {
-        let (ipc, signaller) = (OnceLock::new(), Mutex::new(Weak::new()));
-        Arc::new(Self { event, board, ipc, signaller })
-    }
-    /// The driver's event.
-    pub(super) fn event(&self) -> &EventKind {
-        &self.event
-    }
-    fn board(&self) -> Result<&Board> {
-        if let Some(board) = self.board.get() {
-            return Ok(board);
-        }
-        let fresh = Board::make()?;
-        fresh.sign(); // whoever signalled it so far is this process
-        Ok(self.board.get_or_init(|| fresh))
-    }
-    fn signaller(&self) -> MutexGuard<'_, Weak<Work>> {
-        self.signaller.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    /// `work` is about to signal it.
-    pub(super) fn sign(&self, work: &Arc<Work>) {
-        let old = std::mem::replace(&mut *self.signaller(), Arc::downgrade(work));
-        drop(old);
-        if let Some(board) = self.board.get() {
-            board.sign();
-        }
-    }
-    /// What is owed, if the latest signal has not come yet.
-    pub(super) fn owed(self: &Arc<Self>) -> Result<Option<Owed>> {
-        if self.event.is_complete()? {
-            return Ok(None);
-        }
-        let (by, count) = match self.board.get().and_then(Board::last) {
-            Some((process, count)) if process != Process::this() => (Debtor::Other(process), count),
-            last => (Debtor::Own(self.signaller().clone()), last.map_or(0, |(_, count)| count)),
-        };
-        Ok(Some(Owed { core: Arc::clone(self), by, count }))
-    }
-}
-
-/// Who owes a signal.
-#[derive(Clone, Debug)]
-enum Debtor {
-    Other(Process),
-    Own(Weak<Work>),
-}
-/// A signal that was submitted and has not come.
-#[derive(Debug)]
-pub(super) struct Owed {
-    core: Arc<Core>,
-    by: Debtor,
-    count: u64,
-}
-impl Owed {
-    /// Whether it may never come: it is another's, or of a queue of ours that waits for such.
-    pub(super) fn is_at_risk(&self) -> bool {
-        match &self.by {
-            Debtor::Other(_) => true,
-            Debtor::Own(work) => work.upgrade().is_some_and(|work| work.has_debts()),
-        }
-    }
-    /// Whether it never will.
-    pub(super) fn is_lost(&self) -> bool {
-        let is_gone = match &self.by {
-            Debtor::Other(process) => process.is_dead(),
-            Debtor::Own(work) => work.upgrade().is_some_and(|work| work.is_lost()),
-        };
-        // What was done before the death stays done.
-        let is_latest = || self.core.board.get().is_none_or(|board| board.count() == self.count);
-        is_gone && !(is_latest() && self.core.event.is_complete().unwrap_or(false))
-    }
-    /// The driver's event.
-    pub(super) fn event(&self) -> &EventKind {
-        &self.core.event
-    }
-}
-/// What a list waits for, with a mark behind the wait.
-#[derive(Debug)]
-pub(super) struct Debt {
-    owed: Owed,
-    passed: EventKind,
-}
-/// How far a debt is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Progress {
-    Pending,
-    Paid,
-    Lost,
-}
-impl Debt {
-    /// `passed` is signalled in the list right behind the wait for `owed`.
-    pub(super) fn new(owed: Owed, passed: EventKind) -> Self {
-        Self { owed, passed }
-    }
-    pub(super) fn progress(&self) -> Progress {
-        match self.passed.is_complete() {
-            Ok(true) => Progress::Paid,
-            _ if self.owed.is_lost() => Progress::Lost,
-            _ => Progress::Pending,
-        }
-    }
-}
-/// What is said of a signal that never comes, and of what is behind it.
-pub(super) fn lost() -> Error {
-    Error::new(
-        ErrorCode::InEventListExecStatus,
-        "the process that was to signal an event has died, or its command failed: the signal will \
-         never come, nor what waits for it in a queue",
-    )
-    .because(Reason::ExporterGone)
-}
 
 /// A reusable event, as one handle of C's knows it.
 #[derive(Debug)]
@@ -187,8 +50,8 @@ enum Origin {
     Made { object: u64, offered: AtomicBool },
     /// Made here, and opened here too.
     OpenedHere,
-    /// Opened from another process, which lends it for as long as this lives.
-    Opened { _loan: Remote<Parcel> },
+    /// Opened from another process.
+    Opened,
 }
 
 /// What a process has once of shared events.
@@ -248,7 +111,7 @@ impl Shared {
             }
             false => Origin::Private,
         };
-        let core = Core::new(EventKind::Counter(Arc::new(event)), OnceLock::new());
+        let core = Core::new(EventKind::Counter(Arc::new(event)), OnceLock::new(), None);
         Ok(Some(Self::new(core, origin, device)))
     }
     fn new(core: Arc<Core>, origin: Origin, device: Owned<Device>) -> Self {
@@ -269,7 +132,7 @@ impl Shared {
     /// The times of its latest signal, once that has come.
     pub(super) fn times(&self) -> Option<Arc<Signal>> {
         let known = self.has_times.load(Acquire).then(|| self.lock_times().clone()); // `note_times`
-        known.flatten().filter(|_| matches!(self.status(), Ok(ur_event_status_t::COMPLETE)))
+        known.flatten().filter(|_| self.status() == ur_event_status_t::COMPLETE)
     }
     /// `times` are those of its latest signal.
     pub(super) fn note_times(&self, times: Option<Signal>) {
@@ -288,26 +151,17 @@ impl Shared {
         &self.core
     }
     /// What a wait that begins now waits for.
-    ///
-    /// # Errors
-    /// The driver's own.
-    pub(super) fn capture(&self, context: &Context) -> Result<Awaited> {
-        let Some(owed) = self.core.owed()? else { return Ok(Awaited::Nothing) };
-        if owed.is_lost() {
-            return Ok(Awaited::Never);
-        }
-        Lookout::post(context, &self.device, owed).map(Awaited::Signal)
+    pub(super) fn capture(&self) -> Option<Pending> {
+        self.core.owed()
     }
     /// How far its latest signal is.
-    ///
-    /// # Errors
-    /// The driver's own.
-    pub(super) fn status(&self) -> Result<ur_event_status_t> {
-        Ok(match self.core.owed()? {
+    pub(super) fn status(&self) -> ur_event_status_t {
+        match self.core.owed() {
             None => ur_event_status_t::COMPLETE,
-            Some(owed) if owed.is_lost() => ur_event_status_t::ERROR,
-            Some(_) => ur_event_status_t::SUBMITTED,
-        })
+            Some(Pending::Own(signal)) => signal.status(),
+            Some(Pending::Other(owed)) if owed.is_lost() => ur_event_status_t::ERROR,
+            Some(Pending::Other(_)) => ur_event_status_t::SUBMITTED,
+        }
     }
     fn ipc_bytes(&self) -> Result<Arc<[u8]>> {
         if let Some(bytes) = self.core.ipc.get() {
@@ -336,25 +190,6 @@ fn no_offer() -> Error {
     )
 }
 
-/// What a host thread waits for.
-#[derive(Debug)]
-pub(super) enum Awaited {
-    Nothing,
-    Never,
-    Signal(Lookout),
-}
-impl Awaited {
-    /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` for what never comes; the driver's own.
-    pub(super) fn wait(self) -> Result<()> {
-        match self {
-            Self::Nothing => Ok(()),
-            Self::Never => Err(lost()),
-            Self::Signal(lookout) => lookout.wait(SLICE),
-        }
-    }
-}
-
 impl SharesEvents for LevelZero {
     fn shares_events(context: &Context) -> bool {
         context.devices().iter().all(|device| has_sharing(device))
@@ -364,7 +199,7 @@ impl SharesEvents for LevelZero {
         EventFacts {
             is_supported: Self::shares_events(event.context()),
             is_shareable: origin.is_some_and(|origin| !matches!(origin, Origin::Private)),
-            is_opened: matches!(origin, Some(Origin::OpenedHere | Origin::Opened { .. })),
+            is_opened: matches!(origin, Some(Origin::OpenedHere | Origin::Opened)),
             has_profiling: event.is_profiled_reusable(),
         }
     }
@@ -416,8 +251,8 @@ impl SharesEvents for LevelZero {
                 let event = ImportedEvent::open(&sharing(&device)?, context.native(), &loan.bytes);
                 let event = event.map_err(|e| e.with_code(ErrorCode::InvalidValue))?;
                 let board = OnceLock::from(loan.board.clone());
-                let core = Core::new(EventKind::Imported(Box::new(event)), board);
-                (core, Origin::Opened { _loan: loan })
+                let core = Core::new(EventKind::Imported(Box::new(event)), board, Some(loan));
+                (core, Origin::Opened)
             }
         };
         Ok(Event::shared(context.own()?, Shared::new(core, origin, device)))
@@ -434,12 +269,4 @@ fn arrive(arrived: Arrived, (): &()) -> Result<Parcel> {
     let ArrivedPayload::Driver { fd, bytes, .. } = arrived.payload else { return Err(nonsense()) };
     let bytes = IpcBytes::try_from(bytes.as_slice()).map_err(|_| nonsense())?;
     Ok(Parcel { bytes, board: Board::arrived(fd)? })
-}
-
-/// Whether a queue's wait for `owed` needs a mark behind it.
-pub(super) fn needs_mark(queue: &Queue, owed: &Owed) -> bool {
-    match &owed.by {
-        Debtor::Own(work) if std::ptr::eq(work.as_ptr(), Arc::as_ptr(queue.work())) => false,
-        _ => owed.is_at_risk(),
-    }
 }

@@ -371,7 +371,7 @@ impl Signal {
                 ErrorCode::InEventListExecStatus,
                 format!("the command of an event that was waited for has failed: {error}"),
             ),
-            None => super::shared_event::lost(),
+            None => super::reusable::lost(),
         }
     }
     fn wait_for_it(&self) -> Result<()> {

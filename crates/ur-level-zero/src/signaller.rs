@@ -1,5 +1,6 @@
-//! Who signalled a shared event last: a word beside the driver's event, in memory that all have who
-//! have the event. The driver does not tell of deaths; so whoever waits looks whether he lives.
+//! Who signalled a shared event last, and which signals have come: words beside the driver's event, in memory that all
+//! have who have the event. The driver tells neither of deaths, nor, once the exporter has ended, of anything: so whoever
+//! waits looks here.
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use std::{
@@ -22,11 +23,19 @@ const MOMENT: Duration = Duration::from_millis(5);
 /// What its first word says.
 const MAGIC: u64 = u64::from_le_bytes(*b"zeshared");
 /// Its words: what it is, who signalled last, in which namespace of process numbers, how many
-/// signals there were.
+/// signals there were; who exports it, and in which namespace.
 const WHAT: usize = 0;
 const WHO: usize = 1;
 const WHERE: usize = 2;
 const COUNT: usize = 3;
+const OWNER: usize = 4;
+const HOME: usize = 5;
+/// From here on the signals that have come, each by its number in the place that the number has in a ring.
+const CAME: usize = 64;
+/// How many places the ring has: who is so many signals late takes a later one for his.
+const PLACES: u64 = 256;
+/// Set with the number of a signal that never comes: its command failed.
+const NEVER: u64 = 1 << 63;
 
 /// The word of one event.
 #[derive(Clone)]
@@ -72,7 +81,9 @@ impl Board {
             Ok::<_, rustix::io::Errno>(fd)
         };
         let fd = make().map_err(|e| failed("make memory for a shared event", e))?;
-        let board = Self::of(fd)?;
+        let (board, me) = (Self::of(fd)?, Process::this());
+        board.word(HOME).store(me.place, Relaxed);
+        board.word(OWNER).store(me.who, Relaxed);
         board.word(WHAT).store(MAGIC, Release);
         Ok(board)
     }
@@ -103,12 +114,32 @@ impl Board {
     fn word(&self, number: usize) -> &AtomicU64 {
         self.words.word(number)
     }
-    /// This process is about to signal.
-    pub(super) fn sign(&self) {
+    /// This process is about to signal: the number of that signal, from 1 on.
+    pub(super) fn sign(&self) -> u64 {
         let me = Process::this();
         self.word(WHERE).store(me.place, Relaxed);
         self.word(WHO).store(me.who, Release); // after the namespace
-        self.word(COUNT).fetch_add(1, AcqRel);
+        self.word(COUNT).fetch_add(1, AcqRel).wrapping_add(1)
+    }
+    /// The process that exports it.
+    pub(super) fn owner(&self) -> Process {
+        let (who, place) = (self.word(OWNER).load(Relaxed), self.word(HOME).load(Relaxed));
+        Process { who, place }
+    }
+    fn place(&self, count: u64) -> &AtomicU64 {
+        self.word(CAME + (count % PLACES) as usize)
+    }
+    /// The signal with this number has come, or never will.
+    pub(super) fn note(&self, count: u64, came: bool) {
+        let _before = self.place(count).fetch_update(AcqRel, Acquire, |known| {
+            let word = if came { count } else { count | NEVER };
+            (known & !NEVER < count).then_some(word) // not over a later one
+        });
+    }
+    /// Whether the signal with this number has come; `None`: not that anybody said.
+    pub(super) fn came(&self, count: u64) -> Option<bool> {
+        let word = self.place(count).load(Acquire);
+        (word & !NEVER >= count).then_some(word & !NEVER != count || word & NEVER == 0)
     }
     /// Who signalled last, and how many signals there were; `None` before the first.
     pub(super) fn last(&self) -> Option<(Process, u64)> {
@@ -183,9 +214,22 @@ mod tests {
         assert!(board.last().is_none());
         let fd = board.fd().try_clone().unwrap();
         let other = Board::arrived(fd).unwrap();
-        board.sign();
+        assert_eq!(board.sign(), 1);
         assert_eq!(other.last(), Some((Process::this(), 1)));
+        assert_eq!(other.owner(), Process::this());
         assert!(!Process::this().is_dead());
+    }
+    #[test]
+    fn a_board_tells_which_signals_have_come() {
+        let board = Board::make().unwrap();
+        assert_eq!(board.came(1), None);
+        board.note(2, true);
+        board.note(3, false);
+        assert_eq!([1, 2, 3].map(|count| board.came(count)), [None, Some(true), Some(false)]);
+        board.note(3 + PLACES, true);
+        board.note(3, false); // late, and no news
+        assert_eq!([3, 3 + PLACES].map(|count| board.came(count)), [Some(true); 2]);
+        assert_eq!(board.came(4 + PLACES), None);
     }
     #[test]
     fn memory_without_the_word_is_no_board() {

@@ -9,7 +9,7 @@ use super::{
         list::List,
     },
     queue::{Spot, Turn},
-    shared_event::{Debt, Owed, lost, needs_mark},
+    reusable::{Debt, Owed, lost},
     signal::{Home, Signal, Times},
 };
 use std::sync::{Arc, MutexGuard};
@@ -323,18 +323,16 @@ fn incur(queue: &Queue, list: &List<'_>, waits: &[RawEvent], owed: Vec<Owed>) ->
     }
     Ok(())
 }
-/// Adds what is owed for a reusable event to what a command of `queue` waits for.
+/// Adds what another process owes to what a command waits for.
 ///
 /// # Errors
-/// `IN_EVENT_LIST_EXEC_STATUS` for what never comes.
-pub(super) fn wait_for_owed(queue: &Queue, owed: Owed, waits: &mut Waits) -> Result<()> {
-    if owed.is_lost() {
+/// `IN_EVENT_LIST_EXEC_STATUS` for what never comes, and for an event whose exporter has ended, which the driver must not
+/// be given any more.
+pub(super) fn wait_for_owed(owed: Owed, waits: &mut Waits) -> Result<()> {
+    if owed.is_lost() || !owed.is_within_reach() {
         return Err(lost());
     }
-    match needs_mark(queue, &owed) {
-        true => waits.owe(owed),
-        false => waits.extend([owed.event().raw()]),
-    }
+    waits.owe(owed);
     Ok(())
 }
 fn in_wait_list(error: Error) -> Error {

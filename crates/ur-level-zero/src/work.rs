@@ -1,7 +1,8 @@
 //! How the lists of one queue work together: which one the next command takes, what barriers mean
 //! for the others, when batches are sent, and what the queue waits for that may never come.
 use super::{
-    Context, Device,
+    Context, Device, announcer,
+    clock::host_now,
     driver::RawEvent,
     fate::Fates,
     lane::Lane,
@@ -10,7 +11,7 @@ use super::{
         event::EventKind,
         list::{Engine, NativeList},
     },
-    shared_event::{Debt, Progress, lost},
+    reusable::{Debt, Progress, lost},
     signal::{BRIEF, Cache, EVER, SLICE},
     tail::Habit,
     ticket,
@@ -329,6 +330,7 @@ impl Work {
             self.note_passed(Spot { lane, number });
             self.is_lane_idle(lane)?; // what failed the list says, not the event
         }
+        announcer::look();
         self.fates.tell()
     }
     /// The number of the last command of a lane, and what marks its end; `None` if that has come. The list itself is
@@ -491,10 +493,4 @@ impl Turn {
             self.lane_mut(number).held().push(event);
         }
     }
-}
-
-/// Nanoseconds of the host's clock.
-fn host_now() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

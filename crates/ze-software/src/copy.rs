@@ -1,13 +1,13 @@
 //! Commands on memory: copies, copies of regions, fills.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
-    command::{Spot, Work},
+    command::{Call, Spot, Work},
     context, device,
     inject::Answer,
     list::{self, Events},
     memory, raw,
 };
-use std::ffi::c_void;
+use std::{ffi::c_void, sync::Arc};
 use ze_sys::*;
 
 fn present<T>(pointer: *const T) -> Answer<Spot> {
@@ -54,12 +54,12 @@ fn copy(
 ) -> Answer {
     let (list, to, from) = (list::get(list)?, present(to)?, present(from)?);
     reached(&list, [to.bytes(), from.bytes()])?;
-    let work = Work::call(move || {
+    let copy: Call = Arc::new(move || {
         all_within([to.bytes(), from.bytes()], size)?;
         raw::copy(to.bytes(), from.bytes(), size);
         Ok(())
     });
-    list.append(work, true, events)
+    list.append(Work::Call(list.offloaded(copy)), true, events)
 }
 /// Repeats `pattern` over `size` bytes.
 fn spread(to: Spot, pattern: &[u8], size: usize) {

@@ -46,6 +46,7 @@ fn made(hold: Hold, flags: u32, opened: bool, scopes: [u32; 2]) -> Event {
         wait_scope: scopes[1],
         homes: Homes::All,
         pool: 0,
+        exporter: 0,
         moving: Mutex::new(None),
     }
 }
@@ -83,9 +84,10 @@ fn share(event: ze_event_handle_t) -> Answer<[c_char; 64]> {
 }
 fn open(context: ze_context_handle_t, data: [c_char; 64], to: *mut ze_event_handle_t) -> Answer {
     context::get(context)?;
-    let (opened, flags) = ticket::open(data)?;
+    let (opened, flags, exporter) = ticket::open(data)?;
     let scopes = [ZE_EVENT_SCOPE_FLAG_HOST; 2];
-    raw::put(to, handle::make(made(Hold::Opened(opened), flags, true, scopes)).cast())
+    let event = Event { exporter, ..made(Hold::Opened(opened), flags, true, scopes) };
+    raw::put(to, handle::make(event).cast())
 }
 fn close(event: ze_event_handle_t) -> Answer {
     let Kind::Counter { opened: true, .. } = event::get(event)?.kind else {

@@ -54,6 +54,8 @@ pub struct Event {
     pub homes: Homes,
     /// The handle of its pool, as a number; 0: it has none.
     pub pool: usize,
+    /// The process that it was opened from; 0: none.
+    pub exporter: u32,
     /// The number of the latest promise, where a command list that runs again may raise it.
     pub moving: Mutex<Option<Arc<AtomicU64>>>,
 }
@@ -156,8 +158,22 @@ impl Event {
     fn is_counter(&self) -> bool {
         matches!(self.kind, Kind::Counter { .. })
     }
+    /// Ends the process where the one that the event was opened from is no more, if that is checked
+    /// (`ZE_SOFTWARE_IPC_DEAD=abort`): Intel's driver asks that for the state anew at each query and each append.
+    fn refresh(&self) {
+        static ABORTS: LazyLock<bool> =
+            LazyLock::new(|| std::env::var("ZE_SOFTWARE_IPC_DEAD").is_ok_and(|w| w == "abort"));
+        if *ABORTS && self.exporter != 0 && !lives(self.exporter) {
+            eprintln!(
+                "ze-software: an event is used whose exporter, process {}, is no more",
+                self.exporter
+            );
+            std::process::abort();
+        }
+    }
     /// The state now, as a dependency. An event that nobody has promised yet is fulfilled.
     pub fn capture(&self) -> Wait {
+        self.refresh();
         let moving = locked(&self.moving).clone();
         let latest = if self.is_counter() { self.hold.latest() } else { 1 };
         let number = match moving {
@@ -182,6 +198,7 @@ impl Event {
     }
     /// The number that the state now has, and whether it is reached.
     fn status(&self) -> (u64, bool) {
+        self.refresh();
         let n = if self.is_counter() { self.hold.latest() } else { 1 };
         (n, self.hold.is_done(n))
     }
@@ -200,6 +217,11 @@ impl Event {
     pub fn cell(&self) -> (&Cell, u64) {
         (&self.hold, self.status().0)
     }
+}
+/// Whether a process is there, and has not ended.
+fn lives(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    stat.is_ok_and(|stat| stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z")))
 }
 /// The event behind `raw`.
 ///

@@ -141,6 +141,7 @@ entries! {
                 false => Homes::Pool(pool.devices.clone()),
             },
             pool: of.expose_provenance(),
+            exporter: 0,
             moving: Mutex::new(None),
         };
         raw::put(to, handle::make(event).cast())

@@ -10,6 +10,8 @@
 //! | `ZE_SOFTWARE_IPC` | `fd`: IPC handles open only by a descriptor of the process that opens, as older drivers' do; `opaque`: only by the process that gave them; `xe2-old`, `xe2-new`: as Intel's driver on Xe2 before and since 26.14: by a number in the process that gave them, the older one also where another number was written in; else by either |
 //! | `ZE_SOFTWARE_IMPORT_FD` | `owned`: a descriptor that an import took is the driver's, which closes it with the memory, and ends a process that closes it too; else it stays the caller's |
 //! | `ZE_SOFTWARE_POOL` | allocations of a device of so many MiB at most are cut from larger ones, as Intel's driver does: their handles open those (0) |
+//! | `ZE_SOFTWARE_IPC_DEAD` | `abort`: a query or an append that waits for an event whose exporter has ended ends the process, as with Intel's driver |
+//! | `ZE_SOFTWARE_SHARED_ENGINES` | `1`: immediate lists on one copy engine share its line, through which the copies of lists with the hint to offload them go, too |
 //! | `ZE_SOFTWARE_CHECK_THREADS` | 1: a thread that appends to an immediate list or synchronizes it while another one does ends the process |
 //! | `ZE_SOFTWARE_BROKEN_DEVICE` | the number of a device that answers `ZE_RESULT_ERROR_DEVICE_LOST` to each call |
 //! | `ZE_SOFTWARE_BROKEN_DRIVER` | 1: there is another driver, listed first, that fails whatever it is asked |
@@ -56,6 +58,7 @@ mod ddi;
 mod device;
 mod driver;
 mod elf;
+mod engine;
 mod event;
 mod event_pool;
 mod external;

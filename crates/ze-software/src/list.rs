@@ -3,9 +3,10 @@
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     alone::Alone,
-    command::{Command, Work},
+    command::{Call, Command, Work},
     context,
     device::{self, Device},
+    engine,
     event::{self, Kind, deadline},
     handle::{self, Object, raw},
     inject::Answer,
@@ -99,6 +100,20 @@ impl List {
         match &self.way {
             Way::Immediate(line, desc) => Ok((line, desc)),
             Way::Recorded(_) => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
+        }
+    }
+    /// The line of its copy engine, where that is one.
+    fn shared(&self) -> Option<Arc<Line>> {
+        let (_, desc) = self.immediate().ok()?;
+        engine::shared((self.device.index, self.ordinal, desc.index))
+    }
+    /// A copy as it is done in this list.
+    pub fn offloaded(&self, copy: Call) -> Call {
+        match self.immediate() {
+            Ok((_, desc)) if desc.flags & ZE_COMMAND_QUEUE_FLAG_COPY_OFFLOAD_HINT != 0 => {
+                engine::offloaded(self.device.index, copy)
+            }
+            _ => copy,
         }
     }
     /// A promise of the event `raw`, if there is one.
@@ -251,7 +266,9 @@ fn nested(
 }
 impl Drop for List {
     fn drop(&mut self) {
-        if let Way::Immediate(line, _) = &self.way {
+        if let Way::Immediate(line, _) = &self.way
+            && self.shared().is_none()
+        {
             line.close();
         }
     }
@@ -294,7 +311,10 @@ entries! {
         }
         engine(desc.ordinal, desc.index)?;
         let list = List {
-            way: Way::Immediate(Arc::default(), desc),
+            way: Way::Immediate(
+                engine::shared((device.index, desc.ordinal, desc.index)).unwrap_or_default(),
+                desc,
+            ),
             device,
             context: context.expose_provenance(),
             ordinal: desc.ordinal,

@@ -109,16 +109,16 @@ pub fn event(own: &Own, flags: u32) -> Answer<[c_char; 64]> {
     let (page, index) = seat.place();
     ticket(EVENT, page, (index, serial), flags).map(bytes)
 }
-/// Opens a cell by its handle; the flags that came with it.
+/// Opens a cell by its handle; the flags that came with it, and the process that it is of.
 ///
 /// # Errors
 /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for bytes that are no such handle, or of an event or a process
 /// that is gone.
-pub fn open(data: [c_char; 64]) -> Answer<(Arc<Opened>, u32)> {
+pub fn open(data: [c_char; 64]) -> Answer<(Arc<Opened>, u32, u32)> {
     let (ticket, page) = page(EVENT, data)?;
     let seat = Seat::of(&page, ticket.index).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let opened = Opened::new(seat, ticket.serial).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-    Ok((opened, ticket.flags))
+    Ok((opened, ticket.flags, ticket.process))
 }
 /// The handle by which other processes open all cells of `of`; `flags` travel with it.
 ///
