@@ -11,20 +11,25 @@ use std::{
 pub(crate) struct Leases {
     held: HashMap<Object, usize>,
     freed: HashSet<Object>,
+    /// Freed objects whose last lease has ended, of which nobody has been told yet.
+    gone: Vec<Object>,
 }
 impl Leases {
     pub fn begin(&mut self, object: Object) {
         *self.held.entry(object).or_default() += 1;
     }
-    /// Ends so many; true if they were the last on an object that its owner freed.
-    pub fn end(&mut self, object: Object, count: usize) -> bool {
-        let Some(held) = self.held.get_mut(&object) else { return false };
+    /// Ends so many; if they were the last on an object that its owner freed, it is among the [`Self::gone`].
+    pub fn end(&mut self, object: Object, count: usize) {
+        let Some(held) = self.held.get_mut(&object) else { return };
         *held = held.saturating_sub(count);
-        if *held > 0 {
-            return false;
+        if *held == 0 {
+            self.held.remove(&object);
+            self.gone.extend(self.freed.take(&object));
         }
-        self.held.remove(&object);
-        self.freed.remove(&object)
+    }
+    /// The freed objects of which this is the first to hear that their last lease has ended.
+    pub fn gone(&mut self) -> Vec<Object> {
+        std::mem::take(&mut self.gone)
     }
     /// Whether anybody has it open.
     pub fn is_held(&self, object: Object) -> bool {
@@ -59,11 +64,14 @@ pub fn on_leases_gone(told: Told) -> Result<()> {
     Err(Error::new(ErrorKind::Full, "32 functions are told of ended leases already"))
 }
 
-/// To be called with no lock held.
-pub(crate) fn tell((kind, object): Object) {
+/// To be called with no lock held, and when whoever asked meanwhile has been answered: what is told may give a driver
+/// its memory back, which takes longer than an open.
+pub(crate) fn tell(gone: &[Object]) {
     for told in TOLD.iter().map_while(OnceLock::get) {
-        // A panic of an adapter's must not end the thread on which all peers depend; it has been printed.
-        let _ = std::panic::catch_unwind(|| told(object, kind));
+        for &(kind, object) in gone {
+            // A panic of an adapter's must not end the thread on which all peers depend; it has been printed.
+            let _ = std::panic::catch_unwind(|| told(object, kind));
+        }
     }
 }
 
@@ -76,20 +84,24 @@ mod tests {
         let mut leases = Leases::default();
         let object = (Kind::Memory, 1);
         leases.begin(object);
-        assert!(!leases.end(object, 1), "nobody freed it");
+        leases.end(object, 1);
+        assert_eq!(leases.gone(), [], "nobody freed it");
         leases.begin(object);
         leases.begin(object);
         leases.freed(object);
-        assert!(!leases.end(object, 1), "one is left");
-        assert!(leases.end(object, 1));
-        assert!(!leases.end(object, 1), "told once");
+        leases.end(object, 1);
+        assert_eq!(leases.gone(), [], "one is left");
+        leases.end(object, 1);
+        assert_eq!(leases.gone(), [object]);
+        leases.end(object, 1);
+        assert_eq!(leases.gone(), [], "told once");
     }
     #[test]
     fn an_object_freed_without_leases_is_forgotten() {
         let mut leases = Leases::default();
         leases.freed((Kind::Memory, 2));
         leases.begin((Kind::Memory, 2));
-        assert!(!leases.end((Kind::Memory, 2), 1));
-        assert!(leases.freed.is_empty() && leases.held.is_empty());
+        leases.end((Kind::Memory, 2), 1);
+        assert!(leases.gone.is_empty() && leases.freed.is_empty() && leases.held.is_empty());
     }
 }

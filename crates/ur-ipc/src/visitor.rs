@@ -6,7 +6,6 @@ use crate::{
     arena::{Arena, Debtor},
     exports::{DESK, Granted, Payload},
     fork::Guarded,
-    leases,
     liveness::{self, Source},
     locked,
     protocol::{Answer, BATCH, PATIENCE, Request, Rights, Verdict, encode_answer, send},
@@ -394,10 +393,8 @@ impl Visitor {
 }
 
 fn release(object: Object, count: usize) {
-    let Some(desk) = DESK.peek() else { return };
-    let last_of_freed = locked(desk).leases.end(object, count);
-    if last_of_freed {
-        leases::tell(object);
+    if let Some(desk) = DESK.peek() {
+        locked(desk).leases.end(object, count);
     }
 }
 

@@ -54,6 +54,7 @@ fn attend(post: &Arc<Post>) {
             broker.close_if_idle();
         });
         survives(|| broker.give_up_served());
+        survives(|| broker.tell_gone());
         if !kept {
             thread::sleep(Duration::from_millis(10)); // whatever it is may be there again: do not spin
         }

@@ -336,6 +336,29 @@ fn an_acknowledgement_counts_however_much_was_said_before_it() {
     broker.part(us.0);
 }
 
+/// What adapters were told that nobody has open any more.
+static GONE: std::sync::Mutex<Vec<u64>> = std::sync::Mutex::new(Vec::new());
+#[test]
+fn who_asks_is_answered_before_an_adapter_hears_of_a_lease_that_ended_with_the_question() {
+    crate::on_leases_gone(|object, _| locked(&GONE).push(object)).unwrap();
+    let told = || locked(&GONE).contains(&814);
+    let ((freed, first), (_export, second)) = (exported(814), exported(815));
+    let mut broker = Broker::new();
+    let us = Us::new(&mut broker);
+    us.say(&mut broker, 0, &first);
+    let (_, nonce) = us.heard().unwrap();
+    drop(freed);
+    crate::freed(814, Kind::Memory);
+    let message = encode_message(7, nonce, &[(Kind::Memory, 814)], &second);
+    send(&us.1, &message, &[]).unwrap();
+    broker.hear(us.0, EventFlags::IN);
+    assert_eq!(us.heard().map(|(verdict, _)| verdict), Some(Verdict::Granted));
+    assert!(!crate::leased(814, Kind::Memory) && !told());
+    broker.tell_gone();
+    assert!(told());
+    broker.part(us.0);
+}
+
 /// Another connection of the same peer, and what its request to go on for that session is answered.
 fn resume(broker: &mut Broker, session: u64, nonce: u64) -> (Us, Option<Verdict>) {
     let us = Us::new(broker);

@@ -6,8 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long it is at the most until a closed open is said: twice this, and what the watcher thread takes.
-const SOON: Duration = Duration::from_millis(5);
+/// How long it is at the most until a closed open is said: twice this, and what the watcher thread takes. Short, since
+/// the exporter keeps memory for it that was freed; long enough for those who open and close without a pause.
+const SOON: Duration = Duration::from_millis(1);
 
 /// When to look for what is to be said; nothing while nobody closes anything.
 static DUE: PerFork<Mutex<Option<Instant>>> = PerFork::new();
