@@ -1,7 +1,7 @@
 //! Images: pixels in host memory, row after row, as their description says (`memory/pictures.rs`). Which
 //! there are and where each pixel is; their bytes are `mem.rs`'s, the commands on them `enqueue_image.rs`'s.
 //! A kernel that is given an image is given the address of its first pixel.
-use super::{Context, Mem, mem::Storage, native::Planes, usm::check_size};
+use super::{Context, Cpu, Mem, mem::Storage, native::Planes, usm::check_size};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -11,6 +11,7 @@ use ur_core::memory::{
     flags::check_flags,
     pictures::{Image, Part},
 };
+use ur_core::over_driver::mem::check_host;
 use ur_sys::{
     ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
     ur_mem_flags_t,
@@ -59,6 +60,7 @@ pub(super) fn create(
     let bytes = bytes(&image).ok_or(ErrorCode::InvalidImageSize)?;
     check_size(bytes, ErrorCode::InvalidImageSize)?;
     check_flags(flags)?;
+    host.map_or(Ok(()), |host| check_host::<Cpu>(flags, host, bytes))?;
     let storage = Storage::for_flags(context, flags, host, bytes)?;
     Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
 }

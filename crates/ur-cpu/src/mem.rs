@@ -35,7 +35,6 @@ impl Storage {
         host: Option<UsmPtr>,
         bytes: usize,
     ) -> Result<Self> {
-        host.map_or(Ok(()), |host| host.offset(bytes).map(drop))?;
         if let Some(base) = host.filter(|_| flags.contains(ur_mem_flags_t::USE_HOST_POINTER)) {
             return Ok(Self { context, base, _block: None });
         }

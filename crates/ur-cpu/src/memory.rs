@@ -15,7 +15,7 @@ use ur_core::memory::{
     deferred_free::{self, DeferredFree},
 };
 use ur_core::over_driver::{physical_mem::HasPhysicalMemory, usm_pool};
-use ur_hal::Range;
+use ur_hal::{Access, Range};
 
 /// Where pools get their chunks.
 type Chunks = usm_pool::Chunks<Cpu>;
@@ -77,8 +77,8 @@ impl allocation::Memory for Memory {
             Self::Opened { .. } => false,
         }
     }
-    fn check_elsewhere(range: Range) -> Result<()> {
-        Cpu::reserved().check_mapped(range)
+    fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
+        Cpu::reserved().check_mapped(range, needs)
     }
     fn is_exportable(&self) -> bool {
         matches!(self, Self::Exportable(_))

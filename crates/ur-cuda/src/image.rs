@@ -3,10 +3,9 @@
 //! `enqueue_image.rs`'s. A kernel that is given an image is given a surface, which reads and writes
 //! pixels as they are: so there are the orders of channels whose pixels lie as they are named.
 use super::{
-    Context, Mem,
+    Context, Family, Mem,
     device::has_images,
     driver::{Dialect, RawArray, layout::ArrayDesc},
-    memory::check_range,
     native::{
         array::{Array, End, LAYERED, SURFACES},
         stream::Stream,
@@ -22,6 +21,7 @@ use ur_core::memory::{
     flags::{check_flags, check_size},
     pictures::{Image, LONGEST_SIDE, OnHost, Part},
 };
+use ur_core::over_driver::mem::check_host;
 use ur_sys::{
     ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
     ur_mem_flags_t, ur_mem_type_t,
@@ -147,6 +147,7 @@ pub(super) fn create<D: Dialect>(
     check_flags(flags)?;
     let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
     check_size(bytes, ErrorCode::InvalidImageSize)?;
+    host.map_or(Ok(()), |host| check_host::<Family<D>>(flags, host, bytes))?;
     let storage = Storage::each(context, Shape::Pixels(array_of(&image)?, image.pixel()));
     storage.ready().map_err(|error| match error.code() {
         ErrorCode::InvalidValue => Error::new(
@@ -157,7 +158,6 @@ pub(super) fn create<D: Dialect>(
         _ => error,
     })?;
     if let Some(host) = host {
-        check_range::<D>(host, bytes)?;
         let there = image.whole_on_host(host)?;
         storage.aside(None, |stream, found| match found {
             Found::Array(array) => write(stream, (&image, array), image.whole(), there),

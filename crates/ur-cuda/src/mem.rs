@@ -5,7 +5,6 @@ use super::{
     Context, Device, Family,
     driver::Dialect,
     image,
-    memory::check_range,
     native::{
         memory::{self, Piece},
         stream::Stream,
@@ -55,7 +54,6 @@ impl<D: Dialect> KeepsBytes for Family<D> {
         host: Option<UsmPtr>,
     ) -> Result<(Storage<D>, Option<UsmPtr>)> {
         use ur_mem_flags_t as F;
-        host.map(|host| check_range::<D>(host, bytes)).transpose()?;
         let uses = host.filter(|_| flags.contains(F::USE_HOST_POINTER));
         let read_only = flags.contains(F::READ_ONLY);
         if let Some(host) = uses

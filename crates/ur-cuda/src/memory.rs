@@ -20,20 +20,14 @@ use ur_core::memory::{
     allocation::{self, Home, Pooled, Spent, Usm},
     allocations::Allocations,
     deferred_free::{self, DeferredFree},
-    ranges,
     totals::Totals,
 };
 use ur_core::over_driver::usm_pool::Chunks;
-use ur_hal::Range;
+use ur_hal::{Access, Range};
 use ur_lock::locked;
 
 /// One allocation, or the whole of an object that was opened.
 pub type Allocation<D> = allocation::Allocation<Memory<D>>;
-/// # Errors
-/// As for [`ranges::check_range`].
-pub fn check_range<D: Dialect>(at: UsmPtr, bytes: usize) -> Result<Range> {
-    ranges::check_range::<Allocation<D>>(at, bytes)
-}
 /// An allocation on its way back.
 pub type Freeing<D> = allocation::Freeing<Memory<D>>;
 /// One open of an allocation in the process that made it.
@@ -73,8 +67,8 @@ impl<D: Dialect> allocation::Memory for Memory<D> {
     fn is_ordered(&self) -> bool {
         matches!(self, Self::Ordered(_))
     }
-    fn check_elsewhere(range: Range) -> Result<()> {
-        D::statics().memory.get().reserved.check_mapped(range)
+    fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
+        D::statics().memory.get().reserved.check_mapped(range, needs)
     }
 }
 /// Memory of a driver's pool, counted by the pool that C sees.

@@ -1,7 +1,7 @@
 //! Images: what the driver is asked for, and how pixels get into it and out. What an image is beyond that
 //! is `memory/pictures.rs`'s; the driver's is kept by `storage.rs`, the commands on images are `enqueue_image.rs`'s.
 use super::{
-    Context, Mem,
+    Context, LevelZero, Mem,
     driver::RawImage,
     native::{
         image::{NativeImage, Wished, has_pitches},
@@ -18,6 +18,7 @@ use ur_core::memory::{
     flags::{check_flags, check_size},
     pictures::{Image, LONGEST_SIDE, OnHost, Part},
 };
+use ur_core::over_driver::mem::check_host;
 use ur_sys::{
     ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
     ur_mem_flags_t, ur_mem_type_t,
@@ -123,6 +124,7 @@ pub(super) fn create(
     check_flags(flags)?;
     let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
     check_size(bytes, ErrorCode::InvalidImageSize)?;
+    host.map_or(Ok(()), |host| check_host::<LevelZero>(flags, host, bytes))?;
     let device = &context.devices()[0];
     let made = NativeImage::create(context.native(), device, &wished(&image, flags)?);
     let made = made.map_err(|error| match error.code() {

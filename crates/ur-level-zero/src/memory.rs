@@ -20,7 +20,7 @@ use ur_core::memory::{
     deferred_free::DeferredFree,
 };
 use ur_core::over_driver::usm_pool::Chunks;
-use ur_hal::Range;
+use ur_hal::{Access, Range};
 
 /// One allocation, or the whole of an object that was opened.
 pub type Allocation = allocation::Allocation<Memory>;
@@ -78,8 +78,8 @@ impl allocation::Memory for Memory {
     fn is_exportable(&self) -> bool {
         self.exportable().is_some()
     }
-    fn check_elsewhere(range: Range) -> Result<()> {
-        registry().get().reserved.check_mapped(range)
+    fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
+        registry().get().reserved.check_mapped(range, needs)
     }
 }
 /// How other processes open the memory of an allocation.

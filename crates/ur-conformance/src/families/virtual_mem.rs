@@ -23,6 +23,7 @@ pub fn cases() -> Vec<Case> {
         "urVirtualMemMap", "within the object", "a mapping that runs past its object is refused", past;
         "urVirtualMemMap", "whole steps", "a range that is not whole steps is refused", odd;
         "urVirtualMemSetAccess, urVirtualMemGetInfo", "UR_VIRTUAL_MEM_INFO_ACCESS_MODE", "the access that is set is the access that is told", access;
+        "urVirtualMemSetAccess", "READ_ONLY", "a command that writes where memory is mapped for reading only is refused, one that reads there is not", read_only;
         "urVirtualMemUnmap", "only what is mapped is unmapped", "a range that was never reserved is refused", strange;
         "urVirtualMemFree", "only what is reserved is given back", "a range is given back once", free_twice;
     };
@@ -185,6 +186,28 @@ fn access(b: &Bench) -> Verdict {
         same!(Access(found), flags, "the access");
     }
     b.write(at, &[1; 64])?;
+    b.unmap(at, bytes)?;
+    release(b, object)
+}
+fn read_only(b: &Bench) -> Verdict {
+    use ur_virtual_mem_access_flags_t as Access;
+    let (bytes, context, queue) = (needs(b)?, b.context()?, b.queue()?);
+    let object = object(b, bytes)?;
+    let at = b.map(object.0, bytes)?;
+    b.write(at, &[5; 64])?;
+    must!(b, virtual_mem.set_access(context, at, bytes, Access::READ_ONLY));
+    let (zeros, none) = ([0_u8; 64], null_mut());
+    let (no, from) = (null(), zeros.as_ptr().cast());
+    for code in [
+        ask!(b, enqueue.usm_memcpy(queue, true, at, from, 64, 0, no, none)),
+        ask!(b, enqueue.usm_fill(queue, at, 1, from, bytes, 0, no, none)),
+        ask!(b, enqueue.usm_fill_2d(queue, at, 8, 1, from, 8, 8, 0, no, none)),
+    ] {
+        b.was_refused("a command that writes there", code, ur_result_t::ERROR_INVALID_VALUE)?;
+    }
+    same!(b.read(at, 64)?, vec![5; 64], "what is mapped");
+    must!(b, virtual_mem.set_access(context, at, bytes, Access::READ_WRITE));
+    b.write(at, &[6; 64])?;
     b.unmap(at, bytes)?;
     release(b, object)
 }

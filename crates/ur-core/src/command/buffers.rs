@@ -11,7 +11,7 @@ use ur_adapter::{
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
 };
-use ur_hal::{Address, BoxCopy, BoxPlace, BoxSpan, Command, Range, share_bytes};
+use ur_hal::{Access, Address, BoxCopy, BoxPlace, BoxSpan, Command, Range, share_bytes};
 use ur_sys::*;
 
 fn refused<T>(code: ErrorCode, why: impl Into<String>) -> Result<T> {
@@ -23,6 +23,10 @@ pub(super) fn overlapping<T>() -> Result<T> {
 }
 /// Host memory, and whether it is written into a buffer: else the buffer's bytes are read into it.
 pub(super) type Host<P> = (Address, P, bool);
+/// What a command needs of host memory that it writes into a buffer, or reads one into.
+pub(super) fn of_host(writes: bool) -> Access {
+    if writes { Access::Read } else { Access::ReadWrite }
+}
 /// A box as an entry describes it: its first byte, its pitches.
 pub(super) fn place(origin: ur_rect_offset_t, row: usize, slice: usize) -> BoxPlace {
     BoxPlace::new([origin.x, origin.y, origin.z], row, slice)
@@ -59,7 +63,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         (host, name, writes): Host<ur_command_t>,
     ) -> Result<Self> {
         buffer.check_range(offset, bytes)?;
-        check_range::<D::Known>(host, bytes)?;
+        check_range::<D::Known>(host, bytes, of_host(writes))?;
         let inside = D::buffer_at(device, &buffer)?.offset(offset)?;
         let (to, from) = if writes { (inside, host) } else { (host, inside) };
         Ok(Self::new(name, Command::Copy { to, from, bytes }).beside(buffer, writes))
@@ -74,7 +78,8 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     ) -> Result<Self> {
         let region = extent(region)?;
         let (inside, outside) = (span(&buffer, inside, region)?, outside.span(region)?);
-        check_range::<D::Known>(host, outside.start + outside.bytes)?; // from where the caller says that it begins
+        // From where the caller says that it begins.
+        check_range::<D::Known>(host, outside.start + outside.bytes, of_host(writes))?;
         let inside = (D::buffer_at(device, &buffer)?, inside);
         let (to, from, name) = match writes {
             true => (inside, (host, outside), ur_command_t::MEM_BUFFER_WRITE_RECT),

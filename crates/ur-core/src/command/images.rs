@@ -54,7 +54,7 @@ fn of_host<'a, D: TakesCommands>(
     image.check(part)?;
     let bytes = [part.region[0] * image.pixel(), part.region[1], part.region[2]];
     let (host, length) = on_host(image.is_1d_array(), at.into(), pitches, bytes)?;
-    check_range::<D::Known>(at, length)?;
+    check_range::<D::Known>(at, length, super::buffers::of_host(writes))?;
     Ok(Pixels::Host { image: of, part, host, writes })
 }
 fn copy<'a, D: KeepsBytes>(

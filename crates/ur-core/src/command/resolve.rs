@@ -14,7 +14,7 @@ use ur_adapter::{
     error::{Error, Result},
     log,
 };
-use ur_hal::{Address, Advice, Command, Hint, Location, Order, Rows};
+use ur_hal::{Access, Address, Advice, Command, Hint, Location, Order, Rows};
 use ur_sys::{
     ur_command_t as Name, ur_logger_level_t, ur_usm_advice_flags_t, ur_usm_migration_flags_t,
 };
@@ -97,13 +97,13 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
             Request::VariableWrite { program, name, count, offset, src: host }
             | Request::VariableRead { program, name, count, offset, dst: host } => {
                 let inside = variable((context, device), &program, name, (offset, count))?;
-                check_range::<D::Known>(host, count)?;
-                let (to, from, name) = match request {
+                let (to, from, name, needs) = match request {
                     Request::VariableWrite { .. } => {
-                        (inside, host, Name::DEVICE_GLOBAL_VARIABLE_WRITE)
+                        (inside, host, Name::DEVICE_GLOBAL_VARIABLE_WRITE, Access::Read)
                     }
-                    _ => (host, inside, Name::DEVICE_GLOBAL_VARIABLE_READ),
+                    _ => (host, inside, Name::DEVICE_GLOBAL_VARIABLE_READ, Access::ReadWrite),
                 };
+                check_range::<D::Known>(host, count, needs)?;
                 let copy = Command::Copy { to, from, bytes: count };
                 return Ok(Self {
                     uses: [Some(Used::Program(program)), None],
@@ -114,29 +114,29 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
                 (Name::HOST_TASK_EXP, Command::HostCall(host_task.into()))
             }
             Request::UsmCopy { dst, src, size } => {
-                check_range::<D::Known>(dst, size)?;
-                check_range::<D::Known>(src, size)?;
+                check_range::<D::Known>(dst, size, Access::ReadWrite)?;
+                check_range::<D::Known>(src, size, Access::Read)?;
                 (Name::USM_MEMCPY, Command::Copy { to: dst, from: src, bytes: size })
             }
             Request::UsmFill { mem, pattern, size } => {
-                let to = check_range::<D::Known>(mem, size)?;
+                let to = check_range::<D::Known>(mem, size, Access::ReadWrite)?;
                 (Name::USM_FILL, Command::Fill { to, pattern: pattern_of(pattern, size)? })
             }
             Request::UsmCopy2d { dst, dst_pitch, src, src_pitch, width, height } => {
                 let to = Rows { start: dst, pitch: dst_pitch };
                 let from = Rows { start: src, pitch: src_pitch };
-                check_rows::<D::Known>(to, (width, height))?;
-                check_rows::<D::Known>(from, (width, height))?;
+                check_rows::<D::Known>(to, (width, height), Access::ReadWrite)?;
+                check_rows::<D::Known>(from, (width, height), Access::Read)?;
                 (Name::USM_MEMCPY_2D, Command::Copy2d { to, from, width, height })
             }
             Request::UsmFill2d { mem, pitch, pattern, width, height } => {
                 let to = Rows { start: mem, pitch };
-                check_rows::<D::Known>(to, (width, height))?;
+                check_rows::<D::Known>(to, (width, height), Access::ReadWrite)?;
                 let pattern = pattern_of(pattern, width * height)?; // no more than pitch * height
                 (Name::USM_FILL_2D, Command::Fill2d { to, width, height, pattern })
             }
             Request::UsmPrefetch { mem, size, flags } => {
-                let range = check_range::<D::Known>(mem, size)?;
+                let range = check_range::<D::Known>(mem, size, Access::Read)?;
                 let to = match flags.contains(ur_usm_migration_flags_t::DEVICE_TO_HOST) {
                     true => Location::Host,
                     false => Location::Device,
@@ -147,7 +147,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
                 return Error::unsupported("images in a command buffer");
             }
             Request::UsmAdvise { mem, size, advice } => {
-                let range = check_range::<D::Known>(mem, size)?;
+                let range = check_range::<D::Known>(mem, size, Access::Read)?;
                 let advice = advice_of(advice);
                 (Name::USM_ADVISE, hint::<D>(Command::Advise { range, advice }, mem, "advice"))
             }

@@ -21,7 +21,7 @@ use ur_adapter::{
     object::Backend,
     pool::{self, Pool},
 };
-use ur_hal::{MemoryKind, Range};
+use ur_hal::{Access, MemoryKind, Range};
 use ur_ipc::Kind;
 use ur_sys::ur_usm_type_t;
 
@@ -108,8 +108,9 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
         false
     }
     /// # Errors
-    /// Those of commands that use `range`, which touches no allocation: as far as the backend knows what is there.
-    fn check_elsewhere(_range: Range) -> Result<()> {
+    /// Those of commands that use `range`, which touches no allocation, as `needs` says: as far as the backend knows what
+    /// is there.
+    fn check_elsewhere(_range: Range, _needs: Access) -> Result<()> {
         Ok(())
     }
 }
@@ -282,8 +283,8 @@ impl<M: Memory> Allocated for Allocation<M> {
     fn object(&self) -> u64 {
         self.object
     }
-    fn check_elsewhere(range: Range) -> Result<()> {
-        M::check_elsewhere(range)
+    fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
+        M::check_elsewhere(range, needs)
     }
 }
 

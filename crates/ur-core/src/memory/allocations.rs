@@ -9,7 +9,7 @@ use std::{
     },
 };
 use ur_adapter::{error, memory::UsmPtr, object::Backend};
-use ur_hal::{Address, AddressMap, Range};
+use ur_hal::{Access, Address, AddressMap, Range};
 
 /// An allocation of a backend's, or the whole of an object that was opened.
 pub trait Allocated: Send + Sync + Sized + 'static {
@@ -24,8 +24,9 @@ pub trait Allocated: Send + Sync + Sized + 'static {
     /// Its name among the objects of this process.
     fn object(&self) -> u64;
     /// # Errors
-    /// Those of commands that use `range`, which touches no allocation: as far as the backend knows what is there.
-    fn check_elsewhere(_range: Range) -> error::Result<()> {
+    /// Those of commands that use `range`, which touches no allocation, as `needs` says: as far as the backend knows what
+    /// is there.
+    fn check_elsewhere(_range: Range, _needs: Access) -> error::Result<()> {
         Ok(())
     }
 }

@@ -5,25 +5,31 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::HostBytes,
 };
-use ur_hal::{Address, Pattern, PatternLength, Range, Rows};
+use ur_hal::{Access, Address, Pattern, PatternLength, Range, Rows};
 
 fn refused<T>(why: String) -> Result<T> {
     Err(Error::new(ErrorCode::InvalidSize, why))
 }
 
+/// The range of a command that reads there, or writes as well: `needs` says which.
+///
 /// # Errors
 /// `INVALID_SIZE` for 0 bytes, for more than there are from `at` to the end of its allocation, and for such as begin
 /// outside of one and reach into it; those of [`Allocated::check_elsewhere`].
 #[inline]
-pub fn check_range<A: Allocated>(at: impl Into<Address>, bytes: usize) -> Result<Range> {
+pub fn check_range<A: Allocated>(
+    at: impl Into<Address>,
+    bytes: usize,
+    needs: Access,
+) -> Result<Range> {
     let range = Range::new(at.into(), bytes)?;
-    check::<A>(range).map(|()| range)
+    check::<A>(range, needs).map(|()| range)
 }
 #[inline]
-fn check<A: Allocated>(range: Range) -> Result<()> {
+fn check<A: Allocated>(range: Range, needs: Access) -> Result<()> {
     match room::<A>(range) {
         Ok(true) => Ok(()),
-        Ok(false) => A::check_elsewhere(range),
+        Ok(false) => A::check_elsewhere(range, needs),
         Err(left) => {
             let (at, bytes) = (range.start(), range.bytes());
             refused(format!(
@@ -37,7 +43,11 @@ fn check<A: Allocated>(range: Range) -> Result<()> {
 ///
 /// # Errors
 /// `INVALID_SIZE` for rows longer than their pitch, and for more than the allocation has; as for [`check_range`].
-pub fn check_rows<A: Allocated>(rows: Rows, (width, height): (usize, usize)) -> Result<()> {
+pub fn check_rows<A: Allocated>(
+    rows: Rows,
+    (width, height): (usize, usize),
+    needs: Access,
+) -> Result<()> {
     let span = rows.span(width, height)?;
     let pitch = rows.pitch;
     let whole = pitch * height; // `span` saw that there is such a number
@@ -45,7 +55,7 @@ pub fn check_rows<A: Allocated>(rows: Rows, (width, height): (usize, usize)) -> 
         Some(has) => refused(format!(
             "{height} rows, {pitch} bytes apart, exceed the allocation's {has} bytes"
         )),
-        None => check::<A>(span),
+        None => check::<A>(span, needs),
     }
 }
 /// A pattern that fills `total` bytes.

@@ -137,12 +137,15 @@ impl<R, K: Clone> Reserved<R, K> {
             _ => refused("part of the range is not mapped: map it first"),
         }
     }
-    /// The first byte of a part where nothing is mapped that may be used.
-    fn hole(&self, part: Range<usize>) -> Option<usize> {
+    /// The first byte of a part where nothing is mapped with the access that is needed.
+    fn hole(&self, part: Range<usize>, needs: ur_hal::Access) -> Option<usize> {
         let first = self.pieces.range(..=part.start).next_back().map_or(part.start, |(&at, _)| at);
         let pieces = self.pieces.range(first..part.end);
         let mapped = pieces
-            .filter(|(_, piece)| piece.access != Access::NONE)
+            .filter(|(_, piece)| match needs {
+                ur_hal::Access::ReadWrite => piece.access == Access::READ_WRITE,
+                ur_hal::Access::Read | ur_hal::Access::None => piece.access != Access::NONE,
+            })
             .map(|(&at, piece)| at..at + piece.bytes);
         let adjoining = |reached: usize, piece: Range<usize>| match piece.start <= reached {
             true => reached.max(piece.end),
@@ -222,21 +225,23 @@ impl<R, K: Clone> Reservations<R, K> {
         self.any.store(true, Release); // pairs with `check_mapped`
     }
     /// # Errors
-    /// `INVALID_VALUE` where a part of the range is reserved and nothing is mapped there that may be used: whoever copies
-    /// there as the host does, a driver too, is killed.
-    pub fn check_mapped(&self, range: ur_hal::Range) -> Result<()> {
+    /// `INVALID_VALUE` where a part of the range is reserved and nothing is mapped there with the access that is needed:
+    /// whoever copies there as the host does, a driver too, is killed.
+    pub fn check_mapped(&self, range: ur_hal::Range, needs: ur_hal::Access) -> Result<()> {
         // Pairs with `enter`. A thread that was given a reserved address is behind that in any case.
         if !self.any.load(Acquire) {
             return Ok(());
         }
-        match self.hole(range.start().get()..range.end()) {
-            None => Ok(()),
-            Some(at) => refused(format!(
+        let bytes = range.start().get()..range.end();
+        let Some(at) = self.hole(bytes.clone(), needs) else { return Ok(()) };
+        refused(match self.hole(bytes, ur_hal::Access::Read) {
+            None => format!("{at:#x} is mapped for reading only: set its access to READ_WRITE"),
+            Some(at) => format!(
                 "{at:#x} is reserved, and nothing is mapped there with access: map it first, or set its access"
-            )),
-        }
+            ),
+        })
     }
-    fn hole(&self, range: Range<usize>) -> Option<usize> {
+    fn hole(&self, range: Range<usize>, needs: ur_hal::Access) -> Option<usize> {
         let all = self.all();
         let first = all.range(..=range.start).next_back().map_or(range.start, |(&base, _)| base);
         all.range(first..range.end).find_map(|(&base, reserved)| {
@@ -245,7 +250,7 @@ impl<R, K: Clone> Reservations<R, K> {
             if start >= end {
                 return None; // it ends before
             }
-            reserved.hole(start..end).map(|at| base + at)
+            reserved.hole(start..end, needs).map(|at| base + at)
         })
     }
     /// Takes a whole reservation out, for the driver to have back.

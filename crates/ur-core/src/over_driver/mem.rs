@@ -7,8 +7,10 @@ use super::{
     usm_pool::{Context, Device, HasUsm},
 };
 use crate::memory::{
+    allocation::Allocation,
     flags::{check_flags, check_part, check_range, check_size, of_part},
     pictures::Image,
+    ranges,
 };
 use std::{
     fmt,
@@ -21,6 +23,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Body, Borrowed, Kind, Object, Owned, Slab, Tag},
 };
+use ur_hal::Access;
 use ur_sys::*;
 
 /// A driver whose memory can be made into buffers and images.
@@ -258,6 +261,17 @@ impl<D: KeepsBytes> Mem<D> {
     }
 }
 
+/// Checks memory of C's that a memory object is made with, or stands for.
+///
+/// # Errors
+/// As for [`ranges::check_range`].
+pub fn check_host<D: HasUsm>(flags: ur_mem_flags_t, host: UsmPtr, bytes: usize) -> Result<()> {
+    let stays = flags.contains(ur_mem_flags_t::USE_HOST_POINTER)
+        && !flags.contains(ur_mem_flags_t::READ_ONLY);
+    let needs = if stays { Access::ReadWrite } else { Access::Read };
+    ranges::check_range::<Allocation<D::Memory>>(host, bytes, needs).map(drop)
+}
+
 impl<D: KeepsBytes> MemApi for OverDriver<D> {
     fn mem_image_create(
         context: Borrowed<'_, Context<D>>,
@@ -278,7 +292,7 @@ impl<D: KeepsBytes> MemApi for OverDriver<D> {
         let host = properties.and_then(|p| UsmPtr::from_addr(p.pHost.addr()));
         let context = context.own()?;
         check_flags(flags)?;
-        host.map_or(Ok(()), |host| host.offset(size).map(drop))?; // or it would wrap around
+        host.map_or(Ok(()), |host| check_host::<D>(flags, host, size))?;
         let (storage, home) = D::buffer(context, flags, size, host)?;
         Ok(Owned::new(Mem::new(flags, Arc::new(storage), home, size, What::Buffer)))
     }

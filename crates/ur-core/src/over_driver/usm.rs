@@ -17,6 +17,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Borrowed, Object, Owned},
 };
+use ur_hal::Access;
 use ur_sys::{
     ur_exp_usm_host_alloc_register_flags_t, ur_exp_usm_host_alloc_register_properties_t,
     ur_usm_alloc_info_t, ur_usm_desc_t, ur_usm_pool_desc_t, ur_usm_pool_info_t, ur_usm_type_t,
@@ -272,8 +273,8 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         src: UsmPtr,
         size: usize,
     ) -> Result<()> {
-        check_range::<Allocation<D::Memory>>(dst, size)?;
-        check_range::<Allocation<D::Memory>>(src, size)?;
+        check_range::<Allocation<D::Memory>>(dst, size, Access::ReadWrite)?;
+        check_range::<Allocation<D::Memory>>(src, size, Access::Read)?;
         D::wait(handle(&context))?;
         D::copy(context, dst, src, size)
     }

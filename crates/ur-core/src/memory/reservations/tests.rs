@@ -107,10 +107,25 @@ fn while_the_driver_is_at_work_on_a_part_nobody_else_is() {
     assert_eq!(all.access(span(0, 2)).unwrap(), Access::READ_WRITE, "it is mapped still");
 }
 #[test]
+fn what_commands_write_is_mapped_for_writing_from_end_to_end() {
+    use ur_hal::Access::{Read, ReadWrite};
+    let (all, memory) = (reserved(), Rc::new(()));
+    all.map(span(0, 4), Access::READ_WRITE, &memory, |_| Ok(())).unwrap();
+    all.set_access(span(2, 1), Access::READ_ONLY, |_, _| Ok(())).unwrap();
+    let check = |from: usize, to: usize, needs| {
+        let at = UsmPtr::from_addr(BASE + from).unwrap().into();
+        code(all.check_mapped(ur_hal::Range::new(at, to - from).unwrap(), needs))
+    };
+    assert_eq!([check(0, 2 * G, ReadWrite), check(3 * G, 4 * G, ReadWrite)], [None; 2]);
+    assert_eq!(check(0, 4 * G, Read), None);
+    let refused = [check(0, 2 * G + 1, ReadWrite), check(3 * G - 1, 4 * G, ReadWrite)];
+    assert_eq!(refused, [REFUSED; 2]);
+}
+#[test]
 fn what_commands_use_has_no_byte_that_is_reserved_and_not_mapped() {
     let check = |all: &Reservations<_, _>, from: usize, to: usize| {
         let range = ur_hal::Range::new(UsmPtr::from_addr(from).unwrap().into(), to - from);
-        code(all.check_mapped(range.unwrap()))
+        code(all.check_mapped(range.unwrap(), ur_hal::Access::Read))
     };
     let none = Reservations::<&'static str, Rc<()>>::default();
     assert_eq!(check(&none, BASE, BASE + 1), None);
