@@ -14,10 +14,11 @@ use std::{
     ptr::{null, null_mut},
 };
 use ur_sys::{
-    ur_device_affinity_domain_flags_t, ur_device_handle_t, ur_device_partition_properties_t,
-    ur_device_partition_property_t, ur_device_partition_t, ur_device_partition_value_t,
-    ur_exp_external_mem_type_t, ur_result_t as R, ur_structure_type_t, ur_usm_alloc_info_t as Info,
-    ur_virtual_mem_access_flags_t as Access,
+    ur_bool_t, ur_device_affinity_domain_flags_t, ur_device_handle_t, ur_device_info_t,
+    ur_device_partition_properties_t, ur_device_partition_property_t, ur_device_partition_t,
+    ur_device_partition_value_t, ur_exp_external_mem_type_t, ur_physical_mem_flags_t,
+    ur_physical_mem_handle_t, ur_physical_mem_properties_t, ur_result_t as R, ur_structure_type_t,
+    ur_usm_alloc_info_t as Info, ur_virtual_mem_access_flags_t as Access,
 };
 use usm::*;
 
@@ -39,6 +40,42 @@ fn a_part_of_physical_memory_is_mapped_on_its_own() {
     assert_eq!(zero.read::<u32, 1024>(at), numbers(21));
     unmap(&zero, Virtual { at, bytes: granule });
     unmap(&zero, whole);
+    assert_eq!(call!(physical_mem.release(memory)), R::SUCCESS);
+}
+
+#[test]
+fn a_driver_that_maps_physical_memory_from_its_beginning_only_is_not_asked_for_an_offset() {
+    if !is_inside(
+        "a_driver_that_maps_physical_memory_from_its_beginning_only_is_not_asked_for_an_offset",
+        &[("ZE_SOFTWARE_VM", "neo-old")],
+    ) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    let (granule, context) = (granule(&zero), zero.context);
+    let (mut memory, mut at) = (ur_physical_mem_handle_t::NULL, null_mut());
+    let create = |flags, to: &mut ur_physical_mem_handle_t| {
+        let stype = ur_structure_type_t::PHYSICAL_MEM_PROPERTIES;
+        let properties = ur_physical_mem_properties_t { stype, pNext: null_mut(), flags };
+        call!(physical_mem.create(context, zero.device, 2 * granule, &properties, to))
+    };
+    assert_eq!(create(Default::default(), &mut memory), R::SUCCESS);
+    let whole = map(&zero, memory, 2 * granule, Access::READ_WRITE);
+    zero.write(whole.at.wrapping_byte_add(granule), &numbers(21));
+    unmap(&zero, whole);
+    assert_eq!(call!(virtual_mem.reserve(context, null(), granule, &mut at)), R::SUCCESS);
+    let code = call!(virtual_mem.map(context, at, granule, memory, granule, Access::READ_ONLY));
+    assert_eq!(code, R::ERROR_UNSUPPORTED_FEATURE, "and not other bytes than were asked for");
+    assert_eq!(call!(virtual_mem.free(context, at, granule)), R::SUCCESS);
+    // Nor does it export physical memory, though it has the function.
+    let name = ur_device_info_t::IPC_PHYSICAL_MEMORY_SUPPORT_EXP;
+    let mut can: ur_bool_t = 1;
+    let to = (&raw mut can).cast();
+    let asked = call!(device.get_info(zero.device, name, size_of::<ur_bool_t>(), to, null_mut()));
+    assert_eq!((asked, can), (R::SUCCESS, 0));
+    let mut second = ur_physical_mem_handle_t::NULL;
+    let code = create(ur_physical_mem_flags_t::ENABLE_IPC, &mut second);
+    assert_eq!(code, R::ERROR_UNSUPPORTED_FEATURE);
     assert_eq!(call!(physical_mem.release(memory)), R::SUCCESS);
 }
 
@@ -208,11 +245,12 @@ fn a_mapping_that_the_driver_refuses_can_be_tried_again() {
 }
 #[test]
 fn memory_that_the_driver_does_not_share_stays_what_it_was() {
-    let wish = "zeMemGetIpcHandle:1=0x78000003,zePhysicalMemGetProperties:1=0x78000003";
+    let wish = "zeMemGetIpcHandle:1=0x78000003,zePhysicalMemGetProperties:2=0x78000003";
     if !failing("memory_that_the_driver_does_not_share_stays_what_it_was", wish) {
         return;
     }
     let Some(zero) = Zero::new() else { return };
+    // The first export of physical memory is a trial, by which the driver is asked whether it has any.
     let at = zero.device_memory(4096);
     zero.write(at, &numbers(9));
     let (mut ticket, mut size) = (null_mut(), 0);

@@ -426,3 +426,37 @@ fn native_handles_of_programs_and_kernels_are_launched_like_others() {
     release(&[again, made]);
     zero.free(array);
 }
+#[test]
+fn kernels_reach_all_of_a_buffer_that_exceeds_the_ordinary_limit() {
+    if !is_inside(
+        "kernels_reach_all_of_a_buffer_that_exceeds_the_ordinary_limit",
+        &[
+            ("ZE_SOFTWARE_MEMORY", "64"),
+            ("ZE_SOFTWARE_STATEFUL", "4"),
+            ("UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS", "1"),
+        ],
+    ) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    let (mut most, name) = (0_u64, ur_device_info_t::MAX_MEM_ALLOC_SIZE);
+    let to = (&raw mut most).cast();
+    assert_eq!(call!(device.get_info(zero.device, name, 8, to, null_mut())), R::SUCCESS);
+    assert_eq!(most, 64 << 20, "all that the device has");
+    let array = zero.device_memory(48 << 20);
+    let pieces = [program(&zero, &spirv::caller()), program(&zero, &spirv::callee())];
+    for one in pieces {
+        assert_eq!(call!(program.compile(zero.context, one, null())), R::SUCCESS);
+    }
+    let (mut linked, at) = (NO_PROGRAM, pieces.as_ptr());
+    assert_eq!(call!(program.link(zero.context, 2, at, null(), &mut linked)), R::SUCCESS);
+    for (program, name) in [(built(&zero, &spirv::special()), c"put"), (linked, c"call")] {
+        let kernel = kernel(program, name);
+        assert_eq!(run(zero.queue, kernel, 4, array, None), R::SUCCESS);
+        zero.finish();
+        assert_eq!(call!(kernel.release(kernel)), R::SUCCESS);
+        release(&[program]);
+    }
+    release(&pieces);
+    zero.free(array);
+}

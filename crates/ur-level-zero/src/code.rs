@@ -8,6 +8,7 @@ use super::{
         kernel::NativeKernel,
         module::{Code, NativeModule, Piece},
     },
+    options as env,
 };
 use std::{
     ffi::{CStr, CString},
@@ -70,7 +71,8 @@ impl Modules for LevelZero {
     ) -> (Result<Self::Module>, String) {
         let own = |piece: &ur_hal::Piece<'_, Self>| {
             let (code, constants) = (piece.code.clone(), piece.constants.to_vec());
-            Ok(Piece { code, options: options(piece.flags)?, constants })
+            let is_large = env::options().relaxed_limits;
+            Ok(Piece { code, options: options(piece.flags, is_large)?, constants })
         };
         let pieces: Vec<_> = match pieces.iter().map(own).collect::<Result<_>>() {
             Ok(pieces) => pieces,
@@ -171,12 +173,16 @@ impl Modules for LevelZero {
     }
 }
 
-/// What the driver's compiler is told for a user's flags.
+/// What the driver's compiler is told for a user's flags. `is_large`: buffers may have more bytes than 32 bits count, which
+/// kernels do not reach beyond unless they are compiled for that.
 ///
 /// # Errors
 /// [`ErrorKind::InvalidValue`] for flags with a NUL inside.
-fn options(flags: &str) -> Result<CString> {
+fn options(flags: &str, is_large: bool) -> Result<CString> {
     let mut words: Vec<&str> = vec![];
+    if is_large {
+        words.push("-ze-opt-greater-than-4GB-buffer-required");
+    }
     for word in flags.split_ascii_whitespace() {
         match word {
             // What front ends say, where the driver's compiler has other words for it.
@@ -201,10 +207,12 @@ mod tests {
 
     #[test]
     fn options_of_front_ends_become_those_of_the_driver() {
-        let told = |said| options(said).unwrap().into_string().unwrap();
+        let told = |said| options(said, false).unwrap().into_string().unwrap();
         assert_eq!(told(" -g  -ze-opt-level=2 "), "-g -ze-opt-level=2");
         assert_eq!(told("-O0"), "-ze-opt-disable");
         assert!(told("-ftarget-compile-fast").contains("PartitionUnit=1"));
-        assert_eq!(options("a\0b").unwrap_err().kind(), ErrorKind::InvalidValue);
+        let large = options("-g", true).unwrap().into_string().unwrap();
+        assert_eq!(large, "-ze-opt-greater-than-4GB-buffer-required -g");
+        assert_eq!(options("a\0b", false).unwrap_err().kind(), ErrorKind::InvalidValue);
     }
 }

@@ -79,10 +79,17 @@ impl VirtualMemory for LevelZero {
         reservation: &Reservation,
         to: Range,
         (memory, offset): (&Physical, usize),
-        _: &[Owned<Device>],
+        devices: &[Owned<Device>],
         access: Access,
     ) -> Result<()> {
         let (context, (at, size)) = (reservation.reserved.context(), numbers(to));
+        let takes = |device: &Owned<Device>| native::takes_offsets(device);
+        if offset != 0 && !devices.first().map_or(Ok(true), takes)? {
+            return Error::unsupported(
+                "mappings that begin inside of physical memory: a newer driver may map them; or \
+                 create a physical memory for each part",
+            );
+        }
         let mapped = native::map(context, at, size, memory, offset, access);
         // The size is the exporter's word; whether it is true shows here.
         Ok(mapped.map_err(|e| if memory.is_opened() { foreign(e) } else { e })?)

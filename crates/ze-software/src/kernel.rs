@@ -186,6 +186,21 @@ impl Launchable {
         self.state.offset = offset;
         Ok(())
     }
+    /// Refuses buffers of which the kernel would reach only a part.
+    fn check_buffers(&self) -> Answer {
+        for given in self.state.arguments.iter().flatten() {
+            let Given::Bytes(bytes) = given else { continue };
+            let Ok(address) = <[u8; 8]>::try_from(&bytes[..]) else { continue };
+            let Some(found) = crate::memory::find(u64::from_le_bytes(address) as usize) else {
+                continue;
+            };
+            self.module.reaches(found.size).map_err(|why| {
+                eprintln!("ze-software: {}: {why}", self.module.label());
+                ZE_RESULT_ERROR_DEVICE_LOST
+            })?;
+        }
+        Ok(())
+    }
     /// Runs the kernel.
     ///
     /// # Errors
@@ -208,6 +223,7 @@ impl Launchable {
                 return Ok(());
             }
         };
+        self.check_buffers()?;
         let arguments = arguments.map(|(given, parameter)| match given {
             Some(Given::Local(bytes)) => spirv::Argument::Local(*bytes),
             _ => spirv::Argument::Bytes(bytes(given, parameter)),

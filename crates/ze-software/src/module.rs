@@ -12,7 +12,7 @@ use crate::{
 use std::{
     ffi::{CString, c_char, c_void},
     sync::{
-        Arc,
+        Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -24,6 +24,8 @@ pub struct Module {
     /// The kernels' names, as C strings that the caller may keep while the module is there.
     names: Vec<CString>,
     id: u64,
+    /// Whether it was built for buffers of any size.
+    is_for_large: bool,
 }
 impl Object for Module {
     const TAG: u64 = 0x7a65_6d6f_6475_6c65;
@@ -36,11 +38,25 @@ pub enum Found {
     Native(elf::Function, u32),
 }
 impl Module {
-    fn new(code: Code) -> Module {
+    fn new(code: Code, is_for_large: bool) -> Module {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
         let names = code.kernels().into_iter().filter_map(|name| CString::new(name).ok()).collect();
-        Module { code, names, id }
+        Module { code, names, id, is_for_large }
+    }
+    /// Refuses a buffer of `bytes`, all of which its kernels do not reach (`ZE_SOFTWARE_STATEFUL`, in MiB).
+    ///
+    /// # Errors
+    /// What is wrong, as a sentence.
+    pub fn reaches(&self, bytes: usize) -> Result<(), String> {
+        static MOST: LazyLock<usize> = LazyLock::new(|| {
+            let wish = std::env::var("ZE_SOFTWARE_STATEFUL").ok();
+            wish.and_then(|mib| mib.parse::<usize>().ok()).map_or(usize::MAX, |mib| mib << 20)
+        });
+        if self.is_for_large || bytes <= *MOST {
+            return Ok(());
+        }
+        Err(format!("it was not built for buffers of {bytes} bytes"))
     }
     /// What it is called in messages.
     pub fn label(&self) -> String {
@@ -181,6 +197,21 @@ fn remark(options: *const c_char) -> String {
     let strange: Vec<&str> = options.split_whitespace().filter(known).collect();
     if strange.is_empty() { String::new() } else { format!("ignored: {}", strange.join(" ")) }
 }
+/// Whether all that is built is built for buffers of any size.
+fn is_for_large(d: &ze_module_desc_t) -> bool {
+    let says = |options: *const c_char| {
+        !options.is_null()
+            && raw::text(options)
+                .is_ok_and(|text| text.contains("greater-than-4GB-buffer-required"))
+    };
+    let stype = ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC;
+    let Some(several) = raw::find::<ze_module_program_exp_desc_t>(d.pNext, stype) else {
+        return says(d.pBuildFlags);
+    };
+    let all = raw::get(several.cast_const())
+        .and_then(|d| raw::list(d.pBuildFlags.cast_const(), d.count as usize));
+    all.is_ok_and(|all| all.into_iter().all(says))
+}
 fn create(
     desc: *const ze_module_desc_t,
     to: *mut ze_module_handle_t,
@@ -197,7 +228,7 @@ fn create(
     };
     build_log::hand_out(log, text);
     let code = built.map_err(|(code, _)| code)?;
-    raw::put(to, handle::make(Module::new(code)).cast())
+    raw::put(to, handle::make(Module::new(code, is_for_large(&d))).cast())
 }
 /// Links modules with each other; the sentence says what is wrong.
 fn link(modules: &[Arc<Module>]) -> Result<(), String> {

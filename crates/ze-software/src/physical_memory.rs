@@ -9,7 +9,7 @@ use crate::{
     external,
     handle::{self, Object, raw},
     inject::Answer,
-    raw,
+    raw, virtual_memory,
 };
 use std::sync::Arc;
 use ze_sys::*;
@@ -86,6 +86,9 @@ entries! {
     ) {
         context::get(context)?;
         let physical = handle::get::<Physical>(raw!(physical))?;
+        if virtual_memory::is_old() {
+            return Err(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
+        }
         raw::amend(to, |p| {
             (p.id, p.size) = (physical.id, physical.size as u64);
             external::export(&physical.backing, physical.exports, p.pNext)

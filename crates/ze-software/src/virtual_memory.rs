@@ -13,11 +13,18 @@ use rustix::mm::ProtFlags;
 use std::{
     collections::BTreeMap,
     ffi::c_void,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, LazyLock, Mutex, MutexGuard},
 };
 use ur_lock::locked;
 use ze_sys::*;
 
+/// Whether mappings begin where the physical memory does, whatever the caller says, and that is not exported
+/// (`ZE_SOFTWARE_VM=neo-old`).
+pub fn is_old() -> bool {
+    static OLD: LazyLock<bool> =
+        LazyLock::new(|| std::env::var("ZE_SOFTWARE_VM").is_ok_and(|wish| wish == "neo-old"));
+    *OLD
+}
 /// What large reservations are aligned to.
 const LARGE_PAGE: usize = 2 << 20;
 
@@ -164,6 +171,7 @@ entries! {
         if space.reservation(base, size).is_none() || !space.touching(base, size).is_empty() {
             return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
         }
+        let offset = if is_old() { 0 } else { offset };
         backing::map(base, size, &physical.backing, offset, flags)?;
         space.pieces.insert(base, Piece { size, physical, access });
         Ok(())

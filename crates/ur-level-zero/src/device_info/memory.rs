@@ -4,7 +4,7 @@ use super::super::{
     Device,
     extensions::Extensions,
     native::{device as native, ipc, physical_memory, virtual_memory},
-    shared_event,
+    options, shared_event,
 };
 use ur_adapter::{error::Result, info::Answer};
 use ur_core::over_driver::device::untold;
@@ -20,6 +20,9 @@ pub(super) fn answer(device: &Device, name: I, answer: &mut Answer<'_>) -> Optio
     Some(match name {
         I::GLOBAL_MEM_SIZE => total(device).and_then(|bytes| answer.value(&bytes)),
         I::GLOBAL_MEM_FREE => free(device, name).and_then(|bytes| answer.value(&bytes)),
+        I::MAX_MEM_ALLOC_SIZE if options().relaxed_limits => {
+            total(device).and_then(|bytes| answer.value(&bytes.max(properties.maxMemAllocSize)))
+        }
         I::MAX_MEM_ALLOC_SIZE => answer.value(&properties.maxMemAllocSize),
         // Constants are read as images of one dimension are.
         I::MAX_CONSTANT_BUFFER_SIZE => {

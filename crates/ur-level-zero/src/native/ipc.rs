@@ -286,7 +286,7 @@ impl Drop for OpenedHandle {
     }
 }
 /// Whether something ran out, or is gone, that has nothing to do with what was asked for.
-fn is_want(code: ErrorCode) -> bool {
+pub(super) fn is_want(code: ErrorCode) -> bool {
     matches!(
         code,
         ErrorCode::OutOfDeviceMemory

@@ -3,11 +3,11 @@
 use super::{
     super::{
         device::Device,
-        driver::{RawPhysical, driver},
+        driver::{RawDriver, RawPhysical, driver},
     },
     context::NativeContext,
     given::{Keepers, close_if_left, was_kept},
-    ipc::{duplicate, foreign},
+    ipc::{duplicate, foreign, is_want},
     memory::release,
     virtual_memory::page_size,
 };
@@ -15,7 +15,7 @@ use std::{
     ffi::c_void,
     os::fd::{BorrowedFd, OwnedFd},
     ptr,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ze_sys::*;
@@ -23,17 +23,35 @@ use ze_sys::*;
 /// What descriptors of memory are of: a dma-buf.
 pub(super) const DMA_BUF: u32 = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
 
-/// Whether descriptors of the device's memory can be had, and used.
+/// Whether descriptors of the device's memory can be had, and used. The driver is asked by an export: a loader has the
+/// function also for drivers that do not, as Intel's before 26.18. A driver's devices are alike in this.
 ///
 /// # Errors
 /// The driver's own.
 pub fn has_descriptors(device: &Device) -> Result<bool> {
+    static KNOWN: Mutex<Vec<(RawDriver, bool)>> = Mutex::new(Vec::new());
     if !super::virtual_memory::is_supported(device)? {
         return Ok(false);
     }
     let properties = super::device::external(device.raw())?;
     let both = properties.memoryAllocationExportTypes & properties.memoryAllocationImportTypes;
-    Ok(both & DMA_BUF != 0 && driver().has("physical_mem_get_properties"))
+    if both & DMA_BUF == 0 || !driver().has("physical_mem_get_properties") {
+        return Ok(false);
+    }
+    let raw = device.platform().raw();
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, has)) = known().iter().find(|(driver, _)| *driver == raw) {
+        return Ok(*has);
+    }
+    let context = Arc::new(NativeContext::create(raw, &[device.raw()])?);
+    let bytes = page_size(&context, device, 1)?;
+    let has = match Physical::create(&context, device, bytes, true).and_then(|one| one.export()) {
+        Ok(_) => true,
+        Err(error) if is_want(error.code()) => return Err(error),
+        Err(_) => false,
+    };
+    known().push((raw, has));
+    Ok(has)
 }
 
 /// Memory of a device without an address, destroyed on drop; mappings keep it.

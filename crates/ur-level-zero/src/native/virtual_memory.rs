@@ -5,6 +5,7 @@ use super::{
         device::Device,
         driver::{RawDriver, driver},
     },
+    aside::Aside,
     context::NativeContext,
     memory::{pointer, release},
     physical_memory::Physical,
@@ -37,6 +38,44 @@ pub fn is_supported(device: &Device) -> Result<bool> {
     };
     known().push((raw, has));
     Ok(has)
+}
+
+/// Whether mappings begin at the offset that is asked for. Intel's driver took no notice of it before 26.27: it is asked by
+/// a mapping, and what is seen there. A driver's devices are alike in this.
+///
+/// # Errors
+/// The driver's own.
+pub fn takes_offsets(device: &Device) -> Result<bool> {
+    static KNOWN: Mutex<Vec<(RawDriver, bool)>> = Mutex::new(Vec::new());
+    let raw = device.platform().raw();
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, takes)) = known().iter().find(|(driver, _)| *driver == raw) {
+        return Ok(*takes);
+    }
+    let takes = try_offset(device)?;
+    known().push((raw, takes));
+    Ok(takes)
+}
+/// Writes one byte into each of two pages, and looks which of them a mapping of the second shows.
+fn try_offset(device: &Device) -> Result<bool> {
+    let context = Arc::new(NativeContext::create(device.platform().raw(), &[device.raw()])?);
+    let page = page_size(&context, device, 1)?;
+    let memory = Physical::create(&context, device, 2 * page, false)?;
+    let range = Range::reserve(&context, 0, 2 * page)?;
+    let aside = Aside::create(&context, device, device.compute()?)?;
+    let (at, mut bytes) = (range.at() as usize, vec![1_u8, 2, 0]);
+    let host = bytes.as_mut_ptr().expose_provenance();
+    let with = |(bytes, offset): (usize, usize), work: &dyn Fn() -> Result<()>| {
+        map(&context, range.at(), bytes, &memory, offset, Access::ReadWrite)?;
+        let done = work();
+        unmap(&context, range.at(), bytes).and(done)
+    };
+    with((2 * page, 0), &|| {
+        aside.list().copy(at, host, 1)?;
+        aside.list().copy(at + page, host + 1, 1)
+    })?;
+    with((page, page), &|| aside.list().copy(host + 2, at, 1))?;
+    Ok(std::hint::black_box(&bytes)[2] == 2)
 }
 
 /// What lengths and addresses of `bytes` of virtual memory have to be multiples of.
