@@ -13,7 +13,7 @@ import sys
 
 import causeway_ipc
 
-COUNT, ROUNDS = 1 << 20, 100
+COUNT, ROUNDS = 1 << 16, 100
 
 
 class Numpy:

@@ -3,6 +3,7 @@ use crate::{
     dlpack,
     dtype::DType,
     failure::{Failure, Result},
+    gate::released,
     layout::Layout,
     memory::Memory,
     session::{DL_CPU, DL_CUDA, Session},
@@ -101,6 +102,7 @@ impl Array {
     }
     /// The dictionary of both array interfaces.
     fn interface<'py>(&self, py: Python<'py>, typestr: &str) -> PyResult<Bound<'py, PyDict>> {
+        self.memory.session.usable()?;
         let interface = PyDict::new(py);
         interface.set_item("shape", PyTuple::new(py, &self.layout.shape)?)?;
         interface.set_item("typestr", typestr)?;
@@ -167,8 +169,9 @@ impl Array {
     }
     /// The address of the first element, on its device.
     #[getter]
-    fn ptr(&self) -> usize {
-        self.address()
+    fn ptr(&self) -> Result<usize> {
+        self.memory.session.usable()?;
+        Ok(self.address())
     }
     #[getter]
     fn is_contiguous(&self) -> bool {
@@ -189,6 +192,21 @@ impl Array {
         value: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         Self::numpy(slf)?.set_item(key, value)
+    }
+    /// Another view.
+    fn __copy__(&self) -> Self {
+        self.view(self.layout.clone())
+    }
+    /// A copy in memory of its own, on the same device.
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let (memory, layout) =
+            released(py, || self.memory.copy(&self.layout, &self.memory.session))?;
+        Ok(Self { memory, layout })
+    }
+    fn __reduce_ex__(&self, _protocol: i32) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "an array is not pickled: share it and send the ticket, or call causeway_ipc.multiprocessing.install() first, after which queues, pipes and pools send arrays",
+        ))
     }
     fn __repr__(&self) -> String {
         let shape: Vec<String> = self.layout.shape.iter().map(i64::to_string).collect();
@@ -299,6 +317,7 @@ impl Array {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
+        self.memory.session.usable()?;
         let here = self.memory.session.dlpack();
         let to = dl_device.unwrap_or(here);
         if let Some(stream) = stream.and_then(|stream| stream.extract::<i64>().ok()) {
@@ -318,7 +337,7 @@ impl Array {
         }
         let is_copied = to != here || copy == Some(true);
         let (memory, layout) = if is_copied {
-            py.detach(|| {
+            released(py, || {
                 let session =
                     if to == here { self.memory.session.clone() } else { Session::cpu()? };
                 self.memory.copy(&self.layout, &session)

@@ -5,6 +5,7 @@
 )]
 use crate::{
     failure::{Failure, Result},
+    gate::released,
     session::{Session, stay_reachable},
     share::seconds,
 };
@@ -119,7 +120,7 @@ impl Event {
     #[new]
     #[pyo3(signature = (device=None))]
     fn new(py: Python<'_>, device: Option<&str>) -> PyResult<Self> {
-        let made = py.detach(|| {
+        let made = released(py, || {
             let session = Session::named(device)?;
             let event = session.context.create_shared_event()?;
             Ok::<_, Failure>(Self { session, event, opened: None, in_turn: Mutex::default() })
@@ -136,7 +137,7 @@ impl Event {
     #[pyo3(signature = (stream=None))]
     fn record(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let queue = self.queue(stream)?;
-        let recorded = py.detach(|| queue.signal(&self.event).and_then(|()| queue.flush()));
+        let recorded = released(py, || queue.signal(&self.event).and_then(|()| queue.flush()));
         Ok(recorded.map_err(Failure::from)?)
     }
     /// As `record`, and whatever was recorded so before, on other streams, comes first: who waits for the latest record
@@ -144,7 +145,7 @@ impl Event {
     #[pyo3(name = "_record_after_all", signature = (stream=None))]
     fn record_after_all(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let queue = self.queue(stream)?;
-        let recorded = py.detach(|| {
+        let recorded = released(py, || {
             // Held over the driver's calls: no other record may come between these two. Also where the last one was on
             // this stream, as far as its number tells: that may be of another by now.
             let _turn = self.in_turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,7 +161,7 @@ impl Event {
         if self.session.is_cpu() {
             return self.synchronize(py, 60.0);
         }
-        Ok(py.detach(|| queue.wait_for(&[&self.event])).map_err(Failure::from)?)
+        Ok(released(py, || queue.wait_for(&[&self.event])).map_err(Failure::from)?)
     }
     /// Waits until the latest record is done.
     #[pyo3(signature = (timeout=60.0))]
@@ -170,7 +171,7 @@ impl Event {
         let pending = self.pending(py)?;
         loop {
             let rest = timeout.saturating_sub(begun.elapsed());
-            let waited = py.detach(|| pending.event.wait_timeout(rest.min(SLICE)));
+            let waited = released(py, || pending.event.wait_timeout(rest.min(SLICE)));
             match waited {
                 Err(error) if error.kind() == causeway::ErrorKind::TimedOut && rest > SLICE => {
                     py.check_signals()?;
@@ -188,6 +189,11 @@ impl Event {
         let settled = py.import("causeway_ipc._waiting")?.getattr("settled")?;
         settled.call1((self.pending(py)?,))?.call_method0("__await__")
     }
+    fn __reduce_ex__(&self, _protocol: i32) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "an event is not pickled: share it and send the ticket, or call causeway_ipc.multiprocessing.install() first",
+        ))
+    }
     fn __repr__(&self) -> String {
         format!("Event(device='{}')", self.device())
     }
@@ -195,7 +201,7 @@ impl Event {
     #[pyo3(name = "_pending")]
     fn pending(&self, py: Python<'_>) -> PyResult<Pending> {
         self.session.usable()?;
-        let event = py.detach(|| self.event.latest()).map_err(Failure::from)?;
+        let event = released(py, || self.event.latest()).map_err(Failure::from)?;
         Ok(Pending { event })
     }
 }

@@ -109,6 +109,7 @@ unsafe extern "C" fn managed_of(object: Object, out: Managed) -> c_int {
         // SAFETY: the caller lends a live object.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         let array = object.cast::<Array>()?.get();
+        array.memory.session.usable()?;
         // SAFETY: where the caller wants it.
         unsafe { *out = versioned(array.memory.clone(), array.layout.clone()).as_ptr() };
         Ok(())
@@ -151,6 +152,7 @@ unsafe extern "C" fn fill(object: Object, out: *mut Tensor) -> c_int {
         // SAFETY: the caller lends a live object.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         let array = object.cast::<Array>()?.get();
+        array.memory.session.usable()?;
         // SAFETY: room for a tensor, uninitialised, which nothing is dropped in.
         unsafe { out.write(tensor_of(&array.memory, &array.layout)) };
         Ok(())

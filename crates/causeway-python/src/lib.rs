@@ -9,6 +9,7 @@ mod dtype;
 mod event;
 mod exchange;
 mod failure;
+mod gate;
 mod host;
 mod layout;
 mod loan;
@@ -29,6 +30,7 @@ mod _causeway {
         devices, empty,
         event::{Event, Pending},
         finish,
+        gate::{after_fork, before_fork},
         ring::Ring,
         share::{Export, array, open, share, share_channel, share_many, standing},
         source::is_shareable,
@@ -46,6 +48,7 @@ use crate::{
     array::Array,
     dtype::DType,
     failure::{Failure, Result},
+    gate::released,
     session::Session,
 };
 
@@ -56,13 +59,13 @@ fn empty(py: Python<'_>, shape: Vec<i64>, dtype: &str, device: Option<&str>) -> 
     let Some(element) = DType::named(dtype) else {
         return Err(Failure::misuse(format!("elements of type {dtype} cannot be shared")).into());
     };
-    Ok(py.detach(|| Array::allocate(&Session::named(device)?, element, &shape))?)
+    Ok(released(py, || Array::allocate(&Session::named(device)?, element, &shape))?)
 }
 
 /// The names of the devices there are, as `device=` takes them, and what each is called by its maker.
 #[pyfunction]
 fn devices(py: Python<'_>) -> PyResult<Vec<(String, String)>> {
-    let found = py.detach(|| {
+    let found = released(py, || {
         let of = |device: &causeway::Device| -> Result<_> {
             Ok((Session::of(device)?.name(), device.name()?))
         };
@@ -74,5 +77,5 @@ fn devices(py: Python<'_>) -> PyResult<Vec<(String, String)>> {
 /// Waits until signals that other processes may wait for are given: they would be lost with this process.
 #[pyfunction]
 fn finish(py: Python<'_>) {
-    py.detach(|| session::finish_all(std::time::Duration::from_secs(5)));
+    released(py, || session::finish_all(std::time::Duration::from_secs(5)));
 }

@@ -4,6 +4,7 @@ use crate::{
     body::{Body, Contents},
     event::{Event, EventOffer},
     failure::{Failure, Result},
+    gate::released,
     layout::Layout,
     memory::Memory,
     session::{Session, stay_reachable},
@@ -11,6 +12,7 @@ use crate::{
 };
 use causeway::{Buffer, Ticket, text};
 use pyo3::{
+    intern,
     prelude::*,
     types::{PyDict, PyString},
 };
@@ -64,7 +66,7 @@ impl Export {
     fn close(&self, py: Python<'_>) {
         let offers =
             std::mem::take(&mut *self.offers.lock().unwrap_or_else(PoisonError::into_inner));
-        py.detach(|| drop(offers));
+        released(py, || drop(offers));
     }
     fn __enter__(slf: Py<Self>) -> Py<Self> {
         slf
@@ -110,7 +112,7 @@ impl Piece {
 /// Copies a host array into shareable memory of a device.
 fn place(py: Python<'_>, host: &HostArray, session: &Arc<Session>) -> PyResult<Array> {
     let layout = &host.layout;
-    let array = py.detach(|| Array::allocate(session, layout.dtype, &layout.shape))?;
+    let array = released(py, || Array::allocate(session, layout.dtype, &layout.shape))?;
     host.copy_to(py, &array.memory, 0)?;
     Ok(array)
 }
@@ -124,7 +126,7 @@ pub fn array(object: &Bound<'_, PyAny>, device: Option<&str>) -> PyResult<Array>
     match locate(object)? {
         Source::Host(host) => place(py, &host, &session),
         Source::Shareable(memory, layout) => {
-            let (memory, layout) = py.detach(|| memory.copy(&layout, &session))?;
+            let (memory, layout) = released(py, || memory.copy(&layout, &session))?;
             Ok(Array { memory, layout })
         }
         Source::Device { .. } => {
@@ -165,13 +167,13 @@ fn share_one(object: &Bound<'_, PyAny>) -> PyResult<Export> {
         Source::Shareable(memory, layout) => Array { memory, layout },
         Source::Host(host) => place(py, &host, &Session::cpu()?)?,
         Source::Device { session, address, bytes, layout, keep } => {
-            let piece = py.detach(|| Piece::foreign(&session, address, bytes, keep))?;
+            let piece = released(py, || Piece::foreign(&session, address, bytes, keep))?;
             let offers = piece.offered.into_iter().collect();
             return Ok(Export::new(&session, Contents::Array(piece.ticket, layout), offers, None));
         }
     };
     let (memory, layout) = (shareable.memory.clone(), shareable.layout.clone());
-    let piece = py.detach(|| {
+    let piece = released(py, || {
         let range = layout.within(memory.len()).ok_or_else(Failure::damaged)?;
         Piece::of(&memory, range)
     })?;
@@ -192,7 +194,7 @@ pub fn standing(object: &Bound<'_, PyAny>) -> PyResult<(String, Array)> {
             return Err(Failure::misuse("this memory of a device is its allocator's").into());
         }
     };
-    let stands = py.detach(|| {
+    let stands = released(py, || {
         let Array { memory, layout } = array;
         let (memory, layout) = match memory.is_offered() {
             true => (memory, layout),
@@ -218,7 +220,7 @@ fn share_all(arrays: &Bound<'_, PyAny>) -> PyResult<Export> {
     let py = arrays.py();
     let (mut located, mut placed) = (Vec::new(), Vec::new());
     let mut end = 0_usize;
-    for item in arrays.call_method0("items")?.try_iter()? {
+    for item in arrays.call_method0(intern!(py, "items"))?.try_iter()? {
         let (name, object): (String, Bound<'_, PyAny>) = item?.extract()?;
         let source = locate(&object)?;
         if let Source::Host(host) = &source {
@@ -230,7 +232,7 @@ fn share_all(arrays: &Bound<'_, PyAny>) -> PyResult<Export> {
     // What the host has goes into one new allocation.
     let store = match placed.is_empty() {
         true => None,
-        false => Some(py.detach(|| Memory::allocate(&Session::cpu()?, end))?),
+        false => Some(released(py, || Memory::allocate(&Session::cpu()?, end))?),
     };
     let mut many = Many::default();
     let mut places = placed.into_iter();
@@ -247,7 +249,7 @@ fn share_all(arrays: &Bound<'_, PyAny>) -> PyResult<Export> {
             }
         }
     }
-    Ok(py.detach(|| many.export())?)
+    Ok(released(py, || many.export())?)
 }
 
 /// Offers a channel in `memory`, and the event by which what it carries is ready.
@@ -371,7 +373,7 @@ pub fn open<'py>(
     };
     let begun = Instant::now();
     let opened = loop {
-        match py.detach(|| Opened::new(&text, device)) {
+        match released(py, || Opened::new(&text, device)) {
             Err(failure) if failure.is_transient && begun.elapsed() < timeout => {
                 py.check_signals()?;
                 py.detach(|| thread::sleep(PAUSE));

@@ -5,6 +5,7 @@ use crate::{
     dlpack,
     dtype::DType,
     failure::{Failure, Result},
+    gate::released,
     host,
     layout::Layout,
     memory::Memory,
@@ -51,7 +52,7 @@ impl HostArray {
             HostMemory::Bytes(bytes) => return memory.write(at, bytes.as_bytes(py)),
             HostMemory::At(address, _) => (*address, &self.layout),
         };
-        py.detach(|| match memory.on_host(at, layout.bytes()) {
+        released(py, || match memory.on_host(at, layout.bytes()) {
             Some(to) => {
                 // SAFETY: the library that gave address and layout keeps the memory as long as the object is kept; the
                 // other side has room, in memory that nobody else knows.

@@ -60,3 +60,12 @@ def peer() -> Iterator[Callable[..., Peer]]:
     yield start
     for one in started:
         one.kill()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="1,000 processes killed, 100,000 shares and opens, and the like")
+
+
+@pytest.fixture
+def is_long(request: pytest.FixtureRequest) -> bool:
+    return bool(request.config.getoption("--long"))

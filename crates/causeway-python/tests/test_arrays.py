@@ -323,6 +323,20 @@ except ModuleNotFoundError as error:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+def test_arrays_are_copied_as_numpys_are_and_pickled_by_multiprocessing_alone() -> None:
+    import copy
+    import pickle
+
+    shared, view = numbers((2, 3))
+    assert copy.copy(shared[::-1]).ptr == shared[1].ptr
+    deep = copy.deepcopy({"a": shared[::-1]})["a"]
+    view[0, 0] = 77
+    assert deep.tolist() == [[3, 4, 5], [0, 1, 2]]
+    for one in [shared, cw.Event(), cw.Channel()]:
+        with pytest.raises(TypeError, match="ticket"):
+            pickle.dumps(one)
+
+
 def test_one_element_and_all_of_them_are_numbers() -> None:
     shared, view = numbers((2, 3))
     assert shared[1, 2].item() == 5.0 and shared.tolist() == view.tolist()

@@ -83,6 +83,16 @@ def test_a_pool_and_a_pipe_hand_over_memory() -> None:
     assert received["objects"][1] == "x" and settled()
 
 
+def test_types_of_ml_dtypes_travel_in_place() -> None:
+    types = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    one, other = multiprocessing.Pipe()
+    array = cw.empty(4, "bfloat16").numpy()
+    one.send(array)
+    received = other.recv()
+    received[0] = 3
+    assert received.dtype == types.bfloat16 and array[0] == 3
+
+
 def test_events_travel() -> None:
     one, other = multiprocessing.Pipe()
     event = cw.Event()

@@ -122,34 +122,64 @@ print(int(cw.open(cw.share(array)).numpy()[3]))
     assert other.end() == 0
 
 
-def test_ten_thousand_shares_and_opens_leave_nothing(peer: type[Peer]) -> None:
-    def resident() -> int:
-        with open("/proc/self/statm") as statm:
-            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def test_what_was_inherited_by_a_fork_is_refused_wherever_it_is_asked_for(peer: type[Peer]) -> None:
+    other = peer("""
+import os
+array = cw.empty(4, "int32"); array[:] = 3
+if os.fork() == 0:
+    said = []
+    for use in [np.asarray, np.from_dlpack, cw.Array.tolist, cw.Array.memoryview, lambda array: array[0].item(), lambda array: array.ptr]:
+        try:
+            use(array)
+        except cw.Forked:
+            said.append(True)
+    print(*said, array.shape, flush=True)
+    os._exit(0)
+os.wait()
+""")
+    assert other.hear() == "True " * 6 + "(4,)"
 
-    def descriptors() -> int:
-        return len(os.listdir("/proc/self/fd"))
 
-    other = peer(SHARE_AND_STAY)
-    ticket = other.hear()
-    source = np.zeros(100)
+def test_a_fork_beside_threads_that_work_is_a_process_that_works(peer: type[Peer]) -> None:
+    other = peer("""
+import os, threading
+over = False
+def work():
+    while not over:
+        with cw.share(cw.empty(10)) as export:
+            cw.open(export.ticket)
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for _ in range(40):
+    pid = os.fork()
+    if pid == 0:
+        with cw.share(cw.empty(10)) as export:
+            os._exit(cw.open(export.ticket).shape != (10,))
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+over = True
+for thread in threads:
+    thread.join()
+print("done")
+""")
+    assert other.hear() == "done"
 
-    def times(count: int) -> None:
-        for _ in range(count):
-            shared = cw.empty(1000, "int32")
-            with cw.share(shared) as export:
-                np.from_dlpack(cw.open(export.ticket))[0] = 1
-            cw.share(source).close()
-            np.asarray(cw.open(ticket))
 
-    times(1000)
-    gc.collect()
-    before = resident(), descriptors()
-    times(10_000)
-    gc.collect()
-    assert descriptors() <= before[1] + 2
-    grown = resident() - before[0]
-    assert grown < 4 << 20, f"{grown} bytes more"
+def test_subinterpreters_are_refused(peer: type[Peer]) -> None:
+    other = peer("""
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+one = interpreters.create()
+try:
+    print(interpreters.run_string(one, "import causeway_ipc"))
+except Exception as error:
+    print(error)
+sys.stdout.flush()
+""")
+    assert "does not support loading in subinterpreters" in other.hear()
+    assert other.end() == 0
 
 
 def test_memory_of_what_was_opened_is_given_back(peer: type[Peer]) -> None:

@@ -15,9 +15,11 @@ One process shares an array, another opens it by its ticket, and both have the s
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from collections.abc import Sequence
 
+from . import _interpreter as _interpreter  # first: what it refuses must not load the rest
 from . import _causeway, _sycl, _views
 from ._causeway import Array, Event, Export, array, devices, open, share, share_many
 from ._channel import Channel, Receiver
@@ -74,6 +76,10 @@ if sys.version_info >= (3, 12):  # from there on, Python classes can be buffers
     Array.__buffer__ = lambda self, flags: _views.memoryview_of(self)  # type: ignore[method-assign]
 
 _sycl.keep_apart()
+
+os.register_at_fork(
+    before=_causeway.before_fork, after_in_parent=_causeway.after_fork, after_in_child=_causeway.after_fork
+)
 
 # Signals that other processes wait for are lost with this process unless they are given before it ends.
 atexit.register(_causeway.finish)

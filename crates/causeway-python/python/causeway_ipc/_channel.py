@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from . import _causeway, _waiting
 from ._causeway import Array, Event, Export, Ring
@@ -76,6 +76,9 @@ class Channel:
     def ticket(self) -> str:
         """What opens the reading side, in one process."""
         return self._export.ticket
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a channel is not pickled: send its ticket, and open that where arrays are to be received")
 
     def send(self, obj: object, *, stream: object = None, timeout: float = 60.0) -> None:
         """Hands over an array, or a mapping of arrays by their names, when there is room.
@@ -152,6 +155,7 @@ class Channel:
 
     def close(self, timeout: float = 10.0) -> None:
         """Waits until the receiver has taken what was sent, and closes; what it has not taken by then is lost."""
+        _ = self._ring.taken  # a forked child is refused, and does not wait for a lock of its parent's
         with self._lock:
             if self._closed:
                 return
@@ -210,6 +214,7 @@ class Receiver:
         return await _waiting.until(lambda: self._take(stream), timeout, _EMPTY)
 
     def _take(self, stream: object) -> Any:
+        _ = self._ring.taken  # as in `close` of a channel
         with self._lock:
             message = self._ring.take()
             if isinstance(message, bytes):
@@ -241,6 +246,9 @@ class Receiver:
         except (ExporterGone, Withdrawn, Freed) as error:
             if self._ring.is_empty() and not self._ring.is_closed(_WRITER):
                 raise ExporterGone(f"the sender is gone: {error}") from error
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a receiver is not pickled: open the ticket of the channel where arrays are to be received")
 
     def close(self) -> None:
         """Tells the sender that nobody receives any more."""

@@ -283,6 +283,7 @@ def _reduce_torch_event(event: Any) -> tuple[Any, ...]:
 
 def _reduce_numpy(array: Any) -> Any:
     is_known = array.dtype.kind in "biufc" and array.dtype.isnative and array.dtype.itemsize <= 16
+    is_known |= array.dtype.name.startswith(("bfloat16", "float8_"))  # of ml_dtypes
     if not is_known or array.nbytes == 0 or (array.nbytes < _SMALL and not _causeway.is_shareable(array)):
         return array.__reduce_ex__(4)
     return _numpy_of, (_Remade(array),)

@@ -1,0 +1,55 @@
+//! What keeps a fork apart from calls of the runtime on other threads: a child would inherit the locks that they hold, and wait
+//! for ever. Threads that have the interpreter's lock are no matter, since the one that forks has it.
+use pyo3::prelude::*;
+use std::{
+    cell::{Cell, RefCell},
+    sync::{PoisonError, RwLock, RwLockWriteGuard},
+};
+
+static GATE: RwLock<()> = RwLock::new(());
+thread_local! {
+    /// Whether this thread is in `released` already.
+    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+    static FORKING: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
+}
+
+/// Calls the runtime without the interpreter's lock.
+pub fn released<T: Send>(py: Python<'_>, act: impl FnOnce() -> T + Send) -> T {
+    py.detach(|| {
+        // Not twice: between the two a thread may have come to fork, which lets nobody in.
+        if IS_INSIDE.get() {
+            return act();
+        }
+        let _gate = GATE.read().unwrap_or_else(PoisonError::into_inner);
+        let _inside = Inside::new();
+        act()
+    })
+}
+struct Inside;
+impl Inside {
+    fn new() -> Self {
+        IS_INSIDE.set(true);
+        Self
+    }
+}
+impl Drop for Inside {
+    fn drop(&mut self) {
+        IS_INSIDE.set(false);
+    }
+}
+
+/// Waits until no thread calls the runtime, and keeps them from it until `after_fork`.
+#[pyfunction]
+pub fn before_fork(py: Python<'_>) {
+    if !IS_INSIDE.get() {
+        py.detach(|| {
+            let gate = GATE.write().unwrap_or_else(PoisonError::into_inner);
+            FORKING.set(Some(gate));
+        });
+    }
+}
+/// In the parent and in the child.
+#[pyfunction]
+pub fn after_fork() {
+    FORKING.take();
+}
