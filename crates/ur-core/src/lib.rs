@@ -15,9 +15,9 @@ pub mod unseen;
 use command::TakesCommands;
 use over_driver::{
     OverDriver, device::HasDevices, mem::KeepsBytes, memory_export::ExportsMemory, p2p::HasPeers,
-    physical_mem::HasPhysicalMemory, sampler::HasSamplers,
+    physical_mem::HasPhysicalMemory, sampler::HasSamplers, share::Shares,
 };
-use ur_adapter::{api::*, entry};
+use ur_adapter::{api::*, entry, share::SharesEvents};
 use ur_sys::{ur_command_buffer_exp_dditable_t, ur_dditable_t, ur_memory_export_exp_dditable_t};
 
 /// Which families are the core's, and which each backend's.
@@ -25,7 +25,7 @@ macro_rules! families { ($($core:ident)*; $($own:ident: $api:ident)*) => {
     /// An adapter as C sees it. Families that have moved are the core's, all others the backend's.
     pub const fn table<D>() -> ur_dditable_t
     where
-        D: KeepsBytes + HasPhysicalMemory + HasSamplers + HasPeers + HasDevices + TakesCommands $(+ $api)*,
+        D: KeepsBytes + HasPhysicalMemory + HasSamplers + HasPeers + HasDevices + Shares + SharesEvents + TakesCommands $(+ $api)*,
     {
         ur_dditable_t {
             $($core: entry::$core::table::<OverDriver<D>>(),)*
@@ -34,7 +34,7 @@ macro_rules! families { ($($core:ident)*; $($own:ident: $api:ident)*) => {
     }
 } }
 families! {
-    program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp sampler usm_p2p_exp device device_exp;
+    program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp sampler usm_p2p_exp device device_exp ipc_exp;
     adapter: AdapterApi
     platform: PlatformApi
     context: ContextApi
@@ -45,7 +45,6 @@ families! {
     bindless_images_exp: BindlessImagesExpApi
     command_buffer_exp: CommandBufferExpApi
     graph_exp: GraphExpApi
-    ipc_exp: IpcExpApi
     memory_export_exp: MemoryExportExpApi
 }
 /// The entries of command buffers that are the core's: they take the place of those in [`table`].

@@ -163,6 +163,4 @@ impl Objects for Cpu {
     type ExpExecutableGraph = ExecutableGraph;
 }
 
-ur_adapter::share_entries!(Cpu);
-
 // What the CPU has nothing of its own for yet: every entry answers UNSUPPORTED_FEATURE.

@@ -23,8 +23,6 @@ type Chunks = usm_pool::Chunks<Cpu>;
 pub type Allocation = allocation::Allocation<Memory>;
 /// An allocation on its way back.
 pub type Freeing = allocation::Freeing<Memory>;
-/// One open of an allocation in the process that made it.
-pub type Hold = allocation::Hold<Memory>;
 
 /// What a kind of USM is made of.
 pub(super) fn side(usm: Usm) -> Side {

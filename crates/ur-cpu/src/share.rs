@@ -4,58 +4,35 @@
 use super::{
     Context, Cpu, Device,
     backing::Behind,
-    engine::all_queues_ticket,
     host::uuid,
     mapping::{Mapping, Memfd, POPULATE_FROM, page},
-    memory::{Allocation, Hold, Mapped, Memory, OpenedMemory, exposed},
-    virtual_mem::{Physical, PhysicalMem},
+    memory::{Allocation, Mapped, OpenedMemory, exposed},
+    virtual_mem::Physical,
 };
 use std::{
     collections::HashMap,
-    ptr,
     sync::{Arc, Mutex, Weak},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
-    object::{Backend, Borrowed, Owned},
+    object::Borrowed,
     per_process::PerProcess,
-    share::{Located, Opens, Refusal, SharesMemory, SharesPhysicalMemory},
+    share::Refusal,
 };
-use ur_core::{
-    memory::{allocation::Usm, deferred_free},
-    over_driver::physical_mem::OpenedPhysical,
+use ur_core::over_driver::share::{
+    Desk, Home, Imported, Shares, Travels, contradiction, too_large,
 };
-use ur_ipc::{
-    Access, Arrived, ArrivedPayload, ENVELOPE_LEN, Importer, Kind, Offer, Opened, Payload, Remote,
-    SharedMemory, locked, same_device,
-};
+use ur_ipc::{Arrived, ArrivedPayload, Payload, SharedMemory, same_device};
+use ur_lock::locked;
 
-/// One open of device memory.
-#[derive(Debug)]
-#[expect(dead_code, reason = "held to be dropped")]
-pub enum Open {
-    /// Of this process's own.
-    Local(Hold),
-    /// Of another's.
-    Remote(Remote<OpenedMemory>),
-}
+static DESK: Desk<Cpu> = Desk::new();
 
-static MEMORY: Importer<OpenedMemory> = Importer::new(Kind::Memory, Backend::Cpu as u16);
-static PHYSICAL_MEMORY: Importer<OpenedPhysical<Cpu>> =
-    Importer::new(Kind::PhysicalMemory, Backend::Cpu as u16);
-static OPENS: Opens<Open> = Opens::new();
-
-fn contradiction(what: &str) -> Error {
-    Error::new(ErrorCode::InvalidValue, format!("the ticket contradicts its exporter: {what}"))
-}
 /// What arrived, where in it the object is, and how large that is.
 fn received(arrived: Arrived) -> Result<(Arc<SharedMemory>, Behind, usize)> {
     let ArrivedPayload::Memory { memory, base } = arrived.payload else {
         return Err(contradiction("what arrived is no memory"));
     };
     let memfd = Memfd::adopt(&memory)?;
-    let too_large = |_| contradiction("it is larger than this process's addresses");
     let base = usize::try_from(base).map_err(too_large)?;
     let bytes = usize::try_from(arrived.size).map_err(too_large)?;
     if bytes == 0 {
@@ -64,82 +41,68 @@ fn received(arrived: Arrived) -> Result<(Arc<SharedMemory>, Behind, usize)> {
     Ok((memory, Behind { memfd, base }, bytes))
 }
 
-fn offer(
-    kind: Kind,
-    object: u64,
-    range: (usize, usize),
-    size: usize,
-    behind: &Behind,
-) -> Result<Offer> {
-    let (fd, base, exposes) = behind.payload();
-    Ok(Offer {
-        kind,
-        backend: Backend::Cpu as u16,
-        device: uuid()?,
-        object,
-        offset: range.0 as u64,
-        length: range.1 as u64,
-        size: size as u64,
-        payload: Payload::Fd { fd, base, exposes },
-        access: Access::SameUser,
-    })
+impl Imported<Cpu> for OpenedMemory {
+    fn allocation(&self) -> &Allocation {
+        self.allocation()
+    }
 }
-
-impl SharesMemory for Cpu {
-    fn shares_memory(_context: &Context) -> bool {
+/// How others open what is behind a descriptor.
+fn travels(behind: &Behind) -> Result<Travels> {
+    let (fd, base, exposes) = behind.payload();
+    Ok((Payload::Fd { fd, base, exposes }, uuid()?))
+}
+impl Shares for Cpu {
+    type Imported = OpenedMemory;
+    fn desk() -> &'static Desk<Self> {
+        &DESK
+    }
+    fn shares_memory(_: &Context) -> bool {
         true
     }
-    fn locate(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Located<Offer>> {
-        let Some(found) = Allocation::find(at) else { return Ok(Located::Nobodys) };
-        match found.usm() {
-            _ if found.is_opened() => return Ok(Located::Opened),
-            _ if found.is_freed() => return Ok(Located::Freed),
-            _ if !found.is_of(context.as_handle().addr()) => return Ok(Located::OtherContext),
-            Usm::Host => return Ok(Located::Host),
-            Usm::Shared => return Ok(Located::Shared),
-            Usm::Device => {}
-        }
+    fn shares_physical_memory(_: &Context) -> bool {
+        true
+    }
+    fn export(found: &Allocation) -> Result<Travels> {
         let no_descriptor = "this device memory has no descriptor to share it by";
         let behind =
-            exposed(&found).ok_or_else(|| Error::new(ErrorCode::InvalidValue, no_descriptor))?;
-        let length = found.bytes_from(at);
-        let range = (found.bytes() - length, length);
-        Ok(Located::Device(offer(Kind::Memory, found.object(), range, found.bytes(), &behind)?))
+            exposed(found).ok_or_else(|| Error::new(ErrorCode::InvalidValue, no_descriptor))?;
+        travels(&behind)
     }
-    fn is_allocated(object: u64) -> bool {
-        Allocation::is_live(object)
+    fn export_physical(_: &Device, memory: &Physical, _: usize) -> Result<Travels> {
+        travels(&memory.behind()?)
     }
-    fn open_memory(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        ticket: &[u8; ENVELOPE_LEN],
-    ) -> Result<UsmPtr> {
-        context.check(device)?;
-        let import = |arrived, (): &()| map(arrived, ptr::from_ref(&*device).addr());
-        let (opened, ()) = MEMORY.open(ticket, is_this_device, import)?;
-        let (open, base, bytes, offset) = match opened {
-            Opened::Local { object, offset, .. } => {
-                let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
-                let hold = Hold::of(object).ok_or_else(freed)?;
-                let (base, bytes) = (hold.allocation().base(), hold.allocation().bytes());
-                (Open::Local(hold), base, bytes, offset)
-            }
-            Opened::Remote(remote) => {
-                let (base, bytes) = (remote.allocation().base(), remote.allocation().bytes());
-                let offset = remote.offset();
-                (Open::Remote(remote), base, bytes, offset)
-            }
-        };
-        let inside = usize::try_from(offset).ok().filter(|&offset| offset < bytes);
-        let at =
-            base.offset(inside.ok_or_else(|| contradiction("the range leaves its object"))?)?;
-        OPENS.add(at, open);
-        Ok(at)
+    fn home(device: Borrowed<'_, Device>, its: [u8; 16]) -> Result<Home<Self>> {
+        same_device(its, uuid()?)?;
+        Ok(Home::of(device.own()?))
     }
-    fn close_memory(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<()> {
-        let before = all_queues_ticket(context.as_handle().addr()).into_moments();
-        deferred_free::after::<Memory>(before, OPENS.take(at)?);
-        Ok(())
+    /// All that is said to be accessible is the object itself. Large ones have a mapping of their own, of their pages
+    /// alone.
+    fn import(
+        _: Borrowed<'_, Context>,
+        home: &Home<Self>,
+        arrived: Arrived,
+    ) -> Result<OpenedMemory> {
+        let device = home.device.as_handle().addr();
+        let (memory, behind, bytes) = received(arrived)?;
+        let Behind { memfd, base } = behind;
+        if memory.is_pooled() && bytes < POPULATE_FROM && memfd.bytes() <= WHOLE {
+            let whole = Mapped::Whole(Whole::of(memory, &memfd)?);
+            return OpenedMemory::new(whole, base, bytes, device);
+        }
+        let within = base % page();
+        let mapping = Mapping::opened(&memfd, base - within, within + bytes, true)?;
+        OpenedMemory::new(Mapped::Alone(mapping), within, bytes, device)
+    }
+    fn import_physical(
+        _: Borrowed<'_, Context>,
+        _: &Home<Self>,
+        arrived: Arrived,
+    ) -> Result<Physical, Refusal> {
+        let (_, behind, bytes) = received(arrived)?;
+        match behind.base.is_multiple_of(page()) && bytes.is_multiple_of(page()) {
+            true => Ok(Physical::Opened(behind)),
+            false => Err(contradiction("physical memory consists of whole pages").into()),
+        }
     }
 }
 
@@ -171,57 +134,3 @@ impl Whole {
 }
 /// The most memory that is mapped for objects of which it has many: as much as an exporter of this adapter has in one.
 const WHOLE: usize = 64 << 20;
-
-/// Maps the object. All that is said to be accessible is the object itself. Large ones have a mapping of their own, of
-/// their pages alone.
-fn map(arrived: Arrived, device: usize) -> Result<OpenedMemory> {
-    deferred_free::sweep::<Memory>();
-    let (memory, behind, bytes) = received(arrived)?;
-    let Behind { memfd, base } = behind;
-    if memory.is_pooled() && bytes < POPULATE_FROM && memfd.bytes() <= WHOLE {
-        return OpenedMemory::new(Mapped::Whole(Whole::of(memory, &memfd)?), base, bytes, device);
-    }
-    let within = base % page();
-    let mapping = Mapping::opened(&memfd, base - within, within + bytes, true)?;
-    OpenedMemory::new(Mapped::Alone(mapping), within, bytes, device)
-}
-fn is_this_device<E: From<Error> + From<ur_ipc::Error>>(device: [u8; 16]) -> Result<(), E> {
-    Ok(same_device(device, uuid()?)?)
-}
-
-impl SharesPhysicalMemory for Cpu {
-    fn shares_physical_memory(_context: &Context) -> bool {
-        true
-    }
-    fn is_shareable(memory: &PhysicalMem) -> bool {
-        memory.is_shareable()
-    }
-    fn is_opened(memory: &PhysicalMem) -> bool {
-        memory.is_opened()
-    }
-    fn offer_physical_memory(memory: Borrowed<'_, PhysicalMem>) -> Result<Offer> {
-        memory.check_fork()?;
-        let (behind, bytes) = (memory.expose().behind()?, memory.bytes());
-        offer(Kind::PhysicalMemory, memory.object(), (0, bytes), bytes, &behind)
-    }
-    fn open_physical_memory(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
-        ticket: &[u8; ENVELOPE_LEN],
-    ) -> Result<Owned<PhysicalMem>, Refusal> {
-        context.check(device)?;
-        let import = |arrived, (): &()| -> Result<OpenedPhysical<Cpu>, Refusal> {
-            let (_, behind, bytes) = received(arrived)?;
-            match behind.base.is_multiple_of(page()) && bytes.is_multiple_of(page()) {
-                true => Ok(OpenedPhysical(Physical::Opened(behind))),
-                false => Err(contradiction("physical memory consists of whole pages").into()),
-            }
-        };
-        let (opened, ()) = PHYSICAL_MEMORY.open(ticket, is_this_device, import)?;
-        let opened = match opened {
-            Opened::Local { object, .. } => PhysicalMem::again(context, device, object)?,
-            Opened::Remote(remote) => PhysicalMem::opened(context, device, remote)?,
-        };
-        Ok(Owned::new(opened))
-    }
-}

@@ -25,7 +25,7 @@
 //!   from being undone and another one from being made there, and the driver does not announce either.
 //! - Numbers are given in ascending order, but the driver has no query for the latest one, and an unmapping takes none.
 use super::{
-    Context, Device,
+    Context, Device, Family,
     context::DriverContext,
     device,
     driver::Dialect,
@@ -36,7 +36,7 @@ use super::{
         pool::{self, DriverPool},
         virtual_memory::Physical,
     },
-    share::{Form, bytes_of, lengths_for_offer, offer},
+    share::{Form, lengths_for_offer},
 };
 use std::{
     collections::HashMap,
@@ -50,6 +50,7 @@ use ur_adapter::{
     share::Located,
 };
 use ur_core::memory::objects::next_object;
+use ur_core::over_driver::share::{bytes_of, offer};
 use ur_hal::{KnownMemory, MemoryKind, Range};
 use ur_ipc::{Kind, Offer, Payload};
 
@@ -233,13 +234,13 @@ fn share<D: Dialect>(device: &Device<D>, known: &Known, at: u64) -> Result<(Shar
                 &error,
             )
         })?;
-        let said = bytes_of(Form::Pool, &pool::export_pointer(device, base)?);
+        let said = bytes_of(Form::Pool as u8, &pool::export_pointer(device, base)?);
         return Ok(whole(identity, Way::pool(fd, said, bytes as u64)));
     }
     if memory::is_legacy_shareable(&on, at)? {
         let identity = identity()?;
         let said = [&ipc::handle_of(device, base)?[..], &[0; 8]].concat();
-        return Ok(whole(identity, Way::handle(bytes_of(Form::Handle, &said))));
+        return Ok(whole(identity, Way::handle(bytes_of(Form::Handle as u8, &said))));
     }
     share_run(device, &on, (base, bytes), number)
 }
@@ -312,7 +313,7 @@ fn share_run<D: Dialect>(
     };
     let fds: Arc<[_]> = run.iter().map(descriptor).collect::<Result<Vec<_>>>()?.into();
     let (base, bytes) = (first.0, run.iter().map(|one| one.bytes).sum());
-    let (way, payload) = Way::run(fds, bytes_of(Form::Run, &said), bytes as u64);
+    let (way, payload) = Way::run(fds, bytes_of(Form::Run as u8, &said), bytes as u64);
     let ids = run.iter().map(|one| (one.at, one.id)).collect();
     let behind = memory::buffer_id_if_any(on, base + bytes as u64)?;
     Ok((Shared { base, bytes, parts: Parts::Run { ids, behind }, device: number, way }, payload))
@@ -351,7 +352,7 @@ pub(super) fn locate<D: Dialect>(
     let offset = at.addr() - base;
     let range = (offset, bytes.saturating_sub(offset));
     let (object, uuid) = (object_of::<D>(shared), device.uuid());
-    Ok(Located::Device(offer::<D>(Kind::Memory, object, uuid, range, bytes, payload)))
+    Ok(Located::Device(offer::<Family<D>>(Kind::Memory, object, (payload, uuid), range, bytes)))
 }
 /// The same for memory that was shared before, is there still, and has an export: `None` where it has not.
 fn locate_again<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Option<Located<Offer>> {
@@ -374,7 +375,13 @@ fn locate_again<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Option<Located<
     }
     let offset = (address - shared.base) as usize;
     let (range, size) = ((offset, shared.bytes - offset), shared.bytes);
-    Some(Located::Device(offer::<D>(Kind::Memory, object, device.uuid(), range, size, payload)))
+    Some(Located::Device(offer::<Family<D>>(
+        Kind::Memory,
+        object,
+        (payload, device.uuid()),
+        range,
+        size,
+    )))
 }
 /// Whether `object` still stands for memory: no other thread has found it replaced since it was located, which asked
 /// the driver. Whoever finds it replaced takes it out first and tells importers afterwards; so an export made in

@@ -30,8 +30,6 @@ use ur_lock::locked;
 pub type Allocation<D> = allocation::Allocation<Memory<D>>;
 /// An allocation on its way back.
 pub type Freeing<D> = allocation::Freeing<Memory<D>>;
-/// One open of an allocation in the process that made it.
-pub type Hold<D> = allocation::Hold<Memory<D>>;
 /// What waits for commands and for other processes.
 pub(super) type Deferred<D> = DeferredFree<Moment<D>, Spent<Memory<D>>>;
 

@@ -4,36 +4,27 @@ use super::{
     driver::{Dialect, RawPool},
     foreign,
     memory::{Allocation, Deferred},
-    opened::OpenedMemory,
     peers::Peers,
-    share, usm_host, virtual_mem,
+    usm_host, virtual_mem,
 };
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     fmt,
     sync::{Mutex, OnceLock, PoisonError, RwLock, atomic::AtomicUsize},
 };
-use ur_adapter::{per_process::PerProcess, share::Opens};
+use ur_adapter::per_process::PerProcess;
 use ur_core::memory::allocations::Allocations;
-use ur_core::over_driver::physical_mem::OpenedPhysical;
+use ur_core::over_driver::share::Desk;
 use ur_hal::Granularity;
-use ur_ipc::{Importer, Kind};
 
 /// Everything that a process knows of one dialect's memory.
 pub struct Registry<D: Dialect> {
     store: PerProcess<Store<D>>,
-    pub(super) memory: Importer<OpenedMemory<D>>,
-    pub(super) physical: Importer<OpenedPhysical<Family<D>>>,
-    pub(super) opens: Opens<share::Open<D>>,
+    pub(super) desk: Desk<Family<D>>,
 }
 impl<D: Dialect> Registry<D> {
     pub(super) const fn new() -> Self {
-        Self {
-            store: PerProcess::new(),
-            memory: Importer::new(Kind::Memory, D::BACKEND as u16),
-            physical: Importer::new(Kind::PhysicalMemory, D::BACKEND as u16),
-            opens: Opens::new(),
-        }
+        Self { store: PerProcess::new(), desk: Desk::new() }
     }
     /// This process's: a forked child finds an empty one.
     pub(super) fn get(&self) -> &Store<D> {

@@ -2,7 +2,7 @@
 //! shared by the driver's handle, as ours is. Nobody tells us of a free: that memory was freed shows in
 //! the number that the driver gives to each allocation.
 use super::{
-    Context, Device,
+    Context, Device, LevelZero,
     context::DriverContext,
     device,
     driver::RawDevice,
@@ -12,7 +12,7 @@ use super::{
         memory::{self, Known},
     },
     registry::registry,
-    share::{offer, payload_of},
+    share::payload_of,
 };
 use std::{
     collections::HashMap,
@@ -24,7 +24,7 @@ use ur_adapter::{
     object::{Backend, Borrowed, Owned},
     share::Located,
 };
-use ur_core::memory::objects::next_object;
+use ur_core::{memory::objects::next_object, over_driver::share::offer};
 use ur_hal::{KnownMemory, MemoryKind, Range};
 use ur_ipc::{Kind, Offer};
 use ur_sys::ur_native_handle_t;
@@ -103,7 +103,13 @@ pub(super) fn locate(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Locat
     let payload = payload_of(&handle, 0, known.bytes);
     let offset = at.addr() - known.base as usize;
     let range = (offset, known.bytes.saturating_sub(offset));
-    Ok(Located::Device(offer(Kind::Memory, object, device.uuid(), range, known.bytes, payload)))
+    Ok(Located::Device(offer::<LevelZero>(
+        Kind::Memory,
+        object,
+        (payload, device.uuid()),
+        range,
+        known.bytes,
+    )))
 }
 /// Whether what `object` stands for is what it was when it was shared.
 pub(super) fn is_live(object: u64) -> bool {

@@ -24,8 +24,6 @@ use ur_hal::{Access, Range};
 
 /// One allocation, or the whole of an object that was opened.
 pub type Allocation = allocation::Allocation<Memory>;
-/// One open of an allocation in the process that made it.
-pub type Hold = allocation::Hold<Memory>;
 /// What waits for commands and for other processes.
 pub(super) type Deferred = DeferredFree<Moment, Spent<Memory>>;
 

@@ -2,34 +2,25 @@
 use super::{
     LevelZero, foreign,
     memory::{Allocation, Deferred},
-    opened::OpenedMemory,
-    share, usm_host, virtual_mem,
+    usm_host, virtual_mem,
 };
 use std::{
     collections::BTreeMap,
     fmt,
     sync::{PoisonError, RwLock},
 };
-use ur_adapter::{object::Backend, per_process::PerProcess, share::Opens};
+use ur_adapter::per_process::PerProcess;
 use ur_core::memory::allocations::Allocations;
-use ur_core::over_driver::physical_mem::OpenedPhysical;
-use ur_ipc::{Importer, Kind};
+use ur_core::over_driver::share::Desk;
 
 /// Everything that a process knows of the driver's memory.
 pub struct Registry {
     store: PerProcess<Store>,
-    pub(super) memory: Importer<OpenedMemory>,
-    pub(super) physical: Importer<OpenedPhysical<LevelZero>>,
-    pub(super) opens: Opens<share::Open>,
+    pub(super) desk: Desk<LevelZero>,
 }
 impl Registry {
     const fn new() -> Self {
-        Self {
-            store: PerProcess::new(),
-            memory: Importer::new(Kind::Memory, Backend::LevelZero as u16),
-            physical: Importer::new(Kind::PhysicalMemory, Backend::LevelZero as u16),
-            opens: Opens::new(),
-        }
+        Self { store: PerProcess::new(), desk: Desk::new() }
     }
     /// This process's: a forked child finds an empty one.
     pub(super) fn get(&self) -> &Store {

@@ -11,6 +11,7 @@ pub mod own_handle;
 pub mod p2p;
 pub mod physical_mem;
 pub mod sampler;
+pub mod share;
 pub mod usm;
 pub mod usm_host;
 pub mod usm_pool;

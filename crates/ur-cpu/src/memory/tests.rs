@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use ur_adapter::{api::ContextApi, error::ErrorCode};
 use ur_ipc::Kind;
 
+type Hold = allocation::Hold<Memory>;
+
 const CONTEXT: usize = 0x1000;
 fn home() -> Home {
     Home { context: CONTEXT, device: 0x2000, pool: 0 }
