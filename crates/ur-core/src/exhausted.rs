@@ -2,7 +2,7 @@
 use rustix::{
     event::{EventfdFlags, eventfd},
     io::Errno,
-    process::{Resource, getrlimit},
+    process::Resource,
 };
 use ur_adapter::error::ErrorCode;
 
@@ -12,7 +12,7 @@ const FEW: u64 = 256 << 20;
 /// Asks the system for what most calls need: descriptors and mappings (`OUT_OF_RESOURCES`), addresses
 /// (`OUT_OF_HOST_MEMORY`). `None` if there are some of each.
 pub fn what_ran_out() -> Option<ErrorCode> {
-    let limit = getrlimit(Resource::As).current;
+    let limit = ur_mapping::soft_limit(Resource::As);
     match eventfd(0, EventfdFlags::CLOEXEC) {
         Err(Errno::MFILE | Errno::NFILE) => Some(ErrorCode::OutOfResources),
         _ if ur_mapping::mappings_exhausted() => Some(ErrorCode::OutOfResources),

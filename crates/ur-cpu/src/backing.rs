@@ -2,7 +2,6 @@
 //! share when descriptors are scarce, and slabs of small blocks of one size. Whose a block is, and
 //! when it may come back, is the core's.
 use super::mapping::{Mapping, Memfd, Side, Writers, page};
-use rustix::process::{Resource, getrlimit};
 use std::{
     collections::BTreeMap,
     os::fd::{AsRawFd, OwnedFd},
@@ -252,7 +251,7 @@ impl Slab {
 /// Whether a quarter of the descriptors that this process may have is in use, now that it got
 /// `memfd`: the kernel always gives the lowest number that is free.
 fn descriptors_are_scarce(memfd: &Memfd) -> bool {
-    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let limit = ur_mapping::descriptor_limit();
     u64::try_from(memfd.fd().as_raw_fd()).is_ok_and(|number| number >= limit / 4)
 }
 

@@ -208,8 +208,9 @@ fn meminfo(name: &str) -> Option<u64> {
 }
 /// What the machine has, or what this process's control group allows, if that is less.
 fn total_memory() -> u64 {
-    let info = rustix::system::sysinfo(); // which needs no descriptor
-    let machine = info.totalram.saturating_mul(u64::from(info.mem_unit.max(1)));
+    const UNKNOWN: u64 = 1 << 30;
+    let told = ur_mapping::machine_memory(); // which needs no descriptor
+    let machine = told.or_else(|| meminfo("MemTotal")).unwrap_or(UNKNOWN);
     group("memory.max").map_or(machine, |limit| machine.min(limit))
 }
 /// A number that this process's control group has in `file`; `None` for "max" or no group.

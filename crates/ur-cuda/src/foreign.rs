@@ -297,7 +297,7 @@ fn share_run<D: Dialect>(
     })?;
     let descriptor = |one: &Mapping| {
         let exported = Physical::retain(device, one.at, one.bytes).and_then(|p| p.export(device));
-        exported.map_err(|error| match rustix::process::getrlimit(rustix::process::Resource::Nofile).current {
+        exported.map_err(|error| match ur_mapping::soft_limit(rustix::process::Resource::Nofile) {
             // The driver's words for it are "the operating system refused".
             Some(most) if run.len() as u64 + 16 > most => Error::new(
                 ErrorCode::OutOfResources,

@@ -1,6 +1,5 @@
 //! How many connections a broker keeps at once, and how they are shared out: by what this process may open, and among
 //! processes rather than among users, since all importers may be one user's.
-use rustix::process::{Resource, getrlimit};
 use std::sync::OnceLock;
 
 /// Names, in the environment, the most connections that other processes may have to this one.
@@ -30,7 +29,7 @@ pub(crate) struct Limits {
 }
 impl Limits {
     pub fn now() -> Self {
-        let soft = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let soft = ur_mapping::descriptor_limit();
         Self::under(usize::try_from(soft).unwrap_or(usize::MAX), asked())
     }
     /// Under a limit on descriptors: five eighths of them, so 320 connections at 1,024; or as many as were asked for.

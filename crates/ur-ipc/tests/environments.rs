@@ -35,6 +35,7 @@ fn main() -> ExitCode {
             trial("a_directory_that_others_can_list_is_refused_with_the_repair", listable),
             trial("an_umask_that_takes_every_right_harms_nobody", umask),
             trial("an_importer_to_whom_pidfd_open_is_denied_opens_events", no_pidfd_open),
+            trial("both_sides_share_although_a_filter_denies_them_to_ask_for_limits", no_limits),
             trial("a_user_without_a_thread_left_is_told_so", no_threads),
             trial("a_panic_of_the_watcher_costs_one_connection_and_no_more", watcher_panics),
             trial("deaths_are_noticed_after_a_panic_of_the_watcher", watcher_goes_on),
@@ -324,6 +325,20 @@ fn no_pidfd_open() -> Verdict {
     if (parts.next(), parts.next()) < (Some(6), Some(5)) {
         return Err(Skip("this kernel has no SO_PEERPIDFD".into()));
     }
+    assert!(answer.starts_with("event"), "{answer}");
+    Ok(())
+}
+fn no_limits() -> Verdict {
+    let place = Place::new();
+    let (mut exporter, mut importer) = (Peer::at(&place.0), Peer::at(&place.0));
+    for peer in [&mut exporter, &mut importer] {
+        assert_eq!(peer.ask("no-limits"), "ok");
+    }
+    let ticket = exporter.ask("export hello 1 same");
+    assert_eq!(importer.ask(&format!("open {ticket}")), GRANTED);
+    exporter.ask("slot e");
+    let event = exporter.ask("export-slot e");
+    let answer = importer.ask(&format!("open-event {event}"));
     assert!(answer.starts_with("event"), "{answer}");
     Ok(())
 }

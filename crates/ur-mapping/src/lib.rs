@@ -8,6 +8,7 @@ mod scheduling;
 mod signals;
 mod socket;
 pub mod spin;
+mod told;
 mod words;
 
 pub use fork::{close_in_child, fork_count, on_fork_in_child};
@@ -17,4 +18,5 @@ pub use privilege::is_privileged;
 pub use scheduling::{online_cpus, scheduled_real_time};
 pub use signals::{Deaf, stop_here};
 pub use socket::{Credentials, peer_credentials, peer_pidfd, unreceived};
+pub use told::{descriptor_limit, machine_memory, soft_limit};
 pub use words::{ReadOnlyWords, SharedWords};

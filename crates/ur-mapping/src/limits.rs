@@ -2,7 +2,8 @@
 //! library "try again" for a thread whose stack finds no place.
 
 use crate::signals::Deaf;
-use rustix::process::{Resource, getrlimit};
+use crate::told::soft_limit;
+use rustix::process::Resource;
 use std::{
     io::{self, ErrorKind, Read},
     thread::{Builder, JoinHandle},
@@ -41,7 +42,7 @@ pub fn start_thread<T: Send + 'static>(
 pub fn addresses_exhausted() -> bool {
     // The stack that Rust's threads have, the page that guards it, and what a thread allocates in its first moments.
     const STACK: u64 = 3 << 20;
-    let Some(limit) = getrlimit(Resource::As).current else { return false };
+    let Some(limit) = soft_limit(Resource::As) else { return false };
     let pages = std::fs::read_to_string("/proc/self/statm")
         .ok()
         .and_then(|text| text.split(' ').next()?.parse::<u64>().ok());

@@ -288,6 +288,10 @@ impl Stage {
                 deny(434 /* pidfd_open, everywhere */);
                 "ok".into()
             }
+            ["no-limits"] => {
+                deny(libc::SYS_prlimit64);
+                "ok".into()
+            }
             ["limit-descriptors", limit] => {
                 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
                 let current = Some(limit.parse().unwrap());
