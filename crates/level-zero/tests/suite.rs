@@ -223,6 +223,19 @@ fn nobody_asks_the_driver_about_an_event_whose_exporter_has_ended_or_waits_in_a_
 }
 
 #[test]
+fn extension_functions_get_the_drivers_handles_and_not_the_loaders() {
+    if is_real() {
+        return; // the machine's loader is as it is
+    }
+    let Some(world) = world() else { return };
+    let wraps = [("ZE_SOFTWARE_WRAPS", "1"), ("ZE_SOFTWARE_COUNTER_EVENTS", "zex")];
+    let arguments =
+        ["--filter", "urUSMImportExp", "--filter", "urEventWait", "--filter", "urUSMHost"];
+    let Some(out) = judge(&world, "level_zero_v2", &wraps, &arguments) else { return };
+    assert!(passed(&out) > 10, "{}", text(&out.stdout));
+}
+
+#[test]
 fn times_are_right_by_clocks_that_are_not_in_nanoseconds_and_come_round() {
     if is_real() {
         return; // the machine's clock is as it is

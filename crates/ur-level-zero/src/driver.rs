@@ -181,6 +181,20 @@ impl fmt::Debug for Driver {
     }
 }
 
+/// What the driver itself calls `raw`. A loader of several drivers may hand out handles of its own, which the functions
+/// that it exports know, and the driver's extension functions, called by their addresses, do not.
+pub(super) fn unwrapped(raw: RawDriver) -> RawDriver {
+    /// `ZEL_HANDLE_DRIVER`
+    const KIND: u32 = 0;
+    let mut own = null_mut();
+    let (from, to) = (raw.ze().cast(), &raw mut own);
+    // SAFETY: a live handle of that kind; `own` is writable.
+    let told = unsafe { driver().loader_translate_handle(KIND, from, to) };
+    match told.status() {
+        Some(ZE_RESULT_SUCCESS) => RawDriver::from_ze(own.cast()).unwrap_or(raw),
+        _ => raw, // an older loader has no such function
+    }
+}
 /// The address of one of a driver's extension functions; `None` where it has none of that name.
 pub(super) fn extension(raw: RawDriver, name: &std::ffi::CStr) -> Option<NonNull<c_void>> {
     let mut at = null_mut();

@@ -7,7 +7,7 @@ use crate::{
     event::{self, Event, Homes, Kind, Times},
     handle::{self, raw},
     inject::{self, Answer},
-    raw, ticket,
+    loader_face, raw, ticket,
 };
 use std::{
     ffi::{c_char, c_void},
@@ -157,6 +157,7 @@ entries! {
         to: *mut ze_event_handle_t,
     ) {
         offered("zexCounterBasedEventCreate2")?;
+        loader_face::check_extension();
         // The older structure has another type number and the same members at the same places.
         let desc = raw::get(desc)?;
         create(context, device, (desc.flags, [desc.signal, desc.wait]), to)

@@ -13,6 +13,7 @@
 //! | `ZE_SOFTWARE_IPC_DEAD` | `abort`: a query or an append that waits for an event whose exporter has ended ends the process, as with Intel's driver |
 //! | `ZE_SOFTWARE_SHARED_ENGINES` | `1`: immediate lists on one copy engine share its line, through which the copies of lists with the hint to offload them go, too |
 //! | `ZE_SOFTWARE_VM` | `neo-old`: as Intel's driver before 26.18: a mapping begins where the physical memory does, whatever offset is asked for, and physical memory is not exported |
+//! | `ZE_SOFTWARE_WRAPS` | `1`: handles are the loader's, as where it has several drivers: an extension function that gets one, untranslated, ends the process |
 //! | `ZE_SOFTWARE_STATEFUL` | kernels reach so many MiB of a buffer unless their module is built for larger ones (all) |
 //! | `ZE_SOFTWARE_CHECK_THREADS` | 1: a thread that appends to an immediate list or synchronizes it while another one does ends the process |
 //! | `ZE_SOFTWARE_BROKEN_DEVICE` | the number of a device that answers `ZE_RESULT_ERROR_DEVICE_LOST` to each call |

@@ -2,7 +2,10 @@
 //! open `libze_loader.so.1` and ask for these before anything else.
 #![expect(unsafe_code, reason = "exports symbols of the loader")]
 use crate::{inject::Answer, raw};
-use std::ffi::{c_char, c_int, c_void};
+use std::{
+    ffi::{c_char, c_int, c_void},
+    sync::LazyLock,
+};
 use ze_sys::*;
 
 /// A part of the loader and its version.
@@ -28,6 +31,36 @@ fn versions(count: *mut usize, to: *mut Component) -> Answer {
     raw::put(count, 1)
 }
 
+/// Whether handles are the loader's, where there are several drivers (`ZE_SOFTWARE_WRAPS=1`).
+fn wraps() -> bool {
+    static WRAPS: LazyLock<bool> =
+        LazyLock::new(|| std::env::var("ZE_SOFTWARE_WRAPS").is_ok_and(|wish| wish == "1"));
+    *WRAPS
+}
+/// The driver's own handle. Only drivers' differ.
+fn translated(kind: u32, handle: *mut c_void) -> *mut c_void {
+    if wraps() && kind == 0 { handle.map_addr(|at| at | 1) } else { handle }
+}
+/// The handle of a driver as an extension function gets it: the loader's ends the process, as it is no address that the
+/// driver knows.
+pub fn unwrapped(driver: ze_driver_handle_t) -> ze_driver_handle_t {
+    if !wraps() {
+        return driver;
+    }
+    if driver.addr() & 1 == 0 {
+        eprintln!("ze-software: an extension function got a handle of the loader's");
+        std::process::abort();
+    }
+    driver.map_addr(|at| at & !1)
+}
+/// Ends the process where an extension function gets other handles than drivers', which are all the loader's.
+pub fn check_extension() {
+    if wraps() {
+        eprintln!("ze-software: an extension function got a handle of the loader's");
+        std::process::abort();
+    }
+}
+
 entries! {
     fn zeLoaderInit() { Ok(()) }
     fn zelLoaderGetVersions(count: *mut usize, to: *mut Component) { versions(count, to) }
@@ -44,12 +77,11 @@ entries! {
         Ok(())
     }
     fn zelGetTracerApiProcAddrTable(_version: ze_api_version_t, _to: *mut c_void) { Ok(()) }
-    // Handles are the driver's own here: nothing to translate.
-    fn zelLoaderTranslateHandle(_kind: u32, from: *mut c_void, to: *mut *mut c_void) {
-        raw::put(to, from)
+    fn zelLoaderTranslateHandle(kind: u32, from: *mut c_void, to: *mut *mut c_void) {
+        raw::put(to, translated(kind, from))
     }
-    fn zelLoaderTranslateHandleInternal(_kind: u32, from: *mut c_void, to: *mut *mut c_void) {
-        raw::put(to, from)
+    fn zelLoaderTranslateHandleInternal(kind: u32, from: *mut c_void, to: *mut *mut c_void) {
+        raw::put(to, translated(kind, from))
     }
     fn zelLoaderContextTeardown() { Ok(()) }
 }

@@ -7,7 +7,7 @@ use crate::{
     device::{self, Device},
     driver, external,
     inject::Answer,
-    line, properties, raw,
+    line, loader_face, properties, raw,
 };
 use std::{
     ffi::c_void,
@@ -259,14 +259,14 @@ entries! {
         find(at.expose_provenance()).map(drop).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)
     }
     fn zexDriverImportExternalPointer(driver: ze_driver_handle_t, at: *mut c_void, size: usize) {
-        driver::check(driver)?;
+        driver::check(loader_face::unwrapped(driver))?;
         if at.is_null() || size == 0 {
             return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
         }
         allocations::add(external::own_memory(at.expose_provenance(), size, 0))
     }
     fn zexDriverReleaseImportedPointer(driver: ze_driver_handle_t, at: *mut c_void) {
-        driver::check(driver)?;
+        driver::check(loader_face::unwrapped(driver))?;
         let one = allocations::remove(at.expose_provenance(), Origin::Caller);
         one.map(drop).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)
     }
@@ -275,7 +275,7 @@ entries! {
         at: *mut c_void,
         to: *mut *mut c_void,
     ) {
-        driver::check(driver)?;
+        driver::check(loader_face::unwrapped(driver))?;
         let one = allocations::find(at.expose_provenance());
         let one = one.filter(|one| one.origin == Origin::Caller);
         let base = one.ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?.base;

@@ -54,6 +54,7 @@ driver_table! {
     driver_get_ipc_properties: "zeDriverGetIpcProperties", fn(driver: RawDriver, ipc_properties: *mut ze_driver_ipc_properties_t);
     driver_get_extension_properties: "zeDriverGetExtensionProperties", fn(driver: RawDriver, count: *mut u32, extension_properties: *mut ze_driver_extension_properties_t);
     driver_get_extension_function_address: "zeDriverGetExtensionFunctionAddress", fn(driver: RawDriver, name: *const c_char, function_address: *mut *mut c_void);
+    loader_translate_handle: "zelLoaderTranslateHandle", fn(kind: u32, handle: *mut c_void, own: *mut *mut c_void);
     driver_get_last_error_description: "zeDriverGetLastErrorDescription", fn(driver: RawDriver, string: *mut *const c_char);
     device_get: "zeDeviceGet", fn(driver: RawDriver, count: *mut u32, devices: *mut Option<RawDevice>);
     device_get_root_device: "zeDeviceGetRootDevice", fn(device: RawDevice, root_device: *mut Option<RawDevice>);

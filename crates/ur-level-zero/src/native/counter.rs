@@ -3,7 +3,7 @@
 //! each driver, when somebody first asks.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
-    super::driver::{RawContext, RawDevice, RawDriver, RawEvent, driver, extension},
+    super::driver::{RawContext, RawDevice, RawDriver, RawEvent, driver, extension, unwrapped},
     context::NativeContext,
     event::CounterEvent,
 };
@@ -194,8 +194,12 @@ impl Maker {
         (raw, told)
     }
 }
-/// The functions by their older names.
+/// The functions by their older names. What they make is the driver's own: where the loader has handles of its own it
+/// takes no such event.
 fn older(raw: RawDriver) -> Option<(Maker, Option<Sharing>)> {
+    if unwrapped(raw) != raw {
+        return None;
+    }
     let find = |name: &CStr| extension(raw, name);
     let create = find(c"zexCounterBasedEventCreate2")?;
     // SAFETY: the function of that name has this prototype.

@@ -274,6 +274,7 @@ impl Imported {
         let (Some(import), Some(release)) = (import, release) else {
             return Self::mapped(context, at, bytes);
         };
+        let platform = driver::unwrapped(platform);
         // SAFETY: this is the prototype of the function with that name.
         let import: Import = unsafe { std::mem::transmute(import.as_ptr()) };
         // SAFETY: as above.
