@@ -266,7 +266,7 @@ impl Host {
                 return;
             }
         };
-        self.end_lease((kind, answer.object));
+        self.end_lease((kind, answer.object), false);
         if !is_slot {
             return;
         }
@@ -321,8 +321,8 @@ impl Host {
             self.say_unsaid();
         }
     }
-    /// One open of the object was closed. That is said along with the next request, or soon.
-    pub(super) fn end_lease(&self, object: Object) {
+    /// One open of the object was closed. That is said along with the next request, or soon; at once if it is urgent.
+    pub(super) fn end_lease(&self, object: Object, is_urgent: bool) {
         if self.is_ours().is_err() || self.is_over() {
             return;
         }
@@ -331,7 +331,7 @@ impl Host {
         unsaid.has_ended = true;
         let is_full = unsaid.ends.len() >= ENDS;
         drop(unsaid);
-        if is_full {
+        if is_full || is_urgent {
             self.say_ends();
         } else {
             later::soon();

@@ -1,6 +1,6 @@
 //! What keeps an object as it was opened: one open, told to its exporter when it ends.
 use super::{Held, Host};
-use crate::Kind;
+use crate::{Kind, Object};
 use std::sync::Arc;
 
 /// One open, given back when it is dropped.
@@ -8,14 +8,20 @@ pub(crate) struct Lease {
     host: Held,
     kind: Kind,
     object: u64,
+    /// The size of the whole object.
+    bytes: u64,
 }
+/// From how many bytes on the end of an open is said at once: the exporter may have freed the object, and keeps its memory
+/// until then.
+const LARGE: u64 = 64 << 20;
+
 impl Lease {
-    pub(super) fn new(host: &Arc<Host>, kind: Kind, object: u64) -> Self {
-        Self { host: Held::new(host), kind, object }
+    pub(super) fn new(host: &Arc<Host>, (kind, object): Object, bytes: u64) -> Self {
+        Self { host: Held::new(host), kind, object, bytes }
     }
 }
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.host.end_lease((self.kind, self.object));
+        self.host.end_lease((self.kind, self.object), self.bytes >= LARGE);
     }
 }

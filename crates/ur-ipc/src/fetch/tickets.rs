@@ -93,7 +93,7 @@ impl Host {
             }
             _ => e,
         })?;
-        let lease = Lease::new(self, envelope.kind, answer.object);
+        let lease = Lease::new(self, (envelope.kind, answer.object), envelope.size);
         let more = usize::from(answer.rights.more);
         let payload_fd = answer.rights.payload.then(|| came.remove(0));
         let behind: Vec<_> = came.drain(..more).collect(); // as many as were announced: counted when they came
@@ -198,7 +198,7 @@ impl Host {
                 Request::Fetch { session, ticket, has_ledger, lacks_memory, participant, part };
             let (answer, came) = self.ask_by(deadline, &request, &[], Some(claim))?;
             // Each part is a lease of its own: the first one's is kept.
-            let _lease = Lease::new(self, kind, answer.object);
+            let _lease = Lease::new(self, (kind, answer.object), 0);
             let is_next = answer.object == object
                 && usize::from(answer.descriptors) == whole
                 && came.len() == (whole - fds.len()).min(BATCH);
