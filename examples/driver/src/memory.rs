@@ -1,0 +1,295 @@
+//! Memory. The core has pools, limits, queries, deferred free, buffers and all entries; here is where bytes come from.
+use super::{
+    Example,
+    device::{Context, Device, DriverContext},
+    file::{self, Mapped},
+    queue::{self, Moment, Queue},
+    slab,
+};
+use std::{convert::Infallible, sync::Arc};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Backend, Borrowed, Object, Owned, Slab},
+    per_process::PerProcess,
+};
+use ur_core::{
+    memory::{
+        allocation::{self, Pooled, Spent},
+        allocations::Allocations,
+        deferred_free::DeferredFree,
+    },
+    over_driver::{
+        mem::{self, KeepsBytes},
+        physical_mem::{self, HasPhysicalMemory},
+        sampler::{self, Choices, HasSamplers},
+        usm_host::{All, PinsMemory},
+        usm_pool::{self, Chunks, DevicePools, HasUsm},
+    },
+    program::{self, OnDevice, RunsCode},
+};
+use ur_hal::{Allocates, Capabilities, LaunchLimits, MemoryRequest};
+use ur_ipc::SharedMemory;
+use ur_sys::*;
+
+// Kinds of objects that the core has, over this driver.
+pub type UsmPool = usm_pool::UsmPool<Example>;
+pub type Mem = mem::Mem<Example>;
+pub type PhysicalMem = physical_mem::PhysicalMem<Example>;
+pub type Program = program::Program<Example>;
+pub type Kernel = program::Kernel<Example>;
+pub type Sampler = sampler::Sampler<Example>;
+pub type Allocation = allocation::Allocation<Memory>;
+
+/// How much memory the device says that it has, in bytes.
+pub const TOTAL: usize = 1 << 30;
+/// What memory starts at multiples of where C says nothing.
+const NATURAL: usize = 128;
+
+/// What an allocation consists of.
+#[derive(Debug)]
+pub enum Memory {
+    /// A part of a pool's chunk, which is a file.
+    Pooled(Pooled<Chunks<Example>>),
+    /// Another process's. As long as its file is kept here, opens of other objects in it bring only their numbers.
+    Opened(Mapped, Arc<SharedMemory>),
+}
+/// What is there once of a process, and not inherited by children.
+macro_rules! of_process {
+    ($t:ty) => {{
+        static ONE: PerProcess<$t> = PerProcess::new();
+        ONE.get()
+    }};
+}
+impl allocation::Memory for Memory {
+    const BACKEND: Backend = super::BACKEND;
+    type Source = Chunks<Example>;
+    type Moment = Moment;
+    fn allocations() -> &'static Allocations<Allocation> {
+        of_process!(Allocations<Allocation>)
+    }
+    fn deferred() -> &'static DeferredFree<Moment, Spent<Self>> {
+        of_process!(DeferredFree<Moment, Spent<Memory>>)
+    }
+    fn submitted(context: usize) -> Vec<Moment> {
+        queue::moments(context)
+    }
+    fn pooled(part: Pooled<Chunks<Example>>) -> Self {
+        Self::Pooled(part)
+    }
+    fn is_opened(&self) -> bool {
+        matches!(self, Self::Opened(..))
+    }
+}
+
+/// The driver's verb: memory in one piece. Every kind is a file here.
+impl Allocates for Example {
+    fn allocate(
+        _: &DriverContext,
+        _: &Owned<Device>,
+        MemoryRequest { bytes, .. }: MemoryRequest,
+    ) -> ur_hal::Result<Mapped> {
+        Mapped::create(bytes)
+    }
+}
+/// The host's memory need not be made known to this device.
+impl PinsMemory for Example {
+    const IS_USED: bool = false;
+    type Pinned = ();
+    fn hosts() -> &'static All<Self> {
+        of_process!(All<Example>)
+    }
+    fn pin(_: Borrowed<'_, Context>, _: UsmPtr, _: usize, _: bool) -> Result<()> {
+        Ok(())
+    }
+}
+impl HasUsm for Example {
+    const LARGEST_ALIGNMENT: usize = 4096; // a mapping's
+    const ROW: usize = NATURAL;
+    type DriverPools = ();
+    fn usm_pools() -> &'static Slab<UsmPool> {
+        slab!(UsmPool)
+    }
+    fn driver_context(context: &Context) -> &Arc<DriverContext> {
+        &context.driver
+    }
+    fn pools(context: &Context) -> &DevicePools<Self> {
+        &context.pools
+    }
+    fn check_size(_: &Device, bytes: usize) -> Result<()> {
+        check_size(bytes, ErrorCode::InvalidUsmSize)
+    }
+    fn natural_alignment(_: usize) -> usize {
+        NATURAL
+    }
+    fn memory_size(_: &Device) -> Result<usize> {
+        Ok(TOTAL)
+    }
+    fn submitted(context: &Object<Context>, _since: u64) -> Vec<Moment> {
+        queue::moments(context.as_handle().addr())
+    }
+    fn zero(_: &DriverContext, _: &Device, at: UsmPtr, bytes: usize) -> Result<()> {
+        file::write(at.into(), &vec![0; bytes]);
+        Ok(())
+    }
+    fn copy(_: Borrowed<'_, Context>, to: UsmPtr, from: UsmPtr, bytes: usize) -> Result<()> {
+        file::write(to.into(), &file::read(from.into(), bytes));
+        Ok(())
+    }
+}
+fn check_size(bytes: usize, code: ErrorCode) -> Result<()> {
+    match (1..=TOTAL).contains(&bytes) {
+        true => Ok(()),
+        false => Err(Error::new(code, format!("{bytes} bytes are none, or more than {TOTAL}"))),
+    }
+}
+
+/// The bytes of a buffer: a file, or C's own memory.
+#[derive(Debug)]
+pub struct Storage {
+    context: Owned<Context>,
+    base: UsmPtr,
+    _mapped: Option<Mapped>,
+}
+impl mem::Storage<Example> for Storage {
+    fn context(&self) -> &Owned<Context> {
+        &self.context
+    }
+    fn host(&self) -> Option<UsmPtr> {
+        Some(self.base)
+    }
+}
+impl Storage {
+    pub fn base(&self) -> UsmPtr {
+        self.base
+    }
+}
+impl KeepsBytes for Example {
+    type Storage = Storage;
+    fn mems() -> &'static Slab<Mem> {
+        slab!(Mem)
+    }
+    fn a_mem() -> String {
+        "a buffer of the example device".to_owned()
+    }
+    fn buffer(
+        context: Owned<Context>,
+        flags: ur_mem_flags_t,
+        bytes: usize,
+        host: Option<UsmPtr>,
+    ) -> Result<(Storage, Option<UsmPtr>)> {
+        check_size(bytes, ErrorCode::InvalidBufferSize)?;
+        host.map_or(Ok(()), |host| host.offset(bytes).map(drop))?;
+        if let Some(base) = host.filter(|_| flags.contains(ur_mem_flags_t::USE_HOST_POINTER)) {
+            return Ok((Storage { context, base, _mapped: None }, None));
+        }
+        let mapped = Mapped::create(bytes)?;
+        let base = ur_hal::Memory::range(&mapped).start();
+        host.into_iter().for_each(|host| file::write(base, &file::read(host.into(), bytes)));
+        Ok((Storage { context, base: base.into(), _mapped: Some(mapped) }, None))
+    }
+    fn adopted(_: Owned<Context>, _: ur_native_handle_t, _: bool) -> Result<Owned<Mem>> {
+        Error::unsupported("urMemBufferCreateWithNativeHandle")
+    }
+    fn image(
+        _: Owned<Context>,
+        _: ur_mem_flags_t,
+        _: ur_image_format_t,
+        _: &ur_image_desc_t,
+        _: Option<UsmPtr>,
+    ) -> Result<Owned<Mem>> {
+        Error::unsupported("urMemImageCreate")
+    }
+    fn adopted_image(
+        _: Owned<Context>,
+        _: ur_native_handle_t,
+        _: ur_image_format_t,
+        _: &ur_image_desc_t,
+        _: bool,
+    ) -> Result<Owned<Mem>> {
+        Error::unsupported("urMemImageCreateWithNativeHandle")
+    }
+    fn native_mem(_: &Object<Mem>, _: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
+        Error::unsupported("urMemGetNativeHandle")
+    }
+}
+
+// What the device does not have. The core asks for these traits all the same; their verbs refuse.
+impl HasPhysicalMemory for Example {
+    fn physical_mems() -> &'static Slab<PhysicalMem> {
+        slab!(PhysicalMem)
+    }
+    fn names() -> &'static physical_mem::Names<Self> {
+        of_process!(physical_mem::Names<Example>)
+    }
+    fn reserved() -> &'static physical_mem::Reserved<Self> {
+        of_process!(physical_mem::Reserved<Example>)
+    }
+}
+impl HasSamplers for Example {
+    type NativeSampler = Infallible;
+    fn samplers() -> &'static Slab<Sampler> {
+        slab!(Sampler)
+    }
+    fn make_sampler(_: &Owned<Context>, _: Choices) -> Result<Infallible> {
+        Error::unsupported("urSamplerCreate")
+    }
+}
+impl ur_hal::Modules for Example {
+    type Code = Infallible;
+    type Target = Infallible;
+    type Module = Infallible;
+    type Function = Infallible;
+}
+impl RunsCode for Example {
+    const NAME: &'static str = "the example device";
+    fn programs() -> &'static Slab<Program> {
+        slab!(Program)
+    }
+    fn kernels() -> &'static Slab<Kernel> {
+        slab!(Kernel)
+    }
+    fn target(_: &Context, _: &Device) -> Result<Infallible> {
+        Error::unsupported("urProgramBuild")
+    }
+    fn launches(_: &Device) -> Result<(Capabilities, LaunchLimits)> {
+        let (group, grid) = ([1; 3], [1; 3]);
+        let limits = LaunchLimits { items: 1, group, grid, sub_group: 1, local_memory: 0 };
+        Ok((Capabilities::NONE, limits))
+    }
+    fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
+        queue.place()
+    }
+    fn local_memory(
+        _: &OnDevice<Self>,
+        _: &[ur_exp_kernel_arg_properties_t],
+        _: usize,
+    ) -> Result<usize> {
+        Error::unsupported("urEnqueueKernelLaunchWithArgsExp")
+    }
+    fn leave(_: usize, what: impl Send + 'static) {
+        drop(what);
+    }
+    fn sweep_code() {}
+    fn native_program(_: &Object<Program>) -> Result<ur_native_handle_t> {
+        Error::unsupported("urProgramGetNativeHandle")
+    }
+    fn program_of_native(
+        _: ur_native_handle_t,
+        _: &Owned<Context>,
+        _: bool,
+    ) -> Result<Owned<Program>> {
+        Error::unsupported("urProgramCreateWithNativeHandle")
+    }
+    fn native_kernel(_: &Object<Kernel>) -> Result<ur_native_handle_t> {
+        Error::unsupported("urKernelGetNativeHandle")
+    }
+    fn kernel_of_native(
+        _: ur_native_handle_t,
+        _: Borrowed<'_, Context>,
+        _: Option<Borrowed<'_, Program>>,
+        _: bool,
+    ) -> Result<Owned<Kernel>> {
+        Error::unsupported("urKernelCreateWithNativeHandle")
+    }
+}
