@@ -257,7 +257,22 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
         events: &[Borrowed<'_, D::Event>],
         report: Report,
     ) -> Enqueued<D> {
-        self.0.execute(queue, events, report)
+        let (context, device) = D::place_of(&queue);
+        if !self.0.context.same(context) || !self.0.device.same(device) {
+            return refused(
+                ErrorCode::InvalidQueue,
+                "the command buffer was made for another context or device than the queue",
+            );
+        }
+        let state = &mut *self.0.lock();
+        if !state.is_final {
+            return refused(ErrorCode::InvalidOperation, "finalize the command buffer first");
+        }
+        if let Some(change) = state.change {
+            D::close(&mut state.recording, self.0.place(), &state.nodes, change)?;
+            state.change = None;
+        }
+        D::execute(&mut state.recording, &state.nodes, queue, events, report)
     }
 }
 impl<D: Records> Shared<D> {
@@ -320,29 +335,6 @@ impl<D: Records> Shared<D> {
         let mut ends: Vec<_> = (first..state.nodes.len()).collect();
         ends.retain(|end| !state.nodes[first..].iter().any(|node| node.after.contains(end)));
         Ok(state.point(if ends.is_empty() { before } else { ends }))
-    }
-    fn execute(
-        &self,
-        queue: Borrowed<'_, D::Queue>,
-        events: &[Borrowed<'_, D::Event>],
-        report: Report,
-    ) -> Enqueued<D> {
-        let (context, device) = D::place_of(&queue);
-        if !self.context.same(context) || !self.device.same(device) {
-            return refused(
-                ErrorCode::InvalidQueue,
-                "the command buffer was made for another context or device than the queue",
-            );
-        }
-        let state = &mut *self.lock();
-        if !state.is_final {
-            return refused(ErrorCode::InvalidOperation, "finalize the command buffer first");
-        }
-        if let Some(change) = state.change {
-            D::close(&mut state.recording, self.place(), &state.nodes, change)?;
-            state.change = None;
-        }
-        D::execute(&mut state.recording, &state.nodes, queue, events, report)
     }
 }
 impl<D: Records> Node<D> {
