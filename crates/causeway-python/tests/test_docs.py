@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -32,7 +33,8 @@ def test_a_block_of_a_page_runs(block: str, tmp_path: Path) -> None:
 def test_the_example_runs(library: str) -> None:
     pytest.importorskip(library, reason=f"{library} is not installed")
     command = [sys.executable, str(PAGES[0].parents[1] / "examples/python/share_tensor.py"), library]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}  # those of two processes would wait for each other's processors
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=one_thread)
     assert done.returncode == 0, done.stderr
     assert "100 rounds" in done.stdout
 
