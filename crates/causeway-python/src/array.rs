@@ -106,7 +106,9 @@ impl Array {
         let interface = PyDict::new(py);
         interface.set_item("shape", PyTuple::new(py, &self.layout.shape)?)?;
         interface.set_item("typestr", typestr)?;
-        let address = if self.layout.is_empty() { 0 } else { self.address() };
+        // NumPy takes no null for an address, and the interface of CUDA wants it where there are no elements.
+        let is_null = self.layout.is_empty() && !self.memory.session.is_cpu();
+        let address = if is_null { 0 } else { self.address() };
         interface.set_item("data", (address, false))?;
         if self.layout.is_contiguous() {
             interface.set_item("strides", py.None())?;

@@ -85,7 +85,7 @@ print(event.query())
 
 
 def test_shares_and_opens_without_end_leave_nothing(peer: Any, is_long: bool) -> None:
-    count = 100_000 if is_long else 5_000
+    count = 100_000 if is_long else 2_000
     sharer = peer("""
 array, channel = cw.empty(1000, "int64"), cw.Channel()
 export = cw.share(array)

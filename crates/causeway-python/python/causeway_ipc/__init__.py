@@ -73,7 +73,7 @@ def empty(shape: int | Sequence[int], dtype: object = "float32", device: str | N
 
 
 if sys.version_info >= (3, 12):  # from there on, Python classes can be buffers
-    Array.__buffer__ = lambda self, flags: _views.memoryview_of(self)  # type: ignore[method-assign]
+    Array.__buffer__ = lambda self, flags: _views.buffer_of(self)  # type: ignore[method-assign]
 
 _sycl.keep_apart()
 

@@ -92,6 +92,14 @@ def memoryview_of(array: Array) -> Any:
     return view.cast(character, list(array.shape)) if array.shape else view.cast(character)
 
 
+def buffer_of(array: Array) -> Any:
+    """What the array is as a buffer. Refused where the buffer would not say type and shape: NumPy, which asks for this first, then
+    asks for the array interface."""
+    if array.dtype not in _FORMATS or array.size == 0 or array.ndim == 0:
+        raise BufferError(f"as a buffer, an array of {array.dtype} and shape {array.shape} is its bytes: array.memoryview() gives those")
+    return memoryview_of(array)
+
+
 def describe(obj: object) -> tuple[bytes, str, list[int]]:
     """Bytes, type and shape of an object that speaks the buffer protocol and nothing else."""
     try:
