@@ -112,11 +112,12 @@ pub(super) fn duplicate(number: i32) -> Result<Option<OwnedFd>> {
     match fcntl_dupfd_cloexec(theirs, 3) {
         Ok(fd) => Ok(Some(fd)),
         Err(rustix::io::Errno::BADF) => Ok(None),
-        Err(errno) => Err(Error::new(
-            ErrorCode::OutOfResources,
-            format!("a descriptor of memory could not be duplicated: {errno}"),
-        )),
+        Err(errno) => Err(not_duplicated(errno)),
     }
+}
+fn not_duplicated(errno: rustix::io::Errno) -> Error {
+    let why = format!("a descriptor of memory could not be duplicated: {errno}");
+    Error::new(ErrorCode::OutOfResources, why)
 }
 impl Handle {
     /// The handle of what was allocated at `at` in `context`.
@@ -225,7 +226,14 @@ impl OpenedHandle {
         mut bytes: IpcBytes,
         fd: &OwnedFd,
     ) -> Result<Self> {
-        bytes[..4].copy_from_slice(&fd.as_raw_fd().to_le_bytes());
+        // A driver may take a number that is as it was for one that nobody wrote in, and look into the exporter.
+        let number = fd.as_raw_fd();
+        let other = match bytes[..4] == number.to_le_bytes() {
+            true => Some(fcntl_dupfd_cloexec(fd, number + 1).map_err(not_duplicated)?),
+            false => None,
+        };
+        let number = other.as_ref().unwrap_or(fd).as_raw_fd();
+        bytes[..4].copy_from_slice(&number.to_le_bytes());
         Self::open(context, device, as_ze(bytes))
     }
     /// The same by an opaque one: of the descriptor that came with it, if the driver makes handles of
