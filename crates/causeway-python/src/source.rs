@@ -136,16 +136,20 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
     Ok(Source::Host(HostArray { layout, from: HostMemory::Bytes(bytes) }))
 }
 
-/// A tensor of PyTorch whose type its DLPack does not know yet, as bytes, and the type.
+/// A tensor of PyTorch whose type its interfaces do not know, as plain bits, and the type: DLPack has no float8 yet, and
+/// the interface of CUDA's arrays no bfloat16.
 fn torch_bits<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, DType)>> {
     let Some(dtype) = object.getattr_opt("dtype")? else { return Ok(None) };
     let name = dtype.str()?.to_string();
-    let Some(name) = name.strip_prefix("torch.").filter(|name| name.starts_with("float8")) else {
-        return Ok(None);
+    let Some(name) = name.strip_prefix("torch.") else { return Ok(None) };
+    let bits = match name {
+        "bfloat16" if object.getattr("is_cuda")?.is_truthy()? => "int16",
+        _ if name.starts_with("float8") => "uint8",
+        _ => return Ok(None),
     };
     let Some(dtype) = DType::named(name) else { return Ok(None) };
-    let bytes = object.py().import("torch")?.getattr("uint8")?;
-    Ok(Some((object.call_method1("view", (bytes,))?, dtype)))
+    let bits = object.py().import("torch")?.getattr(bits)?;
+    Ok(Some((object.call_method1("view", (bits,))?, dtype)))
 }
 
 /// Whether an array lies in memory of this module, and is shared in place.
