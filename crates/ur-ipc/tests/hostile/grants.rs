@@ -81,7 +81,7 @@ fn what_was_closed_is_said_soon_although_nothing_else_is() {
         assert_eq!(importer.ask(&format!("close {ticket}")), "ok");
         let closed = Instant::now();
         eventually("the lease ends", || exporter.ask("leased 1") == "false");
-        assert!(closed.elapsed() < Duration::from_millis(500), "{:?}", closed.elapsed());
+        assert!(closed.elapsed() < Duration::from_secs(5), "{:?}", closed.elapsed());
     }
 }
 /// At either side of reading the answer, and longer than the exporter waits for that.

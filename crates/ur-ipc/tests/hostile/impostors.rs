@@ -114,6 +114,6 @@ fn an_impostor_whose_grants_lapse_again_and_again_does_not_draw_an_open_out() {
         }
     });
     assert!(said.starts_with("TimedOut"), "{said}");
-    // With the answer that comes too late, and the three seconds after it.
-    assert!(opened.elapsed() < Duration::from_secs(11), "{:?}", opened.elapsed());
+    // Eight seconds, with the answer that comes too late and the three seconds after it, and not thirty.
+    assert!(opened.elapsed() < Duration::from_secs(20), "{:?}", opened.elapsed());
 }

@@ -14,14 +14,14 @@ pub fn exporter() -> (Place, Peer, String) {
     let ticket = exporter.ask("export hello 1 same");
     (place, exporter, ticket)
 }
-/// Opens the ticket in a process of its own, within half a second.
+/// Opens the ticket in a process of its own, sooner than anybody's patience ends.
 #[track_caller]
 pub fn is_served(place: &Place, ticket: &str) {
     let mut importer = Peer::at(&place.0);
     importer.ask("idle");
     let asked = Instant::now();
     assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
-    assert!(asked.elapsed() < Duration::from_millis(500), "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_millis(1500), "{:?}", asked.elapsed());
 }
 /// The descriptors of an exporter that has served somebody who is gone.
 pub fn settled(place: &Place, exporter: &mut Peer, ticket: &str) -> String {
