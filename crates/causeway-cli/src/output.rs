@@ -57,10 +57,10 @@ impl Part {
             Self::Nameless => match link(file, path) {
                 // A link never replaces a file, a new name does.
                 Err(Errno::EXIST) => {
-                    let part = Self::Named(part_of(path));
-                    let Self::Named(name) = &part else { return Ok(()) };
-                    link(file, name)?;
-                    part.finish(file, path)
+                    let name = part_of(path);
+                    let _removed_on_failure = Self::Named(name.clone());
+                    link(file, &name)?;
+                    fs::rename(name, path)
                 }
                 linked => Ok(linked?),
             },
@@ -75,12 +75,14 @@ impl Drop for Part {
     }
 }
 
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
 /// A file without a name that can be given one, in the folder of `path`; none where that is not possible.
 fn nameless_beside(path: &Path) -> Option<File> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let folder = folder.unwrap_or(Path::new("."));
-    let file = File::from(openat(CWD, folder, flags, Mode::from_raw_mode(0o666)).ok()?);
+    let file = File::from(openat(CWD, folder_of(path), flags, Mode::from_raw_mode(0o666)).ok()?);
     Path::new(&in_proc(&file)).exists().then_some(file)
 }
 fn in_proc(file: &File) -> String {
@@ -105,8 +107,7 @@ fn writer(name: &OsStr, of: &OsStr) -> Option<Pid> {
 }
 /// Removes the parts that processes of this user began for `path` and did not live to finish.
 fn remove_stale(path: &Path) {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let Ok(entries) = fs::read_dir(folder.unwrap_or(Path::new("."))) else { return };
+    let Ok(entries) = fs::read_dir(folder_of(path)) else { return };
     for entry in entries.flatten() {
         let Some(pid) = writer(&entry.file_name(), path.file_name().unwrap_or_default()) else {
             continue;
@@ -133,7 +134,7 @@ fn target_of(path: &Path) -> io::Result<PathBuf> {
             Err(_) => return Ok(path), // no link, or nothing: opening it tells
         }
     }
-    Err(rustix::io::Errno::LOOP.into())
+    Err(Errno::LOOP.into())
 }
 /// Whether a file of ours in its place would have the same owner and group.
 fn is_ours(about: &fs::Metadata) -> bool {

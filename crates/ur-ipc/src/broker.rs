@@ -8,7 +8,7 @@ use crate::{
     exports::DESK,
     fork::Guarded,
     identity::{hash, identity},
-    killpoint, leases,
+    killpoint,
     limits::Limits,
     liveness::{self, Source},
     locked,
@@ -186,11 +186,6 @@ impl Broker {
         true
     }
 
-    /// Tells adapters which of their freed objects nobody has open any more.
-    pub fn tell_gone(&self) {
-        let gone = DESK.peek().map(|desk| locked(desk).leases.gone());
-        leases::tell(&gone.unwrap_or_default());
-    }
     /// Something happened on a connection.
     pub fn hear(&mut self, id: u64, flags: EventFlags) {
         let Some(visitor) = self.visitors.get_mut(&id) else { return };

@@ -8,7 +8,7 @@ use crate::{
     envelope::{Door, Envelope, is_sealed_by, key_of},
     fork::PerFork,
     identity::{Identity, identity},
-    leases::Leases,
+    leases::{self, Leases},
     liveness::{self, Source},
     locked,
     protocol::Verdict,
@@ -339,6 +339,11 @@ impl Desk {
     }
 }
 
+/// Tells adapters which of their freed objects nobody has open any more; after those who ask were answered.
+pub(crate) fn tell_gone() {
+    let gone = DESK.peek().map(|desk| locked(desk).leases.gone());
+    leases::tell(&gone.unwrap_or_default());
+}
 /// Whether some other process has the object open. After [`crate::freed`] this only ever changes from true to false,
 /// and the change is told to those who asked by [`crate::on_leases_gone`].
 pub fn leased(object: u64, kind: Kind) -> bool {

@@ -3,6 +3,7 @@
 use crate::{
     arena::streams::{AGAIN, release_again},
     broker::Broker,
+    exports::tell_gone,
     fetch::{due, later, lost},
     hosts, joining, killpoint,
     liveness::{Post, Source, attend_by, is_over},
@@ -54,7 +55,7 @@ fn attend(post: &Arc<Post>) {
             broker.close_if_idle();
         });
         survives(|| broker.give_up_served());
-        survives(|| broker.tell_gone());
+        survives(tell_gone);
         if !kept {
             thread::sleep(Duration::from_millis(10)); // whatever it is may be there again: do not spin
         }

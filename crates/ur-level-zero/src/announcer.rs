@@ -5,16 +5,17 @@ use super::{signal::Signal, signaller::Board};
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        Arc, Condvar, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering::*},
     },
     time::Duration,
 };
 use ur_adapter::{error::Error, log, object::Backend, per_process::PerProcess};
+use ur_lock::locked;
 use ur_sys::{ur_event_status_t, ur_logger_level_t};
 
-/// How long the thread naps while nothing comes: from the first to the second.
-const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
+/// How long whoever waits for signals naps while nothing comes: from the first to the second.
+pub(super) const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
 /// For so long it stays with nothing to do.
 const IDLE: Duration = Duration::from_secs(2);
 
@@ -53,13 +54,13 @@ struct State {
 static DESK: PerProcess<Desk> = PerProcess::new();
 
 impl Desk {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
     /// Tells of all that are over; whether there were any. The driver is not asked under the lock.
     fn look(&self) -> bool {
-        let mut fronts: Vec<_> =
-            self.state().lines.iter().filter_map(|(_, line)| line.front().cloned()).collect();
+        let mut fronts: Vec<_> = locked(&self.state)
+            .lines
+            .iter()
+            .filter_map(|(_, line)| line.front().cloned())
+            .collect();
         let mut were_any = false;
         while let Some(front) = fronts.pop() {
             if !front.tell() {
@@ -67,7 +68,7 @@ impl Desk {
             }
             were_any = true;
             let key = key(&front.signal);
-            let mut state = self.state();
+            let mut state = locked(&self.state);
             let Some(at) = state.lines.iter().position(|line| line.0 == key) else { continue };
             let line = &mut state.lines[at].1;
             // Another thread may have told of it, too.
@@ -89,7 +90,7 @@ impl Desk {
                 nap = NAPS[0];
                 continue;
             }
-            let state = self.state();
+            let state = locked(&self.state);
             if !state.lines.is_empty() {
                 drop(state);
                 std::thread::sleep(nap);
@@ -114,7 +115,7 @@ fn key(signal: &Signal) -> usize {
 pub(super) fn announce(board: &Board, count: u64, signal: &Arc<Signal>) {
     let entry = Entry { board: board.clone(), count, signal: Arc::clone(signal) };
     let (desk, key) = (DESK.get(), key(signal));
-    let mut state = desk.state();
+    let mut state = locked(&desk.state);
     match state.lines.iter_mut().find(|line| line.0 == key) {
         Some((_, line)) => line.push_back(entry),
         None => state.lines.push((key, VecDeque::from([entry]))),
@@ -130,7 +131,7 @@ pub(super) fn announce(board: &Board, count: u64, signal: &Arc<Signal>) {
     if let Err(error) = ur_mapping::start_thread(name, || DESK.get().work()) {
         let error = Error::no_thread(name, &error);
         log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
-        desk.state().has_thread = false; // the next one tries again
+        locked(&desk.state).has_thread = false; // the next one tries again
     }
 }
 /// Tells of what is over by now: whoever has waited for it may end right away.

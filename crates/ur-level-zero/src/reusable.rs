@@ -8,17 +8,15 @@
 //! queues wait. What a list waits for in vain stays there: the queue is lost, and its lists are never
 //! given back.
 use super::{
-    announcer,
+    announcer::{self, NAPS},
     native::event::{EventKind, IpcBytes},
     signal::Signal,
     signaller::{Board, Process},
 };
-use std::{
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, OnceLock};
 use ur_adapter::error::{Error, ErrorCode, Reason, Result};
 use ur_ipc::Remote;
+use ur_lock::locked;
 use ur_sys::ur_event_status_t;
 
 /// What travels: the driver's bytes, and the word beside them.
@@ -61,11 +59,8 @@ impl Core {
     pub(super) fn event(&self) -> &EventKind {
         &self.event
     }
-    fn own(&self) -> MutexGuard<'_, Option<Own>> {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner)
-    }
     pub(super) fn board(&self) -> Result<&Board> {
-        let mut own = self.own(); // whoever signalled it so far is this process
+        let mut own = locked(&self.own); // whoever signalled it so far is this process
         if let Some(board) = self.board.get() {
             return Ok(board);
         }
@@ -92,7 +87,7 @@ impl Core {
             }
             return;
         };
-        let mut own = self.own();
+        let mut own = locked(&self.own);
         // Somebody may have been offered the event meanwhile.
         let count = if count == 0 { self.sign() } else { count };
         if let Some(board) = self.board.get() {
@@ -113,7 +108,7 @@ impl Core {
             let owed = Owed { core: Arc::clone(self), by, count };
             return (owed.came(0) != Some(true)).then_some(Pending::Other(owed));
         }
-        let own = self.own().clone()?;
+        let own = locked(&self.own).clone()?;
         // Another process may have seen it come before what is behind it did.
         let told = || self.board.get().and_then(|board| board.came(own.count)) == Some(true);
         if !told() && own.signal.status() != ur_event_status_t::COMPLETE {
@@ -122,7 +117,7 @@ impl Core {
         if let Some(board) = self.board.get().filter(|_| own.count != 0) {
             board.note(own.count, true);
         }
-        let mut known = self.own();
+        let mut known = locked(&self.own);
         let over = known.take_if(|known| Arc::ptr_eq(&known.signal, &own.signal));
         drop(known);
         drop(over); // not under the lock
@@ -232,9 +227,6 @@ pub(super) fn lost() -> Error {
     )
     .because(Reason::ExporterGone)
 }
-
-/// How long a thread naps that waits for another process's signal: from the first to the second.
-const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
 
 impl Pending {
     /// # Errors

@@ -354,7 +354,7 @@ fn who_asks_is_answered_before_an_adapter_hears_of_a_lease_that_ended_with_the_q
     broker.hear(us.0, EventFlags::IN);
     assert_eq!(us.heard().map(|(verdict, _)| verdict), Some(Verdict::Granted));
     assert!(!crate::leased(814, Kind::Memory) && !told());
-    broker.tell_gone();
+    crate::exports::tell_gone();
     assert!(told());
     broker.part(us.0);
 }
