@@ -340,7 +340,8 @@ impl Host {
     /// Says what has ended and no request has taken along. Whether anything has ended since this was asked last.
     pub fn say_ends(&self) -> bool {
         let mut unsaid = locked(&self.unsaid);
-        let messages = unsaid.ends.len().div_ceil(ENDS);
+        // Whatever is to be said already takes some along: where there is no room on the way, nothing piles up.
+        let messages = unsaid.ends.len().div_ceil(ENDS).saturating_sub(unsaid.requests.len());
         unsaid.requests.extend(std::iter::repeat_n(Request::Read, messages));
         let has_ended = std::mem::take(&mut unsaid.has_ended);
         drop(unsaid);
