@@ -1,5 +1,6 @@
 //! Level Zero: our adapter beside the one that oneAPI ships (its second version), in one process, in turn, on one
-//! software driver that runs what it can in the calling thread: what is left is what the adapters do. Needs the
+//! software driver that runs what it can in the calling thread: what is left is what the adapters do
+//! (`CAUSEWAY_LEVEL_ZERO=real`: on the machine's driver). Needs the
 //! shipped adapter and its libraries: `UR_REFERENCE_LEVEL_ZERO`, or what the conformance task installs under `target`.
 #![expect(
     unsafe_code,
@@ -251,7 +252,10 @@ fn main() -> Result<()> {
     };
     let folder = std::env::temp_dir().join(format!("causeway-bench-ze-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
-    driver(&folder)?;
+    // `real`: the machine's driver, which the dynamic linker finds.
+    if std::env::var("CAUSEWAY_LEVEL_ZERO").as_deref() != Ok("real") {
+        driver(&folder)?;
+    }
     let beside = shipped.parent().ok_or("a file is in a folder")?;
     let mut folders = vec![folder.clone(), beside.to_owned()];
     let given = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();

@@ -1,7 +1,8 @@
 //! `cargo xtask abi-diff`: proof that our headers, and `ur-sys`, are the ABI of the Unified Runtime
 //! that is shipped: a C compiler is asked about both sets of headers, and no answer may differ; and the
-//! two loaders must export the same names.
+//! two loaders must export the same names. `ze-sys` is held against Level Zero's headers in the same way.
 mod facts;
+mod level_zero;
 mod scan;
 mod symbols;
 
@@ -20,6 +21,16 @@ const HEADERS: [&str; 3] = ["ur_api.h", "ur_ddi.h", "ur_print.h"];
 pub fn run(reference: Option<PathBuf>) -> Result<()> {
     let work = root().join("target/abi");
     let spec = parse::spec(&root().join("spec"))?;
+    let level_zero = match level_zero::ask(&work, &root().join("crates/ze-sys"))? {
+        Err(why) => format!("skipped: Level Zero's headers: {why}"),
+        Ok(said) => match differences(&said.rust, &said.c, "ze-sys").as_slice() {
+            [] => format!("{}, no difference", said.sentence),
+            some => {
+                let (count, package) = (some.len(), level_zero::PACKAGE);
+                return Err(format!("{count} differences from {package}:\n{}", some.join("\n")));
+            }
+        },
+    };
     let exports = symbols::differences(&spec, &work)?;
     let reference = match reference {
         Some(given) => given,
@@ -31,6 +42,7 @@ pub fn run(reference: Option<PathBuf>) -> Result<()> {
     match differences.as_slice() {
         [] => {
             println!("{} facts of the ABI, no difference", report.ours.len());
+            println!("{level_zero}");
             println!(
                 "{} symbols of the loader, no difference",
                 Object::loader(&spec).symbols.len()

@@ -225,6 +225,24 @@ const STEPS: &[Step] = &[
         ..PLAIN
     },
     Step {
+        name: "what is run on a card, in part and on the software driver (level-zero-card)",
+        command: &[
+            "cargo",
+            "xtask",
+            "level-zero-card",
+            "--software",
+            "--short",
+            "--only",
+            "platforms",
+            "--only",
+            "offsets",
+            "--only",
+            "a buffer of 6 GiB",
+        ],
+        slow: true,
+        ..PLAIN
+    },
+    Step {
         name: "the ABI is the reference's",
         command: &["cargo", "xtask", "abi-diff"],
         slow: true,

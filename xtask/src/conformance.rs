@@ -3,7 +3,7 @@
 //! loader, after which every case must have come out the same. With `--shipped`, so must the cases of the
 //! shipped Level Zero adapters, which then have our software driver under them.
 use crate::{
-    differential,
+    differential::{self, PROFILES},
     dist::{self, Request},
     root,
     wheel::{BESIDE, LIBRARIES},
@@ -31,6 +31,9 @@ pub struct Arguments {
     /// Judges the shipped Level Zero adapters alone, on the software driver, through both loaders
     #[arg(long, conflicts_with = "only")]
     shipped: bool,
+    /// Judges our Level Zero adapter alone, on the software driver as each family of Intel's devices and its driver are
+    #[arg(long, conflicts_with_all = ["only", "shipped"])]
+    profiles: bool,
 }
 /// The shipped adapters, and what chooses each where both could be had.
 const SHIPPED: [(&str, &str); 2] = [(FOREIGN, "1"), ("libur_adapter_level_zero.so.0", "0")];
@@ -51,6 +54,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let reports = root().join("target/conformance");
     fs::create_dir_all(&reports).map_err(|e| format!("{}: {e}", reports.display()))?;
     let suite = dist::suite()?;
+    if arguments.profiles {
+        return profiles(&suite, &reports);
+    }
     let loader = match loader(&reports.join("wheel")) {
         Ok(loader) => Some(loader),
         Err(why) => {
@@ -66,7 +72,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     for adapter in adapters(arguments, &reports)? {
         let name = name(&adapter);
         let (driver, reports) = (None, reports.as_path());
-        let ours = Run { suite: &suite, adapter: &adapter, door: None, driver, reports };
+        let ours =
+            Run { suite: &suite, adapter: &adapter, door: None, driver, profile: None, reports };
         if !ours.judge()? {
             failed.push(name.clone());
         }
@@ -90,6 +97,33 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
+/// Judges our Level Zero adapter under each profile of the software driver.
+fn profiles(suite: &Path, reports: &Path) -> Result<()> {
+    let driver = differential::driver(&reports.join("driver"))?;
+    let (only, out) = (vec!["level_zero_v2".to_string()], Some(reports.join("adapters")));
+    let all = dist::run(&Request { only, out, debug: true, ..Request::default() })?;
+    let adapter = all.iter().find(|object| name(object) == "level_zero_v2");
+    let adapter = adapter.ok_or("the Level Zero adapter was not built")?;
+    let mut wrong = Vec::new();
+    for profile in PROFILES {
+        let run = Run {
+            suite,
+            adapter,
+            door: None,
+            driver: Some((&driver, "1")),
+            profile: Some(profile),
+            reports,
+        };
+        if !run.judge()? {
+            wrong.push(profile);
+        }
+    }
+    match wrong.as_slice() {
+        [] => Ok(()),
+        some => Err(format!("not as expected: {}", some.join(", "))),
+    }
+}
+
 /// Judges the shipped adapters through both loaders. A case that differs is judged again: some of theirs
 /// race.
 fn shipped(suite: &Path, loader: &PathBuf, reports: &Path) -> Result<()> {
@@ -99,7 +133,7 @@ fn shipped(suite: &Path, loader: &PathBuf, reports: &Path) -> Result<()> {
     for (file, chosen) in SHIPPED {
         let adapter = folder.join(file);
         let driver = Some((driver.as_path(), chosen));
-        let ours = Run { suite, adapter: &adapter, door: None, driver, reports };
+        let ours = Run { suite, adapter: &adapter, door: None, driver, profile: None, reports };
         let theirs = Run { door: Some(loader), ..ours };
         let mut titles = Vec::new();
         for round in 0..3 {
@@ -176,6 +210,8 @@ struct Run<'a> {
     door: Option<&'a PathBuf>,
     /// The folder of the driver that stands for the system's, and what chooses this adapter.
     driver: Option<(&'a Path, &'a str)>,
+    /// What the software driver is like, if it stands for that.
+    profile: Option<&'a str>,
     reports: &'a Path,
 }
 
@@ -183,7 +219,8 @@ impl Run<'_> {
     fn file(&self, end: &str) -> PathBuf {
         let through = if self.door.is_some() { "-through-theirs" } else { "" };
         let on = if self.driver.is_some() { "-on-software" } else { "" };
-        self.reports.join(format!("{}{on}{through}.{end}", name(self.adapter)))
+        let like = self.profile.map(|profile| format!("-{profile}")).unwrap_or_default();
+        self.reports.join(format!("{}{on}{like}{through}.{end}", name(self.adapter)))
     }
     /// The suite, on the adapter and through the loader.
     fn command(&self) -> Command {
@@ -195,6 +232,10 @@ impl Run<'_> {
         if let Some((driver, chosen)) = self.driver {
             let folders = format!("{}:{}", driver.display(), beside.display());
             command.env("LD_LIBRARY_PATH", folders).env("UR_LOADER_USE_LEVEL_ZERO_V2", chosen);
+        }
+        if let Some(profile) = self.profile {
+            // Such drivers keep a descriptor for each allocation that is shared.
+            command.env("ZE_SOFTWARE_PROFILE", profile).args(["--but", "ten thousand allocations"]);
         }
         if let Some(door) = self.door {
             command.arg("--through").arg(door);

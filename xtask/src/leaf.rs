@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// An adapter with a leaf crate.
 #[derive(Debug)]
 pub struct Leaf {
-    /// The package of the leaf, which is also its folder in `crates/`.
+    /// The package of the leaf, which is also its folder in `adapters/`.
     pub package: &'static str,
     /// What the shared object exports beside the getters, from a module `also` that the leaf has for
     /// it; mostly nothing.
@@ -20,6 +20,7 @@ pub const LEAVES: &[Leaf] = &[
     Leaf { package: "cuda", also: &[] },
     Leaf { package: "level-zero", also: &[] },
     Leaf { package: "level-zero-v2", also: &[] },
+    Leaf { package: "opencl", also: &[] },
     Leaf { package: "null", also: &[] },
     Leaf {
         package: "mock",

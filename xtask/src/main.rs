@@ -11,12 +11,14 @@ mod fuzz;
 mod generate;
 mod gpu_bundle;
 mod leaf;
+mod level_zero_card;
 mod map;
 mod model;
 mod mutants;
 mod names;
 mod parse;
 mod python;
+mod seam;
 mod wheel;
 
 use clap::{Parser, Subcommand};
@@ -46,7 +48,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Checks that ARCHITECTURE.md names the files there are, and those with unsafe code
+    /// Checks that ARCHITECTURE.md names the files there are, and those with unsafe code, and that no more of a backend
+    /// speaks of UR
     Map,
     /// Checks which files of a crate import each other, and that no more do
     Cycles,
@@ -62,6 +65,8 @@ enum Task {
     Conformance(conformance::Arguments),
     /// Compares our Level Zero adapter with the wheel's two, all on our software driver
     Differential(differential::Arguments),
+    /// Tries the Level Zero adapter on an Intel GPU, and writes a report to send back
+    LevelZeroCard(level_zero_card::Arguments),
     /// Packs what a machine with a GPU and nothing else needs to run everything
     GpuBundle,
     /// Says how much of the runtime the conformance suite reaches through the C ABI
@@ -85,6 +90,7 @@ fn main() -> ExitCode {
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Conformance(arguments) => conformance::run(&arguments),
         Task::Differential(arguments) => differential::run(&arguments),
+        Task::LevelZeroCard(arguments) => level_zero_card::run(&arguments),
         Task::Map => map::run(),
         Task::Cycles => cycles::run(),
         Task::Coverage => coverage::run(),
@@ -101,6 +107,9 @@ fn main() -> ExitCode {
         }
     }
 }
+
+/// The folders of the workspace's crates: products, their shared objects, and software drivers for tests.
+const CRATES: [&str; 3] = ["crates", "adapters", "testing"];
 
 /// The repository's root, wherever cargo was called.
 fn root() -> &'static std::path::Path {

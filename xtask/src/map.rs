@@ -1,6 +1,6 @@
 //! `cargo xtask map`: whether ARCHITECTURE.md is true of the tree. Its table of unsafe code names exactly the
 //! files that opt in to it, and every source file of the rooms that have no page of their own is named.
-use crate::root;
+use crate::{CRATES, root, seam};
 use std::{
     collections::BTreeSet,
     fs,
@@ -12,7 +12,7 @@ type Result<T> = std::result::Result<T, String>;
 const MAP: &str = "ARCHITECTURE.md";
 /// The title of the section with the table of unsafe code.
 const UNSAFE: &str = "## Where unsafe lives";
-/// Folders, below `crates/`, whose files the map names each.
+/// Folders whose files the map names each. Crates go by their own folder's name, whatever folder that is in.
 const ROOMS: [&str; 16] = [
     "causeway-cli/src",
     "causeway-python/src",
@@ -35,21 +35,31 @@ const ROOMS: [&str; 16] = [
 /// Compares; the error has a line for each thing that is not as the map says.
 pub fn run() -> Result<()> {
     let map = fs::read_to_string(root().join(MAP)).map_err(|e| format!("{MAP}: {e}"))?;
-    let crates = root().join("crates");
-    let files = sources(&crates)?;
-    let mut opted = BTreeSet::new();
-    for file in &files {
-        let text = fs::read_to_string(crates.join(file)).map_err(|e| format!("{file}: {e}"))?;
-        if opts_in(&text) {
-            opted.insert(file.clone());
+    let (mut files, mut opted, mut speak) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for folder in CRATES.map(|folder| root().join(folder)) {
+        for file in sources(&folder)? {
+            let text =
+                fs::read_to_string(folder.join(&file)).map_err(|e| format!("{file}: {e}"))?;
+            if opts_in(&text) {
+                opted.insert(file.clone());
+            }
+            if seam::speaks_of_ur(&file, &text) {
+                speak.insert(file.clone());
+            }
+            files.insert(file);
         }
     }
     let mut wrong = compare(&patterns(&map)?, &opted, &files);
     wrong.extend(unnamed(&map, &files));
-    if wrong.is_empty() { Ok(()) } else { Err(format!("{MAP}:\n  {}", wrong.join("\n  "))) }
+    wrong.extend(seam::grown(&speak));
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{MAP} and what it says:\n  {}", wrong.join("\n  ")))
+    }
 }
 
-/// The source files of all crates, relative to their folder; not tests, which play callers in C.
+/// The source files of the crates in a folder, relative to it; not tests, which play callers in C.
 fn sources(crates: &Path) -> Result<BTreeSet<String>> {
     let (mut folders, mut found) = (vec![crates.to_path_buf()], BTreeSet::new());
     while let Some(folder) = folders.pop() {
@@ -109,7 +119,7 @@ fn means(pattern: &str, file: &str) -> bool {
 /// What the table lacks, and what it has too much.
 fn compare(table: &[String], opted: &BTreeSet<String>, files: &BTreeSet<String>) -> Vec<String> {
     let unlisted = opted.iter().filter(|file| !table.iter().any(|pattern| means(pattern, file)));
-    let unlisted = unlisted.map(|file| format!("crates/{file} has unsafe code and is not listed"));
+    let unlisted = unlisted.map(|file| format!("{file} has unsafe code and is not listed"));
     let idle = table.iter().filter(|pattern| !opted.iter().any(|file| means(pattern, file)));
     let idle = idle.map(|pattern| match files.iter().any(|file| means(pattern, file)) {
         true => format!("{pattern} is listed and has no unsafe code"),
@@ -134,7 +144,7 @@ fn unnamed(map: &str, files: &BTreeSet<String>) -> Vec<String> {
         ["lib.rs", "main.rs", "mod.rs"].contains(&name) || named.contains(name)
     };
     let missing = files.iter().filter(in_a_room).filter(|file| !is_named(file));
-    missing.map(|file| format!("crates/{file} is not named")).collect()
+    missing.map(|file| format!("{file} is not named")).collect()
 }
 
 #[cfg(test)]
@@ -163,7 +173,7 @@ mod tests {
         assert_eq!(
             compare(&table, &opted, &files),
             [
-                "crates/b/src/native/deeper/n.rs has unsafe code and is not listed",
+                "b/src/native/deeper/n.rs has unsafe code and is not listed",
                 "a/src/y.rs is listed and has no unsafe code",
                 "b/src/native/*.rs is listed and is not there",
             ]
@@ -184,7 +194,7 @@ mod tests {
         let files = set(&["ur-ipc/src/share.rs", "ur-ipc/src/lease.rs", "ur-ipc/src/lib.rs"]);
         assert_eq!(unnamed(map, &files), [""; 0]);
         let files = set(&["ur-ipc/src/token.rs", "ze-software/src/token.rs"]);
-        assert_eq!(unnamed(map, &files), ["crates/ur-ipc/src/token.rs is not named"]);
+        assert_eq!(unnamed(map, &files), ["ur-ipc/src/token.rs is not named"]);
     }
     #[test]
     fn the_map_is_true() {

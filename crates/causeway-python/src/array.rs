@@ -8,7 +8,7 @@ use crate::{
     memory::Memory,
     session::{DL_CPU, DL_CUDA, Session},
 };
-use causeway::Backend;
+use causeway::{Backend, Policy};
 use pyo3::{
     exceptions::{PyAttributeError, PyBufferError, PyIndexError, PyTypeError},
     prelude::*,
@@ -34,12 +34,17 @@ fn helped<'py>(
 }
 
 impl Array {
-    /// An array of a device, contents unspecified.
-    pub fn allocate(session: &Arc<Session>, dtype: DType, shape: &[i64]) -> Result<Self> {
+    /// An array of a device, contents unspecified; `policy` says who may open and write it.
+    pub fn allocate(
+        session: &Arc<Session>,
+        dtype: DType,
+        shape: &[i64],
+        policy: Policy,
+    ) -> Result<Self> {
         let layout = Layout::contiguous(dtype, shape).ok_or_else(|| {
             Failure::misuse(format!("an array of shape {shape:?} cannot be: lengths are at least 0, and their bytes can be counted"))
         })?;
-        let memory = Memory::allocate(session, layout.bytes())?;
+        let memory = Memory::allocate(session, layout.bytes(), policy)?;
         Ok(Self { memory, layout })
     }
     /// The array that a ticket says, if it lies in the memory that the ticket opened.
@@ -109,7 +114,7 @@ impl Array {
         // NumPy takes no null for an address, and the interface of CUDA wants it where there are no elements.
         let is_null = self.layout.is_empty() && !self.memory.session.is_cpu();
         let address = if is_null { 0 } else { self.address() };
-        interface.set_item("data", (address, false))?;
+        interface.set_item("data", (address, self.is_read_only()))?;
         if self.layout.is_contiguous() {
             interface.set_item("strides", py.None())?;
         } else {
@@ -175,6 +180,11 @@ impl Array {
         self.memory.session.usable()?;
         Ok(self.address())
     }
+    /// Whether this process may only read it, as its maker has said; the kernel ends a process that writes such memory.
+    #[getter]
+    fn is_read_only(&self) -> bool {
+        !self.memory.is_writable()
+    }
     #[getter]
     fn is_contiguous(&self) -> bool {
         self.layout.is_contiguous()
@@ -201,8 +211,9 @@ impl Array {
     }
     /// A copy in memory of its own, on the same device.
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (memory, layout) =
-            released(py, || self.memory.copy(&self.layout, &self.memory.session))?;
+        let (memory, layout) = released(py, || {
+            self.memory.copy(&self.layout, &self.memory.session, Policy::default())
+        })?;
         Ok(Self { memory, layout })
     }
     fn __reduce_ex__(&self, _protocol: i32) -> PyResult<()> {
@@ -342,12 +353,16 @@ impl Array {
             released(py, || {
                 let session =
                     if to == here { self.memory.session.clone() } else { Session::cpu()? };
-                self.memory.copy(&self.layout, &session)
+                self.memory.copy(&self.layout, &session, Policy::default())
             })?
         } else {
             (self.memory.clone(), self.layout.clone())
         };
         let versioned = max_version.is_some_and(|(major, _)| major >= 1);
+        if !versioned && !memory.is_writable() {
+            let said = "this array is for reading only, which DLPack can say from version 1.0 on: ask with max_version=(1, 0), or for a copy";
+            return Err(PyBufferError::new_err(said));
+        }
         dlpack::produce(py, memory, layout, versioned, is_copied)
     }
 }

@@ -30,7 +30,8 @@ pub enum Contents {
 
 impl Body {
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
+        let mut out = Vec::with_capacity(512); // more than an array's has
+        out.push(VERSION);
         put(&mut out, self.backend.as_bytes());
         put(&mut out, self.uuid.as_deref().unwrap_or_default().as_bytes());
         match &self.contents {

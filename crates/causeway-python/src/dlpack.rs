@@ -10,6 +10,8 @@ use std::{
 
 const LEGACY: &CStr = c"dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
+/// `DLPACK_FLAG_BITMASK_READ_ONLY`
+const READ_ONLY: u64 = 1;
 /// `DLPACK_FLAG_BITMASK_IS_COPIED`
 const IS_COPIED: u64 = 2;
 /// What is written; a reader of any 1.x understands it.
@@ -56,13 +58,13 @@ struct Held<T> {
 /// Both structures, as far as capsules are concerned.
 trait InCapsule: Sized {
     const NAME: &'static CStr;
-    fn new(tensor: Tensor, is_copied: bool) -> Self;
+    fn new(tensor: Tensor, flags: u64) -> Self;
     fn tensor(&mut self) -> &mut Tensor;
     fn deleter(&self) -> Option<unsafe extern "C" fn(*mut Self)>;
 }
 impl InCapsule for Managed {
     const NAME: &'static CStr = LEGACY;
-    fn new(tensor: Tensor, _: bool) -> Self {
+    fn new(tensor: Tensor, _: u64) -> Self {
         Self { tensor, context: null_mut(), deleter: Some(release::<Self>) }
     }
     fn tensor(&mut self) -> &mut Tensor {
@@ -74,8 +76,7 @@ impl InCapsule for Managed {
 }
 impl InCapsule for ManagedVersioned {
     const NAME: &'static CStr = VERSIONED;
-    fn new(tensor: Tensor, is_copied: bool) -> Self {
-        let flags = if is_copied { IS_COPIED } else { 0 };
+    fn new(tensor: Tensor, flags: u64) -> Self {
         let (context, deleter) = (null_mut(), Some(release::<Self> as _));
         Self { version: VERSION, context, deleter, flags, tensor }
     }
@@ -145,7 +146,9 @@ pub fn versioned(memory: Arc<Memory>, layout: Layout) -> NonNull<ManagedVersione
 }
 fn held<T: InCapsule>(memory: Arc<Memory>, layout: Layout, is_copied: bool) -> NonNull<T> {
     let tensor = tensor_of(&memory, &layout);
-    let mut held = Box::new(Held { managed: T::new(tensor, is_copied), layout, memory });
+    let copied = if is_copied { IS_COPIED } else { 0 };
+    let flags = copied | if memory.is_writable() { 0 } else { READ_ONLY };
+    let mut held = Box::new(Held { managed: T::new(tensor, flags), layout, memory });
     // The lists stay where they are when the box is given away.
     let (shape, strides) = (held.layout.shape.as_mut_ptr(), held.layout.strides.as_mut_ptr());
     let tensor = held.managed.tensor();

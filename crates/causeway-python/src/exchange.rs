@@ -9,6 +9,7 @@ use crate::{
     memory::Memory,
     session::Session,
 };
+use causeway::Policy;
 use pyo3::{exceptions::PyBufferError, ffi, prelude::*, types::PyCapsule};
 use std::{
     ffi::{CString, c_char, c_int, c_void},
@@ -81,7 +82,7 @@ unsafe extern "C" fn allocate(
         let (_, device, layout) = unsafe { read(&plain) }.map_err(|error| error.to_string())?;
         let allocated = || {
             let session = Session::of_dlpack(device.0, device.1)?;
-            Array::allocate(&session, layout.dtype, &layout.shape)
+            Array::allocate(&session, layout.dtype, &layout.shape, Policy::default())
         };
         let array = allocated().map_err(|failure: Failure| failure.to_string())?;
         Ok::<_, String>(versioned(array.memory, array.layout))
@@ -153,6 +154,10 @@ unsafe extern "C" fn fill(object: Object, out: *mut Tensor) -> c_int {
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         let array = object.cast::<Array>()?.get();
         array.memory.session.usable()?;
+        if !array.memory.is_writable() {
+            let said = "this array is for reading only, which a DLTensor cannot say: take it as a managed tensor";
+            return Err(PyBufferError::new_err(said));
+        }
         // SAFETY: room for a tensor, uninitialised, which nothing is dropped in.
         unsafe { out.write(tensor_of(&array.memory, &array.layout)) };
         Ok(())

@@ -54,12 +54,20 @@ use crate::{
 
 /// An array in shareable memory of a device, contents unspecified.
 #[pyfunction]
-#[pyo3(signature = (shape, dtype="float32", device=None))]
-fn empty(py: Python<'_>, shape: Vec<i64>, dtype: &str, device: Option<&str>) -> PyResult<Array> {
+#[pyo3(signature = (shape, dtype="float32", device=None, *, access=None, read_only=false))]
+fn empty(
+    py: Python<'_>,
+    shape: Vec<i64>,
+    dtype: &str,
+    device: Option<&str>,
+    access: Option<&str>,
+    read_only: bool,
+) -> PyResult<Array> {
+    let policy = share::wanted(access, read_only)?.unwrap_or_default();
     let Some(element) = DType::named(dtype) else {
         return Err(Failure::misuse(format!("elements of type {dtype} cannot be shared")).into());
     };
-    Ok(released(py, || Array::allocate(&Session::named(device)?, element, &shape))?)
+    Ok(released(py, || Array::allocate(&Session::named(device)?, element, &shape, policy))?)
 }
 
 /// The names of the devices there are, as `device=` takes them, and what each is called by its maker.

@@ -6,7 +6,7 @@ use crate::{
     loan::Loan,
     session::{Session, stay_reachable},
 };
-use causeway::{Buffer, Export, Ticket};
+use causeway::{Buffer, Export, Policy, Ticket};
 use std::{
     collections::BTreeMap,
     ops::Range,
@@ -38,10 +38,28 @@ pub struct Offer {
 }
 
 impl Memory {
-    /// At least one byte of a device's memory; what is in it is unspecified.
-    pub fn allocate(session: &Arc<Session>, bytes: usize) -> Result<Arc<Self>> {
-        let buffer = Buffer::new(&session.context, bytes.max(1))?;
+    /// At least one byte of a device's memory; what is in it is unspecified. `policy` says who may open and write it.
+    pub fn allocate(session: &Arc<Session>, bytes: usize, policy: Policy) -> Result<Arc<Self>> {
+        let buffer = Buffer::with_policy(&session.context, bytes.max(1), policy)?;
         Ok(Self::known(session, buffer, None, None))
+    }
+    /// # Errors
+    /// `InvalidUse` for memory that was not made for what is `wanted`, where anything is.
+    pub fn is_as(&self, wanted: Option<Policy>) -> Result<()> {
+        let Some(wanted) = wanted else { return Ok(()) };
+        if self.opened.is_some() {
+            let sentence = "this array was opened from a ticket: who may open and write it is said by the process that made it; share(array) passes it on as it is";
+            return Err(Failure::misuse(sentence));
+        }
+        if self.buffer.policy() == wanted {
+            return Ok(());
+        }
+        let sentence = "who may open memory, and who may write it, is fixed when it is made: make this array by empty(…, access=…, read_only=…), or share a copy, array(…, access=…, read_only=…)";
+        Err(Failure::misuse(sentence))
+    }
+    /// Whether this process may write it.
+    pub fn is_writable(&self) -> bool {
+        self.buffer.is_writable()
     }
     pub fn open(session: &Arc<Session>, ticket: &[u8]) -> Result<Arc<Self>> {
         let buffer = session.context.open(&Ticket::<Buffer<u8>>::from_bytes(ticket))?;
@@ -147,9 +165,14 @@ impl Memory {
         Ok(self.buffer.slice(at..at + out.len())?.copy_to_slice(&self.session.queue, out)?)
     }
     /// A copy of what an array touches, on the same device or on another, and the array in it.
-    pub fn copy(&self, layout: &Layout, to: &Arc<Session>) -> Result<(Arc<Self>, Layout)> {
+    pub fn copy(
+        &self,
+        layout: &Layout,
+        to: &Arc<Session>,
+        policy: Policy,
+    ) -> Result<(Arc<Self>, Layout)> {
         let range = layout.within(self.len()).ok_or_else(Failure::damaged)?;
-        let copy = Self::allocate(to, range.len())?;
+        let copy = Self::allocate(to, range.len(), policy)?;
         let mut bytes = vec![0; range.len()];
         self.read(range.start, &mut bytes)?;
         copy.write(0, &bytes)?;

@@ -76,9 +76,15 @@ impl Session {
         sessions.1.push(new.clone());
         Ok(new)
     }
+    /// A device that is in use already, without a question to its adapter.
+    fn in_use(is_it: impl Fn(&Self) -> bool) -> Option<Arc<Self>> {
+        let sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = sessions.1.iter().find(|known| is_it(known));
+        known.filter(|_| sessions.0 == process::id()).cloned()
+    }
     /// The host's own memory.
     pub fn cpu() -> Result<Arc<Self>> {
-        Self::of(&Device::first_with(Backend::NativeCpu)?)
+        Self::nth(Backend::NativeCpu, 0, "cpu")
     }
     /// `cpu`, `cuda`, `cuda:1`, `level_zero:0`, …; without a name the CPU.
     pub fn named(name: Option<&str>) -> Result<Arc<Self>> {
@@ -104,6 +110,12 @@ impl Session {
         Self::nth(backend, ordinal, &format!("{backend}:{ordinal}"))
     }
     fn nth(backend: Backend, ordinal: usize, name: &str) -> Result<Arc<Self>> {
+        let is_it = |known: &Self| {
+            known.backend == backend && usize::try_from(known.ordinal) == Ok(ordinal)
+        };
+        if let Some(known) = Self::in_use(is_it) {
+            return Ok(known);
+        }
         if ordinal == 0 {
             return Self::of(&Device::first_with(backend)?);
         }
@@ -112,6 +124,12 @@ impl Session {
     /// The device that a ticket is for.
     pub fn for_ticket(backend: &str, uuid: Option<&str>) -> Result<Arc<Self>> {
         let backend: Backend = backend.parse().map_err(|_| Failure::damaged())?;
+        let is_it = |known: &Self| {
+            known.backend == backend && uuid.is_some() && known.uuid.as_deref() == uuid
+        };
+        if let Some(known) = Self::in_use(is_it) {
+            return Ok(known);
+        }
         for device in of_backend(backend)? {
             if uuid.is_some_and(|uuid| device.uuid().is_ok_and(|found| found == uuid)) {
                 return Self::of(&device);

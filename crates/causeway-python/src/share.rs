@@ -10,7 +10,7 @@ use crate::{
     session::{Session, stay_reachable},
     source::{HostArray, Source, locate},
 };
-use causeway::{Buffer, Ticket, text};
+use causeway::{Access, Buffer, Policy, Ticket, text};
 use pyo3::{
     intern,
     prelude::*,
@@ -18,7 +18,12 @@ use pyo3::{
 };
 use std::{
     any::Any,
-    sync::{Arc, Mutex, PoisonError},
+    collections::HashMap,
+    ops::Range,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -27,6 +32,8 @@ use std::{
 const WORD: &str = "py";
 /// Arrays that share one allocation begin at multiples of this, which every library and every cache is content with.
 const ALIGNMENT: usize = 64;
+/// What another library allocated.
+const FOREIGN: &str = "arrays that another library allocated on a device";
 /// How long to pause before an exporter that was busy is asked again.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -96,7 +103,7 @@ struct Piece {
     start: isize,
 }
 impl Piece {
-    fn of(memory: &Arc<Memory>, range: std::ops::Range<usize>) -> Result<Self> {
+    fn of(memory: &Arc<Memory>, range: Range<usize>) -> Result<Self> {
         let offer = memory.offer(range)?;
         let offered = offer.export.map(|export| Box::new(export) as Offered);
         Ok(Self { ticket: offer.ticket, offered, start: offer.start })
@@ -109,24 +116,54 @@ impl Piece {
     }
 }
 
+/// What `access=` and `read_only=` ask for; nothing where neither is given.
+pub fn wanted(access: Option<&str>, read_only: bool) -> Result<Option<Policy>> {
+    let policy = || -> Result<_> {
+        let access = access.map_or(Ok(Access::SameUser), str::parse)?;
+        Ok(Policy { access, is_read_only: read_only })
+    };
+    (access.is_some() || read_only).then(policy).transpose()
+}
+/// Memory of others is their allocator's, and an event's words are written by all who use it.
+fn only_usual(wanted: Option<Policy>, what: &str) -> Result<()> {
+    if wanted.is_none_or(|wanted| wanted == Policy::default()) {
+        return Ok(());
+    }
+    let sentence = format!(
+        "{what} are shared with processes of the same user, for reading and writing: access and read_only are for arrays of empty() and of the host"
+    );
+    Err(Failure::new("Unsupported", sentence))
+}
+
 /// Copies a host array into shareable memory of a device.
-fn place(py: Python<'_>, host: &HostArray, session: &Arc<Session>) -> PyResult<Array> {
-    let layout = &host.layout;
-    let array = released(py, || Array::allocate(session, layout.dtype, &layout.shape))?;
+fn place(
+    py: Python<'_>,
+    host: &HostArray,
+    session: &Arc<Session>,
+    wanted: Option<Policy>,
+) -> PyResult<Array> {
+    let (layout, policy) = (&host.layout, wanted.unwrap_or_default());
+    let array = released(py, || Array::allocate(session, layout.dtype, &layout.shape, policy))?;
     host.copy_to(py, &array.memory, 0)?;
     Ok(array)
 }
 
 /// A new array in shareable memory with a copy of the elements of `object`, which the host can read.
 #[pyfunction]
-#[pyo3(signature = (object, *, device=None))]
-pub fn array(object: &Bound<'_, PyAny>, device: Option<&str>) -> PyResult<Array> {
-    let py = object.py();
+#[pyo3(signature = (object, *, device=None, access=None, read_only=false))]
+pub fn array(
+    object: &Bound<'_, PyAny>,
+    device: Option<&str>,
+    access: Option<&str>,
+    read_only: bool,
+) -> PyResult<Array> {
+    let (py, wanted) = (object.py(), wanted(access, read_only)?);
     let session = Session::named(device)?;
     match locate(object)? {
-        Source::Host(host) => place(py, &host, &session),
+        Source::Host(host) => place(py, &host, &session, wanted),
         Source::Shareable(memory, layout) => {
-            let (memory, layout) = released(py, || memory.copy(&layout, &session))?;
+            let policy = wanted.unwrap_or_default();
+            let (memory, layout) = released(py, || memory.copy(&layout, &session, policy))?;
             Ok(Array { memory, layout })
         }
         Source::Device { .. } => {
@@ -135,14 +172,18 @@ pub fn array(object: &Bound<'_, PyAny>, device: Option<&str>) -> PyResult<Array>
     }
 }
 
-/// Offers an array or an event to other processes, for `expires` seconds if that is given.
+/// Offers an array or an event to other processes: to those of the same user, or whom `access` names (`same-user`,
+/// `user:UID`, `process:PID`); for reading only, if that is asked for; for `expires` seconds, if those are given.
 #[pyfunction]
-#[pyo3(signature = (object, *, expires=None))]
+#[pyo3(signature = (object, *, access=None, read_only=false, expires=None))]
 pub fn share<'py>(
     object: &Bound<'py, PyAny>,
+    access: Option<&str>,
+    read_only: bool,
     expires: Option<f64>,
 ) -> PyResult<Bound<'py, Export>> {
-    for_a_while(expires, || share_one(object), object.py())
+    let wanted = wanted(access, read_only)?;
+    for_a_while(expires, || share_one(object, wanted), object.py())
 }
 /// An export that is closed after so many seconds.
 fn for_a_while<'py>(
@@ -156,17 +197,22 @@ fn for_a_while<'py>(
     py.import("causeway_ipc._expiry")?.call_method1("close_after", (after, &export))?;
     Ok(export)
 }
-fn share_one(object: &Bound<'_, PyAny>) -> PyResult<Export> {
+fn share_one(object: &Bound<'_, PyAny>, wanted: Option<Policy>) -> PyResult<Export> {
     let py = object.py();
     if let Ok(event) = object.cast::<Event>() {
+        only_usual(wanted, "events")?;
         let EventOffer { session, ticket, export } = event.get().offer()?;
         let offers = export.map(|export| Box::new(export) as Offered).into_iter().collect();
         return Ok(Export::new(&session, Contents::Event(ticket), offers, None));
     }
     let shareable = match locate(object)? {
-        Source::Shareable(memory, layout) => Array { memory, layout },
-        Source::Host(host) => place(py, &host, &Session::cpu()?)?,
+        Source::Shareable(memory, layout) => {
+            memory.is_as(wanted)?;
+            Array { memory, layout }
+        }
+        Source::Host(host) => place(py, &host, &Session::cpu()?, wanted)?,
         Source::Device { session, address, bytes, layout, keep } => {
+            only_usual(wanted, FOREIGN)?;
             let piece = released(py, || Piece::foreign(&session, address, bytes, keep))?;
             let offers = piece.offered.into_iter().collect();
             return Ok(Export::new(&session, Contents::Array(piece.ticket, layout), offers, None));
@@ -189,7 +235,7 @@ pub fn standing(object: &Bound<'_, PyAny>) -> PyResult<(String, Array)> {
     let py = object.py();
     let array = match locate(object)? {
         Source::Shareable(memory, layout) => Array { memory, layout },
-        Source::Host(host) => place(py, &host, &Session::cpu()?)?,
+        Source::Host(host) => place(py, &host, &Session::cpu()?, None)?,
         Source::Device { .. } => {
             return Err(Failure::misuse("this memory of a device is its allocator's").into());
         }
@@ -198,7 +244,7 @@ pub fn standing(object: &Bound<'_, PyAny>) -> PyResult<(String, Array)> {
         let Array { memory, layout } = array;
         let (memory, layout) = match memory.is_offered() {
             true => (memory, layout),
-            false => memory.copy(&layout, &memory.session)?,
+            false => memory.copy(&layout, &memory.session, Policy::default())?,
         };
         let (ticket, start) = memory.standing()?;
         let contents = Contents::Array(ticket, layout.clone().moved(start));
@@ -207,16 +253,19 @@ pub fn standing(object: &Bound<'_, PyAny>) -> PyResult<(String, Array)> {
     Ok(stands?)
 }
 
-/// Offers arrays by their names, under one ticket and with one export for each allocation.
+/// Offers arrays by their names, under one ticket and with one export for each allocation. The rest is as for `share`.
 #[pyfunction]
-#[pyo3(signature = (arrays, *, expires=None))]
+#[pyo3(signature = (arrays, *, access=None, read_only=false, expires=None))]
 pub fn share_many<'py>(
     arrays: &Bound<'py, PyAny>,
+    access: Option<&str>,
+    read_only: bool,
     expires: Option<f64>,
 ) -> PyResult<Bound<'py, Export>> {
-    for_a_while(expires, || share_all(arrays), arrays.py())
+    let wanted = wanted(access, read_only)?;
+    for_a_while(expires, || share_all(arrays, wanted), arrays.py())
 }
-fn share_all(arrays: &Bound<'_, PyAny>) -> PyResult<Export> {
+fn share_all(arrays: &Bound<'_, PyAny>, wanted: Option<Policy>) -> PyResult<Export> {
     let py = arrays.py();
     let (mut located, mut placed) = (Vec::new(), Vec::new());
     let mut end = 0_usize;
@@ -232,20 +281,26 @@ fn share_all(arrays: &Bound<'_, PyAny>) -> PyResult<Export> {
     // What the host has goes into one new allocation.
     let store = match placed.is_empty() {
         true => None,
-        false => Some(released(py, || Memory::allocate(&Session::cpu()?, end))?),
+        false => Some(released(py, || {
+            Memory::allocate(&Session::cpu()?, end, wanted.unwrap_or_default())
+        })?),
     };
     let mut many = Many::default();
     let mut places = placed.into_iter();
-    for (name, source) in located {
+    for (place, (name, source)) in located.into_iter().enumerate() {
         match source {
             Source::Host(host) => {
                 let (Some(store), Some(at)) = (&store, places.next()) else { continue };
                 host.copy_to(py, store, at)?;
-                many.add(name, store.clone(), host.placed(at))?;
+                many.add(place, name, store.clone(), host.placed(at))?;
             }
-            Source::Shareable(memory, layout) => many.add(name, memory, layout)?,
+            Source::Shareable(memory, layout) => {
+                memory.is_as(wanted)?;
+                many.add(place, name, memory, layout)?;
+            }
             Source::Device { session, address, bytes, layout, keep } => {
-                many.add_foreign(name, session, (address, bytes), layout, keep)?;
+                only_usual(wanted, FOREIGN)?;
+                many.add_foreign(&session, Foreign { place, name, address, bytes, layout, keep })?;
             }
         }
     }
@@ -272,54 +327,50 @@ pub fn share_channel(
     Ok(Export::new(&session, Contents::Channel(piece.ticket, layout, ready), offers, None))
 }
 
-/// Arrays under one ticket, gathered by the memory that they are in.
+/// Arrays under one ticket, gathered by the allocation that they are in.
 #[derive(Default)]
 struct Many {
     session: Option<Arc<Session>>,
-    pieces: Vec<Allocation>,
-    arrays: Vec<(String, usize, Layout)>,
+    /// Memory of this module's, and what of it the arrays touch.
+    pieces: Vec<(Arc<Memory>, Range<usize>)>,
+    /// Which of the pieces has the memory at this address.
+    known: HashMap<usize, usize>,
+    /// Each with its place among all arrays, its name, and which piece it is in.
+    arrays: Vec<(usize, String, usize, Layout)>,
+    foreign: Vec<Foreign>,
 }
-enum Allocation {
-    Ours(Arc<Memory>, std::ops::Range<usize>),
-    Foreign((usize, usize), Py<PyAny>),
+/// An array in memory of another library's, which is `keep`'s.
+struct Foreign {
+    place: usize,
+    name: String,
+    address: usize,
+    bytes: usize,
+    layout: Layout,
+    keep: Py<PyAny>,
 }
 impl Many {
-    fn add(&mut self, name: String, memory: Arc<Memory>, layout: Layout) -> Result<()> {
+    fn add(
+        &mut self,
+        place: usize,
+        name: String,
+        memory: Arc<Memory>,
+        layout: Layout,
+    ) -> Result<()> {
         self.on(&memory.session)?;
         let range = layout.within(memory.len()).ok_or_else(Failure::damaged)?;
-        let known = self.pieces.iter_mut().enumerate().find_map(|(at, piece)| match piece {
-            Allocation::Ours(known, range) if Arc::ptr_eq(known, &memory) => Some((at, range)),
-            _ => None,
-        });
-        let at = match known {
-            Some((at, whole)) => {
+        let at = *self.known.entry(Arc::as_ptr(&memory).addr()).or_insert(self.pieces.len());
+        match self.pieces.get_mut(at) {
+            Some((_, whole)) => {
                 *whole = whole.start.min(range.start)..whole.end.max(range.end);
-                at
             }
-            None => {
-                self.pieces.push(Allocation::Ours(memory, range));
-                self.pieces.len() - 1
-            }
-        };
-        self.arrays.push((name, at, layout));
+            None => self.pieces.push((memory, range)),
+        }
+        self.arrays.push((place, name, at, layout));
         Ok(())
     }
-    fn add_foreign(
-        &mut self,
-        name: String,
-        session: Arc<Session>,
-        place: (usize, usize),
-        layout: Layout,
-        keep: Py<PyAny>,
-    ) -> Result<()> {
-        self.on(&session)?;
-        let same =
-            |piece: &Allocation| matches!(piece, Allocation::Foreign(known, _) if *known == place);
-        let at = self.pieces.iter().position(same).unwrap_or(self.pieces.len());
-        if at == self.pieces.len() {
-            self.pieces.push(Allocation::Foreign(place, keep));
-        }
-        self.arrays.push((name, at, layout));
+    fn add_foreign(&mut self, session: &Arc<Session>, array: Foreign) -> Result<()> {
+        self.on(session)?;
+        self.foreign.push(array);
         Ok(())
     }
     /// A ticket is for one device.
@@ -339,20 +390,45 @@ impl Many {
         let session =
             self.session.ok_or_else(|| Failure::misuse("there are no arrays to share"))?;
         let (mut tickets, mut offers, mut starts) = (Vec::new(), Vec::new(), Vec::new());
-        for piece in self.pieces {
-            let piece = match piece {
-                Allocation::Ours(memory, range) => Piece::of(&memory, range)?,
-                Allocation::Foreign((address, bytes), keep) => {
-                    Piece::foreign(&session, address, bytes, keep)?
-                }
-            };
+        for (memory, range) in self.pieces {
+            let piece = Piece::of(&memory, range)?;
             starts.push(piece.start);
             tickets.push(piece.ticket);
             offers.extend(piece.offered);
         }
-        let moved =
-            |(name, at, layout): (String, usize, Layout)| (name, at, layout.moved(starts[at]));
-        let arrays = self.arrays.into_iter().map(moved).collect();
+        let mut arrays = self.arrays;
+        for (_, _, at, layout) in &mut arrays {
+            *layout = layout.clone().moved(starts[*at]);
+        }
+        // From the lowest address on, so that each export reaches over all that follows in its allocation.
+        let mut foreign = self.foreign;
+        foreign.sort_by_key(|array| array.address);
+        let mut foreign = foreign.into_iter().peekable();
+        while let Some(first) = foreign.peek() {
+            let (start, first_end) = (first.address, first.address + first.bytes);
+            let (mut end, mut inside) = (first_end, Vec::new());
+            let keep = Arc::new(Mutex::new(Vec::new()));
+            let choose = |reach: usize| {
+                let limit = start.saturating_add(reach);
+                let fits = |array: &Foreign| array.address + array.bytes <= limit;
+                while let Some(array) = foreign.next_if(fits) {
+                    end = end.max(array.address + array.bytes);
+                    inside.push(array);
+                }
+                end - start
+            };
+            stay_reachable()?;
+            let export = session.context.share_foreign_as_far(start, choose, keep.clone())?;
+            for Foreign { place, name, address, layout, keep: owner, .. } in inside {
+                keep.lock().unwrap_or_else(PoisonError::into_inner).push(owner);
+                let layout = Layout { offset: layout.offset + (address - start), ..layout };
+                arrays.push((place, name, tickets.len(), layout));
+            }
+            tickets.push(export.ticket().as_bytes().to_vec());
+            offers.push(Box::new(export));
+        }
+        arrays.sort_unstable_by_key(|(place, ..)| *place);
+        let arrays = arrays.into_iter().map(|(_, name, at, layout)| (name, at, layout)).collect();
         Ok(Export::new(&session, Contents::Arrays(tickets, arrays), offers, None))
     }
 }
@@ -422,8 +498,7 @@ impl Opened {
                 Ok(Self::Array(Array::checked(Memory::open(&session, &ticket)?, layout)?))
             }
             Contents::Arrays(tickets, arrays) => {
-                let open = |ticket: &Vec<u8>| Memory::open(&session, ticket);
-                let memories = tickets.iter().map(open).collect::<Result<Vec<_>>>()?;
+                let memories = open_all(&session, &tickets)?;
                 let array = |(name, at, layout): (String, usize, Layout)| {
                     Ok((name, Array::checked(memories[at].clone(), layout)?))
                 };
@@ -449,6 +524,38 @@ impl Opened {
         Ok(Self::Array(Array::checked(memory, layout)?))
     }
 }
+
+/// Opens many tickets: some threads ask the exporter while others are in the driver.
+fn open_all(session: &Arc<Session>, tickets: &[Vec<u8>]) -> Result<Vec<Arc<Memory>>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut opened = Vec::new();
+        // A number for each, nothing more.
+        while let at = next.fetch_add(1, Relaxed)
+            && let Some(ticket) = tickets.get(at)
+        {
+            let one = Memory::open(session, ticket);
+            opened.push((at, one.inspect_err(|_| next.store(tickets.len(), Relaxed))?));
+        }
+        Ok::<_, Failure>(opened)
+    };
+    let threads = (tickets.len() / TICKETS_A_THREAD).min(MOST_THREADS);
+    let mut all = thread::scope(|scope| {
+        // One that cannot be started leaves its part to the others.
+        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (0..threads).filter_map(start).collect();
+        let mut all = work()?;
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        Ok::<_, Failure>(all)
+    })?;
+    all.sort_unstable_by_key(|(at, _)| *at);
+    Ok(all.into_iter().map(|(_, memory)| memory).collect())
+}
+/// Threads that open beside the one that was called, at most, and tickets for which one is worth starting.
+const MOST_THREADS: usize = 3;
+const TICKETS_A_THREAD: usize = 16;
 
 /// A deadline in seconds.
 pub fn seconds(seconds: f64) -> Result<Duration> {

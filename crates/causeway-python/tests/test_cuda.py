@@ -69,6 +69,42 @@ def test_memory_that_another_library_allocated_is_shared_where_it_is(peer: Any) 
         assert peer(READ, export.ticket).hear() == "cuda:0 0.0 1.0 2.0 3.0"
     with cw.share_many({"a": foreign, "b": Foreign(address.value + 64, 4)}) as export:
         assert sorted(cw.open(export)) == ["a", "b"]
+    with pytest.raises(cw.InvalidUse, match="ends 4032 bytes behind"):
+        cw.share(Foreign(address.value + 64, 4096))
+    with pytest.raises(cw.Unsupported, match="another library"):
+        cw.share(foreign, read_only=True)
+    with pytest.raises(cw.Unsupported, match="driver's own descriptor"):
+        cw.empty(4, device="cuda", read_only=True)
+
+
+def test_arrays_of_one_allocation_have_one_export(peer: Any) -> None:
+    cuda = ctypes.CDLL("libcuda.so.1")
+    current(cuda)
+    arrays: dict[str, Any] = {}
+    allocations, each = 70, 5  # opened by several threads
+    for one in range(allocations):
+        address = ctypes.c_uint64()
+        assert cuda.cuMemAlloc_v2(ctypes.byref(address), 2 << 20) == 0
+        for number in reversed(range(each)):  # neither in the order of their addresses nor in that of their allocations
+            at, name = address.value + 512 * number, f"{number} of {one}"
+            values = np.array([one, number], "float32")
+            to, size = ctypes.c_uint64(at), ctypes.c_size_t(8)
+            assert cuda.cuMemcpyAsync(to, ctypes.c_uint64(values.ctypes.data), size, None) == 0
+            arrays[name] = Foreign(at, 2)
+    assert cuda.cuCtxSynchronize() == 0
+    arrays = dict(sorted(arrays.items()))
+    code = """
+opened = cw.open(sys.argv[1])
+right = all(np.from_dlpack(array, device="cpu").tolist() == [int(name.split()[2]), int(name.split()[0])] for name, array in opened.items())
+print(right, list(opened) == sorted(opened), len(opened))
+"""
+    with cw.share(arrays["0 of 0"]) as single, cw.share_many(arrays) as export:
+        # A ticket of one array says more than 250 characters; of an array in an allocation that is exported, some 100.
+        assert len(export.ticket) < allocations * len(single.ticket) + 110 * len(arrays)
+        assert peer(code, export.ticket).hear() == f"True True {allocations * each}"
+        ticket = export.ticket
+    late = peer("try:\n    cw.open(sys.argv[1])\nexcept cw.Withdrawn:\n    print('withdrawn')", ticket)
+    assert late.hear() == "withdrawn"
 
 
 def test_events_order_streams(peer: Any) -> None:
@@ -224,7 +260,17 @@ module.Tensor, module.UntypedStorage, module.ndarray = Tensor, UntypedStorage, T
 module.nn, module.version = types.SimpleNamespace(Parameter=Parameter), types.SimpleNamespace(hip=None)
 module.device = lambda kind, index: types.SimpleNamespace(type=kind, index=index)
 module.empty = lambda count, dtype, device: Tensor({"shape": (0,), "typestr": "|u1", "data": (0, False), "version": 3}, None)
-module.from_dlpack = lambda array: Tensor(array.__cuda_array_interface__, array)
+class DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_uint64), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64))]
+inside = ctypes.pythonapi.PyCapsule_GetPointer
+inside.restype, inside.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+def from_dlpack(capsule):
+    said = DLTensor.from_address(inside(capsule, b"dltensor"))
+    assert tuple(said.device) == (2, 0)
+    interface = {"shape": tuple(said.shape[:said.ndim]), "typestr": f"<{'iuf'[said.code]}{said.bits // 8}", "data": (said.data, False), "version": 3}
+    return Tensor(interface, capsule)
+module.from_dlpack = from_dlpack
 module.cuda = types.SimpleNamespace(Event=Event, Stream=Stream, device=nullcontext, current_device=lambda: 0,
     current_stream=lambda device: types.SimpleNamespace(cuda_stream=current_stream()))
 sys.modules["torch"] = module

@@ -1,6 +1,6 @@
 //! Device memory as values: allocated here, opened from another process, or a view of a mapping.
 use crate::{
-    Context, Error, ErrorKind, Export, Plain, Queue, Result, Ticket, ffi,
+    Context, Error, ErrorKind, Export, Plain, Policy, Queue, Result, Ticket, ffi,
     ticket::{Contents, Sealed, ValueType},
 };
 use std::{
@@ -55,12 +55,19 @@ impl<T: Plain> Buffer<T> {
     /// # Errors
     /// [`ErrorKind::Length`] if `len` is 0 or too large to count; what the adapter said otherwise.
     pub fn new(context: &Context, len: usize) -> Result<Self> {
+        Self::with_policy(context, len, Policy::default())
+    }
+    /// The same, to be opened by those whom `policy` admits, and written by them if it says so.
+    ///
+    /// # Errors
+    /// As there; [`ErrorKind::Unsupported`] on devices whose driver cannot hold other processes to it.
+    pub fn with_policy(context: &Context, len: usize, policy: Policy) -> Result<Self> {
         let Some(bytes) = len.checked_mul(Self::SIZE).filter(|&bytes| bytes > 0) else {
             let sentence =
                 format!("a buffer of {len} values cannot be: ask for at least one, and fewer");
             return Err(Error::new(ErrorKind::Length, sentence));
         };
-        Self::over(context, ffi::Memory::allocate(context.raw(), bytes)?)
+        Self::over(context, ffi::Memory::allocate(context.raw(), bytes, policy)?)
     }
     /// Device memory with a copy of `values`.
     ///
@@ -165,7 +172,15 @@ impl<T: Plain> Buffer<T> {
     pub fn fill(&self, queue: &Queue, value: T) -> Result<()> {
         queue.fill(self, value)?.wait()
     }
-    /// Offers these values to other processes of this user.
+    /// What it was allocated for; of memory that was opened or mapped the usual.
+    pub fn policy(&self) -> Policy {
+        self.memory.policy()
+    }
+    /// Whether this process may write it: its own memory, and what was not opened or mapped for reading only.
+    pub fn is_writable(&self) -> bool {
+        self.memory.is_writable()
+    }
+    /// Offers these values to other processes of this user, or to those of its [`policy`](Self::policy).
     ///
     /// The ticket names this range, and [`Context::open`] gives no more. What the system hands to the other process
     /// may reach further, as pages and pools do: share with those that you trust with the device's memory, or share

@@ -1,6 +1,7 @@
 //! A device in use: what memory, queues and events belong to.
 use crate::{
-    Buffer, Device, Event, Export, Result, ffi, ticket::Contents, ticket::ValueType, wait,
+    Buffer, Device, Error, ErrorKind, Event, Export, Result, ffi, ticket::Contents,
+    ticket::ValueType, wait,
 };
 use std::{
     any::Any,
@@ -75,15 +76,41 @@ impl Context {
     /// calls), to other processes of this user. `keep` is held as long as the export: let it own the memory.
     ///
     /// # Errors
-    /// What the adapter said, if the address is in no allocation that it knows or may share.
+    /// [`ErrorKind::Length`](crate::ErrorKind::Length) if the allocation ends before; what the adapter said, if the
+    /// address is in no allocation that it knows or may share.
     pub fn share_foreign(
         &self,
         address: usize,
         bytes: usize,
         keep: Arc<dyn Any + Send + Sync>,
     ) -> Result<Export<Buffer<u8>>> {
+        self.share_foreign_as_far(address, |_| bytes, keep)
+    }
+    /// As [`share_foreign`](Self::share_foreign), of as many bytes as `choose` returns, which is called with how many there
+    /// are from `address` to the end of the allocation: one export then serves all that is in it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn share_foreign_as_far(
+        &self,
+        address: usize,
+        choose: impl FnOnce(usize) -> usize,
+        keep: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Export<Buffer<u8>>> {
+        let exported = ffi::Exported::foreign(self.raw(), address, keep)?;
+        let most = match ur_ipc::length_named_by(exported.bytes()) {
+            Some(length) => usize::try_from(length).unwrap_or(usize::MAX),
+            None => ffi::Memory::reach_of(self.raw(), address)?, // of an adapter that has its own handles
+        };
+        let bytes = choose(most);
+        if bytes > most {
+            let sentence = format!(
+                "{bytes} bytes from {address:#x} on cannot be shared: the allocation ends {most} bytes behind that"
+            );
+            return Err(Error::new(ErrorKind::Length, sentence));
+        }
         let contents = Contents { bytes: bytes as u64, of: ValueType::of::<u8>() };
-        Ok(Export::of_memory(ffi::Exported::foreign(self.raw(), address, keep)?, contents))
+        Ok(Export::of_memory(exported, contents))
     }
     /// The unit, in bytes, in which [`PhysicalMemory`](crate::PhysicalMemory) is made.
     ///

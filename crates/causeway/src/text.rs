@@ -9,6 +9,17 @@ const PREFIX: &str = "cw1-";
 /// 32 digits without `i`, `l`, `o` and `u`, which are misread.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
+/// What each byte is worth as a digit.
+const VALUES: [u8; 256] = {
+    let (mut values, mut digit) = ([NO_DIGIT; 256], 0);
+    while digit < DIGITS.len() {
+        values[DIGITS[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    values
+};
+const NO_DIGIT: u8 = 0xff;
+
 /// The kinds' words in a ticket's text, and what sentences call them.
 pub(crate) const KINDS: [(&str, &str); 5] = [
     ("mem", "memory"),
@@ -20,21 +31,20 @@ pub(crate) const KINDS: [(&str, &str); 5] = [
 
 /// A ticket's text: prefix, word of the kind, bytes and checksum in base 32.
 pub fn encode(word: &str, bytes: &[u8]) -> String {
-    let mut text = format!("{PREFIX}{word}-");
-    let checksum = checksum(word, bytes).to_le_bytes();
-    let (mut bits, mut count) = (0_u32, 0);
-    for &byte in bytes.iter().chain(&checksum) {
-        bits = bits << 8 | u32::from(byte);
-        count += 8;
-        while count >= 5 {
-            count -= 5;
-            text.push(char::from(DIGITS[(bits >> count & 31) as usize]));
-        }
+    let all = [bytes, &checksum(word, bytes).to_le_bytes()].concat();
+    let mut text = Vec::with_capacity(PREFIX.len() + word.len() + 2 + all.len() * 8 / 5);
+    for part in [PREFIX, word, "-"] {
+        text.extend_from_slice(part.as_bytes());
     }
-    if count > 0 {
-        text.push(char::from(DIGITS[(bits << (5 - count) & 31) as usize]));
+    for group in all.chunks(5) {
+        // Five bytes are eight digits; what lacks at the end is zeros, and digits of nothing but those are left out.
+        let bits =
+            (0..5).fold(0_u64, |bits, at| bits << 8 | u64::from(*group.get(at).unwrap_or(&0)));
+        let digits: [u8; 8] =
+            std::array::from_fn(|at| DIGITS[(bits >> (35 - 5 * at) & 31) as usize]);
+        text.extend_from_slice(&digits[..(group.len() * 8).div_ceil(5)]);
     }
-    text
+    String::from_utf8(text).expect("word and digits are ASCII")
 }
 
 /// The bytes in a ticket's text, if it is whole and of the kind `word`.
@@ -82,8 +92,11 @@ fn unpack(digits: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(digits.len() * 5 / 8);
     let (mut bits, mut count) = (0_u32, 0);
     for digit in digits.bytes() {
-        let value = DIGITS.iter().position(|&known| known == digit)?;
-        bits = bits << 5 | u32::try_from(value).ok()?;
+        let value = VALUES[usize::from(digit)];
+        if value == NO_DIGIT {
+            return None;
+        }
+        bits = bits << 5 | u32::from(value);
         count += 5;
         if count >= 8 {
             count -= 8;
@@ -103,12 +116,34 @@ fn verified(word: &str, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
 
 /// CRC-32 (reflected 0xEDB88320) of the kind's word and the bytes: against slips of hand, not against forgers.
 fn checksum(word: &str, bytes: &[u8]) -> u32 {
-    !word.bytes().chain(bytes.iter().copied()).fold(!0, |crc, byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
-            crc >> 1 ^ (0xedb8_8320 & (crc & 1).wrapping_neg())
-        })
-    })
+    let step = |crc: u32, byte: &u8| crc >> 8 ^ REMAINDERS[0][usize::from(crc as u8 ^ byte)];
+    let begun = word.as_bytes().iter().fold(!0, step);
+    let (groups, rest) = bytes.as_chunks::<8>();
+    let crc = groups.iter().fold(begun, |crc, group| {
+        let word = u64::from_le_bytes(*group) ^ u64::from(crc);
+        let bytes = word.to_le_bytes().into_iter().enumerate();
+        bytes.fold(0, |sum, (at, byte)| sum ^ REMAINDERS[7 - at][usize::from(byte)])
+    });
+    !rest.iter().fold(crc, step)
 }
+/// Of each byte, divided by the checksum's polynomial, with as many bytes behind it as the list's number.
+static REMAINDERS: [[u32; 256]; 8] = {
+    let (mut remainders, mut byte) = ([[0; 256]; 8], 0);
+    while byte < 256 {
+        let (mut rest, mut behind) = (byte as u32, 0);
+        while behind < 8 {
+            let mut bit = 0;
+            while bit < 8 {
+                rest = rest >> 1 ^ (0xedb8_8320 & (rest & 1).wrapping_neg());
+                bit += 1;
+            }
+            remainders[behind][byte] = rest;
+            behind += 1;
+        }
+        byte += 1;
+    }
+    remainders
+};
 
 #[cfg(test)]
 mod tests {

@@ -3,10 +3,11 @@
 use crate::error::{Error, ErrorCode, Result};
 use std::ffi::c_void;
 use ur_sys::{
-    ur_kernel_launch_cluster_property_t, ur_kernel_launch_ext_properties_t,
-    ur_kernel_launch_workgroup_property_t, ur_queue_index_properties_t, ur_queue_native_desc_t,
-    ur_queue_native_properties_t, ur_queue_properties_t, ur_structure_type_t, ur_usm_desc_t,
-    ur_usm_device_desc_t, ur_usm_host_desc_t, ur_usm_pool_desc_t, ur_usm_pool_limits_desc_t,
+    CW_STRUCTURE_TYPE_IPC_POLICY_DESC, cw_ipc_policy_desc_t, ur_kernel_launch_cluster_property_t,
+    ur_kernel_launch_ext_properties_t, ur_kernel_launch_workgroup_property_t,
+    ur_queue_index_properties_t, ur_queue_native_desc_t, ur_queue_native_properties_t,
+    ur_queue_properties_t, ur_structure_type_t, ur_usm_desc_t, ur_usm_device_desc_t,
+    ur_usm_host_desc_t, ur_usm_pool_desc_t, ur_usm_pool_limits_desc_t,
 };
 
 /// A struct that starts with `stype` and `pNext`.
@@ -104,6 +105,11 @@ unsafe impl Chained for ur_usm_host_desc_t {
 // SAFETY: it starts so, and that is its type.
 unsafe impl Chained for ur_usm_device_desc_t {
     const STYPE: ur_structure_type_t = ur_structure_type_t::USM_DEVICE_DESC;
+}
+
+// SAFETY: it starts so, and that is its type.
+unsafe impl Chained for cw_ipc_policy_desc_t {
+    const STYPE: ur_structure_type_t = CW_STRUCTURE_TYPE_IPC_POLICY_DESC;
 }
 
 impl Head for ur_kernel_launch_ext_properties_t {

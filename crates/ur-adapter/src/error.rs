@@ -183,9 +183,7 @@ pub fn enter(
         Err(panic) => Error::new(ErrorCode::Unknown, format!("panicked: {}", discard(panic))),
     };
     let code = ur_result_t::from(error.code);
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| keep(backend, entry, error))) {
-        discard(panic);
-    }
+    let _ = ur_lock::caught(|| keep(backend, entry, error));
     code
 }
 /// The same for an entry of the adapter whose object `T` is: any object of its own.
@@ -208,13 +206,11 @@ fn keep(backend: Backend, entry: &str, error: Error) {
         })
     });
 }
-/// What a panic said. Dropping what it carried may panic in turn; that one is leaked.
+/// What a panic said.
 fn discard(panic: Box<dyn Any + Send>) -> String {
     let said = panic.downcast_ref::<&str>().map(|s| (*s).to_string());
     let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
-    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-        std::mem::forget(again);
-    }
+    ur_lock::discard(panic);
     said.unwrap_or_else(|| "(no message)".into())
 }
 /// The sentence of this thread's last failure, whichever adapter's.

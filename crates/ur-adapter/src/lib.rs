@@ -20,3 +20,4 @@ pub mod pool;
 pub mod region;
 pub mod share;
 pub mod shim;
+pub mod statics;

@@ -132,6 +132,10 @@ impl Tag {
     pub const fn backend(self) -> Option<Backend> {
         Backend::of_number((self.0 >> 16) as u16)
     }
+    /// The number of its kind.
+    pub(crate) const fn kind(self) -> u16 {
+        self.0 as u16
+    }
 }
 
 /// The Rust state behind one kind of handle.
@@ -383,6 +387,12 @@ impl<T> Deref for Borrowed<'_, T> {
 impl<T> fmt::Debug for Borrowed<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Borrowed({:p})", self.object)
+    }
+}
+impl<'call, T> Borrowed<'call, T> {
+    /// The object, for as long as it is lent.
+    pub fn get(self) -> &'call Object<T> {
+        self.object
     }
 }
 impl<T: Body> Borrowed<'_, T> {

@@ -10,6 +10,7 @@ const LISTS: &[(&str, &str)] = &[
     ("libur_adapter_null", include_str!("../expected/null.toml")),
     ("libur_adapter_mock", include_str!("../expected/mock.toml")),
     ("libur_adapter_level_zero_v2", include_str!("../expected/level_zero_v2.toml")),
+    ("libur_adapter_opencl", include_str!("../expected/opencl.toml")),
 ];
 
 /// What is known to fail.

@@ -3,6 +3,7 @@
 //! `docs/decisions/0012-one-core-thin-drivers.md`.
 pub mod command;
 pub mod command_buffer;
+pub mod event;
 pub mod exhausted;
 pub mod from_c;
 pub mod kernels;
@@ -10,22 +11,28 @@ pub mod memory;
 pub mod over_driver;
 pub mod profiling;
 pub mod program;
+pub mod queue;
 pub mod unseen;
 
 use command::TakesCommands;
+use event::SharesEvents;
 use over_driver::{
     OverDriver, device::HasDevices, mem::KeepsBytes, memory_export::ExportsMemory, p2p::HasPeers,
     physical_mem::HasPhysicalMemory, sampler::HasSamplers, share::Shares,
 };
-use ur_adapter::{api::*, entry, share::SharesEvents};
+use queue::HasStreams;
+use ur_adapter::{api::*, entry};
 use ur_sys::{ur_command_buffer_exp_dditable_t, ur_dditable_t, ur_memory_export_exp_dditable_t};
 
 /// Which families are the core's, and which each backend's.
-macro_rules! families { ($($core:ident)*; $($own:ident: $api:ident)*) => {
-    /// An adapter as C sees it. Families that have moved are the core's, all others the backend's.
-    pub const fn table<D>() -> ur_dditable_t
+macro_rules! families { (
+    $(#[$doc:meta])* $name:ident($bound:path)
+    $($core:ident)*; $($own:ident: $api:ident)*
+) => {
+    $(#[$doc])*
+    pub const fn $name<D>() -> ur_dditable_t
     where
-        D: KeepsBytes + HasPhysicalMemory + HasSamplers + HasPeers + HasDevices + Shares + SharesEvents + TakesCommands $(+ $api)*,
+        D: KeepsBytes + HasPhysicalMemory + HasSamplers + HasPeers + HasDevices + Shares + $bound + TakesCommands $(+ $api)*,
     {
         ur_dditable_t {
             $($core: entry::$core::table::<OverDriver<D>>(),)*
@@ -34,10 +41,22 @@ macro_rules! families { ($($core:ident)*; $($own:ident: $api:ident)*) => {
     }
 } }
 families! {
-    program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp sampler usm_p2p_exp device device_exp ipc_exp;
-    adapter: AdapterApi
-    platform: PlatformApi
-    context: ContextApi
+    /// An adapter as C sees it, whose queues and events are the core's. Families that have moved are the core's, all others
+    /// the backend's.
+    table_over_streams(HasStreams)
+    adapter platform context program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp sampler
+    usm_p2p_exp device device_exp ipc_exp queue event event_exp;
+    queue_exp: QueueExpApi
+    bindless_images_exp: BindlessImagesExpApi
+    command_buffer_exp: CommandBufferExpApi
+    graph_exp: GraphExpApi
+    memory_export_exp: MemoryExportExpApi
+}
+families! {
+    /// The same of a backend that has queues and events of its own: until it has moved onto streams and points.
+    table(SharesEvents)
+    adapter platform context program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp sampler
+    usm_p2p_exp device device_exp ipc_exp;
     event: EventApi
     event_exp: EventExpApi
     queue: QueueApi

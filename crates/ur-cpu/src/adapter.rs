@@ -1,4 +1,4 @@
-//! The adapter itself: what it is, what it passes for, and the sentences of its last failures.
+//! What the adapter passes for.
 //!
 //! Some programs look at CPUs of the OpenCL backend alone (dpctl is one). With the environment
 //! variable `CAUSEWAY_NATIVE_CPU_BACKEND=opencl` the adapter, its platform and its device describe
@@ -6,27 +6,12 @@
 //! could do and this one cannot is refused as ever. `native_cpu` is what holds without the variable;
 //! any other value is ignored after a warning. It is read once, when a program first asks for the
 //! adapter or for any backend.
-use super::{Adapter, Cpu};
 use std::sync::OnceLock;
-use ur_adapter::{
-    api::AdapterApi,
-    error::{Error, ErrorCode, Result},
-    info::Answer,
-    log,
-    object::{Backend, Borrowed, Owned},
-};
-use ur_sys::{ur_adapter_info_t, ur_backend_t};
+use ur_adapter::{log, object::Backend};
+use ur_sys::ur_backend_t;
 
-/// What `UR_LOG_…` calls this adapter.
-const NAME: &str = "NATIVE_CPU";
 /// The variable that says what it passes for.
 const VARIABLE: &str = "CAUSEWAY_NATIVE_CPU_BACKEND";
-
-/// The one adapter object of a process.
-pub(super) fn the_adapter() -> Owned<Adapter> {
-    static ADAPTER: OnceLock<Owned<Adapter>> = OnceLock::new();
-    ADAPTER.get_or_init(|| Owned::new(Adapter)).clone()
-}
 
 /// The backend that it says it is.
 pub(super) fn backend() -> ur_backend_t {
@@ -49,30 +34,11 @@ pub(super) fn backend() -> ur_backend_t {
         },
     })
 }
-/// Whether it passes for OpenCL.
-pub(super) fn is_opencl() -> bool {
-    backend() == ur_backend_t::OPENCL
-}
-
-impl AdapterApi for Cpu {
-    fn adapter_get() -> Result<Vec<Owned<Adapter>>> {
-        log::open(Backend::Cpu, NAME);
-        backend(); // what is wrong with the variable is said before anything depends on it
-        Ok(vec![the_adapter()])
-    }
-    fn adapter_get_info(
-        adapter: Borrowed<'_, Adapter>,
-        name: ur_adapter_info_t,
-        answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        match name {
-            ur_adapter_info_t::BACKEND => answer.value(&backend().0),
-            ur_adapter_info_t::REFERENCE_COUNT => answer.value(&adapter.api_refs()),
-            ur_adapter_info_t::VERSION => answer.value(&1u32),
-            _ => Err(Error::new(
-                ErrorCode::UnsupportedEnumeration,
-                format!("this adapter has no answer to {name:?}"),
-            )),
-        }
+/// The version of platform and device, in the words of the backend that they pass for: OpenCL's
+/// start with the version of OpenCL.
+pub(super) fn version() -> &'static str {
+    match backend() == ur_backend_t::OPENCL {
+        true => concat!("OpenCL 3.0 Causeway native CPU ", env!("CARGO_PKG_VERSION")),
+        false => concat!("Causeway native CPU ", env!("CARGO_PKG_VERSION")),
     }
 }

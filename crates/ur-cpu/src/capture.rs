@@ -1,10 +1,10 @@
 //! Queues that record instead of running: what a command that is given to such a queue becomes, and
 //! which queues record into which graph. Graphs themselves are `graph.rs`'s.
 use super::{
-    Event, Graph, Queue,
-    engine::{Order, Submission},
-    enqueue::Made,
+    Cpu, Event, Graph, Queue,
+    engine::Order,
     recording::{Node, Recording},
+    streams::{Made, work},
 };
 use std::sync::{
     Arc, Mutex, PoisonError, Weak,
@@ -14,6 +14,10 @@ use ur_adapter::{
     command::Report,
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
+};
+use ur_core::{
+    command::{Ready, Used},
+    profiling::Profile,
 };
 use ur_lock::locked;
 use ur_sys::ur_command_t;
@@ -27,7 +31,7 @@ fn recording_already() -> Result<()> {
 
 /// What is written down of a graph; the events of its commands know it.
 #[derive(Debug, Default)]
-pub(super) struct Score(Mutex<Inside>);
+pub struct Score(Mutex<Inside>);
 #[derive(Debug, Default)]
 struct Inside {
     recording: Recording,
@@ -79,7 +83,7 @@ struct Part {
 }
 /// Where a queue keeps its part, if it has one.
 #[derive(Debug, Default)]
-pub(super) struct Stand {
+pub struct Stand {
     /// Whether there is a part: what commands of queues that never record pay for.
     active: AtomicBool,
     part: Mutex<Option<Part>>,
@@ -128,7 +132,7 @@ pub(super) fn begin(queue: &Queue, graph: &Owned<Graph>) -> Result<()> {
     if !graph.context().same(queue.context()) {
         return refused(ErrorCode::InvalidGraph, "the graph belongs to another context");
     }
-    let stand = queue.stand();
+    let stand = queue.capture();
     if stand.is_active() {
         return recording_already();
     }
@@ -165,7 +169,7 @@ pub(super) fn begin(queue: &Queue, graph: &Owned<Graph>) -> Result<()> {
 /// capture, `GRAPH_UNJOINED_FORKS` if commands of another queue were recorded that nothing waited
 /// for: the capture ends, and its graph cannot be run.
 pub(super) fn end(queue: &Queue) -> Result<Owned<Graph>> {
-    let stand = queue.stand();
+    let stand = queue.capture();
     match &*locked(&stand.part) {
         None => {
             return refused(
@@ -200,25 +204,19 @@ pub(super) fn end(queue: &Queue) -> Result<Owned<Graph>> {
     Ok(part.graph)
 }
 
-/// A queue that records, about to be given one more command.
-#[derive(Debug)]
-pub(super) struct Taker<'call> {
-    queue: Borrowed<'call, Queue>,
-}
-/// `Some` if `queue` records, or will since one of `events` is of a command that is being recorded.
+/// Whether `queue` records, or will since one of `events` is of a command that is being recorded.
 ///
 /// # Errors
 /// `GRAPH_INTERNAL_EVENT` if one of `events` is of a command recorded in a capture that is over.
-pub(super) fn taker<'call>(
-    queue: Borrowed<'call, Queue>,
-    events: &[Borrowed<'_, Event>],
-) -> Result<Option<Taker<'call>>> {
-    if queue.stand().is_active() {
-        return Ok(Some(Taker { queue }));
+#[inline]
+pub(super) fn is_recording(queue: &Queue, events: &[Borrowed<'_, Event>]) -> Result<bool> {
+    if queue.capture().is_active() {
+        return Ok(true);
     }
-    let Some((score, _)) = events.iter().find_map(|event| event.captured()) else {
-        return Ok(None);
-    };
+    let captured = events.iter().find_map(|event| event.captured());
+    captured.map_or(Ok(false), |(score, _)| draw_in(queue, score).map(|()| true))
+}
+fn draw_in(queue: &Queue, score: &Score) -> Result<()> {
     // First the leader's graph: two queues' parts are never locked at once.
     let leader = locked(&score.0).leader.as_ref().and_then(Weak::upgrade);
     let Some(graph) = leader.and_then(|leader| leader.graph()) else { return Err(internal()) };
@@ -228,16 +226,15 @@ pub(super) fn taker<'call>(
             "the capture is that of another context's queue",
         );
     }
-    queue.stand().put(graph, false)?;
+    queue.capture().put(graph, false)?;
     let mut inside = locked(&score.0);
     if inside.leader.is_none() {
         drop(inside);
-        queue.stand().take(); // another thread ended the capture meanwhile
+        queue.capture().take(); // another thread ended the capture meanwhile
         return Err(internal());
     }
-    inside.drawn_in.push(Arc::downgrade(queue.stand()));
-    drop(inside);
-    Ok(Some(Taker { queue }))
+    inside.drawn_in.push(Arc::downgrade(queue.capture()));
+    Ok(())
 }
 /// What C is told that uses a recorded command's event for anything but more recording.
 pub(super) fn internal() -> Error {
@@ -249,87 +246,91 @@ pub(super) fn internal() -> Error {
     )
 }
 
-impl Taker<'_> {
-    /// Records a command.
-    ///
-    /// # Errors
-    /// `GRAPH_CAPTURE_UNSUPPORTED` for what cannot be repeated or is to be done at once.
-    pub(super) fn record(
-        self,
-        command: ur_command_t,
-        events: &[Borrowed<'_, Event>],
-        submission: Submission<'_>,
-        signal: Option<Owned<Event>>,
-        report: Report,
-    ) -> Made {
-        if submission.work.again().is_none() || submission.profile.is_on() {
-            return refused(
-                ErrorCode::GraphCaptureUnsupported,
-                format!("{command:?} cannot be repeated: leave it out of the capture"),
-            );
-        }
-        if signal.as_ref().is_some_and(|event| !event.is_replayed()) {
-            return refused(
-                ErrorCode::GraphCaptureUnsupported,
-                "an event that processes share is signalled outside of graphs only: leave the signal \
-                 out of the capture",
-            );
-        }
-        let Submission { work, order, .. } = submission;
-        self.add(command, events, order, report, |recording, after, waits| {
-            recording.push(Node { command, work, after, waits, signal })
-        })
+/// Has a queue that records take a command.
+///
+/// # Errors
+/// `GRAPH_CAPTURE_UNSUPPORTED` for what cannot be repeated or is to be done at once.
+pub(super) fn record(
+    queue: Borrowed<'_, Queue>,
+    ready: &Ready<'_, Cpu>,
+    events: &[Borrowed<'_, Event>],
+    signalled: Option<Borrowed<'_, Event>>,
+    report: Report,
+) -> Made {
+    let command = ready.name;
+    let once = || {
+        let why = format!("{command:?} cannot be repeated: leave it out of the capture");
+        refused(ErrorCode::GraphCaptureUnsupported, why)
+    };
+    if ready.used().any(|used| matches!(used, Used::Freed(_)))
+        || ready.profile(Profile::Off).is_on()
+    {
+        return once();
     }
-    /// Records all of `other` as one command.
-    ///
-    /// # Errors
-    /// As `record`.
-    pub(super) fn splice(
-        self,
-        command: ur_command_t,
-        events: &[Borrowed<'_, Event>],
-        other: &Recording,
-        report: Report,
-    ) -> Made {
-        self.add(command, events, Order::Free, report, |recording, after, waits| {
-            recording.splice(other, command, after, waits)
-        })
+    let work = work(queue.device(), ready)?;
+    if work.again().is_none() {
+        return once();
     }
-    fn add(
-        self,
-        command: ur_command_t,
-        events: &[Borrowed<'_, Event>],
-        order: Order,
-        report: Report,
-        put: impl FnOnce(&mut Recording, Vec<usize>, Vec<Owned<Event>>) -> usize,
-    ) -> Made {
-        if matches!(report, Report::Done { .. }) {
-            return refused(
-                ErrorCode::GraphCaptureUnsupported,
-                "a queue that records cannot wait for a command: ask for it without blocking",
-            );
+    if signalled.as_ref().is_some_and(|event| !event.is_replayed()) {
+        return refused(
+            ErrorCode::GraphCaptureUnsupported,
+            "an event that processes share is signalled outside of graphs only: leave the signal \
+             out of the capture",
+        );
+    }
+    let signal = signalled.map(|event| event.own()).transpose()?;
+    add(queue, command, events, (ready.order, report), |recording, after, waits| {
+        recording.push(Node { command, work, after, waits, signal })
+    })
+}
+/// Has a queue that records take all of `other` as one command.
+///
+/// # Errors
+/// As [`record`].
+pub(super) fn splice(
+    queue: Borrowed<'_, Queue>,
+    command: ur_command_t,
+    events: &[Borrowed<'_, Event>],
+    other: &Recording,
+    report: Report,
+) -> Made {
+    add(queue, command, events, (Order::Free, report), |recording, after, waits| {
+        recording.splice(other, command, after, waits)
+    })
+}
+fn add(
+    queue: Borrowed<'_, Queue>,
+    command: ur_command_t,
+    events: &[Borrowed<'_, Event>],
+    (order, report): (Order, Report),
+    put: impl FnOnce(&mut Recording, Vec<usize>, Vec<Owned<Event>>) -> usize,
+) -> Made {
+    if matches!(report, Report::Done { .. }) {
+        return refused(
+            ErrorCode::GraphCaptureUnsupported,
+            "a queue that records cannot wait for a command: ask for it without blocking",
+        );
+    }
+    let of = queue.own()?;
+    let mut part = locked(&queue.capture().part);
+    let Some(part) = part.as_mut() else {
+        return refused(ErrorCode::GraphCaptureInvalidated, "another thread ended the capture");
+    };
+    let score = Arc::clone(part.graph.score());
+    let place = {
+        let mut inside = locked(&score.0);
+        let (mut after, waits) = inside.sort(&score, events)?;
+        part.follow(order, &mut after, of.is_in_order());
+        let place = put(&mut inside.recording, after, waits);
+        if let Some(event) = &inside.recording.nodes[place].signal {
+            let address = event.as_handle().addr();
+            inside.signalled.retain(|(one, _)| *one != address);
+            inside.signalled.push((address, place));
         }
-        let of = self.queue.own()?;
-        let mut part = locked(&self.queue.stand().part);
-        let Some(part) = part.as_mut() else {
-            return refused(ErrorCode::GraphCaptureInvalidated, "another thread ended the capture");
-        };
-        let score = Arc::clone(part.graph.score());
-        let place = {
-            let mut inside = locked(&score.0);
-            let (mut after, waits) = inside.sort(&score, events)?;
-            part.follow(order, &mut after, of.is_in_order());
-            let place = put(&mut inside.recording, after, waits);
-            if let Some(event) = &inside.recording.nodes[place].signal {
-                let address = event.as_handle().addr();
-                inside.signalled.retain(|(one, _)| *one != address);
-                inside.signalled.push((address, place));
-            }
-            place
-        };
-        part.note(order, place, of.is_in_order());
-        Ok((report == Report::Event).then(|| Event::of_capture(of, command, score, place)))
-    }
+        place
+    };
+    part.note(order, place, of.is_in_order());
+    Ok((report == Report::Event).then(|| Event::of_capture(of, command, (score, place))))
 }
 impl Inside {
     /// Which of `events` are nodes, and which are to be waited for at each execution.
@@ -343,7 +344,7 @@ impl Inside {
             let address = event.as_handle().addr();
             let signalled = self.signalled.iter().find(|(one, _)| *one == address);
             match (event.captured(), signalled) {
-                (Some((score, place)), _) if Arc::ptr_eq(score, own) => after.push(place),
+                (Some((score, place)), _) if Arc::ptr_eq(score, own) => after.push(*place),
                 (Some(_), _) => {
                     return refused(
                         ErrorCode::GraphCaptureMergeAttempt,

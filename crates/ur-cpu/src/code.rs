@@ -4,7 +4,7 @@
 use super::{
     Cpu,
     host::host,
-    native_code::{self, Binary, Function, Loaded},
+    native_code::{self, ARGUMENT_BYTES, Binary, Function, LOCAL_MEMORY, Loaded},
 };
 use std::{
     collections::BTreeMap,
@@ -42,7 +42,8 @@ impl Code {
                 Binary::Table(loaded) => Arc::clone(loaded),
             };
             for (name, function) in &loaded.kernels {
-                let earlier = code.kernels.insert(name.clone(), *function);
+                let function = Function::of(&loaded, *function);
+                let earlier = code.kernels.insert(name.clone(), function.clone());
                 if earlier.is_some_and(|one| one.address() != function.address()) {
                     return Err(format!("two programs have a function called {name:?}"));
                 }
@@ -106,7 +107,7 @@ impl Modules for Cpu {
         Ok(code.kernels.keys().cloned().collect())
     }
     fn function(code: &Code, name: &CStr) -> Result<Option<Function>> {
-        Ok(code.kernels.get(name).copied())
+        Ok(code.kernels.get(name).cloned())
     }
     fn address(code: &Code, name: &CStr) -> Result<Option<Address>> {
         Ok(code.kernels.get(name).and_then(|function| function.address()))
@@ -121,8 +122,19 @@ impl Modules for Cpu {
             is_all_told: true,
             most_sub_group: 1,
             most_sub_groups: MAX_WORK_GROUP as u32,
+            longest_argument: Some(ARGUMENT_BYTES),
             ..FunctionFacts::default()
         })
+    }
+    fn allow_local(_: &Function, bytes: usize) -> Result<()> {
+        match bytes <= LOCAL_MEMORY {
+            true => Ok(()),
+            false => {
+                let why =
+                    format!("a work-group has {LOCAL_MEMORY} bytes of local memory, not {bytes}");
+                Err(Error::new(ErrorKind::OutOfResources, why))
+            }
+        }
     }
     /// Not so large that there would be fewer than a core can take several of.
     fn best_group(_: &Function, global: [usize; 3], _: usize) -> Result<Option<GroupChoice>> {

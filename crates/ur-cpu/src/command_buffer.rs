@@ -1,24 +1,22 @@
 //! How what command buffers record is executed: as a recording that is replayed (`recording.rs`).
 use super::{
-    Cpu, Event, Queue, TABLE, capture,
+    Cpu, Event, Queue, capture,
     engine::Work,
-    enqueue::{self, Made},
-    graph, launch,
-    native_code::Arguments,
+    graph,
     recording::{self, Recording, Replay},
+    streams::{self, Made},
 };
-use std::sync::Arc;
 use ur_adapter::{
     command::Report,
     error::Result,
-    object::{Borrowed, Owned, Slab},
+    object::{Borrowed, Owned},
 };
 use ur_core::over_driver::own_handle;
 use ur_core::{
     command::{Place, Ready},
-    command_buffer::{self, Change, Launch, Node, Records},
+    command_buffer::{self, Change, Node, Records},
 };
-use ur_sys::{ur_command_t, ur_exp_kernel_arg_properties_t, ur_native_handle_t};
+use ur_sys::{ur_command_t, ur_native_handle_t};
 
 /// What `ur_exp_command_buffer_handle_t` points at.
 pub type CommandBuffer = command_buffer::CommandBuffer<Cpu>;
@@ -27,40 +25,16 @@ pub type Command = command_buffer::Command<Cpu>;
 
 impl Records for Cpu {
     type Step = Work;
-    type Arguments = Arguments;
     type Recording = Replay;
     const HAS_NATIVE_RECORDINGS: bool = false;
-    fn command_buffers() -> &'static Slab<CommandBuffer> {
-        static SLAB: Slab<CommandBuffer> = Slab::new(&TABLE);
-        &SLAB
-    }
-    fn commands() -> &'static Slab<Command> {
-        static SLAB: Slab<Command> = Slab::new(&TABLE);
-        &SLAB
-    }
     fn recording((context, _): Place<'_, Self>, is_profiled: bool) -> Result<Replay> {
         Ok(Replay::new(context.as_handle().addr(), Recording::default(), is_profiled))
     }
-    fn step(ready: &Ready<'_, Self>) -> Result<Work> {
-        enqueue::work(ready)
+    fn step((_, device): Place<'_, Self>, ready: &Ready<'_, Self>) -> Result<Work> {
+        streams::work(device, ready)
     }
     fn again(step: &Work) -> Work {
         step.again().expect("what is recorded can be repeated")
-    }
-    fn launch_step((_, device): Place<'_, Self>, launch: &Arc<Launch<Self>>) -> Result<Work> {
-        let on = launch.kernel.any();
-        let (offset, local) = (launch.offset.as_deref(), launch.local.as_deref());
-        let range = launch::range(on, offset, &launch.global, local)?;
-        Ok(launch::work(device, on, launch.arguments.clone(), range))
-    }
-    fn keep(arguments: &[ur_exp_kernel_arg_properties_t]) -> Result<Arguments> {
-        Arguments::new(arguments)
-    }
-    fn keep_changed(
-        old: &Arguments,
-        changes: &[ur_exp_kernel_arg_properties_t],
-    ) -> Result<Arguments> {
-        old.with(changes)
     }
     fn recorded_event(
         (context, _): Place<'_, Self>,
@@ -94,7 +68,10 @@ impl Records for Cpu {
     ) -> Made {
         graph::replay(replay, queue, ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP, events, report)
     }
-    fn native(buffer: Borrowed<'_, CommandBuffer>, _: &Replay) -> Result<ur_native_handle_t> {
+    fn native_buffer(
+        buffer: Borrowed<'_, CommandBuffer>,
+        _: &Replay,
+    ) -> Result<ur_native_handle_t> {
         own_handle::of(&buffer)
     }
     fn check_wait(event: &Event) -> Result<()> {

@@ -1,42 +1,31 @@
 //! The device: the processor and memory of this host, described as they are.
 use super::{
-    Cpu, Platform,
+    Cpu, Device,
+    adapter::version,
     host::{free_memory, host, part_uuid, uuid},
     image::LONGEST_SIDE,
     native_code::ARGUMENT_BYTES,
     partition::{self, Part},
-    platform::{the_platform, version},
-    queue,
+    streams,
 };
-use std::sync::OnceLock;
-use ur_adapter::{
-    error::Result,
-    info::Answer,
-    object::{Borrowed, Object, Owned},
-    partition::Rule,
-};
-use ur_core::over_driver::{device::HasDevices, own_handle};
-use ur_hal::Clocks;
+use std::sync::Arc;
+use ur_adapter::{error::Result, info::Answer, object::Object, partition::Rule};
+use ur_core::over_driver::device::HasDevices;
+use ur_hal::{Clocks, NativeHandles, OpensDevices, PlatformFacts};
 use ur_sys::*;
 
-/// What `ur_device_handle_t` points at: the whole processor (the root device), or a part of it.
+/// The whole processor (the root device), or a part of it.
 #[derive(Debug)]
-pub struct Device {
+pub struct DriverDevice {
     pub(super) part: Option<Part>,
 }
-impl Device {
-    /// Whether this is the whole processor.
-    pub fn is_root(&self) -> bool {
-        self.part.is_none()
+/// Parts are new ones each time.
+impl PartialEq for DriverDevice {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
     }
-    /// The whole processor, of which this may be a part.
-    pub fn root(&self) -> Owned<Self> {
-        the_device()
-    }
-    /// The device this is a part of; `None` for the root.
-    pub fn parent(&self) -> Option<&Owned<Self>> {
-        self.part.as_ref().map(|part| &part.parent)
-    }
+}
+impl DriverDevice {
     /// The logical processors of a sub-device, by the kernel's numbers; `None` for the root, which
     /// has all that this process may run on.
     pub fn cpus(&self) -> Option<&[usize]> {
@@ -47,11 +36,14 @@ impl Device {
         self.cpus().map_or(host().cores as usize, <[usize]>::len)
     }
 }
+/// What a context is to the device: nothing, since it reaches all memory.
+#[derive(Debug)]
+pub struct DriverContext;
 
-/// The root device, of which a process has one.
-pub(super) fn the_device() -> Owned<Device> {
-    static DEVICE: OnceLock<Owned<Device>> = OnceLock::new();
-    DEVICE.get_or_init(|| Owned::new(Device { part: None })).clone()
+/// The whole processor, as callers have it.
+#[cfg(test)]
+pub(super) fn the_device() -> ur_adapter::object::Owned<Device> {
+    ur_core::over_driver::roots::<Cpu>().next().expect("there is one").clone()
 }
 
 /// Nanoseconds of the clock that profiling and global timestamps are in.
@@ -60,53 +52,63 @@ pub(super) fn now() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
+impl OpensDevices for Cpu {
+    fn devices() -> ur_hal::Result<Vec<Arc<DriverDevice>>> {
+        Ok(vec![Arc::new(DriverDevice { part: None })])
+    }
+    fn platform(_: &Arc<DriverDevice>) -> ur_hal::Result<PlatformFacts> {
+        Ok(PlatformFacts {
+            name: "Causeway native CPU".into(),
+            vendor: "Causeway".into(),
+            version: version().into(),
+            extensions: String::new(),
+            handle: None,
+        })
+    }
+    fn parent(device: &Arc<DriverDevice>) -> Option<Arc<DriverDevice>> {
+        device.part.as_ref().map(|part| Arc::clone(&part.parent))
+    }
+    fn clocks(_: &Arc<DriverDevice>) -> ur_hal::Result<Clocks> {
+        let now = now();
+        Ok(Clocks { device: now, host: now })
+    }
+    fn open(_: &[Arc<DriverDevice>]) -> ur_hal::Result<DriverContext> {
+        Ok(DriverContext)
+    }
+}
+impl NativeHandles for Cpu {}
+
 /// Answers some properties, and leaves others to somebody else.
-type Answers = fn(&Device, ur_device_info_t, &mut Answer<'_>) -> Option<Result<()>>;
+type Answers = fn(&DriverDevice, ur_device_info_t, &mut Answer<'_>) -> Option<Result<()>>;
 
 impl HasDevices for Cpu {
-    fn roots(_: &Platform) -> Vec<Owned<Device>> {
-        vec![the_device()]
-    }
-    fn kind(_: &Device) -> ur_device_type_t {
+    fn kind(_: &Arc<DriverDevice>) -> ur_device_type_t {
         ur_device_type_t::CPU
     }
-    fn platform(_: &Device) -> Owned<Platform> {
-        the_platform()
-    }
     fn tell(
-        device: Borrowed<'_, Device>,
+        device: &Arc<DriverDevice>,
         name: ur_device_info_t,
         answer: &mut Answer<'_>,
     ) -> Option<Result<()>> {
         const ASKED: [Answers; 4] = [identity, compute, memory, images];
-        ASKED.into_iter().find_map(|ask| ask(&device, name, answer))
+        ASKED.into_iter().find_map(|ask| ask(device, name, answer))
     }
-    fn vector_widths(_: &Device) -> Result<[[u32; 7]; 2]> {
+    fn vector_widths(_: &Arc<DriverDevice>) -> Result<[[u32; 7]; 2]> {
         let lanes = |bytes: u32| host().vector_bytes() / bytes;
         Ok([[lanes(1), lanes(2), lanes(4), lanes(8), lanes(4), lanes(8), 0]; 2])
     }
-    fn parts(device: Borrowed<'_, Device>, rule: &Rule) -> Result<Vec<Owned<Device>>> {
+    fn parts(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
         partition::partition(device, rule)
     }
-    fn native_device(device: &Object<Device>) -> ur_native_handle_t {
-        device.as_handle().expose_provenance()
-    }
-    fn device_of_native(native: ur_native_handle_t) -> Result<Owned<Device>> {
-        own_handle::find(native)
-    }
-    fn clocks(_: &Device) -> Result<Clocks> {
-        let now = now();
-        Ok(Clocks { device: now, host: now })
-    }
     fn wait_for_device(device: &Object<Device>) -> Result<()> {
-        queue::wait_for_device(device);
+        streams::wait_for_device(device.driver());
         Ok(())
     }
 }
 
 /// What it is called, what it belongs to, whether it can be used.
 fn identity(
-    device: &Device,
+    device: &DriverDevice,
     name: ur_device_info_t,
     answer: &mut Answer<'_>,
 ) -> Option<Result<()>> {
@@ -142,7 +144,11 @@ fn identity(
 }
 
 /// How it computes.
-fn compute(device: &Device, name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn compute(
+    device: &DriverDevice,
+    name: ur_device_info_t,
+    answer: &mut Answer<'_>,
+) -> Option<Result<()>> {
     use ur_device_info_t as I;
     Some(match name {
         I::MAX_COMPUTE_UNITS | I::NUM_COMPUTE_UNITS => {
@@ -166,7 +172,7 @@ fn compute(device: &Device, name: ur_device_info_t, answer: &mut Answer<'_>) -> 
 }
 
 /// What memory it has and who can reach it.
-fn memory(_: &Device, name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn memory(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>> {
     use ur_device_info_t as I;
     Some(match name {
         I::GLOBAL_MEM_SIZE | I::MAX_MEM_ALLOC_SIZE | I::MAX_CONSTANT_BUFFER_SIZE => {
@@ -212,7 +218,7 @@ fn memory(_: &Device, name: ur_device_info_t, answer: &mut Answer<'_>) -> Option
 
 /// Images and samplers, which are host data: their sides are bounded by the arithmetic only, and a
 /// kernel takes as many as it has arguments.
-fn images(_: &Device, name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn images(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>> {
     use ur_device_info_t as I;
     Some(match name {
         I::IMAGE_SUPPORT | I::IMAGE_SRGB => answer.bool(true),

@@ -3,8 +3,8 @@
 use super::{
     Context, Cpu, Event, Queue,
     capture::{self, Score},
-    enqueue::Made,
     recording::{Recording, Replay},
+    streams::Made,
 };
 use std::{
     ffi::{CStr, OsStr},
@@ -92,9 +92,9 @@ pub(super) fn replay(
     events: &[Borrowed<'_, Event>],
     report: Report,
 ) -> Made {
-    match capture::taker(queue, events)? {
-        Some(taker) => taker.splice(command, events, &replay.copy(), report),
-        None => replay.enqueue(queue, command, events, report),
+    match capture::is_recording(&queue, events)? {
+        true => capture::splice(queue, command, events, &replay.copy(), report),
+        false => replay.enqueue(queue, command, events, report),
     }
 }
 
@@ -183,10 +183,10 @@ impl QueueExpApi for Cpu {
         capture::end(&queue)
     }
     fn queue_is_graph_capture_enabled_exp(queue: Borrowed<'_, Queue>) -> Result<bool> {
-        Ok(queue.stand().is_active())
+        Ok(queue.capture().is_active())
     }
     fn queue_get_graph_exp(queue: Borrowed<'_, Queue>) -> Result<Owned<Graph>> {
-        queue.stand().graph().ok_or_else(|| {
+        queue.capture().graph().ok_or_else(|| {
             Error::new(ErrorCode::InvalidOperation, "the queue records into no graph: begin first")
         })
     }

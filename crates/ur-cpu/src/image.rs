@@ -1,7 +1,8 @@
 //! Images: pixels in host memory, row after row, as their description says (`memory/pictures.rs`). Which
-//! there are and where each pixel is; their bytes are `mem.rs`'s, the commands on them `enqueue_image.rs`'s.
+//! there are and where each pixel is; their bytes are `mem.rs`'s.
 //! A kernel that is given an image is given the address of its first pixel.
-use super::{Context, Cpu, Mem, mem::Storage, native::Planes, usm::check_size};
+use super::{Context, Cpu, Mem, engine::Work, mem::Storage, native::Planes, usm::check_size};
+use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -9,9 +10,10 @@ use ur_adapter::{
 };
 use ur_core::memory::{
     flags::check_flags,
-    pictures::{Image, Part},
+    pictures::{Image, Layout},
 };
 use ur_core::over_driver::mem::check_host;
+use ur_hal::{Address, ImageCopy, ImageEnd};
 use ur_sys::{
     ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
     ur_mem_flags_t,
@@ -33,16 +35,50 @@ fn steps(image: &Image) -> [usize; 2] {
     let [row, slice] = image.pitches();
     if image.is_1d_array() { [slice, slice] } else { [row, slice] }
 }
-/// Where a part of it is, if its first pixel is at `base`.
+/// Where the pixels of an image are.
+#[derive(Debug)]
+pub struct Pixels {
+    first: Address,
+    layout: Layout,
+    /// Bytes from one to the next of its second side, and of its third.
+    steps: [usize; 2],
+}
+impl Pixels {
+    /// The first of them.
+    pub(super) fn first(&self) -> Address {
+        self.first
+    }
+}
+/// What copies pixels: all that is checked has been, so that they lie within their images.
 ///
 /// # Errors
-/// `INVALID_SIZE` for what is not all within the image.
-pub(super) fn place(image: &Image, base: UsmPtr, part: Part) -> Result<Planes> {
-    image.check(part)?;
-    let [pitch, slice] = steps(image);
-    let [x, y, z] = part.origin;
-    let base = base.offset(x * image.pixel() + y * pitch + z * slice)?; // within the image
-    Ok(Planes { base: base.into(), pitch, slice })
+/// `INVALID_SIZE` for what wraps around; `UNSUPPORTED_FEATURE` for a copy between two places in memory.
+pub(super) fn copy(copy: &ImageCopy<'_, Cpu>) -> Result<Work> {
+    let of = |end: &ImageEnd<'_, Cpu>| match *end {
+        ImageEnd::Image(image, _) => Some(Arc::clone(image)),
+        ImageEnd::Memory(..) => None,
+    };
+    let Some(image) = of(&copy.to).or_else(|| of(&copy.from)) else {
+        return Error::unsupported("a copy of pixels without an image");
+    };
+    let place = |end: &ImageEnd<'_, Cpu>| {
+        Ok::<_, Error>(match *end {
+            ImageEnd::Image(image, [x, y, z]) => {
+                let [pitch, slice] = image.steps;
+                let base = image.first.offset(x * image.layout.pixel + y * pitch + z * slice)?;
+                Planes { base, pitch, slice }
+            }
+            ImageEnd::Memory(base, [row, slice]) => {
+                Planes { base, pitch: if image.layout.is_1d_array { slice } else { row }, slice }
+            }
+        })
+    };
+    let [width, height, depth] = copy.region;
+    Ok(Work::of_box(
+        place(&copy.to)?,
+        place(&copy.from)?,
+        [width * image.layout.pixel, height, depth],
+    ))
 }
 
 /// Makes an image: new memory, C's own, or a copy of that.
@@ -61,7 +97,11 @@ pub(super) fn create(
     check_size(bytes, ErrorCode::InvalidImageSize)?;
     check_flags(flags)?;
     host.map_or(Ok(()), |host| check_host::<Cpu>(flags, host, bytes))?;
-    let storage = Storage::for_flags(context, flags, host, bytes)?;
+    let storage = Storage::for_flags(context, flags, host, bytes)?.with_pixels(|base| Pixels {
+        first: base.into(),
+        layout: image.layout(),
+        steps: steps(&image),
+    });
     Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
 }
 

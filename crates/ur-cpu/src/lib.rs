@@ -1,22 +1,15 @@
 //! The CPU: the device that every machine has. Its queues are threads, its memory is memfds, its
 //! events are words in shared memory. Its kernels are native code; see `docs/native-kernels.md`.
 mod adapter;
-mod backing;
 mod bindless;
 mod capture;
 mod code;
 mod command_buffer;
-mod context;
 mod device;
 mod engine;
-mod enqueue;
-mod enqueue_image;
-mod event;
 mod graph;
-mod host;
 mod image;
 mod launch;
-mod mapping;
 mod mem;
 mod memory;
 mod memory_export;
@@ -24,34 +17,31 @@ mod native;
 mod native_code;
 mod p2p;
 mod partition;
-mod platform;
 mod program;
-mod queue;
 mod recording;
 mod sampler;
 mod share;
+mod streams;
 mod topology;
 mod usm;
 mod usm_host;
 mod virtual_mem;
 
 pub use command_buffer::{Command, CommandBuffer};
-pub use context::Context;
-pub use device::Device;
-pub use event::Event;
 pub use graph::{ExecutableGraph, Graph};
 pub use mem::Mem;
 pub use program::{Kernel, Program};
-pub use queue::Queue;
 pub use sampler::Sampler;
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 use ur_adapter::{
     api::*,
     error::{ErrorCode, Result},
-    object::{Backend, Body, Borrowed, Kind, Never, Owned, Slab, Tag},
+    object::{Backend, Body, Kind, Never, Slab, Tag},
+    statics::Statics,
 };
-use ur_core::over_driver::{Beneath, Contexts};
-use ur_sys::ur_dditable_t;
+use ur_core::over_driver::{self, Beneath, Contexts};
+use ur_sys::{ur_backend_t, ur_dditable_t};
+use ur_system::{backing, host, mapping};
 pub use usm::UsmPool;
 pub use virtual_mem::PhysicalMem;
 
@@ -61,32 +51,34 @@ pub struct Cpu;
 
 /// Objects whose verbs the driver does not have yet have no type.
 impl ur_hal::Types for Cpu {
-    type Device = Owned<Device>;
-    type Context = context::DriverContext;
+    type Device = Arc<device::DriverDevice>;
+    type Context = device::DriverContext;
     type Allocation = backing::Block;
     type Reservation = mapping::Reservation;
-    type Physical = virtual_mem::Physical;
-    type Stream = Infallible;
-    type Point = Infallible;
+    type Physical = ur_system::opened::Physical;
+    type Stream = streams::Stream;
+    type Point = std::sync::Arc<engine::Completion>;
     type Module = <Self as ur_hal::Modules>::Module;
     type Function = <Self as ur_hal::Modules>::Function;
-    type Image = Infallible;
-    type Sampler = Infallible;
+    type Image = image::Pixels;
+    type Sampler = u32;
     type Graph = Infallible;
 }
 
-/// What `ur_adapter_handle_t` points at.
-#[derive(Debug)]
-pub struct Adapter;
-/// What `ur_platform_handle_t` points at.
-#[derive(Debug)]
-pub struct Platform;
+/// What `ur_queue_handle_t` points at.
+pub type Queue = ur_core::queue::Queue<Cpu>;
+/// What `ur_event_handle_t` points at.
+pub type Event = ur_core::queue::Event<Cpu>;
+/// What `ur_device_handle_t` points at.
+pub type Device = over_driver::Device<Cpu>;
+/// What `ur_context_handle_t` points at.
+pub type Context = over_driver::Context<Cpu>;
 
 /// The whole of this adapter, as C sees it.
 pub static TABLE: ur_dditable_t = ur_dditable_t {
     command_buffer_exp: ur_core::command_buffers::<Cpu>(),
     memory_export_exp: ur_core::memory_export::<Cpu>(),
-    ..ur_core::table::<Cpu>()
+    ..ur_core::table_over_streams::<Cpu>()
 };
 // These entries are the core's.
 impl CommandApi for Cpu {}
@@ -94,11 +86,16 @@ impl CommandBufferExpApi for Cpu {}
 impl MemoryExportExpApi for Cpu {}
 impl Contexts for Cpu {
     const BACKEND: Backend = Backend::Cpu;
-    fn devices(context: &Context) -> &[Owned<Device>] {
-        context.devices()
+    const KEEPS_PARTS: bool = false;
+    fn statics() -> &'static Statics {
+        static STATICS: Statics = Statics::new(&TABLE);
+        &STATICS
     }
-    fn check(context: &Context, device: Borrowed<'_, Device>) -> Result<()> {
-        context.check(device)
+    fn log_name() -> &'static str {
+        "NATIVE_CPU"
+    }
+    fn shown_as() -> ur_backend_t {
+        adapter::backend()
     }
 }
 impl Beneath for Cpu {
@@ -114,37 +111,18 @@ macro_rules! bodies { ($($t:ty, $kind:ident, $code:ident;)*) => { $(
         const TAG: Tag = Tag::new(Backend::Cpu, Kind::$kind);
         const INVALID: ErrorCode = ErrorCode::$code;
         fn slab() -> &'static Slab<Self> {
-            static SLAB: Slab<$t> = Slab::new(&TABLE);
-            &SLAB
+            Cpu::statics().slab()
         }
     }
 )* } }
 bodies! {
-    Adapter, Adapter, InvalidValue;
-    Platform, Platform, InvalidPlatform;
-    Context, Context, InvalidContext;
-    Queue, Queue, InvalidQueue;
-    Event, Event, InvalidEvent;
     Graph, Graph, InvalidGraph;
     ExecutableGraph, ExecutableGraph, InvalidGraph;
 }
 
-impl Body for Device {
-    const TAG: Tag = Tag::new(Backend::Cpu, Kind::Device);
-    const INVALID: ErrorCode = ErrorCode::InvalidDevice;
-    fn slab() -> &'static Slab<Self> {
-        static SLAB: Slab<Device> = Slab::new(&TABLE);
-        &SLAB
-    }
-    /// Releases of the root device have no effect: it is there for as long as the process is.
-    fn is_counted(&self) -> bool {
-        !self.is_root()
-    }
-}
-
 impl Objects for Cpu {
-    type Adapter = Adapter;
-    type Platform = Platform;
+    type Adapter = over_driver::Adapter<Self>;
+    type Platform = over_driver::Platform<Self>;
     type Device = Device;
     type Context = Context;
     type Event = Event;

@@ -1,12 +1,18 @@
 //! What memory objects are here: host memory, ours or the application's, with an address that never changes. What images
-//! are beyond that is `image.rs`'s, the commands on both the core's and `enqueue_image.rs`'s.
+//! are beyond that is `image.rs`'s, the commands on both the core's.
 use super::{
-    Context, Cpu, Device, TABLE, backing::Block, image, mapping::Side, native, usm::check_size,
+    Context, Cpu, Device,
+    backing::Block,
+    image::{self, Pixels},
+    mapping::Side,
+    native,
+    usm::check_size,
 };
+use std::sync::Arc;
 use ur_adapter::{
     error::{ErrorCode, Result},
     memory::UsmPtr,
-    object::{Object, Owned, Slab},
+    object::{Object, Owned},
 };
 use ur_core::over_driver::mem::{self, KeepsBytes};
 use ur_core::over_driver::own_handle;
@@ -23,6 +29,8 @@ pub struct Storage {
     base: UsmPtr,
     /// None: it is the application's own memory.
     _block: Option<Block>,
+    /// Of an image, where its pixels are.
+    pixels: Option<Arc<Pixels>>,
 }
 impl Storage {
     /// As the flags say: the application's memory itself, a copy of it, or new memory.
@@ -36,12 +44,24 @@ impl Storage {
         bytes: usize,
     ) -> Result<Self> {
         if let Some(base) = host.filter(|_| flags.contains(ur_mem_flags_t::USE_HOST_POINTER)) {
-            return Ok(Self { context, base, _block: None });
+            return Ok(Self { context, base, _block: None, pixels: None });
         }
         let block = Block::take(Side::Host, bytes, ALIGN)?;
         let base = block.base();
         host.into_iter().for_each(|host| native::copy(base, host, bytes));
-        Ok(Self { context, base, _block: Some(block) })
+        Ok(Self { context, base, _block: Some(block), pixels: None })
+    }
+    /// The same with the pixels of an image in it.
+    pub(super) fn with_pixels(self, pixels: impl FnOnce(UsmPtr) -> Pixels) -> Self {
+        let pixels = Some(Arc::new(pixels(self.base)));
+        Self { pixels, ..self }
+    }
+    /// Where the pixels of an image are.
+    ///
+    /// # Errors
+    /// `INVALID_MEM_OBJECT` for a buffer.
+    pub(super) fn pixels(&self) -> Result<&Arc<Pixels>> {
+        self.pixels.as_ref().ok_or_else(|| ErrorCode::InvalidMemObject.into())
     }
 }
 impl mem::Storage<Cpu> for Storage {
@@ -75,10 +95,6 @@ fn of_native(context: &Owned<Context>, native: ur_native_handle_t) -> Result<Own
 
 impl KeepsBytes for Cpu {
     type Storage = Storage;
-    fn mems() -> &'static Slab<Mem> {
-        static SLAB: Slab<Mem> = Slab::new(&TABLE);
-        &SLAB
-    }
     fn a_mem() -> String {
         "a memory object of the CPU".to_owned()
     }

@@ -4,8 +4,7 @@ use super::{
     Cpu,
     backing::{Behind, Block},
     engine::{Moment, all_queues_ticket},
-    mapping::{Mapping, Side},
-    share::Whole,
+    mapping::{Side, Writers},
 };
 use std::sync::Arc;
 use ur_adapter::{error::Result, memory::UsmPtr, object::Backend, per_process::PerProcess};
@@ -14,23 +13,14 @@ use ur_core::memory::{
     allocations::Allocations,
     deferred_free::{self, DeferredFree},
 };
-use ur_core::over_driver::{physical_mem::HasPhysicalMemory, usm_pool};
-use ur_hal::{Access, Range};
+use ur_core::over_driver::{physical_mem, usm_pool};
+use ur_hal::{Access, MemoryKind, Range};
+use ur_system::opened::Mapped;
 
 /// Where pools get their chunks.
 type Chunks = usm_pool::Chunks<Cpu>;
 /// One allocation, or the whole of an object that was opened.
 pub type Allocation = allocation::Allocation<Memory>;
-/// An allocation on its way back.
-pub type Freeing = allocation::Freeing<Memory>;
-
-/// What a kind of USM is made of.
-pub(super) fn side(usm: Usm) -> Side {
-    match usm {
-        Usm::Device => Side::Device,
-        Usm::Host | Usm::Shared => Side::Host,
-    }
-}
 
 /// What an allocation consists of.
 #[derive(Debug)]
@@ -44,7 +34,7 @@ pub enum Memory {
     /// Another process's.
     Opened {
         /// Where it is mapped.
-        _mapping: Mapped,
+        mapping: Mapped,
     },
 }
 impl allocation::Memory for Memory {
@@ -76,7 +66,10 @@ impl allocation::Memory for Memory {
         }
     }
     fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
-        Cpu::reserved().check_mapped(range, needs)
+        physical_mem::reserved::<Cpu>().check_mapped(range, needs)
+    }
+    fn is_read_only(&self) -> bool {
+        matches!(self, Self::Opened { mapping } if mapping.is_read_only())
     }
     fn is_exportable(&self) -> bool {
         matches!(self, Self::Exportable(_))
@@ -99,39 +92,37 @@ pub(super) fn exposed(found: &Allocation) -> Option<Behind> {
 /// As for [`Block::take`].
 pub(super) fn allocate(usm: Usm, home: Home, bytes: usize, align: usize) -> Result<UsmPtr> {
     deferred_free::sweep::<Memory>();
-    let block = Block::take(side(usm), bytes, align)?;
+    let block = Block::take(Side::from(MemoryKind::from(usm)), bytes, align)?;
     Ok(Allocation::enter(block.base(), bytes, usm, home, Memory::Block(block)).base())
 }
-/// Allocates device memory with a descriptor that no other allocation has.
+/// Allocates device memory that is in no other's descriptor, and that others may write as `writers` says.
+///
+/// # Errors
+/// As for [`Block::alone`].
+pub(super) fn allocate_alone(
+    home: Home,
+    bytes: usize,
+    align: usize,
+    writers: Writers,
+) -> Result<UsmPtr> {
+    deferred_free::sweep::<Memory>();
+    let block = Block::alone(bytes, align, writers)?;
+    let (base, memory) = (block.base(), Memory::Block(block));
+    Ok(Allocation::enter(base, bytes, Usm::Device, home, memory).base())
+}
+/// Allocates device memory with a descriptor that no other allocation has, for callers to export.
 ///
 /// # Errors
 /// As for [`Block::alone`].
 pub(super) fn allocate_exportable(home: Home, bytes: usize, align: usize) -> Result<UsmPtr> {
     deferred_free::sweep::<Memory>();
-    let block = Block::alone(bytes, align)?;
+    let block = Block::alone(bytes, align, Writers::Everyone)?;
     let (base, memory) = (block.base(), Memory::Exportable(block));
     Ok(Allocation::enter(base, bytes, Usm::Device, home, memory).base())
 }
 /// Gives back the memory that was freed while commands used it, if they have ended.
 pub fn sweep() {
     deferred_free::sweep_all::<Memory>();
-}
-
-/// Where another process's memory is mapped.
-#[derive(Debug)]
-pub enum Mapped {
-    /// By itself.
-    Alone(Mapping),
-    /// With others.
-    Whole(Arc<Whole>),
-}
-impl Mapped {
-    fn mapping(&self) -> &Mapping {
-        match self {
-            Self::Alone(mapping) => mapping,
-            Self::Whole(whole) => whole.mapping(),
-        }
-    }
 }
 
 /// Another process's memory in this one's registry, for as long as this lives.
@@ -143,9 +134,9 @@ impl OpenedMemory {
     /// # Errors
     /// `INVALID_SIZE` where that leaves the address space.
     pub(super) fn new(mapping: Mapped, offset: usize, bytes: usize, device: usize) -> Result<Self> {
-        let base = mapping.mapping().base().offset(offset)?;
+        let base = mapping.base().offset(offset)?;
         let home = Home { device, ..Home::default() };
-        let memory = Memory::Opened { _mapping: mapping };
+        let memory = Memory::Opened { mapping };
         Ok(Self(Allocation::enter(base, bytes, Usm::Device, home, memory)))
     }
     /// The whole of the object.

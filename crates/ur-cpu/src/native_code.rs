@@ -6,10 +6,7 @@
 //! arguments and the item's place in the range: there is no sub-group of more than one item, and
 //! no barrier that the items of a group could meet at.
 #![expect(unsafe_code, reason = "calls functions that C gave")]
-use super::{
-    Mem, Sampler,
-    mem::{Placed, Storage},
-};
+use super::Cpu;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
@@ -24,13 +21,8 @@ use std::{
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
-};
-use ur_core::kernels::arguments::{Argument as Given, read};
-use ur_hal::{Address, Range};
-use ur_sys::ur_exp_kernel_arg_properties_t;
+use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::{Address, Argument as Given, Geometry, Launch, Range};
 
 /// Where in its range a work-item is, as kernels read it; index 0 is the dimension that varies
 /// fastest. The layout is UR's native CPU convention.
@@ -53,11 +45,21 @@ struct State {
 type Call = unsafe extern "C" fn(*const *mut c_void, *mut State);
 /// A kernel's code.
 #[derive(Clone, Copy, Debug)]
-pub struct Function(Call);
+pub(super) struct Entry(Call);
+/// A kernel, which keeps its code loaded.
+#[derive(Clone, Debug)]
+pub struct Function {
+    entry: Entry,
+    _loaded: Arc<Loaded>,
+}
 impl Function {
+    /// The kernel at an entry of loaded code.
+    pub(super) fn of(loaded: &Arc<Loaded>, entry: Entry) -> Self {
+        Self { entry, _loaded: Arc::clone(loaded) }
+    }
     /// Its address.
-    pub(super) fn address(self) -> Option<Address> {
-        Address::new(self.0 as usize)
+    pub(super) fn address(&self) -> Option<Address> {
+        Address::new(self.entry.0 as usize)
     }
 }
 
@@ -65,7 +67,7 @@ impl Function {
 #[derive(Debug)]
 pub struct Loaded {
     /// Kernels by name.
-    pub(super) kernels: BTreeMap<CString, Function>,
+    pub(super) kernels: BTreeMap<CString, Entry>,
     /// Variables by name.
     pub(super) variables: BTreeMap<CString, Range>,
     /// Unloaded when nobody has a kernel of it any more.
@@ -135,7 +137,7 @@ fn read_table(first: *const Pair, most: usize) -> Result<Loaded> {
         }
         // SAFETY: C vouches for a table, whose names are strings.
         let name = unsafe { CStr::from_ptr(name) };
-        kernels.insert(name.to_owned(), Function(function));
+        kernels.insert(name.to_owned(), Entry(function));
     }
     Ok(Loaded { kernels, variables: BTreeMap::new(), _library: None })
 }
@@ -168,7 +170,7 @@ pub(super) fn load(bytes: &[u8]) -> std::result::Result<Loaded, String> {
                 // SAFETY: a function by its kind; that it is a kernel is for C to know.
                 let function = unsafe { library.get::<Call>(name.as_bytes_with_nul()) };
                 let function = function.map_err(|e| format!("{name:?}: {e}"))?;
-                kernels.insert(name, Function(*function));
+                kernels.insert(name, Entry(*function));
             }
             SymbolKind::Data => {
                 // SAFETY: only its address is taken.
@@ -220,152 +222,82 @@ fn lines(bytes: usize) -> Box<[Line]> {
 }
 
 /// One argument of a kernel.
-#[derive(Clone)]
 enum Argument {
-    Value(Arc<[Line]>),
+    Value(Box<[Line]>),
     Address(usize),
-    Mem(UsmPtr, #[expect(dead_code, reason = "keeps the memory")] Arc<Storage>),
-    /// So many bytes for each work-group.
+    /// Where its local memory begins in that of a group.
     Local(usize),
 }
 /// The arguments of a launch, as they were when it was asked for.
-#[derive(Clone, Default)]
-pub struct Arguments(Arc<[Argument]>);
+pub struct Arguments {
+    all: Box<[Argument]>,
+    /// Bytes of local memory that a group needs.
+    local: usize,
+}
 impl std::fmt::Debug for Arguments {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} arguments", self.0.len())
+        write!(f, "{} arguments", self.all.len())
     }
 }
 impl Arguments {
-    /// Copies what C describes; memory objects stay alive with it.
+    /// A copy of those of a launch; what memory they point at is kept by its command.
     ///
     /// # Errors
-    /// `INVALID_KERNEL_ARGS` unless there is one for each index; `INVALID_ENUMERATION`,
-    /// `INVALID_MEM_OBJECT`, `INVALID_SAMPLER`; `OUT_OF_RESOURCES` for too much local memory.
-    pub(super) fn new(given: &[ur_exp_kernel_arg_properties_t]) -> Result<Self> {
-        // As many places as arguments: one that is given twice leaves a gap.
-        Self::placed(given, vec![None; given.len()])
-    }
-    /// The same with some replaced, by index; where there are none, those are all. Of several for one
-    /// index the last counts.
-    ///
-    /// # Errors
-    /// As for `new`.
-    pub(super) fn with(&self, given: &[ur_exp_kernel_arg_properties_t]) -> Result<Self> {
-        let last = given.iter().map(|one| one.index as usize).max();
-        let all = match self.0.len() {
-            0 => vec![None; last.map_or(0, |last| (last + 1).min(given.len()))],
-            _ => self.0.iter().cloned().map(Some).collect(),
+    /// `OUT_OF_RESOURCES` for more local memory than can be counted, of which launches have been told before.
+    pub(super) fn new(launch: &Launch<'_, Cpu>) -> Result<Self> {
+        let mut local = launch.local_memory;
+        let argument = |one: &Given<'_, Cpu>| {
+            Ok(match one {
+                Given::Value(bytes) => Argument::Value(copied(bytes)),
+                Given::Address(at) => Argument::Address(at.map_or(0, Address::get)),
+                Given::Image(image, _) => Argument::Address(image.first().get()),
+                Given::Sampler(word) => Argument::Value(copied(&word.to_ne_bytes())),
+                // Each begins as values do, however few bytes it has: what a kernel has there is not known.
+                Given::Local(bytes) => {
+                    let start = local.next_multiple_of(size_of::<Line>());
+                    local = start.checked_add(*bytes).ok_or(ErrorCode::OutOfResources)?;
+                    Argument::Local(start)
+                }
+            })
         };
-        Self::placed(given, all)
-    }
-    fn placed(
-        given: &[ur_exp_kernel_arg_properties_t],
-        mut all: Vec<Option<Argument>>,
-    ) -> Result<Self> {
-        for one in given {
-            let Some(place) = all.get_mut(one.index as usize) else {
-                let why =
-                    format!("argument {} is given twice, or leaves a gap before it", one.index);
-                return Err(Error::new(ErrorCode::InvalidKernelArgs, why));
-            };
-            *place = Some(argument(one)?);
-        }
-        Self::whole(all)
-    }
-    fn whole(all: Vec<Option<Argument>>) -> Result<Self> {
-        let all: Option<Arc<[Argument]>> = all.into_iter().collect();
-        let all = all.ok_or_else(|| {
-            Error::new(ErrorCode::InvalidKernelArgs, "an argument is missing: give all of them")
-        })?;
-        let arguments = Self(all);
-        match arguments.local_lines() {
-            Some(lines) if lines <= LOCAL_MEMORY / size_of::<Line>() => Ok(arguments),
-            _ => Err(Error::new(
-                ErrorCode::OutOfResources,
-                format!("a work-group has {LOCAL_MEMORY} bytes of local memory, and needs more"),
-            )),
-        }
-    }
-    /// How much local memory a group needs.
-    fn local_lines(&self) -> Option<usize> {
-        self.0.iter().try_fold(0_usize, |sum, one| match one {
-            Argument::Local(bytes) => sum.checked_add(bytes.div_ceil(size_of::<Line>())),
-            _ => Some(sum),
-        })
+        let all = launch.arguments.iter().map(argument).collect::<Result<_>>()?;
+        Ok(Self { all, local })
     }
 }
 /// Local memory of a work-group, in bytes.
 pub(super) const LOCAL_MEMORY: usize = 256 << 10;
-/// Bytes of all arguments by value.
+/// Bytes of an argument by value, and of all of them.
 pub(super) const ARGUMENT_BYTES: usize = 4096;
 
-fn argument(one: &ur_exp_kernel_arg_properties_t) -> Result<Argument> {
-    let copied = |bytes: &[u8]| {
-        let mut copy = lines(bytes.len());
-        for (line, part) in copy.iter_mut().zip(bytes.chunks(size_of::<Line>())) {
-            line.0[..part.len()].copy_from_slice(part);
-        }
-        Argument::Value(copy.into())
-    };
-    Ok(match read::<Mem, Sampler>(one)? {
-        Given::Value(bytes) if bytes.len() > ARGUMENT_BYTES => {
-            let (index, size) = (one.index, bytes.len());
-            let why =
-                format!("argument {index} has {size} bytes: a value has 1 to {ARGUMENT_BYTES}");
-            return Err(Error::new(ErrorCode::InvalidKernelArgumentSize, why));
-        }
-        Given::Value(bytes) => copied(bytes),
-        Given::Address(at) => Argument::Address(at),
-        Given::Memory(None) => Argument::Address(0),
-        Given::Memory(Some((mem, _))) => Argument::Mem(mem.address(), mem.storage().clone()),
-        Given::Local(bytes) => Argument::Local(bytes),
-        Given::Sampler(sampler) => copied(&Sampler::word(&sampler).to_ne_bytes()),
-    })
-}
-
-/// The items of a launch. All numbers but those of `offset` are at least 1, and their products fit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Items {
-    /// Where ids start.
-    pub(super) offset: [usize; 3],
-    /// Work-items.
-    pub(super) global: [usize; 3],
-    /// Work-items of a group; each divides `global`.
-    pub(super) local: [usize; 3],
-}
-impl Items {
-    /// Work-groups in each dimension.
-    pub(super) fn groups(&self) -> [usize; 3] {
-        [0, 1, 2].map(|d| self.global[d] / self.local[d])
+fn copied(bytes: &[u8]) -> Box<[Line]> {
+    let mut copy = lines(bytes.len());
+    for (line, part) in copy.iter_mut().zip(bytes.chunks(size_of::<Line>())) {
+        line.0[..part.len()].copy_from_slice(part);
     }
+    copy
 }
 
 /// Calls `function` for every item of `count` groups from the `first` on, one after the other.
 pub(super) fn run(
-    function: Function,
+    function: &Function,
     arguments: &Arguments,
-    range: &Items,
+    range: &Geometry,
     first: usize,
     count: usize,
 ) {
-    let mut local = lines(arguments.local_lines().unwrap_or(0) * size_of::<Line>());
-    let mut free = local.as_mut_ptr();
+    let mut local = lines(arguments.local);
+    let local = local.as_mut_ptr().cast::<u8>();
     let at = |one: &Argument| match one {
         Argument::Value(value) => value.as_ptr().cast_mut().cast(),
         Argument::Address(address) => std::ptr::with_exposed_provenance_mut(*address),
-        Argument::Mem(address, _) => address.as_ptr(),
-        Argument::Local(bytes) => {
-            let here = free;
-            free = free.wrapping_add(bytes.div_ceil(size_of::<Line>()));
-            here.cast()
-        }
+        Argument::Local(start) => local.wrapping_add(*start).cast(),
     };
-    let pointers: Vec<*mut c_void> = arguments.0.iter().map(at).collect();
-    let (groups, [width, height, depth]) = (range.groups(), range.local);
+    let pointers: Vec<*mut c_void> = arguments.all.iter().map(at).collect();
+    let (groups, size) = (range.groups, range.local.map(|n| n as usize));
+    let [width, height, depth] = size;
     let mut state = State {
-        global_range: range.global,
-        group_size: range.local,
+        global_range: [0, 1, 2].map(|d| groups[d] * size[d]),
+        group_size: size,
         groups,
         global_offset: range.offset,
         sub_groups: (width * height * depth) as u32,
@@ -376,7 +308,7 @@ pub(super) fn run(
         let rest = group / groups[0];
         state.group_id = [group % groups[0], rest % groups[1], rest / groups[1]];
         let start = [0, 1, 2].map(|d| {
-            let before = state.group_id[d] * range.local[d];
+            let before = state.group_id[d] * size[d];
             range.offset[d].wrapping_add(before)
         });
         state.sub_group_id = 0;
@@ -388,7 +320,7 @@ pub(super) fn run(
                     state.global_id = id;
                     // SAFETY: C gave the function as a kernel that takes these arguments; they
                     // and the state outlive the call.
-                    unsafe { function.0(pointers.as_ptr(), &mut state) };
+                    unsafe { function.entry.0(pointers.as_ptr(), &mut state) };
                     state.sub_group_id += 1;
                 }
             }

@@ -1,14 +1,13 @@
 //! Sub-devices: which logical processors go into which. That kernels stay on them is the launch's
 //! business; copies and fills run where there is room, as they wait for memory and not for a core.
 use super::{
-    Device,
-    device::the_device,
+    device::DriverDevice,
     host::host,
     topology::{DOMAINS, topology},
 };
+use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::{Borrowed, Owned},
     partition::Rule,
 };
 use ur_sys::{ur_device_affinity_domain_flags_t as Domain, ur_device_partition_t};
@@ -17,7 +16,7 @@ use ur_sys::{ur_device_affinity_domain_flags_t as Domain, ur_device_partition_t}
 #[derive(Debug)]
 pub(super) struct Part {
     /// The device that was partitioned, itself perhaps a part.
-    pub(super) parent: Owned<Device>,
+    pub(super) parent: Arc<DriverDevice>,
     /// Logical processors, by the kernel's numbers, ascending; never empty.
     pub(super) cpus: Vec<usize>,
     /// The rule it was made by, as C writes one: pairs of a `ur_device_partition_t` and its value.
@@ -25,11 +24,11 @@ pub(super) struct Part {
 }
 
 /// The processors that `device` consists of.
-fn cpus(device: &Device) -> &[usize] {
+fn cpus(device: &DriverDevice) -> &[usize] {
     device.cpus().unwrap_or(&host().cpus)
 }
 /// What `device` has in common along each domain by which it comes apart.
-fn domains(device: &Device) -> Result<Vec<(Domain, Vec<Vec<usize>>)>> {
+fn domains(device: &DriverDevice) -> Result<Vec<(Domain, Vec<Vec<usize>>)>> {
     let topology = topology()?;
     let split = DOMAINS.into_iter().map(|domain| (domain, topology.split(cpus(device), domain)));
     Ok(split.filter(|(_, parts)| parts.len() > 1).collect())
@@ -38,7 +37,7 @@ fn domains(device: &Device) -> Result<Vec<(Domain, Vec<Vec<usize>>)>> {
 ///
 /// # Errors
 /// As for `topology`.
-pub(super) fn affinity(device: &Device) -> Result<Domain> {
+pub(super) fn affinity(device: &DriverDevice) -> Result<Domain> {
     let domains = domains(device)?;
     let all = domains.iter().fold(Domain::default(), |all, (domain, _)| all | *domain);
     Ok(if domains.is_empty() { all } else { all | Domain::NEXT_PARTITIONABLE })
@@ -47,7 +46,7 @@ pub(super) fn affinity(device: &Device) -> Result<Domain> {
 ///
 /// # Errors
 /// As for `topology`.
-pub(super) fn supported(device: &Device) -> Result<Vec<u32>> {
+pub(super) fn supported(device: &DriverDevice) -> Result<Vec<u32>> {
     use ur_device_partition_t as P;
     Ok(match () {
         () if device.compute_units() < 2 => vec![],
@@ -56,7 +55,7 @@ pub(super) fn supported(device: &Device) -> Result<Vec<u32>> {
     })
 }
 /// How many parts `device` can have at most: one for each processor, 0 if it cannot be partitioned.
-pub(super) fn most_parts(device: &Device) -> u32 {
+pub(super) fn most_parts(device: &DriverDevice) -> u32 {
     match device.compute_units() {
         1 => 0,
         units => units as u32,
@@ -69,10 +68,10 @@ pub(super) fn most_parts(device: &Device) -> u32 {
 /// # Errors
 /// `DEVICE_PARTITION_FAILED` where nothing comes of the rule, `INVALID_DEVICE_PARTITION_COUNT` for
 /// counts that add up to more than there is, `INVALID_VALUE` for a rule that no CPU has.
-pub(super) fn partition(device: Borrowed<'_, Device>, rule: &Rule) -> Result<Vec<Owned<Device>>> {
+pub(super) fn partition(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
     use ur_device_partition_t as P;
     let failed = |why: String| Err(Error::new(ErrorCode::DevicePartitionFailed, why));
-    let cpus = cpus(&device);
+    let cpus = cpus(device);
     let (parts, noted): (Vec<Vec<usize>>, _) = match rule {
         Rule::Equally(units) => {
             let parts = cpus.chunks_exact(*units as usize).map(<[_]>::to_vec).collect();
@@ -92,7 +91,7 @@ pub(super) fn partition(device: Borrowed<'_, Device>, rule: &Rule) -> Result<Vec
             }
             let next = *wanted == Domain::NEXT_PARTITIONABLE;
             let fits = |domain| next || wanted.contains(domain);
-            let found = domains(&device)?.into_iter().find(|(domain, _)| fits(*domain));
+            let found = domains(device)?.into_iter().find(|(domain, _)| fits(*domain));
             let Some((domain, parts)) = found else {
                 return failed(format!(
                     "the processors of this device do not come apart by {wanted:?}: ask \
@@ -114,10 +113,9 @@ pub(super) fn partition(device: Borrowed<'_, Device>, rule: &Rule) -> Result<Vec
             device.compute_units()
         ));
     }
-    let parent = if device.is_root() { the_device() } else { device.own()? };
     let make = |cpus| {
-        let (parent, rule) = (parent.clone(), noted.clone());
-        Owned::new(Device { part: Some(Part { parent, cpus, rule }) })
+        let (parent, rule) = (Arc::clone(device), noted.clone());
+        Arc::new(DriverDevice { part: Some(Part { parent, cpus, rule }) })
     };
     Ok(parts.into_iter().map(make).collect())
 }

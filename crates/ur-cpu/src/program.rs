@@ -1,35 +1,22 @@
 //! Programs and kernels: what the core's are told of contexts, devices and queues. Code itself is `code.rs`'s.
-use super::{
-    Context, Cpu, Device, Queue, TABLE,
-    code::MAX_WORK_GROUP,
-    native_code::{Arguments, LOCAL_MEMORY},
-};
+use super::{Context, Cpu, Device, Queue, code::MAX_WORK_GROUP, native_code::LOCAL_MEMORY};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::{Borrowed, Object, Owned, Slab},
+    object::{Borrowed, Object, Owned},
 };
 use ur_core::over_driver::own_handle;
 use ur_core::program::{self, RunsCode};
 use ur_hal::{Capabilities, LaunchLimits};
-use ur_sys::{ur_exp_kernel_arg_properties_t, ur_native_handle_t};
+use ur_sys::ur_native_handle_t;
 
 /// What `ur_program_handle_t` points at.
 pub type Program = program::Program<Cpu>;
 /// What `ur_kernel_handle_t` points at.
 pub type Kernel = program::Kernel<Cpu>;
-/// A kernel on the device.
-pub(super) type OnDevice = program::OnDevice<Cpu>;
 
 impl RunsCode for Cpu {
     const NAME: &'static str = "a native CPU";
-    fn programs() -> &'static Slab<Program> {
-        static SLAB: Slab<Program> = Slab::new(&TABLE);
-        &SLAB
-    }
-    fn kernels() -> &'static Slab<Kernel> {
-        static SLAB: Slab<Kernel> = Slab::new(&TABLE);
-        &SLAB
-    }
+    const REFUSES_EMPTY_RANGES: bool = true;
     fn target(_context: &Context, _device: &Device) -> Result<()> {
         Ok(())
     }
@@ -44,19 +31,8 @@ impl RunsCode for Cpu {
         };
         Ok((Capabilities::NONE, limits))
     }
-    fn parent(device: &Device) -> Option<&Owned<Device>> {
-        device.parent()
-    }
     fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
         (queue.context(), queue.device())
-    }
-    fn local_memory(
-        _on: &OnDevice,
-        arguments: &[ur_exp_kernel_arg_properties_t],
-        _: usize,
-    ) -> Result<usize> {
-        Arguments::new(arguments)?;
-        Ok(0)
     }
     /// Commands keep the code that they run.
     fn leave(_context: usize, what: impl Send + 'static) {

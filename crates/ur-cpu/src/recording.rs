@@ -2,8 +2,8 @@
 //! whole. What may be recorded, and when, is the core's and `capture.rs`'s.
 use super::{
     Event, Queue,
-    engine::{self, Completion, Failure, Plan, Run, Submission, Work},
-    enqueue::{Made, capture, enqueue_with},
+    engine::{self, Completion, Dependency, Failure, Plan, Run, Work},
+    streams::Made,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 use ur_adapter::{
@@ -11,7 +11,8 @@ use ur_adapter::{
     error::{Error, ErrorCode},
     object::{Borrowed, Owned},
 };
-use ur_core::profiling::Profile;
+use ur_core::{profiling::Profile, queue};
+use ur_hal::{Completion as Wanted, Submission};
 use ur_sys::ur_command_t;
 
 /// A command that is done again and again.
@@ -124,7 +125,7 @@ impl Replay {
     /// uses (the context object's address). `profiled`: the events of its parts note times.
     pub(super) fn new(context: usize, recording: Recording, profiled: bool) -> Self {
         let state = Mutex::new(State { recording, plan: None, last: None });
-        Self { state, hands: Arc::new(engine::Queue::new(context, true, false)), profiled }
+        Self { state, hands: Arc::new(engine::Queue::new(context, true)), profiled }
     }
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -150,24 +151,28 @@ impl Replay {
         events: &[Borrowed<'_, Event>],
         report: Report,
     ) -> Made {
-        let mut dependencies = capture(events)?;
         let mut state = self.lock();
-        for wait in state.recording.nodes.iter().flat_map(|node| &node.waits) {
-            wait.capture()?.map_or(Ok(()), |one| dependencies.add(one))?;
-        }
-        // An earlier execution that failed is no reason for this one to fail.
-        if let Some(last) = state.last.as_ref().filter(|last| last.outcome().is_none()) {
-            dependencies.add(engine::Dependency::Local(Arc::clone(last)))?;
-        }
         let (told, signals) = state.signals();
         let run = Run::new(state.plan(), told, Arc::clone(&self.hands));
         let work = Work::Call(Box::new(move || run.execute().map_err(|why| failure(&why))));
-        let profile = if self.profiled { Profile::Phases } else { Profile::Off };
-        let submission = Submission { profile, want: true, ..Submission::new(work) };
-        let (made, completion) = enqueue_with(queue, command, dependencies, submission, report)?;
+        let profile = if self.profiled { Profile::Phases } else { queue.profile() };
+        let waits = state.recording.nodes.iter().flat_map(|node| &node.waits);
+        let all: Vec<_> = events.iter().copied().chain(waits.map(|one| one.borrow())).collect();
+        // An earlier execution that failed is no reason for this one to fail.
+        let earlier = state.last.as_ref().filter(|last| last.outcome().is_none());
+        let earlier = earlier.map(|last| Dependency::Local(Arc::clone(last)));
+        let mut last = None;
+        let made = queue::submit_by(queue, (command, profile), &all, report, |what| {
+            let completion = match what.completion {
+                Wanted::None => Wanted::Point, // the next execution waits for this one
+                wanted => wanted,
+            };
+            last = queue.stream().put(work, &Submission { completion, ..*what }, earlier)?;
+            Ok(last.clone())
+        })?;
         // Commands submitted from here on wait for this execution.
-        signals.iter().for_each(|(event, completion)| event.replay(completion));
-        state.last = completion;
+        signals.into_iter().for_each(|(event, point)| event.signalled(point, event.made_for()));
+        state.last = last;
         drop(state);
         Ok(made)
     }
@@ -183,7 +188,11 @@ impl State {
         let (mut told, mut signals) = (vec![], vec![]);
         for (place, node) in self.recording.nodes.iter().enumerate() {
             if let Some(event) = &node.signal {
-                let completion = event.next_replay();
+                let completion = Completion::submitted(match event.made_for() {
+                    Profile::Off => ur_hal::Profile::Off,
+                    Profile::Phases => ur_hal::Profile::Phases,
+                    Profile::Moment | Profile::Instant => ur_hal::Profile::End,
+                });
                 told.push((place, Arc::clone(&completion)));
                 signals.push((event.clone(), completion));
             }

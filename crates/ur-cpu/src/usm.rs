@@ -1,22 +1,22 @@
 //! Where USM comes from: pools get whole pages; without a pool the process's store is asked for each allocation.
 use super::{
-    Context, Cpu, Device, TABLE,
-    backing::{ALIGNMENT, Block, LARGE},
-    context::DriverContext,
+    Context, Cpu, Device,
+    backing::{ALIGNMENT, Block},
+    device::{DriverContext, DriverDevice},
     engine::{Moment, all_queues_ticket},
     host::host,
-    mapping::page,
+    mapping::Writers,
     memory, native,
 };
 use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Borrowed, Object, Owned, Slab},
+    object::{Borrowed, Object},
 };
 use ur_core::{
     memory::allocation::{Home, Usm},
-    over_driver::usm_pool::{self, DevicePools, HasUsm},
+    over_driver::usm_pool::{self, HasUsm},
 };
 use ur_hal::{Allocates, MemoryRequest};
 
@@ -39,14 +39,12 @@ pub(super) fn check_size(size: usize, code: ErrorCode) -> Result<()> {
 }
 
 impl Allocates for Cpu {
-    /// Whole pages, so that no two pools share one.
     fn allocate(
         _: &DriverContext,
-        _: &Owned<Device>,
-        MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
+        _: &Arc<DriverDevice>,
+        request: MemoryRequest,
     ) -> ur_hal::Result<Block> {
-        let whole = if bytes < LARGE { bytes.next_power_of_two().max(page()) } else { bytes };
-        Ok(Block::take(memory::side(kind.into()), whole, align.max(page()))?)
+        Ok(Block::of_request(request)?)
     }
 }
 impl HasUsm for Cpu {
@@ -54,17 +52,7 @@ impl HasUsm for Cpu {
     const ROW: usize = NATURAL;
     type DriverPools = ();
 
-    fn usm_pools() -> &'static Slab<UsmPool> {
-        static SLAB: Slab<UsmPool> = Slab::new(&TABLE);
-        &SLAB
-    }
-    fn driver_context(context: &Context) -> &Arc<DriverContext> {
-        context.driver_context()
-    }
-    fn pools(context: &Context) -> &DevicePools<Self> {
-        context.pools()
-    }
-    fn check_size(_: &Device, bytes: usize) -> Result<()> {
+    fn check_size(_: &Arc<DriverDevice>, bytes: usize) -> Result<()> {
         check_size(bytes, ErrorCode::InvalidUsmSize)
     }
     /// That of the largest type that fits.
@@ -79,13 +67,21 @@ impl HasUsm for Cpu {
     ) -> Result<UsmPtr> {
         memory::allocate(usm, home, bytes, align)
     }
-    fn memory_size(_: &Device) -> Result<usize> {
+    fn take_alone(
+        _: Borrowed<'_, Device>,
+        (home, bytes, align): (Home, usize, usize),
+        is_read_only: bool,
+    ) -> Result<UsmPtr> {
+        let writers = if is_read_only { Writers::MappedAlready } else { Writers::Everyone };
+        memory::allocate_alone(home, bytes, align, writers)
+    }
+    fn memory_size(_: &Arc<DriverDevice>) -> Result<usize> {
         Ok(usize::try_from(host().memory).unwrap_or(usize::MAX))
     }
     fn submitted(context: &Object<Context>, _since: u64) -> Vec<Moment> {
         all_queues_ticket(context.as_handle().addr()).into_moments()
     }
-    fn zero(_: &DriverContext, _: &Device, at: UsmPtr, bytes: usize) -> Result<()> {
+    fn zero(_: &DriverContext, _: &Arc<DriverDevice>, at: UsmPtr, bytes: usize) -> Result<()> {
         native::fill(at, &[0], bytes);
         Ok(())
     }

@@ -1,10 +1,15 @@
 //! Out-of-order queues overlap what is independent and order what is not; so do queues among
 //! themselves, across contexts and kinds.
 mod common;
-use common::{Dice, eventually, lanes::*};
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering::*},
+use common::{Dice, eventually, lanes::*, ur::*};
+use std::{
+    ptr::{null, null_mut},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::*},
+    },
+    thread,
+    time::Duration,
 };
 
 #[test]
@@ -257,5 +262,44 @@ fn who_waits_for_another_queue_holds_up_nobody_else() {
         waiting.iter().for_each(|&event| lanes.wait(event));
         release(lanes, waiting.into_iter().chain(free).chain([gate]));
         [slow, third].into_iter().chain(queues).for_each(|queue| lanes.close(queue));
+    });
+}
+/// A command that uses what the caller takes away would end the process.
+#[test]
+fn access_to_mapped_memory_is_taken_away_when_the_commands_before_are_over() {
+    const BYTES: usize = 1 << 20; // a multiple of the granularity
+    use ur_result_t as R;
+    use ur_virtual_mem_access_flags_t as Access;
+    in_time(|| {
+        let lanes = Lanes::new();
+        let context = lanes.context;
+        let (mut memory, mut at) = (ur_physical_mem_handle_t::NULL, null_mut());
+        let made = call!(physical_mem.create(context, lanes.device, BYTES, null(), &mut memory));
+        assert_eq!(made, R::SUCCESS);
+        assert_eq!(call!(virtual_mem.reserve(context, null(), BYTES, &mut at)), R::SUCCESS);
+        let access = Access::READ_WRITE;
+        let mapped = call!(virtual_mem.map(context, at, BYTES, memory, 0, access));
+        assert_eq!(mapped, R::SUCCESS);
+        for (flags, taken) in
+            BOTH.into_iter().flat_map(|f| [(f, Access::NONE), (f, Access::READ_ONLY)])
+        {
+            let (queue, is_over) = (lanes.queue(flags), Arc::new(AtomicBool::new(false)));
+            let theirs = Arc::clone(&is_over);
+            let held = lanes.task(queue, &[], move || {
+                thread::sleep(Duration::from_millis(50));
+                theirs.store(true, SeqCst);
+            });
+            let filled = lanes.fill(queue, &[held], at.addr(), 7, BYTES);
+            let set = |access| call!(virtual_mem.set_access(context, at, BYTES, access));
+            assert_eq!(set(taken), R::SUCCESS);
+            assert!(is_over.load(SeqCst), "the command waits for its turn");
+            lanes.wait(filled);
+            assert_eq!(set(Access::READ_WRITE), R::SUCCESS);
+            release(lanes, [held, filled]);
+            lanes.close(queue);
+        }
+        assert_eq!(call!(virtual_mem.unmap(context, at, BYTES)), R::SUCCESS);
+        assert_eq!(call!(virtual_mem.free(context, at, BYTES)), R::SUCCESS);
+        assert_eq!(call!(physical_mem.release(memory)), R::SUCCESS);
     });
 }

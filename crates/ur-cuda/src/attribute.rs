@@ -1,6 +1,6 @@
 //! The driver's attributes of a device that this adapter asks for, by name. CUDA and HIP number them
 //! differently and neither has all: what a driver cannot say is no failure of the device.
-use super::{device::Device, driver::Dialect};
+use super::{device::DriverDevice, driver::Dialect};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::Backend,
@@ -123,7 +123,7 @@ attributes! {
     Ipc:                125 | -1;
 }
 
-impl<D: Dialect> Device<D> {
+impl<D: Dialect> DriverDevice<D> {
     /// One attribute.
     ///
     /// # Errors

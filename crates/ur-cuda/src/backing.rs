@@ -3,7 +3,7 @@
 //! core's.
 use super::{
     Attribute,
-    device::Device,
+    device::DriverDevice,
     driver::Dialect,
     native::{
         device as native, ipc,
@@ -18,7 +18,6 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     log,
-    object::Owned,
 };
 use ur_hal::{Address, Granularity, Memory, MemoryKind, Range};
 
@@ -44,7 +43,7 @@ fn is_legacy_wished<D: Dialect>() -> bool {
         }
     })
 }
-fn is_virtual<D: Dialect>(device: &Device<D>) -> Result<bool> {
+fn is_virtual<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     Ok(!is_legacy_wished::<D>() && virtual_memory::is_supported(device)?)
 }
 /// Whether other processes can be given memory that is allocated on the device: by descriptors where it
@@ -52,7 +51,7 @@ fn is_virtual<D: Dialect>(device: &Device<D>) -> Result<bool> {
 ///
 /// # Errors
 /// The driver's own.
-pub(super) fn is_shared<D: Dialect>(device: &Device<D>) -> Result<bool> {
+pub(super) fn is_shared<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     match is_virtual(device)? {
         true => virtual_memory::has_descriptors(device),
         false => device.has(Attribute::Ipc),
@@ -62,15 +61,15 @@ pub(super) fn is_shared<D: Dialect>(device: &Device<D>) -> Result<bool> {
 ///
 /// # Errors
 /// The driver's own.
-pub(super) fn is_physical_shared<D: Dialect>(device: &Device<D>) -> Result<bool> {
+pub(super) fn is_physical_shared<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     Ok(virtual_memory::is_supported(device)? && virtual_memory::has_descriptors(device)?)
 }
 
 /// The numbers of those of `devices` that can reach the memory of `home`, itself first. Access is given to
 /// those that are started: the rest get theirs from `peers.rs` when they are.
 pub(super) fn reaching<D: Dialect>(
-    home: &Device<D>,
-    devices: &[Owned<Device<D>>],
+    home: &DriverDevice<D>,
+    devices: &[Arc<DriverDevice<D>>],
 ) -> Result<Vec<i32>> {
     let mut all = vec![home.number()];
     for one in devices.iter().filter(|one| one.number() != home.number()) {
@@ -82,7 +81,7 @@ pub(super) fn reaching<D: Dialect>(
 }
 
 /// What lengths and addresses of the device's virtual memory are multiples of, asked once.
-pub(super) fn granularity<D: Dialect>(device: &Device<D>) -> Result<Granularity> {
+pub(super) fn granularity<D: Dialect>(device: &DriverDevice<D>) -> Result<Granularity> {
     let known = &D::statics().memory.get().granules;
     let locked = || known.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = locked().get(&device.number()).copied() {
@@ -94,7 +93,7 @@ pub(super) fn granularity<D: Dialect>(device: &Device<D>) -> Result<Granularity>
     Ok(granularity)
 }
 /// What they have to be multiples of.
-pub(super) fn granule<D: Dialect>(device: &Device<D>) -> Result<usize> {
+pub(super) fn granule<D: Dialect>(device: &DriverDevice<D>) -> Result<usize> {
     Ok(granularity(device)?.minimum)
 }
 
@@ -112,7 +111,7 @@ pub enum Behind {
 pub struct Chunk<D: Dialect> {
     range: Range,
     made: Made<D>,
-    device: Owned<Device<D>>,
+    device: Arc<DriverDevice<D>>,
 }
 #[derive(Debug)]
 enum Made<D: Dialect> {
@@ -127,8 +126,8 @@ impl<D: Dialect> Chunk<D> {
     /// The driver's own; `UNSUPPORTED_FEATURE` for shared memory on a device without it.
     pub(super) fn take(
         kind: MemoryKind,
-        device: &Owned<Device<D>>,
-        devices: &[Owned<Device<D>>],
+        device: &Arc<DriverDevice<D>>,
+        devices: &[Arc<DriverDevice<D>>],
         bytes: usize,
         align: usize,
     ) -> Result<Self> {
@@ -158,8 +157,8 @@ impl<D: Dialect> Chunk<D> {
         Self::of(device, at, whole, Made::Piece(piece))
     }
     fn virtual_memory(
-        device: &Owned<Device<D>>,
-        devices: &[Owned<Device<D>>],
+        device: &Arc<DriverDevice<D>>,
+        devices: &[Arc<DriverDevice<D>>],
         bytes: usize,
         align: usize,
     ) -> Result<Self> {
@@ -172,7 +171,7 @@ impl<D: Dialect> Chunk<D> {
         peers.enter_mapping(device, (mapped.at(), whole), access, 3)?;
         Self::of(device, mapped.at(), whole, Made::Virtual(mapped))
     }
-    fn of(device: &Owned<Device<D>>, at: u64, bytes: usize, made: Made<D>) -> Result<Self> {
+    fn of(device: &Arc<DriverDevice<D>>, at: u64, bytes: usize, made: Made<D>) -> Result<Self> {
         let null = || Error::new(ErrorCode::Unknown, "the driver gave a null address");
         let base = Address::new(at as usize).ok_or_else(null)?;
         let range = Range::new(base, bytes)?;
@@ -180,7 +179,7 @@ impl<D: Dialect> Chunk<D> {
         Ok(Self { range, made, device: device.clone() })
     }
     /// Whose memory it is.
-    pub(super) fn device(&self) -> &Owned<Device<D>> {
+    pub(super) fn device(&self) -> &Arc<DriverDevice<D>> {
         &self.device
     }
     /// Whether the driver takes it back only when its context is idle, and has the caller wait for that.

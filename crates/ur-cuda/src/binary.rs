@@ -231,7 +231,7 @@ fn width(token: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::{super::driver::Cuda, *};
-    const PTX: &str = include_str!("../../cuda/tests/kernels.ptx");
+    const PTX: &str = include_str!("../../../adapters/cuda/tests/kernels.ptx");
 
     fn code(bytes: &[u8]) -> ErrorCode {
         Image::of::<Cuda>(bytes).unwrap_err().code()

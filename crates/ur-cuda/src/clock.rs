@@ -7,7 +7,7 @@
 //! is rounded elsewhere, and together they bound the new base's time to about what passes between two marks (some
 //! microseconds). That takes as long as one step, at most 10 ms; after a pause of more than a day it stays coarser.
 use super::{
-    device::Device,
+    device::DriverDevice,
     driver::{Dialect, RawContext},
     native::{context::Entered, event::NativeEvent, stream::Stream},
 };
@@ -131,7 +131,7 @@ pub(super) struct Clock<D: Dialect> {
 impl<D: Dialect> Clock<D> {
     /// # Errors
     /// The driver's own.
-    pub(super) fn start(device: &Device<D>) -> Result<Self> {
+    pub(super) fn start(device: &DriverDevice<D>) -> Result<Self> {
         let (context, on) = (device.context()?, device.enter()?);
         let stream = Arc::new(Stream::create(&on, 0)?);
         let (event, begun) = mark(device, &stream)?;
@@ -156,7 +156,7 @@ impl<D: Dialect> Clock<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub(super) fn base(&self, device: &Device<D>) -> Result<Arc<Base<D>>> {
+    pub(super) fn base(&self, device: &DriverDevice<D>) -> Result<Arc<Base<D>>> {
         let newest = Arc::clone(&self.newest());
         if now().saturating_sub(newest.host) < OLD {
             return Ok(newest);
@@ -180,7 +180,7 @@ impl<D: Dialect> Clock<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub(super) fn read(&self, device: &Device<D>) -> Result<(u64, u64)> {
+    pub(super) fn read(&self, device: &DriverDevice<D>) -> Result<(u64, u64)> {
         let (base, _on) = (self.base(device)?, device.enter()?);
         let (event, _) = mark(device, &self.stream)?;
         event.synchronize()?;
@@ -189,7 +189,7 @@ impl<D: Dialect> Clock<D> {
     }
 }
 /// An event that the device has just been given, and when that was by the host's clock.
-fn mark<D: Dialect>(device: &Device<D>, stream: &Stream<D>) -> Result<(NativeEvent<D>, u64)> {
+fn mark<D: Dialect>(device: &DriverDevice<D>, stream: &Stream<D>) -> Result<(NativeEvent<D>, u64)> {
     let on = device.enter()?;
     let event = NativeEvent::create(&on, true)?;
     event.record(stream)?;

@@ -2,14 +2,16 @@
 //! given access. The driver copies such bytes, by way of the host if it must, where it is told the contexts of both
 //! ends. What neither begins nor ends on the stream's own device is done by a stream of the device that has the memory,
 //! between two events. Nothing here waits, and no device is given access.
+use super::DriverDevice;
 use super::{
-    Device, device,
+    device,
     driver::{Dialect, layout::Copy3d},
     lane::captured,
     native::{memory, stream::Stream},
     staging::{BY_ADDRESS, source, target},
 };
-use ur_adapter::{error::Result, object::Owned};
+use std::sync::Arc;
+use ur_adapter::error::Result;
 
 /// `CU_MEMORYTYPE_DEVICE`: an end of a copy that is told by its address and its context.
 const BY_CONTEXT: i32 = 2;
@@ -19,7 +21,7 @@ const BY_CONTEXT: i32 = 2;
 pub(super) fn is_possible<D: Dialect>() -> bool {
     device::all::<D>().len() > 1 && D::driver().has_peer_copies()
 }
-fn numbered<D: Dialect>(number: i32) -> Option<&'static Owned<Device<D>>> {
+fn numbered<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
     device::all::<D>().iter().find(|one| one.number() == number)
 }
 /// The device whose memory is at `at`, if that is another than `device`, which has no access to it.
@@ -27,9 +29,9 @@ fn numbered<D: Dialect>(number: i32) -> Option<&'static Owned<Device<D>>> {
 /// # Errors
 /// The driver's own.
 pub(super) fn beyond<D: Dialect>(
-    device: &Device<D>,
+    device: &DriverDevice<D>,
     at: u64,
-) -> Result<Option<&'static Owned<Device<D>>>> {
+) -> Result<Option<&'static Arc<DriverDevice<D>>>> {
     if !is_possible::<D>() {
         return Ok(None);
     }
@@ -44,15 +46,15 @@ pub(super) fn beyond<D: Dialect>(
 /// # Errors
 /// `INVALID_OPERATION` where the stream is captured and the copy has to leave it; the driver's own.
 pub(super) fn copy_3d<D: Dialect>(
-    device: &Owned<Device<D>>,
+    device: &Arc<DriverDevice<D>>,
     stream: &Stream<D>,
     what: &Copy3d,
-    away: &Owned<Device<D>>,
+    away: &Arc<DriverDevice<D>>,
 ) -> Result<()> {
     let to = home_of(device, what.dst_type, what.dst_device)?;
     let from = home_of(device, what.src_type, what.src_device)?;
     match (to, from) {
-        (Some(to), Some(from)) if to.same(device) || from.same(device) => {
+        (Some(to), Some(from)) if to == device || from == device => {
             by_contexts(stream, what, to, from)
         }
         _ => elsewhere(device, stream, away, |aside| match is_line(what) {
@@ -63,10 +65,10 @@ pub(super) fn copy_3d<D: Dialect>(
 }
 /// Whose memory an end is in; `None` for memory that every device reaches. Arrays are the stream's own device's.
 fn home_of<D: Dialect>(
-    device: &Owned<Device<D>>,
+    device: &Arc<DriverDevice<D>>,
     sort: i32,
     at: u64,
-) -> Result<Option<&Owned<Device<D>>>> {
+) -> Result<Option<&Arc<DriverDevice<D>>>> {
     match sort {
         BY_ADDRESS => Ok(memory::home_of(&device.enter()?, at)?.and_then(numbered)),
         _ => Ok(Some(device)),
@@ -79,8 +81,8 @@ fn is_line(what: &Copy3d) -> bool {
 fn by_contexts<D: Dialect>(
     stream: &Stream<D>,
     what: &Copy3d,
-    to: &Device<D>,
-    from: &Device<D>,
+    to: &DriverDevice<D>,
+    from: &DriverDevice<D>,
 ) -> Result<()> {
     let (to, from) = (to.context()?, from.context()?);
     if is_line(what) {
@@ -95,9 +97,9 @@ fn by_contexts<D: Dialect>(
 /// # Errors
 /// `INVALID_OPERATION` while `stream` is captured; those of `work`, and the driver's own.
 pub(super) fn elsewhere<D: Dialect>(
-    device: &Device<D>,
+    device: &DriverDevice<D>,
     stream: &Stream<D>,
-    home: &Owned<Device<D>>,
+    home: &Arc<DriverDevice<D>>,
     work: impl FnOnce(&Stream<D>) -> Result<()>,
 ) -> Result<()> {
     let own = device.enter()?;

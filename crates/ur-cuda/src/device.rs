@@ -1,9 +1,10 @@
 //! Devices: which there are, what each can do, and how its context is made current.
 use super::{
-    Family, Platform,
+    Device, Family,
     attribute::Attribute,
     backing,
     clock::{Base, Clock},
+    context::DriverContext,
     device_info,
     driver::{Dialect, RawContext},
     native::{
@@ -12,7 +13,6 @@ use super::{
         event::EventPool,
     },
     patience::Sleepers,
-    platform::the_platform,
     queue,
 };
 use std::sync::{Arc, OnceLock};
@@ -20,15 +20,18 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     info::Answer,
     log,
-    object::{Borrowed, Object, Owned},
+    object::Object,
 };
 use ur_core::over_driver::device::HasDevices;
-use ur_hal::Clocks;
-use ur_sys::{ur_device_info_t, ur_device_type_t, ur_native_handle_t};
+use ur_hal::{
+    Adopted, Clocks, ErrorKind, NativeHandle, NativeHandles, NativeKind, NativeObject,
+    OpensDevices, PlatformFacts,
+};
+use ur_sys::{ur_device_info_t, ur_device_type_t};
 
-/// What `ur_device_handle_t` points at.
+/// A device, which is there as long as the process is.
 #[derive(Debug)]
-pub struct Device<D: Dialect> {
+pub struct DriverDevice<D: Dialect> {
     number: i32,
     uuid: [u8; 16],
     context: OnceLock<RawContext>,
@@ -49,7 +52,7 @@ pub struct System<D: Dialect>(OnceLock<Found<D>>);
 struct Found<D: Dialect> {
     /// In which of a line of forked processes the driver was started.
     fork: u64,
-    devices: Vec<Owned<Device<D>>>,
+    devices: Vec<Arc<DriverDevice<D>>>,
 }
 impl<D: Dialect> System<D> {
     pub(super) const fn new() -> Self {
@@ -66,7 +69,7 @@ impl<D: Dialect> System<D> {
     }
 }
 /// No driver and no device are no failure: then there are none.
-fn find<D: Dialect>() -> Result<Vec<Owned<Device<D>>>> {
+fn find<D: Dialect>() -> Result<Vec<Arc<DriverDevice<D>>>> {
     if !D::driver().is_there() {
         return Ok(vec![]);
     }
@@ -79,7 +82,7 @@ fn find<D: Dialect>() -> Result<Vec<Owned<Device<D>>>> {
             let (local_memory, is_shared) = (OnceLock::new(), OnceLock::new());
             let _dialect = std::marker::PhantomData;
             let uuid = native::uuid::<D>(number)?;
-            Ok(Owned::new(Device {
+            Ok(Arc::new(DriverDevice {
                 number,
                 uuid,
                 context,
@@ -94,7 +97,7 @@ fn find<D: Dialect>() -> Result<Vec<Owned<Device<D>>>> {
         .collect()
 }
 /// Every device that this process may see, in the driver's order. Starts the driver.
-pub fn all<D: Dialect>() -> &'static [Owned<Device<D>>] {
+pub fn all<D: Dialect>() -> &'static [Arc<DriverDevice<D>>] {
     &D::statics().system.found().devices
 }
 /// # Errors
@@ -113,7 +116,12 @@ pub fn check_fork<D: Dialect>() -> Result<()> {
     }
 }
 
-impl<D: Dialect> Device<D> {
+impl<D: Dialect> PartialEq for DriverDevice<D> {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+impl<D: Dialect> DriverDevice<D> {
     /// The driver's number of it: `CUdevice`. Never sent to another process.
     pub fn number(&self) -> i32 {
         self.number
@@ -139,7 +147,7 @@ impl<D: Dialect> Device<D> {
     /// Whether `context` is its primary context. One that nobody has started is nobody's, and stays so.
     ///
     /// # Errors
-    /// As for [`Device::context`].
+    /// As for [`DriverDevice::context`].
     pub fn is_primary(&self, context: RawContext) -> Result<bool> {
         check_fork::<D>()?;
         Ok(context::is_primary_active::<D>(self.number)? && self.context()? == context)
@@ -147,7 +155,7 @@ impl<D: Dialect> Device<D> {
     /// Makes its primary context current until what is returned is dropped.
     ///
     /// # Errors
-    /// As for [`Device::context`].
+    /// As for [`DriverDevice::context`].
     pub fn enter(&self) -> Result<Entered<D>> {
         Entered::enter(self.context()?)
     }
@@ -230,37 +238,74 @@ fn wished_local_memory<D: Dialect>() -> Option<i32> {
     bytes
 }
 
-impl<D: Dialect> HasDevices for Family<D> {
-    fn roots(_: &Platform<D>) -> Vec<Owned<Device<D>>> {
-        all::<D>().to_vec()
+impl<D: Dialect> OpensDevices for Family<D> {
+    fn devices() -> ur_hal::Result<Vec<Arc<DriverDevice<D>>>> {
+        Ok(all::<D>().to_vec())
     }
-    fn kind(_: &Device<D>) -> ur_device_type_t {
+    fn platform(_: &Arc<DriverDevice<D>>) -> ur_hal::Result<PlatformFacts> {
+        let version = native::version::<D>()?;
+        Ok(PlatformFacts {
+            name: format!("Causeway {}", D::NAME),
+            vendor: "Causeway".into(),
+            version: format!("{} {}.{}", D::NAME, version / 1000, version % 1000 / 10),
+            extensions: String::new(),
+            handle: None, // the driver has no platforms
+        })
+    }
+    fn clocks(device: &Arc<DriverDevice<D>>) -> ur_hal::Result<Clocks> {
+        let (device, host) = device.clock()?.read(device)?;
+        Ok(Clocks { device, host })
+    }
+    /// What a device's own context costs is for who first uses it.
+    fn open(devices: &[Arc<DriverDevice<D>>]) -> ur_hal::Result<DriverContext<D>> {
+        Ok(DriverContext::new(devices.to_vec()))
+    }
+}
+impl<D: Dialect> NativeHandles for Family<D> {
+    const HAS_HANDLES: bool = true;
+    /// Of a device its number; of a context the primary context of its first device.
+    fn native(object: NativeObject<'_, Self>) -> ur_hal::Result<NativeHandle> {
+        Ok(NativeHandle(match object {
+            NativeObject::Device(device) => device.number as u64,
+            NativeObject::Context(context) => context.devices()[0].context()?.addr() as u64,
+            _ => return ur_hal::Error::unsupported("a native handle of this object"),
+        }))
+    }
+    /// Primary contexts alone: any other one's objects could not be used with ours.
+    fn adopt(
+        devices: &[Arc<DriverDevice<D>>],
+        _: Option<&DriverContext<D>>,
+        (kind, handle): (NativeKind, NativeHandle),
+        _: bool,
+    ) -> ur_hal::Result<Adopted<Self>> {
+        if kind != NativeKind::Context {
+            return ur_hal::Error::unsupported("an object of this native handle");
+        }
+        let candidates = if devices.is_empty() { all::<D>() } else { devices };
+        let raw = RawContext::from_addr(handle.0 as usize);
+        for one in candidates {
+            if raw.map_or(Ok(false), |raw| one.is_primary(raw))? {
+                let own = if devices.is_empty() { vec![Arc::clone(one)] } else { devices.to_vec() };
+                return Ok(Adopted::Context(DriverContext::new(own.clone()), own));
+            }
+        }
+        Err(ur_hal::Error::new(
+            ErrorKind::InvalidValue,
+            "the native context is not the primary context of a device given: retain that one \
+             (cuDevicePrimaryCtxRetain) and pass it",
+        ))
+    }
+}
+impl<D: Dialect> HasDevices for Family<D> {
+    fn kind(_: &Arc<DriverDevice<D>>) -> ur_device_type_t {
         ur_device_type_t::GPU
     }
-    fn platform(_: &Device<D>) -> Owned<Platform<D>> {
-        the_platform()
-    }
     fn tell(
-        device: Borrowed<'_, Device<D>>,
+        device: &Arc<DriverDevice<D>>,
         name: ur_device_info_t,
         answer: &mut Answer<'_>,
     ) -> Option<Result<()>> {
-        device_info::tell(&device, name, answer)
-    }
-    /// The driver's number of it.
-    fn native_device(device: &Object<Device<D>>) -> ur_native_handle_t {
-        device.number as ur_native_handle_t
-    }
-    fn device_of_native(native: ur_native_handle_t) -> Result<Owned<Device<D>>> {
-        let is_it = |one: &&Owned<Device<D>>| one.number as ur_native_handle_t == native;
-        all::<D>().iter().find(is_it).cloned().ok_or_else(|| {
-            let why = format!("{} has no device with the number {native}", D::NAME);
-            Error::new(ErrorCode::InvalidDevice, why)
-        })
-    }
-    fn clocks(device: &Device<D>) -> Result<Clocks> {
-        let (device, host) = device.clock()?.read(device)?;
-        Ok(Clocks { device, host })
+        device_info::tell(device, name, answer)
     }
     fn wait_for_device(device: &Object<Device<D>>) -> Result<()> {
         queue::wait_for_device(device)

@@ -1,7 +1,8 @@
 //! What a device says of itself, answered from what the driver says of it. What an adapter decides
 //! is answered as it is decided here; what most have alike the core answers.
+use super::DriverDevice;
 use super::{
-    Device, attribute::Attribute as A, backing, device, driver::Dialect, native::device as native,
+    attribute::Attribute as A, backing, device, driver::Dialect, native::device as native,
     shared_event,
 };
 use ur_adapter::{
@@ -12,11 +13,11 @@ use ur_adapter::{
 use ur_sys::{ur_device_info_t as I, *};
 
 /// Answers some properties, and leaves others (`None`) to somebody else.
-type Answers<D> = fn(&Device<D>, I, &mut Answer<'_>) -> Option<Result<()>>;
+type Answers<D> = fn(&DriverDevice<D>, I, &mut Answer<'_>) -> Option<Result<()>>;
 
 /// What the driver tells of a device, and what is otherwise than on most.
 pub(super) fn tell<D: Dialect>(
-    device: &Device<D>,
+    device: &DriverDevice<D>,
     name: I,
     answer: &mut Answer<'_>,
 ) -> Option<Result<()>> {
@@ -24,14 +25,14 @@ pub(super) fn tell<D: Dialect>(
     asked.into_iter().find_map(|ask| ask(device, name, answer))
 }
 /// A number of the driver's, as it is.
-fn number<D: Dialect>(device: &Device<D>, attribute: A, to: &mut Answer<'_>) -> Result<()> {
+fn number<D: Dialect>(device: &DriverDevice<D>, attribute: A, to: &mut Answer<'_>) -> Result<()> {
     to.value(&(device.get(attribute)? as u32))
 }
-fn size<D: Dialect>(device: &Device<D>, attribute: A) -> Result<usize> {
+fn size<D: Dialect>(device: &DriverDevice<D>, attribute: A) -> Result<usize> {
     Ok(device.get(attribute)?.max(0) as usize)
 }
 /// A number of the driver's that is 0 where the driver does not say.
-fn known<D: Dialect>(device: &Device<D>, attribute: A) -> Result<()> {
+fn known<D: Dialect>(device: &DriverDevice<D>, attribute: A) -> Result<()> {
     match device.get(attribute)? {
         0 => Err(Error::new(
             ErrorCode::UnsupportedEnumeration,
@@ -43,7 +44,7 @@ fn known<D: Dialect>(device: &Device<D>, attribute: A) -> Result<()> {
 
 /// What it is called, what it belongs to, whether it can be used.
 fn identity<D: Dialect>(
-    device: &Device<D>,
+    device: &DriverDevice<D>,
     name: I,
     answer: &mut Answer<'_>,
 ) -> Option<Result<()>> {
@@ -92,7 +93,11 @@ fn device_id<D: Dialect>(number: i32) -> Result<u32> {
 }
 
 /// How large what it computes may be.
-fn shape<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn shape<D: Dialect>(
+    device: &DriverDevice<D>,
+    name: I,
+    answer: &mut Answer<'_>,
+) -> Option<Result<()>> {
     Some(match name {
         I::MAX_COMPUTE_UNITS | I::NUM_COMPUTE_UNITS => number(device, A::Units, answer),
         I::MAX_REGISTERS_PER_WORK_GROUP => number(device, A::Registers, answer),
@@ -102,7 +107,11 @@ fn shape<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Op
     })
 }
 /// What its numbers, clocks and atomic operations are like.
-fn numbers<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn numbers<D: Dialect>(
+    device: &DriverDevice<D>,
+    name: I,
+    answer: &mut Answer<'_>,
+) -> Option<Result<()>> {
     use ur_device_fp_capability_flags_t as F;
     let ieee = F::DENORM | F::INF_NAN | F::ROUND_TO_NEAREST | F::ROUND_TO_ZERO | F::ROUND_TO_INF;
     // What an architecture brought. AMD's are numbered otherwise, and all in use have these two.
@@ -141,7 +150,11 @@ fn numbers<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> 
     })
 }
 /// What memory it has.
-fn memory<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn memory<D: Dialect>(
+    device: &DriverDevice<D>,
+    name: I,
+    answer: &mut Answer<'_>,
+) -> Option<Result<()>> {
     let bytes = |of: A| size(device, of).map(|bytes| bytes as u64);
     Some(match name {
         I::GLOBAL_MEM_SIZE | I::MAX_MEM_ALLOC_SIZE => {
@@ -181,7 +194,11 @@ fn memory<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> O
 }
 
 /// Who reaches which kind of USM, and what of it other processes can be given.
-fn usm<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn usm<D: Dialect>(
+    device: &DriverDevice<D>,
+    name: I,
+    answer: &mut Answer<'_>,
+) -> Option<Result<()>> {
     Some(match name {
         I::USM_HOST_SUPPORT
         | I::USM_DEVICE_SUPPORT
@@ -201,7 +218,7 @@ fn usm<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Opti
     })
 }
 fn access<D: Dialect>(
-    device: &Device<D>,
+    device: &DriverDevice<D>,
     name: I,
 ) -> Result<ur_device_usm_access_capability_flags_t> {
     use ur_device_usm_access_capability_flags_t as F;
@@ -232,7 +249,11 @@ fn access<D: Dialect>(
 }
 
 /// Images: arrays of the driver's, which textures read and surfaces read and write.
-fn images<D: Dialect>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn images<D: Dialect>(
+    device: &DriverDevice<D>,
+    name: I,
+    answer: &mut Answer<'_>,
+) -> Option<Result<()>> {
     let least = |one: A, other: A| -> Result<usize> {
         Ok(size(device, one)?.min(size(device, other).or_else(|error| match error.code() {
             ErrorCode::UnsupportedEnumeration => Ok(usize::MAX),

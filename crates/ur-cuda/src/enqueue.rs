@@ -1,27 +1,27 @@
 //! How commands get into the queues of this driver; what is put into a stream is `submission.rs`'s.
 use super::{
-    Device, Event, Family, Kernel, Mem, Queue, UsmPool,
+    Device, Event, Family, Mem, Queue, UsmPool,
     driver::Dialect,
-    enqueue_image,
     event::{Point, Times},
-    launch,
+    image::Pixels,
     memory::{Allocation, Freeing},
     native::stream::Stream,
-    submission::{Made, Submission, submit},
+    submission::{Made, Submission},
     usm_async,
 };
+use std::sync::Arc;
 use ur_adapter::{
     command::Report,
     error::{ErrorCode, Result},
     object::{Borrowed, Owned},
 };
 use ur_core::{
-    command::{InOrder, Pixels, Ready, TakesCommands},
+    command::{InOrder, Ready, TakesCommands},
     memory::allocation::Usm,
     profiling::Profile,
 };
 use ur_hal::{Address, Order};
-use ur_sys::{ur_command_t, ur_exp_kernel_arg_properties_t, ur_kernel_launch_ext_properties_t};
+use ur_sys::ur_command_t;
 
 /// A barrier that signals an event of C's.
 fn signal<D: Dialect>(
@@ -72,6 +72,9 @@ impl<D: Dialect> TakesCommands for Family<D> {
         let at = buffer.storage().address(device)? as usize + buffer.origin();
         Address::new(at).ok_or_else(|| ErrorCode::InvalidMemObject.into())
     }
+    fn image_at<'m>(device: &Owned<Device<D>>, image: &'m Mem<D>) -> Result<&'m Arc<Pixels<D>>> {
+        image.storage().pixels(device)
+    }
     fn submit(
         queue: Borrowed<'_, Queue<D>>,
         ready: &Ready<'_, Self>,
@@ -95,26 +98,6 @@ impl<D: Dialect> TakesCommands for Family<D> {
         signalled: Borrowed<'_, Event<D>>,
     ) -> Result<()> {
         signal(queue, events, &signalled)
-    }
-    fn submit_pixels(
-        queue: Borrowed<'_, Queue<D>>,
-        name: ur_command_t,
-        pixels: &Pixels<'_, Self::Mem>,
-        events: &[Borrowed<'_, Event<D>>],
-        report: Report,
-    ) -> Made<D> {
-        submit(queue, name, events, report, |stream| enqueue_image::put(&queue, stream, pixels))
-    }
-    fn launch(
-        queue: Borrowed<'_, Queue<D>>,
-        kernel: Borrowed<'_, Kernel<D>>,
-        range: (Option<&[usize]>, &[usize], Option<&[usize]>),
-        arguments: &[ur_exp_kernel_arg_properties_t],
-        properties: Option<&ur_kernel_launch_ext_properties_t>,
-        events: &[Borrowed<'_, Event<D>>],
-        report: Report,
-    ) -> Made<D> {
-        launch::enqueue(queue, &kernel, range, arguments, properties, events, report)
     }
     fn allocate_in_order(
         usm: Usm,

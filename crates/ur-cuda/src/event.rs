@@ -443,7 +443,7 @@ impl<D: Dialect> EventExpApi for Family<D> {
             ));
         }
         if desc.flags.contains(F::IPC_EXP) {
-            let shared = Shared::make(device.own()?)?;
+            let shared = Shared::make(Arc::clone(device.driver()))?;
             return Ok(Event::shared(context.own()?, shared));
         }
         let profiled = desc.flags.contains(F::ENABLE_PROFILING);

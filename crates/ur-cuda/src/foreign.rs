@@ -24,8 +24,9 @@
 //! - Holding on to something does not help: a retained handle keeps physical memory from being freed, not a mapping
 //!   from being undone and another one from being made there, and the driver does not announce either.
 //! - Numbers are given in ascending order, but the driver has no query for the latest one, and an unmapping takes none.
+use super::DriverDevice;
 use super::{
-    Context, Device, Family,
+    Context, Family,
     context::DriverContext,
     device,
     driver::Dialect,
@@ -46,7 +47,7 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Borrowed, Owned},
+    object::Borrowed,
     share::Located,
 };
 use ur_core::memory::objects::next_object;
@@ -131,7 +132,7 @@ impl Way {
 fn all<D: Dialect>() -> MutexGuard<'static, HashMap<u64, Shared>> {
     D::statics().memory.get().foreign.lock().unwrap_or_else(PoisonError::into_inner)
 }
-fn device_of<D: Dialect>(number: i32) -> Option<&'static Owned<Device<D>>> {
+fn device_of<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
     device::all::<D>().iter().find(|device| device.number() == number)
 }
 
@@ -214,7 +215,11 @@ fn has_changed_behind<D: Dialect>(on: &Entered<D>, shared: &Shared) -> bool {
     }
 }
 /// How others can open it, and what is shared with it.
-fn share<D: Dialect>(device: &Device<D>, known: &Known, at: u64) -> Result<(Shared, Payload)> {
+fn share<D: Dialect>(
+    device: &DriverDevice<D>,
+    known: &Known,
+    at: u64,
+) -> Result<(Shared, Payload)> {
     let on = device.enter()?;
     let Known { base, bytes, device: number, .. } = *known;
     let gone =
@@ -279,7 +284,7 @@ fn run_from<D: Dialect>(on: &Entered<D>, first: (u64, usize), device: i32) -> Re
     Ok(run)
 }
 fn share_run<D: Dialect>(
-    device: &Device<D>,
+    device: &DriverDevice<D>,
     on: &Entered<D>,
     first: (u64, usize),
     number: i32,
@@ -336,7 +341,7 @@ pub(super) fn locate<D: Dialect>(
     if let Some(again) = locate_again(&*context, at) {
         return Ok(again);
     }
-    let Some(known) = known(context.driver_context(), at)? else { return Ok(Located::Nobodys) };
+    let Some(known) = known(context.driver(), at)? else { return Ok(Located::Nobodys) };
     if known.is_managed {
         return Ok(Located::Shared);
     }
@@ -360,8 +365,8 @@ fn locate_again<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Option<Located<
     let end = |one: &Shared| one.base + one.bytes as u64;
     let holds = |one: &Shared| one.base <= address && address < end(one);
     let exported = |(&object, one): (&u64, &Shared)| {
-        let payload = one.way.again(one.bytes as u64).filter(|_| holds(one))?;
-        Some((object, one.clone(), payload))
+        let payload = if holds(one) { one.way.again(one.bytes as u64) } else { None };
+        Some((object, one.clone(), payload?))
     };
     // Of those that overlap the one that reaches farthest, for what is asked for may reach as far. Of those that reach
     // equally far the one that begins nearest, for it ends with the fewest mappings.
@@ -407,7 +412,7 @@ pub(super) fn find<D: Dialect>(object: u64, offset: u64) -> Result<(UsmPtr, usiz
 pub(super) fn recognise<D: Dialect>(
     context: &DriverContext<D>,
     at: UsmPtr,
-) -> Result<Option<KnownMemory<Owned<Device<D>>>>> {
+) -> Result<Option<KnownMemory<Arc<DriverDevice<D>>>>> {
     let Some(known) = known(context, at)? else { return Ok(None) };
     let Some(device) = device_of::<D>(known.device) else { return Ok(None) };
     let kind = match known {

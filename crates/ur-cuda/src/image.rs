@@ -1,6 +1,5 @@
 //! Images: arrays of the driver's, one for each device. What an image is beyond that is
-//! `memory/pictures.rs`'s; where the arrays are is `storage.rs`'s, the commands on them
-//! `enqueue_image.rs`'s. A kernel that is given an image is given a surface, which reads and writes
+//! `memory/pictures.rs`'s; where the arrays are is `storage.rs`'s. A kernel that is given an image is given a surface, which reads and writes
 //! pixels as they are: so there are the orders of channels whose pixels lie as they are named.
 use super::{
     Context, Family, Mem,
@@ -19,9 +18,10 @@ use ur_adapter::{
 };
 use ur_core::memory::{
     flags::{check_flags, check_size},
-    pictures::{Image, LONGEST_SIDE, OnHost, Part},
+    pictures::{Image, LONGEST_SIDE, Layout},
 };
 use ur_core::over_driver::mem::check_host;
+use ur_hal::{Address, ImageCopy, ImageEnd};
 use ur_sys::{
     ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
     ur_mem_flags_t, ur_mem_type_t,
@@ -47,84 +47,87 @@ fn array_of(image: &Image) -> Result<ArrayDesc> {
     };
     Ok(ArrayDesc { width, height, depth, format, channels, flags: layered | SURFACES })
 }
-/// As the driver counts: layers are the third side, whatever the second.
-fn driver_order(image: &Image, [x, y, z]: [usize; 3], rest: usize) -> [usize; 3] {
-    if image.is_1d_array() { [x, rest, y] } else { [x, y, z] }
+/// An image on one device: an array, and how its pixels are counted.
+#[derive(Debug)]
+pub struct Pixels<D: Dialect> {
+    array: Array<D>,
+    layout: Layout,
 }
-/// Where a part begins in `array`.
-fn end<D: Dialect>(image: &Image, array: &Array<D>, origin: [usize; 3]) -> End {
-    let [x, y, z] = driver_order(image, origin, 0);
-    End::of(array, [x * image.pixel(), y, z])
+/// As the driver counts: layers are the third side, whatever the second.
+fn driver_order(layout: Layout, [x, y, z]: [usize; 3], rest: usize) -> [usize; 3] {
+    if layout.is_1d_array { [x, rest, y] } else { [x, y, z] }
 }
 /// A region in bytes, rows and slices or layers.
-fn extent(image: &Image, region: [usize; 3]) -> [usize; 3] {
-    let [width, height, depth] = driver_order(image, region, 1);
-    [width * image.pixel(), height, depth]
+fn extent(layout: Layout, region: [usize; 3]) -> [usize; 3] {
+    let [width, height, depth] = driver_order(layout, region, 1);
+    [width * layout.pixel, height, depth]
 }
-/// Copies pixels of C's into a part of `array`.
-///
-/// # Errors
-/// The driver's own.
-pub(super) fn write<D: Dialect>(
-    stream: &Stream<D>,
-    (image, array): (&Image, &Array<D>),
-    part: Part,
-    from: OnHost,
-) -> Result<()> {
-    pieces((image, array), part, from, |there, host, region| stream.copy_box(there, host, region))
-}
-/// Copies a part of `array` to where C wants it.
-///
-/// # Errors
-/// The driver's own.
-pub(super) fn read<D: Dialect>(
-    stream: &Stream<D>,
-    (image, array): (&Image, &Array<D>),
-    part: Part,
-    to: OnHost,
-) -> Result<()> {
-    pieces((image, array), part, to, |there, host, region| stream.copy_box(host, there, region))
-}
-/// Copies pixels from one array to another, which may be an image of another kind.
-///
-/// # Errors
-/// The driver's own.
-pub(super) fn copy<D: Dialect>(
-    stream: &Stream<D>,
-    (source, from, out): (&Image, &Array<D>, [usize; 3]),
-    (target, to, into): (&Image, &Array<D>, [usize; 3]),
-    region: [usize; 3],
-) -> Result<()> {
-    if source.is_1d_array() == target.is_1d_array() {
-        let (from, to) = (end(source, from, out), end(target, to, into));
-        return stream.copy_box(to, from, extent(source, region));
+impl<D: Dialect> Pixels<D> {
+    /// An array with pixels that are counted so.
+    pub(super) fn new(array: Array<D>, layout: Layout) -> Self {
+        Self { array, layout }
     }
-    // Layers to one are rows to the other.
-    let [width, rows, slices] = region;
-    (0..slices).flat_map(|z| (0..rows).map(move |y| (y, z))).try_for_each(|(y, z)| {
-        let at = |origin: [usize; 3]| [origin[0], origin[1] + y, origin[2] + z];
-        let (from, to) = (end(source, from, at(out)), end(target, to, at(into)));
-        stream.copy_box(to, from, [width * source.pixel(), 1, 1])
-    })
+    /// The array.
+    pub fn array(&self) -> &Array<D> {
+        &self.array
+    }
+    /// Where a part begins in it.
+    fn end(&self, origin: [usize; 3]) -> End {
+        let [x, y, z] = driver_order(self.layout, origin, 0);
+        End::of(&self.array, [x * self.layout.pixel, y, z])
+    }
+}
+/// Copies pixels between arrays, and between an array and memory.
+///
+/// # Errors
+/// `UNSUPPORTED_FEATURE` for a copy between two places in memory; the driver's own.
+pub(super) fn copy<D: Dialect>(stream: &Stream<D>, copy: &ImageCopy<'_, Family<D>>) -> Result<()> {
+    let region = copy.region;
+    match (copy.to, copy.from) {
+        (ImageEnd::Image(to, into), ImageEnd::Image(from, out)) => {
+            if from.layout.is_1d_array == to.layout.is_1d_array {
+                return stream.copy_box(to.end(into), from.end(out), extent(from.layout, region));
+            }
+            // Layers to one are rows to the other.
+            let [width, rows, slices] = region;
+            (0..slices).flat_map(|z| (0..rows).map(move |y| (y, z))).try_for_each(|(y, z)| {
+                let at = |origin: [usize; 3]| [origin[0], origin[1] + y, origin[2] + z];
+                let row = [width * from.layout.pixel, 1, 1];
+                stream.copy_box(to.end(at(into)), from.end(at(out)), row)
+            })
+        }
+        (ImageEnd::Image(to, into), ImageEnd::Memory(at, pitches)) => {
+            pieces(to, (into, region), (at, pitches), |there, host, size| {
+                stream.copy_box(there, host, size)
+            })
+        }
+        (ImageEnd::Memory(at, pitches), ImageEnd::Image(from, out)) => {
+            pieces(from, (out, region), (at, pitches), |there, host, size| {
+                stream.copy_box(host, there, size)
+            })
+        }
+        (ImageEnd::Memory(..), ImageEnd::Memory(..)) => {
+            Error::unsupported("a copy of pixels without an image")
+        }
+    }
 }
 /// A part as pieces that the driver can describe: to it a slice is a number of rows.
 fn pieces<D: Dialect>(
-    (image, array): (&Image, &Array<D>),
-    part: Part,
-    host: OnHost,
+    image: &Pixels<D>,
+    ([x, y, z], region): ([usize; 3], [usize; 3]),
+    (at, [row, slice]): (Address, [usize; 2]),
     mut copy: impl FnMut(End, End, [usize; 3]) -> Result<()>,
 ) -> Result<()> {
-    let ([x, y, z], [row, slice]) = (part.origin, host.pitches);
-    let [width, rows, slices] = extent(image, part.region);
+    let [width, rows, slices] = extent(image.layout, region);
     // Rows of one each lie at the slice pitch.
     let pitch = if rows == 1 { slice } else { row };
     if slices == 1 || slice.is_multiple_of(pitch) {
-        let there = End::Memory(host.at as u64, pitch.max(width), (slice / pitch).max(rows));
-        return copy(end(image, array, [x, y, z]), there, [width, rows, slices]);
+        let there = End::Memory(at.get() as u64, pitch.max(width), (slice / pitch).max(rows));
+        return copy(image.end([x, y, z]), there, [width, rows, slices]);
     }
     (0..slices).try_for_each(|n| {
-        let there = End::Memory((host.at + n * slice) as u64, pitch, rows);
-        copy(end(image, array, [x, y, z + n]), there, [width, rows, 1])
+        let there = End::Memory((at.get() + n * slice) as u64, pitch, rows);
+        copy(image.end([x, y, z + n]), there, [width, rows, 1])
     })
 }
 
@@ -148,7 +151,7 @@ pub(super) fn create<D: Dialect>(
     let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
     check_size(bytes, ErrorCode::InvalidImageSize)?;
     host.map_or(Ok(()), |host| check_host::<Family<D>>(flags, host, bytes))?;
-    let storage = Storage::each(context, Shape::Pixels(array_of(&image)?, image.pixel()));
+    let storage = Storage::each(context, Shape::Pixels(array_of(&image)?, image.layout()));
     storage.ready().map_err(|error| match error.code() {
         ErrorCode::InvalidValue => Error::new(
             ErrorCode::InvalidImageSize,
@@ -158,9 +161,13 @@ pub(super) fn create<D: Dialect>(
         _ => error,
     })?;
     if let Some(host) = host {
-        let there = image.whole_on_host(host)?;
+        let (there, whole) = (image.whole_on_host(host)?, image.whole());
         storage.aside(None, |stream, found| match found {
-            Found::Array(array) => write(stream, (&image, array), image.whole(), there),
+            Found::Pixels(pixels) => {
+                let to = ImageEnd::Image(pixels, whole.origin);
+                let from = ImageEnd::Memory(host.into(), there.pitches);
+                copy(stream, &ImageCopy { to, from, region: whole.region })
+            }
             Found::At(_) => Ok(()), // no image has one
         })?;
         storage.written_first();
@@ -191,7 +198,7 @@ pub(super) fn adopt<D: Dialect>(
         return Err(refused(format!("the array is {seen:?} and is said to be {asked:?}")));
     }
     let array = Array::adopted(&context.devices()[0], raw, owned)?;
-    let shape = Shape::Pixels(seen, image.pixel());
+    let shape = Shape::Pixels(seen, image.layout());
     let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
     let storage = Storage::of_array(context, 0, array, shape);
     Ok(Owned::new(Mem::of_image(ur_mem_flags_t::READ_WRITE, storage, bytes, image)))
@@ -268,8 +275,8 @@ mod tests {
     #[test]
     fn layers_of_a_1d_array_are_the_drivers_third_side() {
         let image = image(ur_mem_type_t::IMAGE1D_ARRAY, [24, 5, 1]).unwrap();
-        assert_eq!(extent(&image, [7, 3, 1]), [28, 1, 3]);
-        assert_eq!(driver_order(&image, [2, 4, 0], 0), [2, 0, 4]);
+        assert_eq!(extent(image.layout(), [7, 3, 1]), [28, 1, 3]);
+        assert_eq!(driver_order(image.layout(), [2, 4, 0], 0), [2, 0, 4]);
     }
     #[test]
     fn only_pixels_that_lie_as_their_order_says_make_images() {

@@ -1,7 +1,7 @@
 //! Lanes: the streams of a queue, with what is known of how far they are. Which command takes which
 //! lane is `queue.rs`'s.
 use super::{
-    Device,
+    DriverDevice,
     driver::{Dialect, is_of_capture},
     native::{context::Entered, event::Pooled, stream::Stream},
     patience,
@@ -117,7 +117,7 @@ impl<D: Dialect> Lane<D> {
         }
         Ok(idle)
     }
-    pub(super) fn synchronize(&self, device: &Device<D>) -> Result<()> {
+    pub(super) fn synchronize(&self, device: &DriverDevice<D>) -> Result<()> {
         if self.is_known_idle() {
             return Ok(());
         }
@@ -176,7 +176,7 @@ impl<D: Dialect> Lane<D> {
     }
     /// Asks the driver how far it is; `may_mark`: where it is busy, a mark is put into it that tells later.
     /// One mark at a time serves all memory freed before it. What failed is done.
-    pub(super) fn ask(&self, number: u64, device: &Device<D>, may_mark: bool) {
+    pub(super) fn ask(&self, number: u64, device: &DriverDevice<D>, may_mark: bool) {
         let asked = device.enter().and_then(|on| {
             let is_known = self.ask_marks()?;
             // Behind a mark that is not passed there is nothing to ask for.
@@ -215,7 +215,7 @@ impl<D: Dialect> Lane<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub(super) fn put_mark(&self, device: &Device<D>, on: &Entered<D>) -> Result<()> {
+    pub(super) fn put_mark(&self, device: &DriverDevice<D>, on: &Entered<D>) -> Result<()> {
         let is_full = self.marks().len() >= MARKS; // what still stands waits a little longer
         if is_full || !self.wants_mark() || self.end.get().is_some() || self.is_out_of_reach()? {
             return Ok(());
@@ -228,7 +228,7 @@ impl<D: Dialect> Lane<D> {
         Ok(())
     }
     /// What everything in it so far is before.
-    pub(super) fn mark(&self, device: &Device<D>, on: &Entered<D>) -> Result<Mark<D>> {
+    pub(super) fn mark(&self, device: &DriverDevice<D>, on: &Entered<D>) -> Result<Mark<D>> {
         if self.is_idle()? {
             return Ok(Mark::Nothing);
         }
@@ -247,7 +247,7 @@ impl<D: Dialect> Lane<D> {
         !self.stream.is_owned() && self.stream.raw().is_some()
     }
     /// A command has been put into it that runs: no capture has it.
-    pub(super) fn note_last(&self, device: &Device<D>, on: &Entered<D>) -> Result<()> {
+    pub(super) fn note_last(&self, device: &DriverDevice<D>, on: &Entered<D>) -> Result<()> {
         if !self.is_borrowed() {
             return Ok(()); // it can be asked for as long as it has something to do
         }
@@ -261,7 +261,7 @@ impl<D: Dialect> Lane<D> {
         last.record(&self.stream)
     }
     /// Marks where its commands end, if it is not ours to keep.
-    pub(super) fn leave(&self, device: &Device<D>) {
+    pub(super) fn leave(&self, device: &DriverDevice<D>) {
         if !self.is_borrowed() {
             return;
         }

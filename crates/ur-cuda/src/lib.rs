@@ -7,7 +7,6 @@
 //!
 //! What an importer sees when an exporter ends, and what cannot be promised then, is on the page of the
 //! crate `cuda`.
-mod adapter;
 mod attribute;
 mod backing;
 mod binary;
@@ -19,12 +18,10 @@ mod device;
 mod device_info;
 pub mod driver;
 mod enqueue;
-mod enqueue_image;
 mod event;
 mod foreign;
 mod image;
 mod lane;
-mod launch;
 mod mem;
 mod memory;
 pub mod native;
@@ -32,7 +29,6 @@ mod opened;
 mod p2p;
 mod patience;
 mod peers;
-mod platform;
 mod program;
 mod queue;
 mod registry;
@@ -49,27 +45,21 @@ mod usm_host;
 mod virtual_mem;
 mod watch;
 
-pub use adapter::Adapter;
 pub use attribute::Attribute;
-pub use context::Context;
-pub use device::Device;
+pub use device::DriverDevice;
 pub use driver::{Cuda, Dialect, Hip};
 pub use event::Event;
 pub use mem::Mem;
-pub use platform::Platform;
 pub use program::{Kernel, Program};
 pub use queue::Queue;
 pub use sampler::Sampler;
-use std::{convert::Infallible, marker::PhantomData};
+use std::{convert::Infallible, marker::PhantomData, sync::Arc};
 use ur_adapter::{
     api::*,
     error::{ErrorCode, Result},
-    object::{Backend, Body, Borrowed, Kind, Never, Owned, Slab, Tag},
+    object::{Backend, Body, Kind, Never, Slab, Tag},
 };
-use ur_core::{
-    kernels::geometry,
-    over_driver::{self, Beneath, Contexts},
-};
+use ur_core::over_driver::{self, Beneath, Contexts};
 use ur_sys::ur_dditable_t;
 pub use usm::UsmPool;
 pub use virtual_mem::PhysicalMem;
@@ -80,7 +70,7 @@ pub struct Family<D>(PhantomData<fn() -> D>);
 
 /// Objects whose verbs the driver does not have yet have no type.
 impl<D: Dialect> ur_hal::Types for Family<D> {
-    type Device = Owned<Device<D>>;
+    type Device = Arc<DriverDevice<D>>;
     type Context = context::DriverContext<D>;
     type Allocation = backing::Chunk<D>;
     type Reservation = virtual_mem::Reservation<D>;
@@ -89,10 +79,15 @@ impl<D: Dialect> ur_hal::Types for Family<D> {
     type Point = Infallible;
     type Module = <Self as ur_hal::Modules>::Module;
     type Function = <Self as ur_hal::Modules>::Function;
-    type Image = Infallible;
-    type Sampler = Infallible;
+    type Image = image::Pixels<D>;
+    type Sampler = u32;
     type Graph = Infallible;
 }
+/// What `ur_device_handle_t` points at.
+pub type Device<D> = over_driver::Device<Family<D>>;
+/// What `ur_context_handle_t` points at.
+pub type Context<D> = over_driver::Context<Family<D>>;
+
 /// CUDA's adapter, as C sees it.
 pub static CUDA_TABLE: ur_dditable_t = ur_core::table::<Family<Cuda>>();
 /// HIP's adapter, as C sees it.
@@ -102,86 +97,56 @@ mod tables {
     pub(super) use super::{CUDA_TABLE as Cuda, HIP_TABLE as Hip};
 }
 
-macro_rules! bodies { ($($field:ident: $t:ident, $code:ident;)*) => {
-    /// What a process has once of a dialect.
-    #[derive(Debug)]
-    pub struct Statics<D: Dialect> {
-        $($field: Slab<$t<D>>,)*
-        system: device::System<D>,
-        memory: registry::Registry<D>,
-        queues_now: queue::Everyone<D>,
-        shared_events: shared_event::Desk<D>,
-        watch: over_driver::watch::Watch<Event<D>>,
-        staging: staging::Pool<D>,
-        utility: native::own_streams::UtilityStreams<D>,
-        devices: Slab<Device<D>>,
-        mems: Slab<Mem<D>>,
-        samplers: Slab<Sampler<D>>,
-        programs: Slab<Program<D>>,
-        kernels: Slab<Kernel<D>>,
-        physical_mems: Slab<PhysicalMem<D>>,
-        usm_pools: Slab<UsmPool<D>>,
-        adapter: adapter::Single<Owned<Adapter<D>>>,
-        platform: adapter::Single<Owned<Platform<D>>>,
-    }
-    impl<D: Dialect> Statics<D> {
-        const fn new(table: &'static ur_dditable_t) -> Self {
-            Self {
-                $($field: Slab::new(table),)*
-                system: device::System::new(),
-                memory: registry::Registry::new(),
-                queues_now: queue::Everyone::new(),
-                shared_events: shared_event::Desk::new(),
-                watch: over_driver::watch::Watch::new(),
-                staging: staging::Pool::new(),
-                utility: native::own_streams::UtilityStreams::new(),
-                devices: Slab::new(table),
-                mems: Slab::new(table),
-                samplers: Slab::new(table),
-                programs: Slab::new(table),
-                kernels: Slab::new(table),
-                physical_mems: Slab::new(table),
-                usm_pools: Slab::new(table),
-                adapter: adapter::Single::new(),
-                platform: adapter::Single::new(),
-            }
+/// What a process has once of a dialect.
+#[derive(Debug)]
+pub struct Statics<D: Dialect> {
+    core: ur_adapter::statics::Statics,
+    system: device::System<D>,
+    memory: registry::Registry<D>,
+    queues_now: queue::Everyone<D>,
+    shared_events: shared_event::Desk<D>,
+    watch: over_driver::watch::Watch<Event<D>>,
+    staging: staging::Pool<D>,
+    utility: native::own_streams::UtilityStreams<D>,
+}
+impl<D: Dialect> Statics<D> {
+    const fn new(table: &'static ur_dditable_t) -> Self {
+        Self {
+            core: ur_adapter::statics::Statics::new(table),
+            system: device::System::new(),
+            memory: registry::Registry::new(),
+            queues_now: queue::Everyone::new(),
+            shared_events: shared_event::Desk::new(),
+            watch: over_driver::watch::Watch::new(),
+            staging: staging::Pool::new(),
+            utility: native::own_streams::UtilityStreams::new(),
         }
     }
-    $(impl<D: Dialect> Body for $t<D> {
+}
+macro_rules! bodies { ($($t:ident, $code:ident;)*) => { $(
+    impl<D: Dialect> Body for $t<D> {
         const TAG: Tag = Tag::new(D::BACKEND, Kind::$t);
         const INVALID: ErrorCode = ErrorCode::$code;
         fn slab() -> &'static Slab<Self> {
-            &D::statics().$field
+            D::statics().core.slab()
         }
-    })*
-} }
+    }
+)* } }
 bodies! {
-    adapters: Adapter, InvalidValue;
-    platforms: Platform, InvalidPlatform;
-    contexts: Context, InvalidContext;
-    queues: Queue, InvalidQueue;
-    events: Event, InvalidEvent;
-}
-
-impl<D: Dialect> Body for Device<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::Device);
-    const INVALID: ErrorCode = ErrorCode::InvalidDevice;
-    fn slab() -> &'static Slab<Self> {
-        &D::statics().devices
-    }
-    /// Devices are there for as long as the process is.
-    fn is_counted(&self) -> bool {
-        false
-    }
+    Queue, InvalidQueue;
+    Event, InvalidEvent;
 }
 
 impl<D: Dialect> Contexts for Family<D> {
     const BACKEND: Backend = <D as Dialect>::BACKEND;
-    fn devices(context: &Context<D>) -> &[Owned<Device<D>>] {
-        context.devices()
+    fn statics() -> &'static ur_adapter::statics::Statics {
+        &D::statics().core
     }
-    fn check(context: &Context<D>, device: Borrowed<'_, Device<D>>) -> Result<()> {
-        context.check(device)
+    fn log_name() -> &'static str {
+        D::NAME
+    }
+    fn check_fork() -> Result<()> {
+        device::check_fork::<D>()
     }
 }
 impl<D: Dialect> Beneath for Family<D> {
@@ -191,8 +156,8 @@ impl<D: Dialect> Beneath for Family<D> {
     }
 }
 impl<D: Dialect> Objects for Family<D> {
-    type Adapter = Adapter<D>;
-    type Platform = Platform<D>;
+    type Adapter = over_driver::Adapter<Self>;
+    type Platform = over_driver::Platform<Self>;
     type Device = Device<D>;
     type Context = Context<D>;
     type Event = Event<D>;

@@ -5,16 +5,13 @@ use super::{
     Context, Device, Family,
     driver::Dialect,
     image,
-    native::{
-        memory::{self, Piece},
-        stream::Stream,
-    },
+    native::memory::{self, Piece},
     storage::{Found, Shape, Storage},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Object, Owned, Slab},
+    object::{Object, Owned},
 };
 use ur_core::over_driver::mem::{self, KeepsBytes};
 use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
@@ -22,28 +19,8 @@ use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handl
 /// What `ur_mem_handle_t` points at.
 pub type Mem<D> = mem::Mem<Family<D>>;
 
-/// What a kernel on `device` is given of a memory object, up to date at this point of `stream`: the
-/// address of a buffer, the surface of an image. If the kernel `writes`, other devices' copies are out
-/// of date from here on.
-///
-/// # Errors
-/// `INVALID_CONTEXT` for a device of another context; the driver's own.
-pub fn kernel_argument<D: Dialect>(
-    mem: &Mem<D>,
-    device: &Owned<Device<D>>,
-    stream: &Stream<D>,
-    writes: bool,
-) -> Result<u64> {
-    match mem.storage().at(device, stream, writes)? {
-        Found::At(at) => Ok(at + mem.origin() as u64),
-        Found::Array(array) => array.surface(),
-    }
-}
 impl<D: Dialect> KeepsBytes for Family<D> {
     type Storage = Storage<D>;
-    fn mems() -> &'static Slab<Mem<D>> {
-        &D::statics().mems
-    }
     fn a_mem() -> String {
         format!("a memory object of {}", D::NAME)
     }
@@ -72,7 +49,7 @@ impl<D: Dialect> KeepsBytes for Family<D> {
         if let Some(host) = host {
             storage.aside(None, |stream, found| match found {
                 Found::At(at) => stream.copy(*at, host.addr() as u64, bytes),
-                Found::Array(_) => Ok(()), // no buffer has one
+                Found::Pixels(_) => Ok(()), // no buffer has any
             })?;
             storage.written_first();
         }
@@ -118,7 +95,7 @@ impl<D: Dialect> KeepsBytes for Family<D> {
     ) -> Result<ur_native_handle_t> {
         match mem.storage().now(device.as_ref())? {
             Found::At(at) => Ok((at + mem.origin() as u64) as ur_native_handle_t),
-            Found::Array(array) => Ok(array.raw().addr() as ur_native_handle_t),
+            Found::Pixels(pixels) => Ok(pixels.array().raw().addr() as ur_native_handle_t),
         }
     }
 }

@@ -22,6 +22,7 @@ use ur_core::memory::{
     deferred_free::{self, DeferredFree},
     totals::Totals,
 };
+use ur_core::over_driver::physical_mem;
 use ur_core::over_driver::usm_pool::Chunks;
 use ur_hal::{Access, Range};
 use ur_lock::locked;
@@ -66,7 +67,7 @@ impl<D: Dialect> allocation::Memory for Memory<D> {
         matches!(self, Self::Ordered(_))
     }
     fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
-        D::statics().memory.get().reserved.check_mapped(range, needs)
+        physical_mem::reserved::<Family<D>>().check_mapped(range, needs)
     }
 }
 /// Memory of a driver's pool, counted by the pool that C sees.

@@ -1,7 +1,7 @@
 //! Memory of other processes that is open here: where it is, and who can reach it. How it arrives is
 //! `share.rs`'s.
 use super::{
-    Device,
+    Device, DriverDevice,
     driver::Dialect,
     memory::{Allocation, Memory},
     native::{
@@ -11,7 +11,7 @@ use super::{
     },
 };
 use std::sync::{Arc, Mutex};
-use ur_adapter::{error::Result, memory::UsmPtr, object::Owned};
+use ur_adapter::{error::Result, memory::UsmPtr};
 use ur_core::memory::{
     allocation::{Home, Usm},
     allocations::leave,
@@ -57,11 +57,11 @@ impl<D: Dialect> OpenedMemory<D> {
     pub(super) fn new(
         base: UsmPtr,
         bytes: usize,
-        device: &Owned<Device<D>>,
+        device: &Arc<DriverDevice<D>>,
         admitted: Vec<i32>,
         memory: Opened<D>,
     ) -> Result<Self> {
-        let home = Home { device: device.as_handle().addr(), ..Home::default() };
+        let home = Home { device: Device::<D>::of(device)?.as_handle().addr(), ..Home::default() };
         let reach = match &memory {
             Opened::Mapped(mapped) => Reach::Mapping(mapped.at(), mapped.bytes()),
             Opened::MappedRun(mapped) => Reach::Mapping(mapped.at(), mapped.bytes()),
@@ -85,7 +85,7 @@ impl<D: Dialect> OpenedMemory<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub(super) fn admit(&self, device: &Device<D>, home: &Device<D>) -> Result<()> {
+    pub(super) fn admit(&self, device: &DriverDevice<D>, home: &DriverDevice<D>) -> Result<()> {
         if locked(&self.admitted).contains(&device.number()) {
             return Ok(());
         }

@@ -1,14 +1,15 @@
 //! Access of devices to each other's memory.
+use super::DriverDevice;
 use super::{
-    Device, Family,
+    Family,
     driver::Dialect,
     native::device::{self as native, PeerAttribute},
 };
-use ur_adapter::object::Owned;
+use std::sync::Arc;
 use ur_hal::{Reach, ReachesPeers, Result};
 
 impl<D: Dialect> ReachesPeers for Family<D> {
-    fn reach(device: &Owned<Device<D>>, peer: &Owned<Device<D>>) -> Result<Reach> {
+    fn reach(device: &Arc<DriverDevice<D>>, peer: &Arc<DriverDevice<D>>) -> Result<Reach> {
         let (from, to) = (device.number(), peer.number());
         let has = |what| Ok::<_, ur_hal::Error>(native::peer_attribute::<D>(what, from, to)? != 0);
         Ok(match () {
@@ -18,7 +19,11 @@ impl<D: Dialect> ReachesPeers for Family<D> {
             () => Reach::Memory,
         })
     }
-    fn set_reach(device: &Owned<Device<D>>, peer: &Owned<Device<D>>, on: bool) -> Result<()> {
+    fn set_reach(
+        device: &Arc<DriverDevice<D>>,
+        peer: &Arc<DriverDevice<D>>,
+        on: bool,
+    ) -> Result<()> {
         let entered = device.enter()?;
         match on {
             true => entered.reach(peer.context()?)?,

@@ -8,7 +8,7 @@
 //! sleep is in an event of ours that is made for it; one that is waited for is not, as what such events cost the device
 //! would be paid for each command.
 use super::{
-    Device,
+    DriverDevice,
     driver::Dialect,
     native::{
         context::Entered,
@@ -166,7 +166,7 @@ fn look(mut is_over: impl FnMut() -> Result<bool>) -> Result<bool> {
 ///
 /// # Errors
 /// The driver's own: those of the commands before it, and for an event whose record is part of a graph.
-pub(super) fn wait_for<D: Dialect>(event: &NativeEvent<D>, device: &Device<D>) -> Result<()> {
+pub(super) fn wait_for<D: Dialect>(event: &NativeEvent<D>, device: &DriverDevice<D>) -> Result<()> {
     if look(|| event.has_happened())? {
         return Ok(());
     }
@@ -190,7 +190,7 @@ impl<D: Dialect> Pooled<D> {
 ///
 /// # Errors
 /// The driver's own, those of its commands among them.
-pub(super) fn finish<D: Dialect>(stream: &Stream<D>, device: &Device<D>) -> Result<()> {
+pub(super) fn finish<D: Dialect>(stream: &Stream<D>, device: &DriverDevice<D>) -> Result<()> {
     let on = device.enter()?; // the default stream is that of the current context
     if look(|| stream.is_idle())? {
         return Ok(());

@@ -1,7 +1,7 @@
 //! Which devices C let reach which others' memory, and all memory of ours that this is about: of virtual memory and
 //! of pools the driver's own switch says nothing, so access is given piece by piece.
 use super::{
-    Device,
+    DriverDevice,
     driver::Dialect,
     native::{pool::DriverPool, virtual_memory},
 };
@@ -10,7 +10,7 @@ use std::{
     ops::Range,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
-use ur_adapter::{error::Result, object::Owned};
+use ur_adapter::error::Result;
 
 /// What a process knows of it.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ struct Known<D: Dialect> {
 #[derive(Debug)]
 struct Mapping<D: Dialect> {
     bytes: usize,
-    home: Owned<Device<D>>,
+    home: Arc<DriverDevice<D>>,
     /// Those that have access in any case, once they are started: of the context that it was made in.
     always: Vec<i32>,
     /// What they may do.
@@ -37,7 +37,7 @@ struct Mapping<D: Dialect> {
 #[derive(Debug)]
 struct Pool<D: Dialect> {
     pool: Weak<DriverPool<D>>,
-    home: Owned<Device<D>>,
+    home: Arc<DriverDevice<D>>,
     always: Vec<i32>,
 }
 impl<D: Dialect> Default for Peers<D> {
@@ -59,7 +59,7 @@ impl<D: Dialect> Peers<D> {
     /// The driver's own; then it is not entered.
     pub(super) fn enter_mapping(
         &self,
-        home: &Owned<Device<D>>,
+        home: &Arc<DriverDevice<D>>,
         (at, bytes): (u64, usize),
         always: Vec<i32>,
         rights: i32,
@@ -83,7 +83,7 @@ impl<D: Dialect> Peers<D> {
         }
     }
     /// Those of `devices` that are started, and `home`.
-    pub(super) fn started_of(&self, home: &Device<D>, devices: &[i32]) -> Vec<i32> {
+    pub(super) fn started_of(&self, home: &DriverDevice<D>, devices: &[i32]) -> Vec<i32> {
         let known = self.known();
         let is_there = |number: &&i32| **number == home.number() || known.started.contains(number);
         devices.iter().filter(is_there).copied().collect()
@@ -98,8 +98,9 @@ impl<D: Dialect> Peers<D> {
             known.started.insert(number);
             (known.mappings.clone(), known.pools.clone())
         };
-        let is_meant =
-            |home: &Device<D>, always: &[i32]| home.number() != number && always.contains(&number);
+        let is_meant = |home: &DriverDevice<D>, always: &[i32]| {
+            home.number() != number && always.contains(&number)
+        };
         for (at, one) in mappings {
             if one.rights == 0 || !is_meant(&one.home, &one.always) {
                 continue;
@@ -127,7 +128,7 @@ impl<D: Dialect> Peers<D> {
     /// The driver's own.
     pub(super) fn enter_pool(
         &self,
-        home: &Owned<Device<D>>,
+        home: &Arc<DriverDevice<D>>,
         pool: &Arc<DriverPool<D>>,
         always: Vec<i32>,
     ) -> Result<()> {
@@ -141,7 +142,7 @@ impl<D: Dialect> Peers<D> {
     }
     /// Who has access to memory of `home`'s beside itself: those of `always` that are started, and those that C
     /// let at it.
-    fn admitted(&self, home: &Device<D>, always: &[i32]) -> Vec<i32> {
+    fn admitted(&self, home: &DriverDevice<D>, always: &[i32]) -> Vec<i32> {
         let known = self.known();
         let of_home = known.enabled.iter().filter(|(_, peer)| *peer == home.number());
         let others = of_home.map(|(from, _)| *from).filter(|from| !always.contains(from));
@@ -152,7 +153,12 @@ impl<D: Dialect> Peers<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub(super) fn switch(&self, from: &Device<D>, peer: &Device<D>, on: bool) -> Result<()> {
+    pub(super) fn switch(
+        &self,
+        from: &DriverDevice<D>,
+        peer: &DriverDevice<D>,
+        on: bool,
+    ) -> Result<()> {
         let pair = (from.number(), peer.number());
         let (mappings, pools) = {
             let mut known = self.known();
@@ -162,8 +168,9 @@ impl<D: Dialect> Peers<D> {
             }
             (known.mappings.clone(), known.pools.clone())
         };
-        let is_meant =
-            |home: &Device<D>, always: &[i32]| home.number() == pair.1 && !always.contains(&pair.0);
+        let is_meant = |home: &DriverDevice<D>, always: &[i32]| {
+            home.number() == pair.1 && !always.contains(&pair.0)
+        };
         let flags = if on { 3 } else { 0 };
         for (at, one) in mappings {
             if !is_meant(&one.home, &one.always) {

@@ -9,34 +9,26 @@ use super::{
     code::{Code, Target},
     driver::{Dialect, RawModule},
     memory::Memory,
-    native::{launch::Arguments, module::Module},
+    native::module::Module,
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::{Borrowed, Object, Owned, Slab},
+    object::{Borrowed, Object, Owned},
 };
 use ur_core::{
     memory::deferred_free,
     program::{self, RunsCode},
 };
 use ur_hal::{Capabilities, Capability, LaunchLimits};
-use ur_sys::{ur_exp_kernel_arg_properties_t, ur_native_handle_t};
+use ur_sys::ur_native_handle_t;
 
 /// What `ur_program_handle_t` points at.
 pub type Program<D> = program::Program<Family<D>>;
 /// What `ur_kernel_handle_t` points at.
 pub type Kernel<D> = program::Kernel<Family<D>>;
-/// A kernel on one device.
-pub(super) type OnDevice<D> = program::OnDevice<Family<D>>;
 
 impl<D: Dialect> RunsCode for Family<D> {
     const NAME: &'static str = D::NAME;
-    fn programs() -> &'static Slab<Program<D>> {
-        &D::statics().programs
-    }
-    fn kernels() -> &'static Slab<Kernel<D>> {
-        &D::statics().kernels
-    }
     fn target(_context: &Context<D>, device: &Device<D>) -> Result<Target> {
         Ok(Target {
             context: device.context()?,
@@ -62,14 +54,6 @@ impl<D: Dialect> RunsCode for Family<D> {
     }
     fn place_of(queue: &Queue<D>) -> (&Owned<Context<D>>, &Owned<Device<D>>) {
         (queue.context(), queue.device())
-    }
-    fn local_memory(
-        on: &OnDevice<D>,
-        arguments: &[ur_exp_kernel_arg_properties_t],
-        reserved: usize,
-    ) -> Result<usize> {
-        let sizes = on.facts().argument_sizes.as_deref();
-        Ok(Arguments::new::<D>(arguments, sizes, reserved)?.local())
     }
     /// In which contexts a kernel was launched is not kept: behind the queues of all.
     fn leave(_context: usize, what: impl Send + 'static) {

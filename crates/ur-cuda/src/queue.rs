@@ -110,7 +110,7 @@ impl<D: Dialect> Work<D> {
             true => Stream::create_in_step(on, self.priority)?,
             false => Stream::create(on, self.priority)?,
         };
-        let fresh = Lane::new(stream.never_waiting(self.device.clone()));
+        let fresh = Lane::new(stream.never_waiting(Arc::clone(self.device.driver())));
         Ok(place.get_or_init(|| fresh))
     }
     /// The lane that the next command takes.
@@ -430,7 +430,9 @@ impl<D: Dialect> Queue<D> {
         let kind = (priority, flags.contains(F::SYNC_WITH_DEFAULT_STREAM));
         let work = Work::new(device.clone(), context.as_handle().addr(), kind, lanes);
         match stream {
-            Some(stream) => drop(work.lanes[0].set(Lane::new(stream.of(device.clone())))),
+            Some(stream) => {
+                drop(work.lanes[0].set(Lane::new(stream.of(Arc::clone(device.driver())))))
+            }
             None => _ = work.lane(&on, 0)?, // so that a driver that is out of streams says so now
         }
         drop(on);

@@ -5,7 +5,6 @@ use super::{
     foreign,
     memory::{Allocation, Deferred},
     peers::Peers,
-    usm_host, virtual_mem,
 };
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -42,9 +41,6 @@ pub(super) struct Store<D: Dialect> {
     pub(super) deferred: Deferred<D>,
     /// Bytes of chunks that go back to the driver when it is idle: see `memory.rs`.
     pub(super) leaving: AtomicUsize,
-    pub(super) hosts: usm_host::All<D>,
-    pub(super) reserved: virtual_mem::AllReserved<D>,
-    pub(super) names: virtual_mem::Names<D>,
     pub(super) foreign: foreign::All,
     pub(super) peers: Peers<D>,
     pub(super) is_legacy_wished: OnceLock<bool>,
@@ -62,9 +58,6 @@ impl<D: Dialect> Default for Store<D> {
             ranges: Allocations::default(),
             deferred: Deferred::<D>::default(),
             leaving: AtomicUsize::new(0),
-            hosts: Mutex::default(),
-            reserved: virtual_mem::AllReserved::<D>::default(),
-            names: Mutex::default(),
             foreign: Mutex::default(),
             peers: Peers::default(),
             is_legacy_wished: OnceLock::new(),

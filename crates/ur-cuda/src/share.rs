@@ -2,7 +2,7 @@
 //! what arrives. Who may have it, and the entries themselves, are `ur_ipc`'s and `ur_adapter::share`'s;
 //! memory that others of this process allocated is `foreign.rs`'s; events share themselves in `event.rs`.
 use super::{
-    Context, Device, Family,
+    Context, Device, DriverDevice, Family,
     backing::{Behind, granule, is_physical_shared, reaching},
     device,
     driver::Dialect,
@@ -102,7 +102,7 @@ fn payload<D: Dialect>(found: &Allocation<D>) -> Result<(Payload, [u8; 16])> {
 }
 
 /// The device that memory lies on, if this process sees it.
-fn home_of<D: Dialect>(uuid: [u8; 16]) -> Option<&'static Owned<Device<D>>> {
+fn home_of<D: Dialect>(uuid: [u8; 16]) -> Option<&'static Arc<DriverDevice<D>>> {
     device::all::<D>().iter().find(|device| device.uuid() == uuid)
 }
 /// What is said of memory on a device that this process does not see, and that the driver does not open for it.
@@ -153,7 +153,7 @@ impl<D: Dialect> Shares for Family<D> {
     /// device that callers name.
     fn home(device: Borrowed<'_, Device<D>>, uuid: [u8; 16]) -> Result<Home<Self>> {
         match home_of::<D>(uuid) {
-            Some(home) => Home::reached(device, home.clone()),
+            Some(home) => Home::reached(device, Device::of(home)?),
             None => Ok(Home { device: device.own()?, hidden: Some(uuid) }),
         }
     }
@@ -162,7 +162,7 @@ impl<D: Dialect> Shares for Family<D> {
         home: &Home<Self>,
         arrived: Arrived,
     ) -> Result<OpenedMemory<D>> {
-        map(arrived, &home.device, context.devices())
+        map(arrived, &home.device, context.driver_devices())
             .map_err(|error| on_hidden::<D>(home.hidden, error))
     }
     fn import_physical(
@@ -197,8 +197,8 @@ impl<D: Dialect> Shares for Family<D> {
 /// What arrived, as memory of `home` that those of `devices` can use which reach it.
 fn map<D: Dialect>(
     arrived: Arrived,
-    home: &Owned<Device<D>>,
-    devices: &[Owned<Device<D>>],
+    home: &Arc<DriverDevice<D>>,
+    devices: &[Arc<DriverDevice<D>>],
 ) -> Result<OpenedMemory<D>> {
     let bytes = usize::try_from(arrived.size).map_err(too_large)?;
     let reaching = reaching(home, devices)?;
@@ -252,7 +252,7 @@ fn map<D: Dialect>(
 }
 /// Physical memory of `home` behind a descriptor; the size is the exporter's word until it is mapped.
 fn physical<D: Dialect>(
-    home: &Device<D>,
+    home: &DriverDevice<D>,
     fd: std::os::fd::BorrowedFd<'_>,
     bytes: u64,
 ) -> Result<Physical<D>> {
@@ -265,7 +265,7 @@ fn physical<D: Dialect>(
 }
 /// What it means that the driver does not map `bytes` of what was imported: more than the device has is
 /// not for want of memory.
-fn refusal<D: Dialect>(home: &Device<D>, bytes: u64, error: Error) -> Error {
+fn refusal<D: Dialect>(home: &DriverDevice<D>, bytes: u64, error: Error) -> Error {
     match native::memory::<D>(home.number()) {
         Ok(most) if bytes > most as u64 => contradiction("it is larger than its device's memory"),
         _ => virtual_memory::foreign(error),

@@ -6,8 +6,9 @@
 //! A stream that waits cannot be told of a death. Whoever learns of one sets a bit above all values,
 //! and the stream goes on; what it ran then ran too early. So a queue remembers what its streams wait
 //! for, and events behind it are in error, as finishing the queue is.
+use super::DriverDevice;
 use super::{
-    Attribute, Context, Device, Event, Family, Queue,
+    Attribute, Context, Event, Family, Queue,
     driver::{Dialect, RawContext},
     native::{context::Entered, stream::Stream, words::Words},
     queue::Work,
@@ -24,8 +25,9 @@ use ur_adapter::{
     error::{Error, ErrorCode, Reason, Result},
     object::{Borrowed, Owned},
     per_process::PerProcess,
-    share::{EventFacts, SharesEvents},
+    share::EventFacts,
 };
+use ur_core::event::SharesEvents;
 use ur_core::memory::objects::next_object;
 use ur_ipc::{
     Access, ArrivedPayload, ENVELOPE_LEN, Importer, Kind, Offer, Opened, Payload, Remote,
@@ -41,7 +43,7 @@ const PIECE: usize = 64 << 10;
 pub struct Shared<D: Dialect> {
     slot: Slot,
     origin: Origin,
-    device: Owned<Device<D>>,
+    device: Arc<DriverDevice<D>>,
 }
 /// Where it comes from.
 #[derive(Debug)]
@@ -213,7 +215,7 @@ impl<D: Dialect> Shared<D> {
     /// # Errors
     /// `UNSUPPORTED_FEATURE` on a device that has none; `OUT_OF_RESOURCES` where there is no room for more
     /// of them.
-    pub(super) fn make(device: Owned<Device<D>>) -> Result<Self> {
+    pub(super) fn make(device: Arc<DriverDevice<D>>) -> Result<Self> {
         if !is_supported(&device)? {
             return Err(Error::new(
                 ErrorCode::UnsupportedFeature,
@@ -322,7 +324,7 @@ fn lost() -> Error {
 ///
 /// # Errors
 /// The driver's own.
-pub(super) fn is_supported<D: Dialect>(device: &Device<D>) -> Result<bool> {
+pub(super) fn is_supported<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     Ok(device.has(Attribute::HostRegister)? && device.has(Attribute::StreamWords)?)
 }
 
@@ -470,7 +472,7 @@ impl<D: Dialect> SharesEvents for Family<D> {
             }
             Opened::Remote(loan) => (Slot::clone(&loan), Origin::Opened { _loan: loan }),
         };
-        let device = context.devices()[0].clone();
+        let device = Arc::clone(context.devices()[0].driver());
         Ok(Event::shared(context.own()?, Shared { slot, origin, device }))
     }
 }

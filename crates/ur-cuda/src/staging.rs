@@ -3,7 +3,7 @@
 //! to do first, they go through a pinned piece, and a host function copies between that and C's
 //! memory, in the stream's order. Nothing here waits. Ends on devices out of reach are `crossing.rs`'s.
 use super::{
-    Device, crossing,
+    Device, DriverDevice, crossing,
     driver::{Dialect, layout::Copy3d},
     memory::Allocation,
     native::{
@@ -17,7 +17,7 @@ use std::{
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use ur_adapter::{error::Result, memory::UsmPtr, object::Owned};
+use ur_adapter::{error::Result, memory::UsmPtr};
 use ur_core::memory::allocation::Usm;
 
 /// The sizes of pieces.
@@ -54,7 +54,7 @@ struct Lent<D: Dialect> {
 }
 impl<D: Dialect> Lent<D> {
     /// One for `bytes`, which may be less than all of them; `None` if there are enough in use.
-    fn take(device: &Device<D>, bytes: usize) -> Result<Option<Arc<Self>>> {
+    fn take(device: &DriverDevice<D>, bytes: usize) -> Result<Option<Arc<Self>>> {
         let (pool, size) = (&D::statics().staging, usize::from(bytes > SIZES[0]));
         let lent =
             |piece| Ok(Some(Arc::new(Self { piece: Some(piece), size, waiting: Vec::new() })));
@@ -114,10 +114,10 @@ enum End<D: Dialect> {
     /// What it reaches.
     Within(Place),
     /// Memory of that device, which it does not reach.
-    Beyond(&'static Owned<Device<D>>),
+    Beyond(&'static Arc<DriverDevice<D>>),
 }
 /// `None` is an array. Of memory that we allocated on that device nobody is asked.
-fn end<D: Dialect>(device: &Owned<Device<D>>, end: Option<u64>) -> Result<End<D>> {
+fn end<D: Dialect>(device: &Arc<DriverDevice<D>>, end: Option<u64>) -> Result<End<D>> {
     let Some(at) = end else { return Ok(End::Within(Place::Device)) };
     let ours = UsmPtr::from_addr(at as usize).and_then(Allocation::<D>::find);
     let place = match ours.as_ref().map(|found| found.usm()) {
@@ -126,7 +126,8 @@ fn end<D: Dialect>(device: &Owned<Device<D>>, end: Option<u64>) -> Result<End<D>
         Some(Usm::Device) => Place::Device,
         None => place_of(&device.enter()?, at),
     };
-    let is_home = ours.is_some_and(|found| found.home().device == device.as_handle().addr());
+    let own = Device::<D>::of(device)?.as_handle().addr();
+    let is_home = ours.is_some_and(|found| found.home().device == own);
     if is_home || place != Place::Device {
         return Ok(End::Within(place));
     }
@@ -138,9 +139,9 @@ fn end<D: Dialect>(device: &Owned<Device<D>>, end: Option<u64>) -> Result<End<D>
 /// # Errors
 /// The driver's own.
 pub(super) fn beyond<D: Dialect>(
-    device: &Owned<Device<D>>,
+    device: &Arc<DriverDevice<D>>,
     at: u64,
-) -> Result<Option<&'static Owned<Device<D>>>> {
+) -> Result<Option<&'static Arc<DriverDevice<D>>>> {
     match crossing::is_possible::<D>() {
         true => Ok(match end(device, Some(at))? {
             End::Beyond(home) => Some(home),
@@ -155,7 +156,7 @@ pub(super) fn beyond<D: Dialect>(
 /// # Errors
 /// The driver's own.
 pub(super) fn copy<D: Dialect>(
-    device: &Owned<Device<D>>,
+    device: &Arc<DriverDevice<D>>,
     stream: &Stream<D>,
     (to, from): (u64, u64),
     bytes: usize,
@@ -197,7 +198,7 @@ fn between(to: Corner, from: Corner) -> Copy3d {
 /// # Errors
 /// The driver's own.
 pub(super) fn copy_2d<D: Dialect>(
-    device: &Owned<Device<D>>,
+    device: &Arc<DriverDevice<D>>,
     stream: &Stream<D>,
     (to, from): (Rows, Rows),
     (width, height): (usize, usize),
@@ -210,7 +211,7 @@ pub(super) fn copy_2d<D: Dialect>(
 /// # Errors
 /// The driver's own.
 pub(super) fn copy_3d<D: Dialect>(
-    device: &Owned<Device<D>>,
+    device: &Arc<DriverDevice<D>>,
     stream: &Stream<D>,
     what: &Copy3d,
 ) -> Result<bool> {
@@ -309,7 +310,7 @@ fn download<D: Dialect>(stream: &Stream<D>, lent: &Arc<Lent<D>>, part: &Copy3d) 
 /// # Errors
 /// The driver's own.
 pub(super) fn upload_copy_of<D: Dialect>(
-    device: &Owned<Device<D>>,
+    device: &Arc<DriverDevice<D>>,
     stream: &Stream<D>,
     to: Rows,
     bytes: &[u8],

@@ -7,6 +7,7 @@
 use super::{
     Context, Device, Family,
     driver::{Dialect, layout::ArrayDesc},
+    image::Pixels,
     memory::Memory,
     native::{
         array::Array,
@@ -21,7 +22,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::Owned,
 };
-use ur_core::memory::deferred_free;
+use ur_core::memory::{deferred_free, pictures::Layout};
 use ur_core::over_driver::{block::Block, mem};
 
 /// The bytes of a memory object and of its parts.
@@ -36,8 +37,8 @@ pub struct Storage<D: Dialect> {
 pub(super) enum Shape {
     /// Bytes in a row.
     Bytes(usize),
-    /// An array of the driver's, and the bytes of its elements.
-    Pixels(ArrayDesc, usize),
+    /// An array of the driver's, and how its pixels are counted.
+    Pixels(ArrayDesc, Layout),
 }
 #[derive(Debug)]
 enum Place<D: Dialect> {
@@ -63,7 +64,7 @@ pub(super) enum Copy<D: Dialect> {
     /// Bytes.
     Bytes(Block<Family<D>>),
     /// Pixels.
-    Pixels(Array<D>),
+    Pixels(Arc<Pixels<D>>),
 }
 /// How good a device's copy is.
 #[derive(Debug)]
@@ -98,8 +99,9 @@ impl<D: Dialect> Storage<D> {
         shape: Shape,
     ) -> Self {
         let made = Self::each(context, shape);
-        if let Place::Each { copies, state } = &made.place {
-            let _ = copies[device].set(Copy::Pixels(array)); // it was just made empty
+        if let (Place::Each { copies, state }, Shape::Pixels(_, layout)) = (&made.place, shape) {
+            let pixels = Arc::new(Pixels::new(array, layout));
+            let _ = copies[device].set(Copy::Pixels(pixels)); // it was just made empty
             lock(state)[device] = State::Good;
         }
         made
@@ -157,7 +159,9 @@ impl<D: Dialect> Storage<D> {
         let device = &self.context.devices()[index];
         let fresh = match &self.shape {
             Shape::Bytes(bytes) => Copy::Bytes(Block::new(&self.context, Some(device), *bytes)?),
-            Shape::Pixels(what, _) => Copy::Pixels(Array::new(device, what)?),
+            Shape::Pixels(what, layout) => {
+                Copy::Pixels(Arc::new(Pixels::new(Array::new(device, what)?, *layout)))
+            }
         };
         // Another thread may have been faster: then nobody has seen this one.
         Ok(copies[index].get_or_init(|| fresh))
@@ -191,8 +195,8 @@ fn lock<D: Dialect>(state: &Mutex<Box<[State<D>]>>) -> MutexGuard<'_, Box<[State
 pub(super) enum Found<'s, D: Dialect> {
     /// Bytes at an address.
     At(u64),
-    /// An array.
-    Array(&'s Array<D>),
+    /// Pixels.
+    Pixels(&'s Arc<Pixels<D>>),
 }
 impl<D: Dialect> Storage<D> {
     /// Where bytes are for commands on `device`; they may be out of date there.
@@ -206,6 +210,19 @@ impl<D: Dialect> Storage<D> {
                 Copy::Bytes(block) => Ok(block.at().addr() as u64),
                 Copy::Pixels(_) => Err(ErrorCode::InvalidMemObject.into()),
             },
+        }
+    }
+    /// The image for commands on `device`; it may be out of date there.
+    ///
+    /// # Errors
+    /// As for [`Storage::at`]; `INVALID_MEM_OBJECT` for bytes.
+    pub(super) fn pixels(&self, device: &Owned<Device<D>>) -> Result<&Arc<Pixels<D>>> {
+        let Place::Each { copies, .. } = &self.place else {
+            return Err(ErrorCode::InvalidMemObject.into());
+        };
+        match self.copy(copies, self.index(device)?)? {
+            Copy::Pixels(pixels) => Ok(pixels),
+            Copy::Bytes(_) => Err(ErrorCode::InvalidMemObject.into()),
         }
     }
     /// What a command on `device` uses, up to date at this point of `stream`; if it `writes`, the
@@ -245,7 +262,7 @@ impl<D: Dialect> Storage<D> {
         self.settle(state, index, now, writes);
         Ok(match copy {
             Copy::Bytes(block) => Found::At(block.at().addr() as u64),
-            Copy::Pixels(array) => Found::Array(array),
+            Copy::Pixels(pixels) => Found::Pixels(pixels),
         })
     }
     fn settle(&self, state: &Mutex<Box<[State<D>]>>, index: usize, now: State<D>, writes: bool) {
@@ -268,9 +285,9 @@ impl<D: Dialect> Storage<D> {
                 let [to, from] = [to, from].map(|block| block.at().addr() as u64);
                 stream.copy(to, from, *bytes)
             }
-            (Copy::Pixels(to), Copy::Pixels(from), Shape::Pixels(what, element)) => {
-                let whole = [what.width * element, what.height.max(1), what.depth.max(1)];
-                stream.copy_array(to, from, whole)
+            (Copy::Pixels(to), Copy::Pixels(from), Shape::Pixels(what, layout)) => {
+                let whole = [what.width * layout.pixel, what.height.max(1), what.depth.max(1)];
+                stream.copy_array(to.array(), from.array(), whole)
             }
             _ => Err(Error::new(ErrorCode::Unknown, "the copies of one storage are of one kind")),
         }
@@ -294,7 +311,7 @@ impl<D: Dialect> Storage<D> {
         work: impl FnOnce(&Stream<D>, &Found<'s, D>) -> Result<()>,
     ) -> Result<Found<'s, D>> {
         let device = device.unwrap_or(&self.context.devices()[0]);
-        let stream = Stream::create(&device.enter()?, 0)?.of(device.clone());
+        let stream = Stream::create(&device.enter()?, 0)?.of(Arc::clone(device.driver()));
         let _on = device.enter()?;
         let found = self.at(device, &stream, false)?;
         work(&stream, &found)?;

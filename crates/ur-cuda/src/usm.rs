@@ -1,9 +1,9 @@
 //! Where USM comes from, and the driver's own pools behind those that callers see.
+use super::DriverDevice;
 use super::{
-    Context, Device, Family,
+    Context, Family,
     backing::{ALIGNMENT, Chunk, reaching},
     context::DriverContext,
-    device::check_fork,
     driver::Dialect,
     foreign,
     memory::Leaving,
@@ -17,9 +17,9 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Borrowed, Object, Owned, Slab},
+    object::{Borrowed, Object},
 };
-use ur_core::over_driver::usm_pool::{self, DevicePools, HasUsm, OWN_DEVICE};
+use ur_core::over_driver::usm_pool::{self, HasUsm, OWN_DEVICE};
 use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest};
 use ur_lock::locked;
 
@@ -54,8 +54,8 @@ impl<D: Dialect> Drop for Ordered<D> {
 /// The driver's own.
 pub(super) fn ordered<D: Dialect>(
     pools: &DriverPools<D>,
-    device: &Owned<Device<D>>,
-    devices: &[Owned<Device<D>>],
+    device: &Arc<DriverDevice<D>>,
+    devices: &[Arc<DriverDevice<D>>],
 ) -> Result<Option<Arc<DriverPool<D>>>> {
     if let Some(known) = locked(pools).get(&device.number()) {
         return Ok(Some(Arc::clone(&known.0)));
@@ -86,7 +86,7 @@ pub(super) fn ordered<D: Dialect>(
 impl<D: Dialect> Allocates for Family<D> {
     fn allocate(
         context: &DriverContext<D>,
-        device: &Owned<Device<D>>,
+        device: &Arc<DriverDevice<D>>,
         MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
     ) -> ur_hal::Result<Chunk<D>> {
         Ok(Chunk::take(kind, device, context.devices(), bytes, align)?)
@@ -94,7 +94,7 @@ impl<D: Dialect> Allocates for Family<D> {
     fn recognise(
         context: &DriverContext<D>,
         at: Address,
-    ) -> ur_hal::Result<Option<KnownMemory<Owned<Device<D>>>>> {
+    ) -> ur_hal::Result<Option<KnownMemory<Arc<DriverDevice<D>>>>> {
         Ok(foreign::recognise(context, at.into())?)
     }
 }
@@ -103,19 +103,7 @@ impl<D: Dialect> HasUsm for Family<D> {
     const ROW: usize = 512;
     type DriverPools = DriverPools<D>;
 
-    fn usm_pools() -> &'static Slab<UsmPool<D>> {
-        &D::statics().usm_pools
-    }
-    fn driver_context(context: &Context<D>) -> &Arc<DriverContext<D>> {
-        context.driver_context()
-    }
-    fn pools(context: &Context<D>) -> &DevicePools<Self> {
-        context.pools()
-    }
-    fn check_fork() -> Result<()> {
-        check_fork::<D>()
-    }
-    fn check_size(device: &Device<D>, bytes: usize) -> Result<()> {
+    fn check_size(device: &Arc<DriverDevice<D>>, bytes: usize) -> Result<()> {
         let most = if bytes <= SMALL { SMALL } else { native::memory::<D>(device.number())? };
         match bytes > 0 && bytes <= most {
             true => Ok(()),
@@ -128,7 +116,7 @@ impl<D: Dialect> HasUsm for Family<D> {
     fn natural_alignment(_bytes: usize) -> usize {
         NATURAL
     }
-    fn memory_size(device: &Device<D>) -> Result<usize> {
+    fn memory_size(device: &Arc<DriverDevice<D>>) -> Result<usize> {
         native::memory::<D>(device.number())
     }
     fn leaving(chunk: Arc<Chunk<D>>) -> impl Send + 'static {
@@ -137,7 +125,12 @@ impl<D: Dialect> HasUsm for Family<D> {
     fn submitted(context: &Object<Context<D>>, since: u64) -> Vec<Moment<D>> {
         context.queues().ticket(since).into_moments()
     }
-    fn zero(_: &DriverContext<D>, device: &Device<D>, at: UsmPtr, bytes: usize) -> Result<()> {
+    fn zero(
+        _: &DriverContext<D>,
+        device: &Arc<DriverDevice<D>>,
+        at: UsmPtr,
+        bytes: usize,
+    ) -> Result<()> {
         memory::zero(device, at.addr() as u64, bytes)
     }
     fn copy(

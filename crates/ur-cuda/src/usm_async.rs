@@ -40,7 +40,7 @@ pub(super) fn allocate<D: Dialect>(
         return Ok(None);
     }
     let (context, device) = (queue.context(), queue.device());
-    let Some(from) = usm::ordered(&pool.driver, device, context.devices())? else {
+    let Some(from) = usm::ordered(&pool.driver, device, context.driver_devices())? else {
         return Ok(None);
     };
     if size == 0 {
@@ -50,6 +50,7 @@ pub(super) fn allocate<D: Dialect>(
         context: context.as_handle().addr(),
         device: device.as_handle().addr(),
         pool: if pool.api_refs() > 0 { pool.as_handle().addr() } else { 0 },
+        ..Home::default()
     };
     let mut made = None;
     let body = |stream: &Stream<D>| {

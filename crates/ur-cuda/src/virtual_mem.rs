@@ -1,13 +1,13 @@
 //! Virtual memory: what the driver does about reserved addresses, physical memory, and who reaches what is mapped.
+use super::DriverDevice;
 use super::{
-    Device, Family,
+    Family,
     backing::{self, reaching},
     context::DriverContext,
     driver::Dialect,
     native::virtual_memory::{self as native, Physical as Handle, Range as Reserved},
 };
 use std::{os::fd::OwnedFd, sync::Arc};
-use ur_adapter::object::{Owned, Slab};
 use ur_core::over_driver::physical_mem::{self, HasPhysicalMemory};
 use ur_hal::{
     Access, Address, Error, ErrorKind, Granularity, Memory, Range, Result, VirtualMemory,
@@ -15,22 +15,17 @@ use ur_hal::{
 
 /// What `ur_physical_mem_handle_t` points at.
 pub type PhysicalMem<D> = physical_mem::PhysicalMem<Family<D>>;
-/// Those of this process that have a handle.
-pub(super) type Names<D> = physical_mem::Names<Family<D>>;
-/// What this process has reserved.
-pub(super) type AllReserved<D> = physical_mem::Reserved<Family<D>>;
-
 /// Physical memory, with the device that has it.
 #[derive(Debug)]
 pub struct Physical<D: Dialect> {
     memory: Handle<D>,
-    device: Owned<Device<D>>,
+    device: Arc<DriverDevice<D>>,
     /// Whether another process made it.
     is_opened: bool,
 }
 impl<D: Dialect> Physical<D> {
     /// What another process made.
-    pub(super) fn opened(device: &Owned<Device<D>>, memory: Handle<D>) -> Self {
+    pub(super) fn opened(device: &Arc<DriverDevice<D>>, memory: Handle<D>) -> Self {
         Self { memory, device: device.clone(), is_opened: true }
     }
     /// The descriptor that others can open it by.
@@ -60,7 +55,7 @@ impl<D: Dialect> Drop for Reservation<D> {
 }
 
 /// Whether the driver maps physical memory from elsewhere than its start: tried once a process.
-fn takes_offsets<D: Dialect>(device: &Device<D>) -> Result<bool> {
+fn takes_offsets<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     let known = &D::statics().memory.get().takes_offsets;
     if let Some(known) = known.get() {
         return Ok(*known);
@@ -89,7 +84,7 @@ fn numbers(range: Range) -> (u64, usize) {
 impl<D: Dialect> VirtualMemory for Family<D> {
     fn granularity(
         _: &DriverContext<D>,
-        device: &Owned<Device<D>>,
+        device: &Arc<DriverDevice<D>>,
         _: usize,
     ) -> Result<Granularity> {
         match native::is_supported(device)? {
@@ -113,7 +108,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
     /// Others can open all of it, where the driver has descriptors.
     fn physical(
         _: &DriverContext<D>,
-        device: &Owned<Device<D>>,
+        device: &Arc<DriverDevice<D>>,
         bytes: usize,
         is_shareable: bool,
     ) -> Result<Physical<D>> {
@@ -128,7 +123,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         _: &Reservation<D>,
         to: Range,
         (memory, offset): (&Physical<D>, usize),
-        devices: &[Owned<Device<D>>],
+        devices: &[Arc<DriverDevice<D>>],
         access: Access,
     ) -> Result<()> {
         let ((at, size), rights) = (numbers(to), rights(access));
@@ -167,7 +162,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         _: &Reservation<D>,
         part: Range,
         memory: &Physical<D>,
-        devices: &[Owned<Device<D>>],
+        devices: &[Arc<DriverDevice<D>>],
         access: Access,
     ) -> Result<()> {
         let ((at, size), rights) = (numbers(part), rights(access));
@@ -183,14 +178,4 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         Ok(native::unmap(&memory.device, at, size)?)
     }
 }
-impl<D: Dialect> HasPhysicalMemory for Family<D> {
-    fn physical_mems() -> &'static Slab<PhysicalMem<D>> {
-        &D::statics().physical_mems
-    }
-    fn names() -> &'static Names<D> {
-        &D::statics().memory.get().names
-    }
-    fn reserved() -> &'static AllReserved<D> {
-        &D::statics().memory.get().reserved
-    }
-}
+impl<D: Dialect> HasPhysicalMemory for Family<D> {}

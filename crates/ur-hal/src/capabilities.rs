@@ -47,7 +47,7 @@ capabilities! {
     /// Its streams write words that processes share, and wait for them: [`Wait::Word`](crate::Wait::Word) and
     /// [`Signal::Word`](crate::Signal::Word).
     SharedWords = "queues that wait for words of shared memory",
-    /// Its points can be signalled again and again: [`Driver::reusable`](crate::Driver::reusable).
+    /// Its points can be signalled again and again: [`Streams::reusable`](crate::Streams::reusable).
     ReusablePoints = "events that are signalled again",
     /// Such points can be given to other processes.
     SharedPoints = "events that processes share",
@@ -56,7 +56,7 @@ capabilities! {
     /// The application can put commands of its own into its streams, in their order:
     /// [`Command::Native`](crate::Command::Native).
     NativeCommands = "native commands",
-    /// Its points call back: [`Driver::notify`](crate::Driver::notify). Without it the core looks at them.
+    /// Its points call back: [`Streams::notify`](crate::Streams::notify). Without it the core looks at them.
     Notifications = "notifications of its own",
     /// It can be used in parts.
     Parts = "parts that can be used by themselves",

@@ -218,9 +218,10 @@ pub struct BoxCopy {
 /// One end of a copy of pixels.
 #[derive(Debug)]
 pub enum ImageEnd<'a, D: Types> {
-    /// Pixels of an image, from the one with these coordinates on.
-    Image(&'a D::Image, [usize; 3]),
-    /// Memory: its first byte, bytes from row to row, and from slice or layer to the next.
+    /// Pixels of an image, from the one with these coordinates on; layers of an array are its last coordinate.
+    Image(&'a Arc<D::Image>, [usize; 3]),
+    /// Memory: its first byte, bytes from row to row, and from slice or layer to the next. Of an array of rows each row is a
+    /// layer.
     Memory(Address, [usize; 2]),
 }
 impl<D: Types> Clone for ImageEnd<'_, D> {
@@ -246,7 +247,7 @@ pub enum Signal<'a, D: Types> {
     /// A word that processes share reaches a value, which was reserved for it. The values of one counter are signalled
     /// in the order in which they were reserved.
     Word(&'a Arc<Counter>, u64),
-    /// A point of the driver's own, made by [`Driver::reusable`](crate::Driver::reusable) or imported: its latest signal is this one.
+    /// A point of the driver's own, made by [`Streams::reusable`](crate::Streams::reusable) or imported: its latest signal is this one.
     Point(&'a D::Point),
 }
 impl<D: Types> Clone for Signal<'_, D> {

@@ -1,6 +1,5 @@
 //! The trait that a backend implements.
 use crate::*;
-use std::time::Instant;
 use ur_ipc::{Arrived, Payload};
 
 /// A driver: devices, memory, streams, code. Verbs are functions of the type: a process has a driver once.
@@ -8,11 +7,11 @@ use ur_ipc::{Arrived, Payload};
 /// Objects go back to the driver when they are dropped. Dropping never waits and never panics; the core drops
 /// an object only when no command uses it any more.
 ///
-/// What concerns code is in [`Modules`], what concerns memory in [`Allocates`] and [`VirtualMemory`], access from
-/// device to device in [`ReachesPeers`].
+/// Which devices there are is in [`OpensDevices`], what concerns code in [`Modules`], what concerns memory in [`Allocates`]
+/// and [`VirtualMemory`], access from device to device in [`ReachesPeers`], streams and points in [`Streams`], handles of the
+/// driver's own in [`NativeHandles`].
 ///
-/// No verb blocks but [`wait`](Self::wait), [`finish`](Self::finish) and those of [`Modules`] that say so, and
-/// [`submit`](Self::submit) where [`Completion::Awaited`] or [`Command::Native`] say so. Verbs may be called from any
+/// No verb blocks but those of [`Streams`] and [`Modules`] that say so. Verbs may be called from any
 /// thread, also at the same time. Those with a default belong to the [`Capability`] that is named beside them and are
 /// called only where the device has it.
 ///
@@ -20,9 +19,12 @@ use ur_ipc::{Arrived, Payload};
 /// other failures documents them.
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
 pub trait Driver:
-    Allocates
+    OpensDevices
+    + NativeHandles
+    + Allocates
     + ReachesPeers
     + VirtualMemory
+    + Streams
     + Modules<Module = <Self as Types>::Module, Function = <Self as Types>::Function>
 {
     /// What users call the driver.
@@ -30,8 +32,6 @@ pub trait Driver:
 
     // Devices.
 
-    /// All devices; none, rather than a failure, where no driver is installed.
-    fn devices() -> Result<Vec<Self::Device>>;
     /// What a device says of itself. Asked once for each device.
     fn facts(device: &Self::Device) -> Result<DeviceFacts>;
     /// [`Capability::Parts`].
@@ -44,10 +44,6 @@ pub trait Driver:
         let _ = device;
         Error::unsupported("a count of its free memory")
     }
-    /// The device's clock and the host's.
-    fn clocks(device: &Self::Device) -> Result<Clocks>;
-    /// Makes devices ready to be used together.
-    fn open(devices: &[Self::Device]) -> Result<Self::Context>;
 
     // Memory.
 
@@ -67,8 +63,8 @@ pub trait Driver:
         let _ = (memory, device);
         Error::unsupported("memory that is shared between devices")
     }
-    /// [`Capability::SharedMemory`], [`Capability::SharedPhysical`], [`Capability::SharedPoints`]: what another
-    /// process's driver makes the same object of.
+    /// [`Capability::SharedMemory`], [`Capability::SharedPhysical`]: what another process's driver makes the same object
+    /// of.
     fn export(what: Export<'_, Self>) -> Result<Payload> {
         let _ = what;
         Error::unsupported("objects that processes share")
@@ -95,73 +91,9 @@ pub trait Driver:
         Error::unsupported("physical memory of other processes")
     }
 
-    // Streams.
-
-    /// A stream of the device's. Dropped, it finishes in the background what was submitted.
-    fn stream(
-        context: &Self::Context,
-        device: &Self::Device,
-        request: StreamRequest,
-    ) -> Result<Self::Stream>;
-    /// Submits a command, and returns its point if one is wanted. On a failure nothing was submitted. Allocates nothing
-    /// where the device can do without.
-    fn submit(
-        stream: &Self::Stream,
-        submission: &Submission<'_, Self>,
-    ) -> Result<Option<Self::Point>>;
-    /// Sends off what the stream has collected.
-    fn flush(stream: &Self::Stream) -> Result<()> {
-        let _ = stream;
-        Ok(())
-    }
-    /// Whether everything submitted so far is over. Never waits.
-    fn is_idle(stream: &Self::Stream) -> Result<bool>;
-    /// Waits until everything submitted so far is over.
-    ///
-    /// Returns why a command failed, once for each failure that no point told of.
-    fn finish(stream: &Self::Stream) -> Result<()>;
-    /// Adds points to `into` that are over when everything submitted so far is; none if it is idle. What memory and
+    /// Adds points to `into` that are over when everything submitted so far is; none if the stream is idle. What memory and
     /// code that was given up waits for.
     fn mark(stream: &Self::Stream, into: &mut Vec<Self::Point>) -> Result<()>;
-
-    // Points.
-
-    /// How far it has come, at a glance.
-    fn status(point: &Self::Point) -> Result<Status>;
-    /// Waits until it is over, or until the deadline; how far it is then. A thread that waits long sleeps.
-    fn wait(point: &Self::Point, deadline: Option<Instant>) -> Result<Status>;
-    /// When its command was submitted, began and ended; `None` without a [`Profile`].
-    fn times(point: &Self::Point) -> Result<Option<Times>>;
-    /// [`Capability::Notifications`]: makes the call once it is over, on any thread.
-    fn notify(point: &Self::Point, call: HostCall) -> Result<()> {
-        let _ = (point, call);
-        Error::unsupported("notifications")
-    }
-    /// [`Capability::ReusablePoints`]: a point that is complete, and is signalled by [`Command::Signal`]; other
-    /// processes open it if it `is_shareable` ([`Capability::SharedPoints`]).
-    fn reusable(
-        context: &Self::Context,
-        device: &Self::Device,
-        is_shareable: bool,
-    ) -> Result<Self::Point> {
-        let _ = (context, device, is_shareable);
-        Error::unsupported("events that are signalled again")
-    }
-    /// [`Capability::ReusablePoints`]: the latest signal so far of such a point, as a point of its own which later
-    /// signals do not change; `None` if it has come.
-    fn latest(point: &Self::Point) -> Result<Option<Self::Point>> {
-        let _ = point;
-        Error::unsupported("events that are signalled again")
-    }
-    /// [`Capability::SharedPoints`]: as [`import_memory`](Self::import_memory).
-    fn import_point(
-        context: &Self::Context,
-        device: &Self::Device,
-        arrived: Arrived,
-    ) -> Result<Self::Point> {
-        let _ = (context, device, arrived);
-        Error::unsupported("events of other processes")
-    }
 
     // Images: `Capability::Images`, `Capability::Samplers`.
 
@@ -205,25 +137,5 @@ pub trait Driver:
     fn close(graph: &mut Self::Graph) -> Result<()> {
         let _ = graph;
         Error::unsupported("graphs")
-    }
-
-    // Native handles.
-
-    /// The driver's own handle of an object.
-    fn native(object: NativeObject<'_, Self>) -> Result<NativeHandle> {
-        let _ = object;
-        Error::unsupported("native handles")
-    }
-    /// Makes an object of a native handle that the application made. The handle is destroyed with the object if it
-    /// `is_owned`, and otherwise stays the application's. [`ErrorKind::InvalidValue`] for a handle that the driver can tell to be of another
-    /// kind, context or device.
-    fn adopt(
-        devices: &[Self::Device],
-        context: Option<&Self::Context>,
-        (kind, handle): (NativeKind, NativeHandle),
-        is_owned: bool,
-    ) -> Result<Adopted<Self>> {
-        let _ = (devices, context, kind, handle, is_owned);
-        Error::unsupported("objects made of native handles")
     }
 }

@@ -94,3 +94,25 @@ pub struct SamplerDesc {
     /// Between pixels.
     pub filter: Filter,
 }
+impl SamplerDesc {
+    /// All of it as one number, for kernels that read between pixels by themselves: bit 0 says whether coordinates are
+    /// normalized, bit 1 whether the filter is linear, bits 2 to 4 hold what is read beyond the edge.
+    pub fn word(&self) -> u32 {
+        u32::from(self.is_normalized) | (self.filter as u32) << 1 | (self.repeat as u32) << 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sampler_is_one_number() {
+        let desc =
+            SamplerDesc { is_normalized: true, repeat: Repeat::Mirror, filter: Filter::Linear };
+        assert_eq!(desc.word(), 0b1_0011);
+        let other =
+            SamplerDesc { is_normalized: false, repeat: Repeat::Edge, filter: Filter::Nearest };
+        assert_eq!(other.word(), 0b0_0100);
+    }
+}

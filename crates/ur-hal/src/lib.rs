@@ -16,6 +16,7 @@ mod boxes;
 mod capabilities;
 mod code;
 mod command;
+mod devices;
 mod driver;
 mod error;
 mod facts;
@@ -25,6 +26,7 @@ mod modules;
 mod pattern;
 mod peers;
 mod rows;
+mod streams;
 mod submission;
 mod types;
 mod virtual_memory;
@@ -36,12 +38,14 @@ pub use allocates::Allocates;
 pub use boxes::{BoxPlace, BoxSpan, share_bytes};
 pub use capabilities::{Capabilities, Capability};
 pub use code::{
-    Argument, CachePreference, CodeForm, Constant, FunctionFacts, Geometry, GroupChoice, Launch,
+    Argument, CachePreference, CodeForm, Constant, FunctionFacts, Geometry, GroupChoice,
+    KeptLaunch, LOCAL_ALIGNMENT, Launch, place_local,
 };
 pub use command::{
     BoxCopy, Command, Handover, HostCall, ImageCopy, ImageEnd, Location, NativeCall, Recorded,
     Signal,
 };
+pub use devices::{NativeHandles, OpensDevices, PlatformFacts};
 pub use driver::Driver;
 pub use error::{Error, ErrorKind, Result};
 pub use facts::{Clocks, DeviceFacts, DeviceKind, LaunchLimits, Partition, Reach};
@@ -54,6 +58,7 @@ pub use modules::{Modules, Piece};
 pub use pattern::{KeptPattern, Pattern, PatternLength, RowPattern, greatest_common_divisor};
 pub use peers::ReachesPeers;
 pub use rows::Rows;
+pub use streams::{AdoptedStream, EventSharing, Notification, Streams};
 pub use submission::{
     Completion, DefaultStream, Order, Priority, Profile, Status, StreamRequest, Submission, Times,
     Wait,

@@ -65,8 +65,6 @@ pub enum Export<'a, D: Types> {
     Known(&'a D::Context, &'a KnownMemory<D::Device>),
     /// Physical memory.
     Physical(&'a D::Physical),
-    /// A point that is signalled again and again.
-    Point(&'a D::Point),
 }
 impl<D: Types> Clone for Export<'_, D> {
     fn clone(&self) -> Self {
@@ -111,7 +109,8 @@ pub enum NativeKind {
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each is what its type says")]
 pub enum Adopted<D: Types> {
-    Context(D::Context),
+    /// With the devices that it is for.
+    Context(D::Context, Vec<D::Device>),
     Stream(D::Stream),
     Point(D::Point),
     Module(D::Module),

@@ -9,8 +9,9 @@ use ur_ipc::arena::Debt;
 pub struct Submission<'a, D: Types> {
     /// What is done.
     pub command: Command<'a, D>,
-    /// What has to be over before, besides what the order says. If one of them has failed the command is not run, and
-    /// ends in [`ErrorKind::DependencyFailed`](crate::ErrorKind::DependencyFailed).
+    /// What has to be over before, besides what the order says. If one of them fails the command is not run, and
+    /// ends in [`ErrorKind::DependencyFailed`](crate::ErrorKind::DependencyFailed); one that is known to have failed already
+    /// is refused.
     pub waits: &'a [Wait<'a, D>],
     /// Where it stands among the commands of an out-of-order stream.
     pub order: Order,
@@ -67,12 +68,25 @@ impl Order {
 /// What is wanted to know of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completion {
-    /// Nothing. That it failed is told by [`Driver::finish`](crate::Driver::finish), once.
+    /// Nothing. That it failed is told by [`Streams::finish`](crate::Streams::finish), once.
     None,
     /// When it is over: a point is made.
     Point,
-    /// The same, and the caller is going to wait for it at once: the driver may take its time in `submit`.
-    Awaited,
+    /// That it is over when [`Streams::submit`](crate::Streams::submit) returns, which returns its failure.
+    Done {
+        /// Whether its point is wanted, too.
+        point: bool,
+    },
+}
+impl Completion {
+    /// Whether a point is wanted.
+    pub const fn wants_point(self) -> bool {
+        matches!(self, Self::Point | Self::Done { point: true })
+    }
+    /// Whether `submit` returns when the command is over.
+    pub const fn is_awaited(self) -> bool {
+        matches!(self, Self::Done { .. })
+    }
 }
 /// Which times of a command are noted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,12 +144,14 @@ pub struct StreamRequest {
     pub is_out_of_order: bool,
     /// How urgent they are.
     pub priority: Priority,
-    /// Whether commands may be collected until a thread waits for one or calls [`Driver::flush`](crate::Driver::flush).
+    /// Whether commands may be collected until a thread waits for one or calls [`Streams::flush`](crate::Streams::flush).
     pub is_batched: bool,
     /// Whether it is the driver's default stream, or kept in order with it.
     pub default_stream: Option<DefaultStream>,
-    /// Which of the device's engines runs it.
-    pub engine: u32,
+    /// Which of the device's engines runs it; `None`: any, or several.
+    pub engine: Option<u32>,
+    /// The number by which the core knows its context: streams of one context have the same.
+    pub context: usize,
 }
 /// What a stream has to do with the driver's default stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -32,19 +32,10 @@ impl Allocates for Nothing {
 }
 impl ReachesPeers for Nothing {}
 impl VirtualMemory for Nothing {}
-impl Driver for Nothing {
-    const NAME: &'static str = "nothing";
-    fn devices() -> Result<Vec<()>> {
-        Ok(vec![])
-    }
-    fn facts((): &()) -> Result<DeviceFacts> {
-        Err(ErrorKind::InvalidDevice.into())
-    }
-    fn clocks((): &()) -> Result<Clocks> {
-        Err(ErrorKind::InvalidDevice.into())
-    }
-    fn open(_: &[()]) -> Result<()> {
-        Ok(())
+impl Streams for Nothing {
+    type ArrivedPoint = Infallible;
+    fn event_sharing((): &()) -> EventSharing {
+        EventSharing::None
     }
     fn stream((): &(), (): &(), _: StreamRequest) -> Result<Infallible> {
         Err(ErrorKind::OutOfResources.into())
@@ -58,17 +49,38 @@ impl Driver for Nothing {
     fn finish(stream: &Infallible) -> Result<()> {
         match *stream {}
     }
-    fn mark(stream: &Infallible, _: &mut Vec<Infallible>) -> Result<()> {
-        match *stream {}
-    }
     fn status(point: &Infallible) -> Result<Status> {
         match *point {}
     }
-    fn wait(point: &Infallible, _: Option<std::time::Instant>) -> Result<Status> {
+    fn wait(point: &Infallible, _: Option<std::time::Instant>) -> Result<bool> {
         match *point {}
     }
     fn times(point: &Infallible) -> Result<Option<Times>> {
         match *point {}
+    }
+}
+impl OpensDevices for Nothing {
+    fn devices() -> Result<Vec<()>> {
+        Ok(vec![])
+    }
+    fn platform((): &()) -> Result<PlatformFacts> {
+        Err(ErrorKind::InvalidDevice.into())
+    }
+    fn clocks((): &()) -> Result<Clocks> {
+        Err(ErrorKind::InvalidDevice.into())
+    }
+    fn open(_: &[()]) -> Result<()> {
+        Ok(())
+    }
+}
+impl NativeHandles for Nothing {}
+impl Driver for Nothing {
+    const NAME: &'static str = "nothing";
+    fn facts((): &()) -> Result<DeviceFacts> {
+        Err(ErrorKind::InvalidDevice.into())
+    }
+    fn mark(stream: &Infallible, _: &mut Vec<Infallible>) -> Result<()> {
+        match *stream {}
     }
 }
 
@@ -79,11 +91,14 @@ fn verbs_that_a_driver_leaves_out_answer_unsupported() {
         Nothing::pin(&(), range, Access::Read).unwrap_err().kind(),
         Nothing::reserve(&(), None, 1, 1).unwrap_err().kind(),
         Nothing::graph(&(), &()).unwrap_err().kind(),
-        Nothing::reusable(&(), &(), false).unwrap_err().kind(),
         Nothing::build(&(), &[], false).0.unwrap_err().kind(),
         Nothing::native(NativeObject::Device(&())).unwrap_err().kind(),
     ];
-    assert_eq!(kinds, [ErrorKind::Unsupported; 6]);
+    assert_eq!(kinds, [ErrorKind::Unsupported; 5]);
+    assert!(
+        Nothing::reusable(&(), &(), false).unwrap().is_none(),
+        "the core keeps the latest signal"
+    );
     assert!(Nothing::recognise(&(), range.start()).unwrap().is_none(), "it knows of no memory");
     assert_eq!(Nothing::reach(&(), &()).unwrap(), Reach::Atomics, "a device reaches itself");
 }

@@ -254,6 +254,11 @@ pub(crate) fn key_of(bytes: &[u8; ENVELOPE_LEN]) -> TicketKey {
     (InstanceId(layout.instance), layout.ledger.get(), layout.index.get())
 }
 
+/// How many bytes of its object a ticket names, counted from where it begins; `None` for bytes that are no ticket.
+pub fn length_named_by(bytes: &[u8]) -> Option<u64> {
+    Envelope::parse(bytes).ok().map(|envelope| envelope.length)
+}
+
 /// Whether these bytes were issued under this key: true of withdrawn tickets too, and of nothing else.
 pub(crate) fn is_sealed_by(bytes: &[u8; ENVELOPE_LEN], key: &[u8; 16]) -> bool {
     let expected = identity::hash(key, &bytes[..SEALED]).to_le_bytes();

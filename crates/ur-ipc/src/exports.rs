@@ -339,10 +339,10 @@ impl Desk {
     }
 }
 
-/// Tells adapters which of their freed objects nobody has open any more; after those who ask were answered.
+/// Has adapters told which of their freed objects nobody has open any more.
 pub(crate) fn tell_gone() {
     let gone = DESK.peek().map(|desk| locked(desk).leases.gone());
-    leases::tell(&gone.unwrap_or_default());
+    leases::tell(gone.unwrap_or_default());
 }
 /// Whether some other process has the object open. After [`crate::freed`] this only ever changes from true to false,
 /// and the change is told to those who asked by [`crate::on_leases_gone`].

@@ -34,7 +34,7 @@ use std::{
     ops::Deref,
     os::fd::OwnedFd,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Condvar, Mutex, MutexGuard, Weak,
         atomic::{
             AtomicU8, AtomicU64,
             Ordering::{Acquire, Release},
@@ -232,7 +232,7 @@ impl Host {
         Err(inherited("what was opened from a ticket"))
     }
     /// Whether what was opened over the connection stands, as far as anybody has told us.
-    fn check_state(&self) -> Result<()> {
+    pub fn check_state(&self) -> Result<()> {
         match self.state() {
             State::Connected | State::Suspect => Ok(()),
             State::Cut => Err(cut_error()),
@@ -255,7 +255,7 @@ impl Host {
         let patience = deadline.saturating_duration_since(Instant::now());
         let is_open = |_: &mut usize| self.state() == State::Suspect;
         let waited = self.changed.wait_timeout_while(locked(&self.holds), patience, is_open);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        drop(ur_lock::unpoisoned(waited));
         self.state() != State::Suspect
     }
     fn live_arenas(&self) -> Vec<Arena> {

@@ -1,9 +1,10 @@
 //! Who still has what open: counts by object, told by importers and ended by their death. A block of memory goes back
 //! to its pool only when the last lease is gone; when that is, this module says; the pool is the adapter's.
-use crate::{Error, ErrorKind, Kind, Object, Result};
+use crate::{Error, ErrorKind, Kind, Object, Result, fork::PerFork, locked};
 use std::{
     collections::{HashMap, HashSet},
-    sync::OnceLock,
+    mem::{replace, take},
+    sync::{Mutex, OnceLock},
 };
 
 /// The counts over all importers.
@@ -29,7 +30,7 @@ impl Leases {
     }
     /// The freed objects of which this is the first to hear that their last lease has ended.
     pub fn gone(&mut self) -> Vec<Object> {
-        std::mem::take(&mut self.gone)
+        take(&mut self.gone)
     }
     /// Whether anybody has it open.
     pub fn is_held(&self, object: Object) -> bool {
@@ -50,7 +51,7 @@ type Told = fn(object: u64, kind: Kind);
 /// Without a lock, which a forked child could find locked for ever.
 static TOLD: [OnceLock<Told>; 32] = [const { OnceLock::new() }; 32];
 
-/// Has `told` called, on the watcher thread and with no lock held, each time the last lease of a freed object ends.
+/// Has `told` called, on a thread that serves nobody else and with no lock held, each time the last lease of a freed object ends.
 /// Asking again for the same function changes nothing.
 ///
 /// # Errors
@@ -64,13 +65,44 @@ pub fn on_leases_gone(told: Told) -> Result<()> {
     Err(Error::new(ErrorKind::Full, "32 functions are told of ended leases already"))
 }
 
-/// To be called with no lock held, and when whoever asked meanwhile has been answered: what is told may give a driver
-/// its memory back, which takes longer than an open.
-pub(crate) fn tell(gone: &[Object]) {
-    for told in TOLD.iter().map_while(OnceLock::get) {
-        for &(kind, object) in gone {
-            // A panic of an adapter's must not end the thread on which all peers depend; it has been printed.
-            let _ = std::panic::catch_unwind(|| told(object, kind));
+/// The freed objects of which adapters are still to be told, and whether a thread tells them.
+#[derive(Default)]
+struct Telling {
+    waiting: Vec<Object>,
+    is_under_way: bool,
+}
+static TELLING: PerFork<Mutex<Telling>> = PerFork::new();
+
+/// Tells adapters, on a thread of its own, which ends when there is nothing left to tell: an adapter may give its driver
+/// memory back, and that can take longer than other importers wait for an answer of the watcher thread. To be called with no
+/// lock held.
+pub(crate) fn tell(gone: Vec<Object>) {
+    let Some(telling) = (if gone.is_empty() { None } else { TELLING.get().ok() }) else { return };
+    let mut all = locked(telling);
+    all.waiting.extend(gone);
+    if replace(&mut all.is_under_way, true) {
+        return;
+    }
+    drop(all);
+    // Without a thread the importers wait: memory that is never given back would be worse.
+    if ur_mapping::start_thread("causeway-free", || tell_all(telling)).is_err() {
+        tell_all(telling);
+    }
+}
+fn tell_all(telling: &Mutex<Telling>) {
+    loop {
+        let mut all = locked(telling);
+        let gone = take(&mut all.waiting);
+        all.is_under_way = !gone.is_empty();
+        drop(all);
+        if gone.is_empty() {
+            return;
+        }
+        for told in TOLD.iter().map_while(OnceLock::get) {
+            for &(kind, object) in &gone {
+                // An adapter that panics, which has been printed, keeps no other from being told.
+                let _ = ur_lock::caught(|| told(object, kind));
+            }
         }
     }
 }
@@ -95,6 +127,33 @@ mod tests {
         assert_eq!(leases.gone(), [object]);
         leases.end(object, 1);
         assert_eq!(leases.gone(), [], "told once");
+    }
+    #[test]
+    fn an_adapter_whose_panic_panics_again_keeps_nobody_from_being_told() {
+        struct Again;
+        impl Drop for Again {
+            fn drop(&mut self) {
+                panic!("again");
+            }
+        }
+        static HEARD: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+        on_leases_gone(|object, _| match object {
+            9_001 => std::panic::panic_any(Again),
+            9_000..9_010 => locked(&HEARD).push(object),
+            _ => {} // another test's
+        })
+        .unwrap();
+        tell([9_000, 9_001, 9_002].map(|object| (Kind::Memory, object)).into());
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while *locked(&HEARD) != [9_000, 9_002] {
+            assert!(std::time::Instant::now() < deadline, "{:?}", locked(&HEARD));
+            std::thread::yield_now();
+        }
+        tell(vec![(Kind::Memory, 9_003)]);
+        while locked(&HEARD).last() != Some(&9_003) {
+            assert!(std::time::Instant::now() < deadline, "nothing more is told");
+            std::thread::yield_now();
+        }
     }
     #[test]
     fn an_object_freed_without_leases_is_forgotten() {

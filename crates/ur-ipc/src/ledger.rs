@@ -2,14 +2,17 @@
 //! that one load tells whether an export still stands. Who may have which line is left to `arena`.
 use crate::{
     Error, ErrorKind, Result,
-    arena::layout::{BYTES, COUNTERS, Header, Part, SLOTS, counter_word, slot_word},
+    arena::layout::{BYTES, COUNTERS, Header, Part, SLOTS, WATCHER_WORD, counter_word, slot_word},
 };
 use rustix::fs::{SealFlags, fcntl_get_seals};
 use std::{
     os::fd::BorrowedFd,
-    sync::atomic::Ordering::{Acquire, Relaxed, Release},
+    sync::{
+        Arc,
+        atomic::Ordering::{Acquire, Relaxed, Release},
+    },
 };
-use ur_mapping::{ReadOnlyWords, SharedWords};
+use ur_mapping::{HeldWord, ReadOnlyWords, SharedWords, is_held};
 
 /// Whether an export stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +58,11 @@ impl Holder {
 }
 
 /// The exporter's side. Its callers hold the lock of the arena's books while they change a line.
-pub(crate) struct Owner(SharedWords);
+pub(crate) struct Owner(
+    SharedWords,
+    #[expect(dead_code, reason = "the watcher thread holds it as long as this does")]
+    Option<Arc<HeldWord>>,
+);
 
 impl Owner {
     /// Over a memfd that is about to be sealed against all further writable mappings.
@@ -63,7 +70,13 @@ impl Owner {
         for (word, value) in words.words().iter().zip(header.to_words()) {
             word.store(value, Release);
         }
-        Self(words)
+        Self(words, None)
+    }
+    /// Has the watcher thread hold the word by which importers see that this process lives.
+    pub fn tells_of_the_watcher(self, word: HeldWord) -> Self {
+        let word = Arc::new(word);
+        watched::add(&word);
+        Self(self.0, Some(word))
     }
     pub fn holder(&self, counter: u16) -> Holder {
         Holder::from_word(self.0.word(counter_word(counter)).load(Relaxed)) // nobody else writes it
@@ -156,6 +169,12 @@ impl Reader {
         let seen = self.0.load_acquire(slot_word(slot) + STATUS);
         judge(seen, generation, || self.0.load_relaxed(slot_word(slot)) == tag)
     }
+    /// Whether the exporter's process lives, as far as this can be seen without asking the kernel: if not, it may all the
+    /// same. An exporter that means harm can have this say so after its death.
+    #[inline]
+    pub fn tells_of_life(&self) -> bool {
+        is_held(self.0.load_acquire(WATCHER_WORD))
+    }
     /// The line's generation and state, to compare with [`live`].
     #[inline]
     pub fn status(&self, slot: u16) -> u64 {
@@ -167,5 +186,45 @@ impl Reader {
     /// One more than the highest counter that was ever granted; never out of range.
     pub fn high_water(&self) -> u16 {
         self.0.load_acquire(HIGH_WATER).min(u64::from(COUNTERS)) as u16
+    }
+}
+
+/// The words of this process's ledgers that its watcher thread is to hold.
+pub(crate) mod watched {
+    use crate::{fork::PerFork, locked};
+    use std::sync::{Arc, Mutex, Weak};
+    use ur_mapping::{HeldWord, Holder};
+
+    /// How many there ever were, and those that there are.
+    type Words = (usize, Vec<Weak<HeldWord>>);
+    static WORDS: PerFork<Mutex<Words>> = PerFork::new();
+
+    /// One more.
+    pub(super) fn add(word: &Arc<HeldWord>) {
+        let Ok(words) = WORDS.get() else { return };
+        let mut words = locked(words);
+        words.0 += 1;
+        words.1.retain(|word| word.strong_count() > 0);
+        words.1.push(Arc::downgrade(word));
+    }
+    /// The watcher thread's hold on all of them, from its start to its end.
+    pub(crate) struct Watching {
+        holder: Option<Holder>,
+        seen: usize,
+    }
+    impl Watching {
+        /// To be called on that thread. Where the kernel does not let it, importers ask the kernel.
+        pub fn here() -> Self {
+            Self { holder: Holder::here().ok(), seen: 0 }
+        }
+        /// Holds those that were made since.
+        pub fn look(&mut self) {
+            let (Some(holder), Some(words)) = (&mut self.holder, WORDS.peek()) else { return };
+            let words = locked(words);
+            if words.0 != self.seen {
+                self.seen = words.0;
+                holder.renew(words.1.iter().filter_map(Weak::upgrade).collect());
+            }
+        }
     }
 }

@@ -42,7 +42,7 @@ mod waiting;
 mod watcher;
 
 pub use access::{Access, Process};
-pub use envelope::ENVELOPE_LEN;
+pub use envelope::{ENVELOPE_LEN, length_named_by};
 pub use error::{Error, ErrorKind, Result};
 pub use export::{Export, FreedExport, export, freed};
 pub use exports::{MOST_DESCRIPTORS, Offer, Payload, leased};
@@ -53,13 +53,7 @@ pub use registry::{Arrived, Importer, Opened, Remote, same_device};
 pub use shared_memory::SharedMemory;
 pub use standing::ArrivedPayload;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// The lock, whatever happened to its last holder: for what is whole between statements, so that a panic leaves nothing
-/// half changed.
-pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+pub use ur_lock::locked;
 
 /// What a ticket names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

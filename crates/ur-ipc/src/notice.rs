@@ -14,6 +14,6 @@ pub fn on_notice(hearer: fn(&dyn Display)) {
 pub(crate) fn notice(sentence: &dyn Display) {
     if let Some(hearer) = HEARER.get() {
         // A panic of the program's must not end the thread on which all peers depend; it has been printed.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hearer(sentence)));
+        let _ = ur_lock::caught(|| hearer(sentence));
     }
 }

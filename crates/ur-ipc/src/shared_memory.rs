@@ -53,7 +53,11 @@ impl SharedMemory {
     pub fn id(&self) -> u64 {
         self.id
     }
-    /// Whether it can neither shrink nor keep this process from writing: what device memory must be.
+    /// Whether it is a memfd: it keeps its bytes. A driver's descriptor is not.
+    pub fn is_memfd(&self) -> bool {
+        self.seals.is_some()
+    }
+    /// Whether it is one that this process may write, too: its exporter can seal it against that.
     pub fn is_writable(&self) -> bool {
         let denied = SealFlags::WRITE | SealFlags::FUTURE_WRITE;
         self.seals.is_some_and(|seals| !seals.intersects(denied))

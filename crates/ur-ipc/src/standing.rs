@@ -68,13 +68,16 @@ pub(crate) enum Standing {
     Unconnected(Arc<OwnedFd>, Ledger),
 }
 impl Standing {
-    /// Whether the export stands: one load, and a look at the exporter's pidfd.
+    /// Whether the export stands: two loads; and a look at the exporter's pidfd where the ledger does not tell of its life.
     ///
     /// # Errors
     /// [`ErrorKind::Withdrawn`]; [`ErrorKind::Freed`], also if the exporter lost the connection over which it was opened;
     /// [`ErrorKind::ExporterGone`].
     pub fn check(&self, line: u16, tag: u64, generation: u32) -> Result<()> {
         let (ledger, exporter) = match self {
+            // Its watcher thread holds the ledger's word, and the kernel writes there that it ended, before anybody can
+            // see the process's end by its pidfd. What a ledger says falsely is found out by our own watcher thread.
+            Self::Connected(host, ledger) if ledger.tells_of_life() => (ledger, host.check_state()),
             Self::Connected(host, ledger) => (ledger, host.check()),
             Self::Unconnected(pidfd, ledger) if is_dead(pidfd) => (ledger, Err(gone_error())),
             Self::Unconnected(_, ledger) => (ledger, Ok(())),
@@ -101,6 +104,14 @@ pub(crate) enum Ledger {
     Arena(Arena),
 }
 impl Ledger {
+    /// Whether the ledger tells that its exporter lives; see [`ledger::Reader::tells_of_life`].
+    #[inline]
+    pub fn tells_of_life(&self) -> bool {
+        match self {
+            Self::Reader(reader) => reader.tells_of_life(),
+            Self::Arena(arena) => arena.tells_of_life(),
+        }
+    }
     #[inline]
     pub fn check(&self, line: u16, tag: u64, generation: u32) -> ledger::State {
         match self {

@@ -1,7 +1,7 @@
 //! Whose turn it is to ask over a connection that several threads use. What is asked is `fetch`'s.
 use crate::locked;
 use std::{
-    sync::{Condvar, Mutex, PoisonError},
+    sync::{Condvar, Mutex},
     time::Instant,
 };
 
@@ -26,7 +26,7 @@ impl Turn {
             state.waiting += 1;
             let patience = deadline.saturating_duration_since(Instant::now());
             let waited = self.free.wait_timeout_while(state, patience, |state| state.taken);
-            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            (state, _) = ur_lock::unpoisoned(waited);
             state.waiting -= 1;
         }
         (!std::mem::replace(&mut state.taken, true)).then(|| Taken(self)) // lazily: a drop would take the lock

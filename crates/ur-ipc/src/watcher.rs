@@ -6,13 +6,13 @@ use crate::{
     exports::tell_gone,
     fetch::{due, later, lost},
     hosts, joining, killpoint,
+    ledger::watched,
     liveness::{Post, Source, attend_by, is_over},
     notice::notice,
     waiting::events_by,
 };
 use rustix::event::epoll;
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -29,10 +29,12 @@ pub(crate) fn be_ready() {
 /// The thread.
 fn attend(post: &Arc<Post>) {
     let mut broker = Broker::new();
+    let mut watching = watched::Watching::here();
     let mut events = Vec::with_capacity(EVENTS);
     // Whether a device of ours may wait for somebody dead, whose own may write late.
     let mut is_awaited = false;
     loop {
+        watching.look();
         // Rounded up: woken a little late, not twice.
         let until = broker.deadline().map(|at| at + Duration::from_micros(100));
         let again = is_awaited.then(|| Instant::now() + AGAIN);
@@ -71,7 +73,7 @@ fn attend(post: &Arc<Post>) {
 /// Does it, and returns whether it did not panic. A fault at one peer must not end the watching of all the others. No
 /// lock stays poisoned (see `locked`), and what was being done for the peer is given up as a whole.
 fn survives(act: impl FnOnce()) -> bool {
-    let survived = catch_unwind(AssertUnwindSafe(act)).is_ok();
+    let survived = ur_lock::caught(act).is_some();
     if !survived {
         notice(
             &"a fault in the thread that serves and watches other processes, which is printed above: it goes on, and the connection that was concerned is given up; please report it",

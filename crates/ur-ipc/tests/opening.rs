@@ -269,6 +269,31 @@ fn leases_hold_what_the_owner_freed_until_the_last_is_gone() {
     assert_eq!(exporter.ask("leased 9"), "false");
 }
 #[test]
+fn an_adapter_that_takes_long_to_free_memory_makes_no_importer_wait() {
+    let (place, mut exporter, mut importer) = pair();
+    let mut other = Peer::at(&place.0);
+    let [freed, second, kept] =
+        [9, 10, 11].map(|object| exporter.ask(&format!("export hello {object} same")));
+    for ticket in [&freed, &second] {
+        importer.ask(&format!("open {ticket}"));
+    }
+    exporter.ask("slow-frees yes");
+    exporter.ask("free 9");
+    exporter.ask("free 10");
+    importer.ask(&format!("close {freed}"));
+    assert_eq!(exporter.hear(), "lease of 9 gone"); // and the adapter is not done with it
+    for importer in [&mut importer, &mut other] {
+        assert_eq!(importer.ask(&format!("open {kept}")), "remote hello 16 32");
+    }
+    importer.ask(&format!("close {second}"));
+    assert_eq!(exporter.ask("leased 11"), "true");
+    eventually("it is known as closed", || exporter.ask("leased 10") == "false");
+    exporter.tell("slow-frees no");
+    let mut heard = [exporter.hear(), exporter.hear()];
+    heard.sort();
+    assert_eq!(heard, ["lease of 10 gone", "ok"]);
+}
+#[test]
 fn a_lease_ends_with_the_importer() {
     let (_place, mut exporter, mut importer) = pair();
     let ticket = exporter.ask("export hello 9 same");

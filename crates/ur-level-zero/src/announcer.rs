@@ -11,8 +11,9 @@ use std::{
     time::Duration,
 };
 use ur_adapter::{error::Error, log, object::Backend, per_process::PerProcess};
+use ur_hal::Status;
 use ur_lock::locked;
-use ur_sys::{ur_event_status_t, ur_logger_level_t};
+use ur_sys::ur_logger_level_t;
 
 /// How long whoever waits for signals naps while nothing comes: from the first to the second.
 pub(super) const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
@@ -30,8 +31,8 @@ impl Entry {
     /// Whether it is over, and has been told.
     fn tell(&self) -> bool {
         let came = match self.signal.status() {
-            ur_event_status_t::COMPLETE => true,
-            ur_event_status_t::ERROR => false,
+            Status::Complete => true,
+            Status::Failed => false,
             _ => return false,
         };
         self.board.note(self.count, came);

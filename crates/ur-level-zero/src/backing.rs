@@ -1,7 +1,7 @@
 //! Where USM comes from: chunks of a device's memory, of the host's, and of such as moves between
 //! them. How they are cut is `ur_adapter::pool`'s, whose they are the core's.
 use super::{
-    device::Device,
+    device::DriverDevice,
     native::{
         context::NativeContext,
         ipc::Handle,
@@ -11,10 +11,7 @@ use super::{
     registry::registry,
 };
 use std::sync::{Arc, OnceLock};
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    object::Owned,
-};
+use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_core::memory::allocation::Usm;
 use ur_hal::{Address, Memory, Range};
 
@@ -45,11 +42,11 @@ fn resident(usm: Usm, number: u32) -> Resident {
 
 /// Those of `devices` that can reach the memory of `home`, itself first.
 pub(super) fn reaching<'d>(
-    home: &'d Owned<Device>,
-    devices: &'d [Owned<Device>],
-) -> Result<Vec<&'d Owned<Device>>> {
+    home: &'d Arc<DriverDevice>,
+    devices: &'d [Arc<DriverDevice>],
+) -> Result<Vec<&'d Arc<DriverDevice>>> {
     let mut all = vec![home];
-    for one in devices.iter().filter(|one| !one.same(home)) {
+    for one in devices.iter().filter(|one| *one != home) {
         if p2p::can_access(one, home)? {
             all.push(one);
         }
@@ -62,7 +59,7 @@ pub(super) fn reaching<'d>(
 pub struct Chunk {
     range: Range,
     piece: Piece,
-    device: Owned<Device>,
+    device: Arc<DriverDevice>,
     /// Made when it is first exported.
     handle: OnceLock<Arc<Handle>>,
 }
@@ -74,8 +71,8 @@ impl Chunk {
     pub(super) fn take(
         usm: Usm,
         context: &Arc<NativeContext>,
-        device: &Owned<Device>,
-        devices: &[Owned<Device>],
+        device: &Arc<DriverDevice>,
+        devices: &[Arc<DriverDevice>],
         bytes: usize,
         align: usize,
     ) -> Result<Self> {
@@ -103,7 +100,7 @@ impl Chunk {
     pub(super) fn of_sort(
         sort: Sort,
         context: &Arc<NativeContext>,
-        device: &Owned<Device>,
+        device: &Arc<DriverDevice>,
         bytes: usize,
         align: usize,
     ) -> Result<Self> {
@@ -127,7 +124,7 @@ impl Chunk {
         Ok(Self { range, piece, device: device.clone(), handle: OnceLock::new() })
     }
     /// Whose memory it is.
-    pub(super) fn device(&self) -> &Owned<Device> {
+    pub(super) fn device(&self) -> &Arc<DriverDevice> {
         &self.device
     }
     /// What the driver gave.

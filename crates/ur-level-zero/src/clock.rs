@@ -1,7 +1,7 @@
 //! The device's clock: when commands were submitted, and when they began and ended. Its counters have few bits: the one
 //! that is read comes round within the hour on some devices, and is continued by the host's clock; that of commands
 //! comes round within minutes, and is told from the moment of submission.
-use super::{Device, driver::RawDevice, native::device as native};
+use super::{DriverDevice, driver::RawDevice, native::device as native};
 use std::sync::{Mutex, PoisonError};
 use ur_adapter::error::Result;
 use ze_sys::ze_device_properties_t;
@@ -84,7 +84,7 @@ impl Clock {
 ///
 /// # Errors
 /// The driver's own.
-pub(super) fn now(device: &Device) -> Result<u64> {
+pub(super) fn now(device: &DriverDevice) -> Result<u64> {
     Ok(device.clock().read(device.raw())?.1)
 }
 

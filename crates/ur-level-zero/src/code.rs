@@ -132,13 +132,14 @@ impl Modules for LevelZero {
             arguments: Some(told.arguments),
             argument_sizes: None,
             // What a kernel allows at most the driver does not tell.
+            longest_argument: None,
             is_all_told: false,
             multiple: told.multiple.or(one(told.sub_group).map(|items| items as usize)),
             sub_groups: one(told.sub_groups),
             most_sub_group: told.most_sub_group,
             most_sub_groups: told.most_sub_groups,
             spilled: Some(told.spilled),
-            registers: None,
+            registers: one(told.registers),
         })
     }
     fn attributes(function: &NativeKernel) -> Result<String> {

@@ -1,35 +1,38 @@
 //! How what command buffers record is executed: regular, in-order command lists of the driver's, which are made again when
-//! something in them changes.
+//! something in them changes. Where the driver has mutable command lists, the second recording is one, in which it changes
+//! launches in their place from then on (`native/mutable.rs`).
 //!
 //! All commands run one after another: a sync point says nothing more. What one of them waits for, the
 //! whole execution waits for; and the events of its commands are signalled when it is done.
 use super::{
-    Context, Device, Event, LevelZero, Mem, Queue, TABLE, clock, launch,
+    Context, Event, LevelZero, Mem, Queue, clock, launch,
     memory::Memory,
     native::{
         event::EventKind,
         list::{List, NativeList},
+        mutable,
         queue::can_batch,
-        recorded::Kept,
     },
-    signal::{Home, Signal, Times},
-    submission::{Made, Submission},
+    point::Point,
+    signal::{Marks, Signal},
+    submission::{How, Kept},
     work::Work,
 };
 use std::{ptr::null, sync::Arc};
 use ur_adapter::{
-    command::Report,
+    command::{Enqueued, Report},
     error::{Error, ErrorCode, Result},
-    object::{Borrowed, Owned, Slab},
+    object::{Borrowed, Owned},
 };
 use ur_core::{
     command::{Place, Ready},
-    command_buffer::{self, Change, Launch, Node, Records},
+    command_buffer::{self, Change, Node, Records},
     memory::deferred_free,
     profiling::Profile,
+    queue::submit_by,
 };
-use ur_hal::Recorded;
-use ur_sys::{ur_command_t, ur_exp_kernel_arg_properties_t, ur_native_handle_t};
+use ur_hal::{Command, KeptLaunch, Recorded};
+use ur_sys::{ur_command_t, ur_native_handle_t};
 
 /// What `ur_exp_command_buffer_handle_t` points at.
 pub type CommandBuffer = command_buffer::CommandBuffer<LevelZero>;
@@ -41,31 +44,15 @@ pub enum Step {
     /// A command, and the buffers that it is about.
     Command(Recorded, Vec<Owned<Mem>>),
     /// A launch.
-    Launch(Owned<Device>, Arc<Launch<LevelZero>>),
+    Launch(KeptLaunch<LevelZero>),
 }
 impl Step {
     fn append(&self, list: &List<'_>) -> Result<()> {
         match self {
-            Self::Command(command, _) => list.append(&command.command::<LevelZero>()),
-            Self::Launch(device, launch) => match judged(device, launch)? {
-                Some(launch) => launch.append(list),
-                None => list.barrier(),
-            },
+            Self::Command(command, _) => list.append(&command.command()),
+            Self::Launch(launch) => launch.lend(|launch| list.append(&Command::Launch(launch))),
         }
     }
-}
-fn judged<'l>(
-    device: &Owned<Device>,
-    launch: &'l Launch<LevelZero>,
-) -> Result<Option<launch::Launch<'l>>> {
-    let asked = launch::Asked {
-        offset: launch.offset.as_deref(),
-        global: &launch.global,
-        local: launch.local.as_deref(),
-        arguments: launch.arguments.given(),
-        properties: None,
-    };
-    launch::Launch::new(launch.kernel.on(device)?, asked)
 }
 
 /// The list of a command buffer.
@@ -75,6 +62,55 @@ pub struct Recording {
     is_profiled: bool,
     /// The mark behind the last execution.
     last: Option<(Arc<Work>, EventKind)>,
+    /// What is in the list, where the driver changes launches in their place: a recording that was changed once may be
+    /// changed again.
+    placed: Vec<Placed>,
+}
+/// One command in a list whose launches the driver changes.
+struct Placed {
+    step: Arc<Step>,
+    /// The driver's number of it; `None`: it is no launch.
+    id: Option<u64>,
+}
+impl Recording {
+    /// Has the driver change the launches that are others now. Whether it could: nothing executes the list, and only what a
+    /// launch of the same kernel is given has changed.
+    fn change_in_place(&mut self, nodes: &[Node<LevelZero>]) -> Result<bool> {
+        let is_under_way = match &self.last {
+            Some((_, mark)) => !mark.is_complete()?,
+            None => false,
+        };
+        if is_under_way || self.placed.len() != nodes.len() {
+            return Ok(false);
+        }
+        let is_new = |(placed, node): &(&mut Placed, &Node<LevelZero>)| {
+            !Arc::ptr_eq(&placed.step, &node.step)
+        };
+        let others: Vec<_> = self.placed.iter_mut().zip(nodes).filter(is_new).collect();
+        let stays = |(placed, node): &(&mut Placed, &Node<LevelZero>)| {
+            let is_same = match (&*placed.step, &*node.step) {
+                (Step::Launch(old), Step::Launch(new)) => old.has_function_of(new),
+                _ => false, // one without items is no launch
+            };
+            placed.id.is_some() && is_same
+        };
+        if !others.iter().all(stays) {
+            return Ok(false);
+        }
+        for (placed, node) in others {
+            let (Step::Launch(launch), Some(id)) = (&*node.step, placed.id) else {
+                return Ok(false);
+            };
+            let list = self.list.raw();
+            match launch.lend(|launch| launch::as_change(launch, id)?.apply(list)) {
+                Err(error) if error.code() == ErrorCode::UnsupportedFeature => return Ok(false),
+                done => done?,
+            }
+            placed.step = Arc::clone(&node.step);
+        }
+        self.list.close()?;
+        Ok(true)
+    }
 }
 impl Drop for Recording {
     /// The list may be under way.
@@ -97,37 +133,27 @@ fn turn((_, device): Place<'_, LevelZero>, list: &NativeList) -> Result<List<'st
 /// What one execution signals.
 fn signals(
     nodes: &[Node<LevelZero>],
-    queue: &Queue,
+    work: &Arc<Work>,
     is_profiled: bool,
 ) -> Result<Vec<(Owned<Event>, Signal)>> {
-    let work = queue.work();
     let signal = |event| {
         let times = match is_profiled {
             true => {
-                let (submitted, profile) = (clock::now(queue.device())?, Profile::Moment);
-                Some(Times { submitted, start: None, profile })
+                let submitted = clock::now(&work.device)?;
+                Some(Marks { submitted, start: None, profile: ur_hal::Profile::End })
             }
             false => None,
         };
         let end = work.cache().take(is_profiled)?;
-        Ok((event, Signal::new(Home::Work(Arc::clone(work)), Some(end), times, (None, 0))))
+        Ok((event, Signal::new(work, Some(end), times, (None, 0))))
     };
     nodes.iter().filter_map(|node| node.signal.clone()).map(signal).collect()
 }
 
 impl Records for LevelZero {
     type Step = Arc<Step>;
-    type Arguments = Arc<Kept>;
     type Recording = Recording;
     const HAS_NATIVE_RECORDINGS: bool = true;
-    fn command_buffers() -> &'static Slab<CommandBuffer> {
-        static SLAB: Slab<CommandBuffer> = Slab::new(&TABLE);
-        &SLAB
-    }
-    fn commands() -> &'static Slab<CommandBufferCommand> {
-        static SLAB: Slab<CommandBufferCommand> = Slab::new(&TABLE);
-        &SLAB
-    }
     fn recording(place: Place<'_, Self>, is_profiled: bool) -> Result<Recording> {
         if !can_batch() {
             return Err(Error::new(
@@ -136,34 +162,25 @@ impl Records for LevelZero {
             ));
         }
         let (list, context) = (fresh_list(place)?, place.0.clone());
-        Ok(Recording { context, list, is_profiled, last: None })
+        Ok(Recording { context, list, is_profiled, last: None, placed: vec![] })
     }
-    fn step(ready: &Ready<'_, Self>) -> Result<Arc<Step>> {
+    fn step(_: Place<'_, Self>, ready: &Ready<'_, Self>) -> Result<Arc<Step>> {
+        if let Command::Launch(launch) = ready.command {
+            launch.geometry.offset_words()?; // while it can still be refused
+            return Ok(Arc::new(Step::Launch(KeptLaunch::of(launch))));
+        }
         let kept = ready.buffers().map(|(buffer, _)| buffer.own()).collect::<Result<_>>()?;
         Ok(Arc::new(Step::Command(Recorded::of(&ready.command)?, kept)))
     }
     fn again(step: &Arc<Step>) -> Arc<Step> {
         Arc::clone(step)
     }
-    fn launch_step((_, device): Place<'_, Self>, launch: &Arc<Launch<Self>>) -> Result<Arc<Step>> {
-        judged(device, launch)?;
-        Ok(Arc::new(Step::Launch(device.clone(), Arc::clone(launch))))
-    }
-    fn keep(arguments: &[ur_exp_kernel_arg_properties_t]) -> Result<Arc<Kept>> {
-        Kept::new(arguments).map(Arc::new)
-    }
-    fn keep_changed(
-        old: &Arc<Kept>,
-        changes: &[ur_exp_kernel_arg_properties_t],
-    ) -> Result<Arc<Kept>> {
-        old.with(changes).map(Arc::new)
-    }
     fn recorded_event(
-        (context, device): Place<'_, Self>,
+        (context, _): Place<'_, Self>,
         name: ur_command_t,
         is_profiled: bool,
     ) -> Owned<Event> {
-        Event::of_recorded(context.clone(), device.clone(), name, is_profiled)
+        Event::of_recorded(context.clone(), name, is_profiled)
     }
     fn record_step(
         recording: &mut Recording,
@@ -181,11 +198,23 @@ impl Records for LevelZero {
         match change {
             Change::Events => Ok(()),
             Change::All => recording.list.close(),
+            Change::Commands if recording.change_in_place(nodes)? => Ok(()),
             Change::Commands => {
-                let fresh = fresh_list(place)?;
-                let turn = turn(place, &fresh)?;
-                nodes.iter().try_for_each(|node| node.step.append(&turn))?;
+                let (context, device) = place;
+                let is_mutable = mutable::is_supported(device)?;
+                let fresh = match is_mutable {
+                    true => Arc::new(mutable::list(context.native(), device)?),
+                    false => fresh_list(place)?,
+                };
+                let (turn, mut placed) = (turn(place, &fresh)?, vec![]);
+                for node in nodes {
+                    let is_launch = is_mutable && matches!(*node.step, Step::Launch(_));
+                    let id = is_launch.then(|| mutable::next(fresh.raw())).transpose()?;
+                    node.step.append(&turn)?;
+                    placed.push(Placed { step: Arc::clone(&node.step), id });
+                }
                 fresh.close()?;
+                recording.placed = if is_mutable { placed } else { vec![] };
                 let old = std::mem::replace(&mut recording.list, fresh);
                 deferred_free::leave::<Memory>(recording.context.as_handle().addr(), old);
                 Ok(())
@@ -198,15 +227,14 @@ impl Records for LevelZero {
         queue: Borrowed<'_, Queue>,
         events: &[Borrowed<'_, Event>],
         report: Report,
-    ) -> Made {
+    ) -> Enqueued<Self> {
         let waits = nodes.iter().flat_map(|node| &node.waits).map(Owned::borrow);
         let waits: Vec<_> = events.iter().copied().chain(waits).collect();
-        let (work, mark) = (queue.work(), queue.work().cache().take(false)?);
-        let signals = signals(nodes, &queue, recording.is_profiled)?;
-        let plain = Submission::new(queue, ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP, report);
-        let profile = if recording.is_profiled { Profile::Phases } else { plain.profile };
-        let submission = Submission { profile, at_once: true, ..plain };
-        let made = submission.put(queue, &waits, |list, kept| {
+        let work = queue.stream().work();
+        let mark = work.cache().take(false)?;
+        let signals = signals(nodes, work, recording.is_profiled)?;
+        let profile = if recording.is_profiled { Profile::Phases } else { queue.profile() };
+        let execute = |list: &List<'_>, kept: &mut Kept| {
             // Executions follow one another, on whatever queues.
             if let Some((before, mark)) = &recording.last {
                 list.wait_for(&[mark.raw()])?;
@@ -220,17 +248,25 @@ impl Records for LevelZero {
             list.execute(recording.list.raw())?;
             signals.iter().try_for_each(|(_, signal)| list.mark(signal.raw()?))?;
             list.signal(mark.raw())
+        };
+        let what = (ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP, profile);
+        let made = submit_by(queue, what, &waits, report, |submission| {
+            let how = How { at_once: true, ..How::default() };
+            Ok(work.put(submission, how, execute)?.map(Point::Command))
         });
         if made.is_ok() {
             // Commands submitted from here on wait for this execution.
-            signals.into_iter().for_each(|(event, signal)| event.replace(Arc::new(signal)));
+            let profile = if recording.is_profiled { Profile::Moment } else { Profile::Off };
+            for (event, signal) in signals {
+                event.signalled(Point::Command(signal), profile);
+            }
             if let Some((before, mark)) = recording.last.replace((Arc::clone(work), mark)) {
                 before.cache().give(mark, false);
             }
         }
         made
     }
-    fn native(
+    fn native_buffer(
         _buffer: Borrowed<'_, CommandBuffer>,
         recording: &Recording,
     ) -> Result<ur_native_handle_t> {

@@ -31,7 +31,7 @@ pub(super) struct Way {
 }
 impl Way {
     fn new(context: Borrowed<'_, Context>, device: &Owned<Device>) -> Self {
-        Self { device: device.clone(), context: Arc::clone(context.driver_context()) }
+        Self { device: device.clone(), context: Arc::clone(context.driver()) }
     }
     /// Has its device do `work`, which is done when this returns.
     ///
@@ -61,7 +61,7 @@ pub(super) fn beyond(
         return Ok(None);
     }
     let owner = match found.memory().and_then(Memory::device) {
-        Some(owner) => owner.clone(),
+        Some(owner) => Device::of(owner)?,
         None => match Owned::find(home.device) {
             Ok(owner) => owner,
             Err(_) => return Ok(None), // opened for a part that C has given back: the driver judges

@@ -5,32 +5,33 @@ mod memory;
 mod optional;
 
 use super::{
-    Device,
-    native::{device as native, driver::text},
+    Device, DriverDevice,
+    native::{device as native, driver::text, sysman::Sysman},
     partition,
 };
-use ur_adapter::{error::Result, info::Answer, object::Borrowed};
+use std::sync::Arc;
+use ur_adapter::{error::Result, info::Answer};
 use ur_core::over_driver::device::untold;
 use ur_sys::{ur_device_info_t as I, *};
 use ze_sys::*;
 
 /// Answers some properties, and leaves others (`None`) to somebody else.
-type Answers = fn(&Device, I, &mut Answer<'_>) -> Option<Result<()>>;
+type Answers = fn(&DriverDevice, I, &mut Answer<'_>) -> Option<Result<()>>;
 
 /// What the driver tells of a device, and what is otherwise than on most.
 pub(super) fn tell(
-    device: Borrowed<'_, Device>,
+    device: &Arc<DriverDevice>,
     name: I,
     answer: &mut Answer<'_>,
 ) -> Option<Result<()>> {
     let asked: [Answers; 7] =
         [identity, shape, numbers, memory::answer, memory::usm, memory::images, optional::answer];
     relations(device, name, answer)
-        .or_else(|| asked.into_iter().find_map(|ask| ask(&device, name, answer)))
+        .or_else(|| asked.into_iter().find_map(|ask| ask(device, name, answer)))
 }
 
 /// What it belongs to, and what belongs to it.
-fn relations(device: Borrowed<'_, Device>, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn relations(device: &Arc<DriverDevice>, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     Some(match name {
         I::SUPPORTED_PARTITIONS => partition::supported(device).and_then(|all| answer.slice(&all)),
         I::PARTITION_MAX_SUB_DEVICES => {
@@ -39,13 +40,21 @@ fn relations(device: Borrowed<'_, Device>, name: I, answer: &mut Answer<'_>) -> 
         I::PARTITION_AFFINITY_DOMAIN => {
             partition::domains(device).and_then(|domains| answer.value(&domains.bits()))
         }
-        I::PARTITION_TYPE => answer.slice(&partition::rule_of(&device)),
+        I::COMPOSITE_DEVICE => device.composite().and_then(|whole| match whole {
+            Some(whole) => answer.handle(&*Device::of(whole)?),
+            None => answer.value(&0_usize), // a null handle
+        }),
+        I::COMPONENT_DEVICES => device.components().and_then(|parts| {
+            let parts: Vec<_> = parts.into_iter().map(Device::of).collect::<Result<_>>()?;
+            answer.handles(parts.iter().map(|one| &**one))
+        }),
+        I::PARTITION_TYPE => answer.slice(&partition::rule_of(device)),
         _ => return None,
     })
 }
 
 /// What it is called, and whether it can be used.
-fn identity(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn identity(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     let (properties, platform) = (device.properties(), device.platform());
     Some(match name {
         I::VENDOR_ID => answer.value(&properties.vendorId),
@@ -83,14 +92,14 @@ fn identity(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<
 }
 /// Which hardware it is: architecture in the upper ten bits, then release, and revision in the lowest
 /// six; 0 from a driver that does not tell.
-pub(super) fn ip_version(device: &Device) -> Result<u32> {
+pub(super) fn ip_version(device: &DriverDevice) -> Result<u32> {
     native::extended::<ze_device_ip_version_ext_t>(device.raw()).map(|told| told.ipVersion)
 }
 /// As Intel's driver counts: major, minor, and the build in the lower half.
 fn version(of: u32) -> String {
     format!("{}.{}.{}", of >> 24, of >> 16 & 0xff, of & 0xffff)
 }
-fn extensions(device: &Device) -> String {
+fn extensions(device: &DriverDevice) -> String {
     let flags = device.code().flags;
     let mut all = String::from(
         "cl_khr_il_program cl_khr_subgroups cl_intel_subgroups cl_intel_subgroups_short \
@@ -115,11 +124,11 @@ fn extensions(device: &Device) -> String {
     all
 }
 /// What drivers list as an extension, and hardware has since Xe HPC.
-fn converts_bfloat16(device: &Device) -> bool {
+fn converts_bfloat16(device: &DriverDevice) -> bool {
     let listed = device.platform().extensions().has("ZE_extension_bfloat16_conversions");
     listed || ip_version(device).is_ok_and(|ip| ip >= 12 << 22 | 60 << 14)
 }
-fn luid(device: &Device, name: I, answer: &mut Answer<'_>) -> Result<()> {
+fn luid(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<()> {
     if !device.platform().extensions().has("ZE_extension_device_luid") {
         return Err(untold(name));
     }
@@ -131,7 +140,7 @@ fn luid(device: &Device, name: I, answer: &mut Answer<'_>) -> Result<()> {
 }
 
 /// How large what it computes may be, and of what it is made.
-fn shape(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn shape(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     let (limits, properties) = (device.limits(), device.properties());
     let sizes = sub_groups(device);
     Some(match name {
@@ -159,13 +168,13 @@ fn shape(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>
     })
 }
 /// The sizes of sub-groups that its kernels can have.
-pub(super) fn sub_groups(device: &Device) -> &[u32] {
+pub(super) fn sub_groups(device: &DriverDevice) -> &[u32] {
     let limits = device.limits();
     let count = (limits.numSubGroupSizes as usize).min(limits.subGroupSizes.len());
     &limits.subGroupSizes[..count]
 }
 /// Execution units: what the driver counts, or as many as the parts of the device come to.
-fn eus(device: &Device) -> Result<u32> {
+fn eus(device: &DriverDevice) -> Result<u32> {
     let properties = device.properties();
     let counted = match device.platform().extensions().has("ZE_extension_eu_count") {
         true => native::extended::<ze_eu_count_ext_t>(device.raw())?.numTotalEUs,
@@ -176,13 +185,13 @@ fn eus(device: &Device) -> Result<u32> {
     Ok(if counted == 0 { parts } else { counted })
 }
 /// A slice has its share of its parent's.
-fn units(device: &Device) -> Result<u32> {
+fn units(device: &DriverDevice) -> Result<u32> {
     let all = eus(device)?;
     Ok(if device.engine().is_some() { all / device.compute()?.engines.max(1) } else { all })
 }
 
 /// What its numbers, clocks and atomic operations are like.
-fn numbers(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     let (code, properties) = (device.code(), device.properties());
     Some(match name {
         I::SINGLE_FP_CONFIG => answer.value(&floats(code.fp32flags).bits()),
@@ -201,12 +210,34 @@ fn numbers(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<(
             let engines = if device.engine().is_some() { Ok(1) } else { engines(device) };
             engines.and_then(|count| answer.value(&count))
         }
+        I::CURRENT_CLOCK_THROTTLE_REASONS => {
+            let told = Sysman::find(device.uuid()).map_or(Ok(None), Sysman::throttle_reasons);
+            told.and_then(|told| told.ok_or_else(|| untold(name)))
+                .and_then(|told| answer.value(&throttling(told).bits()))
+        }
         I::PRINTF_BUFFER_SIZE => answer.value(&(code.printfBufferSize as usize)),
         _ => return None,
     })
 }
-fn engines(device: &Device) -> Result<u32> {
+fn engines(device: &DriverDevice) -> Result<u32> {
     device.compute().map(|group| group.engines)
+}
+/// The driver's reasons for a slow clock as the specification's.
+fn throttling(reasons: u32) -> ur_device_throttle_reasons_flags_t {
+    use ur_device_throttle_reasons_flags_t as F;
+    let pairs = [
+        (ZES_FREQ_THROTTLE_REASON_FLAG_AVE_PWR_CAP, F::POWER_CAP),
+        (ZES_FREQ_THROTTLE_REASON_FLAG_BURST_PWR_CAP, F::POWER_CAP),
+        (ZES_FREQ_THROTTLE_REASON_FLAG_CURRENT_LIMIT, F::CURRENT_LIMIT),
+        (ZES_FREQ_THROTTLE_REASON_FLAG_THERMAL_LIMIT, F::THERMAL_LIMIT),
+        (ZES_FREQ_THROTTLE_REASON_FLAG_PSU_ALERT, F::PSU_ALERT),
+        (ZES_FREQ_THROTTLE_REASON_FLAG_SW_RANGE, F::SW_RANGE),
+        (ZES_FREQ_THROTTLE_REASON_FLAG_HW_RANGE, F::HW_RANGE),
+    ];
+    let known = pairs.iter().fold(0, |all, (flag, _)| all | flag);
+    let other = if reasons & !known != 0 { F::OTHER } else { F::default() };
+    let set = pairs.into_iter().filter(|(flag, _)| reasons & flag != 0);
+    set.fold(other, |all, (_, flag)| all | flag)
 }
 /// The driver's flags of floating point as the specification's.
 fn floats(flags: u32) -> ur_device_fp_capability_flags_t {
@@ -226,7 +257,7 @@ fn floats(flags: u32) -> ur_device_fp_capability_flags_t {
 }
 /// How many numbers of a kind its vectors have, and are best made of: what the driver tells, or as many as its execution
 /// units take at once.
-pub(super) fn vector_widths(device: &Device) -> [[u32; 7]; 2] {
+pub(super) fn vector_widths(device: &DriverDevice) -> [[u32; 7]; 2] {
     let told = native::vectors(device.raw());
     let wished = super::options().vector_bytes;
     let wished = told.iter().find(|widths| Some(widths.vector_width_size) == wished);

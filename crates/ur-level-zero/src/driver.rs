@@ -62,12 +62,8 @@ raws! {
     RawDevice: _ze_device_handle_t;
     /// `ze_context_handle_t`
     RawContext: _ze_context_handle_t;
-    /// `ze_command_queue_handle_t`
-    RawQueue: _ze_command_queue_handle_t;
     /// `ze_command_list_handle_t`
     RawList: _ze_command_list_handle_t;
-    /// `ze_fence_handle_t`
-    RawFence: _ze_fence_handle_t;
     /// `ze_event_pool_handle_t`
     RawEventPool: _ze_event_pool_handle_t;
     /// `ze_event_handle_t`
@@ -84,6 +80,14 @@ raws! {
     RawSampler: _ze_sampler_handle_t;
     /// `ze_physical_mem_handle_t`
     RawPhysical: _ze_physical_mem_handle_t;
+    /// `zes_driver_handle_t`
+    RawSysmanDriver: _zes_driver_handle_t;
+    /// `zes_device_handle_t`
+    RawSysmanDevice: _zes_device_handle_t;
+    /// `zes_mem_handle_t`
+    RawMemoryModule: _zes_mem_handle_t;
+    /// `zes_freq_handle_t`
+    RawFrequency: _zes_freq_handle_t;
 }
 
 /// What a driver call came to.

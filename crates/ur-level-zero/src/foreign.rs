@@ -2,7 +2,7 @@
 //! shared by the driver's handle, as ours is. Nobody tells us of a free: that memory was freed shows in
 //! the number that the driver gives to each allocation.
 use super::{
-    Context, Device, LevelZero,
+    Context, DriverDevice, LevelZero,
     context::DriverContext,
     device,
     driver::RawDevice,
@@ -21,13 +21,12 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Backend, Borrowed, Owned},
+    object::{Backend, Borrowed},
     share::Located,
 };
 use ur_core::{memory::objects::next_object, over_driver::share::offer};
 use ur_hal::{KnownMemory, MemoryKind, Range};
 use ur_ipc::{Kind, Offer};
-use ur_sys::ur_native_handle_t;
 use ze_sys::*;
 
 /// What was shared of others' memory, by object.
@@ -48,8 +47,8 @@ fn all() -> MutexGuard<'static, HashMap<u64, Shared>> {
     registry().get().foreign.lock().unwrap_or_else(PoisonError::into_inner)
 }
 /// The device with the driver's handle, the root or a part of one.
-fn device_of(raw: Option<RawDevice>) -> Option<Owned<Device>> {
-    raw.and_then(|raw| device::with_handle(raw.addr() as ur_native_handle_t))
+fn device_of(raw: Option<RawDevice>) -> Option<Arc<DriverDevice>> {
+    raw.and_then(device::with_handle)
 }
 
 /// What the driver knows of `at`, unless it is ours.
@@ -89,7 +88,7 @@ fn object_of(context: &Context, known: &Known) -> Result<(u64, Arc<Handle>)> {
 /// # Errors
 /// The driver's own.
 pub(super) fn locate(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Located<Offer>> {
-    let Some(known) = known(context.driver_context(), at)? else { return Ok(Located::Nobodys) };
+    let Some(known) = known(context.driver(), at)? else { return Ok(Located::Nobodys) };
     match known.kind {
         ZE_MEMORY_TYPE_SHARED => return Ok(Located::Shared),
         ZE_MEMORY_TYPE_DEVICE => {}
@@ -134,7 +133,7 @@ pub(super) fn find(object: u64) -> Result<(UsmPtr, usize)> {
 pub(super) fn recognise(
     context: &DriverContext,
     at: UsmPtr,
-) -> Result<Option<KnownMemory<Owned<Device>>>> {
+) -> Result<Option<KnownMemory<Arc<DriverDevice>>>> {
     let Some(known) = known(context, at)? else { return Ok(None) };
     let kind = match known.kind {
         ZE_MEMORY_TYPE_SHARED => MemoryKind::Managed,

@@ -1,18 +1,19 @@
 //! Host tasks: functions of the application's in a queue's order. The driver calls them where it can; where it
 //! cannot, a thread of ours does, between two events.
 use super::{
-    Event, Queue,
+    LevelZero,
     native::{event::EventKind, list::List},
-    signal::EVER,
-    submission::{Kept, Made, Submission},
+    signal::{EVER, Signal},
+    submission::{How, Kept},
+    work::Work,
 };
 use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     log,
-    object::{Backend, Borrowed},
+    object::Backend,
 };
-use ur_hal::HostCall;
+use ur_hal::{HostCall, Submission};
 use ur_sys::ur_logger_level_t;
 
 /// Calls `task` when the queue has come there.
@@ -20,14 +21,13 @@ use ur_sys::ur_logger_level_t;
 /// # Errors
 /// As every submission; `OUT_OF_RESOURCES` if a thread is needed and cannot be started.
 pub(super) fn run(
-    queue: Borrowed<'_, Queue>,
+    work: &Arc<Work>,
     task: HostCall,
-    events: &[Borrowed<'_, Event>],
-    submission: Submission,
-) -> Made {
+    submission: &Submission<'_, LevelZero>,
+) -> Result<Option<Signal>> {
     // The application waits for what the task does, perhaps without asking the queue: it is sent at once.
-    let submission = Submission { at_once: true, ..submission };
-    submission.put(queue, events, |list, kept| {
+    let how = How { at_once: true, ..How::default() };
+    work.put(submission, how, |list, kept| {
         if List::has_host_fn() {
             let called = list.host_fn(move || task.call());
             match called {
@@ -35,27 +35,27 @@ pub(super) fn run(
                 called => return called,
             }
         }
-        by_thread(&queue, list, kept, move || task.call())
+        by_thread(work, list, kept, move || task.call())
     })
 }
-/// Has a thread do `work` when the list has come there; what comes behind it waits for the end of that.
+/// Has a thread do `task` when the list has come there; what comes behind it waits for the end of that.
 ///
 /// # Errors
 /// The driver's own; `OUT_OF_RESOURCES` if the thread cannot be started.
 pub(super) fn by_thread(
-    queue: &Queue,
+    work: &Work,
     list: &List<'_>,
     kept: &mut Kept,
-    work: impl FnOnce() + Send + 'static,
+    task: impl FnOnce() + Send + 'static,
 ) -> Result<()> {
-    let maker = queue.work().cache().maker();
+    let maker = work.cache().maker();
     let (reached, done) = (Arc::new(maker.pooled(false)?), Arc::new(maker.pooled(false)?));
     kept.extend([&reached, &done].map(Arc::clone));
     let (waits, is_reached) = ([done.raw()], EventKind::Pooled(Arc::clone(&reached)));
     let body = move || {
         // A queue that failed never comes there; then nothing is done, and nothing waits.
         let outcome = is_reached.wait(EVER).and_then(|_| {
-            work();
+            task();
             done.signal()
         });
         if let Err(error) = outcome {

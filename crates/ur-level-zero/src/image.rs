@@ -9,6 +9,7 @@ use super::{
     },
     storage::Storage,
 };
+use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -16,9 +17,10 @@ use ur_adapter::{
 };
 use ur_core::memory::{
     flags::{check_flags, check_size},
-    pictures::{Image, LONGEST_SIDE, OnHost, Part},
+    pictures::{Image, LONGEST_SIDE, Layout, Part},
 };
 use ur_core::over_driver::mem::check_host;
+use ur_hal::{Address, ImageCopy, ImageEnd};
 use ur_sys::{
     ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
     ur_mem_flags_t, ur_mem_type_t,
@@ -53,58 +55,85 @@ fn wished(image: &Image, flags: ur_mem_flags_t) -> Result<Wished> {
     let is_written = !flags.contains(ur_mem_flags_t::READ_ONLY);
     Ok(Wished { kind, format, sides, layers, is_written })
 }
-/// Copies pixels of C's into a part of `image`.
-///
-/// # Errors
-/// The driver's own.
-pub(super) fn write(
-    list: &List<'_>,
-    (image, native): (&Image, &NativeImage),
-    part: Part,
-    from: OnHost,
-) -> Result<()> {
-    pieces(image, part, from, |region, at, pitches| native.write(list, region, at, pitches))
+/// An image of the driver's, and how its pixels are counted.
+#[derive(Debug)]
+pub struct Pixels {
+    native: NativeImage,
+    layout: Layout,
 }
-/// Copies a part of `image` to where C wants it.
+impl Pixels {
+    fn new(native: NativeImage, image: &Image) -> Self {
+        Self { native, layout: image.layout() }
+    }
+    /// The driver's handle.
+    pub(super) fn raw(&self) -> RawImage {
+        self.native.raw()
+    }
+}
+/// Appends a copy of pixels between images, or between an image and memory.
 ///
 /// # Errors
-/// The driver's own.
-pub(super) fn read(
-    list: &List<'_>,
-    (image, native): (&Image, &NativeImage),
-    part: Part,
-    to: OnHost,
-) -> Result<()> {
-    pieces(image, part, to, |region, at, pitches| native.read(list, region, at, pitches))
+/// `UNSUPPORTED_FEATURE` for a copy between two places in memory; the driver's own.
+pub(super) fn copy(list: &List<'_>, copy: &ImageCopy<'_, LevelZero>) -> Result<()> {
+    let part = |origin| Part { origin, region: copy.region };
+    match (copy.to, copy.from) {
+        (ImageEnd::Image(to, into), ImageEnd::Image(from, out)) => {
+            if from.layout.is_1d_array == to.layout.is_1d_array {
+                return to.native.copy(list, region(part(into)), &from.native, region(part(out)));
+            }
+            // Layers to one are rows to the other.
+            let [width, rows, slices] = copy.region;
+            (0..slices).flat_map(|z| (0..rows).map(move |y| (y, z))).try_for_each(|(y, z)| {
+                let row = |[x, first_row, first_slice]: [usize; 3]| {
+                    let origin = [x, first_row + y, first_slice + z];
+                    region(Part { origin, region: [width, 1, 1] })
+                };
+                to.native.copy(list, row(into), &from.native, row(out))
+            })
+        }
+        (ImageEnd::Image(to, into), ImageEnd::Memory(at, pitches)) => {
+            pieces(to.layout, part(into), (at, pitches), |region, at, pitches| {
+                to.native.write(list, region, at, pitches)
+            })
+        }
+        (ImageEnd::Memory(at, pitches), ImageEnd::Image(from, out)) => {
+            pieces(from.layout, part(out), (at, pitches), |region, at, pitches| {
+                from.native.read(list, region, at, pitches)
+            })
+        }
+        (ImageEnd::Memory(..), ImageEnd::Memory(..)) => {
+            Error::unsupported("a copy of pixels without an image")
+        }
+    }
 }
 /// A part as pieces that the driver can describe: where nothing is between rows and slices there is
 /// one; of a 1D array each row is a layer, so that those are pieces where something is between
 /// them; and a driver that cannot be told of pitches copies row by row.
 fn pieces(
-    image: &Image,
+    layout: Layout,
     part: Part,
-    host: OnHost,
+    (at, [row, slice]): (Address, [usize; 2]),
     mut copy: impl FnMut(ze_image_region_t, usize, [u32; 2]) -> Result<()>,
 ) -> Result<()> {
-    let ([width, rows, slices], [row, slice]) = (part.region, host.pitches);
-    let bytes = width * image.pixel();
-    let pitch = if image.is_1d_array() { slice } else { row };
+    let ([width, rows, slices], at) = (part.region, at.get());
+    let bytes = width * layout.pixel;
+    let pitch = if layout.is_1d_array { slice } else { row };
     let is_tight = pitch == bytes && (slices == 1 || slice == bytes * rows);
     if is_tight || rows * slices == 1 {
-        return copy(region(part), host.at, [0, 0]);
+        return copy(region(part), at, [0, 0]);
     }
     let pitches = (u32::try_from(row), u32::try_from(slice));
-    if !image.is_1d_array()
+    if !layout.is_1d_array
         && has_pitches()
         && let (Ok(row), Ok(slice)) = pitches
     {
-        return copy(region(part), host.at, [row, slice]);
+        return copy(region(part), at, [row, slice]);
     }
     (0..slices).flat_map(|z| (0..rows).map(move |y| (y, z))).try_for_each(|(y, z)| {
         let [x, first_row, first_slice] = part.origin;
         let origin = [x, first_row + y, first_slice + z];
         let one = Part { origin, region: [width, 1, 1] };
-        copy(region(one), host.at + y * pitch + z * slice, [0, 0])
+        copy(region(one), at + y * pitch + z * slice, [0, 0])
     })
 }
 
@@ -137,10 +166,13 @@ pub(super) fn create(
         ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfResources),
         _ => error,
     })?;
+    let made = Arc::new(Pixels::new(made, &image));
     if let Some(host) = host {
-        let there = image.whole_on_host(host)?;
-        let asides = context.driver_context().asides();
-        asides.with(device, |list| write(list, (&image, &made), image.whole(), there))?;
+        let (there, whole) = (image.whole_on_host(host)?, image.whole());
+        let to = ImageEnd::Image(&made, whole.origin);
+        let from = ImageEnd::Memory(host.into(), there.pitches);
+        let pixels = ImageCopy { to, from, region: whole.region };
+        context.driver().asides().with(device, |list| copy(list, &pixels))?;
     }
     let storage = Storage::image(context, made);
     Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
@@ -160,6 +192,7 @@ pub(super) fn adopt(
     let none = || Error::new(ErrorCode::InvalidMemObject, "0 is no image");
     let raw = RawImage::from_addr(native).ok_or_else(none)?;
     let made = NativeImage::adopted(context.native(), raw, owned);
+    let made = Arc::new(Pixels::new(made, &image));
     let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
     let storage = Storage::image(context, made);
     Ok(Owned::new(Mem::of_image(ur_mem_flags_t::READ_WRITE, storage, bytes, image)))
@@ -263,8 +296,8 @@ mod tests {
         let part = Part { origin: [2, 1, 0], region: [7, 3, 1] };
         let copied = |pitches| {
             let mut all = vec![];
-            let host = OnHost { at: 1000, pitches };
-            pieces(&image, part, host, |region, at, _| {
+            let host = (Address::new(1000).unwrap(), pitches);
+            pieces(image.layout(), part, host, |region, at, _| {
                 all.push((region.originY, region.height, at));
                 Ok(())
             })?;

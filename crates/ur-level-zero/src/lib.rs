@@ -7,7 +7,6 @@
 //!
 //! What an importer sees when an exporter ends, and what cannot be promised then, is on the page of the
 //! crate `level-zero`.
-mod adapter;
 mod announcer;
 mod backing;
 mod clock;
@@ -18,10 +17,7 @@ mod crossing;
 mod device;
 mod device_info;
 pub mod driver;
-mod enqueue;
-mod enqueue_image;
 mod error;
-mod event;
 mod extensions;
 mod face;
 mod fate;
@@ -33,22 +29,22 @@ mod launch;
 mod mem;
 mod memory;
 mod memory_export;
-pub mod native;
+mod native;
 mod opened;
 mod options;
 mod p2p;
 mod partition;
 mod platform;
+mod point;
 mod program;
-mod queue;
 mod registry;
 mod reusable;
 mod sampler;
 mod share;
-mod shared_event;
 mod signal;
 mod signaller;
 mod storage;
+mod streams;
 mod submission;
 mod tail;
 mod ticket;
@@ -56,28 +52,24 @@ mod unsupported;
 mod usm;
 mod usm_host;
 mod virtual_mem;
-mod watch;
 mod work;
 
-pub use adapter::Adapter;
 pub use command_buffer::{CommandBuffer, CommandBufferCommand};
-pub use context::Context;
-pub use device::{Device, Group};
-pub use event::Event;
+pub use device::{DriverDevice, Group};
 pub use extensions::Extensions;
 pub use mem::Mem;
 use options::options;
-pub use platform::Platform;
+pub use platform::DriverPlatform;
 pub use program::{Kernel, Program};
-pub use queue::Queue;
 pub use sampler::Sampler;
-use std::convert::Infallible;
+use std::{convert::Infallible, ffi::CStr, sync::Arc};
 use ur_adapter::{
     api::*,
-    error::{ErrorCode, Result},
-    object::{Backend, Body, Borrowed, Kind, Never, Owned, Slab, Tag},
+    error::Result,
+    object::{Backend, Kind, Never},
+    statics::Statics,
 };
-use ur_core::over_driver::{Beneath, Contexts};
+use ur_core::over_driver::{self, Beneath, Contexts};
 use ur_sys::{ur_adapter_dditable_t, ur_adapter_handle_t, ur_dditable_t, ur_result_t};
 pub use usm::UsmPool;
 pub use virtual_mem::PhysicalMem;
@@ -86,27 +78,39 @@ pub use virtual_mem::PhysicalMem;
 #[derive(Debug)]
 pub struct LevelZero;
 
-/// Objects whose verbs the driver does not have yet have no type.
 impl ur_hal::Types for LevelZero {
-    type Device = Owned<Device>;
+    type Device = Arc<DriverDevice>;
     type Context = context::DriverContext;
     type Allocation = backing::Chunk;
     type Reservation = virtual_mem::Reservation;
     type Physical = native::physical_memory::Physical;
-    type Stream = Infallible;
-    type Point = Infallible;
+    type Stream = streams::Stream;
+    type Point = point::Point;
     type Module = <Self as ur_hal::Modules>::Module;
     type Function = <Self as ur_hal::Modules>::Function;
-    type Image = Infallible;
-    type Sampler = Infallible;
+    type Image = image::Pixels;
+    type Sampler = sampler::OnDevice;
     type Graph = Infallible;
 }
+/// What `ur_device_handle_t` points at.
+pub type Device = over_driver::Device<LevelZero>;
+/// What `ur_context_handle_t` points at.
+pub type Context = over_driver::Context<LevelZero>;
+/// What `ur_queue_handle_t` points at.
+pub type Queue = ur_core::queue::Queue<LevelZero>;
+/// What `ur_event_handle_t` points at.
+pub type Event = ur_core::queue::Event<LevelZero>;
+
 /// The adapter as C sees it.
 pub static TABLE: ur_dditable_t = table();
 const fn table() -> ur_dditable_t {
     let command_buffer_exp = ur_core::command_buffers::<LevelZero>();
     let memory_export_exp = ur_core::memory_export::<LevelZero>();
-    ur_dditable_t { command_buffer_exp, memory_export_exp, ..ur_core::table::<LevelZero>() }
+    ur_dditable_t {
+        command_buffer_exp,
+        memory_export_exp,
+        ..ur_core::table_over_streams::<LevelZero>()
+    }
 }
 /// The adapter under its first name: the same, but that it knows its name.
 pub static TABLE_V1: ur_dditable_t = under(face::adapter_get_v1);
@@ -120,66 +124,38 @@ const fn under(
     ur_dditable_t { adapter, ..table }
 }
 
-macro_rules! bodies { ($($t:ident, $code:ident;)*) => { $(
-    impl Body for $t {
-        const TAG: Tag = Tag::new(Backend::LevelZero, Kind::$t);
-        const INVALID: ErrorCode = ErrorCode::$code;
-        fn slab() -> &'static Slab<Self> {
-            static SLAB: Slab<$t> = Slab::new(&TABLE);
-            &SLAB
-        }
-    }
-)* } }
-bodies! {
-    Adapter, InvalidValue;
-    Platform, InvalidPlatform;
-    Context, InvalidContext;
-    Queue, InvalidQueue;
-}
-
-impl Body for Event {
-    const TAG: Tag = Tag::new(Backend::LevelZero, Kind::Event);
-    const INVALID: ErrorCode = ErrorCode::InvalidEvent;
-    fn slab() -> &'static Slab<Self> {
-        static SLAB: Slab<Event> = Slab::new(&TABLE);
-        &SLAB
-    }
-    fn is_settled(&self) -> bool {
-        Self::is_settled(self)
-    }
-}
-impl Body for Device {
-    const TAG: Tag = Tag::new(Backend::LevelZero, Kind::Device);
-    const INVALID: ErrorCode = ErrorCode::InvalidDevice;
-    fn slab() -> &'static Slab<Self> {
-        static SLAB: Slab<Device> = Slab::new(&TABLE);
-        &SLAB
-    }
-    /// Root devices are there for as long as the process is.
-    fn is_counted(&self) -> bool {
-        self.parent().is_some()
-    }
-}
-
 impl Contexts for LevelZero {
     const BACKEND: Backend = Backend::LevelZero;
-    fn devices(context: &Context) -> &[Owned<Device>] {
-        context.devices()
+    fn statics() -> &'static Statics {
+        static STATICS: Statics = Statics::new(&TABLE);
+        &STATICS
     }
-    fn check(context: &Context, device: Borrowed<'_, Device>) -> Result<()> {
-        context.check(device)
+    fn log_name() -> &'static str {
+        if face::is_v2() { "LEVEL_ZERO_V2" } else { "LEVEL_ZERO" }
+    }
+    fn adapter_version() -> u32 {
+        1 + u32::from(face::is_v2())
+    }
+    fn is_chosen() -> bool {
+        face::is_chosen()
+    }
+    fn compiler_option(option: &[u8]) -> Option<&'static CStr> {
+        platform::compiler_option(option)
+    }
+    fn check_fork() -> Result<()> {
+        platform::check_fork()
     }
 }
 impl Beneath for LevelZero {
     type Memory = memory::Memory;
     fn wait(context: usize) -> Result<()> {
-        queue::ticket(context).wait();
+        ticket::wait_for_all(context);
         Ok(())
     }
 }
 impl Objects for LevelZero {
-    type Adapter = Adapter;
-    type Platform = Platform;
+    type Adapter = over_driver::Adapter<Self>;
+    type Platform = over_driver::Platform<Self>;
     type Device = Device;
     type Context = Context;
     type Event = Event;

@@ -2,14 +2,14 @@
 //!
 //! Native handles: of a buffer its address on the device, of an image the driver's handle.
 use super::{
-    Context, Device, LevelZero, TABLE, image,
+    Context, Device, LevelZero, image,
     native::memory::{self, Piece},
     storage::Storage,
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Object, Owned, Slab},
+    object::{Object, Owned},
 };
 use ur_core::over_driver::mem::KeepsBytes;
 use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
@@ -30,10 +30,6 @@ pub fn kernel_argument(mem: &Mem, device: &Owned<Device>) -> Result<usize> {
 }
 impl KeepsBytes for LevelZero {
     type Storage = Storage;
-    fn mems() -> &'static Slab<Mem> {
-        static SLAB: Slab<Mem> = Slab::new(&TABLE);
-        &SLAB
-    }
     fn a_mem() -> String {
         "a memory object".to_owned()
     }
@@ -55,7 +51,7 @@ impl KeepsBytes for LevelZero {
         })?;
         if let Some(host) = host {
             context
-                .driver_context()
+                .driver()
                 .asides()
                 .with(&first, |list| list.copy(at as usize, host.addr(), bytes))?;
         }

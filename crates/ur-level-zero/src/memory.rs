@@ -1,7 +1,7 @@
 //! What the allocations of this driver consist of, and how others open them. Whose they are and how they are freed is
 //! the core's, where memory comes from `backing.rs`'s, what other processes see of it `share.rs`'s.
 use super::{
-    Device, LevelZero,
+    DriverDevice, LevelZero,
     backing::Chunk,
     native::ipc::{Handle, OpenedHandle},
     registry::registry,
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Backend, Owned},
+    object::Backend,
     pool,
 };
 use ur_core::memory::{
@@ -39,7 +39,7 @@ pub enum Memory {
 }
 impl Memory {
     /// The device that has it, of which C need not hold a reference; of what was opened, only its handle is known.
-    pub(super) fn device(&self) -> Option<&Owned<Device>> {
+    pub(super) fn device(&self) -> Option<&Arc<DriverDevice>> {
         match self {
             Self::Pooled(part) => Some(part.block().chunk().device()),
             Self::Exportable(chunk) => Some(chunk.device()),
@@ -65,7 +65,7 @@ impl allocation::Memory for Memory {
         &registry().get().deferred
     }
     fn submitted(context: usize) -> Vec<Moment> {
-        ticket::ticket(context).into_moments()
+        ticket::submitted(context, 0)
     }
     fn pooled(part: Pooled<Chunks<LevelZero>>) -> Self {
         Self::Pooled(part)
@@ -77,7 +77,7 @@ impl allocation::Memory for Memory {
         self.exportable().is_some()
     }
     fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
-        registry().get().reserved.check_mapped(range, needs)
+        ur_core::over_driver::physical_mem::reserved::<LevelZero>().check_mapped(range, needs)
     }
 }
 /// How other processes open the memory of an allocation.

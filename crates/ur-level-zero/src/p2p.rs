@@ -1,10 +1,8 @@
 //! Access of devices to each other's memory. The driver switches it on by itself.
-use super::{Device, LevelZero, native::device as native};
+use super::{DriverDevice, LevelZero, native::device as native};
+use std::sync::Arc;
 use std::{collections::HashMap, sync::Mutex};
-use ur_adapter::{
-    error::{Error, Result},
-    object::Owned,
-};
+use ur_adapter::error::{Error, Result};
 use ur_hal::{Reach, ReachesPeers};
 use ur_lock::locked;
 use ze_sys::*;
@@ -13,7 +11,7 @@ use ze_sys::*;
 ///
 /// # Errors
 /// The driver's own.
-pub fn can_access(from: &Device, peer: &Device) -> Result<bool> {
+pub fn can_access(from: &DriverDevice, peer: &DriverDevice) -> Result<bool> {
     static KNOWN: Mutex<Option<HashMap<(usize, usize), bool>>> = Mutex::new(None);
     let pair = (from.raw().addr(), peer.raw().addr());
     if from.raw() == peer.raw() {
@@ -29,7 +27,7 @@ pub fn can_access(from: &Device, peer: &Device) -> Result<bool> {
 }
 
 impl ReachesPeers for LevelZero {
-    fn reach(device: &Owned<Device>, peer: &Owned<Device>) -> ur_hal::Result<Reach> {
+    fn reach(device: &Arc<DriverDevice>, peer: &Arc<DriverDevice>) -> ur_hal::Result<Reach> {
         let has_atomics = || {
             let peer = native::peer(device.raw(), peer.raw())?;
             Ok::<_, Error>(peer.flags & ZE_DEVICE_P2P_PROPERTY_FLAG_ATOMICS != 0)
@@ -41,7 +39,7 @@ impl ReachesPeers for LevelZero {
         })
     }
     /// The driver has it enabled wherever it is possible, and nothing is lost by what it leaves enabled.
-    fn set_reach(_: &Owned<Device>, _: &Owned<Device>, _: bool) -> ur_hal::Result<()> {
+    fn set_reach(_: &Arc<DriverDevice>, _: &Arc<DriverDevice>, _: bool) -> ur_hal::Result<()> {
         Ok(())
     }
 }

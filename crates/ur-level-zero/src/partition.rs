@@ -1,9 +1,9 @@
 //! Sub-devices: the tiles of a device, which the driver names, and the engines of a tile's compute
 //! group, which share its handle. The same part is always the same object.
-use super::{Device, device::Part, native::device as native};
+use super::{DriverDevice, device::Part, native::device as native};
+use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::{Borrowed, Owned},
     partition::Rule,
 };
 use ur_sys::{ur_device_affinity_domain_flags_t as Domain, ur_device_partition_t};
@@ -12,15 +12,15 @@ use ur_sys::{ur_device_affinity_domain_flags_t as Domain, ur_device_partition_t}
 ///
 /// # Errors
 /// The driver's own.
-pub(super) fn parts(of: Borrowed<'_, Device>) -> Result<Vec<Owned<Device>>> {
+pub(super) fn parts(of: &Arc<DriverDevice>) -> Result<Vec<Arc<DriverDevice>>> {
     if let Some(known) = of.parts().get() {
         return Ok(known.clone());
     }
     let mut made = vec![];
     if of.engine().is_none() {
         for raw in native::parts(of.raw())? {
-            let part = Part { parent: of.own()?, engine: None };
-            made.push(Device::new(raw, of.platform().clone(), Some(part))?);
+            let part = Part { parent: Arc::clone(of), engine: None };
+            made.push(DriverDevice::new(raw, Arc::clone(of.platform()), Some(part))?);
         }
     }
     Ok(of.parts().get_or_init(|| made).clone())
@@ -29,7 +29,7 @@ pub(super) fn parts(of: Borrowed<'_, Device>) -> Result<Vec<Owned<Device>>> {
 ///
 /// # Errors
 /// The driver's own.
-pub(super) fn slices(of: Borrowed<'_, Device>) -> Result<Vec<Owned<Device>>> {
+pub(super) fn slices(of: &Arc<DriverDevice>) -> Result<Vec<Arc<DriverDevice>>> {
     if let Some(known) = of.slices().get() {
         return Ok(known.clone());
     }
@@ -37,14 +37,14 @@ pub(super) fn slices(of: Borrowed<'_, Device>) -> Result<Vec<Owned<Device>>> {
     let mut made = vec![];
     if of.parent().is_some() && of.engine().is_none() && engines > 1 {
         for engine in 0..engines {
-            let part = Part { parent: of.own()?, engine: Some(engine) };
-            made.push(Device::new(of.raw(), of.platform().clone(), Some(part))?);
+            let part = Part { parent: Arc::clone(of), engine: Some(engine) };
+            made.push(DriverDevice::new(of.raw(), Arc::clone(of.platform()), Some(part))?);
         }
     }
     Ok(of.slices().get_or_init(|| made).clone())
 }
 /// What a device comes apart into by affinity domains.
-fn by_domain(of: Borrowed<'_, Device>) -> Result<Vec<Owned<Device>>> {
+fn by_domain(of: &Arc<DriverDevice>) -> Result<Vec<Arc<DriverDevice>>> {
     let tiles = parts(of)?;
     if tiles.is_empty() && super::options().slices_by_domain { slices(of) } else { Ok(tiles) }
 }
@@ -52,7 +52,7 @@ fn by_domain(of: Borrowed<'_, Device>) -> Result<Vec<Owned<Device>>> {
 ///
 /// # Errors
 /// The driver's own.
-pub(super) fn supported(device: Borrowed<'_, Device>) -> Result<Vec<u32>> {
+pub(super) fn supported(device: &Arc<DriverDevice>) -> Result<Vec<u32>> {
     if !by_domain(device)?.is_empty() {
         return Ok(vec![ur_device_partition_t::BY_AFFINITY_DOMAIN.0]);
     }
@@ -65,7 +65,7 @@ pub(super) fn supported(device: Borrowed<'_, Device>) -> Result<Vec<u32>> {
 ///
 /// # Errors
 /// The driver's own.
-pub(super) fn count(device: Borrowed<'_, Device>) -> Result<u32> {
+pub(super) fn count(device: &Arc<DriverDevice>) -> Result<u32> {
     let tiles = parts(device)?.len();
     Ok(if tiles != 0 { tiles } else { slices(device)?.len() } as u32)
 }
@@ -73,14 +73,14 @@ pub(super) fn count(device: Borrowed<'_, Device>) -> Result<u32> {
 ///
 /// # Errors
 /// The driver's own.
-pub(super) fn domains(device: Borrowed<'_, Device>) -> Result<Domain> {
+pub(super) fn domains(device: &Arc<DriverDevice>) -> Result<Domain> {
     Ok(match by_domain(device)?.is_empty() {
         true => Domain::default(),
         false => Domain::NUMA | Domain::NEXT_PARTITIONABLE,
     })
 }
 /// The rule that made a device, as C writes one; none for a root device.
-pub(super) fn rule_of(device: &Device) -> Vec<[u32; 2]> {
+pub(super) fn rule_of(device: &DriverDevice) -> Vec<[u32; 2]> {
     match (device.parent(), device.engine()) {
         (None, _) => vec![],
         (_, Some(_)) => vec![[ur_device_partition_t::BY_CSLICE.0, 0]],
@@ -95,7 +95,7 @@ pub(super) fn rule_of(device: &Device) -> Vec<[u32; 2]> {
 /// # Errors
 /// `DEVICE_PARTITION_FAILED` where it does not come apart so, `INVALID_VALUE` for rules and domains
 /// that no device of Level Zero comes apart by.
-pub(super) fn partition(device: Borrowed<'_, Device>, rule: &Rule) -> Result<Vec<Owned<Device>>> {
+pub(super) fn partition(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
     let parts = match rule {
         Rule::ByAffinityDomain(domain)
             if *domain == Domain::NUMA || *domain == Domain::NEXT_PARTITIONABLE =>

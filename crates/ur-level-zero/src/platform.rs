@@ -1,36 +1,35 @@
 //! Platforms: the drivers of Level Zero that there are, each with its devices.
 use super::{
-    Adapter, Device, LevelZero,
-    adapter::the_adapter,
-    device,
+    DriverDevice, device,
     driver::{RawDriver, driver},
     extensions::Extensions,
     face,
     native::driver as native,
 };
-use std::{ffi::CStr, sync::OnceLock};
+use std::{
+    ffi::CStr,
+    sync::{Arc, OnceLock},
+};
 use ur_adapter::{
-    api::PlatformApi,
     error::{Error, ErrorCode, Result},
-    info::Answer,
     log,
-    object::{Backend, Borrowed, Owned},
+    object::Backend,
 };
-use ur_sys::{
-    ur_api_version_t, ur_backend_t, ur_logger_level_t, ur_native_handle_t, ur_platform_info_t,
-    ur_platform_native_properties_t,
-};
+use ur_hal::{NativeHandle, PlatformFacts};
+use ur_sys::ur_logger_level_t;
 
-/// What `ur_platform_handle_t` points at.
+/// A driver of Level Zero.
 #[derive(Debug)]
-pub struct Platform {
+pub struct DriverPlatform {
     raw: RawDriver,
     api_version: u32,
     version: u32,
     extensions: Extensions,
-    devices: OnceLock<Vec<Owned<Device>>>,
+    devices: OnceLock<Vec<Arc<DriverDevice>>>,
+    /// The wholes whose parts are `devices`: `ZE_FLAT_DEVICE_HIERARCHY=COMBINED`.
+    composites: OnceLock<Vec<Arc<DriverDevice>>>,
 }
-impl Platform {
+impl DriverPlatform {
     fn new(raw: RawDriver) -> Result<Self> {
         Ok(Self {
             raw,
@@ -38,6 +37,7 @@ impl Platform {
             version: native::version(raw)?,
             extensions: Extensions::new(raw),
             devices: OnceLock::new(),
+            composites: OnceLock::new(),
         })
     }
     /// The driver's handle.
@@ -56,8 +56,12 @@ impl Platform {
     pub fn extensions(&self) -> &Extensions {
         &self.extensions
     }
+    /// The wholes whose parts are its root devices, where the driver tells of both.
+    pub fn composites(&self) -> &[Arc<DriverDevice>] {
+        self.composites.get().map_or(&[], Vec::as_slice)
+    }
     /// Its root devices, in the driver's order.
-    pub fn devices(&self) -> &[Owned<Device>] {
+    pub fn devices(&self) -> &[Arc<DriverDevice>] {
         self.devices.get().map_or(&[], Vec::as_slice)
     }
 }
@@ -67,7 +71,7 @@ impl Platform {
 struct Found {
     /// In which of a line of forked processes the driver was started.
     fork: u64,
-    platforms: Vec<Owned<Platform>>,
+    platforms: Vec<Arc<DriverPlatform>>,
 }
 fn found() -> &'static Found {
     static FOUND: OnceLock<Found> = OnceLock::new();
@@ -80,14 +84,16 @@ fn found() -> &'static Found {
     })
 }
 /// No driver and no device are no failure: then there are no platforms. A driver that fails is logged and left out.
-fn find() -> Result<Vec<Owned<Platform>>> {
+fn find() -> Result<Vec<Arc<DriverPlatform>>> {
     if !driver().is_there() {
         return Ok(vec![]);
     }
     let platform = |raw| {
-        let platform = Owned::new(Platform::new(raw)?);
+        let platform = Arc::new(DriverPlatform::new(raw)?);
         let devices = device::find(&platform)?;
         let has_any = !devices.is_empty();
+        let composites = device::composites(&platform, &devices)?;
+        let _ = platform.composites.set(composites); // as below
         let _ = platform.devices.set(devices); // the one that set it is this
         Ok(has_any.then_some(platform))
     };
@@ -103,7 +109,7 @@ pub(super) fn works<T>(what: &str, found: Result<T>) -> Option<T> {
     found.inspect_err(logged).ok()
 }
 /// Every platform that has a device for us. Starts the driver.
-pub fn all() -> &'static [Owned<Platform>] {
+pub fn all() -> &'static [Arc<DriverPlatform>] {
     &found().platforms
 }
 /// # Errors
@@ -128,69 +134,28 @@ const NAMES: [&str; 2] = [
 const EXTENSIONS: &str = "cl_khr_il_program cl_khr_subgroups cl_intel_subgroups \
                           cl_intel_subgroups_short cl_intel_required_subgroup_size ";
 
-impl PlatformApi for LevelZero {
-    fn platform_get(_adapter: Borrowed<'_, Adapter>) -> Result<Vec<Owned<Platform>>> {
-        check_fork()?;
-        Ok(all().to_vec())
-    }
-    fn platform_get_info(
-        platform: Borrowed<'_, Platform>,
-        name: ur_platform_info_t,
-        answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        let version = platform.version;
-        match name {
-            ur_platform_info_t::NAME => answer.str(NAMES[usize::from(face::is_v2())]),
-            ur_platform_info_t::VENDOR_NAME => answer.str("Intel(R) Corporation"),
-            ur_platform_info_t::VERSION => {
-                let api = platform.api_version;
-                answer.str(&format!("{}.{}", api >> 16, api & 0xffff))
-            }
-            ur_platform_info_t::EXTENSIONS => answer.str(EXTENSIONS),
-            ur_platform_info_t::PROFILE => answer.str("FULL_PROFILE"),
-            ur_platform_info_t::BACKEND => answer.value(&ur_backend_t::LEVEL_ZERO.0),
-            ur_platform_info_t::ADAPTER => answer.handle(&the_adapter()),
-            _ => Err(Error::new(
-                ErrorCode::UnsupportedEnumeration,
-                format!("a platform of driver version {version:#x} has no answer to {name:?}"),
-            )),
+impl DriverPlatform {
+    /// What users are told of it.
+    pub(super) fn facts(&self) -> PlatformFacts {
+        PlatformFacts {
+            name: NAMES[usize::from(face::is_v2())].into(),
+            vendor: "Intel(R) Corporation".into(),
+            version: format!("{}.{}", self.api_version >> 16, self.api_version & 0xffff),
+            extensions: EXTENSIONS.into(),
+            handle: Some(NativeHandle(self.raw.addr() as u64)),
         }
     }
-    fn platform_get_native_handle(platform: Borrowed<'_, Platform>) -> Result<ur_native_handle_t> {
-        Ok(platform.raw.addr() as ur_native_handle_t)
-    }
-    fn platform_create_with_native_handle(
-        native: ur_native_handle_t,
-        _adapter: Borrowed<'_, Adapter>,
-        _properties: Option<&ur_platform_native_properties_t>,
-    ) -> Result<Owned<Platform>> {
-        check_fork()?;
-        let is_it = |one: &&Owned<Platform>| one.raw.addr() as ur_native_handle_t == native;
-        all().iter().find(is_it).cloned().ok_or_else(|| {
-            let why = format!("no driver of Level Zero with a GPU has the handle {native:#x}");
-            Error::new(ErrorCode::InvalidValue, why)
-        })
-    }
-    fn platform_get_api_version(_platform: Borrowed<'_, Platform>) -> Result<ur_api_version_t> {
-        Ok(ur_api_version_t::CURRENT)
-    }
-    fn platform_get_backend_option(
-        _platform: Borrowed<'_, Platform>,
-        frontend_option: &CStr,
-    ) -> Result<&'static CStr> {
-        match frontend_option.to_bytes() {
-            b"" => Ok(c""),
-            b"-O0" => Ok(c"-ze-opt-disable"),
-            b"-O1" | b"-O2" | b"-O3" => Ok(c"-ze-opt-level=2"),
-            b"-ftarget-compile-fast" => {
-                Ok(c"-igc_opts 'PartitionUnit=1,SubroutineThreshold=50000'")
-            }
-            b"-foffload-fp32-prec-div" => Ok(c"-ze-fp32-correctly-rounded-divide-sqrt"),
-            b"-foffload-fp32-prec-sqrt" => Ok(c"-ze-fp32-correctly-rounded-divide-sqrt"),
-            other => Err(Error::new(
-                ErrorCode::InvalidValue,
-                format!("no backend option stands for {}", String::from_utf8_lossy(other)),
-            )),
+}
+/// What options of a compiler's command line are called by the driver's compiler.
+pub(super) fn compiler_option(option: &[u8]) -> Option<&'static CStr> {
+    Some(match option {
+        b"" => c"",
+        b"-O0" => c"-ze-opt-disable",
+        b"-O1" | b"-O2" | b"-O3" => c"-ze-opt-level=2",
+        b"-ftarget-compile-fast" => c"-igc_opts 'PartitionUnit=1,SubroutineThreshold=50000'",
+        b"-foffload-fp32-prec-div" | b"-foffload-fp32-prec-sqrt" => {
+            c"-ze-fp32-correctly-rounded-divide-sqrt"
         }
-    }
+        _ => return None,
+    })
 }

@@ -1,45 +1,35 @@
 //! Programs and kernels: what the core's are told of contexts, devices, queues and native handles. Code itself is
 //! `code.rs`'s.
 use super::{
-    Context, Device, LevelZero, Queue, TABLE,
+    Context, Device, LevelZero, Queue,
     code::Target,
     device_info,
     driver::{RawKernel, RawModule},
     memory::Memory,
-    native::{arguments::Arguments, kernel::NativeKernel, module::NativeModule},
+    native::{kernel::NativeKernel, module::NativeModule},
 };
 use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::{Borrowed, Object, Owned, Slab},
+    object::{Borrowed, Object, Owned},
 };
 use ur_core::{
     memory::deferred_free,
     program::{self, RunsCode},
 };
 use ur_hal::{Capabilities, Capability, LaunchLimits};
-use ur_sys::{ur_exp_kernel_arg_properties_t, ur_native_handle_t};
+use ur_sys::ur_native_handle_t;
 
 /// What `ur_program_handle_t` points at.
 pub type Program = program::Program<LevelZero>;
 /// What `ur_kernel_handle_t` points at.
 pub type Kernel = program::Kernel<LevelZero>;
-/// A kernel on one device.
-pub(super) type OnDevice = program::OnDevice<LevelZero>;
 
 fn refused<T>(code: ErrorCode, why: &'static str) -> Result<T> {
     Err(Error::new(code, why))
 }
 impl RunsCode for LevelZero {
     const NAME: &'static str = "Level Zero";
-    fn programs() -> &'static Slab<Program> {
-        static SLAB: Slab<Program> = Slab::new(&TABLE);
-        &SLAB
-    }
-    fn kernels() -> &'static Slab<Kernel> {
-        static SLAB: Slab<Kernel> = Slab::new(&TABLE);
-        &SLAB
-    }
     fn target(context: &Context, device: &Device) -> Result<Target> {
         Ok(Target {
             context: Arc::clone(context.native()),
@@ -60,23 +50,8 @@ impl RunsCode for LevelZero {
         };
         Ok((Capabilities::of(&[CooperativeLaunch, LoadedLinker]), limits))
     }
-    fn is_same(one: &Device, other: &Device) -> bool {
-        one.is(other)
-    }
-    fn parent(device: &Device) -> Option<&Owned<Device>> {
-        device.parent()
-    }
     fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
-        (queue.context(), queue.device())
-    }
-    /// The driver counts it.
-    fn local_memory(
-        on: &OnDevice,
-        arguments: &[ur_exp_kernel_arg_properties_t],
-        _: usize,
-    ) -> Result<usize> {
-        Arguments::new(arguments, on.facts().arguments)?;
-        Ok(0)
+        queue.place()
     }
     fn leave(context: usize, what: impl Send + 'static) {
         deferred_free::leave::<Memory>(context, what);

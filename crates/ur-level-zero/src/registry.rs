@@ -2,7 +2,6 @@
 use super::{
     LevelZero, foreign,
     memory::{Allocation, Deferred},
-    usm_host, virtual_mem,
 };
 use std::{
     collections::BTreeMap,
@@ -42,9 +41,6 @@ pub(super) fn registry() -> &'static Registry {
 pub(super) struct Store {
     pub(super) ranges: Allocations<Allocation>,
     pub(super) deferred: Deferred,
-    pub(super) hosts: usm_host::All,
-    pub(super) reserved: virtual_mem::AllReserved,
-    pub(super) names: virtual_mem::Names,
     pub(super) foreign: foreign::All,
     /// Addresses of ours, taken or not: first and how many. What is not in an allocation there is nobody's.
     pieces: RwLock<BTreeMap<usize, usize>>,

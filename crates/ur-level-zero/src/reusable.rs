@@ -9,35 +9,48 @@
 //! given back.
 use super::{
     announcer::{self, NAPS},
-    native::event::{EventKind, IpcBytes},
+    native::{
+        context::NativeContext,
+        counter::Sharing,
+        event::{EventKind, ImportedEvent, IpcBytes},
+    },
     signal::Signal,
-    signaller::{Board, Process},
+    signaller::{BYTES, Board, Process},
 };
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{
+    Arc, Mutex, OnceLock,
+    atomic::{AtomicBool, Ordering::*},
+};
 use ur_adapter::error::{Error, ErrorCode, Reason, Result};
-use ur_ipc::Remote;
+use ur_hal::{Status, Times};
+use ur_ipc::{Payload, Remote};
 use ur_lock::locked;
-use ur_sys::ur_event_status_t;
 
 /// What travels: the driver's bytes, and the word beside them.
 #[derive(Debug)]
-pub(super) struct Parcel {
+pub struct Parcel {
     pub(super) bytes: IpcBytes,
     pub(super) board: Board,
 }
 
 /// An event of the driver's that is signalled again and again, by whatever handles C knows it.
 #[derive(Debug)]
-pub(super) struct Core {
-    pub(super) event: EventKind,
+pub struct Core {
+    event: EventKind,
+    /// How it is given to others; `None` for one that stays here, or is another's.
+    sharing: Option<Sharing>,
     /// There once others may have it.
     board: OnceLock<Board>,
     /// The driver's handle for others: it stays the same.
-    pub(super) ipc: OnceLock<Arc<[u8]>>,
+    ipc: OnceLock<Arc<[u8]>>,
     /// The latest signal of this process, until it is known to have come.
     own: Mutex<Option<Own>>,
     /// Where it was opened from: such an event the driver is not asked about.
     exporter: Option<Remote<Parcel>>,
+    /// Marks the time of the latest signal, if that is to be noted.
+    times: Mutex<Option<Arc<Signal>>>,
+    /// Whether there is one: most signals have none, and need not look.
+    has_times: AtomicBool,
 }
 /// A signal of this process.
 #[derive(Clone, Debug)]
@@ -48,18 +61,81 @@ struct Own {
     signal: Arc<Signal>,
 }
 impl Core {
-    pub(super) fn new(
+    /// One of this process's, for others too if there is a way.
+    pub(super) fn new(event: EventKind, sharing: Option<Sharing>) -> Arc<Self> {
+        Self::of(event, sharing, OnceLock::new(), None)
+    }
+    /// One that another process lends.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` if the driver refuses it.
+    pub(super) fn imported(
+        context: &Arc<NativeContext>,
+        sharing: &Sharing,
+        arrived: Remote<Parcel>,
+    ) -> Result<Arc<Self>> {
+        let event = ImportedEvent::open(sharing, context, &arrived.bytes);
+        let event = event.map_err(|e| e.with_code(ErrorCode::InvalidValue))?;
+        let (event, board) = (EventKind::Imported(Box::new(event)), arrived.board.clone());
+        Ok(Self::of(event, None, OnceLock::from(board), Some(arrived)))
+    }
+    fn of(
         event: EventKind,
+        sharing: Option<Sharing>,
         board: OnceLock<Board>,
         exporter: Option<Remote<Parcel>>,
     ) -> Arc<Self> {
-        Arc::new(Self { event, board, ipc: OnceLock::new(), own: Mutex::default(), exporter })
+        let (ipc, own, times, has_times) = Default::default();
+        Arc::new(Self { event, sharing, board, ipc, own, exporter, times, has_times })
+    }
+    /// Whether nobody else can have it.
+    pub(super) fn is_private(&self) -> bool {
+        self.sharing.is_none() && self.exporter.is_none()
+    }
+    /// `times` marks the time of its latest signal.
+    pub(super) fn note_times(&self, times: Option<Signal>) {
+        if times.is_none() && !self.has_times.load(Acquire) {
+            return;
+        }
+        self.has_times.store(times.is_some(), Release); // read by `times` and the next signal
+        let old = std::mem::replace(&mut *locked(&self.times), times.map(Arc::new));
+        drop(old); // not under the lock
+    }
+    /// The times of its latest signal, once that has come; `None` if they were not to be noted.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn times(self: &Arc<Self>) -> Result<Option<Times>> {
+        let known = self.has_times.load(Acquire).then(|| locked(&self.times).clone()); // `note_times`
+        let Some(signal) = known.flatten() else { return Ok(None) };
+        let is_over = self.owed().is_none();
+        let times = signal.times()?;
+        Ok(times.map(|times| Times { span: times.span.filter(|_| is_over), ..times }))
+    }
+    /// What others open it by.
+    ///
+    /// # Errors
+    /// `INVALID_EVENT` for one that cannot be given to others; the driver's own.
+    pub(super) fn payload(&self) -> Result<Payload> {
+        let (EventKind::Counter(event), Some(sharing)) = (&self.event, &self.sharing) else {
+            let why = "only an event made here with IPC_EXP can be offered to others";
+            return Err(Error::new(ErrorCode::InvalidEvent, why));
+        };
+        let bytes = match self.ipc.get() {
+            Some(bytes) => bytes,
+            None => {
+                let bytes = event.ipc_bytes(sharing)?;
+                self.ipc.get_or_init(|| Arc::from(bytes))
+            }
+        };
+        let (fd, bytes) = (self.board()?.fd(), Arc::clone(bytes));
+        Ok(Payload::Driver { fd, base: 0, exposes: BYTES as u64, bytes })
     }
     /// The driver's event.
     pub(super) fn event(&self) -> &EventKind {
         &self.event
     }
-    pub(super) fn board(&self) -> Result<&Board> {
+    fn board(&self) -> Result<&Board> {
         let mut own = locked(&self.own); // whoever signalled it so far is this process
         if let Some(board) = self.board.get() {
             return Ok(board);
@@ -101,6 +177,25 @@ impl Core {
     fn is_orphan(&self) -> bool {
         self.exporter.as_ref().is_some_and(|exporter| !exporter.exporter_alive())
     }
+    /// Whether the signal with that number has come, or never will; `None`: not yet. Of an event of this process's the
+    /// driver is asked, for `nanoseconds` at most.
+    fn came(&self, count: u64, nanoseconds: u64) -> Option<bool> {
+        let board = self.board.get()?;
+        let told = || board.came(count);
+        let is_latest = || board.count() == count;
+        if told().is_some() || self.exporter.is_some() || !is_latest() {
+            return told();
+        }
+        let is_there = match nanoseconds {
+            0 => self.event.is_complete(),
+            _ => self.event.wait(nanoseconds),
+        };
+        // Another signal may have replaced it before the driver looked.
+        if is_there.unwrap_or(false) && is_latest() {
+            board.note(count, true);
+        }
+        told()
+    }
     /// What is owed, if the latest signal has not come yet.
     pub(super) fn owed(self: &Arc<Self>) -> Option<Pending> {
         let last = self.board.get().and_then(Board::last);
@@ -109,9 +204,9 @@ impl Core {
             return (owed.came(0) != Some(true)).then_some(Pending::Other(owed));
         }
         let own = locked(&self.own).clone()?;
-        // Another process may have seen it come before what is behind it did.
-        let told = || self.board.get().and_then(|board| board.came(own.count)) == Some(true);
-        if !told() && own.signal.status() != ur_event_status_t::COMPLETE {
+        // Another process may have seen it come before what is behind it did: then it has come here, too.
+        let has_come = || self.came(own.count, 0) == Some(true);
+        if !has_come() && own.signal.status() != Status::Complete {
             return Some(Pending::Own(own.signal));
         }
         if let Some(board) = self.board.get().filter(|_| own.count != 0) {
@@ -127,39 +222,23 @@ impl Core {
 
 /// A signal that has not come.
 #[derive(Debug)]
-pub(super) enum Pending {
+pub enum Pending {
     /// This process's: what its queue signals behind it.
     Own(Arc<Signal>),
     /// Another's.
     Other(Owed),
 }
 /// A signal that another process has submitted and that has not come.
-#[derive(Debug)]
-pub(super) struct Owed {
+#[derive(Clone, Debug)]
+pub struct Owed {
     core: Arc<Core>,
     by: Process,
     count: u64,
 }
 impl Owed {
-    /// Whether it has come, or never will; `None`: not yet. Of an event of this process's the driver is asked, for
-    /// `nanoseconds` at most.
+    /// As [`Core::came`].
     fn came(&self, nanoseconds: u64) -> Option<bool> {
-        let board = self.core.board.get()?;
-        let told = || board.came(self.count);
-        let is_latest = || board.count() == self.count;
-        if told().is_some() || self.core.exporter.is_some() || !is_latest() {
-            return told();
-        }
-        let event = &self.core.event;
-        let is_there = match nanoseconds {
-            0 => event.is_complete(),
-            _ => event.wait(nanoseconds),
-        };
-        // Another signal may have replaced it before the driver looked.
-        if is_there.unwrap_or(false) && is_latest() {
-            board.note(self.count, true);
-        }
-        told()
+        self.core.came(self.count, nanoseconds)
     }
     /// Whether it never comes: what was done before a death stays done.
     pub(super) fn is_lost(&self) -> bool {
@@ -176,7 +255,10 @@ impl Owed {
         !self.core.is_orphan()
     }
     /// Waits until it comes.
-    fn wait(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// `IN_EVENT_LIST_EXEC_STATUS` if it never does.
+    pub(super) fn wait(&self) -> Result<()> {
         let mut nap = NAPS[0];
         loop {
             match self.came(NAPS[1].as_nanos() as u64) {
@@ -226,19 +308,4 @@ pub(super) fn lost() -> Error {
          never come, nor what waits for it in a queue",
     )
     .because(Reason::ExporterGone)
-}
-
-impl Pending {
-    /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` for what never comes; the driver's own.
-    pub(super) fn wait(&self) -> Result<()> {
-        match self {
-            Self::Own(signal) => {
-                let waited = signal.wait();
-                announcer::look(); // whoever waited may end now
-                waited
-            }
-            Self::Other(owed) => owed.wait(),
-        }
-    }
 }

@@ -1,115 +1,60 @@
 //! Samplers: what the driver has for each device on which one is used.
-use super::{
-    Context, Device, LevelZero, TABLE, driver::RawSampler, memory::Memory,
-    native::sampler::NativeSampler,
-};
+use super::{Context, Device, LevelZero, driver::RawSampler, native::sampler::NativeSampler};
 use std::{collections::BTreeMap, sync::Mutex};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::{Borrowed, Object, Owned, Slab},
+    object::{Borrowed, Object, Owned},
 };
-use ur_core::{
-    memory::deferred_free,
-    over_driver::sampler::{self, Choices, HasSamplers},
-};
+use ur_core::over_driver::sampler::{self, HasSamplers};
+use ur_hal::{Filter, Repeat, SamplerDesc};
 use ur_lock::locked;
-use ur_sys::{ur_native_handle_t, ur_sampler_addressing_mode_t, ur_sampler_filter_mode_t};
+use ur_sys::ur_native_handle_t;
 use ze_sys::*;
 
 /// What `ur_sampler_handle_t` points at.
 pub type Sampler = sampler::Sampler<LevelZero>;
 
-/// What the samplers do that were made here, by the driver's handles: the driver does not tell.
-static MADE: Mutex<BTreeMap<usize, Choices>> = Mutex::new(BTreeMap::new());
+/// How the samplers read that were made here, by the driver's handles: the driver does not tell.
+static MADE: Mutex<BTreeMap<usize, SamplerDesc>> = Mutex::new(BTreeMap::new());
 
-/// The driver's samplers, for each device on which one was used.
+/// The driver's sampler of one device.
 #[derive(Debug)]
-pub struct OnDevices {
-    /// The context's handle: compared, never followed.
-    context: usize,
-    all: Mutex<Vec<(Owned<Device>, NativeSampler)>>,
-}
-impl OnDevices {
-    fn new(context: &Object<Context>, all: Vec<(Owned<Device>, NativeSampler)>) -> Self {
-        Self { context: context.as_handle().addr(), all: Mutex::new(all) }
-    }
-    /// The driver's handle for a device; made where there is none yet and the choices are known.
-    fn raw(
-        &self,
-        context: &Context,
-        choices: Option<Choices>,
-        device: &Owned<Device>,
-    ) -> Result<RawSampler> {
-        let known = |all: &[(Owned<Device>, NativeSampler)]| {
-            all.iter().find(|(one, _)| one.raw() == device.raw()).map(|(_, made)| made.raw())
-        };
-        if let Some(raw) = known(&locked(&self.all)) {
-            return Ok(raw);
-        }
-        let Some(choices) = choices else {
-            let why =
-                "a sampler that was made of a native handle is for the context's first device";
-            return Err(Error::new(ErrorCode::InvalidDevice, why));
-        };
-        let sampler = make(context, device, choices)?;
-        let mut all = locked(&self.all);
-        // Another thread may have been faster.
-        let raw = known(&all).unwrap_or(sampler.raw());
-        if raw == sampler.raw() {
-            locked(&MADE).insert(raw.addr(), choices);
-            all.push((device.clone(), sampler));
-        }
-        Ok(raw)
+pub struct OnDevice(NativeSampler);
+impl OnDevice {
+    /// The driver's handle.
+    pub(super) fn raw(&self) -> RawSampler {
+        self.0.raw()
     }
 }
-impl Drop for OnDevices {
-    /// Kernels that use it may be under way.
+impl Drop for OnDevice {
     fn drop(&mut self) {
-        let all = std::mem::take(&mut *locked(&self.all));
-        for (_, sampler) in all.iter().filter(|(_, sampler)| sampler.is_owned()) {
-            locked(&MADE).remove(&sampler.raw().addr());
+        if self.0.is_owned() {
+            locked(&MADE).remove(&self.0.raw().addr());
         }
-        deferred_free::leave::<Memory>(self.context, all);
     }
 }
-fn make(context: &Context, device: &Device, choices: Choices) -> Result<NativeSampler> {
-    use ur_sampler_addressing_mode_t as A;
-    let addressing = match choices.addressing {
-        A::REPEAT => ZE_SAMPLER_ADDRESS_MODE_REPEAT,
-        A::CLAMP => ZE_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER,
-        A::CLAMP_TO_EDGE => ZE_SAMPLER_ADDRESS_MODE_CLAMP,
-        A::MIRRORED_REPEAT => ZE_SAMPLER_ADDRESS_MODE_MIRROR,
-        _ => ZE_SAMPLER_ADDRESS_MODE_NONE,
-    };
-    let filter = match choices.filter {
-        ur_sampler_filter_mode_t::LINEAR => ZE_SAMPLER_FILTER_MODE_LINEAR,
-        _ => ZE_SAMPLER_FILTER_MODE_NEAREST,
-    };
-    let (native, raw) = (context.native(), device.raw());
-    NativeSampler::create(native, raw, addressing, filter, choices.normalized)
-}
-/// The driver's handle of a sampler for a device.
-///
-/// # Errors
-/// The driver's own; `INVALID_DEVICE` for another device than the one that C brought it for.
-pub(super) fn raw(sampler: &Sampler, device: &Owned<Device>) -> Result<RawSampler> {
-    sampler.native().raw(sampler.context(), sampler.choices(), device)
-}
-
 impl HasSamplers for LevelZero {
-    type NativeSampler = OnDevices;
-    fn samplers() -> &'static Slab<Sampler> {
-        static SLAB: Slab<Sampler> = Slab::new(&TABLE);
-        &SLAB
-    }
-    fn make_sampler(context: &Owned<Context>, choices: Choices) -> Result<OnDevices> {
-        let made = OnDevices::new(context, vec![]);
-        made.raw(context, Some(choices), &context.devices()[0])?; // a driver that has no such one says so now
-        Ok(made)
+    fn make_sampler(context: &Context, device: &Device, desc: &SamplerDesc) -> Result<OnDevice> {
+        let addressing = match desc.repeat {
+            Repeat::Undefined => ZE_SAMPLER_ADDRESS_MODE_NONE,
+            Repeat::Edge => ZE_SAMPLER_ADDRESS_MODE_CLAMP,
+            Repeat::Border => ZE_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER,
+            Repeat::Repeat => ZE_SAMPLER_ADDRESS_MODE_REPEAT,
+            Repeat::Mirror => ZE_SAMPLER_ADDRESS_MODE_MIRROR,
+        };
+        let filter = match desc.filter {
+            Filter::Linear => ZE_SAMPLER_FILTER_MODE_LINEAR,
+            Filter::Nearest => ZE_SAMPLER_FILTER_MODE_NEAREST,
+        };
+        let (native, raw) = (context.native(), device.raw());
+        let made = NativeSampler::create(native, raw, addressing, filter, desc.is_normalized)?;
+        locked(&MADE).insert(made.raw().addr(), *desc);
+        Ok(OnDevice(made))
     }
     /// The driver's on the context's first device.
     fn native_sampler(sampler: &Object<Sampler>) -> Result<ur_native_handle_t> {
-        Ok(raw(sampler, &sampler.context().devices()[0])?.addr() as ur_native_handle_t)
+        let made = sampler.on(&sampler.context().devices()[0])?;
+        Ok(made.raw().addr() as ur_native_handle_t)
     }
     fn sampler_of_native(
         native: ur_native_handle_t,
@@ -119,9 +64,8 @@ impl HasSamplers for LevelZero {
         let Some(raw) = RawSampler::from_addr(native) else {
             return Err(Error::new(ErrorCode::InvalidNullHandle, "the native sampler is null"));
         };
-        let choices = locked(&MADE).get(&raw.addr()).copied();
-        let sampler = NativeSampler::adopted(raw, is_owned, context.native());
-        let made = OnDevices::new(&context, vec![(context.devices()[0].clone(), sampler)]);
-        Ok(Sampler::of_native(context.own()?, choices, made))
+        let desc = locked(&MADE).get(&raw.addr()).copied();
+        let made = NativeSampler::adopted(raw, is_owned, context.native());
+        Ok(Sampler::of_native(context.own()?, desc, OnDevice(made)))
     }
 }

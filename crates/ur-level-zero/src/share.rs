@@ -2,7 +2,7 @@
 //! what arrives. Who may have it, and the entries themselves, are `ur_ipc`'s and `ur_adapter::share`'s;
 //! memory that others of this process allocated is `foreign.rs`'s; events share themselves in `event.rs`.
 use super::{
-    Context, Device, LevelZero, device, foreign,
+    Context, Device, DriverDevice, LevelZero, device, foreign,
     memory::{Allocation, Exposed, exposed},
     native::{
         context::NativeContext,
@@ -57,13 +57,13 @@ pub(super) fn payload_of(handle: &Handle, base: usize, exposes: usize) -> Payloa
 }
 
 /// The device that memory lies on, if this process sees it.
-fn home_of(uuid: [u8; 16]) -> Option<Owned<Device>> {
+fn home_of(uuid: [u8; 16]) -> Option<Arc<DriverDevice>> {
     device::all().find_map(|root| {
         if root.uuid() == uuid {
             return Some(root.clone());
         }
         // A device that cannot tell its parts has none that memory could lie on.
-        let parts = partition::parts(root.borrow()).unwrap_or_default();
+        let parts = partition::parts(root).unwrap_or_default();
         parts.into_iter().find(|part| part.uuid() == uuid)
     })
 }
@@ -98,7 +98,7 @@ impl Shares for LevelZero {
             ur_ipc::same_device(uuid, device.uuid())?;
             return Ok(Home::of(device.own()?));
         };
-        Home::reached(device, home)
+        Home::reached(device, Device::of(&home)?)
     }
     fn import(
         context: Borrowed<'_, Context>,

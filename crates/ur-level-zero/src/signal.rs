@@ -1,7 +1,8 @@
 //! Signals: what marks the end of one command, and the events of the driver's that such marks are
 //! made with. Those are used again and again: on the way of a command nothing is allocated.
 use super::{
-    Context, Device, Queue,
+    context::DriverContext,
+    device::DriverDevice,
     driver::RawEvent,
     fate::Fate,
     native::{
@@ -9,7 +10,8 @@ use super::{
         event::{EventKind, EventMaker, Spare},
     },
     options,
-    queue::{Spot, Work},
+    reusable::lost,
+    work::{Spot, Work},
 };
 use std::{
     collections::VecDeque,
@@ -19,12 +21,8 @@ use std::{
     },
     time::Duration,
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    object::Owned,
-};
-use ur_core::profiling::Profile;
-use ur_sys::ur_event_status_t;
+use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::{Profile, Status, Times};
 
 /// So many counter-based events are kept for later.
 const KEPT: usize = 256;
@@ -107,7 +105,12 @@ pub struct ContextEvents(Mutex<Caches>);
 type Caches = Vec<((usize, bool), Arc<Cache>)>;
 impl ContextEvents {
     /// That of `device`; `pooled`: with events from pools, whatever the driver offers.
-    pub(super) fn of(&self, context: &Context, device: &Device, pooled: bool) -> Arc<Cache> {
+    pub(super) fn of(
+        &self,
+        context: &DriverContext,
+        device: &DriverDevice,
+        pooled: bool,
+    ) -> Arc<Cache> {
         let key = (device.raw().addr(), pooled);
         let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known =
@@ -143,7 +146,7 @@ const FAILED: u8 = 2;
 
 /// What a profiled command is measured by.
 #[derive(Debug)]
-pub struct Times {
+pub struct Marks {
     /// When it was submitted, in ticks of the device's clock.
     pub(super) submitted: u64,
     /// Marks the beginning, where the end's own event does not tell it.
@@ -152,32 +155,14 @@ pub struct Times {
     pub(super) profile: Profile,
 }
 
-/// Whose a command is.
-#[derive(Debug)]
-pub(super) enum Home {
-    /// The queue's, which it keeps.
-    Queue(Owned<Queue>),
-    /// The same, but the queue itself may go.
-    Work(Arc<Work>),
-}
-impl Home {
-    #[inline]
-    fn work(&self) -> &Arc<Work> {
-        match self {
-            Self::Queue(queue) => queue.work(),
-            Self::Work(work) => work,
-        }
-    }
-}
-
 /// The end of one command.
 #[derive(Debug)]
 pub struct Signal {
     /// What marks it. Not there yet where the command signals nothing: see `tail.rs`.
     end: OnceLock<EventKind>,
-    times: Option<Box<Times>>,
+    times: Option<Box<Marks>>,
     status: AtomicU8,
-    home: Home,
+    work: Arc<Work>,
     /// Of a command that a thread of ours carries out.
     fate: OnceLock<Arc<Fate>>,
     /// Where it is in its queue; `None` if that is not known, or nowhere.
@@ -186,17 +171,17 @@ pub struct Signal {
     batch: u64,
 }
 impl Signal {
-    /// Of a command of `home`; appended already. `end` is what it signals.
+    /// Of a command of `work`; appended already. `end` is what it signals.
     #[inline]
     pub(super) fn new(
-        home: Home,
+        work: &Arc<Work>,
         end: Option<EventKind>,
-        times: Option<Times>,
+        times: Option<Marks>,
         (spot, batch): (Option<Spot>, u64),
     ) -> Self {
         let (status, times) = (AtomicU8::new(PENDING), times.map(Box::new));
         let end = end.map_or_else(OnceLock::new, OnceLock::from);
-        Self { end, times, status, home, fate: OnceLock::new(), spot, batch }
+        Self { end, times, status, work: Arc::clone(work), fate: OnceLock::new(), spot, batch }
     }
     /// A thread of ours carries it out: nobody knows of this signal yet.
     pub(super) fn depend_on(&self, fate: &Arc<Fate>) {
@@ -206,22 +191,15 @@ impl Signal {
         self.fate.get().is_some_and(|fate| fate.has_failed())
     }
     /// Of a command that was done before it came.
-    pub(super) fn over(home: Home) -> Self {
-        let this = Self::new(home, None, None, (None, 0));
+    pub(super) fn over(work: &Arc<Work>) -> Self {
+        let this = Self::new(work, None, None, (None, 0));
         this.settle(COMPLETE);
         this
     }
-    /// The queue's part that it is of.
+    /// The stream that it is of.
     #[inline]
     pub(super) fn work(&self) -> &Arc<Work> {
-        self.home.work()
-    }
-    /// The queue, where it keeps that.
-    pub(super) fn queue(&self) -> Option<&Owned<Queue>> {
-        match &self.home {
-            Home::Queue(queue) => Some(queue),
-            Home::Work(_) => None,
-        }
+        &self.work
     }
     /// What marks it: there behind [`Signal::mark`], unless it is known to be done.
     pub(super) fn kind(&self) -> Option<&EventKind> {
@@ -261,8 +239,29 @@ impl Signal {
         }
         Ok(self.end.get_or_init(|| fresh).raw())
     }
-    pub(super) fn times(&self) -> Option<&Times> {
-        self.times.as_deref()
+    /// When it was submitted, began and ended; `None` if that was not to be noted.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn times(&self) -> Result<Option<Times>> {
+        let Some(marks) = &self.times else { return Ok(None) };
+        let clock = self.work.device.clock();
+        let submitted = clock.nanoseconds(marks.submitted);
+        let is_over = self.status() == Status::Complete;
+        let Some(end) = self.end.get().filter(|_| is_over) else {
+            return Ok(Some(Times { submitted, span: None }));
+        };
+        let (began, ended) = end.ticks()?;
+        let began = match (&marks.start, marks.profile) {
+            (Some(start), _) => start.ticks()?.1,
+            (None, Profile::Phases) => began,
+            (None, _) => ended,
+        };
+        let (begin, end) = clock.span(marks.submitted, began, ended);
+        Ok(Some(Times {
+            submitted,
+            span: Some((clock.nanoseconds(begin), clock.nanoseconds(end))),
+        }))
     }
     /// Sees to it that it is under way.
     ///
@@ -333,7 +332,7 @@ impl Signal {
             _ => None,
         }
     }
-    pub(super) fn status(&self) -> ur_event_status_t {
+    pub(super) fn status(&self) -> Status {
         if self.status.load(Acquire) == PENDING {
             let outcome = match self.is_passed() {
                 true => Ok(true),
@@ -346,9 +345,9 @@ impl Signal {
             });
         }
         match self.status.load(Acquire) {
-            COMPLETE => ur_event_status_t::COMPLETE,
-            FAILED => ur_event_status_t::ERROR,
-            _ => ur_event_status_t::SUBMITTED,
+            COMPLETE => Status::Complete,
+            FAILED => Status::Failed,
+            _ => Status::Submitted,
         }
     }
     /// Waits for the end.
@@ -371,7 +370,7 @@ impl Signal {
                 ErrorCode::InEventListExecStatus,
                 format!("the command of an event that was waited for has failed: {error}"),
             ),
-            None => super::reusable::lost(),
+            None => lost(),
         }
     }
     fn wait_for_it(&self) -> Result<()> {
@@ -385,7 +384,7 @@ impl Signal {
 }
 impl Drop for Signal {
     fn drop(&mut self) {
-        let cache = self.home.work().cache();
+        let cache = self.work.cache();
         let timed = self.times.is_some();
         if let Some(start) = self.times.as_mut().and_then(|times| times.start.take()) {
             cache.give(start, true);

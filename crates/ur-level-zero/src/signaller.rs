@@ -39,7 +39,7 @@ const NEVER: u64 = 1 << 63;
 
 /// The word of one event.
 #[derive(Clone)]
-pub(super) struct Board {
+pub struct Board {
     fd: Arc<OwnedFd>,
     words: Arc<SharedWords>,
 }

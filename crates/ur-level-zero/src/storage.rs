@@ -2,12 +2,9 @@
 //! is the memory of the device that first uses a buffer, if the others reach it; else, and for devices
 //! that have no memory of their own, the host's. An image is the context's first device's.
 use super::{
-    Context, Device, LevelZero,
-    memory::Memory,
-    native::{image::NativeImage, memory::Piece},
-    p2p,
+    Context, Device, LevelZero, image::Pixels, memory::Memory, native::memory::Piece, p2p,
 };
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -38,7 +35,7 @@ pub(super) enum Place {
         _piece: Option<Piece>,
     },
     /// Pixels.
-    Image(NativeImage),
+    Image(Arc<Pixels>),
 }
 /// Memory that C could have allocated as well.
 type Block = ur_core::over_driver::block::Block<LevelZero>;
@@ -78,7 +75,7 @@ impl Storage {
         Self { context, place: Some(Place::Given { at, host, _piece }) }
     }
     /// Pixels.
-    pub(super) fn image(context: Owned<Context>, image: NativeImage) -> Self {
+    pub(super) fn image(context: Owned<Context>, image: Arc<Pixels>) -> Self {
         Self { context, place: Some(Place::Image(image)) }
     }
     /// The device of the context that `device` is, or is a part of.
@@ -122,7 +119,7 @@ impl Storage {
     /// # Errors
     /// `INVALID_CONTEXT` for a device of another context, `UNSUPPORTED_FEATURE` for one that does not
     /// reach the image's; `INVALID_MEM_OBJECT` for a buffer.
-    pub(super) fn pixels(&self, device: &Owned<Device>) -> Result<&NativeImage> {
+    pub(super) fn pixels(&self, device: &Owned<Device>) -> Result<&Arc<Pixels>> {
         let Some(Place::Image(image)) = &self.place else {
             return Err(ErrorCode::InvalidMemObject.into());
         };

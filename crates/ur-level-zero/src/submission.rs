@@ -1,69 +1,56 @@
 //! How a command gets into a command list: behind what it waits for, with what marks its beginning and
-//! its end, at once or in a batch. What commands there are is `enqueue.rs`'s.
+//! its end, at once or in a batch. Which way each kind of command goes is `streams.rs`'s.
 use super::{
-    Event, Queue, clock,
+    LevelZero, clock,
     driver::{RawDevice, RawEvent, RawList},
     lane::Lane,
     native::{
         event::{EventKind, PooledEvent},
+        execute::is_one_append,
         list::List,
     },
-    queue::{Spot, Turn},
-    reusable::{Debt, Owed, lost},
-    signal::{Home, Signal, Times},
+    point::Point,
+    reusable::{Debt, Owed},
+    signal::{Marks, Signal},
+    work::{Spot, Turn, Work},
 };
 use std::sync::{Arc, MutexGuard};
-use ur_adapter::{
-    command::Report,
-    error::{Error, ErrorCode, Result},
-    object::{Borrowed, Owned},
-};
-use ur_core::profiling::Profile;
-use ur_hal::Order;
-use ur_sys::ur_command_t;
+use ur_adapter::error::{Error, Result};
+use ur_hal::{Command, Completion, Order, Profile, Wait};
 
-/// The event of a command, if C wanted one.
-pub(super) type Made = Result<Option<Owned<Event>>>;
+/// What is submitted.
+type Submission<'a> = ur_hal::Submission<'a, LevelZero>;
 
 /// Events that have to be there until a command has passed.
 pub(super) type Kept = Vec<Arc<PooledEvent>>;
 
 /// How a command comes to be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Appends {
     /// By one append, which takes what is to be waited for and signalled with it.
     One,
     /// By any number.
+    #[default]
     Any,
 }
-
-/// Submits a command: `body` appends what it consists of to the list that it is given.
-///
-/// # Errors
-/// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed; `body`'s, and the driver's own.
-pub(super) fn submit(
-    queue: Borrowed<'_, Queue>,
-    command: ur_command_t,
-    waits: &[Borrowed<'_, Event>],
-    report: Report,
-    body: impl FnOnce(&List<'_>) -> Result<()>,
-) -> Made {
-    Submission::new(queue, command, report).put(queue, waits, |list, _| body(list))
+/// Which way a command gets into a list.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct How {
+    pub(super) appends: Appends,
+    /// Whether it is submitted at once, whatever the stream's way is.
+    pub(super) at_once: bool,
+    /// Whether an engine that only copies can do it.
+    pub(super) copies: bool,
 }
-/// Submits a command for which `body` appends exactly one of the driver's: that takes what is waited
-/// for and what is signalled with it.
-///
-/// # Errors
-/// As for [`submit`].
-pub(super) fn submit_one(
-    queue: Borrowed<'_, Queue>,
-    command: ur_command_t,
-    waits: &[Borrowed<'_, Event>],
-    report: Report,
-    body: impl FnOnce(&List<'_>) -> Result<()>,
-) -> Made {
-    let submission = Submission::new(queue, command, report);
-    Submission { appends: Appends::One, ..submission }.put(queue, waits, |list, _| body(list))
+impl How {
+    /// For a command that lists take as it is.
+    #[inline]
+    pub(super) fn of(command: &Command<'_, LevelZero>) -> Self {
+        let appends = if is_one_append(command) { Appends::One } else { Appends::Any };
+        let copies =
+            matches!(command, Command::Copy { .. } | Command::Copy2d { .. } | Command::Copy3d(_));
+        Self { appends, at_once: false, copies }
+    }
 }
 
 /// What a command waits for: no allocation for a few events.
@@ -103,154 +90,163 @@ impl Waits {
     }
 }
 
-/// What is known of a command beside what it does.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Submission {
-    pub(super) command: ur_command_t,
-    pub(super) order: Order,
-    pub(super) report: Report,
-    pub(super) appends: Appends,
-    /// Which times its event tells.
-    pub(super) profile: Profile,
-    /// Whether it is submitted at once, whatever the queue's way is.
-    pub(super) at_once: bool,
-}
-impl Submission {
-    pub(super) fn new(queue: Borrowed<'_, Queue>, command: ur_command_t, report: Report) -> Self {
-        let profile = if queue.is_profiling() { Profile::Phases } else { Profile::Off };
-        let (order, appends, at_once) = (Order::Free, Appends::Any, false);
-        Self { command, order, report, appends, profile, at_once }
-    }
-    /// Submits it. `body` has, beside the list, the events that have to be kept until it has passed.
+impl Work {
+    /// Submits a command, and returns what marks its end if that is wanted. `body` has, beside the list, the events that have
+    /// to be kept until the command has passed.
+    ///
+    /// # Errors
+    /// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed; the driver's own; its own, if it is waited for.
+    #[inline]
     pub(super) fn put(
-        self,
-        queue: Borrowed<'_, Queue>,
-        waits: &[Borrowed<'_, Event>],
+        self: &Arc<Self>,
+        what: &Submission<'_>,
+        how: How,
         body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
-    ) -> Made {
-        let work = queue.work();
-        work.check()?;
-        if waits.is_empty() && !self.profile.is_on() && !work.is_batched() {
-            let mut turn = work.turn();
-            let number = work.next(&mut turn)?;
-            work.mark_barrier(&mut turn)?;
-            let is_free = self.order == Order::Free || turn.is_single();
-            if is_free && turn.is_behind_barrier(number) {
-                return self.put_alone(queue, turn, number, body);
-            }
-        }
-        let signal = self.append_behind(queue, waits, self.report.wants_event(), body)?;
-        let Some(signal) = signal else { return Ok(None) };
-        if let Report::Done { .. } = self.report {
+    ) -> Result<Option<Signal>> {
+        self.check()?;
+        let signal = match self.place_alone(what, how)? {
+            Some((turn, number)) => self.put_alone(turn, number, what, how, body)?,
+            None => self.append_behind(what, how, body)?,
+        };
+        if what.completion.is_awaited()
+            && let Some(signal) = &signal
+        {
             signal.wait()?;
         }
-        Ok(self.report.wants_event().then(|| Event::of(self.command, signal)))
+        Ok(signal.filter(|_| what.completion.wants_point()))
     }
-    /// The same for one that waits for nothing but what is before it in its lane: the way of most, on
-    /// which as little as can be is done.
+    /// The lane of a command that waits for nothing but what is before it there; `None` for all others.
+    #[inline]
+    fn place_alone(
+        &self,
+        what: &Submission<'_>,
+        how: How,
+    ) -> Result<Option<(MutexGuard<'_, Turn>, usize)>> {
+        if !what.waits.is_empty() || what.profile != Profile::Off || self.is_batched() {
+            return Ok(None);
+        }
+        let mut turn = self.turn();
+        let number = self.next(&mut turn, how.copies)?;
+        self.mark_barrier(&mut turn)?;
+        let is_free = what.order == Order::Free || turn.is_single();
+        Ok((is_free && turn.is_behind_barrier(number)).then_some((turn, number)))
+    }
+    /// Puts such a command there: the way of most, on which as little as can be is done.
     #[inline]
     fn put_alone(
-        self,
-        queue: Borrowed<'_, Queue>,
+        self: &Arc<Self>,
         mut turn: MutexGuard<'_, Turn>,
         number: usize,
+        what: &Submission<'_>,
+        how: How,
         body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
-    ) -> Made {
-        let work = queue.work();
-        work.mark_tail(&mut turn, number)?;
-        let is_wanted = self.report != Report::None;
-        let is_late = is_wanted && work.does_without(&mut turn, number);
-        let end = if is_wanted && !is_late { Some(work.cache().take(false)?) } else { None };
-        let owner = if is_wanted { Some(queue.own()?) } else { None };
+    ) -> Result<Option<Signal>> {
+        self.mark_tail(&mut turn, number)?;
+        let is_wanted = what.completion != Completion::None;
+        let is_late = is_wanted && self.does_without(&mut turn, number);
+        let end = if is_wanted && !is_late { Some(self.cache().take(false)?) } else { None };
         let lane = turn.lane_mut(number);
         let spot = Spot { lane: number as u32, number: lane.count_one() };
         let (at, engines, raw) = (lane.raw(), lane.engines(), end.as_ref().map(EventKind::raw));
-        match self.appends {
+        match how.appends {
             Appends::One => body(&List::new(at, engines, &[], raw), lane.held())?,
             Appends::Any => {
-                body(&List::new(at, engines, &[], None), lane.held())?;
                 let list = List::new(at, engines, &[], None);
+                body(&list, lane.held())?;
                 raw.map_or(Ok(()), |raw| list.signal(raw))?;
             }
         }
         lane.tail = is_late.then_some(spot.number);
-        lane.tidy(work.cache())?;
+        lane.tidy(self.cache())?;
         drop(turn);
-        let Some(owner) = owner else { return Ok(None) };
-        let place = (Some(spot), 0);
-        let event = Event::of(self.command, Signal::new(Home::Queue(owner), end, None, place));
-        if let Report::Done { .. } = self.report {
-            event.wait_for_command()?;
-        }
-        Ok(Some(event).filter(|_| self.report.wants_event()))
+        Ok(is_wanted.then(|| Signal::new(self, end, None, (Some(spot), 0))))
     }
-    /// Puts it into a list; what marks its end, if that is wanted.
+    /// Puts a command into a list, and returns what marks its end, if that is wanted: the way that is never left out.
+    ///
+    /// # Errors
+    /// As for [`put`](Self::put).
     pub(super) fn append(
-        self,
-        queue: Borrowed<'_, Queue>,
-        waits: &[Borrowed<'_, Event>],
+        self: &Arc<Self>,
+        what: &Submission<'_>,
+        how: How,
         body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
     ) -> Result<Option<Signal>> {
-        queue.work().check()?;
-        self.append_behind(queue, waits, false, body)
+        self.check()?;
+        self.append_behind(what, how, body)
     }
-    /// The same, when it was checked; `keeps`: what marks its end keeps the queue.
+    /// The same, when it was checked.
     fn append_behind(
-        self,
-        queue: Borrowed<'_, Queue>,
-        waits: &[Borrowed<'_, Event>],
-        keeps: bool,
+        self: &Arc<Self>,
+        what: &Submission<'_>,
+        how: How,
         body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
     ) -> Result<Option<Signal>> {
-        let work = queue.work();
-        for event in waits {
-            event.send_for(&queue)?; // before the turn is taken: it may take another queue's
+        for wait in what.waits {
+            point(wait)?.send_for(self)?; // before the turn is taken: it may take another stream's
         }
-        let times = match self.profile.is_on() && self.report.wants_event() {
-            true => Some(clock::now(queue.device())?),
+        let times = match what.profile != Profile::Off && what.completion != Completion::None {
+            true => Some(clock::now(&self.device)?),
             false => None,
         };
-        let mut turn = work.turn();
-        let number = work.next(&mut turn)?;
-        work.mark_barrier(&mut turn)?;
+        let mut turn = self.turn();
+        // What another process owes must not hold up an engine that all copies share.
+        let copies = how.copies && !what.waits.iter().any(is_reusable);
+        let number = self.next(&mut turn, copies)?;
+        self.mark_barrier(&mut turn)?;
         let mut known = Waits::default();
-        for event in waits {
-            event
-                .order(&queue, &mut known, |kept| turn.keep(number, kept))
-                .map_err(in_wait_list)?;
+        for wait in what.waits {
+            point(wait)?.order(self, &mut known, |kept| turn.keep(number, kept))?;
         }
         turn.fence_before(number, &mut known);
         let mut marks = vec![];
-        if self.order != Order::Free {
-            work.gather(&mut turn, number, &mut known, &mut marks)?;
+        if what.order != Order::Free {
+            self.gather(&mut turn, number, &mut known, &mut marks)?;
         }
-        let at_once = self.at_once || !known.owed.is_empty();
-        let (raw, batch) = work.list_for(&mut turn, number, at_once)?;
-        work.mark_tail(&mut turn, number)?;
-        let put = Put::new(queue, keeps, turn.lane_mut(number), number);
-        let put = Put { list: raw, batch, ..put };
+        let at_once = how.at_once || !known.owed.is_empty();
+        let (raw, batch) = self.list_for(&mut turn, number, at_once)?;
+        self.mark_tail(&mut turn, number)?;
+        let put = Put { list: raw, batch, ..Put::new(self, turn.lane_mut(number), number) };
         let owed = std::mem::take(&mut known.owed);
         let mut list = known.list();
         if !owed.is_empty() {
-            incur(&queue, &put.turn(&[], None), list, owed)?;
+            self.incur(&put.turn(&[], None), list, owed)?;
             list = &[];
         }
         let held = turn.lane_mut(number).held();
-        let signal = put.body(&self, list, times, |list| body(list, held));
-        marks.into_iter().for_each(|mark| work.cache().give(mark, false));
+        let signal = put.body(what, how, list, times, |list| body(list, held));
+        marks.into_iter().for_each(|mark| self.cache().give(mark, false));
         let signal = signal?;
-        if self.order == Order::Both {
-            work.set_fence(&mut turn, number)?;
+        if what.order == Order::Both {
+            self.set_fence(&mut turn, number)?;
         }
-        work.tidy(&mut turn, number)?;
+        self.tidy(&mut turn, number)?;
         Ok(signal)
     }
+    /// Waits in a list for what may never come, with a mark behind it that tells whether it did.
+    fn incur(&self, list: &List<'_>, waits: &[RawEvent], owed: Vec<Owed>) -> Result<()> {
+        list.wait_for(waits)?;
+        for owed in owed {
+            let passed = self.cache().take(false)?;
+            list.wait_for(&[owed.event().raw()])?;
+            list.signal(passed.raw())?;
+            self.owe(Arc::new(Debt::new(owed, passed)));
+        }
+        Ok(())
+    }
+}
+/// The driver has no waits for words; `Streams::event_sharing` says so.
+fn point<'a>(wait: &Wait<'a, LevelZero>) -> Result<&'a Point> {
+    match wait {
+        Wait::Point(point) => Ok(point),
+        Wait::Word(_) => Error::unsupported("waits for words that processes share"),
+    }
+}
+fn is_reusable(wait: &Wait<'_, LevelZero>) -> bool {
+    matches!(wait, Wait::Point(point) if point.is_reusable())
 }
 /// One command on its way into a list.
 struct Put<'put> {
-    queue: Borrowed<'put, Queue>,
-    /// Whether what marks its end keeps the queue.
-    keeps: bool,
+    work: &'put Arc<Work>,
     list: RawList,
     engines: (RawDevice, usize),
     spot: Spot,
@@ -259,85 +255,49 @@ struct Put<'put> {
 impl<'put> Put<'put> {
     /// The next one of a lane: into its immediate list.
     #[inline]
-    fn new(queue: Borrowed<'put, Queue>, keeps: bool, lane: &mut Lane, number: usize) -> Self {
+    fn new(work: &'put Arc<Work>, lane: &mut Lane, number: usize) -> Self {
         let spot = Spot { lane: number as u32, number: lane.count_one() };
-        let (list, engines) = (lane.list().raw(), lane.engines());
-        Self { queue, keeps, list, engines, spot, batch: 0 }
+        Self { work, list: lane.raw(), engines: lane.engines(), spot, batch: 0 }
     }
     fn turn<'list>(&self, waits: &'list [RawEvent], signal: Option<RawEvent>) -> List<'list> {
         List::new(self.list, self.engines, waits, signal)
     }
-    fn home(&self) -> Result<Home> {
-        Ok(match self.keeps {
-            true => Home::Queue(self.queue.own()?),
-            false => Home::Work(Arc::clone(self.queue.work())),
-        })
-    }
     fn body(
         &self,
-        what: &Submission,
+        what: &Submission<'_>,
+        how: How,
         waits: &[RawEvent],
         submitted: Option<u64>,
         body: impl FnOnce(&List<'_>) -> Result<()>,
     ) -> Result<Option<Signal>> {
-        let cache = self.queue.work().cache();
-        let home = if what.report == Report::None { None } else { Some(self.home()?) };
-        let end = match home.is_some() {
-            true => Some(cache.take(submitted.is_some())?),
-            false => None,
+        let cache = self.work.cache();
+        let end = match what.completion {
+            Completion::None => None,
+            _ => Some(cache.take(submitted.is_some())?),
         };
         let raw = end.as_ref().map(EventKind::raw);
         let mut start = None;
-        match what.appends {
+        match how.appends {
             Appends::One => body(&self.turn(waits, raw))?,
             Appends::Any => {
                 self.turn(waits, None).wait_for(waits)?;
+                let list = self.turn(&[], None);
                 if submitted.is_some() && what.profile == Profile::Phases {
                     let begun = cache.take(true)?;
-                    self.turn(&[], None).mark(begun.raw())?;
+                    list.mark(begun.raw())?;
                     start = Some(begun);
                 }
-                body(&self.turn(&[], None))?;
-                let turn = self.turn(&[], None);
+                body(&list)?;
                 match (raw, submitted) {
-                    (Some(raw), Some(_)) => turn.mark(raw)?,
-                    (Some(raw), None) => turn.signal(raw)?,
+                    (Some(raw), Some(_)) => list.mark(raw)?,
+                    (Some(raw), None) => list.signal(raw)?,
                     (None, _) => {}
                 }
             }
         }
         let profile = what.profile;
-        let times = submitted.map(|submitted| Times { submitted, start, profile });
-        let place = (Some(self.spot), self.batch);
-        Ok(home.map(|home| Signal::new(home, end, times, place)))
-    }
-}
-/// Waits in a list for what may never come, with a mark behind it that tells whether it did.
-fn incur(queue: &Queue, list: &List<'_>, waits: &[RawEvent], owed: Vec<Owed>) -> Result<()> {
-    list.wait_for(waits)?;
-    for owed in owed {
-        let passed = queue.work().cache().take(false)?;
-        list.wait_for(&[owed.event().raw()])?;
-        list.signal(passed.raw())?;
-        queue.work().owe(Arc::new(Debt::new(owed, passed)));
-    }
-    Ok(())
-}
-/// Adds what another process owes to what a command waits for.
-///
-/// # Errors
-/// `IN_EVENT_LIST_EXEC_STATUS` for what never comes, and for an event whose exporter has ended, which the driver must not
-/// be given any more.
-pub(super) fn wait_for_owed(owed: Owed, waits: &mut Waits) -> Result<()> {
-    if owed.is_lost() || !owed.is_within_reach() {
-        return Err(lost());
-    }
-    waits.owe(owed);
-    Ok(())
-}
-fn in_wait_list(error: Error) -> Error {
-    match error.code() {
-        ErrorCode::InvalidEvent => error.with_code(ErrorCode::InvalidEventWaitList),
-        _ => error,
+        let times = submitted.map(|submitted| Marks { submitted, start, profile });
+        let signal = |end| Signal::new(self.work, Some(end), times, (Some(self.spot), self.batch));
+        Ok(end.map(signal))
     }
 }

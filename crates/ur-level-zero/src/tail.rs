@@ -60,7 +60,8 @@ impl Work {
     /// Whether the next command of a lane may do without an event, though C wants one.
     #[inline]
     pub(super) fn does_without(&self, turn: &mut Turn, number: usize) -> bool {
-        let is_ours = !self.is_batched() && !self.has_debts() && !turn.is_lent(number);
+        let is_ours =
+            self.has_cheap_ends && !self.is_batched() && !self.has_debts() && !turn.is_lent(number);
         is_ours && turn.habit.is_quick()
     }
     /// Puts a mark behind the last command of a lane if it may need one: something else follows.

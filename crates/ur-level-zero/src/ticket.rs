@@ -1,7 +1,7 @@
 //! Which queues there are, what those that C released have still to do, and what was submitted up to a
 //! moment: memory and objects that commands may use wait for that.
 use super::{
-    Device,
+    DriverDevice,
     native::event::EventKind,
     work::{Spot, Work},
 };
@@ -69,7 +69,7 @@ impl Work {
         }
         // What is collected yet is behind `spot`, which was sent.
         let number = if lane.has_batch() { spot.number } else { lane.count() };
-        if lane.list().wait(0)? {
+        if self.has_cheap_ends && lane.list().wait(0)? {
             self.note_passed(Spot { number, ..spot });
             return Ok(());
         }
@@ -85,26 +85,23 @@ pub(super) fn enter(work: &Arc<Work>) {
     EVERYONE.add(work);
 }
 
-/// Queues, and what released ones have still to do: those of this process, or those of one context.
+/// The streams of this process, and what released ones have still to do.
 #[derive(Debug)]
-pub(super) struct Everyone(RwLock<Vec<Arc<Work>>>);
-static EVERYONE: Everyone = Everyone::new();
+struct Everyone(RwLock<Vec<Arc<Work>>>);
+static EVERYONE: Everyone = Everyone(RwLock::new(Vec::new()));
 impl Everyone {
-    pub(super) const fn new() -> Self {
-        Self(RwLock::new(Vec::new()))
-    }
     fn all(&self) -> RwLockReadGuard<'_, Vec<Arc<Work>>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
     fn change(&self) -> RwLockWriteGuard<'_, Vec<Arc<Work>>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
-    pub(super) fn add(&self, work: &Arc<Work>) {
+    fn add(&self, work: &Arc<Work>) {
         self.sweep();
         self.change().push(Arc::clone(work));
     }
     /// Lets go of what is over and idle; the driver is not asked under the lock.
-    pub(super) fn sweep(&self) {
+    fn sweep(&self) {
         let over: Vec<_> = self.all().iter().filter(|w| w.is_over.load(Acquire)).cloned().collect();
         let gone: Vec<_> = over.into_iter().filter(|w| w.is_done()).collect();
         if gone.is_empty() {
@@ -118,15 +115,6 @@ impl Everyone {
     }
     fn of(&self, is_meant: impl Fn(&Work) -> bool) -> Vec<Arc<Work>> {
         self.all().iter().filter(|work| is_meant(work)).cloned().collect()
-    }
-    /// What was submitted so far to these queues and may know of memory as old as the object with the
-    /// number `since`. A queue whose driver is gone has nothing to wait for.
-    pub(super) fn ticket(&self, since: u64) -> Ticket {
-        let mut moments = vec![];
-        for work in self.of(|_| true) {
-            let _ = work.note(since, &mut moments); // sends what was collected: not under the lock
-        }
-        Ticket(moments)
     }
 }
 
@@ -169,38 +157,29 @@ impl deferred_free::Moment for Moment {
         }
     }
 }
-/// Everything submitted up to a moment.
-#[derive(Debug)]
-pub struct Ticket(Vec<Moment>);
-impl Ticket {
-    /// What it consists of.
-    pub(super) fn into_moments(self) -> Vec<Moment> {
-        self.0
-    }
-    /// Waits until it is done; how commands ended is for their queues and events to tell.
-    pub(super) fn wait(&self) {
-        let marked = |moment: &Moment| Some((Arc::clone(&moment.work), moment.mark().ok()??));
-        let marks: Vec<_> = self.0.iter().filter_map(marked).collect();
-        for (work, mark) in marks {
-            let _ = work.wait_for(&mark);
-            work.cache().give(mark, false);
-        }
-    }
-}
-/// What was submitted so far to queues of the context with this handle; 0: of all contexts.
-/// A queue whose driver is gone has nothing to wait for.
-pub(super) fn ticket(context: usize) -> Ticket {
+/// What was submitted so far to streams of the context with this number (0: of all contexts) and may know of memory as old as
+/// the object with the number `since`. A stream whose driver is gone has nothing to wait for.
+pub(super) fn submitted(context: usize, since: u64) -> Vec<Moment> {
     let mut moments = vec![];
     for work in EVERYONE.of(|work| context == 0 || work.context == context) {
-        let _ = work.note(0, &mut moments);
+        let _ = work.note(since, &mut moments); // sends what was collected: not under the lock
     }
-    Ticket(moments)
+    moments
+}
+/// Waits until all of that is done; how commands ended is for their queues and events to tell.
+pub(super) fn wait_for_all(context: usize) {
+    let marked = |moment: &Moment| Some((Arc::clone(&moment.work), moment.mark().ok()??));
+    let marks: Vec<_> = submitted(context, 0).iter().filter_map(marked).collect();
+    for (work, mark) in marks {
+        let _ = work.wait_for(&mark);
+        work.cache().give(mark, false);
+    }
 }
 /// Waits for all commands submitted so far to queues of `device`.
 ///
 /// # Errors
 /// As for [`Work::finish`].
-pub(super) fn wait_for_device(device: &Device) -> Result<()> {
+pub(super) fn wait_for_device(device: &DriverDevice) -> Result<()> {
     let meant = EVERYONE.of(|work| work.device.is(device));
     // All have ended when this returns, failures or not.
     let mut done = Ok(());

@@ -3,9 +3,11 @@
 use super::LevelZero;
 use ur_adapter::api::{
     BindlessImagesExpApi, CommandApi, CommandBufferExpApi, GraphExpApi, MemoryExportExpApi,
+    QueueExpApi,
 };
 impl BindlessImagesExpApi for LevelZero {}
 impl CommandApi for LevelZero {}
 impl CommandBufferExpApi for LevelZero {}
 impl GraphExpApi for LevelZero {}
 impl MemoryExportExpApi for LevelZero {}
+impl QueueExpApi for LevelZero {}

@@ -1,6 +1,6 @@
 //! Where USM comes from, and what works on it beside all queues.
 use super::{
-    Context, Device, LevelZero, TABLE,
+    Context, DriverDevice, LevelZero,
     backing::{ALIGNMENT, Chunk},
     context::DriverContext,
     crossing::{Ends, line},
@@ -8,8 +8,7 @@ use super::{
     foreign,
     native::{self, aside::Aside, context::NativeContext, list::List},
     options,
-    platform::check_fork,
-    ticket::Moment,
+    ticket::{self, Moment},
 };
 use std::{
     collections::HashMap,
@@ -18,10 +17,10 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Borrowed, Object, Owned, Slab},
+    object::{Borrowed, Object},
     pool::Limits,
 };
-use ur_core::over_driver::usm_pool::{self, DevicePools, HasUsm, OWN_DEVICE, OWN_OTHERS};
+use ur_core::over_driver::usm_pool::{self, HasUsm, OWN_DEVICE, OWN_OTHERS};
 use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest};
 
 /// What `ur_usm_pool_handle_t` points at.
@@ -49,7 +48,7 @@ impl Asides {
     /// Those of `work`; the driver's own.
     pub(super) fn with<R>(
         &self,
-        device: &Device,
+        device: &DriverDevice,
         work: impl FnOnce(&List<'_>) -> Result<R>,
     ) -> Result<R> {
         let group = device.compute()?;
@@ -68,7 +67,7 @@ impl Asides {
 impl Allocates for LevelZero {
     fn allocate(
         context: &DriverContext,
-        device: &Owned<Device>,
+        device: &Arc<DriverDevice>,
         MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
     ) -> ur_hal::Result<Chunk> {
         let (native, devices) = (context.native(), context.devices());
@@ -77,7 +76,7 @@ impl Allocates for LevelZero {
     fn recognise(
         context: &DriverContext,
         at: Address,
-    ) -> ur_hal::Result<Option<KnownMemory<Owned<Device>>>> {
+    ) -> ur_hal::Result<Option<KnownMemory<Arc<DriverDevice>>>> {
         Ok(foreign::recognise(context, at.into())?)
     }
 }
@@ -86,20 +85,7 @@ impl HasUsm for LevelZero {
     const ROW: usize = 512;
     type DriverPools = ();
 
-    fn usm_pools() -> &'static Slab<UsmPool> {
-        static SLAB: Slab<UsmPool> = Slab::new(&TABLE);
-        &SLAB
-    }
-    fn driver_context(context: &Context) -> &Arc<DriverContext> {
-        context.driver_context()
-    }
-    fn pools(context: &Context) -> &DevicePools<Self> {
-        context.pools()
-    }
-    fn check_fork() -> Result<()> {
-        check_fork()
-    }
-    fn check_size(device: &Device, bytes: usize) -> Result<()> {
+    fn check_size(device: &Arc<DriverDevice>, bytes: usize) -> Result<()> {
         let most = match options().relaxed_limits {
             true => isize::MAX as u64, // the driver judges
             false => device.properties().maxMemAllocSize,
@@ -126,14 +112,19 @@ impl HasUsm for LevelZero {
             false => own.map(|limits| Limits { poolable: 0, keep: 0, ..limits }),
         }
     }
-    fn memory_size(device: &Device) -> Result<usize> {
+    fn memory_size(device: &Arc<DriverDevice>) -> Result<usize> {
         let memories = native::device::memories(device.raw())?;
         Ok(memories.iter().map(|memory| memory.totalSize as usize).sum())
     }
     fn submitted(context: &Object<Context>, since: u64) -> Vec<Moment> {
-        context.queues().ticket(since).into_moments()
+        ticket::submitted(context.as_handle().addr(), since)
     }
-    fn zero(context: &DriverContext, device: &Device, at: UsmPtr, bytes: usize) -> Result<()> {
+    fn zero(
+        context: &DriverContext,
+        device: &Arc<DriverDevice>,
+        at: UsmPtr,
+        bytes: usize,
+    ) -> Result<()> {
         context.asides().with(device, |list| list.fill(at.addr(), &[0], bytes))
     }
     fn copy(context: Borrowed<'_, Context>, to: UsmPtr, from: UsmPtr, bytes: usize) -> Result<()> {
@@ -141,6 +132,6 @@ impl HasUsm for LevelZero {
         if let Some(ways) = Ends::beyond(context, device, ends)? {
             return ways.copy((line(ends.0), line(ends.1)), (bytes, 1, 1));
         }
-        context.driver_context().asides().with(device, |list| list.copy(ends.0, ends.1, bytes))
+        context.driver().asides().with(device, |list| list.copy(ends.0, ends.1, bytes))
     }
 }

@@ -1,32 +1,83 @@
 //! Virtual memory: what the driver does about reserved addresses and physical memory.
 use super::{
-    Device, LevelZero, TABLE,
+    DriverDevice, LevelZero,
     context::DriverContext,
+    driver::RawPhysical,
     native::{
         ipc::foreign,
         physical_memory::{self, Physical},
         virtual_memory as native,
     },
     registry::registry,
+    ticket,
 };
-use ur_adapter::object::{Owned, Slab};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 use ur_core::over_driver::physical_mem::{self, HasPhysicalMemory};
 use ur_hal::{
     Access, Address, Error, ErrorKind, Granularity, Memory, Range, Result, VirtualMemory,
 };
+use ur_lock::locked;
 
 /// What `ur_physical_mem_handle_t` points at.
 pub type PhysicalMem = physical_mem::PhysicalMem<LevelZero>;
-/// Those that have a handle.
-pub(super) type Names = physical_mem::Names<LevelZero>;
-/// What this process has reserved.
-pub(super) type AllReserved = physical_mem::Reserved<LevelZero>;
-
 /// Reserved addresses, which are known to be ours while this lives.
 #[derive(Debug)]
 pub struct Reservation {
     range: Range,
     reserved: native::Range,
+    /// What is mapped there, by its first address.
+    pieces: Mutex<BTreeMap<usize, Piece>>,
+}
+/// One mapping.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    bytes: usize,
+    /// The physical memory, which the core keeps while it is mapped.
+    memory: RawPhysical,
+    offset: usize,
+    access: Access,
+}
+impl Reservation {
+    /// Maps a piece.
+    fn put(&self, at: usize, piece: Piece) -> ur_adapter::error::Result<()> {
+        let Piece { bytes, memory, offset, access } = piece;
+        native::map(self.reserved.context(), at as u64, bytes, memory, offset, access)?;
+        locked(&self.pieces).insert(at, piece);
+        Ok(())
+    }
+    /// Unmaps a piece.
+    fn take(&self, at: usize, bytes: usize) -> ur_adapter::error::Result<()> {
+        native::unmap(self.reserved.context(), at as u64, bytes)?;
+        locked(&self.pieces).remove(&at);
+        Ok(())
+    }
+    /// Changes the access of whole pieces by mapping each anew, where the driver's own way to do it changes what is mapped.
+    fn map_anew(&self, part: Range, access: Access) -> Result<()> {
+        let (start, end) = (part.start().get(), part.start().get() + part.bytes());
+        let touched: Vec<_> = locked(&self.pieces)
+            .iter()
+            .filter(|(at, piece)| **at < end && **at + piece.bytes > start)
+            .map(|(at, piece)| (*at, *piece))
+            .collect();
+        let is_whole = |(at, piece): &(usize, Piece)| *at >= start && at + piece.bytes <= end;
+        if !touched.iter().all(is_whole) {
+            return Error::unsupported(
+                "another access for a part of a mapping: create a physical memory for each part",
+            );
+        }
+        for (at, piece) in touched.into_iter().filter(|(_, piece)| piece.access != access) {
+            self.take(at, piece.bytes)?;
+            let changed = self.put(at, Piece { access, ..piece });
+            if let Err(error) = changed {
+                self.put(at, piece)?; // as it was
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
 }
 impl Memory for Reservation {
     fn range(&self) -> Range {
@@ -45,7 +96,7 @@ fn numbers(range: Range) -> (u64, usize) {
 impl VirtualMemory for LevelZero {
     fn granularity(
         context: &DriverContext,
-        device: &Owned<Device>,
+        device: &Arc<DriverDevice>,
         bytes: usize,
     ) -> Result<Granularity> {
         let page = native::page_size(context.native(), device, bytes)?;
@@ -62,11 +113,11 @@ impl VirtualMemory for LevelZero {
         let null = || Error::new(ErrorKind::Unknown, "the driver reserved a null address");
         let range = Range::new(Address::new(reserved.at() as usize).ok_or_else(null)?, bytes)?;
         registry().get().claim(range.start().get(), bytes);
-        Ok(Reservation { range, reserved })
+        Ok(Reservation { range, reserved, pieces: Mutex::default() })
     }
     fn physical(
         context: &DriverContext,
-        device: &Owned<Device>,
+        device: &Arc<DriverDevice>,
         bytes: usize,
         is_shareable: bool,
     ) -> Result<Physical> {
@@ -79,18 +130,32 @@ impl VirtualMemory for LevelZero {
         reservation: &Reservation,
         to: Range,
         (memory, offset): (&Physical, usize),
-        devices: &[Owned<Device>],
+        devices: &[Arc<DriverDevice>],
         access: Access,
     ) -> Result<()> {
-        let (context, (at, size)) = (reservation.reserved.context(), numbers(to));
-        let takes = |device: &Owned<Device>| native::takes_offsets(device);
-        if offset != 0 && !devices.first().map_or(Ok(true), takes)? {
+        let (at, bytes) = (to.start().get(), to.bytes());
+        // The driver is tried only where it matters.
+        let ways = || devices.first().map(|device| native::ways(device)).transpose();
+        if offset != 0 && ways()?.is_some_and(|ways| !ways.takes_offsets) {
             return Error::unsupported(
                 "mappings that begin inside of physical memory: a newer driver may map them; or \
                  create a physical memory for each part",
             );
         }
-        let mapped = native::map(context, at, size, memory, offset, access);
+        let is_first = memory.count_mapping(true);
+        if !is_first && ways()?.is_some_and(|ways| !ways.maps_again) {
+            return Error::unsupported(
+                "a second mapping of one physical memory: create a physical memory for each \
+                 mapping, or use the first",
+            );
+        }
+        if !is_first {
+            memory.count_mapping(false);
+        }
+        let mapped = reservation.put(at, Piece { bytes, memory: memory.raw(), offset, access });
+        if mapped.is_err() {
+            memory.discount_mapping();
+        }
         // The size is the exporter's word; whether it is true shows here.
         Ok(mapped.map_err(|e| if memory.is_opened() { foreign(e) } else { e })?)
     }
@@ -98,26 +163,22 @@ impl VirtualMemory for LevelZero {
         reservation: &Reservation,
         part: Range,
         _: &Physical,
-        _: &[Owned<Device>],
+        devices: &[Arc<DriverDevice>],
         access: Access,
     ) -> Result<()> {
         let (context, (at, size)) = (reservation.reserved.context(), numbers(part));
+        let ways = devices.first().map(|device| native::ways(device)).transpose()?;
+        if ways.is_some_and(|ways| !ways.keeps_offsets) {
+            // What is under way must not find nothing mapped for a moment.
+            devices.iter().try_for_each(|device| ticket::wait_for_device(device))?;
+            return reservation.map_anew(part, access);
+        }
         Ok(native::set_access(context, at, size, access)?)
     }
-    fn unmap(reservation: &Reservation, part: Range, _: &Physical) -> Result<()> {
-        let (context, (at, size)) = (reservation.reserved.context(), numbers(part));
-        Ok(native::unmap(context, at, size)?)
+    fn unmap(reservation: &Reservation, part: Range, memory: &Physical) -> Result<()> {
+        reservation.take(part.start().get(), part.bytes())?;
+        memory.discount_mapping();
+        Ok(())
     }
 }
-impl HasPhysicalMemory for LevelZero {
-    fn physical_mems() -> &'static Slab<PhysicalMem> {
-        static SLAB: Slab<PhysicalMem> = Slab::new(&TABLE);
-        &SLAB
-    }
-    fn names() -> &'static Names {
-        &registry().get().names
-    }
-    fn reserved() -> &'static AllReserved {
-        &registry().get().reserved
-    }
-}
+impl HasPhysicalMemory for LevelZero {}

@@ -1,8 +1,10 @@
-//! How the lists of one queue work together: which one the next command takes, what barriers mean
+//! How the lists of one stream work together: which one the next command takes, what barriers mean
 //! for the others, when batches are sent, and what the queue waits for that may never come.
 use super::{
-    Context, Device, announcer,
+    announcer,
     clock::host_now,
+    context::DriverContext,
+    device::DriverDevice,
     driver::RawEvent,
     fate::Fates,
     lane::Lane,
@@ -23,10 +25,11 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
-use ur_adapter::{error::Result, object::Owned};
+use ur_adapter::error::Result;
 
-/// Lists of an out-of-order queue.
-const LANES: usize = 4;
+/// Lists of an out-of-order queue: the last is for copies, on an engine of their own, where the device has one.
+const LANES: usize = COPIES + 1;
+const COPIES: usize = 4;
 
 /// Where a command is: the number of its lane, and its own number there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,26 +40,43 @@ pub(super) struct Spot {
 
 /// When commands get to the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Submission {
+pub enum Batching {
     /// As they are enqueued.
-    Immediate,
+    None,
     /// As many together, or when somebody waits for one.
-    Batched {
+    Of {
         /// So many.
         most: u32,
     },
 }
 
+/// Which engines a queue's lists are for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Engines {
+    /// That of the first, which is the only one of an in-order queue.
+    pub(super) first: Engine,
+    /// How many engines of that kind the others are spread over: 1 where C chose one.
+    pub(super) spread: u32,
+    /// The engine that only copies, and the longest pattern that it fills with, where copies may go there.
+    pub(super) copier: Option<(Engine, usize)>,
+}
+
 /// A queue's lists. They outlive it for as long as they have something to do.
 #[derive(Debug)]
 pub struct Work {
-    pub(super) device: Owned<Device>,
+    pub(super) device: Arc<DriverDevice>,
     native: Arc<NativeContext>,
-    /// The address of the context's handle: compared, never followed.
+    /// The number by which the core knows the context.
     pub(super) context: usize,
     engine: Engine,
+    /// Engines of that kind that its lists are spread over.
+    engines: u32,
+    /// The engine that only copies, and the longest pattern that it fills with.
+    copier: Option<(Engine, usize)>,
     pattern: usize,
-    submission: Submission,
+    /// Whether lists tell of the ends of commands that signal nothing as cheaply as events would.
+    pub(super) has_cheap_ends: bool,
+    batching: Batching,
     is_in_order: bool,
     cache: Arc<Cache>,
     turn: Mutex<Turn>,
@@ -97,15 +117,16 @@ pub(super) struct Turn {
 
 impl Work {
     pub(super) fn new(
-        context: &Owned<Context>,
-        device: &Owned<Device>,
-        engine: Engine,
-        (submission, is_in_order): (Submission, bool),
+        (context, number): (&DriverContext, usize),
+        device: &Arc<DriverDevice>,
+        Engines { first: engine, spread, copier }: Engines,
+        (batching, is_in_order): (Batching, bool),
         list: Option<NativeList>,
     ) -> Result<Arc<Self>> {
-        let is_batched = submission != Submission::Immediate;
+        let is_batched = batching != Batching::None;
         let many = if is_in_order { 1 } else { LANES };
         let pattern = device.compute()?.longest_pattern;
+        let copier = copier.filter(|_| !is_in_order);
         let is_lent = list.is_some();
         let list = match list {
             Some(list) => list,
@@ -117,12 +138,15 @@ impl Work {
         let habit = Habit::default();
         let turn = Turn { lanes, last, is_lent, fence, fences, unmarked, habit, batch: 1 };
         let work = Arc::new(Self {
-            device: device.clone(),
+            device: Arc::clone(device),
             native: Arc::clone(context.native()),
-            context: context.as_handle().addr(),
+            context: number,
             engine,
+            engines: spread.max(1),
+            copier,
             pattern,
-            submission,
+            has_cheap_ends: device.shows_ends_of_lists(),
+            batching,
             is_in_order,
             cache: context.events().of(context, device, is_batched),
             turn: Mutex::new(turn),
@@ -145,26 +169,48 @@ impl Work {
         self.is_in_order
     }
     pub(super) fn is_batched(&self) -> bool {
-        self.submission != Submission::Immediate
+        self.batching != Batching::None
     }
     /// Takes the queue's lists: one thread at a time.
     pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// The number of the lane that the next command takes: the last one's where that is known to be
-    /// done, so that who waits for each command has one list at work.
+    /// done, so that who waits for each command has one list at work. Copies (`copies`) have an engine of their own, where
+    /// none of them may wait for what never comes: all lists of all queues share it.
     #[inline]
-    pub(super) fn next(&self, turn: &mut Turn) -> Result<usize> {
-        if turn.lanes.len() == 1 || self.has_passed_all(turn, turn.last) {
+    pub(super) fn next(&self, turn: &mut Turn, copies: bool) -> Result<usize> {
+        if turn.lanes.len() == 1 {
             return Ok(turn.last);
         }
-        let number = (turn.last + 1) % turn.lanes.len();
-        if turn.lanes[number].is_none() {
-            let list = NativeList::immediate(&self.native, self.device.raw(), self.engine)?;
-            turn.lanes[number] = Some(Lane::new(list, self.device.raw(), self.pattern));
+        if copies
+            && let Some((engine, pattern)) = self.copier
+            && !self.has_debts()
+        {
+            self.open_lane(turn, COPIES, engine, pattern)?;
+            return Ok(COPIES);
         }
+        if self.has_passed_all(turn, turn.last) {
+            return Ok(turn.last);
+        }
+        let number = (turn.last + 1) % COPIES;
+        let index = (self.engine.index + number as u32) % self.engines;
+        self.open_lane(turn, number, Engine { index, ..self.engine }, self.pattern)?;
         turn.last = number;
         Ok(number)
+    }
+    fn open_lane(
+        &self,
+        turn: &mut Turn,
+        number: usize,
+        engine: Engine,
+        pattern: usize,
+    ) -> Result<()> {
+        if turn.lanes[number].is_none() {
+            let list = NativeList::immediate(&self.native, self.device.raw(), engine)?;
+            turn.lanes[number] = Some(Lane::new(list, self.device.raw(), pattern));
+        }
+        Ok(())
     }
     /// Whether all commands are known to be done, without asking the driver.
     pub(super) fn is_known_idle(&self) -> bool {
@@ -210,7 +256,7 @@ impl Work {
                 continue;
             }
             let Some(lane) = turn.lanes[other].as_ref() else { continue };
-            if lane.list().wait(0)? {
+            if self.has_cheap_ends && lane.list().wait(0)? {
                 continue;
             }
             let mark = self.cache.take(false)?;
@@ -273,7 +319,7 @@ impl Work {
     }
     /// After a command: sends a batch that is full, lets go of what has passed.
     pub(super) fn tidy(&self, turn: &mut Turn, number: usize) -> Result<()> {
-        if let Submission::Batched { most } = self.submission
+        if let Batching::Of { most } = self.batching
             && turn.lane(number).filled() >= most
         {
             self.send(turn)?;
@@ -441,8 +487,6 @@ impl Turn {
     pub(super) fn is_behind_barrier(&self, number: usize) -> bool {
         self.lane(number).fence == self.fences
     }
-    /// Whether C has this lane's list, and may have put something there.
-    #[inline]
     /// The lane with that number, if it has been taken.
     pub(super) fn there(&mut self, number: usize) -> Option<&mut Lane> {
         self.lanes.get_mut(number)?.as_mut()
@@ -451,6 +495,8 @@ impl Turn {
     pub(super) fn count(&self) -> usize {
         self.lanes.len()
     }
+    /// Whether C has this lane's list, and may have put something there.
+    #[inline]
     pub(super) fn is_lent(&self, number: usize) -> bool {
         number == 0 && self.is_lent
     }

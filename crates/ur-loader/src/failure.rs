@@ -1,7 +1,6 @@
 //! Failures of the loader's own entries: a code for C, which may be an adapter's, a sentence for the
 //! log; and `enter`, the one way out.
 use crate::log;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use ur_adapter::error::ErrorCode;
 use ur_sys::ur_result_t;
 
@@ -35,13 +34,13 @@ impl From<ErrorCode> for Failure {
 
 /// The way out: a code for the caller, the rest for the log. Nothing unwinds past it.
 pub(crate) fn enter(entry: &str, body: impl FnOnce() -> Result<()>) -> ur_result_t {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => ur_result_t::SUCCESS,
-        Ok(Err(Failure { code, sentence })) => {
+    match ur_lock::caught(body) {
+        Some(Ok(())) => ur_result_t::SUCCESS,
+        Some(Err(Failure { code, sentence })) => {
             log::info(format_args!("{entry} answers {code:?}. {sentence}"));
             code
         }
-        Err(_) => {
+        None => {
             log::error(format_args!("{entry} panicked, which is a fault of the loader's"));
             ErrorCode::Unknown.into()
         }

@@ -1,8 +1,9 @@
-//! Locks of the standard library, taken also after a thread panicked while it held one. Panics become result codes
+//! Locks of the standard library, taken also after a thread panicked while it held one, and code whose panic ends nothing else. Panics become result codes
 //! where C called (`ur_adapter::entry`), so a panic must not turn every later call into another one: whoever holds
 //! one of these locks keeps what it guards consistent after each statement that can panic.
-use std::sync::{
-    LockResult, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{LockResult, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 /// The result of a lock or of a condition variable, poisoned or not.
@@ -22,11 +23,39 @@ pub fn write_locked<T: ?Sized>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     unpoisoned(lock.write())
 }
 
+/// Runs `act`; `None` if it panicked. The payload of the panic is dropped here; if that drop panics too, what it throws is
+/// leaked, since nothing can be done with it that may not panic again.
+pub fn caught<T>(act: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(act)).map_err(discard).ok()
+}
+/// Drops the payload of a panic, as [`caught`] does.
+pub fn discard(payload: Box<dyn std::any::Any + Send>) {
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(again);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::{sync::Arc, thread};
 
+    #[test]
+    fn a_panic_ends_what_panicked_also_if_its_payload_panics_when_it_is_dropped() {
+        struct Again(u32);
+        impl Drop for Again {
+            fn drop(&mut self) {
+                if self.0 > 0 {
+                    std::panic::panic_any(Again(self.0 - 1));
+                }
+            }
+        }
+        assert_eq!(caught(|| 7), Some(7));
+        assert_eq!(caught(|| panic!("of its own")), None::<()>);
+        for depth in 0..3 {
+            assert_eq!(caught(|| std::panic::panic_any(Again(depth))), None::<()>);
+        }
+    }
     #[test]
     fn a_lock_is_taken_after_a_thread_panicked_with_it() {
         let both = Arc::new((Mutex::new(1), RwLock::new(2)));

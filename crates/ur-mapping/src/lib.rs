@@ -1,6 +1,7 @@
 //! The few things that sharing between processes cannot do without `unsafe`: shared memory as atomic words, and
 //! what a process must ask the C library about forks, signals and scheduling, and the kernel about sockets. What the words mean is left to `ur-ipc`.
 mod fork;
+mod held;
 mod limits;
 mod pages;
 mod privilege;
@@ -12,6 +13,7 @@ mod told;
 mod words;
 
 pub use fork::{close_in_child, fork_count, on_fork_in_child};
+pub use held::{HeldWord, Holder, is_held};
 pub use limits::{addresses_exhausted, mappings_exhausted, start_thread};
 pub use pages::Pages;
 pub use privilege::is_privileged;

@@ -16,6 +16,26 @@ const WORD: usize = size_of::<AtomicU64>();
 /// Where the half of a word lies that changes first when it counts up.
 const LOW_HALF: usize = if cfg!(target_endian = "little") { 0 } else { 1 };
 
+/// That so many bytes of a memfd can be mapped and never fault.
+///
+/// # Errors
+/// `InvalidData` if it could shrink or is shorter; else what the kernel says.
+pub(crate) fn check_memfd(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
+    // In this order: what cannot shrink any more and is long enough stays long enough, and never faults.
+    if !fcntl_get_seals(fd)?.contains(SealFlags::SHRINK) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the descriptor is not sealed against shrinking",
+        ));
+    }
+    let size = usize::try_from(fstat(fd)?.st_size).unwrap_or(0);
+    if size < bytes {
+        let why = format!("the descriptor has {size} bytes where {bytes} are needed");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    Ok(())
+}
+
 /// A mapping of a sealed memfd, unmapped on drop.
 struct Mapping {
     first: NonNull<AtomicU64>,
@@ -31,18 +51,7 @@ impl Mapping {
         if bytes == 0 || !bytes.is_multiple_of(WORD) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no whole number of words"));
         }
-        // In this order: what cannot shrink any more and is long enough stays long enough, and never faults.
-        if !fcntl_get_seals(fd)?.contains(SealFlags::SHRINK) {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "the descriptor is not sealed against shrinking",
-            ));
-        }
-        let size = usize::try_from(fstat(fd)?.st_size).unwrap_or(0);
-        if size < bytes {
-            let why = format!("the descriptor has {size} bytes where {bytes} are needed");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
-        }
+        check_memfd(fd, bytes)?;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let at = unsafe { mmap(std::ptr::null_mut(), bytes, rights, MapFlags::SHARED, fd, 0) }?;
         let first = NonNull::new(at.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;

@@ -6,7 +6,6 @@ use std::{
     any::TypeId,
     ffi::c_void,
     fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, RwLock,
         atomic::{
@@ -152,7 +151,7 @@ impl Slot {
         let hooks = read_locked(&self.hooks).clone();
         let call = Call { slot: self, places, plain, result: ur_result_t::SUCCESS };
         // The test's harness has printed why; no panic may pass through C.
-        catch_unwind(AssertUnwindSafe(|| call.run(hooks))).unwrap_or(ur_result_t::ERROR_UNKNOWN)
+        ur_lock::caught(|| call.run(hooks)).unwrap_or(ur_result_t::ERROR_UNKNOWN)
     }
 }
 impl fmt::Debug for Slot {

@@ -10,11 +10,13 @@ mod macros;
 #[macro_use]
 mod entry_points;
 mod functions;
+mod policy;
 mod records;
 mod tables;
 mod values;
 
 pub use functions::*;
+pub use policy::*;
 pub use records::*;
 pub use tables::*;
 pub use values::*;

@@ -1,5 +1,5 @@
-//! Level Zero in Rust: the types, constants and function types of specification 1.17, and nothing
-//! else. Names, values and layouts are the specification's; `ze_result_t` and the other enumerations
+//! Level Zero in Rust: the types, constants and function types of specification 1.17, of Sysman what tells free memory
+//! and throttling, and nothing else. Names, values and layouts are the specification's; `ze_result_t` and the other enumerations
 //! are integers with constants, since a driver may answer values that nobody here has heard of.
 #![no_std]
 #![allow(non_camel_case_types, non_snake_case, missing_docs, clippy::all)]
@@ -5341,3 +5341,102 @@ zeroed!(
     ze_device_readonly_memory_ext_properties_t,
     ze_dditable_driver_t,
 );
+
+pub type zes_init_flags_t = u32;
+pub type zes_driver_handle_t = *mut _zes_driver_handle_t;
+pub type zes_device_handle_t = *mut _zes_device_handle_t;
+pub type zes_mem_handle_t = *mut _zes_mem_handle_t;
+pub type zes_freq_handle_t = *mut _zes_freq_handle_t;
+#[repr(C)]
+#[derive(Debug)]
+pub struct _zes_driver_handle_t {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct _zes_device_handle_t {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct _zes_mem_handle_t {
+    _unused: [u8; 0],
+}
+#[repr(C)]
+#[derive(Debug)]
+pub struct _zes_freq_handle_t {
+    _unused: [u8; 0],
+}
+pub const ZES_STRUCTURE_TYPE_FREQ_PROPERTIES: zes_structure_type_t = 9;
+pub const ZES_STRUCTURE_TYPE_MEM_PROPERTIES: zes_structure_type_t = 11;
+pub const ZES_STRUCTURE_TYPE_FREQ_STATE: zes_structure_type_t = 27;
+pub const ZES_STRUCTURE_TYPE_MEM_STATE: zes_structure_type_t = 30;
+pub type zes_structure_type_t = core::ffi::c_uint;
+pub const ZES_MEM_LOC_SYSTEM: zes_mem_loc_t = 0;
+pub const ZES_MEM_LOC_DEVICE: zes_mem_loc_t = 1;
+pub type zes_mem_loc_t = core::ffi::c_uint;
+pub type zes_mem_type_t = core::ffi::c_uint;
+pub type zes_mem_health_t = core::ffi::c_uint;
+pub const ZES_FREQ_DOMAIN_GPU: zes_freq_domain_t = 0;
+pub type zes_freq_domain_t = core::ffi::c_uint;
+pub const ZES_FREQ_THROTTLE_REASON_FLAG_AVE_PWR_CAP: zes_freq_throttle_reason_flags_t = 1;
+pub const ZES_FREQ_THROTTLE_REASON_FLAG_BURST_PWR_CAP: zes_freq_throttle_reason_flags_t = 2;
+pub const ZES_FREQ_THROTTLE_REASON_FLAG_CURRENT_LIMIT: zes_freq_throttle_reason_flags_t = 4;
+pub const ZES_FREQ_THROTTLE_REASON_FLAG_THERMAL_LIMIT: zes_freq_throttle_reason_flags_t = 8;
+pub const ZES_FREQ_THROTTLE_REASON_FLAG_PSU_ALERT: zes_freq_throttle_reason_flags_t = 16;
+pub const ZES_FREQ_THROTTLE_REASON_FLAG_SW_RANGE: zes_freq_throttle_reason_flags_t = 32;
+pub const ZES_FREQ_THROTTLE_REASON_FLAG_HW_RANGE: zes_freq_throttle_reason_flags_t = 64;
+pub type zes_freq_throttle_reason_flags_t = u32;
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct zes_uuid_t {
+    pub id: [u8; 16usize],
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct zes_mem_properties_t {
+    pub stype: zes_structure_type_t,
+    pub pNext: *mut core::ffi::c_void,
+    pub type_: zes_mem_type_t,
+    pub onSubdevice: ze_bool_t,
+    pub subdeviceId: u32,
+    pub location: zes_mem_loc_t,
+    pub physicalSize: u64,
+    pub busWidth: i32,
+    pub numChannels: i32,
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct zes_mem_state_t {
+    pub stype: zes_structure_type_t,
+    pub pNext: *const core::ffi::c_void,
+    pub health: zes_mem_health_t,
+    pub free: u64,
+    pub size: u64,
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct zes_freq_properties_t {
+    pub stype: zes_structure_type_t,
+    pub pNext: *mut core::ffi::c_void,
+    pub type_: zes_freq_domain_t,
+    pub onSubdevice: ze_bool_t,
+    pub subdeviceId: u32,
+    pub canControl: ze_bool_t,
+    pub isThrottleEventSupported: ze_bool_t,
+    pub min: f64,
+    pub max: f64,
+}
+#[repr(C)]
+#[derive(Debug, Copy, Clone)]
+pub struct zes_freq_state_t {
+    pub stype: zes_structure_type_t,
+    pub pNext: *const core::ffi::c_void,
+    pub currentVoltage: f64,
+    pub request: f64,
+    pub tdp: f64,
+    pub efficient: f64,
+    pub actual: f64,
+    pub throttleReasons: zes_freq_throttle_reason_flags_t,
+}
+zeroed!(zes_uuid_t, zes_mem_properties_t, zes_mem_state_t, zes_freq_properties_t, zes_freq_state_t,);

@@ -1,25 +1,19 @@
 //! Commands. The core has judged what arrives here: ranges are within allocations, boxes and rows fit, patterns divide what
 //! they fill. What is left is to do it.
 use super::{
-    Example,
-    device::Device,
-    event::{Event, capture, wait_for},
+    Example, Queue,
+    device::{Device, UUID},
     file::{read, write},
-    memory::{Allocation, Kernel, Mem},
-    queue::{Queue, Submission},
+    memory::Mem,
+    stream::End,
 };
-use std::any::Any;
-use ur_adapter::{
-    command::{Enqueued, Report},
-    error::{Error, Result},
-    object::{Borrowed, Owned},
-};
+use std::{any::Any, convert::Infallible, sync::Arc};
+use ur_adapter::{error::Result, object::Owned};
 use ur_core::{
-    command::{Pixels, Ready, TakesCommands, Used},
-    profiling::Profile,
+    command::{Ready, Used},
+    queue::HasStreams,
 };
-use ur_hal::{Address, BoxSpan, Command, HostCall, Pattern, Recorded, Rows};
-use ur_sys::*;
+use ur_hal::{Address, BoxSpan, Command, HostCall, Pattern, Recorded, Rows, Submission};
 
 /// What the thread does: a command with a copy of what it points at.
 pub enum Work {
@@ -29,10 +23,10 @@ pub enum Work {
 impl Work {
     /// # Errors
     /// `UNSUPPORTED_FEATURE` for what this device does not do.
-    fn of(command: &Command<'_, Example>) -> ur_hal::Result<Self> {
+    pub fn of(command: &Command<'_, Example>) -> ur_hal::Result<Self> {
         match command {
             Command::HostCall(call) => Ok(Self::Call(*call)),
-            Command::Timestamp => Ok(Self::Recorded(Recorded::Barrier)),
+            Command::Timestamp | Command::Signal(_) => Ok(Self::Recorded(Recorded::Barrier)),
             other => Recorded::of(other).map(Self::Recorded),
         }
     }
@@ -86,66 +80,33 @@ fn repeated(pattern: Pattern<'_>, bytes: usize) -> Vec<u8> {
     pattern.bytes().iter().copied().cycle().take(bytes).collect()
 }
 
-/// What has to be there until a command is done.
-fn kept(used: &Used<'_, Example>) -> Result<Box<dyn Any + Send>> {
-    Ok(match used {
-        Used::Buffer { buffer, .. } => Box::new(buffer.storage().clone()),
-        Used::Program(program) => Box::new(program.own()?),
-    })
-}
-impl TakesCommands for Example {
-    type Known = Allocation;
+impl HasStreams for Example {
+    type Capture = ();
+    type Captured = Infallible;
+    fn uuid(_: &Device) -> Result<[u8; 16]> {
+        Ok(UUID)
+    }
+    /// All memory is where it is used, and nothing is said of hints about it.
     fn is_managed(_: Address) -> bool {
         true
     }
     fn buffer_at(_: &Owned<Device>, buffer: &Mem) -> Result<Address> {
         Ok(buffer.storage().base().offset(buffer.origin())?.into())
     }
-    fn submit(
-        queue: Borrowed<'_, Queue>,
+    /// What a command uses is kept until it is done.
+    fn submit_using(
+        queue: &Queue,
+        submission: &Submission<'_, Self>,
         ready: &Ready<'_, Self>,
-        events: &[Borrowed<'_, Event>],
-        report: Report,
-    ) -> Enqueued<Self> {
-        let of = report.wants_event().then(|| queue.own()).transpose()?;
-        let kept = ready.uses.iter().flatten().map(kept).collect::<Result<_>>()?;
-        let (work, profile) = (Work::of(&ready.command)?, ready.profile(queue.profile()));
-        let end = queue.put(capture(events)?, Submission { work, profile, kept, signal: None })?;
-        let event = of.map(|queue| Event::of(queue, ready.name, end.clone()));
-        if let Report::Done { .. } = report {
-            wait_for(&[super::event::Pending::Here(end)])?;
-        }
-        Ok(event)
-    }
-    fn signal(
-        queue: Borrowed<'_, Queue>,
-        events: &[Borrowed<'_, Event>],
-        signalled: Borrowed<'_, Event>,
-    ) -> Result<()> {
-        let (work, signal) = (Work::Recorded(Recorded::Barrier), Some(signalled.signal()?));
-        // Of a signal one moment is told, if its queue notes any.
-        let profile = if queue.profile().is_on() { Profile::Instant } else { Profile::Off };
-        let what = Submission { work, profile, kept: vec![], signal };
-        queue.put(capture(events)?, what).map(drop)
-    }
-    fn submit_pixels(
-        _: Borrowed<'_, Queue>,
-        _: ur_command_t,
-        _: &Pixels<'_, Mem>,
-        _: &[Borrowed<'_, Event>],
-        _: Report,
-    ) -> Enqueued<Self> {
-        Error::unsupported("urEnqueueMemImageCopy")
-    }
-    fn launch(
-        _: Borrowed<'_, Queue>,
-        _: Borrowed<'_, Kernel>,
-        _: (Option<&[usize]>, &[usize], Option<&[usize]>),
-        _: &[ur_exp_kernel_arg_properties_t],
-        _: Option<&ur_kernel_launch_ext_properties_t>,
-        _: &[Borrowed<'_, Event>],
-        _: Report,
-    ) -> Enqueued<Self> {
-        Error::unsupported("urEnqueueKernelLaunchWithArgsExp")
+    ) -> ur_hal::Result<Option<Arc<End>>> {
+        let kept = |used: &Used<'_, Self>| -> Result<Box<dyn Any + Send>> {
+            Ok(match used {
+                Used::Buffer { buffer, .. } => Box::new(buffer.storage().clone()),
+                Used::Program(program) => Box::new(program.own()?),
+                Used::Freed(freed) => Box::new(freed.take()),
+            })
+        };
+        let kept = ready.used().map(kept).collect::<Result<_>>()?;
+        queue.stream().put(submission, kept)
     }
 }

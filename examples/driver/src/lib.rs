@@ -3,67 +3,67 @@
 //!
 //! 1. this file: the type, its objects, its table;
 //! 2. `file.rs`: the "driver", which is the kernel; the only unsafe code;
-//! 3. `device.rs`: adapter, platform, device, contexts;
+//! 3. `device.rs`: the device;
 //! 4. `memory.rs`: USM and buffers, of which the core does all but the bytes;
-//! 5. `queue.rs` and `event.rs`: a thread, and the ends of its commands;
+//! 5. `stream.rs`: a thread, and the ends of its commands, of which the core makes queues and events;
 //! 6. `commands.rs`: what commands do;
-//! 7. `share.rs`: memory and events of other processes.
+//! 7. `share.rs`: memory of other processes.
 //!
 //! It has no kernels, images, virtual memory, command buffers and graphs: what it says of them are defaults.
 mod commands;
 mod device;
-mod event;
 mod file;
 mod memory;
-mod queue;
 mod share;
+mod stream;
 
-use device::{Adapter, Context, Device, DriverContext, Platform};
-use event::Event;
+use device::{Context, Device};
 use memory::{Kernel, Mem, PhysicalMem, Program, Sampler, UsmPool};
-use queue::Queue;
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 use ur_adapter::{
     api::*,
-    error::{ErrorCode, Result},
-    object::{Backend, Body, Borrowed, Kind, Never, Owned, Slab, Tag},
+    error::Result,
+    object::{Backend, Kind, Never},
+    statics::Statics,
 };
-use ur_core::over_driver::{Beneath, Contexts};
+use ur_core::over_driver::{self, Beneath, Contexts};
 use ur_sys::ur_dditable_t;
 
 /// The driver. A real one has a number of its own in `Backend`; this one borrows that of a backend nobody has here.
 #[derive(Debug)]
 pub struct Example;
 const BACKEND: Backend = Backend::Offload;
-/// What logs call it, and the variable that asks for them: `UR_LOG_EXAMPLE`.
-const NAME: &str = "EXAMPLE";
 
 /// The adapter as C sees it. The core fills it: with its own entries where a family has moved there, with ours where not.
-static TABLE: ur_dditable_t = ur_core::table::<Example>();
+static TABLE: ur_dditable_t = ur_core::table_over_streams::<Example>();
 /// The C symbols of the shared object. A backend of this project has them in a crate of their own.
 mod leaf {
     ur_adapter::leaf!(Offload, "EXAMPLE", crate::TABLE);
 }
 
+/// Queues and events are the core's, over this driver's streams.
+type Queue = ur_core::queue::Queue<Example>;
+type Event = ur_core::queue::Event<Example>;
+
 /// What objects are to the driver. A kind that it does not have is `Infallible`: no value of it can be made.
 impl ur_hal::Types for Example {
-    type Device = Owned<Device>;
-    type Context = DriverContext;
+    type Device = ();
+    type Context = ();
     type Allocation = file::Mapped;
     type Reservation = Infallible;
     type Physical = Infallible;
-    type Stream = Infallible;
-    type Point = Infallible;
+    type Stream = stream::Stream;
+    type Point = Arc<stream::End>;
     type Module = Infallible;
     type Function = Infallible;
     type Image = Infallible;
     type Sampler = Infallible;
     type Graph = Infallible;
 }
-/// What handles of C point at. Six kinds are the core's; `Never` is a kind of which there is no handle.
+/// What handles of C point at. Twelve kinds are the core's; `Never` is a kind of which there is no handle.
 impl Objects for Example {
-    type Adapter = Adapter;
-    type Platform = Platform;
+    type Adapter = over_driver::Adapter<Self>;
+    type Platform = over_driver::Platform<Self>;
     type Device = Device;
     type Context = Context;
     type Event = Event;
@@ -82,48 +82,22 @@ impl Objects for Example {
     type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
 }
 
-/// A place for objects of a kind: memory that is never given back, so that a stale handle can be told from a good one.
-macro_rules! slab {
-    ($t:ty) => {{
-        static SLAB: ur_adapter::object::Slab<$t> = ur_adapter::object::Slab::new(&crate::TABLE);
-        &SLAB
-    }};
-}
-use slab;
-macro_rules! bodies { ($($t:ident, $code:ident, $is_counted:literal;)*) => { $(
-    impl Body for $t {
-        const TAG: Tag = Tag::new(BACKEND, Kind::$t);
-        const INVALID: ErrorCode = ErrorCode::$code;
-        fn slab() -> &'static Slab<Self> {
-            slab!($t)
-        }
-        fn is_counted(&self) -> bool {
-            $is_counted
-        }
-    }
-)* } }
-bodies! {
-    Adapter, InvalidValue, true;
-    Platform, InvalidPlatform, true;
-    Device, InvalidDevice, false; // a device is there as long as the process is
-    Context, InvalidContext, true;
-    Queue, InvalidQueue, true;
-    Event, InvalidEvent, true;
-}
-
 impl Contexts for Example {
     const BACKEND: Backend = BACKEND;
-    fn devices(context: &Context) -> &[Owned<Device>] {
-        context.devices()
+    /// What the core keeps once of a process, objects among it.
+    fn statics() -> &'static Statics {
+        static STATICS: Statics = Statics::new(&TABLE);
+        &STATICS
     }
-    fn check(context: &Context, device: Borrowed<'_, Device>) -> Result<()> {
-        context.check(device)
+    /// What logs call it, and the variable that asks for them: `UR_LOG_EXAMPLE`.
+    fn log_name() -> &'static str {
+        "EXAMPLE"
     }
 }
 impl Beneath for Example {
     type Memory = memory::Memory;
     fn wait(context: usize) -> Result<()> {
-        queue::moments(context).iter().for_each(queue::Moment::wait);
+        stream::moments(context).iter().for_each(stream::Moment::wait);
         Ok(())
     }
 }

@@ -1,16 +1,15 @@
 //! Memory. The core has pools, limits, queries, deferred free, buffers and all entries; here is where bytes come from.
 use super::{
-    Example,
-    device::{Context, Device, DriverContext},
+    Example, Queue,
+    device::{Context, Device},
     file::{self, Mapped},
-    queue::{self, Moment, Queue},
-    slab,
+    stream::{self, Moment},
 };
 use std::{convert::Infallible, sync::Arc};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Backend, Borrowed, Object, Owned, Slab},
+    object::{Backend, Borrowed, Object, Owned},
     per_process::PerProcess,
 };
 use ur_core::{
@@ -22,13 +21,13 @@ use ur_core::{
     over_driver::{
         mem::{self, KeepsBytes},
         physical_mem::{self, HasPhysicalMemory},
-        sampler::{self, Choices, HasSamplers},
-        usm_host::{All, PinsMemory},
-        usm_pool::{self, Chunks, DevicePools, HasUsm},
+        sampler::{self, HasSamplers},
+        usm_host::PinsMemory,
+        usm_pool::{self, Chunks, HasUsm},
     },
-    program::{self, OnDevice, RunsCode},
+    program::{self, RunsCode},
 };
-use ur_hal::{Allocates, Capabilities, LaunchLimits, MemoryRequest};
+use ur_hal::{Allocates, Capabilities, LaunchLimits, MemoryRequest, SamplerDesc};
 use ur_ipc::SharedMemory;
 use ur_sys::*;
 
@@ -72,7 +71,7 @@ impl allocation::Memory for Memory {
         of_process!(DeferredFree<Moment, Spent<Memory>>)
     }
     fn submitted(context: usize) -> Vec<Moment> {
-        queue::moments(context)
+        stream::moments(context)
     }
     fn pooled(part: Pooled<Chunks<Example>>) -> Self {
         Self::Pooled(part)
@@ -85,8 +84,8 @@ impl allocation::Memory for Memory {
 /// The driver's verb: memory in one piece. Every kind is a file here.
 impl Allocates for Example {
     fn allocate(
-        _: &DriverContext,
-        _: &Owned<Device>,
+        _: &(),
+        _: &(),
         MemoryRequest { bytes, .. }: MemoryRequest,
     ) -> ur_hal::Result<Mapped> {
         Mapped::create(bytes)
@@ -96,10 +95,7 @@ impl Allocates for Example {
 impl PinsMemory for Example {
     const IS_USED: bool = false;
     type Pinned = ();
-    fn hosts() -> &'static All<Self> {
-        of_process!(All<Example>)
-    }
-    fn pin(_: Borrowed<'_, Context>, _: UsmPtr, _: usize, _: bool) -> Result<()> {
+    fn pin(_: &(), _: UsmPtr, _: usize, _: bool) -> Result<()> {
         Ok(())
     }
 }
@@ -107,28 +103,19 @@ impl HasUsm for Example {
     const LARGEST_ALIGNMENT: usize = 4096; // a mapping's
     const ROW: usize = NATURAL;
     type DriverPools = ();
-    fn usm_pools() -> &'static Slab<UsmPool> {
-        slab!(UsmPool)
-    }
-    fn driver_context(context: &Context) -> &Arc<DriverContext> {
-        &context.driver
-    }
-    fn pools(context: &Context) -> &DevicePools<Self> {
-        &context.pools
-    }
-    fn check_size(_: &Device, bytes: usize) -> Result<()> {
+    fn check_size(_: &(), bytes: usize) -> Result<()> {
         check_size(bytes, ErrorCode::InvalidUsmSize)
     }
     fn natural_alignment(_: usize) -> usize {
         NATURAL
     }
-    fn memory_size(_: &Device) -> Result<usize> {
+    fn memory_size(_: &()) -> Result<usize> {
         Ok(TOTAL)
     }
     fn submitted(context: &Object<Context>, _since: u64) -> Vec<Moment> {
-        queue::moments(context.as_handle().addr())
+        stream::moments(context.as_handle().addr())
     }
-    fn zero(_: &DriverContext, _: &Device, at: UsmPtr, bytes: usize) -> Result<()> {
+    fn zero(_: &(), _: &(), at: UsmPtr, bytes: usize) -> Result<()> {
         file::write(at.into(), &vec![0; bytes]);
         Ok(())
     }
@@ -166,9 +153,6 @@ impl Storage {
 }
 impl KeepsBytes for Example {
     type Storage = Storage;
-    fn mems() -> &'static Slab<Mem> {
-        slab!(Mem)
-    }
     fn a_mem() -> String {
         "a buffer of the example device".to_owned()
     }
@@ -215,23 +199,9 @@ impl KeepsBytes for Example {
 }
 
 // What the device does not have. The core asks for these traits all the same; their verbs refuse.
-impl HasPhysicalMemory for Example {
-    fn physical_mems() -> &'static Slab<PhysicalMem> {
-        slab!(PhysicalMem)
-    }
-    fn names() -> &'static physical_mem::Names<Self> {
-        of_process!(physical_mem::Names<Example>)
-    }
-    fn reserved() -> &'static physical_mem::Reserved<Self> {
-        of_process!(physical_mem::Reserved<Example>)
-    }
-}
+impl HasPhysicalMemory for Example {}
 impl HasSamplers for Example {
-    type NativeSampler = Infallible;
-    fn samplers() -> &'static Slab<Sampler> {
-        slab!(Sampler)
-    }
-    fn make_sampler(_: &Owned<Context>, _: Choices) -> Result<Infallible> {
+    fn make_sampler(_: &Context, _: &Device, _: &SamplerDesc) -> Result<Infallible> {
         Error::unsupported("urSamplerCreate")
     }
 }
@@ -243,12 +213,6 @@ impl ur_hal::Modules for Example {
 }
 impl RunsCode for Example {
     const NAME: &'static str = "the example device";
-    fn programs() -> &'static Slab<Program> {
-        slab!(Program)
-    }
-    fn kernels() -> &'static Slab<Kernel> {
-        slab!(Kernel)
-    }
     fn target(_: &Context, _: &Device) -> Result<Infallible> {
         Error::unsupported("urProgramBuild")
     }
@@ -259,13 +223,6 @@ impl RunsCode for Example {
     }
     fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
         queue.place()
-    }
-    fn local_memory(
-        _: &OnDevice<Self>,
-        _: &[ur_exp_kernel_arg_properties_t],
-        _: usize,
-    ) -> Result<usize> {
-        Error::unsupported("urEnqueueKernelLaunchWithArgsExp")
     }
     fn leave(_: usize, what: impl Send + 'static) {
         drop(what);

@@ -1,24 +1,18 @@
-//! Memory and events of other processes. Who may have them, how they travel and when they end is `ur_ipc`'s; what memory
+//! Memory of other processes. Who may have it, how it travels and when it ends is `ur_ipc`'s; what memory
 //! offers and what is kept of opens is the core's. Here is how memory is sent, and what is made of what arrives. Bytes of
 //! others are hostile: `ur_ipc` has parsed the ticket and looked at the descriptor; that it is what we can map is for us
 //! to see.
 use super::{
-    BACKEND, Example,
+    Example,
     device::{Context, Device, UUID},
-    event::{Event, Origin},
     file::{Mapped, page},
     memory::{Allocation, Memory},
 };
-use std::{
-    collections::HashMap,
-    convert::Infallible,
-    sync::{Arc, Mutex},
-};
+use std::{convert::Infallible, sync::Arc};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::{Borrowed, Owned},
-    per_process::PerProcess,
-    share::{EventFacts, Refusal, SharesEvents},
+    object::Borrowed,
+    share::Refusal,
 };
 use ur_core::{
     memory::{
@@ -27,11 +21,7 @@ use ur_core::{
     },
     over_driver::share::{Desk, Home, Imported, Shares, Travels, contradiction, too_large},
 };
-use ur_ipc::{
-    Access, Arrived, ArrivedPayload, ENVELOPE_LEN, Importer, Kind, Offer, Opened, Payload,
-    arena::Slot, same_device,
-};
-use ur_lock::locked;
+use ur_ipc::{Arrived, ArrivedPayload, Payload, same_device};
 
 fn wrong(why: &'static str) -> Error {
     Error::new(ErrorCode::InvalidValue, why)
@@ -109,66 +99,5 @@ impl Shares for Example {
         _: Arrived,
     ) -> Result<Infallible, Refusal> {
         Ok(Error::unsupported("urIPCOpenPhysMemHandleExp")?)
-    }
-}
-
-/// The events of this process that were offered to others, by their numbers.
-static OFFERED: PerProcess<Mutex<HashMap<u64, Slot>>> = PerProcess::new();
-static EVENTS: Importer<Slot> = Importer::of_any_backend(Kind::Event, BACKEND as u16);
-/// The last handle of an event went.
-pub fn forget(object: u64) {
-    let slot = locked(OFFERED.get()).remove(&object);
-    if slot.is_some() {
-        ur_adapter::share::freed(object, Kind::Event);
-    }
-}
-impl SharesEvents for Example {
-    fn shares_events(_: &Context) -> bool {
-        true
-    }
-    fn event_facts(event: &Event) -> EventFacts {
-        let slot = event.slot();
-        EventFacts {
-            is_supported: true,
-            is_shareable: slot.is_some(),
-            is_opened: slot.is_some_and(|(_, origin)| !matches!(origin, Origin::Made(_))),
-            has_profiling: false,
-        }
-    }
-    fn offer_event(event: Borrowed<'_, Event>) -> Result<Offer> {
-        let Some((slot, Origin::Made(object))) = event.slot() else {
-            let why = "only an event made here with IPC_EXP can be offered to others";
-            return Err(Error::new(ErrorCode::InvalidEvent, why));
-        };
-        locked(OFFERED.get()).insert(*object, slot.clone());
-        Ok(Offer {
-            kind: Kind::Event,
-            backend: BACKEND as u16,
-            device: UUID,
-            object: *object,
-            offset: 0,
-            length: 0,
-            size: 0,
-            payload: Payload::Event(slot.clone()),
-            access: Access::SameUser,
-        })
-    }
-    fn open_event(
-        context: Borrowed<'_, Context>,
-        ticket: &[u8; ENVELOPE_LEN],
-    ) -> Result<Owned<Event>> {
-        let import = |arrived: Arrived, (): &()| match arrived.payload {
-            ArrivedPayload::Event(slot) => Ok(slot),
-            _ => Err(wrong("the exporter sent something that is no event")),
-        };
-        let (opened, ()) = EVENTS.open(ticket, |_| Ok(()), import)?;
-        let (slot, origin) = match opened {
-            Opened::Local { object, .. } => {
-                let slot = locked(OFFERED.get()).get(&object).cloned();
-                (slot.ok_or_else(|| wrong("the event was released"))?, Origin::OpenedHere)
-            }
-            Opened::Remote(loan) => (Slot::clone(&loan), Origin::Opened(loan)),
-        };
-        Ok(Event::shared(context.own()?, slot, origin))
     }
 }

@@ -63,7 +63,7 @@ fn macro_definition(out: &mut Declared, line: &str) {
 }
 
 /// Words, numbers and single signs; attributes are left out.
-fn tokens(text: &str) -> Vec<&str> {
+pub fn tokens(text: &str) -> Vec<&str> {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let (mut out, mut rest) = (Vec::new(), text.trim_start());
     while let Some(first) = rest.chars().next() {
@@ -98,7 +98,7 @@ fn balanced(text: &str) -> usize {
     text.len()
 }
 /// The tokens up to a semicolon outside of braces, and what follows it. A function body ends one too.
-fn declaration<'a, 'b>(tokens: &'b [&'a str]) -> (&'b [&'a str], &'b [&'a str]) {
+pub fn declaration<'a, 'b>(tokens: &'b [&'a str]) -> (&'b [&'a str], &'b [&'a str]) {
     let mut depth = 0;
     for (at, token) in tokens.iter().enumerate() {
         match *token {

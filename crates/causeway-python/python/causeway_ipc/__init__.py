@@ -66,10 +66,21 @@ def _dtype_name(dtype: object) -> str:
     return named.removeprefix("torch.")
 
 
-def empty(shape: int | Sequence[int], dtype: object = "float32", device: str | None = None) -> Array:
-    """An array in memory that processes can share, contents unspecified; on the CPU unless a device is named."""
+def empty(
+    shape: int | Sequence[int],
+    dtype: object = "float32",
+    device: str | None = None,
+    *,
+    access: str | None = None,
+    read_only: bool = False,
+) -> Array:
+    """An array in memory that processes can share, contents unspecified; on the CPU unless a device is named.
+
+    `access` says who may open it: "same-user" (as without it), "user:UID" or "process:PID". With `read_only`, only this
+    process writes it: the kernel refuses others a mapping for writing.
+    """
     lengths = [shape] if isinstance(shape, int) else list(shape)
-    return _causeway.empty(lengths, _dtype_name(dtype), device)
+    return _causeway.empty(lengths, _dtype_name(dtype), device, access=access, read_only=read_only)
 
 
 if sys.version_info >= (3, 12):  # from there on, Python classes can be buffers

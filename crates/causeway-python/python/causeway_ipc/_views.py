@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import ctypes
 import importlib
+import warnings
 from functools import lru_cache
 from typing import Any
 
@@ -67,9 +68,16 @@ class _Known:
 def torch(array: Array) -> Any:
     """A tensor over the array. PyTorch's DLPack does not know the types of 8 bits yet; its tensors do."""
     library = importlib.import_module("torch")
-    if not array.dtype.startswith("float8"):
-        return library.from_dlpack(array)
-    return library.from_dlpack(array._bits("uint8")).view(getattr(library, array.dtype))
+    if array.is_read_only:
+        warnings.warn(
+            "this array is for reading only, which PyTorch's tensors cannot be: a write to the tensor ends this process; clone() is a copy",
+            stacklevel=2,
+        )
+    eight_bits = array.dtype.startswith("float8")
+    # A capsule, since PyTorch would ask for its current stream first, and nothing here is under way on any.
+    version = (1, 0) if array.is_read_only else None
+    tensor = library.from_dlpack((array._bits("uint8") if eight_bits else array).__dlpack__(max_version=version))
+    return tensor.view(getattr(library, array.dtype)) if eight_bits else tensor
 
 
 @lru_cache(maxsize=64)
@@ -86,6 +94,8 @@ def memoryview_of(array: Array) -> Any:
     held = holder.from_address(array.ptr) if array.nbytes else holder()
     held._array = array
     view: Any = builtins.memoryview(held).cast("B")
+    if array.is_read_only:
+        view = view.toreadonly()
     character = _FORMATS.get(array.dtype)
     if character is None or array.nbytes == 0:
         return view

@@ -43,8 +43,7 @@ impl Span {
         if self.memory.is_writable() {
             return Ok(());
         }
-        let sentence =
-            "this memory is mapped for reading only: map it with Rights::ReadWrite to write";
+        let sentence = "this memory is mapped for reading only: map it with Rights::ReadWrite to write, or copy it if another process made it so";
         Err(Error::new(ErrorKind::ReadOnly, sentence))
     }
     fn same_size(&self, other: usize) -> Result<()> {

@@ -2,7 +2,7 @@
 //! Nothing here reads or writes them; that is what commands do.
 #![expect(unsafe_code, reason = "calls the C ABI")]
 use super::{Api, Context, Exported, Physical, slot};
-use crate::{Error, ErrorKind, Result};
+use crate::{Access, Error, ErrorKind, Policy, Result};
 use std::{ffi::c_void, sync::Arc};
 use ur_sys::*;
 
@@ -12,6 +12,8 @@ pub(crate) struct Memory {
     address: usize,
     bytes: usize,
     writable: bool,
+    /// What it was allocated for; the usual one for any other.
+    policy: Policy,
     origin: Origin,
 }
 enum Origin {
@@ -32,19 +34,58 @@ pub(crate) enum MemoryKind {
     Mapped,
 }
 
+/// A policy as the ABI has it.
+fn asked(policy: Policy, held: &mut u32) -> cw_ipc_policy_desc_t {
+    let (access, id) = match policy.access {
+        Access::SameUser => (CW_IPC_ACCESS_SAME_USER, 0),
+        Access::User(user) => (CW_IPC_ACCESS_USER, user),
+        Access::Process(process) => (CW_IPC_ACCESS_PROCESS, process),
+    };
+    cw_ipc_policy_desc_t {
+        stype: CW_STRUCTURE_TYPE_IPC_POLICY_DESC,
+        pNext: std::ptr::null(),
+        access,
+        id,
+        flags: if policy.is_read_only { CW_IPC_POLICY_READ_ONLY } else { 0 },
+        held,
+    }
+}
+
 impl Memory {
     /// `bytes` of device memory, contents unspecified.
-    pub(crate) fn allocate(context: &Arc<Context>, bytes: usize) -> Result<Arc<Self>> {
+    pub(crate) fn allocate(
+        context: &Arc<Context>,
+        bytes: usize,
+        policy: Policy,
+    ) -> Result<Arc<Self>> {
         const ENTRY: &str = "urUSMDeviceAlloc";
         let api = context.api();
         let alloc = slot(api.table.usm.device_alloc, ENTRY)?;
-        let (device, none) = (context.raw_device(), std::ptr::null());
+        let mut held = 0;
+        let asked = asked(policy, &mut held);
+        let desc = ur_usm_desc_t {
+            stype: ur_structure_type_t::USM_DESC,
+            pNext: (&raw const asked).cast(),
+            hints: Default::default(),
+            align: 0,
+        };
+        let is_usual = policy == Policy::default();
+        let desc: *const _ = if is_usual { std::ptr::null() } else { &raw const desc };
+        let device = context.raw_device();
         let (pool, mut at) = (ur_usm_pool_handle_t::NULL, std::ptr::null_mut());
-        // SAFETY: live handles; descriptor and pool are optional; a place for the address.
-        let code = unsafe { alloc(context.raw(), device, none, pool, bytes, &mut at) };
+        // SAFETY: live handles; descriptor and pool are optional, what is chained to the one lives on the stack; a place
+        // for the address.
+        let code = unsafe { alloc(context.raw(), device, desc, pool, bytes, &mut at) };
         api.check(ENTRY, code)?;
         let (address, context) = (at as usize, context.clone());
-        Ok(Arc::new(Self { context, address, bytes, writable: true, origin: Origin::Allocated }))
+        let new =
+            Self { context, address, bytes, writable: true, policy, origin: Origin::Allocated };
+        // SAFETY: the adapter was told of this place of our own.
+        if !is_usual && unsafe { (&raw const held).read_volatile() } != 1 {
+            let sentence = "this adapter knows nothing of access and reading only: memory of it is shared with processes of the same user, which may write it";
+            return Err(Error::new(ErrorKind::Unsupported, sentence)); // and `new` is freed
+        }
+        Ok(Arc::new(new))
     }
     /// Opens what `handle` names. If `wanted` bytes are given, the memory must have at least so many from there, and
     /// the range is cut to them.
@@ -61,8 +102,8 @@ impl Memory {
         let code = unsafe { open(context.raw(), context.raw_device(), from.cast(), size, &mut at) };
         api.check(ENTRY, code)?;
         let (address, origin) = (at as usize, Origin::Opened);
-        let mut memory =
-            Self { context: context.clone(), address, bytes: 0, writable: true, origin };
+        let (context, policy) = (context.clone(), Policy::default());
+        let mut memory = Self { context, address, bytes: 0, writable: true, policy, origin };
         let reach = memory.reach()?;
         memory.bytes = wanted.unwrap_or(reach);
         if memory.bytes > reach {
@@ -72,7 +113,20 @@ impl Memory {
             );
             return Err(Error::new(ErrorKind::Ticket, sentence));
         }
+        memory.writable = memory.may_be_written();
         Ok(Arc::new(memory))
+    }
+    /// Whether opened memory was not made for reading only. An adapter that does not answer has no such memory.
+    fn may_be_written(&self) -> bool {
+        let Some(get) = self.api().table.virtual_mem.get_info else { return true };
+        let mut access = ur_virtual_mem_access_flags_t::default();
+        let name = ur_virtual_mem_info_t::ACCESS_MODE;
+        let (size, to) = (size_of_val(&access), (&raw mut access).cast());
+        let context = self.context.raw();
+        // SAFETY: a live context, an address that is looked up, and a place of the length that is said.
+        let code =
+            unsafe { get(context, self.at(0), self.bytes, name, size, to, std::ptr::null_mut()) };
+        code != ur_result_t::SUCCESS || access != ur_virtual_mem_access_flags_t::READ_ONLY
     }
     /// A new range of addresses behind which is the whole of `physical`.
     pub(crate) fn map(physical: &Arc<Physical>, writable: bool) -> Result<Arc<Self>> {
@@ -90,22 +144,27 @@ impl Memory {
         let code = unsafe { map(context.raw(), at, bytes, physical.raw(), 0, access) };
         api.check("urVirtualMemMap", code)?;
         let (context, origin) = (context.clone(), Origin::Mapped(physical.clone()));
-        Ok(Arc::new(Self { context, address: range.keep(), bytes, writable, origin }))
+        let policy = Policy::default();
+        Ok(Arc::new(Self { context, address: range.keep(), bytes, writable, policy, origin }))
     }
     /// How many bytes of the allocation there are from our address on.
     fn reach(&self) -> Result<usize> {
-        let base: usize = self.info(ur_usm_alloc_info_t::BASE_PTR)?;
-        let size: usize = self.info(ur_usm_alloc_info_t::SIZE)?;
-        Ok(base.saturating_add(size).saturating_sub(self.address))
+        Self::reach_of(&self.context, self.address)
     }
-    fn info(&self, name: ur_usm_alloc_info_t) -> Result<usize> {
+    /// How many bytes there are from an address to the end of its allocation.
+    pub(crate) fn reach_of(context: &Context, address: usize) -> Result<usize> {
         const ENTRY: &str = "urUSMGetMemAllocInfo";
-        let api = self.api();
+        let api = context.api();
         let get = slot(api.table.usm.get_mem_alloc_info, ENTRY)?;
-        api.value(ENTRY, |size, value, needed| {
-            // SAFETY: `value` lends `size` bytes at `value`; the context is live, the address only looked up.
-            unsafe { get(self.context.raw(), self.at(0), name, size, value, needed) }
-        })
+        let info = |name| -> Result<usize> {
+            api.value(ENTRY, |size, value, needed| {
+                let at = address as *mut c_void;
+                // SAFETY: `value` lends `size` bytes at `value`; the context is live, the address only looked up.
+                unsafe { get(context.raw(), at, name, size, value, needed) }
+            })
+        };
+        let (base, size) = (info(ur_usm_alloc_info_t::BASE_PTR)?, info(ur_usm_alloc_info_t::SIZE)?);
+        Ok(base.saturating_add(size).saturating_sub(address))
     }
     /// Offers the memory from `offset` on to other processes.
     pub(crate) fn share(self: &Arc<Self>, offset: usize) -> Result<Exported> {
@@ -138,6 +197,10 @@ impl Memory {
     /// Whether commands may write here.
     pub(crate) fn is_writable(&self) -> bool {
         self.writable
+    }
+    /// What it was allocated for.
+    pub(crate) fn policy(&self) -> Policy {
+        self.policy
     }
     fn give_back(&self) -> Result<()> {
         let (api, context) = (self.api(), self.context.raw());

@@ -203,6 +203,21 @@ impl Bench {
         must!(self, virtual_mem.map(context, at, bytes, object, 0, access));
         Ok(at)
     }
+    /// Maps what may be mapped already; `None` where the driver has one mapping of each object.
+    pub fn map_again(&self, object: *mut c_void, bytes: usize) -> Verdict<Option<*mut c_void>> {
+        let (context, mut at) = (self.context()?, null_mut());
+        must!(self, virtual_mem.reserve(context, null(), bytes, &mut at));
+        super::exists(at)?;
+        let (object, access) =
+            (ur_physical_mem_handle_t(object), ur_virtual_mem_access_flags_t::READ_WRITE);
+        let code = ask!(self, virtual_mem.map(context, at, bytes, object, 0, access));
+        if code == ur_result_t::ERROR_UNSUPPORTED_FEATURE {
+            must!(self, virtual_mem.free(context, at, bytes));
+            return Ok(None);
+        }
+        self.succeeded("urVirtualMemMap", code)?;
+        Ok(Some(at))
+    }
     pub fn unmap(&self, at: *mut c_void, bytes: usize) -> Verdict {
         let context = self.context()?;
         must!(self, virtual_mem.unmap(context, at, bytes));

@@ -24,6 +24,7 @@ pub fn cases() -> Vec<Case> {
         "urVirtualMemMap", "whole steps", "a range that is not whole steps is refused", odd;
         "urVirtualMemSetAccess, urVirtualMemGetInfo", "UR_VIRTUAL_MEM_INFO_ACCESS_MODE", "the access that is set is the access that is told", access;
         "urVirtualMemSetAccess", "READ_ONLY", "a command that writes where memory is mapped for reading only is refused, one that reads there is not", read_only;
+        "urVirtualMemSetAccess, urMemBufferCreate", "READ_ONLY; UR_MEM_FLAG_USE_HOST_POINTER", "a command that writes into a buffer over memory mapped for reading only is refused, or writes into a copy", buffer_over_read_only;
         "urVirtualMemUnmap", "only what is mapped is unmapped", "a range that was never reserved is refused", strange;
         "urVirtualMemFree", "only what is reserved is given back", "a range is given back once", free_twice;
     };
@@ -104,7 +105,13 @@ fn moved(b: &Bench) -> Verdict {
 fn twice(b: &Bench) -> Verdict {
     let bytes = needs(b)?;
     let object = object(b, bytes)?;
-    let (one, two) = (b.map(object.0, bytes)?, b.map(object.0, bytes)?);
+    let one = b.map(object.0, bytes)?;
+    let Some(two) = b.map_again(object.0, bytes)? else {
+        let why = format!("the driver has one mapping of each object: {}", b.sentence());
+        b.unmap(one, bytes)?;
+        release(b, object)?;
+        return Err(Stop::skipped(why));
+    };
     ensure!(one != two, "both mappings have one address");
     b.write(one, &[1, 2, 3])?;
     same!(b.read(two, 3)?, [1, 2, 3], "the other mapping");
@@ -126,7 +133,7 @@ fn parts(b: &Bench) -> Verdict {
         let offset = (2 - part) * bytes;
         let code = ask!(b, virtual_mem.map(context, to, bytes, object, offset, READ_WRITE));
         if code == ur_result_t::ERROR_UNSUPPORTED_FEATURE && part == 0 {
-            let why = format!("the driver maps objects from their start only: {}", b.sentence());
+            let why = format!("the driver maps objects once or from their start: {}", b.sentence());
             must!(b, virtual_mem.free(context, at, 3 * bytes));
             b.unmap(all, 3 * bytes)?;
             release(b, object)?;
@@ -208,6 +215,36 @@ fn read_only(b: &Bench) -> Verdict {
     same!(b.read(at, 64)?, vec![5; 64], "what is mapped");
     must!(b, virtual_mem.set_access(context, at, bytes, Access::READ_WRITE));
     b.write(at, &[6; 64])?;
+    b.unmap(at, bytes)?;
+    release(b, object)
+}
+fn buffer_over_read_only(b: &Bench) -> Verdict {
+    use ur_virtual_mem_access_flags_t as Access;
+    let (bytes, context, queue) = (needs(b)?, b.context()?, b.queue()?);
+    let object = object(b, bytes)?;
+    let at = b.map(object.0, bytes)?;
+    b.write(at, &[5; 64])?;
+    let stype = ur_structure_type_t::BUFFER_PROPERTIES;
+    let properties = ur_buffer_properties_t { stype, pNext: null_mut(), pHost: at };
+    let flags = ur_mem_flags_t::READ_WRITE | ur_mem_flags_t::USE_HOST_POINTER;
+    let mut buffer = ur_mem_handle_t::NULL;
+    must!(b, mem.buffer_create(context, flags, bytes, &properties, &mut buffer));
+    must!(b, virtual_mem.set_access(context, at, bytes, Access::READ_ONLY));
+    let (zeros, none, no) = ([0_u8; 64], null_mut(), null());
+    let from = zeros.as_ptr().cast();
+    let codes = [
+        ask!(b, enqueue.mem_buffer_write(queue, buffer, true, 0, 64, from, 0, no, none)),
+        ask!(b, enqueue.mem_buffer_fill(queue, buffer, from, 1, 0, 64, 0, no, none)),
+    ];
+    must!(b, queue.finish(queue));
+    for code in codes {
+        if code != ur_result_t::SUCCESS {
+            b.was_refused("a command that writes there", code, ur_result_t::ERROR_INVALID_VALUE)?;
+        }
+    }
+    same!(b.read(at, 64)?, vec![5; 64], "what is mapped");
+    must!(b, virtual_mem.set_access(context, at, bytes, Access::READ_WRITE));
+    must!(b, mem.release(buffer));
     b.unmap(at, bytes)?;
     release(b, object)
 }

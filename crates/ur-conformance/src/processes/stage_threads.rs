@@ -1,13 +1,31 @@
 //! What several threads of a peer do at once with one handle, or with one object.
 use super::stage::{Said, Stage, number, ok, unhex, wrong};
 use crate::{
-    bench::share::Kind,
+    bench::{Bench, share::Kind},
     case::{Stop, Verdict},
-    same,
+    ensure, same,
+};
+use std::{
+    ffi::c_void,
+    time::{Duration, Instant},
 };
 use ur_sys::ur_result_t;
 
+/// Maps an object: where the driver has one mapping of each, when no other thread has.
+fn map_in_turn(b: &Bench, object: *mut c_void, bytes: usize) -> Verdict<*mut c_void> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(at) = b.map_again(object, bytes)? {
+            return Ok(at);
+        }
+        ensure!(Instant::now() < deadline, "the object is not mapped in time");
+        std::thread::yield_now();
+    }
+}
+
 const THREADS: usize = 8;
+/// How long one thread waits for the others.
+const PATIENCE: Duration = Duration::from_secs(30);
 const BYTES: usize = 4096;
 
 pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
@@ -26,7 +44,7 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
                         }
                         Kind::Physical => {
                             let step = b.granularity()?;
-                            let at = b.map(object, step)?;
+                            let at = map_in_turn(b, object, step)?;
                             same!(b.read(at, BYTES)?, [byte; BYTES], "what is shared");
                             b.unmap(at, step)?;
                         }

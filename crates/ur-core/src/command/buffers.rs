@@ -43,7 +43,7 @@ fn span<D: KeepsBytes>(buffer: &Mem<D>, place: BoxPlace, region: [usize; 3]) -> 
 }
 
 impl<'a, D: TakesCommands> Ready<'a, D> {
-    fn with(
+    pub(super) fn with(
         mut self,
         one: Option<Borrowed<'a, Mem<D>>>,
         written: Option<Borrowed<'a, Mem<D>>>,
@@ -52,7 +52,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         self.uses = [one.map(used(false)), written.map(used(true))];
         self
     }
-    fn beside(self, buffer: Borrowed<'a, Mem<D>>, writes: bool) -> Self {
+    pub(super) fn beside(self, buffer: Borrowed<'a, Mem<D>>, writes: bool) -> Self {
         if writes { self.with(None, Some(buffer)) } else { self.with(Some(buffer), None) }
     }
     /// A copy between a buffer and the host.
@@ -64,6 +64,9 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     ) -> Result<Self> {
         buffer.check_range(offset, bytes)?;
         check_range::<D::Known>(host, bytes, of_host(writes))?;
+        if writes {
+            buffer.check_write::<D::Known>(offset, bytes)?;
+        }
         let inside = D::buffer_at(device, &buffer)?.offset(offset)?;
         let (to, from) = if writes { (inside, host) } else { (host, inside) };
         Ok(Self::new(name, Command::Copy { to, from, bytes }).beside(buffer, writes))
@@ -74,18 +77,21 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         (buffer, inside): (Borrowed<'a, Mem<D>>, BoxPlace),
         region: ur_rect_region_t,
         (host, outside, writes): Host<BoxPlace>,
-        room: &'a Room,
+        room: &'a Room<'a, D>,
     ) -> Result<Self> {
         let region = extent(region)?;
         let (inside, outside) = (span(&buffer, inside, region)?, outside.span(region)?);
         // From where the caller says that it begins.
         check_range::<D::Known>(host, outside.start + outside.bytes, of_host(writes))?;
+        if writes {
+            buffer.check_write::<D::Known>(inside.start, inside.bytes)?;
+        }
         let inside = (D::buffer_at(device, &buffer)?, inside);
         let (to, from, name) = match writes {
             true => (inside, (host, outside), ur_command_t::MEM_BUFFER_WRITE_RECT),
             false => ((host, outside), inside, ur_command_t::MEM_BUFFER_READ_RECT),
         };
-        let copy = room.get_or_init(|| BoxCopy { to, from, region });
+        let copy = room.bytes.get_or_init(|| BoxCopy { to, from, region });
         Ok(Self::new(name, Command::Copy3d(copy)).beside(buffer, writes))
     }
     /// A copy from buffer to buffer.
@@ -101,6 +107,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         if source.0 == target.0 && (source.1 + out).abs_diff(target.1 + into) < bytes {
             return overlapping();
         }
+        to.check_write::<D::Known>(into, bytes)?;
         let command = Command::Copy {
             from: D::buffer_at(device, &from)?.offset(out)?,
             to: D::buffer_at(device, &to)?.offset(into)?,
@@ -114,7 +121,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         (from, source): (Borrowed<'a, Mem<D>>, BoxPlace),
         (to, target): (Borrowed<'a, Mem<D>>, BoxPlace),
         region: ur_rect_region_t,
-        room: &'a Room,
+        room: &'a Room<'a, D>,
     ) -> Result<Self> {
         let region = extent(region)?;
         let (out, into) = (span(&from, source, region)?, span(&to, target, region)?);
@@ -126,8 +133,10 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         if source.0 == target.0 && share_bytes(within(source, out), within(target, into), region) {
             return overlapping();
         }
+        to.check_write::<D::Known>(into.start, into.bytes)?;
         let ends = (D::buffer_at(device, &from)?, D::buffer_at(device, &to)?);
-        let copy = room.get_or_init(|| BoxCopy { to: (ends.1, into), from: (ends.0, out), region });
+        let copy =
+            room.bytes.get_or_init(|| BoxCopy { to: (ends.1, into), from: (ends.0, out), region });
         let ready = Self::new(ur_command_t::MEM_BUFFER_COPY_RECT, Command::Copy3d(copy));
         Ok(ready.with(Some(from), Some(to)))
     }
@@ -145,6 +154,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
             return refused(ErrorCode::InvalidSize, why);
         }
         let pattern = pattern_of(pattern, bytes)?;
+        buffer.check_write::<D::Known>(offset, bytes)?;
         let to = Range::new(D::buffer_at(device, &buffer)?.offset(offset)?, bytes)?;
         let ready = Self::new(ur_command_t::MEM_BUFFER_FILL, Command::Fill { to, pattern });
         Ok(ready.with(None, Some(buffer)))

@@ -1,12 +1,11 @@
 //! The entries that enqueue. Most of them make a request of their arguments; here are the others.
 use super::{
     buffers,
-    images::pixels,
-    ready::{InOrder, Ready, Recorder, TakesCommands},
+    launch::{self, Asked as AskedLaunch},
+    ready::{InOrder, Ready, Recorder, Room, TakesCommands},
     usm_async::{allocate, free},
 };
 use crate::{from_c, memory::allocation::Usm, over_driver::OverDriver};
-use std::cell::OnceCell;
 use ur_adapter::{
     api::{CommandApi, EnqueueApi, EnqueueExpApi, Request},
     command::{Appended, Asked, Enqueued, Report},
@@ -15,7 +14,6 @@ use ur_adapter::{
     object::{Borrowed, Owned},
     shim::BarrierEvent,
 };
-use ur_hal::Order;
 use ur_sys::*;
 
 /// Enqueues what an entry asks for. An entry always asks for the same kind of command: inlined, the way from its request
@@ -30,10 +28,7 @@ fn enqueue<D: TakesCommands>(
     events: &[Borrowed<'_, D::Event>],
     report: Report,
 ) -> Enqueued<D> {
-    if let Some((name, pixels)) = pixels::<D>(request)? {
-        return D::submit_pixels(queue, name, &pixels, events, report);
-    }
-    let room = OnceCell::new();
+    let room = Room::new();
     let ready = Ready::resolve(request, D::place_of(&queue), !events.is_empty(), &room)?;
     D::submit(queue, &ready, events, report)
 }
@@ -46,7 +41,7 @@ fn append<D: TakesCommands>(
     request: Request<'_, OverDriver<D>>,
     asked: Asked<'_, OverDriver<D>>,
 ) -> Appended<D> {
-    let room = OnceCell::new();
+    let room = Room::new();
     let ready = Ready::resolve(request, buffer.place(), false, &room)?;
     buffer.append(&ready, asked)
 }
@@ -127,8 +122,11 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Enqueued<D> {
-        let (range, report) = ((offset, global, local), Report::event(want_event));
-        D::launch(queue, kernel, range, arguments.unwrap_or_default(), properties, events, report)
+        let arguments = arguments.unwrap_or_default();
+        let asked = AskedLaunch { kernel, offset, global, local, arguments, properties };
+        launch::resolve::<D, _, _>(D::place_of(&queue), &asked, |ready| {
+            D::submit(queue, ready, events, Report::event(want_event))
+        })
     }
     fn enqueue_usm_device_alloc_exp(
         queue: Borrowed<'_, D::Queue>,
@@ -182,10 +180,8 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
     ) -> Enqueued<D> {
         let function = function.ok_or(ErrorCode::InvalidNullPointer)?;
         let queue = queue.own()?; // the function may do with the caller's references what it likes
-        let barrier = Ready::barrier(ur_command_t::ENQUEUE_NATIVE_EXP, Order::Both);
-        D::begin_native(queue.borrow(), &barrier, events)?;
-        from_c::call_native(function, queue.borrow(), data);
-        D::end_native(queue.borrow(), &barrier, Report::event(want_event))
+        let call = || from_c::call_native(function, queue.borrow(), data);
+        D::submit_native(queue.borrow(), &call, events, Report::event(want_event))
     }
     fn enqueue_command_buffer_exp(
         queue: Borrowed<'_, D::Queue>,

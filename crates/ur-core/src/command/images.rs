@@ -1,80 +1,83 @@
-//! Commands on images: what the caller says of pixels is judged here. Until images are the driver's own, how pixels are
-//! copied is the backend's.
-use super::{buffers::overlapping, pixels::Pixels, ready::TakesCommands};
+//! Commands on images: what the caller says of pixels is judged here, and images become what the device has for them.
+use super::{
+    buffers::{Host, of_host, overlapping},
+    ready::{Ready, Room, TakesCommands},
+};
 use crate::{
     memory::{
         pictures::{Part, on_host},
         ranges::check_range,
     },
-    over_driver::{
-        OverDriver,
-        mem::{KeepsBytes, Mem},
-    },
+    over_driver::mem::Mem,
 };
 use ur_adapter::{
-    api::Request,
+    api::Objects,
     error::{Error, ErrorCode, Result},
-    object::Borrowed,
+    object::{Borrowed, Owned},
 };
-use ur_hal::Address;
+use ur_hal::{Address, Command, ImageCopy, ImageEnd};
 use ur_sys::{ur_command_t as Name, ur_rect_offset_t, ur_rect_region_t};
 
-/// What an entry asks for, and what it is called, if it is about images.
-///
-/// # Errors
-/// Those of the entry.
-#[inline(always)] // as `enqueue`
-pub(super) fn pixels<D: TakesCommands>(
-    request: Request<'_, OverDriver<D>>,
-) -> Result<Option<(Name, Pixels<'_, Mem<D>>)>> {
-    Ok(Some(match request {
-        Request::ImageRead { image, origin, region, row_pitch, slice_pitch, dst } => {
-            let host = (dst, [row_pitch, slice_pitch]);
-            (Name::MEM_IMAGE_READ, of_host::<D>(image, (origin, region), host, false)?)
+impl<'a, D: TakesCommands> Ready<'a, D> {
+    /// A copy between an image and the host.
+    pub(super) fn transfer_pixels(
+        device: &Owned<<D as Objects>::Device>,
+        of: Borrowed<'a, Mem<D>>,
+        (origin, region): (ur_rect_offset_t, ur_rect_region_t),
+        (at, pitches, writes): Host<[usize; 2]>,
+        room: &'a Room<'a, D>,
+    ) -> Result<Self> {
+        let image = of.image()?;
+        let part = Part::new(origin, region)?;
+        image.check(part)?;
+        let bytes = [part.region[0] * image.pixel(), part.region[1], part.region[2]];
+        let (host, length) = on_host(image.is_1d_array(), at.into(), pitches, bytes)?;
+        check_range::<D::Known>(at, length, of_host(writes))?;
+        if writes {
+            of.check_write::<D::Known>(0, of.bytes())?;
         }
-        Request::ImageWrite { image, origin, region, row_pitch, slice_pitch, src } => {
-            let host = (src, [row_pitch, slice_pitch]);
-            (Name::MEM_IMAGE_WRITE, of_host::<D>(image, (origin, region), host, true)?)
-        }
-        Request::ImageCopy { image_src, image_dst, src_origin, dst_origin, region } => {
-            let ends = ((image_src, src_origin), (image_dst, dst_origin));
-            (Name::MEM_IMAGE_COPY, copy(ends.0, ends.1, region)?)
-        }
-        _ => return Ok(None),
-    }))
-}
-fn of_host<'a, D: TakesCommands>(
-    of: Borrowed<'a, Mem<D>>,
-    (origin, region): (ur_rect_offset_t, ur_rect_region_t),
-    (at, pitches): (Address, [usize; 2]),
-    writes: bool,
-) -> Result<Pixels<'a, Mem<D>>> {
-    let image = of.image()?;
-    let part = Part::new(origin, region)?;
-    image.check(part)?;
-    let bytes = [part.region[0] * image.pixel(), part.region[1], part.region[2]];
-    let (host, length) = on_host(image.is_1d_array(), at.into(), pitches, bytes)?;
-    check_range::<D::Known>(at, length, super::buffers::of_host(writes))?;
-    Ok(Pixels::Host { image: of, part, host, writes })
-}
-fn copy<'a, D: KeepsBytes>(
-    (from, out): (Borrowed<'a, Mem<D>>, ur_rect_offset_t),
-    (to, into): (Borrowed<'a, Mem<D>>, ur_rect_offset_t),
-    region: ur_rect_region_t,
-) -> Result<Pixels<'a, Mem<D>>> {
-    let (source, target) = (from.image()?, to.image()?);
-    let (one, other) = (source.format(), target.format());
-    if (one.channelOrder, one.channelType) != (other.channelOrder, other.channelType) {
-        return Err(Error::new(
-            ErrorCode::UnsupportedImageFormat,
-            format!("pixels are copied as they are, from {one:?} to the same and not to {other:?}"),
-        ));
+        let first = Address::new(host.at).ok_or(ErrorCode::InvalidSize)?;
+        let outside = ImageEnd::Memory(first, host.pitches);
+        let inside = ImageEnd::Image(D::image_at(device, of.get())?, part.origin);
+        let (to, from, name) = match writes {
+            true => (inside, outside, Name::MEM_IMAGE_WRITE),
+            false => (outside, inside, Name::MEM_IMAGE_READ),
+        };
+        let copy = room.pixels.get_or_init(|| ImageCopy { to, from, region: part.region });
+        Ok(Self::new(name, Command::ImageCopy(copy)).beside(of, writes))
     }
-    let (here, there) = (Part::new(out, region)?, Part::new(into, region)?);
-    source.check(here)?;
-    target.check(there)?;
-    if from.same(&to) && here.shares_pixels(there) {
-        return overlapping();
+    /// A copy from an image to one of the same format.
+    pub(super) fn copy_pixels(
+        device: &Owned<<D as Objects>::Device>,
+        (from, out): (Borrowed<'a, Mem<D>>, ur_rect_offset_t),
+        (to, into): (Borrowed<'a, Mem<D>>, ur_rect_offset_t),
+        region: ur_rect_region_t,
+        room: &'a Room<'a, D>,
+    ) -> Result<Self> {
+        let (source, target) = (from.image()?, to.image()?);
+        let (one, other) = (source.format(), target.format());
+        if (one.channelOrder, one.channelType) != (other.channelOrder, other.channelType) {
+            return Err(Error::new(
+                ErrorCode::UnsupportedImageFormat,
+                format!(
+                    "pixels are copied as they are, from {one:?} to the same and not to {other:?}"
+                ),
+            ));
+        }
+        let (here, there) = (Part::new(out, region)?, Part::new(into, region)?);
+        source.check(here)?;
+        target.check(there)?;
+        if from.same(&to) && here.shares_pixels(there) {
+            return overlapping();
+        }
+        to.check_write::<D::Known>(0, to.bytes())?;
+        let copy = ImageCopy {
+            to: ImageEnd::Image(D::image_at(device, to.get())?, there.origin),
+            from: ImageEnd::Image(D::image_at(device, from.get())?, here.origin),
+            region: here.region,
+        };
+        let copy = room.pixels.get_or_init(|| copy);
+        let ready = Self::new(Name::MEM_IMAGE_COPY, Command::ImageCopy(copy));
+        Ok(ready.with(Some(from), Some(to)))
     }
-    Ok(Pixels::Copy { from: (from, here), to: (to, there) })
 }

@@ -3,10 +3,9 @@
 mod buffers;
 mod entries;
 mod images;
-mod pixels;
+pub(crate) mod launch;
 mod ready;
 mod resolve;
 mod usm_async;
 
-pub use pixels::Pixels;
 pub use ready::{InOrder, Place, Ready, Recorder, TakesCommands, Used};

@@ -1,5 +1,4 @@
 //! What a backend does with commands, and what it is told of one.
-use super::pixels::Pixels;
 use crate::{
     memory::{
         allocation::{Freeing, Usm},
@@ -8,11 +7,12 @@ use crate::{
     over_driver::{
         OverDriver,
         mem::{KeepsBytes, Mem},
+        sampler::HasSamplers,
     },
     profiling::Profile,
     program::RunsCode,
 };
-use std::cell::OnceCell;
+use std::{cell::OnceCell, sync::Arc};
 use ur_adapter::{
     api::Objects,
     command::{Appended, Asked, Enqueued, Report},
@@ -20,7 +20,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Borrowed, Never, Owned},
 };
-use ur_hal::{Address, BoxCopy, Command, Order, Types};
+use ur_hal::{Address, BoxCopy, Command, Handover, ImageCopy, Modules, Order, Types};
 use ur_sys::*;
 
 type Device<D> = <D as Objects>::Device;
@@ -32,7 +32,12 @@ pub type Place<'a, D> = (&'a Owned<<D as Objects>::Context>, &'a Owned<Device<D>
 /// A backend whose queues take commands, and whose command buffers do. Until streams are the driver's own, what stands
 /// between its queues and the driver's is its own too.
 pub trait TakesCommands:
-    RunsCode + KeepsBytes + Types + Objects<ExpCommandBuffer: Recorder<Self>>
+    RunsCode
+    + KeepsBytes
+    + HasSamplers
+    + Types
+    + Modules<Function = <Self as Types>::Function>
+    + Objects<ExpCommandBuffer: Recorder<Self>>
 {
     /// What its memory is known by.
     type Known: Allocated;
@@ -44,6 +49,17 @@ pub trait TakesCommands:
     /// # Errors
     /// `INVALID_CONTEXT` for a device of another context; the driver's own.
     fn buffer_at(device: &Owned<Device<Self>>, buffer: &Mem<Self>) -> Result<Address>;
+    /// What a device has for an image. Its newest pixels are there as the bytes of a buffer are.
+    ///
+    /// # Errors
+    /// As for [`buffer_at`](Self::buffer_at).
+    fn image_at<'m>(
+        device: &Owned<Device<Self>>,
+        image: &'m Mem<Self>,
+    ) -> Result<&'m Arc<<Self as Types>::Image>> {
+        let _ = (device, image);
+        Error::unsupported("images")
+    }
     /// Puts a command into a queue, behind what these events stand for now.
     ///
     /// # Errors
@@ -63,30 +79,6 @@ pub trait TakesCommands:
         events: &[Borrowed<'_, Self::Event>],
         signalled: Borrowed<'_, Self::Event>,
     ) -> Result<()>;
-    /// Puts a copy of pixels into a queue.
-    ///
-    /// # Errors
-    /// As for [`submit`](Self::submit).
-    fn submit_pixels(
-        queue: Borrowed<'_, Self::Queue>,
-        name: ur_command_t,
-        pixels: &Pixels<'_, Mem<Self>>,
-        events: &[Borrowed<'_, Self::Event>],
-        report: Report,
-    ) -> Enqueued<Self>;
-    /// Puts a launch into a queue.
-    ///
-    /// # Errors
-    /// As `urEnqueueKernelLaunchWithArgsExp` documents them.
-    fn launch(
-        queue: Borrowed<'_, Self::Queue>,
-        kernel: Borrowed<'_, Self::Kernel>,
-        range: (Option<&[usize]>, &[usize], Option<&[usize]>),
-        arguments: &[ur_exp_kernel_arg_properties_t],
-        properties: Option<&ur_kernel_launch_ext_properties_t>,
-        events: &[Borrowed<'_, Self::Event>],
-        report: Report,
-    ) -> Enqueued<Self>;
     /// Has the queue itself allocate memory that can be used behind a command of it; `None` where the core's pools do.
     ///
     /// # Errors
@@ -146,6 +138,22 @@ pub trait TakesCommands:
         report: Report,
     ) -> Enqueued<Self> {
         Self::submit(queue, barrier, &[], report)
+    }
+    /// Calls a function on this thread that may put commands into the native queue: behind what these events stand for,
+    /// and before what the command signals. Where there is no native queue all before is done when it is called.
+    ///
+    /// # Errors
+    /// As for [`submit`](Self::submit).
+    fn submit_native(
+        queue: Borrowed<'_, Self::Queue>,
+        call: &dyn Fn(),
+        events: &[Borrowed<'_, Self::Event>],
+        report: Report,
+    ) -> Enqueued<Self> {
+        let barrier = Ready::barrier(ur_command_t::ENQUEUE_NATIVE_EXP, Order::Both);
+        Self::begin_native(queue, &barrier, events)?;
+        call();
+        Self::end_native(queue, &barrier, report)
     }
     /// Puts a graph into a queue.
     ///
@@ -215,11 +223,13 @@ pub struct Ready<'a, D: TakesCommands> {
     pub order: Order,
     /// What is there until it is done.
     pub uses: [Option<Used<'a, D>>; 2],
+    /// And what more is, of a launch.
+    pub more: &'a [Option<Used<'a, D>>],
 }
 /// An object that a command uses.
 #[derive(Debug)]
 pub enum Used<'a, D: TakesCommands> {
-    /// A buffer, which it writes or only reads.
+    /// A buffer or an image, which it writes or only reads.
     Buffer {
         /// Which.
         buffer: Borrowed<'a, Mem<D>>,
@@ -228,30 +238,47 @@ pub enum Used<'a, D: TakesCommands> {
     },
     /// A program, one of whose variables it reads or writes.
     Program(Borrowed<'a, D::Program>),
+    /// Memory that goes with it; the driver takes it.
+    Freed(&'a Handover<Freeing<D::Memory>>),
 }
 impl<'a, D: TakesCommands> Ready<'a, D> {
     /// A command that stands in its place and uses no objects.
     #[inline(always)]
     pub(super) fn new(name: ur_command_t, command: Command<'a, D>) -> Self {
-        Self { name, command, order: Order::Free, uses: [None, None] }
+        Self { name, command, order: Order::Free, uses: [None, None], more: &[] }
     }
     /// A command that does nothing but hold its place.
     #[inline(always)]
-    pub(super) fn barrier(name: ur_command_t, order: Order) -> Self {
+    pub fn barrier(name: ur_command_t, order: Order) -> Self {
         Self { order, ..Self::new(name, Command::Barrier) }
     }
     /// Which times its event tells; those of other commands are `of_queue`.
     pub fn profile(&self, of_queue: Profile) -> Profile {
         if matches!(self.command, Command::Timestamp) { Profile::Moment } else { of_queue }
     }
-    /// The buffers that it uses, each with whether it writes it.
+    /// All that it uses.
+    pub fn used(&self) -> impl Iterator<Item = &Used<'a, D>> {
+        self.uses.iter().chain(self.more).flatten()
+    }
+    /// The buffers and images that it uses, each with whether it writes it.
     pub fn buffers(&self) -> impl Iterator<Item = (Borrowed<'a, Mem<D>>, bool)> {
-        self.uses.iter().flatten().filter_map(|one| match one {
+        self.used().filter_map(|one| match one {
             Used::Buffer { buffer, writes } => Some((*buffer, *writes)),
-            Used::Program(_) => None,
+            Used::Program(_) | Used::Freed(_) => None,
         })
     }
 }
 
-/// Where a box is described that a command copies.
-pub(super) type Room = OnceCell<BoxCopy>;
+/// Where is described what a command copies, if that takes more than a command has room for.
+#[derive(Debug)]
+pub(super) struct Room<'a, D: Types> {
+    /// A box of bytes.
+    pub(super) bytes: OnceCell<BoxCopy>,
+    /// A box of pixels.
+    pub(super) pixels: OnceCell<ImageCopy<'a, D>>,
+}
+impl<D: Types> Room<'_, D> {
+    pub(super) const fn new() -> Self {
+        Self { bytes: OnceCell::new(), pixels: OnceCell::new() }
+    }
+}

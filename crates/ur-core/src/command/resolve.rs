@@ -9,11 +9,7 @@ use crate::memory::{
     ranges::{check_range, check_rows, pattern_of},
 };
 use crate::{over_driver::OverDriver, program::launch::variable};
-use ur_adapter::{
-    api::Request,
-    error::{Error, Result},
-    log,
-};
+use ur_adapter::{api::Request, error::Result, log};
 use ur_hal::{Access, Address, Advice, Command, Hint, Location, Order, Rows};
 use ur_sys::{
     ur_command_t as Name, ur_logger_level_t, ur_usm_advice_flags_t, ur_usm_migration_flags_t,
@@ -26,7 +22,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         request: Request<'a, OverDriver<D>>,
         (context, device): Place<'_, D>,
         waits: bool,
-        room: &'a Room,
+        room: &'a Room<'a, D>,
     ) -> Result<Self> {
         let (name, command) = match request {
             Request::Wait => return Ok(Self::barrier(Name::EVENTS_WAIT, Order::of_wait(waits))),
@@ -143,8 +139,17 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
                 };
                 (Name::USM_PREFETCH, hint::<D>(Command::Prefetch { range, to }, mem, "a prefetch"))
             }
-            Request::ImageRead { .. } | Request::ImageWrite { .. } | Request::ImageCopy { .. } => {
-                return Error::unsupported("images in a command buffer");
+            Request::ImageRead { image, origin, region, row_pitch, slice_pitch, dst } => {
+                let host = (dst, [row_pitch, slice_pitch], false);
+                return Self::transfer_pixels(device, image, (origin, region), host, room);
+            }
+            Request::ImageWrite { image, origin, region, row_pitch, slice_pitch, src } => {
+                let host = (src, [row_pitch, slice_pitch], true);
+                return Self::transfer_pixels(device, image, (origin, region), host, room);
+            }
+            Request::ImageCopy { image_src, image_dst, src_origin, dst_origin, region } => {
+                let ends = ((image_src, src_origin), (image_dst, dst_origin));
+                return Self::copy_pixels(device, ends.0, ends.1, region, room);
             }
             Request::UsmAdvise { mem, size, advice } => {
                 let range = check_range::<D::Known>(mem, size, Access::Read)?;

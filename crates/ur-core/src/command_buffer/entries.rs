@@ -1,8 +1,7 @@
 //! The entries of command buffers that are not those of any command.
 use super::{Change, Command, CommandBuffer, Launch, Records, Shared, State, refused, update};
-use crate::{from_c, over_driver::OverDriver};
+use crate::{from_c, kernels::arguments::Kept, over_driver::OverDriver};
 use std::{
-    collections::HashMap,
     mem::offset_of,
     sync::{Arc, Mutex},
 };
@@ -40,17 +39,16 @@ impl<D: Records> CommandBuffer<D> {
             }
             one.on(&self.0.device)?;
         }
-        let none = D::keep(&[])?;
-        let choice = |one: &Borrowed<'_, D::Kernel>| Ok((one.own()?, none.clone()));
+        let choice = |one: &Borrowed<'_, D::Kernel>| Ok((one.own()?, Kept::default()));
         let launch = Arc::new(Launch {
             kernel: kernel.own()?,
-            arguments: D::keep(arguments)?,
+            arguments: Kept::new(arguments)?,
             choices: alternatives.iter().map(choice).collect::<Result<_>>()?,
             offset: offset.map(<[usize]>::to_vec),
             global: global.to_vec(),
             local: local.map(<[usize]>::to_vec),
         });
-        let step = D::launch_step(self.0.place(), &launch)?;
+        let step = launch.step(self.0.place())?;
         self.0.append(ur_command_t::KERNEL_LAUNCH, step, Some(launch), asked)
     }
 }
@@ -60,7 +58,7 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
         device: Borrowed<'_, Self::Device>,
         desc: &Descriptor,
     ) -> Result<Owned<CommandBuffer<D>>> {
-        D::check(&context, device)?;
+        context.check(device)?;
         let (context, device) = (context.own()?, device.own()?);
         let is_profiled = desc.enableProfiling != 0;
         let recording = D::recording((&context, &device), is_profiled)?;
@@ -78,7 +76,6 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
                 has_natives: false,
                 points: vec![],
                 handles: vec![],
-                launches: HashMap::new(),
             }),
         }))))
     }
@@ -179,7 +176,7 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
     fn command_buffer_get_native_handle_exp(
         buffer: Borrowed<'_, CommandBuffer<D>>,
     ) -> Result<ur_native_handle_t> {
-        D::native(buffer, &buffer.0.lock().recording)
+        D::native_buffer(buffer, &buffer.0.lock().recording)
     }
 }
 impl<D: Records> Shared<D> {

@@ -5,15 +5,15 @@ mod entries;
 mod update;
 
 use crate::{
-    command::{Place, Ready, Recorder, TakesCommands},
+    command::{Place, Ready, Recorder, TakesCommands, launch},
+    kernels::arguments::Kept,
     over_driver::OverDriver,
     program::Kernel,
 };
 use std::{
-    collections::HashMap,
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, Weak,
         atomic::{AtomicU32, Ordering::Relaxed},
     },
 };
@@ -37,47 +37,23 @@ pub trait Records:
 {
     /// One command that can be repeated, with all that it uses.
     type Step: Send;
-    /// Arguments of a launch, with all that they point at.
-    type Arguments: Clone + Send + Sync;
     /// What executes the commands of one command buffer.
     type Recording: Send;
     /// Whether native commands append to the recording itself, so that nobody knows what is in it.
     const HAS_NATIVE_RECORDINGS: bool;
 
-    /// Where command buffers live.
-    fn command_buffers() -> &'static Slab<CommandBuffer<Self>>;
-    /// Where their commands live.
-    fn commands() -> &'static Slab<Command<Self>>;
     /// One without commands.
     ///
     /// # Errors
     /// `UNSUPPORTED_FEATURE` where the driver executes none. Returns the driver's error.
     fn recording(place: Place<'_, Self>, is_profiled: bool) -> Result<Self::Recording>;
-    /// A command that is repeated.
+    /// A command that is repeated. Of a launch the command buffer keeps the kernel and the arguments.
     ///
     /// # Errors
     /// `UNSUPPORTED_FEATURE` for a command that cannot be.
-    fn step(ready: &Ready<'_, Self>) -> Result<Self::Step>;
+    fn step(place: Place<'_, Self>, ready: &Ready<'_, Self>) -> Result<Self::Step>;
     /// The same once more.
     fn again(step: &Self::Step) -> Self::Step;
-    /// A launch that is repeated; it is judged here.
-    ///
-    /// # Errors
-    /// As for every launch.
-    fn launch_step(place: Place<'_, Self>, launch: &Arc<Launch<Self>>) -> Result<Self::Step>;
-    /// Keeps arguments.
-    ///
-    /// # Errors
-    /// As for a launch with them, as far as single arguments go.
-    fn keep(arguments: &[ur_exp_kernel_arg_properties_t]) -> Result<Self::Arguments>;
-    /// The same with others in the places of those with the same numbers.
-    ///
-    /// # Errors
-    /// `INVALID_KERNEL_ARGUMENT_INDEX` for a number that there is not; as for [`keep`](Self::keep).
-    fn keep_changed(
-        old: &Self::Arguments,
-        changes: &[ur_exp_kernel_arg_properties_t],
-    ) -> Result<Self::Arguments>;
     /// An event that each execution signals.
     fn recorded_event(
         place: Place<'_, Self>,
@@ -122,7 +98,7 @@ pub trait Records:
     ///
     /// # Errors
     /// `UNSUPPORTED_FEATURE` where it has none.
-    fn native(
+    fn native_buffer(
         buffer: Borrowed<'_, CommandBuffer<Self>>,
         recording: &Self::Recording,
     ) -> Result<ur_native_handle_t>;
@@ -167,25 +143,44 @@ pub struct Node<D: Records> {
     pub waits: Vec<Owned<D::Event>>,
     /// What each execution signals.
     pub signal: Option<Owned<D::Event>>,
+    /// What it launches, if it does: what can be changed later.
+    launch: Option<Arc<Launch<D>>>,
     /// What it follows whatever it waits for.
     fixed: Vec<usize>,
     /// How many events it was said to wait for, its own command buffer's among them.
     waited: usize,
 }
+/// The arguments of a recorded launch.
+type Arguments<D> = Kept<<D as Objects>::Mem, <D as Objects>::Sampler>;
 /// A launch, as it was asked for.
-pub struct Launch<D: Records> {
+struct Launch<D: Records> {
     /// What runs.
-    pub kernel: Owned<Kernel<D>>,
+    kernel: Owned<Kernel<D>>,
     /// With what.
-    pub arguments: D::Arguments,
+    arguments: Arguments<D>,
     /// What it may be replaced by, each with the arguments that it had last; at first it has none.
-    choices: Vec<(Owned<Kernel<D>>, D::Arguments)>,
+    choices: Vec<(Owned<Kernel<D>>, Arguments<D>)>,
     /// The first item.
-    pub offset: Option<Vec<usize>>,
+    offset: Option<Vec<usize>>,
     /// How many items.
-    pub global: Vec<usize>,
+    global: Vec<usize>,
     /// How many of them make a group.
-    pub local: Option<Vec<usize>>,
+    local: Option<Vec<usize>>,
+}
+impl<D: Records> Launch<D> {
+    /// # Errors
+    /// As for every launch.
+    fn step(&self, place: Place<'_, D>) -> Result<D::Step> {
+        let asked = launch::Asked {
+            kernel: self.kernel.borrow(),
+            offset: self.offset.as_deref(),
+            global: &self.global,
+            local: self.local.as_deref(),
+            arguments: &self.arguments,
+            properties: None,
+        };
+        launch::resolve(place, &asked, |ready| D::step(place, ready))
+    }
 }
 
 struct Shared<D: Records> {
@@ -208,8 +203,6 @@ struct State<D: Records> {
     /// In the order in which they were handed out, which is that of their numbers; and what each is behind.
     points: Vec<(ur_exp_command_buffer_sync_point_t, Vec<usize>)>,
     handles: Vec<Owned<Command<D>>>,
-    /// What can be changed later, by the command's place.
-    launches: HashMap<usize, Arc<Launch<D>>>,
 }
 impl<D: Records> fmt::Debug for Shared<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -220,14 +213,14 @@ impl<D: Records> Body for CommandBuffer<D> {
     const TAG: Tag = Tag::new(D::BACKEND, Kind::CommandBuffer);
     const INVALID: ErrorCode = ErrorCode::InvalidCommandBufferExp;
     fn slab() -> &'static Slab<Self> {
-        D::command_buffers()
+        D::statics().slab()
     }
 }
 impl<D: Records> Body for Command<D> {
     const TAG: Tag = Tag::new(D::BACKEND, Kind::CommandBufferCommand);
     const INVALID: ErrorCode = ErrorCode::InvalidCommandBufferCommandHandleExp;
     fn slab() -> &'static Slab<Self> {
-        D::commands()
+        D::statics().slab()
     }
 }
 impl<D: Records> Drop for CommandBuffer<D> {
@@ -249,7 +242,7 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
         self.0.place()
     }
     fn append(&self, ready: &Ready<'_, D>, asked: Asked<'_, OverDriver<D>>) -> Appended<D> {
-        self.0.append(ready.name, D::step(ready)?, None, asked)
+        self.0.append(ready.name, D::step(self.0.place(), ready)?, None, asked)
     }
     fn execute(
         &self,
@@ -277,7 +270,7 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
 }
 impl<D: Records> Shared<D> {
     fn lock(&self) -> MutexGuard<'_, State<D>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        ur_lock::locked(&self.state)
     }
     fn place(&self) -> Place<'_, D> {
         (&self.context, &self.device)
@@ -309,11 +302,11 @@ impl<D: Records> Shared<D> {
         let (after, waits) = state.sort(asked.events, &fixed, place)?;
         D::record_step(&mut state.recording, self.place(), &step)?;
         let signal = asked.event.then(|| self.event(name));
-        state.nodes.push(Node { name, step, after, waits, signal: signal.clone(), fixed, waited });
-        state.launches.extend(launch.map(|launch| (place, launch)));
+        let shown = signal.clone();
+        state.nodes.push(Node { name, step, after, waits, signal, launch, fixed, waited });
         let handle = asked.command.then(|| Owned::new(Command { of: Arc::downgrade(self), place }));
         state.handles.extend(handle.clone());
-        Ok((state.point(vec![place]), signal, handle))
+        Ok((state.point(vec![place]), shown, handle))
     }
     /// Records a copy of all that is in `other` by now; without one, what was done to the recording itself.
     fn append_all(
@@ -345,6 +338,7 @@ impl<D: Records> Node<D> {
             after: self.after.clone(),
             waits: self.waits.clone(),
             signal: self.signal.clone(),
+            launch: self.launch.clone(),
             fixed: self.fixed.clone(),
             waited: self.waited,
         }

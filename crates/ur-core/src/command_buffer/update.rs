@@ -14,7 +14,7 @@ use ur_sys::ur_exp_command_buffer_update_kernel_launch_desc_t;
 
 impl<D: Records> Launch<D> {
     /// # Errors
-    /// `INVALID_VALUE` for a kernel that was not named and for dimensions without sizes; those of `keep_changed`.
+    /// `INVALID_VALUE` for a kernel that was not named and for dimensions without sizes; those of `Kept::with`.
     fn changed(&self, update: &Update<'_, OverDriver<D>>) -> Result<Self> {
         if update.dimensions != self.global.len()
             && (update.global.is_none() || update.offset.is_none())
@@ -43,7 +43,7 @@ impl<D: Records> Launch<D> {
         Ok(Self {
             kernel,
             choices,
-            arguments: D::keep_changed(&arguments, &update.arguments)?,
+            arguments: arguments.with(&update.arguments)?,
             offset: update.offset.map(<[usize]>::to_vec).or_else(|| self.offset.clone()),
             global: update.global.map_or_else(|| self.global.clone(), <[usize]>::to_vec),
             local: update.local.map(<[usize]>::to_vec).or(kept),
@@ -90,12 +90,12 @@ pub(super) fn launches<D: Records>(
         }
         let place = update.command.place;
         let earlier = new.iter().rfind(|(one, ..)| *one == place).map(|(_, launch, _)| launch);
-        let Some(launch) = earlier.or(state.launches.get(&place)) else {
+        let Some(launch) = earlier.or(state.nodes[place].launch.as_ref()) else {
             return stranger("the command launches no kernel");
         };
         let changed = launch.changed(&update);
         let judged = changed.map(Arc::new).and_then(|launch| {
-            let step = D::launch_step(shared.place(), &launch)?;
+            let step = launch.step(shared.place())?;
             Ok((place, launch, step))
         });
         new.push(judged.map_err(|error| match error.code() {
@@ -104,8 +104,8 @@ pub(super) fn launches<D: Records>(
         })?);
     }
     for (place, launch, step) in new {
-        state.nodes[place].step = step;
-        state.launches.insert(place, launch);
+        let node = &mut state.nodes[place];
+        (node.step, node.launch) = (step, Some(launch));
         state.change = Some(Change::Commands);
     }
     Ok(())

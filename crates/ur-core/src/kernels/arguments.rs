@@ -1,84 +1,149 @@
-//! The arguments of a launch as C describes them, one by one: each is judged, and what it names is
-//! found. How an adapter hands them to its driver is its own business.
+//! The arguments of a launch as the caller describes them: each is judged, and the objects that it names are found. What of
+//! them a driver is given is `command/launch.rs`'s.
 #![expect(unsafe_code, reason = "reads C's arguments")]
+use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::{Body, Borrowed},
+    object::{Body, Borrowed, Owned},
     shim,
 };
+use ur_hal::place_local;
 use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T, ur_mem_flags_t};
 
 /// Bytes of one argument at most, as drivers have it.
 pub const LONGEST: usize = 32764;
 
-/// Indices are those from 0 on, each once.
-fn check_index(given: &[ur_exp_kernel_arg_properties_t], position: usize) -> Result<()> {
-    let index = given[position].index;
+/// The arguments of a launch, in the order in which the caller gave them.
+pub trait Given<M: Body, S: Body> {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// The number of the one at this position.
+    fn index(&self, position: usize) -> u32;
+    /// # Errors
+    /// `INVALID_ENUMERATION` for what is no kind of argument.
+    fn check_kind(&self, position: usize) -> Result<()> {
+        let _ = position;
+        Ok(())
+    }
+    /// The one at this position.
+    ///
+    /// # Errors
+    /// As for [`read`].
+    fn argument(&self, position: usize) -> Result<Argument<'_, M, S>>;
+}
+impl<M: Body, S: Body> Given<M, S> for [ur_exp_kernel_arg_properties_t] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+    fn index(&self, position: usize) -> u32 {
+        self[position].index
+    }
+    fn check_kind(&self, position: usize) -> Result<()> {
+        match self[position].r#type {
+            T::VALUE | T::POINTER | T::MEM_OBJ | T::LOCAL | T::SAMPLER => Ok(()),
+            other => no_kind(other),
+        }
+    }
+    fn argument(&self, position: usize) -> Result<Argument<'_, M, S>> {
+        read(&self[position])
+    }
+}
+/// Checks that the numbers are those from 0 on, each once.
+fn check_index(count: usize, position: usize, index: impl Fn(usize) -> u32) -> Result<()> {
+    let number = index(position);
     // In order, as nearly everybody gives them, there is nothing to search.
-    let is_new = || !given[..position].iter().any(|before| before.index == index);
-    let in_order = index as usize == position;
-    let later = |one: &ur_exp_kernel_arg_properties_t| one.index as usize == position;
-    if (index as usize) < given.len() && (in_order || given.iter().any(later)) && is_new() {
+    let is_new = || !(0..position).any(|before| index(before) == number);
+    let in_order = number as usize == position;
+    let is_there = || (0..count).any(|one| index(one) as usize == position);
+    if (number as usize) < count && (in_order || is_there()) && is_new() {
         return Ok(());
     }
     Err(Error::new(
         ErrorCode::InvalidKernelArgs,
-        format!("argument {index} is given twice, or leaves a gap before it"),
+        format!("argument {number} is given twice, or leaves a gap before it"),
     ))
 }
-/// # Errors
-/// `INVALID_ENUMERATION` for what is no kind of argument.
-fn check_kind(one: &ur_exp_kernel_arg_properties_t) -> Result<()> {
-    match one.r#type {
-        T::VALUE | T::POINTER | T::MEM_OBJ | T::LOCAL | T::SAMPLER => Ok(()),
-        other => {
-            let why = format!("{other:?} is no kind of argument");
-            Err(Error::new(ErrorCode::InvalidEnumeration, why))
-        }
-    }
+/// What a kernel takes, as far as that is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Taken<'a> {
+    /// How many arguments.
+    pub count: Option<usize>,
+    /// Bytes of each.
+    pub sizes: Option<&'a [u32]>,
+    /// Bytes of one at most.
+    pub longest: Option<usize>,
 }
-/// Checks all arguments of a launch; `count` is how many the kernel takes, and `sizes` are their bytes, if either is known.
+/// Checks all arguments of a launch.
 ///
 /// # Errors
 /// `INVALID_KERNEL_ARGS` unless there is one for each index; `INVALID_KERNEL_ARGUMENT_SIZE`; `INVALID_ENUMERATION`; the
 /// codes of handles that are none.
 pub fn check_all<M: Body, S: Body>(
-    given: &[ur_exp_kernel_arg_properties_t],
-    count: Option<usize>,
-    sizes: Option<&[u32]>,
+    given: &(impl Given<M, S> + ?Sized),
+    takes: Taken<'_>,
 ) -> Result<()> {
+    let count = given.count();
     // What an argument is comes first: the rest depends on it.
-    given.iter().try_for_each(check_kind)?;
-    if let Some(takes) = count.filter(|&takes| takes != given.len()) {
-        let got = given.len();
-        return Err(Error::new(
-            ErrorCode::InvalidKernelArgs,
-            format!("the kernel takes {takes} arguments, and {got} are given"),
-        ));
+    (0..count).try_for_each(|position| given.check_kind(position))?;
+    if let Some(takes) = takes.count.filter(|&takes| takes != count) {
+        let why = format!("the kernel takes {takes} arguments, and {count} are given");
+        return Err(Error::new(ErrorCode::InvalidKernelArgs, why));
     }
-    for (position, one) in given.iter().enumerate() {
-        check_index(given, position)?;
-        let size = sizes.and_then(|all| all.get(one.index as usize)).copied();
-        check::<M, S>(one, size)?;
+    (0..count).try_for_each(|position| {
+        check_index(count, position, |position| given.index(position))?;
+        let index = given.index(position);
+        let size = takes.sizes.and_then(|all| all.get(index as usize)).copied();
+        check(index, &given.argument(position)?, size, takes.longest)
+    })
+}
+/// Adds local memory of an argument to what a group needs.
+///
+/// # Errors
+/// `OUT_OF_RESOURCES` for more than a launch can have.
+pub fn add_local(taken: usize, bytes: usize) -> Result<usize> {
+    place_local(taken, bytes).map(|(_, end)| end).ok_or_else(|| {
+        let why = "the local memory of the arguments is more than there can be";
+        Error::new(ErrorCode::OutOfResources, why)
+    })
+}
+/// Bytes of local memory that a group needs for arguments that were checked, in the order of their numbers.
+///
+/// # Errors
+/// As for [`add_local`].
+pub fn local_memory<M: Body, S: Body>(given: &(impl Given<M, S> + ?Sized)) -> Result<usize> {
+    let mut all = vec![0; given.count()];
+    for position in 0..given.count() {
+        if let Argument::Local(bytes) = given.argument(position)? {
+            all[given.index(position) as usize] = bytes;
+        }
     }
-    Ok(())
+    all.into_iter().filter(|&bytes| bytes > 0).try_fold(0, add_local)
+}
+fn no_kind<R>(other: T) -> Result<R> {
+    let why = format!("{other:?} is no kind of argument");
+    Err(Error::new(ErrorCode::InvalidEnumeration, why))
 }
 /// Whether the kernel can take an argument, of which it wants that many bytes where that is known.
 ///
 /// # Errors
-/// As for [`read`]; `INVALID_KERNEL_ARGUMENT_SIZE` for other bytes than the kernel wants.
+/// `INVALID_KERNEL_ARGUMENT_SIZE` for other bytes than the kernel wants.
 fn check<M: Body, S: Body>(
-    one: &ur_exp_kernel_arg_properties_t,
+    index: u32,
+    argument: &Argument<'_, M, S>,
     wanted: Option<u32>,
+    longest: Option<usize>,
 ) -> Result<()> {
     // An offset or a sampler may have 4 bytes: the lower half of the word that is given.
-    let least = match read::<M, S>(one)? {
+    let least = match argument {
         Argument::Value(bytes) => {
-            return match wanted {
-                Some(wanted) if wanted as usize != bytes.len() => wrong(
-                    one,
-                    &format!("{} bytes are given, and the kernel takes {wanted}", bytes.len()),
-                ),
+            let given = bytes.len();
+            return match (wanted, longest) {
+                (Some(wanted), _) if wanted as usize != given => {
+                    wrong(index, &format!("{given} bytes are given, and the kernel takes {wanted}"))
+                }
+                (_, Some(most)) if given > most => {
+                    wrong(index, &format!("{given} bytes are given: a value has 1 to {most}"))
+                }
                 _ => Ok(()),
             };
         }
@@ -87,13 +152,13 @@ fn check<M: Body, S: Body>(
     };
     match wanted {
         Some(bytes) if bytes != 8 && bytes != least => {
-            wrong(one, &format!("it is given as one word, and the kernel takes {bytes} bytes"))
+            wrong(index, &format!("it is given as one word, and the kernel takes {bytes} bytes"))
         }
         _ => Ok(()),
     }
 }
-fn wrong<T>(one: &ur_exp_kernel_arg_properties_t, why: &str) -> Result<T> {
-    let why = format!("argument {}: {why}", one.index);
+fn wrong<T>(index: u32, why: &str) -> Result<T> {
+    let why = format!("argument {index}: {why}");
     Err(Error::new(ErrorCode::InvalidKernelArgumentSize, why))
 }
 /// One argument of a launch as the caller describes it.
@@ -116,30 +181,30 @@ pub enum Argument<'call, M: Body, S: Body> {
 /// `INVALID_ENUMERATION` for what is no kind of argument; `INVALID_KERNEL_ARGUMENT_SIZE` for a value without bytes, and for
 /// more than there can be; the codes of handles that are none.
 pub fn read<M: Body, S: Body>(one: &ur_exp_kernel_arg_properties_t) -> Result<Argument<'_, M, S>> {
-    check_kind(one)?;
     Ok(match one.r#type {
         T::VALUE => Argument::Value(value_of(one)?),
+        T::POINTER => Argument::Address(address_of(one)),
         T::MEM_OBJ => Argument::Memory(mem_of(one)?),
         T::LOCAL => Argument::Local(one.size),
         T::SAMPLER => Argument::Sampler(sampler_of(one)?),
-        _ => Argument::Address(address_of(one)),
+        other => return no_kind(other),
     })
 }
 /// The bytes of a value.
 ///
 /// # Errors
 /// `INVALID_KERNEL_ARGUMENT_SIZE` for none, and for more than there can be.
-pub fn value_of(one: &ur_exp_kernel_arg_properties_t) -> Result<&[u8]> {
+fn value_of(one: &ur_exp_kernel_arg_properties_t) -> Result<&[u8]> {
     // SAFETY: all members are pointers or begin with one; the type of the argument names this one.
     let at = unsafe { one.value.value }.cast::<u8>();
     if one.size == 0 || one.size > LONGEST || at.is_null() {
-        return wrong(one, &format!("{} bytes at {at:?} are no value", one.size));
+        return wrong(one.index, &format!("{} bytes at {at:?} are no value", one.size));
     }
     // SAFETY: C says that so many bytes are there, until its call returns.
     Ok(unsafe { std::slice::from_raw_parts(at, one.size) })
 }
 /// The address that an argument is.
-pub fn address_of(one: &ur_exp_kernel_arg_properties_t) -> usize {
+fn address_of(one: &ur_exp_kernel_arg_properties_t) -> usize {
     // SAFETY: as above.
     unsafe { one.value.pointer }.expose_provenance()
 }
@@ -147,7 +212,7 @@ pub fn address_of(one: &ur_exp_kernel_arg_properties_t) -> usize {
 ///
 /// # Errors
 /// `INVALID_SAMPLER`, `INVALID_NULL_HANDLE`.
-pub fn sampler_of<'call, S: Body>(
+fn sampler_of<'call, S: Body>(
     one: &'call ur_exp_kernel_arg_properties_t,
 ) -> Result<Borrowed<'call, S>> {
     // SAFETY: the member that the type names.
@@ -161,10 +226,199 @@ pub type MemArgument<'call, M> = Option<(Borrowed<'call, M>, ur_mem_flags_t)>;
 ///
 /// # Errors
 /// `INVALID_MEM_OBJECT`.
-pub fn mem_of<M: Body>(one: &ur_exp_kernel_arg_properties_t) -> Result<MemArgument<'_, M>> {
+fn mem_of<M: Body>(one: &ur_exp_kernel_arg_properties_t) -> Result<MemArgument<'_, M>> {
     // SAFETY: the member that the type names.
     let tuple = unsafe { one.value.memObjTuple };
     // SAFETY: C's handle, judged before it is used.
     let mem = unsafe { shim::optional_handle(tuple.hMem.0) }?;
     Ok(mem.map(|mem| (mem, tuple.flags)))
+}
+
+/// Arguments that are kept, since they are launched with again: values are copied, objects are owned.
+#[derive(Debug)]
+pub struct Kept<M: Body, S: Body>(Arc<[(u32, KeptArgument<M, S>)]>);
+impl<M: Body, S: Body> Clone for Kept<M, S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+impl<M: Body, S: Body> Default for Kept<M, S> {
+    fn default() -> Self {
+        Self(Arc::new([]))
+    }
+}
+#[derive(Debug)]
+enum KeptArgument<M: Body, S: Body> {
+    Value(Arc<[u8]>),
+    Address(usize),
+    Memory(Option<(Owned<M>, ur_mem_flags_t)>),
+    Local(usize),
+    Sampler(Owned<S>),
+}
+impl<M: Body, S: Body> Clone for KeptArgument<M, S> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Value(bytes) => Self::Value(Arc::clone(bytes)),
+            Self::Address(at) => Self::Address(*at),
+            Self::Memory(memory) => Self::Memory(memory.clone()),
+            Self::Local(bytes) => Self::Local(*bytes),
+            Self::Sampler(sampler) => Self::Sampler(sampler.clone()),
+        }
+    }
+}
+fn keep<M: Body, S: Body>(
+    one: &ur_exp_kernel_arg_properties_t,
+) -> Result<(u32, KeptArgument<M, S>)> {
+    let argument = match read::<M, S>(one)? {
+        Argument::Value(bytes) => KeptArgument::Value(bytes.into()),
+        Argument::Address(at) => KeptArgument::Address(at),
+        Argument::Memory(None) => KeptArgument::Memory(None),
+        Argument::Memory(Some((mem, flags))) => KeptArgument::Memory(Some((mem.own()?, flags))),
+        Argument::Local(bytes) => KeptArgument::Local(bytes),
+        Argument::Sampler(sampler) => KeptArgument::Sampler(sampler.own()?),
+    };
+    Ok((one.index, argument))
+}
+impl<M: Body, S: Body> Kept<M, S> {
+    /// Copies what the caller describes.
+    ///
+    /// # Errors
+    /// As for [`read`].
+    pub fn new(given: &[ur_exp_kernel_arg_properties_t]) -> Result<Self> {
+        given.iter().map(keep).collect::<Result<_>>().map(Self)
+    }
+    /// With other arguments in the places of those with the same numbers; where there are none, those are all. Of several
+    /// with one number the last counts.
+    ///
+    /// # Errors
+    /// `INVALID_KERNEL_ARGUMENT_INDEX` for a number that there is not; as for [`read`].
+    pub fn with(&self, changes: &[ur_exp_kernel_arg_properties_t]) -> Result<Self> {
+        let mut all = self.0.to_vec();
+        for change in changes {
+            let new = keep(change)?;
+            match all.iter_mut().find(|(index, _)| *index == change.index) {
+                Some(place) => *place = new,
+                None if self.0.is_empty() => all.push(new),
+                None => {
+                    return Err(Error::new(
+                        ErrorCode::InvalidKernelArgumentIndex,
+                        format!("the launch was recorded without an argument {}", change.index),
+                    ));
+                }
+            }
+        }
+        Ok(Self(all.into()))
+    }
+}
+impl<M: Body, S: Body> Given<M, S> for Kept<M, S> {
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+    fn index(&self, position: usize) -> u32 {
+        self.0[position].0
+    }
+    fn argument(&self, position: usize) -> Result<Argument<'_, M, S>> {
+        Ok(match &self.0[position].1 {
+            KeptArgument::Value(bytes) => Argument::Value(bytes),
+            KeptArgument::Address(at) => Argument::Address(*at),
+            KeptArgument::Memory(None) => Argument::Memory(None),
+            KeptArgument::Memory(Some((mem, flags))) => {
+                Argument::Memory(Some((mem.borrow(), *flags)))
+            }
+            KeptArgument::Local(bytes) => Argument::Local(*bytes),
+            KeptArgument::Sampler(sampler) => Argument::Sampler(sampler.borrow()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::null_mut;
+    use ur_adapter::object::{Kind, Never};
+    use ur_sys::{ur_exp_kernel_arg_value_t as V, ur_structure_type_t};
+
+    type Mem = Never<{ Kind::Mem as u16 }>;
+    type Sampler = Never<{ Kind::Sampler as u16 }>;
+
+    fn argument(index: u32, r#type: T, size: usize, value: V) -> ur_exp_kernel_arg_properties_t {
+        let stype = ur_structure_type_t::EXP_KERNEL_ARG_PROPERTIES;
+        ur_exp_kernel_arg_properties_t { stype, pNext: null_mut(), r#type, index, size, value }
+    }
+    static SEVEN: u32 = 7;
+    fn value(index: u32, size: usize) -> ur_exp_kernel_arg_properties_t {
+        argument(index, T::VALUE, size, V { value: (&raw const SEVEN).cast() })
+    }
+    fn local(index: u32, size: usize) -> ur_exp_kernel_arg_properties_t {
+        argument(index, T::LOCAL, size, V { value: null_mut() })
+    }
+    fn judge(given: &[ur_exp_kernel_arg_properties_t], sizes: Option<&[u32]>) -> Result<usize> {
+        let takes = Taken { count: sizes.map(<[u32]>::len), sizes, longest: None };
+        check_all::<Mem, Sampler>(given, takes)?;
+        local_memory::<Mem, Sampler>(given)
+    }
+    fn code(given: &[ur_exp_kernel_arg_properties_t], sizes: Option<&[u32]>) -> ErrorCode {
+        judge(given, sizes).unwrap_err().code()
+    }
+    #[test]
+    fn each_index_is_there_once_in_any_order() {
+        judge(&[value(0, 4), value(1, 4), value(2, 4)], None).unwrap();
+        judge(&[value(2, 4), value(0, 4), value(1, 4)], None).unwrap();
+        for indices in [[0, 0], [0, 2], [1, 1], [1, 2], [u32::MAX, 0]] {
+            let given = indices.map(|index| value(index, 4));
+            assert_eq!(code(&given, None), ErrorCode::InvalidKernelArgs, "{indices:?}");
+        }
+    }
+    #[test]
+    fn arguments_have_the_sizes_that_the_kernel_has() {
+        let pointer = argument(1, T::POINTER, 8, V { pointer: null_mut() });
+        let given = [value(0, 4), pointer, local(2, 64)];
+        assert_eq!(judge(&given, Some(&[4, 8, 4])).unwrap(), 64);
+        assert_eq!(judge(&given, Some(&[4, 8, 8])).unwrap(), 64);
+        for sizes in [[8, 8, 4], [2, 8, 4], [4, 4, 4], [4, 8, 12]] {
+            assert_eq!(code(&given, Some(&sizes)), ErrorCode::InvalidKernelArgumentSize);
+        }
+        assert_eq!(code(&given, Some(&[4, 8])), ErrorCode::InvalidKernelArgs);
+        assert_eq!(code(&[], Some(&[4])), ErrorCode::InvalidKernelArgs);
+        let null = argument(0, T::VALUE, 4, V { value: null_mut() });
+        for wrong in [value(0, 0), value(0, LONGEST + 1), null] {
+            assert_eq!(code(&[wrong], None), ErrorCode::InvalidKernelArgumentSize);
+        }
+        let strange = argument(0, T(9), 4, V { value: null_mut() });
+        assert_eq!(code(&[strange], None), ErrorCode::InvalidEnumeration);
+        assert_eq!(code(&[strange], Some(&[4, 4])), ErrorCode::InvalidEnumeration);
+    }
+    #[test]
+    fn no_value_is_longer_than_a_kernel_takes() {
+        let takes = |longest| Taken { longest, ..Taken::default() };
+        let given = [value(0, 4)];
+        check_all::<Mem, Sampler>(&given[..], takes(Some(4))).unwrap();
+        let refused = check_all::<Mem, Sampler>(&given[..], takes(Some(3))).unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::InvalidKernelArgumentSize);
+    }
+    #[test]
+    fn local_memory_is_counted_in_the_order_of_the_numbers() {
+        assert_eq!(judge(&[local(0, 4), local(1, 12), local(2, 4096)], None).unwrap(), 4224);
+        assert_eq!(judge(&[local(2, 4096), local(1, 12), local(0, 4)], None).unwrap(), 4224);
+        assert_eq!(judge(&[local(0, 4096), local(1, 4)], None).unwrap(), 4100);
+        assert_eq!(code(&[local(0, 1 << 30), local(1, 1 << 30)], None), ErrorCode::OutOfResources);
+    }
+    #[test]
+    fn kept_arguments_are_copies_of_which_some_are_replaced() {
+        type Kept = super::Kept<Mem, Sampler>;
+        let mut word = 1_u32;
+        let of = |at: *const u32| argument(0, T::VALUE, 4, V { value: at.cast() });
+        let kept = Kept::new(&[of(&raw const word), local(1, 8)]).unwrap();
+        word += 1;
+        let first = |kept: &Kept| match kept.argument(0).unwrap() {
+            Argument::Value(bytes) => u32::from_ne_bytes(bytes.try_into().unwrap()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(first(&kept), 1);
+        let changed = kept.with(&[of(&raw const word)]).unwrap();
+        assert_eq!((first(&changed), first(&kept), changed.count()), (2, 1, 2));
+        let refused = kept.with(&[value(2, 4)]).unwrap_err().code();
+        assert_eq!(refused, ErrorCode::InvalidKernelArgumentIndex);
+        assert_eq!(Kept::default().with(&[value(2, 4)]).unwrap().count(), 1);
+    }
 }

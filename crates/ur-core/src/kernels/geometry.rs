@@ -53,22 +53,6 @@ impl Range {
     pub fn is_empty(&self) -> bool {
         self.global.contains(&0)
     }
-    /// The offset as kernels take it; `None` for none.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` for one that has more than 32 bits.
-    pub fn offset_words(&self) -> Result<Option<[u32; 3]>> {
-        if self.offset == [0; 3] {
-            return Ok(None);
-        }
-        let mut words = [0; 3];
-        for (to, &from) in words.iter_mut().zip(&self.offset) {
-            *to = u32::try_from(from).or_else(|_| {
-                refused(ErrorCode::InvalidValue, format!("{from}: kernels take offsets of 32 bits"))
-            })?;
-        }
-        Ok(Some(words))
-    }
 }
 
 impl Limits {
@@ -130,10 +114,10 @@ impl Limits {
     ///
     /// # Errors
     /// `INVALID_WORK_GROUP_SIZE` for more than the device takes.
-    pub fn groups(&self, range: &Range, local: [usize; 3]) -> Result<[u32; 3]> {
+    pub fn groups(&self, range: &Range, local: [usize; 3]) -> Result<[usize; 3]> {
         let groups = [0, 1, 2].map(|d| range.global[d] / local[d]);
         match (0..3).all(|d| groups[d] <= self.grid[d]) {
-            true => Ok(groups.map(|n| n as u32)),
+            true => Ok(groups),
             false => self.too_many(range.global),
         }
     }
@@ -167,8 +151,8 @@ fn fitting(n: usize, most: usize, step: usize) -> usize {
 ///
 /// # Errors
 /// `INVALID_VALUE` for clusters that do not divide the groups.
-pub fn check_cluster(cluster: [u32; 3], groups: [u32; 3]) -> Result<()> {
-    match cluster.contains(&0) || (0..3).any(|d| !groups[d].is_multiple_of(cluster[d])) {
+pub fn check_cluster(cluster: [u32; 3], groups: [usize; 3]) -> Result<()> {
+    match cluster.contains(&0) || (0..3).any(|d| !groups[d].is_multiple_of(cluster[d] as usize)) {
         false => Ok(()),
         true => refused(
             ErrorCode::InvalidValue,
@@ -239,10 +223,6 @@ mod tests {
     fn ranges_and_groups_that_there_cannot_be_are_refused() {
         assert_eq!(code(Range::new(None, &[usize::MAX, 2])), ErrorCode::InvalidValue);
         assert_eq!(code(Range::new(Some(&[usize::MAX]), &[2])), ErrorCode::InvalidValue);
-        let (far, near) = (Range::new(Some(&[1 << 32]), &[2]), Range::new(Some(&[0, 9]), &[2, 2]));
-        assert_eq!(code(far.unwrap().offset_words()), ErrorCode::InvalidValue);
-        assert_eq!(near.unwrap().offset_words().unwrap(), Some([0, 9, 0]));
-        assert_eq!(range(&[2]).offset_words().unwrap(), None);
         assert!(range(&[2, 0]).is_empty() && !range(&[2]).is_empty());
         for (global, local) in
             [(&[7][..], &[2][..]), (&[8], &[0]), (&[2048], &[2048]), (&[1, 1, 128], &[1, 1, 128])]

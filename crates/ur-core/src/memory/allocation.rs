@@ -75,6 +75,8 @@ pub struct Home {
     pub device: usize,
     /// `ur_usm_pool_handle_t`
     pub pool: usize,
+    /// Which other processes may open it.
+    pub access: ur_ipc::Access,
 }
 
 /// What the allocations of a backend consist of: memory of its own, or of another process. Dropped, it is free.
@@ -105,6 +107,10 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
     }
     /// Whether it was made for callers to export, and is freed as such.
     fn is_exportable(&self) -> bool {
+        false
+    }
+    /// Whether this process may only read it: another process made it so.
+    fn is_read_only(&self) -> bool {
         false
     }
     /// # Errors
@@ -282,6 +288,9 @@ impl<M: Memory> Allocated for Allocation<M> {
     }
     fn object(&self) -> u64 {
         self.object
+    }
+    fn is_read_only(&self) -> bool {
+        self.memory.as_ref().is_some_and(M::is_read_only)
     }
     fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
         M::check_elsewhere(range, needs)

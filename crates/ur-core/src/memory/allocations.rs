@@ -4,8 +4,8 @@ use std::{
     cell::Cell,
     collections::HashMap,
     sync::{
-        Arc, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering::*},
+        Arc, RwLock,
+        atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
 use ur_adapter::{error, memory::UsmPtr, object::Backend};
@@ -23,6 +23,10 @@ pub trait Allocated: Send + Sync + Sized + 'static {
     fn bytes(&self) -> usize;
     /// Its name among the objects of this process.
     fn object(&self) -> u64;
+    /// Whether this process may only read it.
+    fn is_read_only(&self) -> bool {
+        false
+    }
     /// # Errors
     /// Those of commands that use `range`, which touches no allocation, as `needs` says: as far as the backend knows what
     /// is there.
@@ -73,17 +77,20 @@ impl<A: Allocated> Entries<A> {
 
 /// Looks at all of them.
 pub fn read<A: Allocated, R>(look: impl FnOnce(&Entries<A>) -> R) -> R {
-    look(&A::all().0.read().unwrap_or_else(PoisonError::into_inner))
+    look(&ur_lock::read_locked(&A::all().0))
 }
 /// Changes something. What `change` takes out it returns, to be dropped when the lock is free.
 pub fn write<A: Allocated, R>(change: impl FnOnce(&mut Entries<A>) -> R) -> R {
-    let mut entries = A::all().0.write().unwrap_or_else(PoisonError::into_inner);
+    let mut entries = ur_lock::write_locked(&A::all().0);
     let taken = change(&mut entries);
     CHANGES.fetch_add(1, Release); // before the lock is free; pairs with the load in `room`
     taken
 }
 /// Makes an allocation known.
 pub fn enter<A: Allocated>(one: A) -> Arc<A> {
+    if one.is_read_only() {
+        ANY_READ_ONLY.store(true, Release); // pairs with `is_read_only`
+    }
     let one = Arc::new(one);
     write(|entries: &mut Entries<A>| entries.enter(&one));
     one
@@ -100,6 +107,15 @@ pub fn leave<A: Allocated>(one: &Arc<A>) {
 pub fn find<A: Allocated>(at: UsmPtr) -> Option<Arc<A>> {
     read(|entries: &Entries<A>| entries.at.find(at.into()).map(|(_, found)| Arc::clone(found)))
 }
+/// Whether `range` is in an allocation that this process may only read.
+#[inline]
+pub fn is_read_only<A: Allocated>(range: Range) -> bool {
+    // Pairs with `enter`. A thread that was given an address of such memory is behind that in any case.
+    ANY_READ_ONLY.load(Acquire)
+        && find::<A>(range.start().into()).is_some_and(|found| found.is_read_only())
+}
+/// Whether this process ever had such an allocation.
+static ANY_READ_ONLY: AtomicBool = AtomicBool::new(false);
 /// Whether the allocation called `object` is there and not freed.
 pub fn is_live<A: Allocated>(object: u64) -> bool {
     read(|entries: &Entries<A>| entries.objects.contains_key(&object))

@@ -8,6 +8,7 @@ pub mod maps;
 pub mod objects;
 pub mod physical;
 pub mod pictures;
+pub mod policy;
 pub mod pools;
 pub mod ranges;
 pub mod reservations;

@@ -88,6 +88,14 @@ pub struct Image {
     pitches: [usize; 2],
 }
 
+/// How the pixels of an image are counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Bytes of a pixel.
+    pub pixel: usize,
+    /// Whether its second side are layers of one row each.
+    pub is_1d_array: bool,
+}
 /// A part of an image: pixels, as regions count them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -151,6 +159,10 @@ impl Image {
     /// Whether its second side are layers of one row each.
     pub fn is_1d_array(&self) -> bool {
         self.kind == ur_mem_type_t::IMAGE1D_ARRAY
+    }
+    /// How its pixels are counted.
+    pub fn layout(&self) -> Layout {
+        Layout { pixel: self.pixel, is_1d_array: self.is_1d_array() }
     }
     /// The whole of it.
     pub fn whole(&self) -> Part {

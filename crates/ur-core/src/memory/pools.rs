@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Mutex, PoisonError,
+        Mutex,
         atomic::{AtomicU64, Ordering::*},
     },
 };
@@ -113,7 +113,7 @@ impl<P: Identified> ByDevice<P> {
         look: impl FnOnce(&mut DevicePool<P>) -> R,
     ) -> Result<R> {
         let device = device.as_handle().addr();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = ur_lock::locked(&self.0);
         if let Some(one) = all.get_mut(&device) {
             return Ok(look(one));
         }
@@ -164,7 +164,7 @@ impl<P: Identified> ByDevice<P> {
     }
     /// The pools that devices started out with.
     pub fn defaults(&mut self) -> impl Iterator<Item = &P> {
-        let pools = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let pools = ur_lock::unpoisoned(self.0.get_mut());
         pools.values().map(|one| &**one.default)
     }
 }

@@ -1,6 +1,6 @@
 //! What commands say of memory: ranges, rows and patterns are judged here, by the rules of `ur_hal` and by what a
 //! backend has allocated. Of memory that it has not, the caller must know.
-use super::allocations::{Allocated, find, room};
+use super::allocations::{Allocated, find, is_read_only, room};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::HostBytes,
@@ -28,6 +28,15 @@ pub fn check_range<A: Allocated>(
 #[inline]
 fn check<A: Allocated>(range: Range, needs: Access) -> Result<()> {
     match room::<A>(range) {
+        Ok(true) if needs == Access::ReadWrite && is_read_only::<A>(range) => {
+            let at = range.start();
+            Err(Error::new(
+                ErrorCode::InvalidValue,
+                format!(
+                    "{at:?} is memory of another process that may only be read: copy it to write"
+                ),
+            ))
+        }
         Ok(true) => Ok(()),
         Ok(false) => A::check_elsewhere(range, needs),
         Err(left) => {

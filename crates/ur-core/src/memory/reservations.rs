@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     ops::Range,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, Ordering::*},
     },
 };
@@ -68,6 +68,15 @@ pub struct Reservations<R, K> {
 impl<R, K> Default for Reservations<R, K> {
     fn default() -> Self {
         Self { all: Mutex::default(), any: AtomicBool::new(false) }
+    }
+}
+
+/// How much an access allows; each one allows all that those below it do.
+fn rights(access: Access) -> u8 {
+    match access {
+        Access::READ_WRITE => 2,
+        Access::READ_ONLY => 1,
+        _ => 0,
     }
 }
 
@@ -203,7 +212,7 @@ fn find<R, K: Clone>(
 
 impl<R, K: Clone> Reservations<R, K> {
     fn all(&self) -> MutexGuard<'_, BTreeMap<usize, Reserved<R, K>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        ur_lock::locked(&self.all)
     }
     /// Works on the reservation of a span.
     fn within<T>(
@@ -351,22 +360,26 @@ impl<R, K: Clone> Reservations<R, K> {
         failure.map_or(Ok(()), Err)
     }
     /// Changes what may be done with what is mapped: `work` is what the driver does, given what the
-    /// first mapping keeps.
+    /// first mapping keeps. Where that takes a right away, `wait` comes before it: a command that was enqueued before may
+    /// be using the right, and would end the process.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a span that is not mapped from end to end; `INVALID_SIZE`; those of `work`.
+    /// `INVALID_VALUE` for a span that is not mapped from end to end; `INVALID_SIZE`; those of `wait` and `work`.
     pub fn set_access(
         &self,
         span: Span,
         access: Access,
+        wait: impl FnOnce() -> Result<()>,
         work: impl FnOnce(&R, &K) -> Result<()>,
     ) -> Result<()> {
-        let (range, first) = self.within(span, |reserved, part| {
+        let (range, first, takes_away) = self.within(span, |reserved, part| {
             let pieces = reserved.mapped(&part)?;
             reserved.mark(&part, true);
-            Ok((Arc::clone(&reserved.range), pieces[0].1.kept.clone()))
+            let takes_away = pieces.iter().any(|(_, piece)| rights(piece.access) > rights(access));
+            Ok((Arc::clone(&reserved.range), pieces[0].1.kept.clone(), takes_away))
         })?;
-        let changed = work(&range, &first);
+        let waited = if takes_away { wait() } else { Ok(()) };
+        let changed = waited.and_then(|()| work(&range, &first));
         let settled = self.within(span, |reserved, part| {
             reserved.mark(&part, false);
             if changed.is_ok() {

@@ -1,18 +1,25 @@
 //! The entries of devices.
 use super::{
-    OverDriver,
-    device::{Device, HasDevices, Platform, untold},
+    DriverDevice, OverDriver,
+    device::{HasDevices, untold},
     device_info,
+    objects::{Device, Platform, listed},
+    own_handle,
 };
 use crate::program::link::select_binary;
 use ur_adapter::{
     api::{DeviceApi, DeviceExpApi},
-    error::Result,
+    error::{Error, ErrorCode, Result},
     info::Answer,
     object::{Borrowed, Owned},
     partition::rule,
 };
+use ur_hal::NativeObject;
 use ur_sys::*;
+
+fn handle_of<D: HasDevices>(device: &DriverDevice<D>) -> Result<ur_native_handle_t> {
+    Ok(D::native(NativeObject::Device(device))?.0 as ur_native_handle_t)
+}
 
 impl<D: HasDevices> DeviceApi for OverDriver<D> {
     fn device_get(
@@ -20,11 +27,11 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
         kind: ur_device_type_t,
     ) -> Result<Vec<Owned<Device<D>>>> {
         D::check_fork()?;
-        let mut all = D::roots(&platform);
+        let mut all = platform.roots().to_vec();
         match kind {
             ur_device_type_t::ALL => {}
             ur_device_type_t::DEFAULT => all.truncate(1),
-            kind => all.retain(|one| D::kind(one) == kind),
+            kind => all.retain(|one| D::kind(one.driver()) == kind),
         }
         Ok(all)
     }
@@ -34,7 +41,7 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
         answer: &mut Answer<'_>,
     ) -> Result<()> {
         D::check_fork()?;
-        D::tell(device, name, answer)
+        D::tell(device.driver(), name, answer)
             .or_else(|| device_info::answer::<D>(device, name, answer))
             .unwrap_or_else(|| Err(untold(name)))
     }
@@ -42,10 +49,14 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
         device: Borrowed<'_, Device<D>>,
         properties: &ur_device_partition_properties_t,
     ) -> Result<Vec<Owned<Device<D>>>> {
-        D::parts(device, &rule(properties)?)
+        let (parts, whole) = (D::parts(device.driver(), &rule(properties)?)?, device.own()?);
+        Ok(parts.into_iter().map(|one| Device::part(&whole, one)).collect())
     }
     fn device_get_native_handle(device: Borrowed<'_, Device<D>>) -> Result<ur_native_handle_t> {
-        Ok(D::native_device(&device))
+        match D::HAS_HANDLES {
+            true => handle_of::<D>(device.driver()),
+            false => own_handle::of(&device),
+        }
     }
     fn device_create_with_native_handle(
         native: ur_native_handle_t,
@@ -53,7 +64,20 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
         _properties: Option<&ur_device_native_properties_t>,
     ) -> Result<Owned<Device<D>>> {
         D::check_fork()?;
-        D::device_of_native(native)
+        if !D::HAS_HANDLES {
+            return own_handle::find(native);
+        }
+        let is_it = |one: &DriverDevice<D>| handle_of::<D>(one).is_ok_and(|own| own == native);
+        for root in listed::<D>() {
+            if is_it(root.driver()) {
+                return Ok(root.clone());
+            }
+            if let Some(part) = D::parts_with_handles(root.driver()).into_iter().find(is_it) {
+                return Ok(Device::part(root, part));
+            }
+        }
+        let why = format!("no device of the driver's has the native handle {native:#x}");
+        Err(Error::new(ErrorCode::InvalidDevice, why))
     }
     fn device_select_binary(
         _device: Borrowed<'_, Device<D>>,
@@ -64,7 +88,8 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
     /// The device's clock in nanoseconds, and the host's.
     fn device_get_global_timestamps(device: Borrowed<'_, Device<D>>) -> Result<(u64, u64)> {
         D::check_fork()?;
-        D::clocks(&device).map(|clocks| (clocks.device, clocks.host))
+        let clocks = D::clocks(device.driver())?;
+        Ok((clocks.device, clocks.host))
     }
 }
 impl<D: HasDevices> DeviceExpApi for OverDriver<D> {

@@ -1,6 +1,6 @@
 //! What devices say of themselves where no driver says otherwise: what the core decides, and a plain no, of the type the
 //! ABI gives, for what nobody has.
-use super::device::{Device, HasDevices};
+use super::{device::HasDevices, objects::Device};
 use ur_adapter::{error::Result, info::Answer, object::Borrowed};
 use ur_hal::{Capability, LaunchLimits};
 use ur_sys::{ur_device_info_t as I, *};
@@ -12,7 +12,7 @@ pub(super) fn answer<D: HasDevices>(
     answer: &mut Answer<'_>,
 ) -> Option<Result<()>> {
     if let Some((row, column)) = vector(name) {
-        let widths = D::vector_widths(&device);
+        let widths = D::vector_widths(device.driver());
         return Some(widths.and_then(|widths| answer.value(&widths[row][column])));
     }
     relations::<D>(device, name, answer)
@@ -29,9 +29,9 @@ fn relations<D: HasDevices>(
     let null = std::ptr::null_mut::<u8>();
     Some(match name {
         I::REFERENCE_COUNT => answer.value(&device.api_refs()),
-        I::TYPE => answer.value(&D::kind(&device).0),
-        I::PLATFORM => answer.handle(&D::platform(&device)),
-        I::PARENT_DEVICE => match D::parent(&device) {
+        I::TYPE => answer.value(&D::kind(device.driver()).0),
+        I::PLATFORM => answer.handle(&device.platform),
+        I::PARENT_DEVICE => match device.parent() {
             Some(parent) => answer.handle(parent),
             None => answer.value(&null),
         },

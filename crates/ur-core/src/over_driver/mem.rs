@@ -8,13 +8,14 @@ use super::{
 };
 use crate::memory::{
     allocation::Allocation,
+    allocations::Allocated,
     flags::{check_flags, check_part, check_range, check_size, of_part},
     pictures::Image,
     ranges,
 };
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 use ur_adapter::{
     api::{MemApi, Objects},
@@ -23,15 +24,13 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Body, Borrowed, Kind, Object, Owned, Slab, Tag},
 };
-use ur_hal::Access;
+use ur_hal::{Access, Range};
 use ur_sys::*;
 
 /// A driver whose memory can be made into buffers and images.
 pub trait KeepsBytes: HasUsm + Objects<Mem = Mem<Self>> {
     /// The bytes of a memory object and of its parts.
     type Storage: Storage<Self>;
-    /// Where memory objects live.
-    fn mems() -> &'static Slab<Mem<Self>>;
     /// How messages call a memory object.
     fn a_mem() -> String;
     /// A buffer's bytes, and what of C's memory they stand for, as the flags say: C's memory, pinned memory
@@ -99,6 +98,8 @@ pub struct Mem<D: KeepsBytes> {
     storage: Arc<D::Storage>,
     /// C's memory that the storage stands for, where devices cannot reach that.
     home: Option<UsmPtr>,
+    /// Whether the storage is C's memory, which devices reach as it is.
+    is_lent: bool,
     /// Where in the storage it starts, in bytes.
     origin: usize,
     bytes: usize,
@@ -109,7 +110,7 @@ impl<D: KeepsBytes> Body for Mem<D> {
     const TAG: Tag = Tag::new(D::BACKEND, Kind::Mem);
     const INVALID: ErrorCode = ErrorCode::InvalidMemObject;
     fn slab() -> &'static Slab<Self> {
-        D::mems()
+        D::statics().slab()
     }
 }
 /// What distinguishes memory objects from bytes.
@@ -159,7 +160,8 @@ impl<D: KeepsBytes> Mem<D> {
         bytes: usize,
         what: What,
     ) -> Self {
-        Self { flags, storage, home, origin: 0, bytes, what, mapped: Mutex::default() }
+        let is_lent = flags.contains(ur_mem_flags_t::USE_HOST_POINTER) && storage.host().is_some();
+        Self { flags, storage, home, is_lent, origin: 0, bytes, what, mapped: Mutex::default() }
     }
     /// How many bytes it has.
     pub fn bytes(&self) -> usize {
@@ -221,8 +223,22 @@ impl<D: KeepsBytes> Mem<D> {
         self.check_buffer()?;
         check_range(self.bytes, offset, size)
     }
+    /// Checks bytes that a command writes, where they are memory of C's: pages of it may be mapped for reading only, and
+    /// whoever writes there as the host does, a driver too, is killed.
+    ///
+    /// # Errors
+    /// Those of [`Allocated::check_elsewhere`].
+    pub fn check_write<A: Allocated>(&self, offset: usize, bytes: usize) -> Result<()> {
+        match self.storage.host().filter(|_| self.is_lent) {
+            None => Ok(()),
+            Some(base) => {
+                let range = Range::new(base.offset(self.origin + offset)?.into(), bytes)?;
+                A::check_elsewhere(range, Access::ReadWrite)
+            }
+        }
+    }
     fn mapped(&self) -> MutexGuard<'_, Vec<Mapping<D>>> {
-        self.mapped.lock().unwrap_or_else(PoisonError::into_inner)
+        ur_lock::locked(&self.mapped)
     }
     /// Where C is going to have a range: where the host has the buffer, or in memory made for it.
     ///
@@ -313,14 +329,14 @@ impl<D: KeepsBytes> MemApi for OverDriver<D> {
         check_part(buffer.bytes, region)?;
         let storage = Arc::clone(&buffer.storage);
         let mut part = Mem::new(flags, storage, buffer.home, region.size, What::Part);
-        part.origin = region.origin;
+        (part.origin, part.is_lent) = (region.origin, buffer.is_lent);
         Ok(Owned::new(part))
     }
     fn mem_get_native_handle(
         mem: Borrowed<'_, Mem<D>>,
         device: Option<Borrowed<'_, Device<D>>>,
     ) -> Result<ur_native_handle_t> {
-        device.map_or(Ok(()), |device| D::check(mem.context(), device))?;
+        device.map_or(Ok(()), |device| mem.context().check(device))?;
         D::native_mem(&mem, device.map(|device| device.own()).transpose()?)
     }
     fn mem_buffer_create_with_native_handle(

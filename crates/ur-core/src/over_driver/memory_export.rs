@@ -63,7 +63,7 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         handle_type: ur_exp_external_mem_type_t,
     ) -> Result<UsmPtr> {
         D::check_fork()?;
-        D::check(&context, device)?;
+        context.check(device)?;
         let form = D::form(&device, handle_type)?;
         D::check_size(&device, size)
             .map_err(|error| error.with_code(ErrorCode::UnsupportedSize))?;
@@ -72,7 +72,8 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
             return Err(Error::new(ErrorCode::UnsupportedAlignment, why));
         }
         let align = judged(alignment, 0, D::LARGEST_ALIGNMENT)?;
-        let home = Home { context: handle(&context), device: handle(&device), pool: 0 };
+        let (context_handle, device_handle) = (handle(&context), handle(&device));
+        let home = Home { context: context_handle, device: device_handle, ..Home::default() };
         D::allocate_exportable(context, device, form, (home, size, align))
     }
     fn memory_export_free_exportable_memory_exp(
@@ -81,7 +82,7 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         mem: UsmPtr,
     ) -> Result<()> {
         D::check_fork()?;
-        D::check(&context, device)?;
+        context.check(device)?;
         let check = |memory: &D::Memory| match memory.is_exportable() {
             true => Ok(()),
             false => Err(format!("{mem:?} is not exportable: free it with urUSMFree")),
@@ -100,7 +101,7 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         to: *mut c_void,
     ) -> Result<()> {
         D::check_fork()?;
-        D::check(&context, device)?;
+        context.check(device)?;
         let form = D::form(&device, handle_type)?;
         let is_it = |found: &Allocation<D::Memory>| {
             found.memory().is_some_and(Memory::is_exportable)

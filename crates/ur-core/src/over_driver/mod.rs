@@ -1,12 +1,15 @@
 //! What adapters over a driver have in common: objects of which only the driver's calls differ. Each
 //! family is here once, for any driver that implements the family's trait; a room's own file of the
 //! same name says what is different there, and nothing else.
+mod adapter;
 pub mod block;
+mod context;
 pub mod device;
 mod device_entries;
 mod device_info;
 pub mod mem;
 pub mod memory_export;
+mod objects;
 pub mod own_handle;
 pub mod p2p;
 pub mod physical_mem;
@@ -19,31 +22,18 @@ pub mod virtual_mem;
 pub mod watch;
 
 use crate::memory::allocation::Memory;
-use std::{fmt, marker::PhantomData};
-use ur_adapter::{
-    api::Objects,
-    error::Result,
-    object::{Backend, Borrowed, Owned},
+pub use objects::{
+    Adapter, Context, Contexts, Device, DriverContext, DriverDevice, Platform, roots,
 };
+use std::{fmt, marker::PhantomData};
+use ur_adapter::{api::Objects, error::Result};
 
 /// The families of entries that are the same over every driver, for the driver `D`. All others `D` implements itself.
 #[derive(Debug)]
 pub struct OverDriver<D>(PhantomData<fn() -> D>);
 
-/// A driver with contexts of devices.
-pub trait Contexts:
-    Objects<Context: fmt::Debug, Device: fmt::Debug> + Send + Sync + fmt::Debug
-{
-    /// Whose handles the objects' are.
-    const BACKEND: Backend;
-    /// The devices that a context was made for; never empty.
-    fn devices(context: &Self::Context) -> &[Owned<Self::Device>];
-    /// # Errors
-    /// `INVALID_DEVICE` where `device` is none of the context's.
-    fn check(context: &Self::Context, device: Borrowed<'_, Self::Device>) -> Result<()>;
-}
 /// A driver with an adapter over it.
-pub trait Beneath: Contexts {
+pub trait Beneath: Contexts + fmt::Debug {
     /// What its allocations consist of.
     type Memory: Memory;
     /// Waits for all commands before in queues of the context with this handle.
@@ -53,22 +43,22 @@ pub trait Beneath: Contexts {
     fn wait(context: usize) -> Result<()>;
 }
 impl<D: Contexts> Objects for OverDriver<D> {
-    type Adapter = D::Adapter;
-    type Platform = D::Platform;
-    type Device = D::Device;
-    type Context = D::Context;
-    type Event = D::Event;
-    type Program = D::Program;
-    type Kernel = D::Kernel;
-    type Queue = D::Queue;
-    type Sampler = D::Sampler;
-    type Mem = D::Mem;
-    type PhysicalMem = D::PhysicalMem;
-    type ExpExternalMem = D::ExpExternalMem;
-    type ExpExternalSemaphore = D::ExpExternalSemaphore;
-    type ExpCommandBuffer = D::ExpCommandBuffer;
-    type ExpCommandBufferCommand = D::ExpCommandBufferCommand;
-    type ExpGraph = D::ExpGraph;
-    type ExpExecutableGraph = D::ExpExecutableGraph;
-    type UsmPool = D::UsmPool;
+    type Adapter = <D as Objects>::Adapter;
+    type Platform = <D as Objects>::Platform;
+    type Device = <D as Objects>::Device;
+    type Context = <D as Objects>::Context;
+    type Event = <D as Objects>::Event;
+    type Program = <D as Objects>::Program;
+    type Kernel = <D as Objects>::Kernel;
+    type Queue = <D as Objects>::Queue;
+    type Sampler = <D as Objects>::Sampler;
+    type Mem = <D as Objects>::Mem;
+    type PhysicalMem = <D as Objects>::PhysicalMem;
+    type ExpExternalMem = <D as Objects>::ExpExternalMem;
+    type ExpExternalSemaphore = <D as Objects>::ExpExternalSemaphore;
+    type ExpCommandBuffer = <D as Objects>::ExpCommandBuffer;
+    type ExpCommandBufferCommand = <D as Objects>::ExpCommandBufferCommand;
+    type ExpGraph = <D as Objects>::ExpGraph;
+    type ExpExecutableGraph = <D as Objects>::ExpExecutableGraph;
+    type UsmPool = <D as Objects>::UsmPool;
 }

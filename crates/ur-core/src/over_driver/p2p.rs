@@ -1,24 +1,26 @@
 //! Access of devices to each other's memory, switched on and off by callers. What of it the adapter itself needs, for
 //! memory that it shares, is set where that memory is mapped.
-use super::OverDriver;
+use super::{OverDriver, objects::Device};
 use ur_adapter::{
-    api::{Objects, UsmP2pExpApi},
+    api::UsmP2pExpApi,
     error::{Error, ErrorCode, Result},
     info::Answer,
-    object::{Borrowed, Owned},
+    object::{Borrowed, Object},
 };
 use ur_hal::{Reach, ReachesPeers};
 use ur_sys::ur_exp_peer_info_t;
 
-type Device<D> = <D as Objects>::Device;
+/// A driver whose devices are the core's, and may reach each other's memory.
+pub trait HasPeers: super::Contexts + ReachesPeers {}
+impl<D: super::Contexts + ReachesPeers> HasPeers for D {}
 
-/// A driver whose devices are the core's handles.
-pub trait HasPeers: super::Contexts + ReachesPeers<Device = Owned<Device<Self>>> {}
-impl<D: super::Contexts + ReachesPeers<Device = Owned<Device<D>>>> HasPeers for D {}
-
-fn switch<D: HasPeers>(device: &Owned<Device<D>>, peer: &Owned<Device<D>>, on: bool) -> Result<()> {
+fn switch<D: HasPeers>(
+    device: &Object<Device<D>>,
+    peer: &Object<Device<D>>,
+    on: bool,
+) -> Result<()> {
     if !device.same(peer) {
-        D::set_reach(device, peer, on)?;
+        D::set_reach(device.driver(), peer.driver(), on)?;
     }
     Ok(())
 }
@@ -29,20 +31,19 @@ impl<D: HasPeers> UsmP2pExpApi for OverDriver<D> {
         command_device: Borrowed<'_, Device<D>>,
         peer_device: Borrowed<'_, Device<D>>,
     ) -> Result<()> {
-        let (device, peer) = (command_device.own()?, peer_device.own()?);
-        if D::reach(&device, &peer)? == Reach::None {
+        if D::reach(command_device.driver(), peer_device.driver())? == Reach::None {
             let why = "these devices cannot reach each other's memory: copy by way of the host, or ask \
                        urUsmP2PPeerAccessGetInfoExp first";
             return Err(Error::new(ErrorCode::InvalidOperation, why));
         }
-        switch::<D>(&device, &peer, true)
+        switch::<D>(&command_device, &peer_device, true)
     }
     /// What is not enabled stays so.
     fn usm_p2p_disable_peer_access_exp(
         command_device: Borrowed<'_, Device<D>>,
         peer_device: Borrowed<'_, Device<D>>,
     ) -> Result<()> {
-        switch::<D>(&command_device.own()?, &peer_device.own()?, false)
+        switch::<D>(&command_device, &peer_device, false)
     }
     fn usm_p2p_peer_access_get_info_exp(
         command_device: Borrowed<'_, Device<D>>,
@@ -50,7 +51,7 @@ impl<D: HasPeers> UsmP2pExpApi for OverDriver<D> {
         name: ur_exp_peer_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        let reach = D::reach(&command_device.own()?, &peer_device.own()?)?;
+        let reach = D::reach(command_device.driver(), peer_device.driver())?;
         let has = match name {
             ur_exp_peer_info_t::UR_PEER_ACCESS_SUPPORT => reach != Reach::None,
             ur_exp_peer_info_t::UR_PEER_ATOMICS_SUPPORT => reach == Reach::Atomics,

@@ -13,7 +13,7 @@ use crate::memory::{
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, Weak,
         atomic::{AtomicBool, Ordering::*},
     },
 };
@@ -31,12 +31,10 @@ use ur_sys::{ur_physical_mem_info_t, ur_physical_mem_properties_t};
 pub trait HasPhysicalMemory:
     HasUsm + Objects<PhysicalMem = PhysicalMem<Self>> + VirtualMemory
 {
-    /// Where the objects live.
-    fn physical_mems() -> &'static Slab<PhysicalMem<Self>>;
-    /// Those of this process that have a handle.
-    fn names() -> &'static Names<Self>;
-    /// The addresses that this process has reserved.
-    fn reserved() -> &'static Reserved<Self>;
+}
+/// The addresses that this process has reserved.
+pub fn reserved<D: HasPhysicalMemory>() -> &'static Reserved<D> {
+    D::statics().of_process()
 }
 type Context<D> = <D as Objects>::Context;
 type Device<D> = <D as Objects>::Device;
@@ -86,12 +84,12 @@ impl<D: HasPhysicalMemory> Drop for Named<D> {
         }
     }
 }
-/// Those that have a handle, by object.
-pub type Names<D> = Mutex<HashMap<u64, Weak<Named<D>>>>;
+/// Those of this process that have a handle, by object.
+type Names<D> = Mutex<HashMap<u64, Weak<Named<D>>>>;
 /// Reserved addresses, and the memory that their mappings keep.
 pub type Reserved<D> = Reservations<<D as Types>::Reservation, Arc<Backing<D>>>;
 fn names<D: HasPhysicalMemory>() -> MutexGuard<'static, HashMap<u64, Weak<Named<D>>>> {
-    D::names().lock().unwrap_or_else(PoisonError::into_inner)
+    ur_lock::locked(D::statics().of_process::<Names<D>>())
 }
 
 /// What `ur_physical_mem_handle_t` points at.
@@ -108,7 +106,7 @@ impl<D: HasPhysicalMemory> Body for PhysicalMem<D> {
     const TAG: Tag = Tag::new(D::BACKEND, ur_adapter::object::Kind::PhysicalMem);
     const INVALID: ErrorCode = ErrorCode::InvalidMemObject;
     fn slab() -> &'static Slab<Self> {
-        D::physical_mems()
+        D::statics().slab()
     }
 }
 impl<D: HasPhysicalMemory> PhysicalMem<D> {
@@ -210,13 +208,13 @@ impl<D: HasPhysicalMemory> PhysicalMemApi for OverDriver<D> {
         size: usize,
         properties: Option<&ur_physical_mem_properties_t>,
     ) -> Result<Owned<PhysicalMem<D>>> {
-        D::check(&context, device)?;
+        context.check(device)?;
         let owned = device.own()?;
-        let native = D::driver_context(&context);
-        whole(size, D::granularity(native, &owned, size.max(1))?.minimum)?;
+        let native = context.driver();
+        whole(size, D::granularity(native, owned.driver(), size.max(1))?.minimum)?;
         deferred_free::sweep::<D::Memory>();
         let is_shareable = physical::is_shareable(properties);
-        let create = || Ok(D::physical(native, &owned, size, is_shareable)?);
+        let create = || Ok(D::physical(native, owned.driver(), size, is_shareable)?);
         let made = create().or_else(|error: Error| match error.code() {
             ErrorCode::OutOfDeviceMemory => {
                 make_room::<D>(context);

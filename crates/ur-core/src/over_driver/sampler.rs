@@ -1,33 +1,33 @@
-//! Samplers: how a kernel reads between the pixels of an image. What one is beyond its choices is the driver's.
-use super::{Contexts, OverDriver, own_handle};
-use std::fmt;
+//! Samplers: how a kernel reads between the pixels of an image. What one is to a device is the driver's.
+use super::{OverDriver, own_handle};
+use crate::program::RunsCode;
+use std::sync::{Arc, OnceLock};
 use ur_adapter::{
     api::{Objects, SamplerApi},
     error::{Error, ErrorCode, Result},
     info::Answer,
     object::{Body, Borrowed, Kind, Object, Owned, Slab, Tag},
 };
+use ur_hal::{Filter, Repeat, SamplerDesc, Types};
 use ur_sys::{
     ur_native_handle_t, ur_sampler_addressing_mode_t, ur_sampler_desc_t, ur_sampler_filter_mode_t,
     ur_sampler_info_t, ur_sampler_native_properties_t,
 };
 
 type Context<D> = <D as Objects>::Context;
+type Device<D> = <D as Objects>::Device;
 
 /// A driver whose samplers are the core's. Where it has none of its own, a sampler's native handle is its own handle.
-pub trait HasSamplers: Contexts + Objects<Sampler = Sampler<Self>> {
-    /// What a sampler is to the driver beside its choices.
-    type NativeSampler: fmt::Debug + Send + Sync;
-    /// Where samplers live.
-    fn samplers() -> &'static Slab<Sampler<Self>>;
-    /// What the driver has for these choices.
+pub trait HasSamplers: RunsCode + Types + Objects<Sampler = Sampler<Self>> {
+    /// What a device has for a sampler.
     ///
     /// # Errors
     /// Returns the driver's error.
     fn make_sampler(
-        context: &Owned<Context<Self>>,
-        choices: Choices,
-    ) -> Result<Self::NativeSampler>;
+        context: &Context<Self>,
+        device: &Device<Self>,
+        desc: &SamplerDesc,
+    ) -> Result<<Self as Types>::Sampler>;
     /// # Errors
     /// Returns the driver's error.
     fn native_sampler(sampler: &Object<Sampler<Self>>) -> Result<ur_native_handle_t> {
@@ -48,58 +48,116 @@ pub trait HasSamplers: Contexts + Objects<Sampler = Sampler<Self>> {
         Ok(sampler)
     }
 }
-/// How a sampler reads.
-#[derive(Clone, Copy, Debug)]
-pub struct Choices {
-    /// Whether coordinates are from 0 to 1.
-    pub normalized: bool,
-    /// What is read outside of the image.
-    pub addressing: ur_sampler_addressing_mode_t,
-    /// What is read between pixels.
-    pub filter: ur_sampler_filter_mode_t,
-}
 /// What `ur_sampler_handle_t` points at.
 #[derive(Debug)]
 pub struct Sampler<D: HasSamplers> {
     context: Owned<Context<D>>,
     /// Unknown of one that somebody else made.
-    choices: Option<Choices>,
-    native: D::NativeSampler,
+    desc: Option<SamplerDesc>,
+    on: OnceLock<Box<OnDevice<D>>>,
+}
+/// What one device has for a sampler, and what the next has.
+#[derive(Debug)]
+struct OnDevice<D: HasSamplers> {
+    device: Owned<Device<D>>,
+    made: Arc<<D as Types>::Sampler>,
+    next: OnceLock<Box<OnDevice<D>>>,
+}
+impl<D: HasSamplers> OnDevice<D> {
+    fn new(device: &Owned<Device<D>>, made: <D as Types>::Sampler) -> Box<Self> {
+        let (device, made) = (device.clone(), Arc::new(made));
+        Box::new(Self { device, made, next: OnceLock::new() })
+    }
 }
 impl<D: HasSamplers> Sampler<D> {
-    /// One that the driver has already.
+    /// One that the first device of the context has already.
     pub fn of_native(
         context: Owned<Context<D>>,
-        choices: Option<Choices>,
-        native: D::NativeSampler,
+        desc: Option<SamplerDesc>,
+        made: <D as Types>::Sampler,
     ) -> Owned<Self> {
-        Owned::new(Self { context, choices, native })
-    }
-    /// The choices as one number, for a kernel: bit 0 says whether coordinates are normalized, bit 1 whether the filter
-    /// is linear, bits 2 to 4 hold the addressing mode.
-    pub fn word(&self) -> u32 {
-        self.choices.map_or(0, |Choices { normalized, addressing, filter }| {
-            u32::from(normalized) | filter.0 << 1 | addressing.0 << 2
-        })
+        let on = OnceLock::from(OnDevice::new(&context.devices()[0], made));
+        Owned::new(Self { context, desc, on })
     }
     /// How it reads, if that is known.
-    pub fn choices(&self) -> Option<Choices> {
-        self.choices
-    }
-    /// What it is to the driver.
-    pub fn native(&self) -> &D::NativeSampler {
-        &self.native
+    pub fn desc(&self) -> Option<SamplerDesc> {
+        self.desc
     }
     /// The context it was made in.
     pub fn context(&self) -> &Owned<Context<D>> {
         &self.context
     }
+    /// What a device has for it; made when it is first needed there.
+    ///
+    /// # Errors
+    /// `INVALID_DEVICE` for another device than the one that it was brought for, where how it reads is unknown. Returns the
+    /// driver's error.
+    pub fn on(&self, device: &Owned<Device<D>>) -> Result<&Arc<<D as Types>::Sampler>> {
+        let mut place = &self.on;
+        loop {
+            while let Some(one) = place.get() {
+                if one.device.same(device) {
+                    return Ok(&one.made);
+                }
+                place = &one.next;
+            }
+            let Some(desc) = &self.desc else {
+                let why =
+                    "a sampler that was made of a native handle is for the context's first device";
+                return Err(Error::new(ErrorCode::InvalidDevice, why));
+            };
+            let made = D::make_sampler(&self.context, device, desc)?;
+            let _ = place.set(OnDevice::new(device, made)); // another thread may have been faster: look again
+        }
+    }
+}
+impl<D: HasSamplers> Drop for Sampler<D> {
+    /// Kernels that use it may be under way.
+    fn drop(&mut self) {
+        let mut next = self.on.take();
+        while let Some(mut one) = next {
+            next = one.next.take();
+            D::leave(self.context.as_handle().addr(), one.made);
+        }
+    }
+}
+fn desc_of(desc: &ur_sampler_desc_t) -> Result<SamplerDesc> {
+    use ur_sampler_addressing_mode_t as A;
+    let repeat = match desc.addressingMode {
+        A::NONE => Repeat::Undefined,
+        A::CLAMP_TO_EDGE => Repeat::Edge,
+        A::CLAMP => Repeat::Border,
+        A::REPEAT => Repeat::Repeat,
+        A::MIRRORED_REPEAT => Repeat::Mirror,
+        _ => return Err(ErrorCode::InvalidEnumeration.into()),
+    };
+    let filter = match desc.filterMode {
+        ur_sampler_filter_mode_t::NEAREST => Filter::Nearest,
+        ur_sampler_filter_mode_t::LINEAR => Filter::Linear,
+        _ => return Err(ErrorCode::InvalidEnumeration.into()),
+    };
+    Ok(SamplerDesc { is_normalized: desc.normalizedCoords, repeat, filter })
+}
+fn modes(desc: SamplerDesc) -> (ur_sampler_addressing_mode_t, ur_sampler_filter_mode_t) {
+    use ur_sampler_addressing_mode_t as A;
+    let addressing = match desc.repeat {
+        Repeat::Undefined => A::NONE,
+        Repeat::Edge => A::CLAMP_TO_EDGE,
+        Repeat::Border => A::CLAMP,
+        Repeat::Repeat => A::REPEAT,
+        Repeat::Mirror => A::MIRRORED_REPEAT,
+    };
+    let filter = match desc.filter {
+        Filter::Nearest => ur_sampler_filter_mode_t::NEAREST,
+        Filter::Linear => ur_sampler_filter_mode_t::LINEAR,
+    };
+    (addressing, filter)
 }
 impl<D: HasSamplers> Body for Sampler<D> {
     const TAG: Tag = Tag::new(D::BACKEND, Kind::Sampler);
     const INVALID: ErrorCode = ErrorCode::InvalidSampler;
     fn slab() -> &'static Slab<Self> {
-        D::samplers()
+        D::statics().slab()
     }
 }
 
@@ -108,26 +166,22 @@ impl<D: HasSamplers> SamplerApi for OverDriver<D> {
         context: Borrowed<'_, Context<D>>,
         desc: &ur_sampler_desc_t,
     ) -> Result<Owned<Sampler<D>>> {
-        let choices = Choices {
-            normalized: desc.normalizedCoords,
-            addressing: desc.addressingMode,
-            filter: desc.filterMode,
-        };
-        let context = context.own()?;
-        let native = D::make_sampler(&context, choices)?;
-        Ok(Sampler::of_native(context, Some(choices), native))
+        let desc = Some(desc_of(desc)?);
+        let sampler = Sampler { context: context.own()?, desc, on: OnceLock::new() };
+        sampler.on(&context.devices()[0])?; // a driver that has no such one says so now
+        Ok(Owned::new(sampler))
     }
     fn sampler_get_info(
         sampler: Borrowed<'_, Sampler<D>>,
         name: ur_sampler_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        match (name, sampler.choices) {
+        match (name, sampler.desc) {
             (ur_sampler_info_t::REFERENCE_COUNT, _) => answer.value(&sampler.api_refs()),
             (ur_sampler_info_t::CONTEXT, _) => answer.handle(&sampler.context),
-            (ur_sampler_info_t::NORMALIZED_COORDS, Some(one)) => answer.bool(one.normalized),
-            (ur_sampler_info_t::ADDRESSING_MODE, Some(one)) => answer.value(&one.addressing.0),
-            (ur_sampler_info_t::FILTER_MODE, Some(one)) => answer.value(&one.filter.0),
+            (ur_sampler_info_t::NORMALIZED_COORDS, Some(one)) => answer.bool(one.is_normalized),
+            (ur_sampler_info_t::ADDRESSING_MODE, Some(one)) => answer.value(&modes(one).0.0),
+            (ur_sampler_info_t::FILTER_MODE, Some(one)) => answer.value(&modes(one).1.0),
             _ => Err(Error::new(
                 ErrorCode::UnsupportedEnumeration,
                 format!("this sampler has no answer to {name:?}"),

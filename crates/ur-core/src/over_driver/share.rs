@@ -6,9 +6,12 @@ use super::{
     physical_mem::{HasPhysicalMemory, OpenedPhysical, PhysicalMem},
     usm_pool::{Context, Device, HasUsm},
 };
-use crate::memory::{
-    allocation::{Allocation, Hold, Usm},
-    deferred_free,
+use crate::{
+    event::SharesEvents as SharesItsEvents,
+    memory::{
+        allocation::{Allocation, Hold, Usm},
+        deferred_free,
+    },
 };
 use std::{fmt, sync::Arc};
 use ur_adapter::{
@@ -126,7 +129,7 @@ impl<D: Shares> Home<D> {
     /// # Errors
     /// `INVALID_VALUE` where there is no link; the driver's own.
     pub fn reached(device: Borrowed<'_, Device<D>>, home: Owned<Device<D>>) -> Result<Self> {
-        if !device.same(&home) && D::reach(&device.own()?, &home)? == Reach::None {
+        if !device.same(&home) && D::reach(device.driver(), home.driver())? == Reach::None {
             return Err(Error::new(
                 ErrorCode::InvalidValue,
                 "the memory lies on another device, and there is no peer access from this one to it: open \
@@ -247,7 +250,7 @@ impl<D: Shares> SharesMemory for OverDriver<D> {
         let length = found.bytes_from(at);
         let range = (found.bytes() - length, length);
         let offer = offer::<D>(Kind::Memory, found.object(), travels, range, found.bytes());
-        Ok(Located::Device(offer))
+        Ok(Located::Device(Offer { access: found.home().access, ..offer }))
     }
     fn is_allocated(object: u64) -> bool {
         Allocation::<D::Memory>::is_live(object) || D::is_foreign_live(object)
@@ -258,7 +261,7 @@ impl<D: Shares> SharesMemory for OverDriver<D> {
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<UsmPtr> {
         D::check_fork()?;
-        D::check(&context, device)?;
+        context.check(device)?;
         let import = |arrived, home: &Home<D>| {
             deferred_free::sweep::<D::Memory>();
             D::import(context, home, arrived)
@@ -315,7 +318,7 @@ impl<D: Shares> SharesPhysicalMemory for OverDriver<D> {
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<Owned<PhysicalMem<D>>, Refusal> {
         D::check_fork()?;
-        D::check(&context, device)?;
+        context.check(device)?;
         let import = |arrived, home: &Home<D>| -> Result<_, Refusal> {
             Ok(OpenedPhysical(D::import_physical(context, home, arrived)?))
         };
@@ -328,8 +331,7 @@ impl<D: Shares> SharesPhysicalMemory for OverDriver<D> {
         }))
     }
 }
-/// Events share themselves: they are the backend's until completion is the core's.
-impl<D: Shares + SharesEvents> SharesEvents for OverDriver<D> {
+impl<D: Shares + SharesItsEvents> SharesEvents for OverDriver<D> {
     fn shares_events(context: &Context<D>) -> bool {
         D::shares_events(context)
     }
@@ -346,7 +348,7 @@ impl<D: Shares + SharesEvents> SharesEvents for OverDriver<D> {
         D::open_event(context, ticket)
     }
 }
-ur_adapter::share_entries!(impl[D: Shares + SharesEvents] OverDriver<D>);
+ur_adapter::share_entries!(impl[D: Shares + SharesItsEvents] OverDriver<D>);
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::memory::{
     allocation::{self, Allocation, Home, Usm},
+    policy::Policy,
     pools::Identified,
     ranges::check_range,
     usm::{alignment, check_hints, rows},
@@ -46,8 +47,8 @@ pub fn allocate<D: HasUsm>(
     size: usize,
 ) -> Result<UsmPtr> {
     D::check_fork()?; // or a child would be given what its parent has
-    device.map_or(Ok(()), |device| D::check(&context, device))?;
-    let chosen = device.unwrap_or_else(|| D::devices(&context)[0].borrow());
+    device.map_or(Ok(()), |device| context.check(device))?;
+    let chosen = device.unwrap_or_else(|| context.devices()[0].borrow());
     D::check_size(&chosen, size)?;
     desc.map_or(Ok(()), check_hints)?;
     let (wished, natural) =
@@ -57,12 +58,27 @@ pub fn allocate<D: HasUsm>(
         Some(device) => pool.check(context, device),
         None => pool.identity().check_context(context),
     })?;
+    let policy = desc.map_or(Ok(None), Policy::of)?;
     let home = Home {
         context: handle(&context),
         device: handle(&chosen),
         // A pool that callers have no handle of, as a device's first may be, is none to them.
         pool: pool.filter(|pool| pool.api_refs() > 0).map_or(0, |pool| handle(&pool)),
+        access: policy.map_or(ur_ipc::Access::SameUser, |policy| policy.access),
     };
+    if let Some(policy) = policy.filter(|policy| !policy.is_usual()) {
+        if usm != Usm::Device {
+            return Error::unsupported("a policy for memory other than a device's");
+        }
+        if pool.is_some() {
+            let why = "memory with a policy is in nothing else's, and so in no pool: name none";
+            return Err(Error::new(ErrorCode::InvalidValue, why));
+        }
+        let at = D::take_alone(chosen, (home, size, align), policy.is_read_only)?;
+        policy.confirm();
+        return Ok(at);
+    }
+    policy.iter().for_each(Policy::confirm);
     match pool {
         None => D::take(context, usm, chosen, (home, size, align)),
         Some(pool) => pool.allocate(usm, chosen, (home, size, align)),
@@ -85,7 +101,7 @@ fn info_elsewhere<D: HasUsm>(
     if let Some(answered) = usm_host::info::<D>(context, at, name, answer) {
         return answered;
     }
-    let Some(known) = D::recognise(D::driver_context(&context), at.into())? else {
+    let Some(known) = D::recognise(context.driver(), at.into())? else {
         return match name {
             ur_usm_alloc_info_t::TYPE => answer.value(&ur_usm_type_t::UNKNOWN.0),
             _ => Err(Error::new(
@@ -98,9 +114,10 @@ fn info_elsewhere<D: HasUsm>(
         ur_usm_alloc_info_t::TYPE => answer.value(&Usm::from(known.kind).for_c().0),
         ur_usm_alloc_info_t::BASE_PTR => answer.value(&known.range.start().get()),
         ur_usm_alloc_info_t::SIZE => answer.value(&known.range.bytes()),
-        ur_usm_alloc_info_t::DEVICE => {
-            answer.handle(known.device.as_ref().unwrap_or(&D::devices(&context)[0]))
-        }
+        ur_usm_alloc_info_t::DEVICE => match &known.device {
+            Some(device) => answer.handle(&*Device::<D>::of(device)?),
+            None => answer.handle(&context.devices()[0]),
+        },
         ur_usm_alloc_info_t::POOL => answer.value(&0_usize),
         _ => Err(ErrorCode::UnsupportedEnumeration.into()),
     }
@@ -212,14 +229,14 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,
     ) -> Result<Owned<UsmPool<D>>> {
-        D::check(&context, device)?;
-        D::pools(&context).by_device().default_of(device, || Ok(UsmPool::initial(context)))
+        context.check(device)?;
+        context.pools().by_device().default_of(device, || Ok(UsmPool::initial(context)))
     }
     fn usm_pool_get_device_pool_exp(
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,
     ) -> Result<Owned<UsmPool<D>>> {
-        D::check(&context, device)?;
+        context.check(device)?;
         UsmPool::current(context, device)
     }
     fn usm_pool_set_device_pool_exp(
@@ -228,7 +245,7 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         pool: Borrowed<'_, UsmPool<D>>,
     ) -> Result<()> {
         pool.check(context, device)?;
-        D::pools(&context).by_device().choose(device, pool, || Ok(UsmPool::initial(context)))
+        context.pools().by_device().choose(device, pool, || Ok(UsmPool::initial(context)))
     }
     fn usm_pool_destroy_exp(
         context: Borrowed<'_, Context<D>>,

@@ -1,11 +1,11 @@
 //! Host memory that C allocated itself and made known as USM: registered, or imported. The driver is
 //! told of it, for all devices; what is known is remembered for `urUSMGetMemAllocInfo`.
-use super::Beneath;
+use super::{Beneath, DriverContext, objects::Context};
 use crate::memory::{allocation::Allocation, maps::is_mapped};
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -22,14 +22,12 @@ pub trait PinsMemory: Beneath {
     const IS_USED: bool = true;
     /// What the driver made of a range; it ends with this.
     type Pinned: fmt::Debug + Send + Sync;
-    /// What this process made known.
-    fn hosts() -> &'static All<Self>;
     /// Has the driver take a range, for devices to read only if `read_only`.
     ///
     /// # Errors
     /// The driver's own.
     fn pin(
-        context: Borrowed<'_, Self::Context>,
+        context: &DriverContext<Self>,
         at: UsmPtr,
         bytes: usize,
         read_only: bool,
@@ -62,15 +60,15 @@ impl<D: PinsMemory> Clone for Known<D> {
 impl<D: PinsMemory> Known<D> {
     /// Whether C still has the context: a registration ends with it.
     fn has_context(&self) -> bool {
-        Owned::<D::Context>::find(self.context).is_ok()
+        Owned::<Context<D>>::find(self.context).is_ok()
     }
 }
 /// By first address; no two overlap.
 type Ranges<D> = BTreeMap<usize, Known<D>>;
-/// All of a process.
-pub type All<D> = Mutex<Ranges<D>>;
+/// All that a process made known.
+type All<D> = Mutex<Ranges<D>>;
 fn all<D: PinsMemory>() -> MutexGuard<'static, Ranges<D>> {
-    D::hosts().lock().unwrap_or_else(PoisonError::into_inner)
+    ur_lock::locked(D::statics().of_process::<All<D>>())
 }
 fn handle<T>(object: &Object<T>) -> usize {
     object.as_handle().addr()
@@ -97,12 +95,12 @@ fn end(at: UsmPtr, bytes: usize) -> Option<usize> {
 
 /// Has the driver pin a range that is in the books, and takes it out of them if it does not.
 fn pin<D: PinsMemory>(
-    context: Borrowed<'_, D::Context>,
+    context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
     bytes: usize,
     read_only: bool,
 ) -> Result<()> {
-    let pinned = D::pin(context, at, bytes, read_only);
+    let pinned = D::pin(context.driver(), at, bytes, read_only);
     let mut all = all::<D>();
     match pinned {
         Ok(pinned) => {
@@ -124,7 +122,7 @@ fn pin<D: PinsMemory>(
 /// `INVALID_VALUE` for no bytes, for what wraps around, is not mapped, is USM or known already, or is
 /// refused by the driver.
 pub fn register<D: PinsMemory>(
-    context: Borrowed<'_, D::Context>,
+    context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
     bytes: usize,
     read_only: bool,
@@ -193,7 +191,7 @@ pub fn unregister<D: PinsMemory>(context: usize, at: UsmPtr) -> Result<()> {
 /// # Errors
 /// `INVALID_SIZE` for no bytes and for what wraps around.
 pub fn import<D: PinsMemory>(
-    context: Borrowed<'_, D::Context>,
+    context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
     bytes: usize,
 ) -> Result<()> {
@@ -233,7 +231,7 @@ pub fn release<D: PinsMemory>(context: usize, at: UsmPtr) {
 }
 /// Answers for an address in memory that `context` knows; `None` for any other.
 pub fn info<D: PinsMemory>(
-    context: Borrowed<'_, D::Context>,
+    context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
     name: ur_usm_alloc_info_t,
     answer: &mut Answer<'_>,
@@ -250,7 +248,7 @@ pub fn info<D: PinsMemory>(
         ur_usm_alloc_info_t::TYPE => answer.value(&ur_usm_type_t::HOST.0),
         ur_usm_alloc_info_t::BASE_PTR => answer.value(&base),
         ur_usm_alloc_info_t::SIZE => answer.value(&known.bytes),
-        ur_usm_alloc_info_t::DEVICE => answer.handle(&D::devices(&context)[0]),
+        ur_usm_alloc_info_t::DEVICE => answer.handle(&context.devices()[0]),
         ur_usm_alloc_info_t::POOL => answer.value(&0_usize),
         _ => Err(ErrorCode::UnsupportedEnumeration.into()),
     })

@@ -1,6 +1,7 @@
 //! Pools of USM: what `ur_usm_pool_handle_t` points at, what is counted of one, and which pool a device of a context uses.
 //! How blocks are cut is `ur_adapter::pool`'s, what callers request of a pool `usm.rs`'s; what a driver is asked for both is here.
-use super::usm_host::PinsMemory;
+pub(super) use super::objects::{Context, Device};
+use super::{DriverContext, DriverDevice, usm_host::PinsMemory};
 use crate::memory::{
     allocation::{Allocation, Counted, Home, Memory, Usm},
     deferred_free::{self, is_for_room},
@@ -14,7 +15,7 @@ use std::{
 };
 use ur_adapter::{
     api::Objects,
-    error::{ErrorCode, Result},
+    error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Body, Borrowed, Kind, Object, Owned, Slab, Tag},
     pool::{self, Limits, Pool, Source},
@@ -23,16 +24,10 @@ use ur_hal::{Allocates, MemoryRequest, Types};
 use ur_lock::locked;
 use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 
-pub(super) type Context<D> = <D as Objects>::Context;
-pub(super) type Device<D> = <D as Objects>::Device;
-type DriverContext<D> = <D as Types>::Context;
-
 /// A driver whose memory is the core's. What is asked here beside [`Allocates`] goes when contexts and streams are the
 /// core's too.
 pub trait HasUsm:
-    PinsMemory<Memory: Memory<Source = Chunks<Self>>>
-    + Objects<UsmPool = UsmPool<Self>>
-    + Allocates<Device = Owned<<Self as Objects>::Device>>
+    PinsMemory<Memory: Memory<Source = Chunks<Self>>> + Objects<UsmPool = UsmPool<Self>> + Allocates
 {
     /// What memory is aligned to at most.
     const LARGEST_ALIGNMENT: usize;
@@ -41,20 +36,9 @@ pub trait HasUsm:
     /// What is kept for each pool where the driver itself has pools.
     type DriverPools: Default + fmt::Debug + Send + Sync;
 
-    /// Where pools live.
-    fn usm_pools() -> &'static Slab<UsmPool<Self>>;
-    /// What a context is to the driver.
-    fn driver_context(context: &Context<Self>) -> &Arc<DriverContext<Self>>;
-    /// What the devices of a context allocate from where callers name no pool.
-    fn pools(context: &Context<Self>) -> &DevicePools<Self>;
-    /// # Errors
-    /// `UNINITIALIZED` in a forked child of a process whose driver works in that process alone.
-    fn check_fork() -> Result<()> {
-        Ok(())
-    }
     /// # Errors
     /// `INVALID_USM_SIZE` for no bytes, and for more than one allocation of the device may have.
-    fn check_size(device: &Device<Self>, bytes: usize) -> Result<()>;
+    fn check_size(device: &DriverDevice<Self>, bytes: usize) -> Result<()>;
     /// What memory of so many bytes is aligned to where callers say nothing.
     fn natural_alignment(bytes: usize) -> usize;
     /// How pools are to cut memory of devices and other memory for which callers name none.
@@ -71,13 +55,26 @@ pub trait HasUsm:
         device: Borrowed<'_, Device<Self>>,
         request: (Home, usize, usize),
     ) -> Result<UsmPtr> {
-        Self::pools(&context).own(context).allocate(usm, device, request)
+        context.pools().own(context).allocate(usm, device, request)
+    }
+    /// Allocates device memory that is behind a descriptor of its own, which only this process writes if `is_read_only`.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_FEATURE` where the driver cannot hold other processes to that; the driver's own.
+    fn take_alone(
+        device: Borrowed<'_, Device<Self>>,
+        request: (Home, usize, usize),
+        is_read_only: bool,
+    ) -> Result<UsmPtr> {
+        let _ = (device, request, is_read_only);
+        let why = "who opens this device's memory has the driver's own descriptor of it, by which it can be written and passed on: it can be shared with processes of the same user only, and for reading and writing";
+        Err(Error::new(ErrorCode::UnsupportedFeature, why))
     }
     /// How much memory a device has.
     ///
     /// # Errors
     /// Returns the driver's error.
-    fn memory_size(device: &Device<Self>) -> Result<usize>;
+    fn memory_size(device: &DriverDevice<Self>) -> Result<usize>;
     /// What waits in place of a chunk that pools give back.
     fn leaving(chunk: Arc<<Self as Types>::Allocation>) -> impl Send + 'static {
         chunk
@@ -93,7 +90,7 @@ pub trait HasUsm:
     /// Returns the driver's error.
     fn zero(
         context: &DriverContext<Self>,
-        device: &Device<Self>,
+        device: &DriverDevice<Self>,
         at: UsmPtr,
         bytes: usize,
     ) -> Result<()>;
@@ -125,8 +122,8 @@ pub const OWN_OTHERS: Limits =
 pub struct Chunks<D: HasUsm> {
     usm: Usm,
     /// Whose memory it is, or who works on the host's.
-    device: Owned<Device<D>>,
-    context: Arc<<D as Types>::Context>,
+    device: DriverDevice<D>,
+    context: Arc<DriverContext<D>>,
     /// Whether every block is to be filled with zeros.
     zeroed: bool,
     /// What is counted for all pools behind one handle.
@@ -169,7 +166,7 @@ impl<D: HasUsm> Counted for Chunks<D> {
 #[derive(Debug)]
 pub struct UsmPool<D: HasUsm> {
     identity: Identity<Context<D>, Device<D>>,
-    context: Arc<<D as Types>::Context>,
+    context: Arc<DriverContext<D>>,
     /// The device whose memory there is at most, where the pool is for all of a context.
     first: Owned<Device<D>>,
     zeroed: bool,
@@ -196,7 +193,7 @@ impl<D: HasUsm> Body for UsmPool<D> {
     const TAG: Tag = Tag::new(D::BACKEND, Kind::UsmPool);
     const INVALID: ErrorCode = ErrorCode::InvalidValue;
     fn slab() -> &'static Slab<Self> {
-        D::usm_pools()
+        D::statics().slab()
     }
 }
 
@@ -211,7 +208,7 @@ impl<D: HasUsm> UsmPool<D> {
         device: Option<Borrowed<'_, Device<D>>>,
         desc: &ur_usm_pool_desc_t,
     ) -> Result<Owned<Self>> {
-        device.map_or(Ok(()), |device| D::check(&context, device))?;
+        device.map_or(Ok(()), |device| context.check(device))?;
         let limits = limits(desc)?;
         let mut pool = Self::new(context, [limits; 2]);
         pool.zeroed = desc.flags.contains(ur_usm_pool_flags_t::ZERO_INITIALIZE_BLOCK);
@@ -221,8 +218,8 @@ impl<D: HasUsm> UsmPool<D> {
     fn new(context: Borrowed<'_, Context<D>>, limits: [Limits; 2]) -> Self {
         Self {
             identity: Identity::of_context(handle(&context)),
-            context: Arc::clone(D::driver_context(&context)),
-            first: D::devices(&context)[0].clone(),
+            context: Arc::clone(context.driver()),
+            first: context.devices()[0].clone(),
             zeroed: false,
             parts: Mutex::new(Parts { made: vec![], limits }),
             totals: Totals::new(),
@@ -242,7 +239,7 @@ impl<D: HasUsm> UsmPool<D> {
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,
     ) -> Result<Owned<Self>> {
-        D::pools(&context).by_device().current_of(device, || Ok(Self::initial(context)))
+        context.pools().by_device().current_of(device, || Ok(Self::initial(context)))
     }
     /// What is counted of it.
     pub fn totals(&self) -> &Arc<Totals> {
@@ -259,7 +256,7 @@ impl<D: HasUsm> UsmPool<D> {
         }
         let source = Chunks {
             usm,
-            device: device.own()?,
+            device: device.driver().clone(),
             context: Arc::clone(&self.context),
             zeroed: self.zeroed,
             totals: Arc::clone(&self.totals),
@@ -316,7 +313,7 @@ impl<D: HasUsm> UsmPool<D> {
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,
     ) -> Result<()> {
-        D::check(&context, device)?;
+        context.check(device)?;
         self.identity.check(context, device)
     }
     /// What a property is that is a size.
@@ -395,11 +392,17 @@ impl<D: HasUsm> Drop for DevicePools<D> {
         }
     }
 }
+impl<D: HasUsm> Context<D> {
+    /// What its devices allocate from where callers name no pool.
+    pub fn pools(&self) -> &DevicePools<D> {
+        self.kept().get()
+    }
+}
 /// Drops all that was freed and no command uses any more, and what the context's own pool keeps for later: where memory
 /// has run out.
 pub fn make_room<D: HasUsm>(context: Borrowed<'_, Context<D>>) {
     deferred_free::sweep_all::<D::Memory>();
-    if let Some(own) = D::pools(&context).own.get() {
+    if let Some(own) = context.pools().own.get() {
         own.trim_to(0);
     }
 }

@@ -2,9 +2,14 @@
 //! `memory/reservations.rs` knows.
 use super::{
     OverDriver,
-    physical_mem::{HasPhysicalMemory, PhysicalMem},
+    physical_mem::{HasPhysicalMemory, PhysicalMem, reserved},
 };
-use crate::memory::reservations::{Span, check_offset, refused, whole};
+use crate::memory::{
+    allocation::Allocation,
+    allocations::is_read_only,
+    ranges::check_range,
+    reservations::{Span, check_offset, refused, whole},
+};
 use std::sync::Arc;
 use ur_adapter::{
     api::{Objects, VirtualMemApi},
@@ -25,8 +30,8 @@ fn span<D: HasPhysicalMemory>(context: Context<'_, D>, start: UsmPtr, bytes: usi
 }
 /// What lengths and addresses are multiples of on all devices of `context`.
 fn granule<D: HasPhysicalMemory>(context: Context<'_, D>) -> Result<usize> {
-    D::devices(&context).iter().try_fold(1, |most, device| {
-        Ok(most.max(D::granularity(D::driver_context(&context), device, 1)?.minimum))
+    context.devices().iter().try_fold(1, |most, device| {
+        Ok(most.max(D::granularity(context.driver(), device.driver(), 1)?.minimum))
     })
 }
 /// What flags mean, if they mean one thing.
@@ -47,9 +52,9 @@ impl<D: HasPhysicalMemory> VirtualMemApi for OverDriver<D> {
         name: ur_virtual_mem_granularity_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        device.map_or(Ok(()), |device| D::check(&context, device))?;
-        let device = device.map_or_else(|| Ok(D::devices(&context)[0].clone()), Borrowed::own)?;
-        let of = |bytes| D::granularity(D::driver_context(&context), &device, bytes);
+        device.map_or(Ok(()), |device| context.check(device))?;
+        let device = device.map_or_else(|| Ok(context.devices()[0].clone()), Borrowed::own)?;
+        let of = |bytes| D::granularity(context.driver(), device.driver(), bytes);
         match name {
             ur_virtual_mem_granularity_info_t::MINIMUM => answer.value(&of(1)?.minimum),
             ur_virtual_mem_granularity_info_t::RECOMMENDED => {
@@ -65,14 +70,13 @@ impl<D: HasPhysicalMemory> VirtualMemApi for OverDriver<D> {
     ) -> Result<UsmPtr> {
         let granule = granule::<D>(context)?;
         let size = whole(size, granule)?;
-        let reservation =
-            D::reserve(D::driver_context(&context), start.map(UsmPtr::into), size, granule)?;
+        let reservation = D::reserve(context.driver(), start.map(UsmPtr::into), size, granule)?;
         let base = UsmPtr::from(reservation.range().start());
-        D::reserved().enter(span::<D>(context, base, size), granule, reservation);
+        reserved::<D>().enter(span::<D>(context, base, size), granule, reservation);
         Ok(base)
     }
     fn virtual_mem_free(context: Context<'_, D>, start: UsmPtr, size: usize) -> Result<()> {
-        let freed = D::reserved().take(span::<D>(context, start, size))?;
+        let freed = reserved::<D>().take(span::<D>(context, start, size))?;
         drop(freed); // not under the lock
         Ok(())
     }
@@ -92,14 +96,14 @@ impl<D: HasPhysicalMemory> VirtualMemApi for OverDriver<D> {
         memory.check_fork()?;
         check_offset((offset, size), granule::<D>(context)?, memory.bytes())?;
         let kept = Arc::clone(memory.backing());
-        D::reserved().map(span::<D>(context, start, size), flags, &kept, |reservation| {
-            let (to, devices) = (Range::new(start.into(), size)?, D::devices(&context));
+        reserved::<D>().map(span::<D>(context, start, size), flags, &kept, |reservation| {
+            let (to, devices) = (Range::new(start.into(), size)?, context.driver_devices());
             Ok(D::map(reservation, to, (kept.memory(), offset), devices, access)?)
         })
     }
     fn virtual_mem_unmap(context: Context<'_, D>, start: UsmPtr, size: usize) -> Result<()> {
         let span = span::<D>(context, start, size);
-        D::reserved().unmap(
+        reserved::<D>().unmap(
             (span, D::UNMAPS_PARTS),
             || D::wait(span.context),
             |reservation, kept, part| Ok(D::unmap(reservation, part, kept.memory())?),
@@ -112,8 +116,10 @@ impl<D: HasPhysicalMemory> VirtualMemApi for OverDriver<D> {
         flags: Flags,
     ) -> Result<()> {
         let access = access(flags)?;
-        D::reserved().set_access(span::<D>(context, start, size), flags, |reservation, kept| {
-            let (part, devices) = (Range::new(start.into(), size)?, D::devices(&context));
+        let span = span::<D>(context, start, size);
+        let wait = || D::wait(span.context);
+        reserved::<D>().set_access(span, flags, wait, |reservation, kept| {
+            let (part, devices) = (Range::new(start.into(), size)?, context.driver_devices());
             Ok(D::protect(reservation, part, kept.memory(), devices, access)?)
         })
     }
@@ -125,8 +131,18 @@ impl<D: HasPhysicalMemory> VirtualMemApi for OverDriver<D> {
         answer: &mut Answer<'_>,
     ) -> Result<()> {
         match name {
+            // Of memory that was opened too: another process may have made it for reading only.
+            ur_virtual_mem_info_t::ACCESS_MODE
+                if Allocation::<D::Memory>::find(start).is_some() =>
+            {
+                let found = check_range::<Allocation<D::Memory>>(start, size, Access::Read)?;
+                answer.value(&match is_read_only::<Allocation<D::Memory>>(found) {
+                    true => Flags::READ_ONLY.bits(),
+                    false => Flags::READ_WRITE.bits(),
+                })
+            }
             ur_virtual_mem_info_t::ACCESS_MODE => {
-                answer.value(&D::reserved().access(span::<D>(context, start, size))?.bits())
+                answer.value(&reserved::<D>().access(span::<D>(context, start, size))?.bits())
             }
             _ => Err(ErrorCode::UnsupportedEnumeration.into()),
         }

@@ -2,7 +2,7 @@
 //! calls back when one is over. The driver's own callbacks are not used: nothing that they call may
 //! call the driver, and C's callbacks do.
 use std::{
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Condvar, Mutex, MutexGuard},
     time::Duration,
 };
 use ur_adapter::{
@@ -48,7 +48,7 @@ impl<E: Watched> Watch<E> {
         Self { state, more: Condvar::new() }
     }
     fn state(&self) -> MutexGuard<'_, State<E>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        ur_lock::locked(&self.state)
     }
 }
 impl<E: Watched> std::fmt::Debug for Watch<E> {
@@ -90,7 +90,7 @@ fn look<E: Watched>(watch: &Watch<E>) {
     loop {
         let mut state = watch.state();
         while state.wishes.is_empty() {
-            state = watch.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = ur_lock::unpoisoned(watch.more.wait(state));
             nap = NAPS[0];
         }
         let wishes = std::mem::take(&mut state.wishes);

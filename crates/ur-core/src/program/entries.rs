@@ -51,7 +51,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
             ErrorCode::UnsupportedFeature => error.with_code(ErrorCode::CompilerNotAvailable),
             _ => error,
         })?;
-        let (devices, code) = (D::devices(&context).to_vec(), Arc::new(code));
+        let (devices, code) = (context.devices().to_vec(), Arc::new(code));
         let codes = vec![vec![code]; super::object::modules::<D>(devices.len())];
         Program::new(context, devices, Origin::Intermediate, codes, properties)
     }
@@ -62,7 +62,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
         binaries: &[*const u8],
         properties: Option<&ur_program_properties_t>,
     ) -> Result<Owned<Program<D>>> {
-        devices.iter().try_for_each(|device| D::check(&context, *device))?;
+        devices.iter().try_for_each(|device| context.check(*device))?;
         let codes = codes::<D>(lengths, binaries)?;
         Program::new(context, owned::<D>(devices)?, Origin::Binaries, codes, properties)
     }
@@ -89,7 +89,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
     ) -> Result<Owned<Program<D>>> {
         programs.iter().try_for_each(|program| program.check_context(context))?;
         let has_all = |device: &&Owned<Device<D>>| programs.iter().all(|p| p.check(device).is_ok());
-        let devices: Vec<_> = D::devices(&context).iter().filter(has_all).cloned().collect();
+        let devices: Vec<_> = context.devices().iter().filter(has_all).cloned().collect();
         if devices.is_empty() {
             return Err(Error::new(
                 ErrorCode::ProgramLinkFailure,
@@ -211,7 +211,7 @@ impl<D: RunsCode> ProgramExpApi for OverDriver<D> {
         programs: &[Borrowed<'_, Program<D>>],
     ) -> Result<()> {
         programs.iter().try_for_each(|program| program.check_context(context))?;
-        for device in D::devices(&context) {
+        for device in context.devices() {
             D::launches(device)?.0.require(Capability::LoadedLinker)?;
             let has = |program: &&Borrowed<'_, Program<D>>| program.check(device).is_ok();
             let on = programs.iter().filter(has).map(|program| program.loaded(device));
@@ -248,7 +248,7 @@ impl<D: RunsCode> ProgramExpApi for OverDriver<D> {
         programs: &[Borrowed<'_, Program<D>>],
         options: Option<&CStr>,
     ) -> Result<Owned<Program<D>>> {
-        devices.iter().try_for_each(|device| D::check(&context, *device))?;
+        devices.iter().try_for_each(|device| context.check(*device))?;
         link(context, owned::<D>(devices)?, programs, options, may_be_open(flags))
     }
 }

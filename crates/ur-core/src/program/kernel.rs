@@ -1,12 +1,13 @@
 //! Kernels: functions of built programs, and what is known of them on each device.
-use super::{Context, Device, Program, RunsCode, no_kernel};
+use super::{Context, Device, Function, Module, Program, RunsCode, no_kernel};
 use crate::kernels::{
+    arguments::Taken,
     geometry::{Limits, Range},
     metadata::Wanted,
 };
 use std::{
     ffi::{CStr, CString},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -26,7 +27,7 @@ pub struct Kernel<D: RunsCode> {
 #[derive(Debug)]
 pub struct OnDevice<D: RunsCode> {
     device: Owned<Device<D>>,
-    function: D::Function,
+    function: Arc<Function<D>>,
     facts: FunctionFacts,
     limits: Limits,
     capabilities: Capabilities,
@@ -35,15 +36,15 @@ pub struct OnDevice<D: RunsCode> {
     /// The size of groups that was chosen last, and what for.
     chosen: Mutex<Option<Chosen>>,
     /// It stays loaded.
-    module: Arc<D::Module>,
+    module: Arc<Module<D>>,
 }
 /// A range, local memory, and groups for both.
 type Chosen = ([usize; 3], usize, [usize; 3]);
 
 impl<D: RunsCode> OnDevice<D> {
     fn new(
-        (device, module): (Owned<Device<D>>, Arc<D::Module>),
-        function: D::Function,
+        (device, module): (Owned<Device<D>>, Arc<Module<D>>),
+        function: Function<D>,
         (wanted, is_most_told): (Wanted, bool),
     ) -> Result<Self> {
         let (capabilities, most) = D::launches(&device)?;
@@ -57,6 +58,7 @@ impl<D: RunsCode> OnDevice<D> {
         let warp = facts.multiple.unwrap_or(most.sub_group).max(1);
         let limits = Limits { items, group: most.group, grid: most.grid, warp, wanted };
         let (is_most_told, chosen) = (is_most_told || facts.is_all_told, Mutex::default());
+        let function = Arc::new(function);
         Ok(Self { device, function, facts, limits, capabilities, is_most_told, chosen, module })
     }
     /// The device; the first of them if several share the module.
@@ -64,11 +66,17 @@ impl<D: RunsCode> OnDevice<D> {
         &self.device
     }
     /// What runs.
-    pub fn function(&self) -> &D::Function {
+    pub fn function(&self) -> &Arc<Function<D>> {
         &self.function
     }
+    /// Which arguments it takes.
+    pub fn takes(&self) -> Taken<'_> {
+        let sizes = self.facts.argument_sizes.as_deref();
+        let count = self.facts.arguments.map(|n| n as usize).or(sizes.map(<[u32]>::len));
+        Taken { count, sizes, longest: self.facts.longest_argument }
+    }
     /// What keeps it loaded.
-    pub fn module(&self) -> &Arc<D::Module> {
+    pub fn module(&self) -> &Arc<Module<D>> {
         &self.module
     }
     /// What is known of it there.
@@ -88,7 +96,7 @@ impl<D: RunsCode> OnDevice<D> {
     /// # Errors
     /// `INVALID_WORK_GROUP_SIZE` where none fits. Returns the driver's error.
     pub fn choose(&self, range: &Range, local_memory: usize) -> Result<[usize; 3]> {
-        let chosen = || self.chosen.lock().unwrap_or_else(PoisonError::into_inner);
+        let chosen = || ur_lock::locked(&self.chosen);
         if let Some((global, memory, local)) = *chosen()
             && (global, memory) == (range.global, local_memory)
         {
@@ -135,7 +143,7 @@ impl<D: RunsCode> Kernel<D> {
     /// `INVALID_PROGRAM_EXECUTABLE` unless the program is built. Returns the driver's error.
     pub fn adopted(
         program: Owned<Program<D>>,
-        function: impl FnOnce(&Arc<D::Module>) -> Result<(D::Function, CString)>,
+        function: impl FnOnce(&Arc<Module<D>>) -> Result<(Function<D>, CString)>,
     ) -> Result<Owned<Self>> {
         let built = program.built()?.swap_remove(0);
         let (function, name) = function(&built.1)?;
@@ -167,10 +175,10 @@ impl<D: RunsCode> Kernel<D> {
     /// `INVALID_DEVICE` for one that its program was not made for, `INVALID_PROGRAM_EXECUTABLE` for one that it was not
     /// built for.
     pub fn on(&self, device: &Device<D>) -> Result<&OnDevice<D>> {
-        if let Some(found) = self.on.iter().find(|one| D::is_same(&one.device, device)) {
+        if let Some(found) = self.on.iter().find(|one| std::ptr::eq(&**one.device, device)) {
             return Ok(found);
         }
-        if let Some(parent) = D::parent(device) {
+        if let Some(parent) = device.parent() {
             return self.on(parent);
         }
         self.program.check(device)?;

@@ -1,9 +1,13 @@
 //! What a launch is checked against before it is submitted: whose the kernel is, how many items there are in what groups,
 //! and what the device has. How a launch gets into a queue is the backend's.
 use super::{Context, Device, Kernel, OnDevice, Program, RunsCode};
-use crate::kernels::geometry::{Range, check_cluster};
+use crate::kernels::{
+    arguments::{check_all, local_memory},
+    geometry::{Range, check_cluster},
+};
 use std::ffi::CStr;
 use ur_adapter::{
+    api::Objects,
     chain,
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Object, Owned},
@@ -75,11 +79,10 @@ pub fn on_queue<'kernel, D: RunsCode>(
     check_context(context, kernel.program())?;
     kernel.on(device)
 }
-/// The groups of a launch; `None` where there is nothing to run: a range without items is a launch that runs nothing, in
-/// its place in the queue, since SYCL has such ranges.
+/// The groups of a launch; `None` where there is nothing to run: a range without items, unless the backend refuses it.
 ///
 /// # Errors
-/// `INVALID_WORK_GROUP_SIZE`; `INVALID_VALUE` for clusters that do not divide the groups; `OUT_OF_RESOURCES` for more
+/// `INVALID_WORK_DIMENSION` for a range without items that is refused; `INVALID_WORK_GROUP_SIZE`; `INVALID_VALUE` for clusters that do not divide the groups; `OUT_OF_RESOURCES` for more
 /// local memory than there is. Returns the driver's error.
 pub fn geometry<D: RunsCode>(
     on: &OnDevice<D>,
@@ -89,7 +92,14 @@ pub fn geometry<D: RunsCode>(
     cluster: Option<[u32; 3]>,
 ) -> Result<Option<Geometry>> {
     if range.is_empty() {
-        return Ok(None);
+        let global = range.global;
+        return match D::REFUSES_EMPTY_RANGES {
+            false => Ok(None),
+            true => Err(Error::new(
+                ErrorCode::InvalidWorkDimension,
+                format!("a range of {global:?} items has none: leave the launch out"),
+            )),
+        };
     }
     D::allow_local(on.function(), local_memory)?;
     let local = match local {
@@ -113,7 +123,10 @@ pub(super) fn suggest<D: RunsCode>(
 ) -> Result<Vec<usize>> {
     let on = on_queue::<D>(queue, &kernel)?;
     let range = Range::new(Some(offset), global)?;
-    let memory = arguments.map_or(Ok(0), |arguments| D::local_memory(on, arguments, 0))?;
+    let memory = arguments.map_or(Ok(0), |arguments| {
+        check_all::<D::Mem, <D as Objects>::Sampler>(arguments, on.takes())?;
+        local_memory::<D::Mem, <D as Objects>::Sampler>(arguments)
+    })?;
     D::allow_local(on.function(), memory)?;
     let local = if range.is_empty() { [1; 3] } else { on.choose(&range, memory)? };
     Ok(local[..global.len()].to_vec())

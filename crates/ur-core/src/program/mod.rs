@@ -10,7 +10,7 @@ pub mod launch;
 pub mod link;
 mod object;
 
-use crate::over_driver::Contexts;
+use crate::over_driver::{Context, Contexts, Device};
 use ur_adapter::{
     api::Objects,
     error::{Error, ErrorCode, Result},
@@ -22,8 +22,8 @@ use ur_sys::*;
 pub use kernel::{Kernel, OnDevice};
 pub use object::Program;
 
-type Device<D> = <D as Objects>::Device;
-type Context<D> = <D as Objects>::Context;
+type Module<D> = <D as Modules>::Module;
+type Function<D> = <D as Modules>::Function;
 
 /// A driver whose programs and kernels are the core's. What is asked here goes when contexts, devices and queues are the
 /// core's too.
@@ -32,10 +32,9 @@ pub trait RunsCode:
 {
     /// What users call the driver.
     const NAME: &'static str;
-    /// Where programs live.
-    fn programs() -> &'static Slab<Program<Self>>;
-    /// Where kernels live.
-    fn kernels() -> &'static Slab<Kernel<Self>>;
+    /// Whether a range without items is refused, as the specification has it. Elsewhere it is a launch that runs nothing:
+    /// SYCL has such ranges.
+    const REFUSES_EMPTY_RANGES: bool = false;
     /// What modules for a device of a context are built for.
     ///
     /// # Errors
@@ -46,29 +45,8 @@ pub trait RunsCode:
     /// # Errors
     /// Returns the driver's error.
     fn launches(device: &Device<Self>) -> Result<(Capabilities, LaunchLimits)>;
-    /// Whether both are the same device.
-    fn is_same(one: &Device<Self>, other: &Device<Self>) -> bool {
-        std::ptr::eq(one, other)
-    }
-    /// What a device is a part of.
-    fn parent(device: &Device<Self>) -> Option<&Owned<Device<Self>>> {
-        let _ = device;
-        None
-    }
     /// The context and the device of a queue.
     fn place_of(queue: &Self::Queue) -> (&Owned<Context<Self>>, &Owned<Device<Self>>);
-    /// Checks the arguments of a launch.
-    ///
-    /// # Errors
-    /// Those of [`check_all`](crate::kernels::arguments::check_all); `OUT_OF_RESOURCES` for more local memory than there
-    /// can be.
-    ///
-    /// Returns the bytes of local memory that they need, of which the first `reserved` are for something else.
-    fn local_memory(
-        on: &OnDevice<Self>,
-        arguments: &[ur_exp_kernel_arg_properties_t],
-        reserved: usize,
-    ) -> Result<usize>;
     /// Drops code once the commands are done that were submitted to queues of the context with this handle.
     fn leave(context: usize, what: impl Send + 'static);
     /// Drops code that was left and that no command uses any more.
@@ -107,14 +85,14 @@ impl<D: RunsCode> Body for Program<D> {
     const TAG: Tag = Tag::new(D::BACKEND, Kind::Program);
     const INVALID: ErrorCode = ErrorCode::InvalidProgram;
     fn slab() -> &'static Slab<Self> {
-        D::programs()
+        D::statics().slab()
     }
 }
 impl<D: RunsCode> Body for Kernel<D> {
     const TAG: Tag = Tag::new(D::BACKEND, Kind::Kernel);
     const INVALID: ErrorCode = ErrorCode::InvalidKernel;
     fn slab() -> &'static Slab<Self> {
-        D::kernels()
+        D::statics().slab()
     }
 }
 /// The error for a name that no function of a program has.

@@ -1,6 +1,6 @@
 //! A program: what it is made of, what is said of it beside its code, and its builds, one for each device.
 use super::{
-    Context, Device, RunsCode,
+    Context, Device, Module, RunsCode,
     build::{Build, State, failed},
 };
 use crate::kernels::{
@@ -10,7 +10,7 @@ use crate::kernels::{
 };
 use std::{
     ffi::{CStr, CString},
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -32,7 +32,7 @@ pub struct Program<D: RunsCode> {
     /// What its SPIR-V says, or why it is none; nothing of other code. Looked at when it is needed.
     facts: OnceLock<Option<Result<Facts, String>>>,
     constants: Mutex<Vec<Constant>>,
-    builds: Mutex<Vec<Build<D::Module>>>,
+    builds: Mutex<Vec<Build<Module<D>>>>,
 }
 /// Where a program comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,7 +99,7 @@ impl<D: RunsCode> Program<D> {
         devices: Vec<Owned<Device<D>>>,
         parts: Vec<Vec<Part<D>>>,
         metadata: Metadata,
-        builds: Vec<Build<D::Module>>,
+        builds: Vec<Build<Module<D>>>,
     ) -> Owned<Self> {
         Self::of(context, devices, Origin::Built, parts, metadata, builds)
     }
@@ -107,7 +107,7 @@ impl<D: RunsCode> Program<D> {
     pub fn adopted(
         context: Owned<Context<D>>,
         devices: Vec<Owned<Device<D>>>,
-        each: impl Fn(&Device<D>) -> D::Module,
+        each: impl Fn(&Device<D>) -> Module<D>,
     ) -> Owned<Self> {
         let done = |device: &Owned<Device<D>>| Build::done(each(device), "", String::new());
         let builds: Vec<_> = devices[..modules::<D>(devices.len())].iter().map(done).collect();
@@ -120,7 +120,7 @@ impl<D: RunsCode> Program<D> {
         origin: Origin,
         parts: Vec<Vec<Part<D>>>,
         metadata: Metadata,
-        builds: Vec<Build<D::Module>>,
+        builds: Vec<Build<Module<D>>>,
     ) -> Owned<Self> {
         D::sweep_code();
         let (facts, constants, builds) = (OnceLock::new(), Mutex::default(), Mutex::new(builds));
@@ -141,11 +141,11 @@ impl<D: RunsCode> Program<D> {
     pub(super) fn metadata(&self) -> &Metadata {
         &self.metadata
     }
-    pub(super) fn builds(&self) -> MutexGuard<'_, Vec<Build<D::Module>>> {
-        self.builds.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn builds(&self) -> MutexGuard<'_, Vec<Build<Module<D>>>> {
+        ur_lock::locked(&self.builds)
     }
     fn constants(&self) -> MutexGuard<'_, Vec<Constant>> {
-        self.constants.lock().unwrap_or_else(PoisonError::into_inner)
+        ur_lock::locked(&self.constants)
     }
     /// What its SPIR-V says, or why it is none; `None` of other code.
     pub(super) fn facts(&self) -> Option<&Result<Facts, String>> {
@@ -175,10 +175,10 @@ impl<D: RunsCode> Program<D> {
     /// # Errors
     /// `INVALID_DEVICE` for a device that it was not made for.
     pub(super) fn place(&self, device: &Device<D>) -> Result<usize> {
-        if let Some(at) = self.devices.iter().position(|one| D::is_same(one, device)) {
+        if let Some(at) = self.devices.iter().position(|one| std::ptr::eq(&***one, device)) {
             return Ok(if D::SHARES_MODULES { 0 } else { at });
         }
-        match D::parent(device) {
+        match device.parent() {
             Some(parent) => self.place(parent),
             None => Err(Error::new(
                 ErrorCode::InvalidDevice,
@@ -218,12 +218,12 @@ impl<D: RunsCode> Program<D> {
     ///
     /// # Errors
     /// As for `check` and `built`.
-    pub(super) fn module(&self, device: &Device<D>) -> Result<Arc<D::Module>> {
+    pub(super) fn module(&self, device: &Device<D>) -> Result<Arc<Module<D>>> {
         let at = self.place(device)?;
         self.builds()[at].module().cloned().ok_or_else(not_built)
     }
     /// The same, of a program that may be compiled only: what it uses of others stays open.
-    pub(super) fn loaded(&self, device: &Device<D>) -> Result<Arc<D::Module>> {
+    pub(super) fn loaded(&self, device: &Device<D>) -> Result<Arc<Module<D>>> {
         let at = self.place(device)?;
         let options = {
             let builds = self.builds();
@@ -315,7 +315,7 @@ impl<D: RunsCode> Program<D> {
         &self,
         at: usize,
         flags: &str,
-        make: impl FnOnce(&D::Target, &[Piece<'_, D>]) -> (ur_hal::Result<State<D::Module>>, String),
+        make: impl FnOnce(&D::Target, &[Piece<'_, D>]) -> (ur_hal::Result<State<Module<D>>>, String),
     ) -> Result<()> {
         let is_done = self.builds()[at].module().is_some();
         let parts = self.parts(at, flags);
@@ -362,7 +362,7 @@ impl<D: RunsCode> Program<D> {
 impl<D: RunsCode> Drop for Program<D> {
     /// Commands that use its modules may be under way.
     fn drop(&mut self) {
-        let builds = self.builds.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let builds = ur_lock::unpoisoned(self.builds.get_mut());
         let modules: Vec<_> =
             builds.drain(..).filter_map(|build| build.module().cloned()).collect();
         if !modules.is_empty() {

@@ -1,13 +1,12 @@
 //! What a command is made of: what must come first, what it does, what it signals. When it runs
 //! is its queue's affair.
-use super::completion::{Completion, Failure, Reusable, Status};
+use super::completion::{Completion, Failure};
 use crate::native::{self, Planes};
 use std::{any::Any, fmt, panic::AssertUnwindSafe, sync::Arc};
 use ur_adapter::error::{Error, ErrorCode, Reason, Result};
-use ur_core::profiling::Profile;
 pub(crate) use ur_hal::Order;
-use ur_hal::{Address, Command, HostCall, Rows, Types};
-use ur_ipc::arena::{Counter, Debt, Progress, Slot};
+use ur_hal::{Address, Command, HostCall, Profile, Rows, Types};
+use ur_ipc::arena::{Counter, Debt, Progress};
 
 /// Something a command waits for, captured when the command was submitted.
 #[derive(Clone, Debug)]
@@ -23,17 +22,6 @@ impl Dependency {
         match self {
             Self::Local(completion) => completion.outcome(),
             Self::Shared(debt) => ended(debt.progress()),
-        }
-    }
-    /// How far it has come. A shared one never shows that it runs.
-    pub(crate) fn status(&self) -> Status {
-        match self {
-            Self::Local(completion) => completion.status(),
-            Self::Shared(debt) => match debt.progress() {
-                Progress::Pending => Status::Submitted,
-                Progress::Complete => Status::Complete,
-                Progress::Failed => Status::Failed,
-            },
         }
     }
     /// Sleeps until it has ended; how it did.
@@ -171,6 +159,7 @@ impl Work {
         Ok(match *command {
             // Memory is where it is used, and the times of any command can be asked for.
             Command::Barrier
+            | Command::Signal(_)
             | Command::Timestamp
             | Command::Prefetch { .. }
             | Command::Advise { .. } => Self::Barrier,
@@ -293,41 +282,30 @@ fn run_call(call: impl FnOnce() -> Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// An event that a command signals when it is done.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Signal<'call> {
-    /// None.
-    None,
-    /// A reusable event of this process.
-    Local(&'call Reusable),
-    /// One that other processes share.
-    Shared(&'call Slot),
-}
-
 /// A value owed to a shared event.
 #[derive(Clone, Debug)]
-pub(super) struct Owed {
-    pub(super) counter: Arc<Counter>,
-    pub(super) value: u64,
+pub(crate) struct Owed {
+    pub(crate) counter: Arc<Counter>,
+    pub(crate) value: u64,
 }
 
 /// One command, as it is handed to a queue.
 #[derive(Debug)]
-pub(crate) struct Submission<'call> {
+pub(crate) struct Submission {
     /// What it does.
     pub(crate) work: Work,
-    /// What it signals. Signalling commands order everything before and after.
-    pub(crate) signal: Signal<'call>,
+    /// What other processes wait for. It is paid in the order of the commands.
+    pub(crate) owed: Option<Owed>,
     /// Where it stands among its queue's commands.
     pub(crate) order: Order,
-    /// The times that will be asked for whether its queue notes any or not.
+    /// The times that will be asked for.
     pub(crate) profile: Profile,
     /// Whether somebody will ask how far it has come.
     pub(crate) want: bool,
 }
-impl Submission<'_> {
+impl Submission {
     /// A command without an event, free among others.
     pub(crate) fn new(work: Work) -> Self {
-        Self { work, signal: Signal::None, order: Order::Free, profile: Profile::Off, want: false }
+        Self { work, owed: None, order: Order::Free, profile: Profile::Off, want: false }
     }
 }

@@ -17,29 +17,11 @@ use std::{
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*, fence},
     },
 };
-use ur_core::profiling::Profile;
+use ur_hal::Profile;
+pub(crate) use ur_hal::Status;
 
-/// How far a command has come. Only ever grows.
-#[repr(u8)]
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Status {
-    /// Its queue has it, and it waits for what must come first.
-    Submitted,
-    /// It is being executed.
-    Running,
-    /// It is done.
-    Complete,
-    /// It failed, or something it depends on did, and it was not run.
-    Failed,
-}
-impl Status {
-    fn of(raw: u8) -> Self {
-        [Self::Submitted, Self::Running, Self::Complete, Self::Failed][usize::from(raw)]
-    }
-    /// Whether nothing more will happen.
-    pub(crate) fn is_final(self) -> bool {
-        self >= Self::Complete
-    }
+fn status_of(raw: u8) -> Status {
+    [Status::Submitted, Status::Running, Status::Complete, Status::Failed][usize::from(raw)]
 }
 
 /// Why a command failed: a sentence, handed on to whatever depends on it.
@@ -91,7 +73,7 @@ struct Followers {
 }
 
 /// One command's state. Shared by its queue, its event and whatever depends on it.
-pub(crate) struct Completion {
+pub struct Completion {
     status: AtomicU8,
     profile: Profile,
     /// There is or was something among the followers.
@@ -113,7 +95,7 @@ impl Completion {
             failure: OnceLock::new(),
             followers: Mutex::default(),
         };
-        if matches!(profile, Profile::Phases | Profile::Moment) {
+        if profile != Profile::Off {
             completion.times[0].store(now(), Relaxed);
         }
         Arc::new(completion)
@@ -122,13 +104,9 @@ impl Completion {
     pub(crate) fn submitted(profile: Profile) -> Arc<Self> {
         Self::with(Status::Submitted, profile)
     }
-    /// Of what was never signalled: it counts as complete, and has no times.
-    pub(crate) fn fresh() -> Arc<Self> {
-        Self::with(Status::Complete, Profile::Off)
-    }
     /// How far it has come. What the command did is seen by whoever sees it complete.
     pub(crate) fn status(&self) -> Status {
-        Status::of(self.status.load(Acquire)) // pairs with `settle`
+        status_of(self.status.load(Acquire)) // pairs with `settle`
     }
     /// How it ended; `None` while it has not.
     pub(crate) fn outcome(&self) -> Option<Result<(), Failure>> {
@@ -152,17 +130,13 @@ impl Completion {
         }
         self.outcome().expect("it ended, and that is final")
     }
-    /// Which times it notes.
-    pub(crate) fn profile(&self) -> Profile {
-        self.profile
-    }
-    /// When its queue got it, if it notes that: known from then on.
-    pub(crate) fn submitted_at(&self) -> u64 {
-        self.times[0].load(Relaxed)
+    /// When its queue got it, if it notes times: known from then on.
+    pub(crate) fn submitted_at(&self) -> Option<u64> {
+        (self.profile != Profile::Off).then(|| self.times[0].load(Relaxed))
     }
     /// Its times, once it is complete, if they were asked for.
     pub(crate) fn times(&self) -> Option<Times> {
-        if !self.profile.is_on() || self.status() != Status::Complete {
+        if self.profile == Profile::Off || self.status() != Status::Complete {
             return None;
         }
         let [submitted, started, ended] = [0, 1, 2].map(|i| self.times[i].load(Relaxed));
@@ -212,13 +186,9 @@ impl Completion {
                 // Done within the call that submitted it: it never began apart from that.
                 let _ = self.times[1].compare_exchange(0, end, Relaxed, Relaxed);
             }
-            Profile::Moment => {
+            Profile::End => {
                 let end = now();
                 self.times[1..].iter().for_each(|time| time.store(end, Relaxed));
-            }
-            Profile::Instant => {
-                let end = now();
-                self.times.iter().for_each(|time| time.store(end, Relaxed));
             }
         }
     }
@@ -268,30 +238,5 @@ impl Completion {
 impl fmt::Debug for Completion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Completion({:?})", self.status())
-    }
-}
-
-/// What a reusable event of this process is: the command that signalled it last. A signal puts
-/// another there, and whoever depended on the former one still does.
-#[derive(Debug)]
-pub(crate) struct Reusable {
-    current: Mutex<Arc<Completion>>,
-    profile: Profile,
-}
-impl Reusable {
-    /// Never signalled, which counts as complete. Its signals note times as `profile` says.
-    pub(crate) fn new(profile: Profile) -> Self {
-        Self { current: Mutex::new(Completion::fresh()), profile }
-    }
-    /// The latest signal's command.
-    pub(crate) fn current(&self) -> Arc<Completion> {
-        Arc::clone(&locked(&self.current))
-    }
-    pub(crate) fn profile(&self) -> Profile {
-        self.profile
-    }
-    /// Puts another command's there. Whoever depended on the former one still does.
-    pub(crate) fn replace(&self, completion: &Arc<Completion>) {
-        *locked(&self.current) = Arc::clone(completion);
     }
 }

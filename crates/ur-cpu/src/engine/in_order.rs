@@ -3,9 +3,8 @@
 //! next command takes one wake-up and no more. With nothing pending, quick commands are done by
 //! the thread that submits them.
 use super::{
-    command::{Dependencies, Owed, Signal, Submission, Work},
+    command::{Dependencies, Owed, Submission, Work},
     completion::{Completion, Failure},
-    counters::Counters,
     gate::Stored,
     passage::{Passage, passage},
     spin,
@@ -14,7 +13,6 @@ use super::{
 };
 use std::{hint::black_box, sync::Arc};
 use ur_adapter::error::Result;
-use ur_core::{profiling::Profile, unseen};
 
 #[derive(Debug)]
 struct Command {
@@ -40,7 +38,6 @@ impl Command {
 #[derive(Debug, Default)]
 struct Lane {
     pending: Vec<Command>,
-    counters: Counters,
     /// There is a thread.
     started: bool,
     /// The thread sleeps and has to be woken.
@@ -63,16 +60,15 @@ struct Shared {
 #[derive(Debug)]
 pub(super) struct InOrder {
     shared: Arc<Shared>,
-    profiling: bool,
     /// Of the thread.
     nice: i32,
 }
 
 impl InOrder {
-    pub(super) fn new(context: usize, profiling: bool) -> Self {
+    pub(super) fn new(context: usize) -> Self {
         let (lane, arrival) = Default::default();
         let shared = Arc::new(Shared { passage: passage(context), lane, arrival });
-        Self { shared, profiling, nice: 0 }
+        Self { shared, nice: 0 }
     }
     pub(super) fn set_nice(&mut self, nice: i32) {
         self.nice = nice;
@@ -92,36 +88,24 @@ impl InOrder {
         passage.wait_for(passage.submitted());
         self.shared.lock().untold.take().map_or(Ok(()), Err)
     }
-    /// Hands over one command. Everything that can fail happens before the event is signalled.
+    /// Hands over one command.
     pub(super) fn submit(
         &self,
         dependencies: Dependencies,
-        submission: Submission<'_>,
+        submission: Submission,
     ) -> Result<Option<Arc<Completion>>> {
-        let completion = completion_for(&submission, self.profiling);
-        let mut fresh = None;
-        let (mut lane, counter) = loop {
-            let mut lane = self.shared.lock();
-            let Signal::Shared(slot) = submission.signal else { break (lane, None) };
-            match lane.counters.get(slot.arena(), &mut fresh) {
-                Some(counter) => break (lane, Some(counter)),
-                None => {
-                    drop(lane); // the arena may have to ask another process
-                    fresh = Some(slot.arena().take_counter()?);
-                }
-            }
-        };
+        let completion = completion_for(&submission);
+        let mut lane = self.shared.lock();
         let quick =
             dependencies.is_empty() && submission.work.is_quick() && self.shared.passage.is_idle();
         if !quick && !lane.started {
             self.start()?;
             lane.started = true;
         }
-        let owed = counter.map(|counter| Owed { value: counter.reserve(), counter });
         if quick {
-            self.shared.do_now(lane, submission, owed, completion.as_ref())?;
+            self.shared.do_now(lane, submission, completion.as_ref());
         } else {
-            self.shared.leave(lane, dependencies, submission, owed, completion.clone())?;
+            self.shared.leave(lane, dependencies, submission, completion.clone());
         }
         Ok(completion)
     }
@@ -143,42 +127,8 @@ impl Drop for InOrder {
 }
 
 /// A completion, if anybody will look at it.
-pub(super) fn completion_for(
-    submission: &Submission<'_>,
-    profiling: bool,
-) -> Option<Arc<Completion>> {
-    let profile = match submission.signal {
-        Signal::Local(event) if event.profile().is_on() => event.profile(),
-        Signal::Local(_) if profiling => Profile::Instant,
-        Signal::Local(_) => Profile::Off,
-        _ if submission.profile.is_on() => submission.profile,
-        _ if profiling => Profile::Phases,
-        _ => Profile::Off,
-    };
-    let looked_at = submission.want || matches!(submission.signal, Signal::Local(_));
-    looked_at.then(|| Completion::submitted(profile))
-}
-/// Makes the signal what everybody sees of the event. Nothing else may fail afterwards.
-///
-/// # Errors
-/// `INVALID_EVENT` if the process that made the event took this one for gone and let go of it: the command
-/// is done all the same, and nobody sees the signal.
-pub(super) fn publish(
-    signal: Signal<'_>,
-    owed: Option<&Owed>,
-    completion: Option<&Arc<Completion>>,
-) -> Result<()> {
-    match signal {
-        Signal::None => Ok(()),
-        Signal::Local(event) => {
-            event.replace(completion.expect("`completion_for` makes one for every local signal"));
-            Ok(())
-        }
-        Signal::Shared(slot) => {
-            let owed = owed.expect("`submit` reserves a value for every shared signal");
-            unseen::judge(slot.publish(&owed.counter, owed.value))
-        }
-    }
+pub(super) fn completion_for(submission: &Submission) -> Option<Arc<Completion>> {
+    submission.want.then(|| Completion::submitted(submission.profile))
 }
 
 impl Shared {
@@ -197,44 +147,37 @@ impl Shared {
     fn do_now(
         &self,
         lane: MutexGuard<'_, Lane>,
-        submission: Submission<'_>,
-        owed: Option<Owed>,
+        submission: Submission,
         completion: Option<&Arc<Completion>>,
-    ) -> Result<()> {
+    ) {
         let number = self.passage.submit();
         if let Some(completion) = completion {
             completion.begin(&submission.work);
         }
         let outcome = submission.work.run();
         debug_assert!(outcome.is_ok(), "what is quick has nothing that fails");
-        if let Some(owed) = &owed {
+        if let Some(owed) = &submission.owed {
             owed.counter.complete(owed.value);
         }
         if let Some(completion) = completion {
             completion.settle(outcome);
         }
-        // Complete before it is published: no thread of any process ever has to wait for it.
-        let published = publish(submission.signal, owed.as_ref(), completion);
         self.passage.end(number);
         drop(lane);
         self.passage.ring(Stored::now());
-        published
     }
     /// Leaves a command to the thread.
     fn leave(
         &self,
         mut lane: MutexGuard<'_, Lane>,
         dependencies: Dependencies,
-        submission: Submission<'_>,
-        owed: Option<Owed>,
+        submission: Submission,
         completion: Option<Arc<Completion>>,
-    ) -> Result<()> {
-        let published = publish(submission.signal, owed.as_ref(), completion.as_ref());
+    ) {
         let number = self.passage.submit();
-        let work = submission.work;
+        let Submission { work, owed, .. } = submission;
         lane.pending.push(Command { number, dependencies, work, owed, completion });
         self.wake(lane);
-        published
     }
 
     /// The thread: does what arrives until the queue is dropped and nothing is left.
@@ -271,7 +214,7 @@ impl Shared {
         let work = std::mem::replace(&mut command.work, Work::Barrier);
         let outcome = match &run.fails {
             Some((last, why)) if command.number <= *last => Err(why.clone()),
-            _ => self.attempt(earlier, command, later.first(), work, run),
+            _ => self.attempt(earlier, command, later, work, run),
         };
         if let Some(owed) = &command.owed {
             match outcome {
@@ -289,14 +232,14 @@ impl Shared {
         &self,
         earlier: &mut [Command],
         command: &Command,
-        next: Option<&Command>,
+        later: &[Command],
         work: Work,
         run: &mut Run,
     ) -> Result<(), Failure> {
         let ran = command.dependencies.wait(|| {
             self.tell(earlier, run);
             command.touch();
-            next.inspect(|next| next.touch());
+            later.first().inspect(|next| next.touch());
         });
         let ran = ran.and_then(|()| {
             if !matches!(work, Work::Barrier) {
@@ -308,7 +251,7 @@ impl Shared {
             work.run()
         });
         if let Err(why) = &ran {
-            run.fails = Some((self.failed(why), why.clone()));
+            run.fails = Some((self.failed(why, command, later), why.clone()));
         }
         ran
     }
@@ -325,12 +268,14 @@ impl Shared {
         let completions = untold.iter_mut().filter_map(|command| command.completion.take());
         completions.for_each(|completion| completion.announce(stored));
     }
-    /// Notes a failure; the last of the commands that fail with it, which are all submitted so
-    /// far. Their counters go with them: later signals must not be taken for failed.
-    fn failed(&self, why: &Failure) -> u64 {
+    /// Notes a failure; the last of the commands that fail with it, which are all submitted so far: it, the `later` ones and
+    /// what is pending. Their counters fail at once: later signals take others, and are not taken for failed.
+    fn failed(&self, why: &Failure, command: &Command, later: &[Command]) -> u64 {
         let mut lane = self.lock();
         lane.untold.get_or_insert_with(|| why.clone());
-        lane.counters.forget_all();
+        let all = std::iter::once(command).chain(later).chain(&lane.pending);
+        let owed = all.filter_map(|command| command.owed.as_ref());
+        owed.for_each(|owed| owed.counter.fail());
         self.passage.submitted()
     }
 }

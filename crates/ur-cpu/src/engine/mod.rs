@@ -1,10 +1,9 @@
 //! The execution engine: queues that take commands, threads that do them, completions that tell.
-//! Knows addresses, events' insides and time; handles and entries are left to `queue.rs`,
-//! `event.rs` and `enqueue.rs`, bytes to `native.rs`, words shared with other processes to
+//! Knows addresses, events' insides and time; handles and entries are left to the core,
+//! its verbs to `streams.rs`, bytes to `native.rs`, words shared with other processes to
 //! `ur_ipc::arena`.
 mod command;
 mod completion;
-mod counters;
 mod gate;
 mod in_order;
 mod out_of_order;
@@ -20,8 +19,8 @@ pub(crate) mod workers;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use command::{Dependencies, Dependency, Order, Signal, Submission, Work, failed};
-pub(crate) use completion::{Completion, Failure, Reusable, Status};
+pub(crate) use command::{Dependencies, Dependency, Order, Owed, Submission, Work, failed};
+pub(crate) use completion::{Completion, Failure};
 pub(crate) use passage::{Moment, Watch, all_queues_ticket, ticket};
 pub(crate) use plan::{Plan, Run};
 pub(crate) use team::Task;
@@ -49,11 +48,11 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// A queue whose freed memory waits with all queues of `context` (the context object's
-    /// address). `profiling`: every command with a completion notes its times.
-    pub(crate) fn new(context: usize, out_of_order: bool, profiling: bool) -> Self {
+    /// address).
+    pub(crate) fn new(context: usize, out_of_order: bool) -> Self {
         let discipline = match out_of_order {
-            false => Discipline::InOrder(InOrder::new(context, profiling)),
-            true => Discipline::OutOfOrder(OutOfOrder::new(context, profiling)),
+            false => Discipline::InOrder(InOrder::new(context)),
+            true => Discipline::OutOfOrder(OutOfOrder::new(context)),
         };
         Self { discipline, fork: ur_mapping::fork_count() }
     }
@@ -85,14 +84,14 @@ impl Queue {
     }
     /// Hands over one command; what depends on it takes the completion, if one was wanted.
     /// Dependencies are those captured now; signals given later do not concern this command.
-    /// On an error nothing was submitted and nothing is signalled.
+    /// On an error nothing was submitted.
     ///
     /// # Errors
-    /// `OUT_OF_RESOURCES`: no thread, or no counter for the event. `UNINITIALIZED` after a fork.
+    /// `OUT_OF_RESOURCES`: no thread. `UNINITIALIZED` after a fork.
     pub(crate) fn submit(
         &self,
         dependencies: Dependencies,
-        submission: Submission<'_>,
+        submission: Submission,
     ) -> Result<Option<Arc<Completion>>> {
         self.check_fork()?;
         match &self.discipline {

@@ -2,11 +2,10 @@
 //! by side. Dependencies in this process are continuations, those in others are watched by one
 //! thread; nothing blocks. Barriers order what came before against what comes after.
 use super::{
-    command::{Dependencies, Dependency, Order, Owed, Signal, Submission, Work},
+    command::{Dependencies, Dependency, Order, Owed, Submission, Work},
     completion::{Completion, Failure},
-    counters::Counters,
     gate::Stored,
-    in_order::{completion_for, publish},
+    in_order::completion_for,
     passage::{Passage, passage},
     remote::{self, Promise},
     sync::{Mutex, MutexGuard, locked},
@@ -21,7 +20,7 @@ use std::{
     },
 };
 use ur_adapter::error::Result;
-use ur_core::profiling::Profile;
+use ur_hal::Profile;
 
 /// Commands that have not ended, or that ended before an earlier one did.
 #[derive(Debug, Default)]
@@ -31,7 +30,6 @@ struct Field {
     /// The number of the window's first.
     first: u64,
     barrier: Option<Arc<Completion>>,
-    counters: Counters,
     /// A failure that `finish` has not told yet.
     untold: Option<Failure>,
 }
@@ -46,7 +44,6 @@ struct Shared {
 #[derive(Debug)]
 pub(super) struct OutOfOrder {
     shared: Arc<Shared>,
-    profiling: bool,
 }
 
 /// A command that waits for its turn or has it.
@@ -63,9 +60,9 @@ pub(crate) struct Job {
 }
 
 impl OutOfOrder {
-    pub(super) fn new(context: usize, profiling: bool) -> Self {
+    pub(super) fn new(context: usize) -> Self {
         let field = Mutex::new(Field { first: 1, ..Field::default() });
-        Self { shared: Arc::new(Shared { passage: passage(context), field }), profiling }
+        Self { shared: Arc::new(Shared { passage: passage(context), field }) }
     }
     pub(super) fn passage(&self) -> &Arc<Passage> {
         &self.shared.passage
@@ -82,53 +79,37 @@ impl OutOfOrder {
         passage.wait_for(passage.submitted());
         self.shared.lock().untold.take().map_or(Ok(()), Err)
     }
-    /// Hands over one command. Everything that can fail happens before the event is signalled.
+    /// Hands over one command.
     pub(super) fn submit(
         &self,
         dependencies: Dependencies,
-        submission: Submission<'_>,
+        submission: Submission,
     ) -> Result<Option<Arc<Completion>>> {
         let remote = dependencies.iter().any(|one| matches!(one, Dependency::Shared(_)));
         let watcher = remote.then(remote::ready).transpose()?;
-        let looked_at = completion_for(&submission, self.profiling);
-        let mut fresh = None;
-        let (mut field, counter) = loop {
-            let mut field = self.shared.lock();
-            let Signal::Shared(slot) = submission.signal else { break (field, None) };
-            match field.counters.get(slot.arena(), &mut fresh) {
-                Some(counter) => break (field, Some(counter)),
-                None => {
-                    drop(field); // the arena may have to ask another process
-                    fresh = Some(slot.arena().take_counter()?);
-                }
-            }
-        };
-        let owed = counter.map(|counter| Owed { value: counter.reserve(), counter });
+        let looked_at = completion_for(&submission);
+        let mut field = self.shared.lock();
         if dependencies.is_empty() && submission.work.is_quick() && field.is_open(submission.order)
         {
-            self.shared.do_now(field, submission, owed, looked_at.as_ref())?;
+            self.shared.do_now(field, submission, looked_at.as_ref());
             return Ok(looked_at);
         }
         let completion = looked_at.clone().unwrap_or_else(|| Completion::submitted(Profile::Off));
-        let order = match submission.signal {
-            Signal::None => submission.order,
-            _ => Order::Both,
-        };
+        let Submission { work, owed, order, .. } = submission;
         let job = Arc::new(Job {
             queue: Arc::clone(&self.shared),
             number: self.shared.passage.submit(),
             awaited: AtomicUsize::new(1),
             failure: OnceLock::new(),
-            work: Mutex::new(Some(submission.work)),
+            work: Mutex::new(Some(work)),
             owed,
             completion,
         });
-        let published = publish(submission.signal, job.owed.as_ref(), Some(&job.completion));
         field.enter(&job, order);
         drop(field);
         job.depend_on(&dependencies, watcher.as_ref());
         job.released(None);
-        published.map(|()| looked_at)
+        Ok(looked_at)
     }
 }
 
@@ -177,28 +158,25 @@ impl Shared {
     fn do_now(
         &self,
         mut field: MutexGuard<'_, Field>,
-        submission: Submission<'_>,
-        owed: Option<Owed>,
+        submission: Submission,
         completion: Option<&Arc<Completion>>,
-    ) -> Result<()> {
+    ) {
         let number = self.passage.submit();
         if let Some(completion) = completion {
             completion.begin(&submission.work);
         }
         let outcome = submission.work.run();
         debug_assert!(outcome.is_ok(), "what is quick has nothing that fails");
-        if let Some(owed) = &owed {
+        if let Some(owed) = &submission.owed {
             owed.counter.complete(owed.value);
         }
         if let Some(completion) = completion {
             completion.settle(outcome);
         }
-        let published = publish(submission.signal, owed.as_ref(), completion);
         field.window.push_back(None);
         self.passage.end(field.leave(number));
         drop(field);
         self.passage.ring(Stored::now());
-        published
     }
 }
 
@@ -247,7 +225,11 @@ impl Job {
         };
         let failure = outcome.as_ref().err().cloned();
         if let Some(owed) = &self.owed {
-            self.pay(owed, failure.is_some());
+            match failure {
+                None => owed.counter.complete(owed.value),
+                // What was promised on it by then are barriers behind this one, which fail too.
+                Some(_) => owed.counter.fail(),
+            }
         }
         self.completion.settle(outcome);
         let mut field = self.queue.lock();
@@ -259,16 +241,6 @@ impl Job {
         let stored = Stored::now();
         self.queue.passage.ring(stored);
         self.completion.announce(stored);
-    }
-    fn pay(&self, owed: &Owed, failed: bool) {
-        if failed {
-            // First nobody uses it any more, then it fails: what was promised on it by then
-            // are barriers behind this one, which fail too.
-            self.queue.lock().counters.forget(&owed.counter);
-            owed.counter.fail();
-        } else {
-            owed.counter.complete(owed.value);
-        }
     }
 }
 impl fmt::Debug for Job {

@@ -1,15 +1,21 @@
 //! The registry: who is found where, and what a free leaves.
 use super::*;
-use crate::{UsmPool, device::the_device, mapping::page, native};
+use crate::{
+    UsmPool,
+    device::the_device,
+    mapping::{Mapping, page},
+    native,
+};
 use std::sync::atomic::Ordering::Relaxed;
 use ur_adapter::{api::ContextApi, error::ErrorCode};
 use ur_ipc::Kind;
 
 type Hold = allocation::Hold<Memory>;
 
-const CONTEXT: usize = 0x1000;
+/// No other test has queues in this context: freed memory waits for the commands of all of them.
+const CONTEXT: usize = 0x6000;
 fn home() -> Home {
-    Home { context: CONTEXT, device: 0x2000, pool: 0 }
+    Home { context: CONTEXT, device: 0x2000, ..Home::default() }
 }
 fn device(bytes: usize) -> UsmPtr {
     allocate(Usm::Device, home(), bytes, 64).unwrap()
@@ -87,7 +93,8 @@ fn an_opened_object_is_known_and_not_freed() {
     let at = device(10_000);
     let behind = exposed(&Allocation::find(at).unwrap()).unwrap();
     let (start, within) = (behind.base / page() * page(), behind.base % page());
-    let mapping = Mapping::opened(&behind.memfd, start, 5 * page(), true).unwrap();
+    let mapping =
+        Mapping::opened(&behind.memfd, (start, 5 * page()), Access::ReadWrite, true).unwrap();
     let opened = OpenedMemory::new(Mapped::Alone(mapping), within, 10_000, 0x2000).unwrap();
     let theirs = opened.allocation().base();
     assert_ne!(theirs, at);
@@ -128,7 +135,9 @@ fn host_and_shared_memory_has_no_descriptor() {
 }
 #[test]
 fn pools_serve_allocations_on_pages_of_their_own() {
-    let context = Cpu::context_create(&[the_device().borrow()], None).unwrap();
+    let context =
+        ur_core::over_driver::OverDriver::<Cpu>::context_create(&[the_device().borrow()], None)
+            .unwrap();
     let [pool, other] = [(); 2].map(|()| UsmPool::initial(context.borrow()));
     let take = |pool: &UsmPool| {
         pool.allocate(Usm::Device, the_device().borrow(), (home(), 1000, 256)).unwrap()

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::{Device, check_fork},
+        device::{DriverDevice, check_fork},
         driver::{
             Dialect, RawArray, RawContext,
             layout::{ArrayDesc, ArrayResource, Copy3d},
@@ -41,7 +41,7 @@ impl<D: Dialect> Array<D> {
     ///
     /// # Errors
     /// The driver's own: `INVALID_VALUE` for sizes and formats that it has not.
-    pub fn new(device: &Device<D>, what: &ArrayDesc) -> Result<Self> {
+    pub fn new(device: &DriverDevice<D>, what: &ArrayDesc) -> Result<Self> {
         let _on = device.enter()?;
         let mut raw = None;
         // SAFETY: `raw` is writable, `what` is whole.
@@ -52,8 +52,8 @@ impl<D: Dialect> Array<D> {
     /// Somebody else's, who keeps it for as long as this lives; destroyed with this if `owned`.
     ///
     /// # Errors
-    /// As for [`Device::context`].
-    pub fn adopted(device: &Device<D>, raw: RawArray, owned: bool) -> Result<Self> {
+    /// As for [`DriverDevice::context`](crate::device::DriverDevice::context).
+    pub fn adopted(device: &DriverDevice<D>, raw: RawArray, owned: bool) -> Result<Self> {
         let (context, surface) = (device.context()?, OnceLock::new());
         Ok(Self { raw, is_ours: owned, context, surface, _dialect: PhantomData })
     }

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::{self, Device},
+        device::{self, DriverDevice},
         driver::{Dialect, RawEvent},
     },
     context::Entered,
@@ -16,7 +16,6 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     log,
-    object::Owned,
 };
 use ur_sys::ur_logger_level_t;
 
@@ -158,8 +157,8 @@ impl<D: Dialect> Pooled<D> {
     ///
     /// # Errors
     /// None: devices stay.
-    pub(in super::super) fn device(&self) -> Result<&'static Owned<Device<D>>> {
-        let is_it = |one: &&Owned<Device<D>>| one.number() == self.pool.device;
+    pub(in super::super) fn device(&self) -> Result<&'static Arc<DriverDevice<D>>> {
+        let is_it = |one: &&Arc<DriverDevice<D>>| one.number() == self.pool.device;
         let found = device::all::<D>().iter().find(is_it);
         found.ok_or_else(|| Error::new(ErrorCode::InvalidDevice, "the event's device is gone"))
     }

@@ -1,7 +1,11 @@
 //! Commands as a stream executes them.
-use super::{super::driver::Dialect, array::End, stream::Stream};
+use super::{
+    super::{Family, driver::Dialect, image},
+    array::End,
+    stream::Stream,
+};
 use ur_adapter::error::{Error, Result};
-use ur_hal::{Address, BoxSpan, Command, Hint, Location, Rows, Types};
+use ur_hal::{Address, BoxSpan, Command, Hint, Location, Rows};
 
 /// The host, where the driver wants a device.
 const HOST: i32 = -1;
@@ -34,7 +38,7 @@ impl<D: Dialect> Stream<D> {
     /// # Errors
     /// The driver's own; `UNSUPPORTED_FEATURE` for kinds of commands that come here by other ways.
     #[inline]
-    pub fn execute<T: Types>(&self, command: &Command<'_, T>, device: i32) -> Result<()> {
+    pub fn execute(&self, command: &Command<'_, Family<D>>, device: i32) -> Result<()> {
         match *command {
             Command::Barrier | Command::Timestamp => Ok(()), // the point behind it is all there is to it
             Command::Copy { to, from, bytes } => self.copy(number(to), number(from), bytes),
@@ -48,6 +52,8 @@ impl<D: Dialect> Stream<D> {
             Command::Fill2d { to, width, height, pattern } => {
                 self.fill_2d(rows(to), pattern.bytes(), (width, height))
             }
+            Command::ImageCopy(copy) => image::copy(self, copy),
+            Command::Launch(launch) => self.launch(launch),
             Command::HostCall(call) => self.host_fn(move || call.call()),
             Command::Prefetch { range, to } => {
                 let to = if to == Location::Host { HOST } else { device };

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::Device,
+        device::DriverDevice,
         driver::{Dialect, IpcBytes, RawContext},
     },
     memory::release,
@@ -15,7 +15,7 @@ use ur_adapter::error::Result;
 ///
 /// # Errors
 /// The driver's own: memory of another kind.
-pub fn handle_of<D: Dialect>(device: &Device<D>, at: u64) -> Result<IpcBytes> {
+pub fn handle_of<D: Dialect>(device: &DriverDevice<D>, at: u64) -> Result<IpcBytes> {
     let _on = device.enter()?;
     let mut bytes = [0; 64];
     // SAFETY: `bytes` is as long as the driver's.
@@ -35,7 +35,7 @@ impl<D: Dialect> OpenedHandle<D> {
     ///
     /// # Errors
     /// `INVALID_VALUE` for bytes that name nothing; the driver refuses those of its own process.
-    pub fn open(device: &Device<D>, handle: IpcBytes) -> Result<Self> {
+    pub fn open(device: &DriverDevice<D>, handle: IpcBytes) -> Result<Self> {
         let _on = device.enter()?;
         let (mut at, driver) = (0, D::driver());
         let outcome = match driver.has("ipc_open_memory_hip") {

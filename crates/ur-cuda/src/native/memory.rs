@@ -3,17 +3,17 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::{Device, check_fork},
+        device::{DriverDevice, check_fork},
         driver::{Dialect, RawContext, RawPool, layout::Location},
         patience,
     },
     context::Entered,
 };
+use std::sync::Arc;
 use std::{ffi::c_void, marker::PhantomData, ptr};
 use ur_adapter::{
     error::{ErrorCode, Result},
     log,
-    object::Owned,
 };
 
 /// What kind of memory a [`Piece`] is.
@@ -40,7 +40,7 @@ impl<D: Dialect> Piece<D> {
     ///
     /// # Errors
     /// The driver's own, out of memory most of all.
-    pub fn new(device: &Device<D>, sort: Sort, bytes: usize) -> Result<Self> {
+    pub fn new(device: &DriverDevice<D>, sort: Sort, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         let mut at = 0;
         match sort {
@@ -68,8 +68,8 @@ impl<D: Dialect> Piece<D> {
     /// Device memory that C made and gives away: freed on drop like our own.
     ///
     /// # Errors
-    /// As for [`Device::context`].
-    pub fn adopted(device: &Device<D>, at: u64) -> Result<Self> {
+    /// As for [`DriverDevice::context`](crate::device::DriverDevice::context).
+    pub fn adopted(device: &DriverDevice<D>, at: u64) -> Result<Self> {
         let (sort, context) = (Sort::Device, device.context()?);
         Ok(Self { at, sort, context, _dialect: PhantomData })
     }
@@ -122,7 +122,7 @@ impl<D: Dialect> Registered<D> {
     ///
     /// # Errors
     /// The driver's own: memory that is not there, or known already.
-    pub fn new(device: &Device<D>, at: u64, bytes: usize, read_only: bool) -> Result<Self> {
+    pub fn new(device: &DriverDevice<D>, at: u64, bytes: usize, read_only: bool) -> Result<Self> {
         let _on = device.enter()?;
         let flags = 3 | if read_only { 8 } else { 0 };
         // SAFETY: the driver checks the range; pinning it changes nothing for the host.
@@ -155,7 +155,7 @@ impl<D: Dialect> Drop for Registered<D> {
 ///
 /// # Errors
 /// The driver's own.
-pub fn zero<D: Dialect>(device: &Device<D>, at: u64, bytes: usize) -> Result<()> {
+pub fn zero<D: Dialect>(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<()> {
     let on = device.enter()?;
     let stream = D::statics().utility.of(&on, device.context()?)?;
     // SAFETY: whoever allocated the range asks for it.
@@ -167,7 +167,12 @@ pub fn zero<D: Dialect>(device: &Device<D>, at: u64, bytes: usize) -> Result<()>
 ///
 /// # Errors
 /// The driver's own.
-pub fn copy<D: Dialect>(device: &Owned<Device<D>>, to: u64, from: u64, bytes: usize) -> Result<()> {
+pub fn copy<D: Dialect>(
+    device: &Arc<DriverDevice<D>>,
+    to: u64,
+    from: u64,
+    bytes: usize,
+) -> Result<()> {
     let on = device.enter()?;
     let stream = D::statics().utility.of(&on, device.context()?)?;
     let stream = stream.waiting().of(device.clone());

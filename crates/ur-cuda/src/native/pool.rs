@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::Device,
+        device::DriverDevice,
         driver::{
             Dialect, IpcBytes, RawContext, RawPool, RawStream,
             layout::{AccessDesc, Location, PoolProps},
@@ -37,7 +37,7 @@ impl<D: Dialect> DriverPool<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub fn is_supported(device: &Device<D>) -> Result<bool> {
+    pub fn is_supported(device: &DriverDevice<D>) -> Result<bool> {
         // A driver that does not know the second attribute cannot share its pools.
         let descriptors = device.attribute(119).is_ok_and(|types| types & DESCRIPTOR != 0);
         Ok(device.attribute(115)? != 0 && descriptors)
@@ -46,7 +46,7 @@ impl<D: Dialect> DriverPool<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub fn create(device: &Device<D>, keep: u64) -> Result<Self> {
+    pub fn create(device: &DriverDevice<D>, keep: u64) -> Result<Self> {
         let _on = device.enter()?;
         let location = Location { kind: 1, id: device.number() };
         let properties = PoolProps { handle_types: DESCRIPTOR, location, ..PoolProps::default() };
@@ -59,7 +59,7 @@ impl<D: Dialect> DriverPool<D> {
         unsafe { D::driver().pool_set(pool.raw, RELEASE_THRESHOLD, value) }.ok::<D>()?;
         Ok(pool)
     }
-    fn of(device: &Device<D>, raw: Option<RawPool>, is_ours: bool) -> Result<Self> {
+    fn of(device: &DriverDevice<D>, raw: Option<RawPool>, is_ours: bool) -> Result<Self> {
         let null = || Error::new(ErrorCode::Unknown, "the driver gave a null pool");
         let (raw, context) = (raw.ok_or_else(null)?, device.context()?);
         Ok(Self { raw, context, is_ours, exported: OnceLock::new(), _dialect: PhantomData })
@@ -68,14 +68,14 @@ impl<D: Dialect> DriverPool<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub fn borrowed(device: &Device<D>, raw: RawPool) -> Result<Self> {
+    pub fn borrowed(device: &DriverDevice<D>, raw: RawPool) -> Result<Self> {
         Self::of(device, Some(raw), false)
     }
     /// What a descriptor of another process names.
     ///
     /// # Errors
     /// `INVALID_VALUE` for a descriptor that is no pool's.
-    pub fn import(device: &Device<D>, fd: BorrowedFd<'_>) -> Result<Self> {
+    pub fn import(device: &DriverDevice<D>, fd: BorrowedFd<'_>) -> Result<Self> {
         let _on = device.enter()?;
         let (mut raw, number) = (None, pointer(fd.as_raw_fd() as u64));
         // SAFETY: the driver judges the descriptor, and keeps no hold of it.
@@ -91,7 +91,7 @@ impl<D: Dialect> DriverPool<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub fn admit(&self, device: &Device<D>, devices: &[i32], may: bool) -> Result<()> {
+    pub fn admit(&self, device: &DriverDevice<D>, devices: &[i32], may: bool) -> Result<()> {
         let _on = device.enter()?;
         let flags = if may { 3 } else { 0 };
         let others = devices.iter().filter(|&&id| id != device.number());
@@ -117,7 +117,7 @@ impl<D: Dialect> DriverPool<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub fn trim(&self, device: &Device<D>, keep: usize) -> Result<()> {
+    pub fn trim(&self, device: &DriverDevice<D>, keep: usize) -> Result<()> {
         let _on = device.enter()?;
         // SAFETY: the pool is live.
         unsafe { D::driver().pool_trim(self.raw, keep) }.ok::<D>()
@@ -126,7 +126,7 @@ impl<D: Dialect> DriverPool<D> {
     ///
     /// # Errors
     /// The driver's own: a pool that was not made to be shared.
-    pub fn export(&self, device: &Device<D>) -> Result<Arc<OwnedFd>> {
+    pub fn export(&self, device: &DriverDevice<D>) -> Result<Arc<OwnedFd>> {
         if let Some(fd) = self.exported.get() {
             return Ok(Arc::clone(fd));
         }
@@ -142,7 +142,7 @@ impl<D: Dialect> DriverPool<D> {
     ///
     /// # Errors
     /// `INVALID_VALUE` for what is nothing of this pool's.
-    pub fn import_pointer(&self, device: &Device<D>, mut data: IpcBytes) -> Result<u64> {
+    pub fn import_pointer(&self, device: &DriverDevice<D>, mut data: IpcBytes) -> Result<u64> {
         let _on = device.enter()?;
         let mut at = 0;
         // SAFETY: both are writable and as long as the driver's.
@@ -166,7 +166,7 @@ impl<D: Dialect> Drop for DriverPool<D> {
 ///
 /// # Errors
 /// The driver's own.
-pub fn export_pointer<D: Dialect>(device: &Device<D>, at: u64) -> Result<IpcBytes> {
+pub fn export_pointer<D: Dialect>(device: &DriverDevice<D>, at: u64) -> Result<IpcBytes> {
     let _on = device.enter()?;
     let mut data = [0; 64];
     // SAFETY: `data` is as long as the driver's.

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        Device, crossing,
+        DriverDevice, crossing,
         driver::{
             Dialect, RawContext, RawStream,
             layout::{Copy2d, Copy3d},
@@ -15,16 +15,10 @@ use super::{
     own_streams::Asides,
     staging::Rows,
 };
-use std::{
-    ffi::c_void,
-    marker::PhantomData,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-};
+use std::{ffi::c_void, marker::PhantomData, sync::Arc};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     log,
-    object::Owned,
 };
 use ur_hal::{Pattern, RowPattern};
 use ur_sys::ur_logger_level_t;
@@ -49,8 +43,8 @@ impl StreamHome {
     /// Whether commands of `device` can go into such a stream.
     ///
     /// # Errors
-    /// As for [`Device::context`].
-    pub fn is_of<D: Dialect>(self, device: &Device<D>) -> Result<bool> {
+    /// As for [`DriverDevice::context`](crate::device::DriverDevice::context).
+    pub fn is_of<D: Dialect>(self, device: &DriverDevice<D>) -> Result<bool> {
         Ok(match self {
             Self::Context(context) => device.is_primary(context)?,
             Self::Device(number) => number == device.number(),
@@ -65,7 +59,7 @@ pub struct Stream<D: Dialect> {
     raw: Option<RawStream>,
     is_ours: bool,
     /// Whose commands it runs, where that is known: so they get to memory that this device does not reach.
-    device: Option<Owned<Device<D>>>,
+    device: Option<Arc<DriverDevice<D>>>,
     /// Whether copies that would have the caller wait go through pinned memory of the device's.
     never_waits: bool,
     /// Whether such copies wait first, asleep, for what the stream has: the driver would spin for that.
@@ -105,19 +99,19 @@ impl<D: Dialect> Stream<D> {
     fn with(
         raw: Option<RawStream>,
         is_ours: bool,
-        device: Option<Owned<Device<D>>>,
+        device: Option<Arc<DriverDevice<D>>>,
         asides: Arc<Asides<D>>,
     ) -> Self {
         let (never_waits, waits_before) = (false, false);
         Self { raw, is_ours, device, never_waits, waits_before, asides, _dialect: PhantomData }
     }
     /// From now on no copy has the caller wait until the stream gets there.
-    pub fn never_waiting(mut self, device: Owned<Device<D>>) -> Self {
+    pub fn never_waiting(mut self, device: Arc<DriverDevice<D>>) -> Self {
         self.never_waits = true;
         self.of(device)
     }
     /// It runs the commands of `device`.
-    pub fn of(mut self, device: Owned<Device<D>>) -> Self {
+    pub fn of(mut self, device: Arc<DriverDevice<D>>) -> Self {
         self.device = Some(device);
         self
     }
@@ -231,7 +225,7 @@ impl<D: Dialect> Stream<D> {
         unsafe extern "C" fn run<D: Dialect>(data: *mut c_void) {
             // SAFETY: made by `into_raw` below, and given to one call.
             let call = *unsafe { Box::from_raw(data.cast::<Call>()) };
-            if catch_unwind(AssertUnwindSafe(call)).is_err() {
+            if ur_lock::caught(call).is_none() {
                 let what = "a host function panicked; the queue goes on";
                 log::say(D::BACKEND, ur_logger_level_t::ERROR, &what);
             }

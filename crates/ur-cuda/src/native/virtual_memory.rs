@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::Device,
+        device::DriverDevice,
         driver::{
             Dialect, RawContext,
             layout::{AccessDesc, AllocationProp, Location},
@@ -27,17 +27,17 @@ const DEVICE: i32 = 1;
 ///
 /// # Errors
 /// The driver's own.
-pub fn is_supported<D: Dialect>(device: &Device<D>) -> Result<bool> {
+pub fn is_supported<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     Ok(device.attribute(102)? != 0)
 }
 /// Whether its physical memory can be exported by descriptor.
 ///
 /// # Errors
 /// The driver's own.
-pub fn has_descriptors<D: Dialect>(device: &Device<D>) -> Result<bool> {
+pub fn has_descriptors<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     Ok(device.attribute(103)? != 0)
 }
-fn properties<D: Dialect>(device: &Device<D>) -> Result<AllocationProp> {
+fn properties<D: Dialect>(device: &DriverDevice<D>) -> Result<AllocationProp> {
     Ok(AllocationProp {
         handle_types: if has_descriptors(device)? { DESCRIPTOR } else { 0 },
         location: Location { kind: DEVICE, id: device.number() },
@@ -50,7 +50,7 @@ fn properties<D: Dialect>(device: &Device<D>) -> Result<AllocationProp> {
 ///
 /// # Errors
 /// The driver's own.
-pub fn granularity<D: Dialect>(device: &Device<D>, recommended: bool) -> Result<usize> {
+pub fn granularity<D: Dialect>(device: &DriverDevice<D>, recommended: bool) -> Result<usize> {
     let _on = device.enter()?;
     let (properties, mut bytes) = (properties(device)?, 0);
     // SAFETY: `bytes` is writable, the properties are whole.
@@ -75,7 +75,7 @@ impl<D: Dialect> Physical<D> {
     ///
     /// # Errors
     /// The driver's own, out of memory most of all.
-    pub fn create(device: &Device<D>, bytes: usize) -> Result<Self> {
+    pub fn create(device: &DriverDevice<D>, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         let (properties, mut handle) = (properties(device)?, 0);
         // SAFETY: `handle` is writable, the properties are whole.
@@ -85,7 +85,7 @@ impl<D: Dialect> Physical<D> {
         outcome.ok::<D>()?;
         Self::of(device, handle, bytes)
     }
-    fn of(device: &Device<D>, handle: u64, bytes: usize) -> Result<Self> {
+    fn of(device: &DriverDevice<D>, handle: u64, bytes: usize) -> Result<Self> {
         let (context, exported) = (device.context()?, OnceLock::new());
         Ok(Self { handle, bytes, context, exported, _dialect: PhantomData })
     }
@@ -94,7 +94,7 @@ impl<D: Dialect> Physical<D> {
     ///
     /// # Errors
     /// `INVALID_VALUE` for a descriptor that is none of the driver's.
-    pub fn import(device: &Device<D>, fd: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
+    pub fn import(device: &DriverDevice<D>, fd: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         let (mut handle, number) = (0, pointer(fd.as_raw_fd() as u64));
         // SAFETY: the driver judges the descriptor, and keeps no hold of it.
@@ -106,7 +106,7 @@ impl<D: Dialect> Physical<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub fn retain(device: &Device<D>, at: u64, bytes: usize) -> Result<Self> {
+    pub fn retain(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         let mut handle = 0;
         // SAFETY: the driver judges the address.
@@ -128,7 +128,7 @@ impl<D: Dialect> Physical<D> {
     ///
     /// # Errors
     /// The driver's own; `OUT_OF_RESOURCES` without descriptors.
-    pub fn export(&self, device: &Device<D>) -> Result<Arc<OwnedFd>> {
+    pub fn export(&self, device: &DriverDevice<D>) -> Result<Arc<OwnedFd>> {
         if let Some(fd) = self.exported.get() {
             return Ok(Arc::clone(fd));
         }
@@ -216,7 +216,12 @@ impl<D: Dialect> Range<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub fn reserve(device: &Device<D>, wished: u64, bytes: usize, align: usize) -> Result<Self> {
+    pub fn reserve(
+        device: &DriverDevice<D>,
+        wished: u64,
+        bytes: usize,
+        align: usize,
+    ) -> Result<Self> {
         let _on = device.enter()?;
         let mut at = 0;
         // SAFETY: `at` is writable; nothing is mapped by it.
@@ -246,7 +251,7 @@ impl<D: Dialect> Drop for Range<D> {
 /// # Errors
 /// The driver's own.
 pub fn map<D: Dialect>(
-    device: &Device<D>,
+    device: &DriverDevice<D>,
     at: u64,
     bytes: usize,
     memory: &Physical<D>,
@@ -260,7 +265,7 @@ pub fn map<D: Dialect>(
 ///
 /// # Errors
 /// The driver's own.
-pub fn unmap<D: Dialect>(device: &Device<D>, at: u64, bytes: usize) -> Result<()> {
+pub fn unmap<D: Dialect>(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<()> {
     let _on = device.enter()?;
     // SAFETY: the commands before have ended: the caller's promise.
     unsafe { D::driver().physical_unmap(at, bytes) }.ok::<D>()
@@ -270,7 +275,7 @@ pub fn unmap<D: Dialect>(device: &Device<D>, at: u64, bytes: usize) -> Result<()
 /// # Errors
 /// The driver's own.
 pub fn set_access<D: Dialect>(
-    device: &Device<D>,
+    device: &DriverDevice<D>,
     at: u64,
     bytes: usize,
     devices: &[i32],
@@ -287,7 +292,7 @@ pub fn set_access<D: Dialect>(
 ///
 /// # Errors
 /// The driver's own.
-pub fn get_access<D: Dialect>(device: &Device<D>, at: u64) -> Result<i32> {
+pub fn get_access<D: Dialect>(device: &DriverDevice<D>, at: u64) -> Result<i32> {
     let _on = device.enter()?;
     let (location, mut flags) = (Location { kind: DEVICE, id: device.number() }, 0_u64);
     // SAFETY: both are whole, `flags` is writable.
@@ -311,7 +316,7 @@ impl<D: Dialect> MappedRun<D> {
     /// # Errors
     /// The driver's own, and those of `parts`.
     pub fn new(
-        device: &Device<D>,
+        device: &DriverDevice<D>,
         bytes: usize,
         parts: impl Iterator<Item = Result<Physical<D>>>,
         align: usize,
@@ -363,7 +368,7 @@ impl<D: Dialect> Mapped<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub fn new(device: &Device<D>, memory: Arc<Physical<D>>, align: usize) -> Result<Self> {
+    pub fn new(device: &DriverDevice<D>, memory: Arc<Physical<D>>, align: usize) -> Result<Self> {
         let bytes = memory.bytes();
         let range = Range::reserve(device, 0, bytes, align)?;
         map(device, range.at(), bytes, &memory, 0)?;

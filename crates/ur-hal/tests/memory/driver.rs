@@ -271,43 +271,10 @@ impl Modules for InMemory {
     type Module = Infallible;
     type Function = Infallible;
 }
-impl Driver for InMemory {
-    const NAME: &'static str = "in-memory";
-
-    fn devices() -> Result<Vec<u32>> {
-        Ok(vec![0])
-    }
-    fn facts(device: &u32) -> Result<DeviceFacts> {
-        use Capability::{Graphs, HostCalls, NativeCommands, SharedWords};
-        Ok(DeviceFacts {
-            name: format!("invented device {device}"),
-            vendor: "nobody".into(),
-            vendor_id: 0,
-            uuid: *b"in-memory device",
-            driver_version: "1.0".into(),
-            kind: DeviceKind::Accelerator,
-            capabilities: Capabilities::of(&[Graphs, HostCalls, NativeCommands, SharedWords]),
-            compute_units: 1,
-            memory: DEVICE_BYTES as u64,
-            largest_allocation: DEVICE_BYTES as u64,
-            is_integrated: false,
-            natural_alignment: ALIGNMENT,
-            largest_alignment: ALIGNMENT,
-            launches: LaunchLimits {
-                items: 1,
-                group: [1; 3],
-                grid: [1; 3],
-                sub_group: 1,
-                local_memory: 0,
-            },
-        })
-    }
-    fn clocks(_: &u32) -> Result<Clocks> {
-        let now = now();
-        Ok(Clocks { device: now, host: now })
-    }
-    fn open(devices: &[u32]) -> Result<Vec<u32>> {
-        Ok(devices.to_vec())
+impl Streams for InMemory {
+    type ArrivedPoint = Infallible;
+    fn event_sharing(_: &u32) -> EventSharing {
+        EventSharing::Words
     }
     fn stream(_: &Vec<u32>, _: &u32, _: StreamRequest) -> Result<Stream> {
         Stream::start() // in order, which an out-of-order stream may be
@@ -333,7 +300,11 @@ impl Driver for InMemory {
         let job = Job { points, words, work, signal, end: end.clone() };
         stream.jobs.send(job).map_err(|_| Error::from(ErrorKind::DeviceLost))?;
         *last = Some(end.clone());
-        Ok((submission.completion != Completion::None).then_some(end))
+        drop(last);
+        if submission.completion.is_awaited() {
+            Self::wait(&end, None)?;
+        }
+        Ok(submission.completion.wants_point().then_some(end))
     }
     fn is_idle(stream: &Stream) -> Result<bool> {
         Ok(locked(&stream.last).as_ref().is_none_or(|last| last.status().is_final()))
@@ -346,19 +317,68 @@ impl Driver for InMemory {
             true => Err(Error::new(ErrorKind::DependencyFailed, "a command of the stream failed")),
         }
     }
+    fn status(point: &Point) -> Result<Status> {
+        Ok(point.status())
+    }
+    fn wait(point: &Point, deadline: Option<Instant>) -> Result<bool> {
+        match point.wait(deadline) {
+            Status::Failed => Err(ErrorKind::DependencyFailed.into()),
+            status => Ok(status == Status::Complete),
+        }
+    }
+    fn times(point: &Point) -> Result<Option<Times>> {
+        Ok(locked(&point.0.state).1)
+    }
+}
+impl OpensDevices for InMemory {
+    fn devices() -> Result<Vec<u32>> {
+        Ok(vec![0])
+    }
+    fn platform(_: &u32) -> Result<PlatformFacts> {
+        let [name, vendor, version] = ["in memory", "nobody", "1.0"].map(String::from);
+        Ok(PlatformFacts { name, vendor, version, extensions: String::new(), handle: None })
+    }
+    fn clocks(_: &u32) -> Result<Clocks> {
+        let now = now();
+        Ok(Clocks { device: now, host: now })
+    }
+    fn open(devices: &[u32]) -> Result<Vec<u32>> {
+        Ok(devices.to_vec())
+    }
+}
+impl NativeHandles for InMemory {}
+impl Driver for InMemory {
+    const NAME: &'static str = "in-memory";
+
+    fn facts(device: &u32) -> Result<DeviceFacts> {
+        use Capability::{Graphs, HostCalls, NativeCommands, SharedWords};
+        Ok(DeviceFacts {
+            name: format!("invented device {device}"),
+            vendor: "nobody".into(),
+            vendor_id: 0,
+            uuid: *b"in-memory device",
+            driver_version: "1.0".into(),
+            kind: DeviceKind::Accelerator,
+            capabilities: Capabilities::of(&[Graphs, HostCalls, NativeCommands, SharedWords]),
+            compute_units: 1,
+            memory: DEVICE_BYTES as u64,
+            largest_allocation: DEVICE_BYTES as u64,
+            is_integrated: false,
+            natural_alignment: ALIGNMENT,
+            largest_alignment: ALIGNMENT,
+            launches: LaunchLimits {
+                items: 1,
+                group: [1; 3],
+                grid: [1; 3],
+                sub_group: 1,
+                local_memory: 0,
+            },
+        })
+    }
     fn mark(stream: &Stream, into: &mut Vec<Point>) -> Result<()> {
         let last = locked(&stream.last).clone();
         into.extend(last.filter(|last| !last.status().is_final()));
         Ok(())
-    }
-    fn status(point: &Point) -> Result<Status> {
-        Ok(point.status())
-    }
-    fn wait(point: &Point, deadline: Option<Instant>) -> Result<Status> {
-        Ok(point.wait(deadline))
-    }
-    fn times(point: &Point) -> Result<Option<Times>> {
-        Ok(locked(&point.0.state).1)
     }
     fn graph(_: &Vec<u32>, _: &u32) -> Result<Graph> {
         Ok(Graph::default())

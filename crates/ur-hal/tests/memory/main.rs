@@ -75,7 +75,7 @@ fn copies_and_fills_do_what_they_say_in_their_order() {
         pattern: Pattern::new(&pattern, 12).unwrap(),
     };
     let last = submit(&stream, fill, &[]);
-    assert_eq!(D::wait(&last, soon()).unwrap(), Status::Complete);
+    assert!(D::wait(&last, soon()).unwrap());
     let row = |n| read(rows.row(n, 5).unwrap()).unwrap();
     assert_eq!(row(0), [0xa, 0xb, 0xc, 0xa, 4], "and nothing behind the row");
     assert_eq!(row(1), [0xb, 0xc, 0xa, 0xb, 20], "the pattern runs on");
@@ -92,7 +92,7 @@ fn a_box_is_copied_from_pitches_to_others() {
     let copy =
         BoxCopy { to: (to.range().start(), into), from: (from.range().start(), out), region };
     let done = submit(&stream, Command::Copy3d(&copy), &[]);
-    assert_eq!(D::wait(&done, soon()).unwrap(), Status::Complete);
+    assert!(D::wait(&done, soon()).unwrap());
     let all = read(to.range()).unwrap();
     assert_eq!(all[16..24], [9, 10, 11, 0, 17, 18, 19, 0]);
     assert_eq!(all[32..40], [41, 42, 43, 0, 49, 50, 51, 0]);
@@ -106,14 +106,14 @@ fn a_command_waits_for_points_of_other_streams() {
     let copy = Command::Copy { to: target, from: source, bytes: 16 };
     let copied = submit(&other, copy, &[Wait::Point(&opened)]);
     let soon_over = Some(Instant::now() + Duration::from_millis(1));
-    assert_eq!(D::wait(&copied, soon_over).unwrap(), Status::Submitted);
+    assert!(!D::wait(&copied, soon_over).unwrap());
     assert!(!D::is_idle(&one).unwrap() && !D::is_idle(&other).unwrap());
     let mut marks = vec![];
     D::mark(&other, &mut marks).unwrap();
     assert_eq!(marks.len(), 1, "what memory that is given up now would wait for");
     gate.store(1, Release);
-    assert_eq!(D::wait(&copied, soon()).unwrap(), Status::Complete);
-    assert_eq!(D::wait(&marks[0], soon()).unwrap(), Status::Complete);
+    assert!(D::wait(&copied, soon()).unwrap());
+    assert!(D::wait(&marks[0], soon()).unwrap());
     assert_eq!(read(to.range()).unwrap()[15], 15);
     assert!(D::finish(&one).is_ok() && D::finish(&other).is_ok());
 }
@@ -125,7 +125,7 @@ fn what_follows_a_failure_does_not_run_and_fails_too() {
     let to = Range::new(start, 8).unwrap();
     let fill = Command::Fill { to, pattern: Pattern::new(&[9], 8).unwrap() };
     let behind = submit(&other, fill, &[Wait::Point(&wrong)]);
-    assert_eq!(D::wait(&behind, soon()).unwrap(), Status::Failed);
+    assert_eq!(D::wait(&behind, soon()).unwrap_err().kind(), ErrorKind::DependencyFailed);
     assert_eq!(read(to).unwrap(), [0, 1, 2, 3, 4, 5, 6, 7], "it did not run");
     assert_eq!(D::finish(&other).unwrap_err().kind(), ErrorKind::DependencyFailed);
     assert!(D::finish(&other).is_ok(), "each failure is told once");
@@ -145,7 +145,7 @@ fn a_word_that_processes_share_is_signalled_by_one_stream_and_waited_for_by_anot
     let filled = submit(&other, fill, &[Wait::Word(&debt)]);
     assert_eq!(D::status(&filled).unwrap(), Status::Submitted);
     gate.store(1, Release);
-    assert_eq!(D::wait(&filled, soon()).unwrap(), Status::Complete);
+    assert!(D::wait(&filled, soon()).unwrap());
     assert_eq!(read(memory.range()).unwrap(), [1, 2, 1, 2]);
 }
 #[test]
@@ -162,7 +162,7 @@ fn what_can_be_submitted_can_be_recorded_and_runs_as_often_as_it_is_submitted() 
     for _ in 0..2 {
         write(start, &[0; 8]).unwrap();
         let done = submit(&stream, Command::Graph(&graph), &[]);
-        assert_eq!(D::wait(&done, soon()).unwrap(), Status::Complete);
+        assert!(D::wait(&done, soon()).unwrap());
         assert_eq!(read(memory.range()).unwrap(), [7, 8, 7, 8, 7, 8, 7, 8]);
     }
 }
@@ -171,7 +171,8 @@ fn times_are_noted_where_they_are_wanted() {
     let stream = stream();
     let timed = |profile| {
         let plain = Submission::new(Command::Timestamp);
-        let submission = Submission { completion: Completion::Awaited, profile, ..plain };
+        let submission =
+            Submission { completion: Completion::Done { point: true }, profile, ..plain };
         let point = D::submit(&stream, &submission).unwrap().unwrap();
         D::wait(&point, soon()).unwrap();
         D::times(&point).unwrap()

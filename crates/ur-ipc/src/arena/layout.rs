@@ -115,6 +115,9 @@ pub(crate) enum Part {
 
 const VERSION: u64 = 1;
 pub(crate) const HEADER_WORDS: usize = 5;
+/// The word of a ledger, in a cache line of its own behind the header, that says whether the exporter's watcher thread
+/// runs; in ledgers of earlier versions it is 0.
+pub(crate) const WATCHER_WORD: usize = 16;
 
 impl Header {
     const fn magic(part: Part) -> u64 {

@@ -1,7 +1,7 @@
 //! Makes and maps the two memfds of an arena, sealed so that no peer can shrink them, and none but the exporter can
 //! write the ledger. What is in them is `layout`'s.
 use super::{
-    layout::{BYTES, Header, LOST, Part, counter_word, mark_word},
+    layout::{BYTES, Header, LOST, Part, WATCHER_WORD, counter_word, mark_word},
     protocol,
 };
 use crate::{Error, Result, ledger};
@@ -13,7 +13,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
     sync::{Arc, atomic::Ordering::Release},
 };
-use ur_mapping::SharedWords;
+use ur_mapping::{HeldWord, SharedWords};
 
 /// Sparse memory of an arena's size: what is never touched costs nothing.
 fn memfd(name: &str) -> Result<OwnedFd> {
@@ -62,6 +62,9 @@ pub(crate) fn make(instance: [u8; 16], number: u32) -> Result<Fresh> {
     let shrink = fcntl_add_seals(&ledger_fd, SealFlags::SHRINK | SealFlags::GROW);
     shrink.map_err(|e| Error::system("seal memory for events", e))?;
     let ledger = ledger::Owner::new(map(&ledger_fd)?, Header { part: Part::Ledger, ..header });
+    // Without it importers ask the kernel whether this process lives.
+    let watcher = HeldWord::map(ledger_fd.as_fd(), WATCHER_WORD).ok();
+    let ledger = watcher.into_iter().fold(ledger, ledger::Owner::tells_of_the_watcher);
     seal(&ledger_fd, SealFlags::FUTURE_WRITE)?;
     Ok(Fresh { arena_fd: Arc::new(arena_fd), ledger_fd: Arc::new(ledger_fd), words, ledger })
 }

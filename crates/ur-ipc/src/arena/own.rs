@@ -15,7 +15,7 @@ use crate::{
 use rustix::fd::OwnedFd;
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering::Release},
+    sync::{Arc, Mutex, MutexGuard, atomic::Ordering::Release},
 };
 use ur_mapping::SharedWords;
 
@@ -113,7 +113,7 @@ impl Own {
         &self.ledger
     }
     fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+        ur_lock::locked(&self.books)
     }
     pub fn check(&self, line: u16, tag: u64, generation: u32) -> State {
         self.ledger.check(line, tag, generation)

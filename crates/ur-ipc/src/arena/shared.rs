@@ -229,6 +229,11 @@ impl Arena {
         }
     }
 
+    /// Whether the ledger tells that another process, whose arena it is, lives.
+    #[inline]
+    pub(crate) fn tells_of_life(&self) -> bool {
+        matches!(&self.0.side, Side::Joined(joined) if joined.ledger().tells_of_life())
+    }
     pub(super) fn not_inherited(&self) -> Result<()> {
         if self.0.is_inherited() {
             return Err(fork::inherited("the event"));

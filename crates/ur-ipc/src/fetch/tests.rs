@@ -6,9 +6,10 @@ use crate::{
     deadline::Deadline,
     export::export,
     hosts,
-    protocol::send,
-    standing::Fetched,
+    protocol::{ENDS, decode_message, send},
+    standing::{Fetched, Standing},
 };
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
 use std::time::Duration;
 
 /// All have one connection, from this process to itself, and end it: one test at a time.
@@ -54,6 +55,19 @@ fn eventually(is_so: impl Fn() -> bool) {
     }
 }
 
+#[test]
+fn a_warm_open_sees_in_the_ledger_that_its_exporter_lives_and_asks_nobody() {
+    let _alone = locked(&CONNECTION);
+    let slot = arena::slot(Access::SameUser).unwrap();
+    let (export, envelope, bytes) = exported(&slot);
+    let (_host, theirs) = fetched(&envelope, &bytes);
+    let Standing::Connected(_, ledger) = &theirs.standing else { panic!("there is a broker") };
+    eventually(|| ledger.tells_of_life());
+    let check = || theirs.standing.check(envelope.index, envelope.tag(), envelope.generation);
+    assert!(check().is_ok());
+    drop(export);
+    assert_eq!(check().unwrap_err().kind(), ErrorKind::Withdrawn);
+}
 /// The exporter takes back all that one held who talks nonsense, and may give it to others.
 #[test]
 fn what_an_exporter_did_not_keep_is_stale_and_what_it_owes_is_still_waited_for() {
@@ -101,6 +115,42 @@ fn a_connection_that_this_side_gives_up_is_replaced_as_well() {
     assert_eq!(debt.wait(Some(soon())), Progress::Complete);
     drop((theirs, counter));
     assert_eq!(*locked(&host.holds), 0);
+}
+/// Thousands of opens are closed while nobody reads what is said: the exporter is stopped, say.
+#[test]
+fn closes_pile_up_no_messages_while_there_is_no_room_on_the_way_to_their_exporter() {
+    const CLOSES: u64 = 4_000;
+    let _alone = locked(&CONNECTION);
+    let slot = arena::slot(Access::SameUser).unwrap();
+    let (_export, envelope, bytes) = exported(&slot);
+    let (host, _theirs) = fetched(&envelope, &bytes);
+    let (ours, theirs) = socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+        None,
+    )
+    .unwrap();
+    let before = std::mem::replace(&mut *locked(&host.socket), Arc::new(Guarded::new(ours)));
+    for object in 0..CLOSES {
+        host.end_lease((Kind::Memory, object), object % 2 == 0);
+    }
+    let unsaid = locked(&host.unsaid);
+    let (ends, requests) = (unsaid.ends.len(), unsaid.requests.len());
+    assert!(ends > 1_000, "there was room for all but {ends}");
+    assert!(requests <= ends.div_ceil(ENDS), "{requests} messages for {ends} closes");
+    drop(unsaid);
+    let (mut said, mut space) = (Vec::new(), vec![0; 1 << 16]);
+    while said.len() < CLOSES as usize {
+        host.say_ends();
+        let Ok((length, _)) = recv(&theirs, &mut *space, RecvFlags::empty()) else {
+            panic!("only {} of {CLOSES} are said", said.len())
+        };
+        said.extend(decode_message(&space[..length]).expect("a message").ends);
+    }
+    assert!(said.iter().map(|(_, object)| *object).eq(0..CLOSES), "each once, in turn");
+    assert_eq!(locked(&host.unsaid).requests.len(), 0);
+    *locked(&host.socket) = before;
 }
 /// It tries another connection, and if none lasts it says so: what it never opened is not stale.
 #[test]

@@ -13,13 +13,20 @@ pub struct Stage {
     others: Vec<Box<dyn std::any::Any>>,
     spare: Vec<OwnedFd>,
     aside: Option<thread::JoinHandle<arena::Progress>>,
+    slow_frees: Option<std::sync::MutexGuard<'static, ()>>,
 }
+/// Locked while whatever is told of ended leases is to take long.
+static FREES: Mutex<()> = Mutex::new(());
 static NOTICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 impl Stage {
     pub fn play(mut self) {
         on_notice(|sentence| NOTICES.lock().unwrap().push(sentence.to_string()));
-        on_leases_gone(|object, _| say(format!("lease of {object} gone"))).unwrap();
+        on_leases_gone(|object, _| {
+            say(format!("lease of {object} gone"));
+            drop(FREES.lock());
+        })
+        .unwrap();
         for line in std::io::stdin().lines().map_while(std::io::Result::ok) {
             let words: Vec<_> = line.split(' ').collect();
             if words[0] == "quietly" {
@@ -118,6 +125,10 @@ impl Stage {
             ["put", ticket] => self.exports.remove(ticket).map_or("none", |_| "ok").into(),
             ["free", object] => {
                 freed(object.parse().unwrap(), Kind::Memory);
+                "ok".into()
+            }
+            ["slow-frees", slow] => {
+                self.slow_frees = (slow == "yes").then(|| FREES.lock().unwrap());
                 "ok".into()
             }
             ["leased", object] => leased(object.parse().unwrap(), Kind::Memory).to_string(),

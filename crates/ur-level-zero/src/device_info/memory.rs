@@ -1,10 +1,10 @@
 //! What memory a device has, who reaches it, what of it other processes can be given, and how large
 //! images can be.
 use super::super::{
-    Device,
+    DriverDevice,
     extensions::Extensions,
-    native::{device as native, ipc, physical_memory, virtual_memory},
-    options, shared_event,
+    native::{device as native, ipc, physical_memory, sysman::Sysman, virtual_memory},
+    options, streams,
 };
 use ur_adapter::{error::Result, info::Answer};
 use ur_core::over_driver::device::untold;
@@ -12,7 +12,11 @@ use ur_sys::{ur_device_info_t as I, *};
 use ze_sys::*;
 
 /// Bytes of memory, and how fast it is.
-pub(super) fn answer(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+pub(super) fn answer(
+    device: &DriverDevice,
+    name: I,
+    answer: &mut Answer<'_>,
+) -> Option<Result<()>> {
     let (raw, properties) = (device.raw(), device.properties());
     let most = |of: fn(&ze_device_memory_properties_t) -> u32| -> Result<u32> {
         Ok(native::memories(raw)?.iter().map(|one| of(one)).max().unwrap_or(0))
@@ -49,20 +53,22 @@ pub(super) fn answer(device: &Device, name: I, answer: &mut Answer<'_>) -> Optio
     })
 }
 /// Bytes of all of its memories; integrated graphics have none of their own, and tell the host's.
-fn total(device: &Device) -> Result<u64> {
+fn total(device: &DriverDevice) -> Result<u64> {
     let all: u64 = native::memories(device.raw())?.iter().map(|one| one.totalSize).sum();
     Ok(if all == 0 { device.properties().maxMemAllocSize } else { all })
 }
-fn free(device: &Device, name: I) -> Result<u64> {
-    if !device.platform().extensions().has("ZE_extension_device_usablemem_size_properties") {
-        return Err(untold(name));
+/// What its properties tell, or what administrators are told.
+fn free(device: &DriverDevice, name: I) -> Result<u64> {
+    if device.platform().extensions().has("ZE_extension_device_usablemem_size_properties") {
+        return native::extended::<ze_device_usablemem_size_ext_properties_t>(device.raw())
+            .map(|told| told.currUsableMemSize);
     }
-    native::extended::<ze_device_usablemem_size_ext_properties_t>(device.raw())
-        .map(|told| told.currUsableMemSize)
+    let told = Sysman::find(device.uuid()).map_or(Ok(None), Sysman::free_memory)?;
+    told.ok_or_else(|| untold(name))
 }
 
 /// Who reaches which kind of USM, and what of it other processes can be given.
-pub(super) fn usm(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+pub(super) fn usm(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     type Of = fn(&ze_device_memory_access_properties_t) -> u32;
     let of: Option<Of> = match name {
         I::USM_HOST_SUPPORT => Some(|told| told.hostAllocCapabilities),
@@ -84,7 +90,7 @@ pub(super) fn usm(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<R
         I::IPC_PHYSICAL_MEMORY_SUPPORT_EXP => {
             physical_memory::has_descriptors(device).and_then(|yes| answer.bool(yes))
         }
-        I::IPC_EVENT_SUPPORT_EXP => answer.bool(shared_event::has_sharing(device)),
+        I::IPC_EVENT_SUPPORT_EXP => answer.bool(streams::has_sharing(device)),
         I::MEMORY_EXPORT_EXPORTABLE_DEVICE_MEM_EXP => {
             exports(device).and_then(|yes| answer.bool(yes))
         }
@@ -99,14 +105,18 @@ pub(super) fn usm(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<R
     })
 }
 /// Whether its memory has descriptors that others can be given.
-fn exports(device: &Device) -> Result<bool> {
+fn exports(device: &DriverDevice) -> Result<bool> {
     let told = native::external(device.raw())?;
     let wanted = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF | ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
     Ok(told.memoryAllocationExportTypes & wanted != 0)
 }
 
 /// Images.
-pub(super) fn images(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+pub(super) fn images(
+    device: &DriverDevice,
+    name: I,
+    answer: &mut Answer<'_>,
+) -> Option<Result<()>> {
     type Of = fn(&ze_device_image_properties_t) -> usize;
     let of: Option<Of> = match name {
         I::IMAGE2D_MAX_WIDTH | I::IMAGE2D_MAX_HEIGHT => Some(|told| told.maxImageDims2D as usize),

@@ -1,12 +1,16 @@
 //! What this adapter has beside the core of the specification.
 use super::super::{
-    Device,
+    DriverDevice,
     native::{device as native, queue::can_batch},
 };
 use ur_adapter::{error::Result, info::Answer};
 use ur_sys::{ur_device_info_t as I, *};
 
-pub(super) fn answer(device: &Device, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+pub(super) fn answer(
+    device: &DriverDevice,
+    name: I,
+    answer: &mut Answer<'_>,
+) -> Option<Result<()>> {
     Some(match name {
         I::_2D_BLOCK_ARRAY_CAPABILITIES_EXP => {
             let told = native::extended::<native::BlockArrays>(device.raw());

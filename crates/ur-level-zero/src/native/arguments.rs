@@ -1,99 +1,82 @@
-//! The arguments of a launch: what C describes is judged, and given to the driver, which copies it.
-use super::{
-    super::{Device, Mem, Sampler, mem::kernel_argument, sampler::raw},
-    kernel::Turn,
-};
+//! The arguments of a launch as the driver takes them, which copies them: all at once by their places, or one by one.
+use super::{super::LevelZero, kernel::Turn, mutable::Value};
 use std::{ffi::c_void, ptr::null_mut};
-use ur_adapter::{error::Result, object::Owned};
-use ur_core::kernels::arguments::{address_of, check_all, mem_of, sampler_of, value_of};
-use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T};
+use ur_adapter::error::Result;
+use ur_hal::{Address, Argument};
+
+type Given<'a> = Argument<'a, LevelZero>;
 
 /// Arguments that are told at once at most.
 const MANY: usize = 32;
-/// Addresses and handles are words, whatever C says.
-fn bytes_of(one: &ur_exp_kernel_arg_properties_t) -> usize {
-    if one.r#type == T::VALUE { one.size } else { size_of::<usize>() }
-}
+/// Where addresses and handles are while the driver reads them.
+pub type Words = [usize; MANY];
 
-/// The arguments of a launch, judged. They are where C has them, and there only until its call
-/// returns.
-#[derive(Debug)]
-pub struct Arguments<'call> {
-    given: &'call [ur_exp_kernel_arg_properties_t],
-    /// What memory objects and samplers among them are on the device, in their order.
-    words: Vec<usize>,
+/// Addresses and handles are words.
+fn bytes_of(one: &Given<'_>) -> usize {
+    if let Argument::Value(bytes) = one { bytes.len() } else { size_of::<usize>() }
 }
-impl<'call> Arguments<'call> {
-    /// Judges what C describes for a kernel that takes `count` arguments.
-    ///
-    /// # Errors
-    /// `INVALID_KERNEL_ARGS` unless there is one for each index; `INVALID_KERNEL_ARGUMENT_SIZE`,
-    /// `INVALID_ENUMERATION`, `INVALID_MEM_OBJECT`, `INVALID_SAMPLER`.
-    pub fn new(given: &'call [ur_exp_kernel_arg_properties_t], count: Option<u32>) -> Result<Self> {
-        check_all::<Mem, Sampler>(given, count.map(|n| n as usize), None)?;
-        Ok(Self { given, words: vec![] })
+/// The word that an address or a handle is.
+fn word(one: &Given<'_>) -> usize {
+    match one {
+        Argument::Address(at) => at.map_or(0, Address::get),
+        Argument::Image(image, _) => image.raw().addr(),
+        Argument::Sampler(sampler) => sampler.raw().addr(),
+        Argument::Value(_) | Argument::Local(_) => 0,
     }
-    /// Finds what memory objects and samplers are on a device. Memory may move there.
-    ///
-    /// # Errors
-    /// What they answer.
-    pub fn resolve(&mut self, device: &Owned<Device>) -> Result<()> {
-        for one in self.given {
-            self.words.push(match one.r#type {
-                T::SAMPLER => raw(&*sampler_of::<Sampler>(one)?, device)?.addr(),
-                T::MEM_OBJ => match mem_of::<Mem>(one)? {
-                    Some((mem, _)) => kernel_argument(&mem, device)?,
-                    None => 0,
-                },
-                _ => continue,
-            });
-        }
-        Ok(())
+}
+/// Where each of them is, some of them in `words`, if the driver took each in this size before.
+pub fn places(
+    given: &[Given<'_>],
+    accepted: &[usize],
+    words: &mut Words,
+) -> Option<[*mut c_void; MANY]> {
+    if given.is_empty() || given.len() != accepted.len() {
+        return None;
     }
-    /// Where each of them is, if the driver took each in this size before; they have been resolved.
-    pub fn places(&self, accepted: &[usize]) -> Option<[*mut c_void; MANY]> {
-        if self.given.is_empty() || self.given.len() != accepted.len() {
+    let mut all = [null_mut(); MANY];
+    for (index, (one, size)) in given.iter().zip(accepted).enumerate() {
+        let place = all.get_mut(index)?;
+        *place = match one {
+            Argument::Value(bytes) => bytes.as_ptr().cast_mut().cast(),
+            _ => {
+                words[index] = word(one);
+                (&raw mut words[index]).cast()
+            }
+        };
+        if *size != bytes_of(one) {
             return None;
         }
-        let (mut all, mut words) = ([null_mut(); MANY], self.words.iter());
-        for one in self.given {
-            let at = match one.r#type {
-                T::VALUE => value_of(one).ok()?.as_ptr().cast_mut().cast(),
-                // The word that C has there is the argument.
-                T::POINTER => (&raw const one.value).cast_mut().cast(),
-                _ => std::ptr::from_ref(words.next()?).cast_mut().cast(),
-            };
-            let place = all.get_mut(one.index as usize)?;
-            let is_known = accepted.get(one.index as usize) == Some(&bytes_of(one));
-            *place = Some(at).filter(|_| is_known)?;
-        }
-        Some(all)
     }
-    /// Bytes of each of them; none where there are too many for `places`, or local memory is among
-    /// them, which is nowhere.
-    pub fn sizes(&self) -> Vec<usize> {
-        let is_local = |one: &ur_exp_kernel_arg_properties_t| one.r#type == T::LOCAL;
-        if self.given.len() > MANY || self.given.iter().any(is_local) {
-            return vec![];
-        }
-        let mut all = vec![0; self.given.len()];
-        self.given.iter().for_each(|one| all[one.index as usize] = bytes_of(one));
-        all
+    Some(all)
+}
+/// Bytes of each of them; none where there are too many for `places`, or local memory is among them, which is nowhere.
+pub fn sizes(given: &[Given<'_>]) -> Vec<usize> {
+    let is_local = |one: &Given<'_>| matches!(one, Argument::Local(_));
+    match given.len() > MANY || given.iter().any(is_local) {
+        true => vec![],
+        false => given.iter().map(bytes_of).collect(),
     }
-    /// Gives them to the driver. They have been resolved.
-    ///
-    /// # Errors
-    /// The driver's own.
-    pub fn set(&self, turn: &mut Turn<'_>) -> Result<()> {
-        let mut words = self.words.iter();
-        for one in self.given {
-            match one.r#type {
-                T::VALUE => turn.value(one.index, value_of(one)?)?,
-                T::POINTER => turn.word(one.index, address_of(one))?,
-                T::LOCAL => turn.local(one.index, one.size)?,
-                _ => turn.word(one.index, words.next().copied().unwrap_or_default())?,
-            }
+}
+/// Each by its index.
+pub fn one_by_one<'a>(given: &[Given<'a>]) -> Vec<(u32, Value<'a>)> {
+    let value = |one: &Given<'a>| match *one {
+        Argument::Value(bytes) => Value::Bytes(bytes),
+        Argument::Local(bytes) => Value::Local(bytes),
+        _ => Value::word(word(one)),
+    };
+    (0..).zip(given.iter().map(value)).collect()
+}
+/// Gives them to the driver one by one.
+///
+/// # Errors
+/// The driver's own.
+pub fn set(given: &[Given<'_>], turn: &mut Turn<'_>) -> Result<()> {
+    for (index, one) in (0..).zip(given) {
+        match one {
+            Argument::Value(bytes) => turn.value(index, bytes)?,
+            Argument::Local(bytes) => turn.local(index, *bytes)?,
+            _ => turn.word(index, word(one))?,
         }
-        Ok(())
     }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::{Device, Group},
+        device::{DriverDevice, Group},
         driver::{RawDevice, RawList, driver},
     },
     context::NativeContext,
@@ -27,7 +27,11 @@ impl Aside {
     ///
     /// # Errors
     /// The driver's own.
-    pub fn create(context: &Arc<NativeContext>, device: &Device, group: Group) -> Result<Self> {
+    pub fn create(
+        context: &Arc<NativeContext>,
+        device: &DriverDevice,
+        group: Group,
+    ) -> Result<Self> {
         let desc = ze_command_queue_desc_t {
             stype: ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
             ordinal: group.ordinal,

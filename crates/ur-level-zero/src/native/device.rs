@@ -5,7 +5,7 @@ use std::{
     ops::Deref,
     ptr::{from_mut, null_mut},
 };
-use ur_adapter::error::Result;
+use ur_adapter::error::{ErrorCode, Result};
 use ze_sys::*;
 
 /// A structure that the driver filled in, on its own: it points at nothing.
@@ -38,7 +38,23 @@ pub fn parts(of: RawDevice) -> Result<Vec<RawDevice>> {
     // SAFETY: `listed` passes room for as many as it says.
     listed(|count, to| unsafe { driver().device_get_sub_devices(of, count, to) })
 }
-fn listed(ask: impl Fn(*mut u32, *mut Option<RawDevice>) -> Outcome) -> Result<Vec<RawDevice>> {
+/// The whole that a part is of, where the driver names it; `None` for a whole, and where it has none but parts.
+///
+/// # Errors
+/// Returns the driver's error.
+pub fn whole(of: RawDevice) -> Result<Option<RawDevice>> {
+    let mut whole = None;
+    // SAFETY: `whole` is writable.
+    match unsafe { driver().device_get_root_device(of, &raw mut whole) }.ok() {
+        Err(error) if error.code() == ErrorCode::UnsupportedFeature => Ok(None), // before 1.7
+        told => told.map(|()| whole),
+    }
+}
+/// All that a question about a list answers.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn listed<T: Copy>(ask: impl Fn(*mut u32, *mut Option<T>) -> Outcome) -> Result<Vec<T>> {
     let mut count = 0;
     ask(&raw mut count, null_mut()).ok()?;
     let mut found = vec![None; count as usize];
@@ -222,16 +238,6 @@ pub fn extended<E: Linked>(of: RawDevice) -> Result<Told<E>> {
     // SAFETY: structures that say what they are, linked.
     chained(|to: *mut ze_device_properties_t| unsafe { driver().device_get_properties(of, to) })
 }
-/// An extension's part of what programs can do there; zeros from a driver that does not know it.
-///
-/// # Errors
-/// The driver's own.
-pub fn extended_module<E: Linked>(of: RawDevice) -> Result<Told<E>> {
-    chained(|to: *mut ze_device_module_properties_t| {
-        // SAFETY: structures that say what they are, linked.
-        unsafe { driver().device_get_module_properties(of, to) }
-    })
-}
 fn several<T: Linked + Copy>(ask: impl Fn(*mut u32, *mut T) -> Outcome) -> Result<Vec<Told<T>>> {
     let mut count = 0;
     ask(&raw mut count, null_mut()).ok()?;
@@ -304,12 +310,4 @@ pub fn timestamps(of: RawDevice) -> Result<(u64, u64)> {
     // SAFETY: both are writable.
     unsafe { driver().device_get_global_timestamps(of, &raw mut host, &raw mut device) }.ok()?;
     Ok((host, device))
-}
-/// Waits for everything that was submitted to the device by this process.
-///
-/// # Errors
-/// The driver's own; `UNSUPPORTED_FEATURE` where it has no such call.
-pub fn synchronize(of: RawDevice) -> Result<()> {
-    // SAFETY: a live device; any thread may wait.
-    unsafe { driver().device_synchronize(of) }.ok()
 }

@@ -358,10 +358,6 @@ impl EventMaker {
             pools: [Mutex::default(), Mutex::default()],
         }
     }
-    /// What of the driver's offer it uses.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
-    }
     /// A new event for one signal.
     ///
     /// # Errors

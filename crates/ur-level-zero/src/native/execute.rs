@@ -1,7 +1,10 @@
 //! Commands as lists take them: what each appends.
-use super::list::{List, Spot};
+use super::{
+    super::{LevelZero, image, launch},
+    list::{List, Spot},
+};
 use ur_adapter::error::{Error, Result};
-use ur_hal::{Address, BoxSpan, Command, Hint, Location, Rows, Types};
+use ur_hal::{Address, BoxSpan, Command, Hint, Location, Rows};
 use ze_sys::*;
 
 /// Rows as the driver describes them.
@@ -34,8 +37,8 @@ fn word((hint, on): (Hint, bool)) -> Option<ze_memory_advice_t> {
 }
 /// Whether a command is exactly one append, which takes along what it waits for and signals.
 #[inline]
-pub fn is_one_append<T: Types>(command: &Command<'_, T>) -> bool {
-    matches!(command, Command::Barrier | Command::Copy { .. })
+pub fn is_one_append(command: &Command<'_, LevelZero>) -> bool {
+    matches!(command, Command::Barrier | Command::Copy { .. } | Command::Launch(_))
 }
 impl List<'_> {
     /// Appends what a command consists of.
@@ -43,10 +46,12 @@ impl List<'_> {
     /// # Errors
     /// The driver's own; `UNSUPPORTED_FEATURE` for kinds of commands that come here by other ways.
     #[inline]
-    pub fn append<T: Types>(&self, command: &Command<'_, T>) -> Result<()> {
+    pub fn append(&self, command: &Command<'_, LevelZero>) -> Result<()> {
         match *command {
             Command::Barrier => self.barrier(),
             Command::Timestamp => Ok(()), // the mark behind it is all there is to it
+            Command::Launch(launch) => launch::append(self, launch),
+            Command::ImageCopy(copy) => image::copy(self, copy),
             Command::Copy { to, from, bytes } => self.copy(to.get(), from.get(), bytes),
             Command::Copy2d { to, from, width, height } => {
                 self.copy_region(rows(to), rows(from), (width, height, 1))

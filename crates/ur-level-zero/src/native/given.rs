@@ -3,7 +3,7 @@
 //! memory that no other thread or process has: a descriptor of that cannot be another's.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
-    super::{device::Device, driver::RawDriver},
+    super::{device::DriverDevice, driver::RawDriver},
     ipc::duplicate,
 };
 use rustix::fs::fstat;
@@ -18,10 +18,10 @@ use ur_adapter::error::{Error, ErrorCode, Result};
 pub(super) struct Keepers {
     known: Mutex<Vec<(RawDriver, bool)>>,
     /// Imports memory of its own by a duplicate of the descriptor, frees it, and says whether that was kept.
-    try_out: fn(&Device) -> Result<bool>,
+    try_out: fn(&DriverDevice) -> Result<bool>,
 }
 impl Keepers {
-    pub(super) const fn new(try_out: fn(&Device) -> Result<bool>) -> Self {
+    pub(super) const fn new(try_out: fn(&DriverDevice) -> Result<bool>) -> Self {
         Self { known: Mutex::new(Vec::new()), try_out }
     }
     /// Calls `import` with a duplicate of `fd`.
@@ -30,7 +30,7 @@ impl Keepers {
     /// `import`'s; `OUT_OF_RESOURCES` without descriptors.
     pub(super) fn give<T>(
         &self,
-        device: &Device,
+        device: &DriverDevice,
         fd: BorrowedFd<'_>,
         import: impl FnOnce(i32) -> Result<T>,
     ) -> Result<T> {
@@ -45,7 +45,7 @@ impl Keepers {
     }
     /// Whether descriptors that were given with a successful import are the driver's. Where that cannot be found out
     /// they are left open: a descriptor too many is better than another's closed.
-    fn keeps(&self, device: &Device) -> bool {
+    fn keeps(&self, device: &DriverDevice) -> bool {
         let raw = device.platform().raw();
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, keeps)) = known().iter().find(|(driver, _)| *driver == raw) {

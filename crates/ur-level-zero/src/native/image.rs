@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::Device,
+        device::DriverDevice,
         driver::{RawImage, driver},
     },
     context::NativeContext,
@@ -40,7 +40,11 @@ impl NativeImage {
     ///
     /// # Errors
     /// The driver's own: sizes and formats that the device does not have among them.
-    pub fn create(context: &Arc<NativeContext>, device: &Device, wished: &Wished) -> Result<Self> {
+    pub fn create(
+        context: &Arc<NativeContext>,
+        device: &DriverDevice,
+        wished: &Wished,
+    ) -> Result<Self> {
         let [width, height, depth] = wished.sides;
         let desc = ze_image_desc_t {
             stype: ZE_STRUCTURE_TYPE_IMAGE_DESC,

@@ -10,7 +10,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::Device,
+        device::DriverDevice,
         driver::{RawContext, driver},
     },
     context::NativeContext,
@@ -34,7 +34,7 @@ pub type IpcBytes = [u8; 64];
 ///
 /// # Errors
 /// The driver's own.
-pub fn is_supported(device: &Device) -> Result<bool> {
+pub fn is_supported(device: &DriverDevice) -> Result<bool> {
     let flags = super::driver::ipc(device.platform().raw())?;
     Ok(flags & ZE_IPC_PROPERTY_FLAG_MEMORY != 0)
 }
@@ -189,7 +189,7 @@ impl OpenedHandle {
     /// Where memory or descriptors run out.
     pub fn import(
         context: &Arc<NativeContext>,
-        device: &Device,
+        device: &DriverDevice,
         fd: &OwnedFd,
         bytes: u64,
     ) -> Result<Option<Self>> {
@@ -222,7 +222,7 @@ impl OpenedHandle {
     /// `INVALID_VALUE` for what the driver refuses; its own where memory runs out.
     pub fn by_number(
         context: &Arc<NativeContext>,
-        device: &Device,
+        device: &DriverDevice,
         mut bytes: IpcBytes,
         fd: &OwnedFd,
     ) -> Result<Self> {
@@ -243,7 +243,7 @@ impl OpenedHandle {
     /// As for `by_number`.
     pub fn opaque(
         context: &Arc<NativeContext>,
-        device: &Device,
+        device: &DriverDevice,
         bytes: IpcBytes,
         fd: Option<&OwnedFd>,
     ) -> Result<Self> {
@@ -263,7 +263,7 @@ impl OpenedHandle {
     }
     fn open(
         context: &Arc<NativeContext>,
-        device: &Device,
+        device: &DriverDevice,
         handle: ze_ipc_mem_handle_t,
     ) -> Result<Self> {
         let (raw, mut at) = (context.raw(), ptr::null_mut());

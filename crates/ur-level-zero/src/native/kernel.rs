@@ -27,6 +27,15 @@ pub struct NativeKernel {
     set: Mutex<Set>,
     _module: Arc<NativeModule>,
 }
+/// How many registers a kernel has: an extension of Intel's.
+#[repr(C)]
+struct RegisterFile {
+    stype: ze_structure_type_t,
+    next: *mut c_void,
+    registers: u32,
+}
+/// Its `ZEX_STRUCTURE_KERNEL_REGISTER_FILE_SIZE_EXP`.
+const REGISTER_FILE: ze_structure_type_t = 0x0003_0012;
 /// What a kernel is like.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
@@ -52,6 +61,8 @@ pub struct Facts {
     pub private: usize,
     /// Bytes of registers that an item spills.
     pub spilled: u32,
+    /// Registers of a hardware thread; 0 from a driver that does not tell.
+    pub registers: u32,
 }
 /// What the driver was told last.
 #[derive(Debug, Default)]
@@ -123,9 +134,11 @@ impl NativeKernel {
             stype: ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES,
             ..Default::default()
         };
+        let mut file = RegisterFile { stype: REGISTER_FILE, next: null_mut(), registers: 0 };
+        preferred.pNext = from_mut(&mut file).cast();
         most.pNext = from_mut(&mut preferred).cast();
         told.pNext = from_mut(&mut most).cast();
-        // SAFETY: live; the three are linked, writable, and say what they are.
+        // SAFETY: live; the four are linked, writable, and say what they are.
         unsafe { driver().kernel_get_properties(self.raw, &raw mut told) }.ok()?;
         let group = [told.requiredGroupSizeX, told.requiredGroupSizeY, told.requiredGroupSizeZ];
         let told_or_not = |n: u32| (n != 0).then_some(n as usize);
@@ -141,6 +154,7 @@ impl NativeKernel {
             local: told.localMemSize as usize,
             private: told.privateMemSize as usize,
             spilled: told.spillMemSize,
+            registers: file.registers,
         })
     }
     /// The driver's handle.

@@ -9,7 +9,6 @@ use super::{
 use std::{
     cell::Cell,
     ffi::c_void,
-    panic::{AssertUnwindSafe, catch_unwind},
     ptr::{null, without_provenance, without_provenance_mut},
     sync::Arc,
 };
@@ -130,10 +129,6 @@ impl NativeList {
     pub fn reset(&self) -> Result<()> {
         // SAFETY: live; nothing executes it.
         unsafe { driver().command_list_reset(self.raw) }.ok()
-    }
-    /// Never destroys it: something in it never ends.
-    pub fn abandon(&mut self) {
-        self.owned = false;
     }
 }
 impl Drop for NativeList {
@@ -293,7 +288,7 @@ impl<'turn> List<'turn> {
         unsafe extern "C" fn run(data: *mut c_void) {
             // SAFETY: made by `into_raw` below, and given to one call.
             let call = *unsafe { Box::from_raw(data.cast::<Call>()) };
-            if catch_unwind(AssertUnwindSafe(call)).is_err() {
+            if ur_lock::caught(call).is_none() {
                 let what = "a host function panicked; the queue goes on";
                 log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &what);
             }

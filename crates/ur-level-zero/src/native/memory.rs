@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::Device,
+        device::DriverDevice,
         driver::{self, Outcome, RawContext, RawDevice, RawDriver, driver},
         options,
         platform::check_fork,
@@ -31,7 +31,6 @@ pub enum Sort {
 #[derive(Debug)]
 pub struct Piece {
     at: u64,
-    sort: Sort,
     context: Arc<NativeContext>,
 }
 impl Piece {
@@ -42,7 +41,7 @@ impl Piece {
     /// The driver's own, out of memory most of all.
     pub fn new(
         context: &Arc<NativeContext>,
-        device: &Device,
+        device: &DriverDevice,
         sort: Sort,
         bytes: usize,
         align: usize,
@@ -93,7 +92,7 @@ impl Piece {
             }
             _ => error,
         })?;
-        Ok(Self { at: at.expose_provenance() as u64, sort, context: Arc::clone(context) })
+        Ok(Self { at: at.expose_provenance() as u64, context: Arc::clone(context) })
     }
     /// The `bytes` that a descriptor is of, another process's perhaps: `ZE_EXTERNAL_MEMORY_TYPE_FLAG_*` and its number,
     /// which may be the driver's then.
@@ -102,7 +101,7 @@ impl Piece {
     /// The driver's own.
     pub(super) fn imported(
         context: &Arc<NativeContext>,
-        device: &Device,
+        device: &DriverDevice,
         (flags, fd): (u32, i32),
         bytes: usize,
     ) -> Result<Self> {
@@ -126,15 +125,11 @@ impl Piece {
     }
     /// Memory that C made in the context and gives away: freed on drop like our own.
     pub fn adopted(context: &Arc<NativeContext>, at: u64) -> Self {
-        Self { at, sort: Sort::Device, context: Arc::clone(context) }
+        Self { at, context: Arc::clone(context) }
     }
     /// Its first byte.
     pub fn at(&self) -> u64 {
         self.at
-    }
-    /// What it is.
-    pub fn sort(&self) -> Sort {
-        self.sort
     }
     /// Where it was allocated.
     pub fn context(&self) -> &Arc<NativeContext> {
@@ -161,7 +156,7 @@ pub(super) fn release(work: impl FnOnce() -> Outcome) {
 }
 /// What lets an allocation exceed the device's ordinary limit, where the program wants that
 /// (`UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS`) and it does.
-fn relaxed(device: &Device, bytes: usize) -> Option<ze_relaxed_allocation_limits_ext_desc_t> {
+fn relaxed(device: &DriverDevice, bytes: usize) -> Option<ze_relaxed_allocation_limits_ext_desc_t> {
     let exceeds = bytes as u64 > device.properties().maxMemAllocSize;
     (exceeds && options().relaxed_limits).then_some(ze_relaxed_allocation_limits_ext_desc_t {
         stype: ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXT_DESC,
@@ -173,7 +168,7 @@ fn relaxed(device: &Device, bytes: usize) -> Option<ze_relaxed_allocation_limits
 /// without the call does that by itself.
 pub fn make_resident(
     context: &NativeContext,
-    device: &Device,
+    device: &DriverDevice,
     at: u64,
     bytes: usize,
 ) -> Result<()> {

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::Device,
+        device::DriverDevice,
         driver::{RawDriver, RawPhysical, driver},
     },
     context::NativeContext,
@@ -15,7 +15,10 @@ use std::{
     ffi::c_void,
     os::fd::{BorrowedFd, OwnedFd},
     ptr,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicUsize, Ordering::*},
+    },
 };
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ze_sys::*;
@@ -28,7 +31,7 @@ pub(super) const DMA_BUF: u32 = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
 ///
 /// # Errors
 /// The driver's own.
-pub fn has_descriptors(device: &Device) -> Result<bool> {
+pub fn has_descriptors(device: &DriverDevice) -> Result<bool> {
     static KNOWN: Mutex<Vec<(RawDriver, bool)>> = Mutex::new(Vec::new());
     if !super::virtual_memory::is_supported(device)? {
         return Ok(false);
@@ -65,6 +68,8 @@ pub struct Physical {
     exported: OnceLock<Arc<OwnedFd>>,
     /// The number of the driver's own descriptor, of which ours is a duplicate.
     lent: OnceLock<i32>,
+    /// How often it is mapped.
+    mappings: AtomicUsize,
 }
 impl Physical {
     /// `bytes` of it, a multiple of the granularity; exportable only where that is wished.
@@ -73,7 +78,7 @@ impl Physical {
     /// The driver's own, out of memory most of all.
     pub fn create(
         context: &Arc<NativeContext>,
-        device: &Device,
+        device: &DriverDevice,
         bytes: usize,
         exportable: bool,
     ) -> Result<Self> {
@@ -91,7 +96,7 @@ impl Physical {
     /// `INVALID_VALUE` for a descriptor that is none of the driver's, or of less.
     pub fn import(
         context: &Arc<NativeContext>,
-        device: &Device,
+        device: &DriverDevice,
         fd: BorrowedFd<'_>,
         bytes: usize,
     ) -> Result<Self> {
@@ -108,7 +113,7 @@ impl Physical {
     /// What the descriptor `number` is of, which may be the driver's then.
     fn of(
         context: &Arc<NativeContext>,
-        device: &Device,
+        device: &DriverDevice,
         number: i32,
         bytes: usize,
     ) -> Result<Self> {
@@ -122,7 +127,7 @@ impl Physical {
     }
     fn new(
         context: &Arc<NativeContext>,
-        device: &Device,
+        device: &DriverDevice,
         bytes: usize,
         next: *const c_void,
     ) -> Result<Self> {
@@ -144,6 +149,7 @@ impl Physical {
             is_opened: false,
             exported: OnceLock::new(),
             lent: OnceLock::new(),
+            mappings: AtomicUsize::new(0),
         })
     }
     /// Another process's: keeps the descriptor that it was imported by, to be passed on.
@@ -156,6 +162,15 @@ impl Physical {
     /// Whether another process made it.
     pub fn is_opened(&self) -> bool {
         self.is_opened
+    }
+    /// Counts one more mapping; `false`, and it is not, where it is to be the only one (`alone`) and is not.
+    pub fn count_mapping(&self, alone: bool) -> bool {
+        let more = |mappings: usize| (!alone || mappings == 0).then_some(mappings + 1);
+        self.mappings.fetch_update(AcqRel, Acquire, more).is_ok()
+    }
+    /// One of its mappings is no more.
+    pub fn discount_mapping(&self) {
+        self.mappings.fetch_sub(1, AcqRel);
     }
     /// How long it is.
     pub fn bytes(&self) -> usize {

@@ -2,11 +2,12 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::Device,
-        driver::{RawDriver, driver},
+        device::DriverDevice,
+        driver::{RawDriver, RawPhysical, driver},
     },
     aside::Aside,
     context::NativeContext,
+    ipc::is_want,
     memory::{pointer, release},
     physical_memory::Physical,
 };
@@ -23,7 +24,7 @@ use ze_sys::*;
 ///
 /// # Errors
 /// The driver's own.
-pub fn is_supported(device: &Device) -> Result<bool> {
+pub fn is_supported(device: &DriverDevice) -> Result<bool> {
     static KNOWN: Mutex<Vec<(RawDriver, bool)>> = Mutex::new(Vec::new());
     let raw = device.platform().raw();
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,49 +41,74 @@ pub fn is_supported(device: &Device) -> Result<bool> {
     Ok(has)
 }
 
-/// Whether mappings begin at the offset that is asked for. Intel's driver took no notice of it before 26.27: it is asked by
-/// a mapping, and what is seen there. A driver's devices are alike in this.
+/// How the driver maps physical memory. Intel's took no notice of offsets before 26.27; from there on it has one mapping of
+/// each physical memory, and a change of access maps anew, from the beginning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ways {
+    /// Mappings begin at the offset that is asked for.
+    pub takes_offsets: bool,
+    /// One physical memory is mapped more than once.
+    pub maps_again: bool,
+    /// What is mapped stays so when its access is changed.
+    pub keeps_offsets: bool,
+}
+/// How the driver maps physical memory: it is asked by mappings, and by what is seen there. A driver's devices are alike in
+/// this.
 ///
 /// # Errors
-/// The driver's own.
-pub fn takes_offsets(device: &Device) -> Result<bool> {
-    static KNOWN: Mutex<Vec<(RawDriver, bool)>> = Mutex::new(Vec::new());
+/// Returns the driver's error.
+pub fn ways(device: &DriverDevice) -> Result<Ways> {
+    static KNOWN: Mutex<Vec<(RawDriver, Ways)>> = Mutex::new(Vec::new());
     let raw = device.platform().raw();
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, takes)) = known().iter().find(|(driver, _)| *driver == raw) {
-        return Ok(*takes);
+    if let Some((_, ways)) = known().iter().find(|(driver, _)| *driver == raw) {
+        return Ok(*ways);
     }
-    let takes = try_offset(device)?;
-    known().push((raw, takes));
-    Ok(takes)
+    let ways = try_mappings(device)?;
+    known().push((raw, ways));
+    Ok(ways)
 }
-/// Writes one byte into each of two pages, and looks which of them a mapping of the second shows.
-fn try_offset(device: &Device) -> Result<bool> {
+/// Writes one byte into each of two pages, and looks which of them a mapping of the second shows, before and after a change
+/// of its access.
+fn try_mappings(device: &DriverDevice) -> Result<Ways> {
     let context = Arc::new(NativeContext::create(device.platform().raw(), &[device.raw()])?);
     let page = page_size(&context, device, 1)?;
     let memory = Physical::create(&context, device, 2 * page, false)?;
-    let range = Range::reserve(&context, 0, 2 * page)?;
+    let (whole, part) =
+        (Range::reserve(&context, 0, 2 * page)?, Range::reserve(&context, 0, page)?);
     let aside = Aside::create(&context, device, device.compute()?)?;
-    let (at, mut bytes) = (range.at() as usize, vec![1_u8, 2, 0]);
+    let mut bytes = vec![1_u8, 2, 0, 0];
     let host = bytes.as_mut_ptr().expose_provenance();
-    let with = |(bytes, offset): (usize, usize), work: &dyn Fn() -> Result<()>| {
-        map(&context, range.at(), bytes, &memory, offset, Access::ReadWrite)?;
-        let done = work();
-        unmap(&context, range.at(), bytes).and(done)
+    let map_part = || map(&context, part.at(), page, memory.raw(), page, Access::ReadWrite);
+    let end = |range: &Range| unmap(&context, range.at(), range.bytes());
+    map(&context, whole.at(), 2 * page, memory.raw(), 0, Access::ReadWrite)?;
+    let at = whole.at() as usize;
+    let write = |number: usize| aside.list().copy(at + number * page, host + number, 1);
+    let written = write(0).and_then(|()| write(1));
+    let again = match written.and_then(|()| map_part()) {
+        Ok(()) => end(&part).map(|()| true),
+        Err(error) if is_want(error.code()) => Err(error),
+        Err(_) => Ok(false),
     };
-    with((2 * page, 0), &|| {
-        aside.list().copy(at, host, 1)?;
-        aside.list().copy(at + page, host + 1, 1)
-    })?;
-    with((page, page), &|| aside.list().copy(host + 2, at, 1))?;
-    Ok(std::hint::black_box(&bytes)[2] == 2)
+    let maps_again = end(&whole).and(again)?;
+    map_part()?;
+    let read = |number: usize| aside.list().copy(host + number, part.at() as usize, 1);
+    let mut is_changed = false;
+    let seen = read(2).and_then(|()| {
+        is_changed = set_access(&context, part.at(), page, Access::Read).is_ok();
+        read(3)
+    });
+    end(&part).and(seen)?;
+    let bytes = std::hint::black_box(&bytes);
+    let keeps_offsets = is_changed && bytes[2] == bytes[3];
+    Ok(Ways { takes_offsets: bytes[2] == 2, maps_again, keeps_offsets })
 }
 
 /// What lengths and addresses of `bytes` of virtual memory have to be multiples of.
 ///
 /// # Errors
 /// The driver's own.
-pub fn page_size(context: &NativeContext, device: &Device, bytes: usize) -> Result<usize> {
+pub fn page_size(context: &NativeContext, device: &DriverDevice, bytes: usize) -> Result<usize> {
     let (raw, mut page) = (context.raw(), 0);
     let to = &raw mut page;
     // SAFETY: `page` is writable.
@@ -147,13 +173,13 @@ pub fn map(
     context: &NativeContext,
     at: u64,
     bytes: usize,
-    memory: &Physical,
+    memory: RawPhysical,
     offset: usize,
     access: Access,
 ) -> Result<()> {
-    let (raw, to, of) = (context.raw(), pointer(at), memory.raw());
+    let (raw, to) = (context.raw(), pointer(at));
     // SAFETY: the range is reserved and unmapped, which the driver checks too.
-    unsafe { driver().virtual_mem_map(raw, to, bytes, of, offset, attribute(access)) }.ok()
+    unsafe { driver().virtual_mem_map(raw, to, bytes, memory, offset, attribute(access)) }.ok()
 }
 /// Ends whole mappings; nothing uses them any more.
 ///

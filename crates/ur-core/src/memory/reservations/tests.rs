@@ -48,7 +48,7 @@ fn a_mapping_keeps_its_memory_until_all_of_it_is_unmapped() {
 fn a_driver_that_unmaps_parts_keeps_the_rest_of_the_mapping() {
     let (all, memory) = (reserved(), Rc::new(()));
     all.map(span(0, 4), Access::READ_WRITE, &memory, |_| Ok(())).unwrap();
-    all.set_access(span(2, 2), Access::READ_ONLY, |_, _| Ok(())).unwrap();
+    all.set_access(span(2, 2), Access::READ_ONLY, || Ok(()), |_, _| Ok(())).unwrap();
     let mut unmapped = vec![];
     let work = |_: &_, _: &Rc<()>, at: ur_hal::Range| {
         unmapped.push((at.start().get(), at.bytes()));
@@ -73,8 +73,8 @@ fn access_is_of_parts_and_what_the_driver_refuses_changes_nothing() {
     assert_eq!(code(failed), Some(ErrorCode::OutOfResources));
     assert_eq!(Rc::strong_count(&memory), 1);
     all.map(span(0, 4), Access::READ_WRITE, &memory, |_| Ok(())).unwrap();
-    all.set_access(span(1, 2), Access::READ_ONLY, |_, _| Ok(())).unwrap();
-    let failed = all.set_access(span(0, 4), Access::NONE, |_, _| failure());
+    all.set_access(span(1, 2), Access::READ_ONLY, || Ok(()), |_, _| Ok(())).unwrap();
+    let failed = all.set_access(span(0, 4), Access::NONE, || Ok(()), |_, _| failure());
     assert_eq!(code(failed), Some(ErrorCode::OutOfResources));
     assert_eq!(all.access(span(0, 1)).unwrap(), Access::READ_WRITE);
     assert_eq!(all.access(span(1, 2)).unwrap(), Access::READ_ONLY);
@@ -100,18 +100,45 @@ fn while_the_driver_is_at_work_on_a_part_nobody_else_is() {
     })
     .unwrap();
     let work = |_: &_, _: &Rc<()>, _| {
-        assert_eq!(code(all.set_access(span(0, 2), Access::NONE, |_, _| Ok(()))), REFUSED);
+        assert_eq!(
+            code(all.set_access(span(0, 2), Access::NONE, || Ok(()), |_, _| Ok(()))),
+            REFUSED
+        );
         Err(ErrorCode::DeviceLost.into())
     };
     assert_eq!(code(all.unmap((span(0, 2), false), || Ok(()), work)), Some(ErrorCode::DeviceLost));
     assert_eq!(all.access(span(0, 2)).unwrap(), Access::READ_WRITE, "it is mapped still");
 }
 #[test]
+fn a_right_is_taken_away_when_the_commands_before_are_over_and_given_at_once() {
+    use Access as A;
+    let (all, memory) = (reserved(), Rc::new(()));
+    all.map(span(0, 2), A::READ_WRITE, &memory, |_| Ok(())).unwrap();
+    let steps = std::cell::RefCell::new(vec![]);
+    let set = |part, access| {
+        let step = |what| {
+            steps.borrow_mut().push(what);
+            Ok(())
+        };
+        all.set_access(part, access, || step("waits"), |_, _| step("sets")).unwrap();
+        steps.take()
+    };
+    assert_eq!(set(span(1, 1), A::READ_ONLY), ["waits", "sets"]);
+    assert_eq!(set(span(0, 2), A::READ_WRITE), ["sets"], "it only adds");
+    assert_eq!(set(span(0, 1), A::NONE), ["waits", "sets"]);
+    assert_eq!(set(span(0, 2), A::READ_ONLY), ["waits", "sets"], "from the second granule");
+    assert_eq!(set(span(0, 2), A::READ_ONLY), ["sets"]);
+    let lost = || Err(ErrorCode::DeviceLost.into());
+    let kept = all.set_access(span(0, 2), A::NONE, lost, |_, _| panic!("the wait failed"));
+    assert_eq!(code(kept), Some(ErrorCode::DeviceLost));
+    assert_eq!(all.access(span(0, 2)).unwrap(), A::READ_ONLY);
+}
+#[test]
 fn what_commands_write_is_mapped_for_writing_from_end_to_end() {
     use ur_hal::Access::{Read, ReadWrite};
     let (all, memory) = (reserved(), Rc::new(()));
     all.map(span(0, 4), Access::READ_WRITE, &memory, |_| Ok(())).unwrap();
-    all.set_access(span(2, 1), Access::READ_ONLY, |_, _| Ok(())).unwrap();
+    all.set_access(span(2, 1), Access::READ_ONLY, || Ok(()), |_, _| Ok(())).unwrap();
     let check = |from: usize, to: usize, needs| {
         let at = UsmPtr::from_addr(BASE + from).unwrap().into();
         code(all.check_mapped(ur_hal::Range::new(at, to - from).unwrap(), needs))
@@ -133,7 +160,7 @@ fn what_commands_use_has_no_byte_that_is_reserved_and_not_mapped() {
     for (granule, count) in [(1, 1), (2, 2), (5, 1)] {
         all.map(span(granule, count), Access::READ_WRITE, &memory, |_| Ok(())).unwrap();
     }
-    all.set_access(span(2, 1), Access::READ_ONLY, |_, _| Ok(())).unwrap();
+    all.set_access(span(2, 1), Access::READ_ONLY, || Ok(()), |_, _| Ok(())).unwrap();
     let of = |from: usize, to: usize| check(&all, BASE + from, BASE + to);
     assert_eq!([of(G, 4 * G), of(G + 1, 4 * G - 1), of(5 * G, 6 * G)], [None; 3]);
     let refused = [of(0, 1), of(G - 1, G + 1), of(3 * G, 4 * G + 1), of(5 * G, 6 * G + 1)];
@@ -142,7 +169,7 @@ fn what_commands_use_has_no_byte_that_is_reserved_and_not_mapped() {
     assert_eq!(check(&all, BASE - G, BASE), None, "before all");
     assert_eq!(check(&all, BASE - 1, BASE + 1), REFUSED);
     assert_eq!(check(&all, BASE + 8 * G, BASE + 9 * G), None, "behind all");
-    all.set_access(span(2, 1), Access::NONE, |_, _| Ok(())).unwrap();
+    all.set_access(span(2, 1), Access::NONE, || Ok(()), |_, _| Ok(())).unwrap();
     assert_eq!([of(G, 2 * G), of(2 * G, 3 * G)], [None, REFUSED], "mapped without access");
 }
 #[test]

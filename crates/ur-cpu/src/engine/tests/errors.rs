@@ -70,7 +70,7 @@ fn a_dependency_that_has_failed_already_is_refused_and_nothing_is_submitted() {
         failed.wait().unwrap_err();
         let slot = ur_ipc::arena::slot(Access::SameUser).unwrap();
         let refused = queue
-            .send([Dependency::Local(failed)], signal(Signal::Shared(&slot)))
+            .signal([Dependency::Local(failed)], Signal::Shared(&slot))
             .map(|_| ())
             .unwrap_err();
         assert_eq!(refused.code(), ErrorCode::InEventListExecStatus);
@@ -96,7 +96,7 @@ fn a_shared_signal_behind_a_failure_fails_and_the_next_one_is_good_again() {
         let door = Door::new();
         let opened = queue.put(&[], door.work());
         let fails = queue.put(&[&opened], failing());
-        queue.send([], signal(Signal::Shared(&slot))).unwrap();
+        queue.signal([], Signal::Shared(&slot)).unwrap();
         let lost = debt(&slot);
         // One that waits for the lost signal, on either kind of queue, is lost too.
         let waiting: Vec<_> = both()
@@ -113,7 +113,7 @@ fn a_shared_signal_behind_a_failure_fails_and_the_next_one_is_good_again() {
         assert!(fails.wait().is_err() && queue.finish().is_err());
         let again = Door::new();
         queue.put(&[], again.work());
-        queue.send([], signal(Signal::Shared(&slot))).unwrap();
+        queue.signal([], Signal::Shared(&slot)).unwrap();
         let good = debt(&slot);
         assert_eq!(good.progress(), Progress::Pending);
         again.open();

@@ -14,16 +14,18 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use ur_hal::{Profile, Status};
+use ur_ipc::arena::{Counter, Slot};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 /// No test of these asks for all queues of a context but the one that has its own.
 const CONTEXT: usize = 0x1000;
 
 fn in_order() -> Queue {
-    Queue::new(CONTEXT, false, false)
+    Queue::new(CONTEXT, false)
 }
 fn out_of_order() -> Queue {
-    Queue::new(CONTEXT, true, false)
+    Queue::new(CONTEXT, true)
 }
 fn both() -> [Queue; 2] {
     [in_order(), out_of_order()]
@@ -73,25 +75,76 @@ fn call(what: impl FnOnce() + Send + 'static) -> Work {
 fn failing() -> Work {
     Work::Call(Box::new(|| Err(Error::new(ErrorCode::Unknown, "made to fail"))))
 }
-fn wanted(work: Work) -> Submission<'static> {
+fn wanted(work: Work) -> Submission {
     Submission { want: true, ..Submission::new(work) }
 }
-fn barrier() -> Submission<'static> {
+fn barrier() -> Submission {
     Submission { order: Order::Both, want: true, ..Submission::new(Work::Barrier) }
 }
-fn signal(signal: Signal<'_>) -> Submission<'_> {
-    Submission { signal, order: Order::Both, ..Submission::new(Work::Barrier) }
+/// The command that signalled an event last.
+struct Reusable(Mutex<Arc<Completion>>);
+impl Reusable {
+    /// Never signalled, which counts as complete.
+    fn new() -> Self {
+        let fresh = Completion::submitted(Profile::Off);
+        fresh.settle(Ok(()));
+        Self(Mutex::new(fresh))
+    }
+    fn current(&self) -> Arc<Completion> {
+        Arc::clone(&self.0.lock().unwrap())
+    }
 }
+/// What a barrier signals.
+enum Signal<'a> {
+    Local(&'a Reusable, Profile),
+    Shared(&'a Slot),
+}
+/// By which signals reach other processes: of each queue and arena one, as the core keeps them.
+static COUNTERS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+type Known = ((usize, u64), Arc<Counter>);
 impl Queue {
     /// Submits behind these.
     fn send(
         &self,
         after: impl IntoIterator<Item = Dependency>,
-        submission: Submission<'_>,
+        submission: Submission,
     ) -> Result<Option<Arc<Completion>>> {
         let mut dependencies = Dependencies::default();
         after.into_iter().try_for_each(|one| dependencies.add(one))?;
         self.submit(dependencies, submission)
+    }
+    /// Signals behind these.
+    fn signal(
+        &self,
+        after: impl IntoIterator<Item = Dependency>,
+        signal: Signal<'_>,
+    ) -> Result<()> {
+        let plain = Submission { order: Order::Both, ..Submission::new(Work::Barrier) };
+        match signal {
+            Signal::Local(event, profile) => {
+                let made = self.send(after, Submission { want: true, profile, ..plain })?;
+                *event.0.lock().unwrap() = made.expect("one was wanted");
+                Ok(())
+            }
+            Signal::Shared(slot) => {
+                let key = (std::ptr::from_ref(self).addr(), slot.arena().id());
+                let mut all = COUNTERS.lock().unwrap();
+                all.retain(|(_, counter)| !counter.is_retired());
+                let known = all.iter().find(|(its, _)| *its == key);
+                let counter = match known.map(|(_, counter)| Arc::clone(counter)) {
+                    Some(counter) => counter,
+                    None => {
+                        let fresh = Arc::new(slot.arena().take_counter()?);
+                        all.push((key, Arc::clone(&fresh)));
+                        fresh
+                    }
+                };
+                let value = counter.reserve();
+                let owed = Some(Owed { counter: Arc::clone(&counter), value });
+                self.send(after, Submission { owed, ..plain })?;
+                ur_core::unseen::judge(slot.publish(&counter, value))
+            }
+        }
     }
     /// Submits with a completion.
     fn put(&self, after: &[&Arc<Completion>], work: Work) -> Arc<Completion> {

@@ -114,7 +114,7 @@ fn a_command_waits_for_all_its_dependencies_whatever_queues_they_are_in() {
 #[test]
 fn a_dropped_queue_does_what_it_has() {
     for (context, out_of_order) in [(0x4000, false), (0x4001, true)] {
-        let queue = Queue::new(context, out_of_order, false);
+        let queue = Queue::new(context, out_of_order);
         let (door, done) = (Door::new(), Arc::new(AtomicU64::new(0)));
         let first = queue.put(&[], door.work());
         let rest: Vec<_> = (0..10)
@@ -137,7 +137,7 @@ fn a_dropped_queue_does_what_it_has() {
 #[test]
 fn a_ticket_is_for_what_was_submitted_and_for_no_more() {
     for (context, out_of_order) in [(0x5000, false), (0x5001, true)] {
-        let queue = Queue::new(context, out_of_order, false);
+        let queue = Queue::new(context, out_of_order);
         assert!(all_queues_ticket(context).has_passed());
         let (first, second) = (Door::new(), Door::new());
         let one = queue.put(&[], first.work());
@@ -155,7 +155,7 @@ fn a_ticket_is_for_what_was_submitted_and_for_no_more() {
 #[test]
 fn a_ticket_for_all_queues_is_for_one_context() {
     let (mine, other) = (0x2000, 0x3000);
-    let queues = [Queue::new(mine, false, false), Queue::new(mine, true, false)];
+    let queues = [Queue::new(mine, false), Queue::new(mine, true)];
     let doors = [Door::new(), Door::new()];
     queues.iter().zip(&doors).for_each(|(queue, door)| drop(queue.put(&[], door.work())));
     let (ours, theirs) = (all_queues_ticket(mine), all_queues_ticket(other));

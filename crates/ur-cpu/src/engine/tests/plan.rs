@@ -1,8 +1,7 @@
 //! Plans: order, overlap, failures, and runs that never come to be.
 use super::*;
-use crate::engine::{Completion, Plan, Run, Status};
+use crate::engine::{Completion, Plan, Run};
 use std::sync::{Barrier, Mutex};
-use ur_core::profiling::Profile;
 
 fn run(call: impl Fn() -> Result<()> + Send + Sync + 'static) -> Work {
     Work::Run(Arc::new(call))
@@ -11,7 +10,7 @@ fn plan(parts: &[(Work, &[usize])]) -> Arc<Plan> {
     Arc::new(Plan::new(parts.iter().map(|(work, after)| (work, *after))))
 }
 fn hands() -> Arc<Queue> {
-    Arc::new(Queue::new(7_001, true, false))
+    Arc::new(Queue::new(7_001, true))
 }
 
 #[test]

@@ -4,10 +4,9 @@ use std::sync::{
     atomic::{AtomicU32, Ordering::*},
     mpsc,
 };
-use ur_core::profiling::Profile;
 use ur_ipc::{
     Access,
-    arena::{Arena, Captured, Link, Progress, Slot},
+    arena::{Arena, Captured, Link, Progress},
 };
 
 fn slot() -> Slot {
@@ -22,17 +21,17 @@ fn captured(slot: &Slot) -> Option<ur_ipc::arena::Debt> {
 
 #[test]
 fn a_later_signal_neither_changes_nor_releases_nor_delays_an_earlier_wait() {
-    let event = Reusable::new(Profile::Off);
+    let event = Reusable::new();
     assert_eq!(event.current().status(), Status::Complete);
     let (early, late) = (in_order(), out_of_order());
     let (first_door, second_door) = (Door::new(), Door::new());
     early.put(&[], first_door.work());
-    early.send([], signal(Signal::Local(&event))).unwrap();
+    early.signal([], Signal::Local(&event, Profile::Off)).unwrap();
     let first = event.current();
     assert_eq!(first.status(), Status::Submitted);
     let waits = in_order().put(&[&first], call(|| {}));
     late.put(&[], second_door.work());
-    late.send([], signal(Signal::Local(&event))).unwrap();
+    late.signal([], Signal::Local(&event, Profile::Off)).unwrap();
     let second = event.current();
     assert!(!Arc::ptr_eq(&first, &second));
     first_door.open();
@@ -49,10 +48,10 @@ fn a_later_shared_signal_leaves_earlier_waits_alone() {
         assert!(captured(&slot).is_none(), "a fresh event counts as complete");
         let (first_door, second_door) = (Door::new(), Door::new());
         queue.put(&[], first_door.work());
-        queue.send([], signal(Signal::Shared(&slot))).unwrap();
+        queue.signal([], Signal::Shared(&slot)).unwrap();
         let first = captured(&slot).unwrap();
         queue.put(&[], second_door.work());
-        queue.send([], signal(Signal::Shared(&slot))).unwrap();
+        queue.signal([], Signal::Shared(&slot)).unwrap();
         let second = captured(&slot).unwrap();
         let after_first = out_of_order()
             .send([Dependency::Shared(first.clone())], wanted(Work::Barrier))
@@ -69,9 +68,9 @@ fn a_later_shared_signal_leaves_earlier_waits_alone() {
 #[test]
 fn a_signal_with_nothing_pending_is_complete_when_submit_returns() {
     for queue in both() {
-        let (slot, event) = (slot(), Reusable::new(Profile::Off));
-        queue.send([], signal(Signal::Shared(&slot))).unwrap();
-        queue.send([], signal(Signal::Local(&event))).unwrap();
+        let (slot, event) = (slot(), Reusable::new());
+        queue.signal([], Signal::Shared(&slot)).unwrap();
+        queue.signal([], Signal::Local(&event, Profile::Off)).unwrap();
         assert!(captured(&slot).is_none());
         assert_eq!(event.current().status(), Status::Complete);
     }
@@ -93,7 +92,7 @@ fn one_queue_can_wait_for_an_event_and_signal_it_a_thousand_times_behind_one_gat
             let turns = Arc::clone(&turns);
             let step = call(move || assert_eq!(turns.fetch_add(1, SeqCst), turn));
             let step = queue.send(awaited, wanted(step)).unwrap().unwrap();
-            queue.send([Dependency::Local(step)], signal(Signal::Shared(to))).unwrap();
+            queue.signal([Dependency::Local(step)], Signal::Shared(to)).unwrap();
         }
         assert_eq!(turns.load(SeqCst), 0);
         let last = captured(&pong).unwrap();
@@ -172,29 +171,31 @@ fn a_failed_command_makes_all_its_callbacks() {
 #[test]
 fn times_are_noted_where_they_were_asked_for() {
     for out_of_order in [false, true] {
-        let queue = Queue::new(CONTEXT, out_of_order, true);
+        let queue = Queue::new(CONTEXT, out_of_order);
         let door = Door::new();
-        let slow = queue.put(&[], door.work());
-        let marked = Reusable::new(Profile::Instant);
-        queue.send([], signal(Signal::Local(&marked))).unwrap();
+        let timed = |work| Submission { profile: Profile::Phases, ..wanted(work) };
+        let slow = queue.send([], timed(door.work())).unwrap().unwrap();
+        let marked = Reusable::new();
+        queue.signal([], Signal::Local(&marked, Profile::End)).unwrap();
         assert_eq!(slow.times(), None);
-        let early = slow.submitted_at();
+        let early = slow.submitted_at().unwrap();
         door.open();
         queue.finish().unwrap();
         let slow = slow.times().unwrap();
         assert_eq!(slow.submitted, early, "known before the end");
         assert!(0 < slow.submitted && slow.submitted <= slow.started);
         assert!(slow.started <= slow.ended);
-        let quick = queue.send([], barrier()).unwrap().unwrap().times().unwrap();
+        let quick = Submission { order: Order::Both, ..timed(Work::Barrier) };
+        let quick = queue.send([], quick).unwrap().unwrap().times().unwrap();
         assert!(slow.ended <= quick.submitted && quick.submitted <= quick.started);
         assert!(quick.started <= quick.ended);
         let one = marked.current().times().unwrap();
         assert!(slow.ended <= one.ended);
-        assert_eq!((one.submitted, one.started), (one.ended, one.ended));
+        assert_eq!(one.started, one.ended);
     }
     let unasked = in_order().send([], barrier()).unwrap().unwrap();
     assert_eq!(unasked.times(), None);
-    let asked = Submission { profile: Profile::Moment, ..barrier() };
+    let asked = Submission { profile: Profile::End, ..barrier() };
     let stamp = in_order().send([], asked).unwrap().unwrap().times().unwrap();
     assert!(stamp.submitted <= stamp.started && stamp.started == stamp.ended);
 }
@@ -203,16 +204,15 @@ fn times_are_noted_where_they_were_asked_for() {
 fn a_command_is_timed_from_when_it_begins() {
     use crate::device::now;
     for out_of_order in [false, true] {
-        let queue = Queue::new(CONTEXT, out_of_order, true);
+        let queue = Queue::new(CONTEXT, out_of_order);
         let (tell, told) = mpsc::channel();
-        let works = queue.put(
-            &[],
-            call(move || {
-                let inside = now();
-                tell.send(inside).unwrap();
-                eventually("time goes by", || now() > inside);
-            }),
-        );
+        let works = wanted(call(move || {
+            let inside = now();
+            tell.send(inside).unwrap();
+            eventually("time goes by", || now() > inside);
+        }));
+        let works = Submission { profile: Profile::Phases, ..works };
+        let works = queue.send([], works).unwrap().unwrap();
         works.wait().unwrap();
         let (inside, times) = (told.recv().unwrap(), works.times().unwrap());
         assert!(times.started <= inside && inside < times.ended);
@@ -246,17 +246,17 @@ fn a_signal_of_an_event_that_its_maker_let_go_of_is_refused() {
     exporter.slot_opened(us, event.index(), event.generation()).unwrap();
     let opened = importer.open_slot(event.index(), event.generation()).unwrap();
     for queue in both() {
-        queue.send([], signal(Signal::Shared(&opened))).unwrap();
+        queue.signal([], Signal::Shared(&opened)).unwrap();
     }
     exporter.slot_closed(us, event.index(), event.generation()).unwrap();
     drop(event);
     for queue in both() {
         // At once, and behind something.
-        let refused = queue.send([], signal(Signal::Shared(&opened))).unwrap_err();
+        let refused = queue.signal([], Signal::Shared(&opened)).unwrap_err();
         assert_eq!(refused.code(), ErrorCode::InvalidEvent);
         let door = Door::new();
         queue.put(&[], door.work());
-        let refused = queue.send([], signal(Signal::Shared(&opened))).unwrap_err();
+        let refused = queue.signal([], Signal::Shared(&opened)).unwrap_err();
         assert_eq!(refused.code(), ErrorCode::InvalidEvent);
         door.open();
         queue.finish().unwrap();

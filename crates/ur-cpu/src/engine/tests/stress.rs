@@ -88,7 +88,7 @@ fn signals_of_one_event_from_many_threads_all_complete() {
                         Captured::Complete => None,
                     };
                     queue.send(awaited, wanted(call(|| {}))).unwrap();
-                    queue.send([], signal(Signal::Shared(slot))).unwrap();
+                    queue.signal([], Signal::Shared(slot)).unwrap();
                     if let Captured::Debt(debt) = slot.capture().unwrap() {
                         assert_eq!(debt.wait(None), Progress::Complete);
                     }
@@ -132,7 +132,7 @@ fn queues_come_and_go_with_work_pending() {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 for i in 0..20 {
-                    let queue = Queue::new(CONTEXT, i % 2 == 0, false);
+                    let queue = Queue::new(CONTEXT, i % 2 == 0);
                     for _ in 0..5 {
                         let done = Arc::clone(&done);
                         queue.send([], Submission::new(call(move || add_one(&done)))).unwrap();

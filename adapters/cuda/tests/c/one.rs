@@ -1,0 +1,85 @@
+//! One device with a context and a queue, as a C program has them: of CUDA, or in the tests of Level Zero of that. The
+//! table and what it is called are the folder's `c/mod.rs`'s to say.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+#[path = "../../../../crates/ur-cpu/tests/common/call.rs"]
+mod call;
+use super::{NAME, VARIABLE};
+pub use call::Call;
+use std::{
+    ffi::c_void,
+    ptr::{null, null_mut},
+};
+use ur_sys::{ur_result_t as R, *};
+
+/// Calls an entry of the table: `call!(usm.free(context, at))`.
+#[macro_export]
+macro_rules! call {
+    ($table:ident . $slot:ident ( $($argument:expr),* $(,)? )) => {
+        $crate::c::one::Call::call(
+            $crate::c::TABLE.$table.$slot.expect("no slot is empty"),
+            ($($argument,)*),
+        )
+    };
+}
+pub struct One {
+    pub device: ur_device_handle_t,
+    pub context: ur_context_handle_t,
+    pub queue: ur_queue_handle_t,
+}
+impl One {
+    /// `None`, with a word, where there is no device.
+    pub fn new() -> Option<Self> {
+        let first = Self::of(0);
+        if first.is_none() {
+            assert!(std::env::var_os(VARIABLE).is_none(), "there is no device of {NAME}");
+            println!("skipped: there is no device of {NAME}");
+        }
+        first
+    }
+    /// The device with this number, in a context of its own; `None` where there are not as many.
+    pub fn of(number: usize) -> Option<Self> {
+        let (mut adapter, mut platform, mut n) =
+            (ur_adapter_handle_t::NULL, ur_platform_handle_t::NULL, 0);
+        assert_eq!(call!(adapter.get(1, &mut adapter, null_mut())), R::SUCCESS);
+        assert_eq!(call!(platform.get(adapter, 1, &mut platform, &mut n)), R::SUCCESS);
+        let (mut devices, all) = ([ur_device_handle_t::NULL; 8], ur_device_type_t::ALL);
+        if n > 0 {
+            let _none = call!(device.get(platform, all, 8, devices.as_mut_ptr(), null_mut()));
+        }
+        let device = devices.get(number).copied().filter(|device| !device.0.is_null())?;
+        let (mut context, mut queue) = (ur_context_handle_t::NULL, ur_queue_handle_t::NULL);
+        assert_eq!(call!(context.create(1, &device, null(), &mut context)), R::SUCCESS);
+        assert_eq!(call!(queue.create(context, device, null(), &mut queue)), R::SUCCESS);
+        Some(Self { device, context, queue })
+    }
+    pub fn device_memory(&self, bytes: usize) -> *mut c_void {
+        let mut at = null_mut();
+        let pool = ur_usm_pool_handle_t::NULL;
+        let code = call!(usm.device_alloc(self.context, self.device, null(), pool, bytes, &mut at));
+        assert_eq!(code, R::SUCCESS);
+        at
+    }
+    fn copy(&self, to: *mut c_void, from: *const c_void, bytes: usize) {
+        let (queue, none) = (self.queue, null_mut());
+        let code = call!(enqueue.usm_memcpy(queue, true, to, from, bytes, 0, null(), none));
+        assert_eq!(code, R::SUCCESS);
+    }
+    pub fn write<E: Copy, const N: usize>(&self, to: *mut c_void, from: &[E; N]) {
+        self.copy(to, from.as_ptr().cast(), size_of_val(from));
+    }
+    pub fn read<E: Copy + Default, const N: usize>(&self, from: *const c_void) -> [E; N] {
+        let mut all = [E::default(); N];
+        self.copy(all.as_mut_ptr().cast(), from, size_of_val(&all));
+        all
+    }
+    pub fn free(&self, at: *mut c_void) {
+        assert_eq!(call!(usm.free(self.context, at)), R::SUCCESS);
+    }
+}
+impl Drop for One {
+    fn drop(&mut self) {
+        let queue = call!(queue.release(self.queue));
+        let context = call!(context.release(self.context));
+        assert!(std::thread::panicking() || (queue, context) == (R::SUCCESS, R::SUCCESS));
+    }
+}

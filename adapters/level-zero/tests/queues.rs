@@ -1,0 +1,558 @@
+//! Queues and events as a C program has them, on whatever driver of Level Zero there is; without a device the tests say
+//! so and are skipped.
+#![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
+mod c;
+
+use c::*;
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    ffi::c_void,
+    ptr::{null, null_mut},
+    sync::{Condvar, Mutex, RwLock},
+    time::{Duration, Instant},
+};
+use ur_lock::{read_locked, write_locked};
+use ur_sys::{ur_profiling_info_t as Time, ur_queue_flags_t as Flags, ur_result_t as R, *};
+
+/// Counts what a thread allocates; the driver has an allocator of its own.
+struct Counting;
+thread_local! { static TAKEN: Cell<usize> = const { Cell::new(0) }; }
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _late = TAKEN.try_with(|taken| taken.set(taken.get() + 1));
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(at, layout) };
+    }
+}
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Objects of all tests lie in the same places, so that others' may make room there: one test wants to be alone.
+static ALONE: RwLock<()> = RwLock::new(());
+
+const NO_EVENT: ur_event_handle_t = ur_event_handle_t(null_mut());
+
+/// For how long `cargo xtask level-zero-card` wants to see what goes wrong now and then.
+fn card_seconds() -> Option<Duration> {
+    std::env::var("CAUSEWAY_CARD_SECONDS").ok()?.parse().ok().map(Duration::from_secs)
+}
+fn queue(zero: &Zero, flags: Flags) -> ur_queue_handle_t {
+    let stype = ur_structure_type_t::QUEUE_PROPERTIES;
+    let properties = ur_queue_properties_t { stype, pNext: null_mut(), flags };
+    let mut made = ur_queue_handle_t::NULL;
+    let code = call!(queue.create(zero.context, zero.device, &raw const properties, &mut made));
+    assert_eq!(code, R::SUCCESS);
+    made
+}
+fn release(queue: ur_queue_handle_t) {
+    assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+    assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+}
+fn wait(event: ur_event_handle_t) {
+    assert_eq!(call!(event.wait(1, &raw const event)), R::SUCCESS);
+}
+fn let_go(event: ur_event_handle_t) {
+    assert_eq!(call!(event.release(event)), R::SUCCESS);
+}
+fn barrier(queue: ur_queue_handle_t, waits: &[ur_event_handle_t]) -> ur_event_handle_t {
+    let mut event = NO_EVENT;
+    let (count, list) =
+        (waits.len() as u32, if waits.is_empty() { null() } else { waits.as_ptr() });
+    let code = call!(enqueue.events_wait_with_barrier(queue, count, list, &mut event));
+    assert_eq!(code, R::SUCCESS);
+    event
+}
+fn status(event: ur_event_handle_t) -> ur_event_status_t {
+    let (mut status, name) = (ur_event_status_t(0), ur_event_info_t::COMMAND_EXECUTION_STATUS);
+    let to = (&raw mut status).cast();
+    assert_eq!(call!(event.get_info(event, name, 4usize, to, null_mut())), R::SUCCESS);
+    status
+}
+fn time(event: ur_event_handle_t, name: Time) -> u64 {
+    let mut time = 0u64;
+    let to = (&raw mut time).cast();
+    assert_eq!(call!(event.get_profiling_info(event, name, 8usize, to, null_mut())), R::SUCCESS);
+    time
+}
+/// An event that is signalled again and again.
+fn reusable(zero: &Zero) -> ur_event_handle_t {
+    let stype = ur_structure_type_t::EXP_EVENT_DESC;
+    let desc = ur_exp_event_desc_t { stype, pNext: null(), flags: Default::default() };
+    let mut event = NO_EVENT;
+    let code = call!(event_exp.create_exp(zero.context, zero.device, &raw const desc, &mut event));
+    assert_eq!(code, R::SUCCESS);
+    event
+}
+fn signal(queue: ur_queue_handle_t, event: ur_event_handle_t) {
+    let (mut signalled, no, list) = (event, null(), null());
+    let to = &raw mut signalled;
+    let code = call!(enqueue.events_wait_with_barrier_ext(queue, no, 0, list, to));
+    assert_eq!(code, R::SUCCESS);
+}
+/// A queue that is held up until it is let go.
+struct Gate {
+    is_open: Mutex<bool>,
+    opened: Condvar,
+}
+impl Gate {
+    fn shut() -> &'static Self {
+        Box::leak(Box::new(Self { is_open: Mutex::new(false), opened: Condvar::new() }))
+    }
+    fn hold(&'static self, queue: ur_queue_handle_t) {
+        unsafe extern "C" fn stand(gate: *mut c_void) {
+            let gate = unsafe { &*gate.cast::<Gate>() };
+            let mut is_open = gate.is_open.lock().unwrap();
+            while !*is_open {
+                is_open = gate.opened.wait(is_open).unwrap();
+            }
+        }
+        let data = (&raw const *self).cast_mut().cast();
+        let (none, list) = (null_mut(), null());
+        let task: Option<unsafe extern "C" fn(*mut c_void)> = Some(stand);
+        let code = call!(enqueue_exp.host_task_exp(queue, task, data, null(), 0, list, none));
+        assert_eq!(code, R::SUCCESS);
+    }
+    fn open(&self) {
+        *self.is_open.lock().unwrap() = true;
+        self.opened.notify_all();
+    }
+}
+
+#[test]
+fn patterns_of_any_length_fill_from_any_address() {
+    let _others = read_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    let at = zero.device_memory(4096);
+    for length in [1usize, 2, 3, 4, 5, 8, 12, 16, 24, 64, 100, 128, 256] {
+        for offset in [0usize, 1, 7, 64] {
+            zero.write(at, &[0xeeu8; 4096]);
+            let pattern: Vec<u8> = (0..length).map(|n| n as u8 ^ 0x5a).collect();
+            let bytes = length * 5;
+            let to = at.wrapping_byte_add(offset);
+            let (p, none) = (pattern.as_ptr().cast(), null_mut());
+            let code = call!(enqueue.usm_fill(zero.queue, to, length, p, bytes, 0, null(), none));
+            assert_eq!(code, R::SUCCESS);
+            let found = zero.read::<u8, 4096>(at);
+            let wanted: Vec<u8> = pattern.iter().copied().cycle().take(bytes).collect();
+            assert_eq!(found[offset..offset + bytes], wanted, "{length} bytes at {offset}");
+            assert!(found[..offset].iter().all(|b| *b == 0xee), "before {offset}");
+            assert!(found[offset + bytes..].iter().all(|b| *b == 0xee), "behind {length}");
+        }
+    }
+    zero.free(at);
+}
+#[test]
+fn rows_are_filled_with_one_pattern_that_goes_on() {
+    let _others = read_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    let at = zero.device_memory(4096);
+    for (pitch, width, height, length) in
+        [(64usize, 64usize, 4usize, 4usize), (64, 48, 7, 12), (32, 10, 6, 4), (100, 99, 1, 9)]
+    {
+        zero.write(at, &[0u8; 4096]);
+        let pattern: Vec<u8> = (1..=length as u8).collect();
+        let (p, none) = (pattern.as_ptr().cast(), null_mut());
+        let code = call!(enqueue.usm_fill_2d(
+            zero.queue,
+            at,
+            pitch,
+            length,
+            p,
+            width,
+            height,
+            0,
+            null(),
+            none
+        ));
+        assert_eq!(code, R::SUCCESS, "{pitch} {width} {height} {length}");
+        let found = zero.read::<u8, 4096>(at);
+        let mut all = pattern.iter().copied().cycle();
+        for row in 0..height {
+            let wanted: Vec<u8> = all.by_ref().take(width).collect();
+            assert_eq!(found[row * pitch..row * pitch + width], wanted, "row {row} of {width}");
+            if row + 1 < height {
+                let between = &found[row * pitch + width..(row + 1) * pitch];
+                assert!(between.iter().all(|b| *b == 0), "behind row {row}");
+            }
+        }
+    }
+    zero.free(at);
+}
+#[test]
+fn a_barrier_of_an_out_of_order_queue_is_behind_all_and_before_all() {
+    let _others = read_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    let free = queue(&zero, Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    let gate = Gate::shut();
+    gate.hold(free);
+    let overtakes = {
+        let mut event = NO_EVENT;
+        let first = barrier(zero.queue, &[]);
+        let code = call!(enqueue.events_wait(free, 1, &raw const first, &mut event));
+        assert_eq!(code, R::SUCCESS);
+        let_go(first);
+        event
+    };
+    wait(overtakes);
+    let across: Vec<_> = (0..6).map(|_| barrier(free, &[])).collect();
+    assert!(across.iter().all(|event| status(*event) != ur_event_status_t::COMPLETE));
+    gate.open();
+    wait(across[5]);
+    assert!(across.iter().all(|event| status(*event) == ur_event_status_t::COMPLETE));
+    across.into_iter().chain([overtakes]).for_each(let_go);
+    release(free);
+}
+#[test]
+fn an_event_is_of_its_own_command_whatever_comes_behind_it_and_whoever_waits() {
+    let _others = read_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    for flags in [Flags::default(), Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE] {
+        let held = queue(&zero, flags);
+        let (gate, other) = (Gate::shut(), Gate::shut());
+        gate.hold(held);
+        let event = barrier(held, &[]);
+        let waiter = {
+            let event = event.0.expose_provenance();
+            std::thread::spawn(move || {
+                wait(ur_event_handle_t(std::ptr::with_exposed_provenance_mut(event)));
+            })
+        };
+        other.hold(held);
+        let last = barrier(held, &[event]);
+        let across = barrier(zero.queue, &[event]);
+        assert_ne!(status(event), ur_event_status_t::COMPLETE);
+        gate.open();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        for behind in [event, across] {
+            while status(behind) != ur_event_status_t::COMPLETE {
+                assert!(Instant::now() < deadline, "it waits for what is behind it");
+                std::thread::yield_now();
+            }
+        }
+        waiter.join().unwrap();
+        assert_ne!(status(last), ur_event_status_t::COMPLETE);
+        other.open();
+        wait(last);
+        [event, across, last].into_iter().for_each(let_go);
+        release(held);
+    }
+}
+#[test]
+fn times_come_in_their_order_and_are_the_devices() {
+    let _others = read_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    let timed = queue(&zero, Flags::PROFILING_ENABLE);
+    let (at, mut before, mut after) = (zero.device_memory(1 << 20), 0u64, 0u64);
+    assert_eq!(
+        call!(device.get_global_timestamps(zero.device, &mut before, null_mut())),
+        R::SUCCESS
+    );
+    let mut filled = NO_EVENT;
+    let (seven, list) = ([7u8], null());
+    let p = seven.as_ptr().cast();
+    let code = call!(enqueue.usm_fill(timed, at, 1usize, p, 1usize << 20, 0, list, &mut filled));
+    assert_eq!(code, R::SUCCESS);
+    wait(filled);
+    let mut moment = NO_EVENT;
+    let code = call!(enqueue_exp.timestamp_recording_exp(zero.queue, true, 0, null(), &mut moment));
+    assert_eq!(code, R::SUCCESS);
+    assert_eq!(
+        call!(device.get_global_timestamps(zero.device, &mut after, null_mut())),
+        R::SUCCESS
+    );
+    let names =
+        [Time::COMMAND_QUEUED, Time::COMMAND_SUBMIT, Time::COMMAND_START, Time::COMMAND_END];
+    let times: Vec<_> = names.iter().map(|name| time(filled, *name)).collect();
+    let mark = time(moment, Time::COMMAND_END);
+    let all: Vec<_> = [before].into_iter().chain(times).chain([mark, after]).collect();
+    assert!(all.is_sorted(), "{all:?}");
+    let told = names.map(|name| time(moment, name));
+    assert!(told.is_sorted() && told[2] == mark, "it starts where it ends, at {mark}: {told:?}");
+    [filled, moment].into_iter().for_each(let_go);
+    release(timed);
+    zero.free(at);
+}
+#[test]
+fn a_thread_that_waits_for_a_signal_holds_up_no_copy_of_another_queue() {
+    let _others = read_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    let (held, event) = (queue(&zero, Flags::default()), reusable(&zero));
+    let gate = Gate::shut();
+    gate.hold(held);
+    signal(held, event);
+    std::thread::scope(|scope| {
+        let address = event.0.expose_provenance();
+        let waiter = scope.spawn(move || {
+            wait(ur_event_handle_t(std::ptr::with_exposed_provenance_mut(address)));
+        });
+        let at = zero.device_memory(4096);
+        let watch = scope.spawn(move || {
+            // A copy that waits for the waiter waits for ever.
+            let end = Instant::now() + Duration::from_secs(20);
+            while !waiter.is_finished() && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let is_late = !waiter.is_finished();
+            gate.open();
+            waiter.join().unwrap();
+            assert!(!is_late, "the copies wait for what the other thread waits for");
+        });
+        for round in 0..50_u8 {
+            zero.write(at, &[round; 4096]);
+            assert!(zero.read::<u8, 4096>(at) == [round; 4096]);
+            std::thread::sleep(Duration::from_millis(1)); // and the other thread begins its wait
+        }
+        gate.open();
+        watch.join().unwrap();
+        zero.free(at);
+    });
+    let_go(event);
+    release(held);
+}
+#[test]
+fn a_host_wait_is_for_the_signal_that_it_began_with() {
+    let _others = read_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    let event = reusable(&zero);
+    let signal = |queue| signal(queue, event);
+    let (first, second) = (queue(&zero, Flags::default()), queue(&zero, Flags::default()));
+    let (gate, other) = (Gate::shut(), Gate::shut());
+    gate.hold(first);
+    other.hold(second);
+    signal(first);
+    std::thread::scope(|scope| {
+        // Behind this command is what the event stood for when it was enqueued; so is what waits for it.
+        let behind = barrier(zero.queue, &[event]);
+        let waiter = {
+            let behind = behind.0.expose_provenance();
+            scope.spawn(move || {
+                wait(ur_event_handle_t(std::ptr::with_exposed_provenance_mut(behind)))
+            })
+        };
+        signal(second); // owed for as long as the second gate is shut
+        assert_eq!(status(event), ur_event_status_t::SUBMITTED);
+        gate.open();
+        waiter.join().unwrap();
+        assert_eq!(status(event), ur_event_status_t::SUBMITTED);
+        let_go(behind);
+    });
+    other.open();
+    wait(event);
+    assert_eq!(status(event), ur_event_status_t::COMPLETE);
+    let_go(event);
+    [first, second].into_iter().for_each(release);
+}
+#[test]
+fn a_command_on_its_way_allocates_nothing() {
+    let _alone = write_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    let at = zero.device_memory(4096);
+    let mut host = [0u8; 64];
+    let mut round = || {
+        let event = barrier(zero.queue, &[]);
+        let (to, list, mut copied) = (host.as_mut_ptr().cast(), &raw const event, NO_EVENT);
+        let code =
+            call!(enqueue.usm_memcpy(zero.queue, false, to, at, 64usize, 1, list, &mut copied));
+        assert_eq!(code, R::SUCCESS);
+        wait(copied);
+        [event, copied].into_iter().for_each(let_go);
+    };
+    (0..200).for_each(|_| round()); // until there are events to use again
+    let before = TAKEN.get();
+    (0..1000).for_each(|_| round());
+    assert_eq!(TAKEN.get() - before, 0, "in 1000 rounds of two commands, a wait and two releases");
+    zero.free(at);
+}
+
+/// The counters of devices come round: on ze-software as the environment says, on hardware within minutes.
+#[test]
+fn time_passes_on_the_device_as_on_the_host_and_times_of_commands_lie_in_it() {
+    let _others = read_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    let now = || {
+        let (mut device, mut host) = (0_u64, 0_u64);
+        let code = call!(device.get_global_timestamps(zero.device, &mut device, &mut host));
+        assert_eq!(code, R::SUCCESS);
+        (device, host)
+    };
+    let timed = queue(&zero, Flags::PROFILING_ENABLE);
+    let (begun, mut latest) = (now(), 0);
+    // `cargo xtask level-zero-card` wants to see it for longer, so that counters come round.
+    let long = card_seconds().map_or(Duration::ZERO, |seconds| seconds * 2);
+    let start = Instant::now();
+    for round in 0.. {
+        if round >= 50 && start.elapsed() >= long {
+            break;
+        }
+        let before = now().0;
+        let event = barrier(timed, &[]);
+        wait(event);
+        let (begin, end) = (time(event, Time::COMMAND_START), time(event, Time::COMMAND_END));
+        let all = [latest, before, begin, end, now().0];
+        assert!(all.is_sorted(), "{all:?}");
+        latest = end;
+        let_go(event);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let ended = now();
+    let (device, host) = ((ended.0 - begun.0) as f64, (ended.1 - begun.1) as f64);
+    assert!((device / host - 1.0).abs() < 0.0005, "{device} ns there are {host} ns here");
+    release(timed);
+}
+
+#[test]
+fn a_thread_asks_for_events_and_finishes_while_another_one_fills() {
+    let Some(zero) = Zero::new() else { return };
+    let _together = read_locked(&ALONE);
+    for flags in [Flags::default(), Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE] {
+        let made = queue(&zero, flags).0.expose_provenance();
+        let queue = || ur_queue_handle_t(std::ptr::with_exposed_provenance_mut(made));
+        let at = zero.device_memory(1 << 16) as usize;
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let latest = Mutex::new(None::<usize>);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let start = Instant::now();
+                let long = card_seconds().map_or(Duration::ZERO, |seconds| seconds / 2);
+                for round in 0.. {
+                    if round >= 2000 && start.elapsed() >= long {
+                        break;
+                    }
+                    let mut event = NO_EVENT;
+                    let to = std::ptr::with_exposed_provenance_mut::<c_void>(at);
+                    let pattern = (&raw const at).cast();
+                    let code = call!(enqueue.usm_fill(
+                        queue(),
+                        to,
+                        1,
+                        pattern,
+                        1 << 16,
+                        0,
+                        null(),
+                        &mut event
+                    ));
+                    assert_eq!(code, R::SUCCESS);
+                    let old = latest.lock().unwrap().replace(event.0.expose_provenance());
+                    old.into_iter().for_each(|old| let_go(event_at(old)));
+                }
+                is_over.store(true, std::sync::atomic::Ordering::Release);
+            });
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Acquire) {
+                    let asked = latest.lock().unwrap().take();
+                    let Some(asked) = asked.map(event_at) else { continue };
+                    status(asked);
+                    let_go(asked);
+                }
+            });
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Acquire) {
+                    assert_eq!(call!(queue.finish(queue())), R::SUCCESS);
+                }
+            });
+        });
+        latest.lock().unwrap().take().into_iter().for_each(|last| let_go(event_at(last)));
+        release(queue());
+    }
+}
+fn event_at(address: usize) -> ur_event_handle_t {
+    ur_event_handle_t(std::ptr::with_exposed_provenance_mut(address))
+}
+
+fn fill(queue: ur_queue_handle_t, at: *mut c_void, byte: u8) -> ur_event_handle_t {
+    let (mut event, pattern) = (NO_EVENT, (&raw const byte).cast());
+    let code =
+        call!(enqueue.usm_fill(queue, at, 1usize, pattern, 4096usize, 0, null(), &mut event));
+    assert_eq!(code, R::SUCCESS);
+    event
+}
+fn is_complete_in_time(event: ur_event_handle_t) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while status(event) != ur_event_status_t::COMPLETE {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+    true
+}
+#[test]
+fn lists_are_not_asked_for_ends_where_that_takes_a_flush() {
+    let name = "lists_are_not_asked_for_ends_where_that_takes_a_flush";
+    if !is_inside(name, &[("ZE_SOFTWARE_PROFILE", "igpu"), ("ZE_SOFTWARE_FLUSH", "never")]) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    let at = zero.device_memory(4096);
+    for flags in [Flags::default(), Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE] {
+        let queue = queue(&zero, flags);
+        for n in 0..100 {
+            let filled = fill(queue, at, n);
+            if n % 2 == 0 {
+                assert!(is_complete_in_time(filled));
+            }
+            wait(filled);
+            let_go(filled);
+            let_go(barrier(queue, &[]));
+        }
+        wait(barrier(queue, &[]));
+        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    }
+}
+#[test]
+fn commands_of_an_out_of_order_queue_are_on_all_engines_and_copies_on_one_of_their_own() {
+    let name =
+        "commands_of_an_out_of_order_queue_are_on_all_engines_and_copies_on_one_of_their_own";
+    if !is_inside(name, &[("ZE_SOFTWARE_SHARED_ENGINES", "all")]) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    let [from, to] = [4096, 4096].map(|bytes| zero.device_memory(bytes));
+    zero.write(from, &[7u8; 4096]);
+    let (queue, gate) = (queue(&zero, Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE), Gate::shut());
+    gate.hold(queue);
+    // What holds up one engine of the four holds up no other.
+    let filled = fill(queue, from, 9);
+    let is_filled = is_complete_in_time(filled);
+    (0..3).for_each(|_| gate.hold(queue));
+    let mut copied = NO_EVENT;
+    let no: *const ur_event_handle_t = null();
+    let code = call!(enqueue.usm_memcpy(queue, false, to, from, 4096usize, 0, no, &mut copied));
+    assert_eq!(code, R::SUCCESS);
+    let is_copied = is_complete_in_time(copied);
+    gate.open();
+    assert!(is_filled && is_copied, "filled: {is_filled}, copied: {is_copied}");
+    assert_eq!(zero.read::<u8, 4096>(to), [9; 4096]);
+    [filled, copied].into_iter().for_each(let_go);
+    release(queue);
+    [from, to].into_iter().for_each(|at| zero.free(at));
+}
+#[test]
+fn a_device_that_is_lost_is_told_of_and_everything_is_released() {
+    let name = "a_device_that_is_lost_is_told_of_and_everything_is_released";
+    if !is_inside(name, &[("ZE_SOFTWARE_LOST_AFTER", "40")]) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    let at = zero.device_memory(4096);
+    let (pattern, mut codes, mut events) = (9_u8, vec![], vec![]);
+    for _ in 0..100 {
+        let (mut event, from) = (NO_EVENT, (&raw const pattern).cast());
+        let to = &raw mut event;
+        codes.push(call!(enqueue.usm_fill(zero.queue, at, 1usize, from, 4096usize, 0, null(), to)));
+        events.extend(Some(event).filter(|event| !event.0.is_null()));
+    }
+    let first = codes.iter().position(|code| *code != R::SUCCESS).expect("it is lost");
+    assert!(
+        first > 10 && codes[first..].iter().all(|code| *code == R::ERROR_DEVICE_LOST),
+        "{codes:?}"
+    );
+    assert_eq!(call!(queue.finish(zero.queue)), R::ERROR_DEVICE_LOST);
+    let last = events.last().copied().unwrap();
+    assert_ne!(call!(event.wait(1, &raw const last)), R::SUCCESS);
+    events.into_iter().for_each(let_go);
+    zero.free(at);
+}

@@ -1,0 +1,318 @@
+//! The conformance suite and this folder's C programs, on the adapter under both its names, over the software driver of
+//! `ze-software` or the machine's (`CAUSEWAY_LEVEL_ZERO=real`).
+mod common;
+use common::{NAMES, World, cargo, is_real};
+use std::{
+    process::{Command, Output},
+    sync::{Arc, Mutex, Weak},
+};
+use ur_lock::locked;
+
+/// What all tests of this file use, built once for those that wait for it.
+fn world() -> Option<Arc<World>> {
+    static SHARED: Mutex<Weak<World>> = Mutex::new(Weak::new());
+    let mut shared = locked(&SHARED);
+    if let Some(world) = shared.upgrade() {
+        return Some(world);
+    }
+    let world = Arc::new(World::new("suite", &NAMES)?);
+    *shared = Arc::downgrade(&world);
+    Some(world)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+/// Judges the cases that the arguments choose, of the adapter under one of its names.
+fn judge(
+    world: &World,
+    name: &str,
+    environment: &[(&str, &str)],
+    arguments: &[&str],
+) -> Option<Output> {
+    // One at a time: the suite's cases have deadlines, and use all processors there are.
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = locked(&TURN);
+    let mut suite = Command::new(world.suite()?);
+    suite.arg("--adapter").arg(world.adapter(name)).args(arguments);
+    suite.envs(environment.iter().copied());
+    Some(world.on_driver(&mut suite).output().unwrap())
+}
+/// Every case passed or was skipped or is known, and some passed.
+fn passed(out: &Output) -> usize {
+    let said = text(&out.stdout);
+    let failures = said.split("\nfailures:\n").nth(1).unwrap_or(&said);
+    assert!(out.status.success(), "{failures}\n{}", text(&out.stderr));
+    let all = said.lines().find_map(|l| l.strip_prefix("all "));
+    all.and_then(|l| l.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn the_adapter_passes_every_case_that_it_does_not_skip_for_a_reason() {
+    let Some(world) = world() else { return };
+    let [first, second] = NAMES;
+    // One source: under its first name what the name could change is judged.
+    for (name, filter, least) in
+        [(second, "", 1500), (first, "adapter::", 20), (first, "ipc::", 50)]
+    {
+        let Some(out) = judge(&world, name, &[], &["--filter", filter]) else { return };
+        assert!(passed(&out) > least, "{}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn memory_is_shared_from_other_devices_and_by_each_kind_of_the_drivers_handles() {
+    if is_real() {
+        return; // what the machine has is judged above
+    }
+    let Some(world) = world() else { return };
+    let strangers = [("ZE_SOFTWARE_DEVICES", "2"), ("ZE_SOFTWARE_PEER", "0")];
+    let descriptors = [("ZE_SOFTWARE_IPC", "fd")];
+    let parts = [("ZE_SOFTWARE_SUBDEVICES", "2")];
+    let owned = [("ZE_SOFTWARE_IMPORT_FD", "owned")];
+    let unpooled = [("UR_L0_DISABLE_USM_ALLOCATOR", "1")];
+    // What Intel's driver does on Xe2, and what it has cut from more.
+    let old = [("ZE_SOFTWARE_IPC", "xe2-old")];
+    let cut = [
+        ("ZE_SOFTWARE_IPC", "xe2-new"),
+        ("ZE_SOFTWARE_POOL", "2"),
+        ("UR_L0_DISABLE_USM_ALLOCATOR", "1"),
+    ];
+    let imported = [("ZE_SOFTWARE_IPC", "xe2-new"), ("ZE_SOFTWARE_IMPORT_FD", "owned")];
+    for (environment, device, filter) in [
+        (&strangers[..], "1", "ipc_memory"),
+        (&descriptors, "0", "urIPCCloseMemHandleExp"),
+        (&parts, "0", "urIPCOpenPhysMemHandleExp"),
+        (&owned, "0", "physical"),
+        (&unpooled, "0", "urUSMFree"),
+        (&old, "0", "urIPCOpenMemHandleExp"),
+        (&cut, "0", "urIPCOpenMemHandleExp"),
+        (&imported, "0", "urIPCOpenMemHandleExp"),
+    ] {
+        // Such drivers keep a descriptor for each allocation, or for each that was imported.
+        let keeps = environment.contains(&("ZE_SOFTWARE_IPC", "xe2-new"));
+        let but: &[&str] = if keeps { &["--but", "ten thousand allocations"] } else { &[] };
+        let arguments = [&["--device", device, "--filter", filter], but].concat();
+        let Some(out) = judge(&world, "level_zero_v2", environment, &arguments) else { return };
+        assert!(passed(&out) > 5, "{environment:?}: {}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
+    if is_real() {
+        return; // they are run by themselves there
+    }
+    let Some(world) = world() else { return };
+    let ways: [&[(&str, &str)]; 7] = [
+        &[
+            ("ZE_SOFTWARE_IPC", "xe2-old"),
+            ("ZE_SOFTWARE_POOL", "1"),
+            ("ZE_SOFTWARE_IMPORT_FD", "owned"),
+            ("ZE_SOFTWARE_SHARED_ENGINES", "1"),
+        ],
+        &[("ZE_SOFTWARE_IPC", "opaque"), ("ZE_SOFTWARE_IMPORT_FD", "owned")],
+        &[("ZE_SOFTWARE_IPC", "fd"), ("ZE_SOFTWARE_DEVICES", "2")],
+        &[
+            ("ZE_SOFTWARE_PEER", "0"),
+            ("ZE_SOFTWARE_DEVICES", "2"),
+            ("ZE_SOFTWARE_EVENT_POOL", "strict"),
+        ],
+        &[
+            ("ZE_SOFTWARE_HOST_NAMES", "0"),
+            ("ZE_SOFTWARE_CHECK_THREADS", "1"),
+            ("ZE_SOFTWARE_TIMER", "19200000"),
+            ("ZE_SOFTWARE_GLOBAL_BITS", "36:100"),
+            ("ZE_SOFTWARE_KERNEL_BITS", "32"),
+        ],
+        &[("ZE_SOFTWARE_SUBDEVICES", "2"), ("ZE_SOFTWARE_DEVICES", "2")],
+        &[
+            ("ZE_SOFTWARE_DEVICES", "2"),
+            ("ZE_SOFTWARE_EVENT_POOL", "strict"),
+            ("UR_L0_USE_DRIVER_COUNTER_BASED_EVENTS", "0"),
+        ],
+    ];
+    for environment in ways {
+        let Some(mut tests) = cargo() else { return };
+        tests.args(["test", "--quiet", "--package", "level-zero"]);
+        for name in ["buffers", "crossing", "devices", "memory", "programs", "queues", "sharing"] {
+            tests.args(["--test", name]);
+        }
+        tests.args(["--", "--nocapture"]).env("CAUSEWAY_LEVEL_ZERO", "soft");
+        tests.envs(environment.iter().copied());
+        let out = world.on_driver(&mut tests).output().unwrap();
+        let said = text(&out.stdout) + &text(&out.stderr);
+        assert!(out.status.success(), "{environment:?} {said}");
+        // With one device the tests that take two say so.
+        let is_one = !environment.contains(&("ZE_SOFTWARE_DEVICES", "2"));
+        assert_eq!(said.contains("skipped: it takes 2 devices"), is_one, "{said}");
+        let has_parts = environment.contains(&("ZE_SOFTWARE_SUBDEVICES", "2"));
+        assert_eq!(said.contains("skipped: the device has no parts"), !has_parts, "{said}");
+    }
+}
+
+#[test]
+fn a_driver_without_counter_based_events_has_all_but_shared_events() {
+    if is_real() {
+        return; // the machine's driver has what it has
+    }
+    let Some(world) = world() else { return };
+    let without = [("ZE_SOFTWARE_COUNTER_EVENTS", "none")];
+    for family in ["event::", "queue::", "reusable_events", "threads", "command_buffer"] {
+        let arguments = ["--filter", family];
+        let Some(out) = judge(&world, "level_zero_v2", &without, &arguments) else { return };
+        assert!(passed(&out) > 10, "{family}: {}", text(&out.stdout));
+        // Both the family of the events that are shared and its own are chosen by the first of these.
+        let says_no = text(&out.stdout).contains("answers no to UR_DEVICE_INFO_IPC_EVENT_SUPPORT");
+        assert!(says_no || family != "event::", "{}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn what_a_driver_lacks_its_devices_say_and_is_refused_where_it_is_asked_for() {
+    if is_real() {
+        return; // the machine's driver has what it has
+    }
+    let Some(world) = world() else { return };
+    let [memory, physical, event] = [
+        "answers no to UR_DEVICE_INFO_IPC_MEMORY_SUPPORT",
+        "answers no to UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT",
+        "answers no to UR_DEVICE_INFO_IPC_EVENT_SUPPORT",
+    ];
+    for (lacks, no) in [
+        ("ipc", &[memory, event][..]),
+        ("descriptors", &[physical]),
+        ("virtual_memory", &[physical]),
+        ("ipc,descriptors,virtual_memory", &[memory, physical, event]),
+    ] {
+        let mut arguments = vec![];
+        for filter in ["urIPCGet", "where the device says so", "virtual_mem::", "usm::"] {
+            arguments.extend(["--filter", filter]);
+        }
+        let environment = [("ZE_SOFTWARE_LACKS", lacks)];
+        let Some(out) = judge(&world, "level_zero_v2", &environment, &arguments) else { return };
+        let (said, count) = (text(&out.stdout), passed(&out));
+        assert!(count > 50, "{lacks}: {said}");
+        for query in [memory, physical, event] {
+            assert_eq!(said.contains(query), no.contains(&query), "{lacks}: {query}\n{said}");
+        }
+    }
+}
+
+#[test]
+fn events_are_shared_by_the_specifications_names_and_by_the_older_ones() {
+    if is_real() {
+        return;
+    }
+    let Some(world) = world() else { return };
+    for names in ["core", "zex"] {
+        let only = [("ZE_SOFTWARE_COUNTER_EVENTS", names)];
+        let arguments = ["--filter", "ipc_event"];
+        let Some(out) = judge(&world, "level_zero_v2", &only, &arguments) else { return };
+        assert!(passed(&out) > 70, "{names}: {}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn nobody_asks_the_driver_about_an_event_whose_exporter_has_ended_or_waits_in_a_copy_engine() {
+    if is_real() {
+        return; // the machine's driver is as it is
+    }
+    let Some(world) = world() else { return };
+    let strict = [("ZE_SOFTWARE_IPC_DEAD", "abort"), ("ZE_SOFTWARE_SHARED_ENGINES", "1")];
+    let arguments = ["--filter", "ipc_event"];
+    let Some(out) = judge(&world, "level_zero_v2", &strict, &arguments) else { return };
+    assert!(passed(&out) > 70, "{}", text(&out.stdout));
+}
+
+#[test]
+fn extension_functions_get_the_drivers_handles_and_not_the_loaders() {
+    if is_real() {
+        return; // the machine's loader is as it is
+    }
+    let Some(world) = world() else { return };
+    let wraps = [("ZE_SOFTWARE_WRAPS", "1"), ("ZE_SOFTWARE_COUNTER_EVENTS", "zex")];
+    let arguments =
+        ["--filter", "urUSMImportExp", "--filter", "urEventWait", "--filter", "urUSMHost"];
+    let Some(out) = judge(&world, "level_zero_v2", &wraps, &arguments) else { return };
+    assert!(passed(&out) > 10, "{}", text(&out.stdout));
+}
+
+#[test]
+fn times_are_right_by_clocks_that_are_not_in_nanoseconds_and_come_round() {
+    if is_real() {
+        return; // the machine's clock is as it is
+    }
+    let Some(world) = world() else { return };
+    let clock = [
+        ("ZE_SOFTWARE_TIMER", "19200000"),
+        ("ZE_SOFTWARE_GLOBAL_BITS", "36:100"),
+        ("ZE_SOFTWARE_KERNEL_BITS", "32"),
+    ];
+    for family in ["rofiling", "imestamp"] {
+        let arguments = ["--filter", family];
+        let Some(out) = judge(&world, "level_zero_v2", &clock, &arguments) else { return };
+        assert!(passed(&out) > 3, "{family}: {}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn a_driver_and_a_device_that_fail_are_left_out_and_the_others_work() {
+    if is_real() {
+        return; // the machine's drivers are as they are
+    }
+    let Some(world) = world() else { return };
+    let broken = [
+        ("ZE_SOFTWARE_DEVICES", "2"),
+        ("ZE_SOFTWARE_BROKEN_DEVICE", "0"),
+        ("ZE_SOFTWARE_BROKEN_DRIVER", "1"),
+    ];
+    for family in ["platform::", "device::", "queue::"] {
+        let arguments = ["--filter", family];
+        let Some(out) = judge(&world, "level_zero_v2", &broken, &arguments) else { return };
+        assert!(passed(&out) > 10, "{family}: {}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn one_thread_at_a_time_appends_to_a_list_and_asks_it_whether_it_is_done() {
+    if is_real() {
+        return; // the machine's driver does not look
+    }
+    let Some(world) = world() else { return };
+    let checked = [("ZE_SOFTWARE_CHECK_THREADS", "1")];
+    for family in ["threads", "queue::"] {
+        let arguments = ["--filter", family];
+        let Some(out) = judge(&world, "level_zero_v2", &checked, &arguments) else { return };
+        assert!(passed(&out) > 10, "{family}: {}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn the_adapter_works_on_what_intels_devices_and_drivers_are_like() {
+    if is_real() {
+        return; // the machine's device is what it is
+    }
+    let Some(world) = world() else { return };
+    // All of the suite under each: `cargo xtask conformance --profiles`.
+    for profile in ["igpu", "bmg", "pvc"] {
+        let environment = [("ZE_SOFTWARE_PROFILE", profile)];
+        let mut arguments = vec!["--but", "ten thousand allocations"];
+        for filter in ["queue::", "ipc_", "rofiling", "physical_mem", "virtual_mem", "threads::"] {
+            arguments.extend(["--filter", filter]);
+        }
+        let Some(out) = judge(&world, "level_zero_v2", &environment, &arguments) else { return };
+        assert!(passed(&out) > 100, "{profile}: {}", text(&out.stdout));
+    }
+}
+
+#[test]
+fn queues_that_submit_in_batches_do_the_same() {
+    let Some(world) = world() else { return };
+    let batched = [("UR_L0_USE_IMMEDIATE_COMMANDLISTS", "0")];
+    for family in ["enqueue::", "event::", "queue::", "host_task", "command_buffer", "threads"] {
+        let arguments = ["--filter", family];
+        let Some(out) = judge(&world, "level_zero_v2", &batched, &arguments) else { return };
+        assert!(passed(&out) > 3, "{family}: {}", text(&out.stdout));
+    }
+}

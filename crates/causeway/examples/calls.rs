@@ -1,0 +1,36 @@
+//! What sharing and opening cost in Rust, block by block on request: the other half of
+//! `crates/causeway-python/benches/calls.py`.
+//!
+//!     calls export              prints a ticket of memory, and keeps it until its input ends
+//!     calls measure TICKET      for each line `share N`, `open N` or `text N` on its input: prints the nanoseconds of one call
+use causeway::{Buffer, Context, Device, Result, Ticket};
+use std::{io::stdin, time::Instant};
+
+fn main() -> Result<()> {
+    let context = Context::new(&Device::first()?)?;
+    let buffer = Buffer::<u8>::new(&context, 4096)?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let kept = buffer.share()?; // the process stays reachable, as one that shares more than once
+    let Some(text) = arguments.get(1) else {
+        println!("{}", kept.ticket());
+        stdin().lines().for_each(drop);
+        return Ok(());
+    };
+    let ticket: Ticket<Buffer<u8>> = text.parse()?;
+    let opened = context.open(&ticket)?; // what is measured is opening what is open
+    for line in stdin().lines().map_while(std::io::Result::ok) {
+        let (what, count) = line.split_once(' ').unwrap_or_default();
+        let count: u32 = count.parse().unwrap_or(1);
+        let begun = Instant::now();
+        for _ in 0..count {
+            match what {
+                "share" => drop(buffer.share()?),
+                "open" => drop(context.open(&ticket)?),
+                _ => drop(context.open(&text.parse::<Ticket<Buffer<u8>>>()?)?),
+            }
+        }
+        println!("{}", begun.elapsed().as_nanos() / u128::from(count));
+    }
+    drop(opened);
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Values by their types: what there is once of an adapter, or of an object, and what generic code needs, which can have
+//! no statics of its own.
+use crate::{
+    object::{Body, Slab},
+    per_process::PerProcess,
+};
+use std::{
+    any::{Any, TypeId},
+    fmt,
+    sync::OnceLock,
+};
+use ur_sys::ur_dditable_t;
+
+type Value = dyn Any + Send + Sync;
+struct Link {
+    id: TypeId,
+    value: Box<Value>,
+    next: OnceLock<Box<Link>>,
+}
+/// At most one value of each type, made when it is first asked for. Few types: they are looked through one by one.
+#[derive(Default)]
+pub struct Kept(OnceLock<Box<Link>>);
+impl Kept {
+    /// Nothing yet.
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+    /// The value of this type, if it was asked for before.
+    pub fn known<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        let mut at = &self.0;
+        while let Some(link) = at.get() {
+            if link.id == TypeId::of::<T>() {
+                return link.value.downcast_ref();
+            }
+            at = &link.next;
+        }
+        None
+    }
+    /// The value of this type.
+    pub fn get<T: Default + Send + Sync + 'static>(&self) -> &T {
+        let mut at = &self.0;
+        loop {
+            let link = at.get_or_init(|| {
+                let (id, value) = (TypeId::of::<T>(), Box::<T>::default());
+                Box::new(Link { id, value, next: OnceLock::new() })
+            });
+            if link.id == TypeId::of::<T>() {
+                return link.value.downcast_ref().expect("it is of the type that it says");
+            }
+            at = &link.next;
+        }
+    }
+}
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kept").finish_non_exhaustive()
+    }
+}
+
+/// How many kinds of objects there are, and one more.
+const KINDS: usize = 19;
+/// What there is once of an adapter: the places of its objects, and whatever the code over its driver keeps.
+#[derive(Debug)]
+pub struct Statics {
+    table: &'static ur_dditable_t,
+    slabs: [OnceLock<&'static Value>; KINDS],
+    kept: Kept,
+}
+impl Statics {
+    /// Of the adapter with this table.
+    pub const fn new(table: &'static ur_dditable_t) -> Self {
+        Self { table, slabs: [const { OnceLock::new() }; KINDS], kept: Kept::new() }
+    }
+    /// Where objects of a kind live.
+    ///
+    /// # Panics
+    /// Where an adapter has two types for one kind of object.
+    #[inline]
+    pub fn slab<T: Body>(&'static self) -> &'static Slab<T> {
+        let made = self.slabs[T::TAG.kind() as usize].get_or_init(|| {
+            let slab: &'static Slab<T> = Box::leak(Box::new(Slab::new(self.table)));
+            slab
+        });
+        made.downcast_ref().expect("an adapter has one type for each kind of object")
+    }
+    /// What there is once of the adapter, also in forked children.
+    pub fn get<T: Default + Send + Sync + 'static>(&self) -> &T {
+        self.kept.get()
+    }
+    /// What each process has by itself: a forked child finds a fresh one.
+    pub fn of_process<T: Default + Send + Sync + 'static>(&self) -> &T {
+        self.kept.get::<PerProcess<T>>().get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[test]
+    fn each_type_has_one_value() {
+        let kept = Kept::new();
+        assert!(kept.known::<Mutex<u8>>().is_none());
+        *kept.get::<Mutex<u8>>().lock().unwrap() = 3;
+        *kept.get::<Mutex<u16>>().lock().unwrap() = 4;
+        assert_eq!(*kept.get::<Mutex<u8>>().lock().unwrap(), 3);
+        assert_eq!(*kept.known::<Mutex<u16>>().unwrap().lock().unwrap(), 4);
+    }
+    #[test]
+    fn threads_that_are_first_at_the_same_time_get_the_same_value() {
+        let kept = Kept::new();
+        let kept = &kept;
+        let mut seen = std::thread::scope(|scope| {
+            let ask = || std::ptr::from_ref(kept.get::<Mutex<u8>>()).addr();
+            let all: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>()
+        });
+        seen.dedup();
+        assert_eq!(seen.len(), 1);
+    }
+}

@@ -1,0 +1,128 @@
+//! Launches: range, groups and arguments as the caller describes them are judged once here, for queues and command buffers of
+//! all backends, and become a [`Launch`] of what the device has: memory objects are addresses and images, samplers are the
+//! device's.
+use super::ready::{Place, Ready, TakesCommands, Used};
+use crate::{
+    kernels::{
+        arguments::{self, Given, add_local, check_all},
+        geometry::Range,
+    },
+    over_driver::mem::Mem,
+    program::{
+        Kernel,
+        launch::{self, check_context},
+    },
+};
+use ur_adapter::{api::Objects, error::Result, object::Borrowed};
+use ur_hal::{Access, Address, Argument, Command, Launch, Order};
+use ur_sys::{ur_command_t, ur_kernel_launch_ext_properties_t, ur_mem_flags_t};
+
+/// Arguments that need no memory of the heap, and those that hardly any kernel has more of.
+const FEW: usize = 8;
+const MANY: usize = 32;
+
+/// A launch as the caller describes it.
+pub(crate) struct Asked<'a, D: TakesCommands, G: ?Sized> {
+    /// What runs.
+    pub(crate) kernel: Borrowed<'a, Kernel<D>>,
+    /// The first item.
+    pub(crate) offset: Option<&'a [usize]>,
+    /// How many items.
+    pub(crate) global: &'a [usize],
+    /// How many of them make a group.
+    pub(crate) local: Option<&'a [usize]>,
+    /// With what.
+    pub(crate) arguments: &'a G,
+    /// What else is asked for.
+    pub(crate) properties: Option<&'a ur_kernel_launch_ext_properties_t>,
+}
+/// What arguments of a launch are to the device, and the memory objects among them.
+type Resolved<'s, 'a, D> = (&'s mut [Argument<'a, D>], &'s mut [Option<Used<'a, D>>]);
+
+/// Judges a launch, and hands it to `to`.
+///
+/// # Errors
+/// As `urEnqueueKernelLaunchWithArgsExp` documents them; those of `to`.
+pub(crate) fn resolve<'a, D, G, R>(
+    place: Place<'_, D>,
+    asked: &Asked<'a, D, G>,
+    to: impl FnOnce(&Ready<'_, D>) -> Result<R>,
+) -> Result<R>
+where
+    D: TakesCommands,
+    G: Given<Mem<D>, <D as Objects>::Sampler> + ?Sized,
+{
+    let count = asked.arguments.count();
+    let none = Argument::Address(None);
+    if count <= FEW {
+        let (mut all, mut used) = ([none; FEW], [const { None }; FEW]);
+        return with(place, asked, (&mut all[..count], &mut used), to);
+    }
+    if count <= MANY {
+        let (mut all, mut used) = ([none; MANY], [const { None }; MANY]);
+        return with(place, asked, (&mut all[..count], &mut used), to);
+    }
+    let (mut all, mut used) = (vec![none; count], Vec::new());
+    used.resize_with(count, || None);
+    with(place, asked, (&mut all, &mut used), to)
+}
+fn with<'a, D, G, R>(
+    (context, device): Place<'_, D>,
+    asked: &Asked<'a, D, G>,
+    (all, used): Resolved<'_, 'a, D>,
+    to: impl FnOnce(&Ready<'_, D>) -> Result<R>,
+) -> Result<R>
+where
+    D: TakesCommands,
+    G: Given<Mem<D>, <D as Objects>::Sampler> + ?Sized,
+{
+    check_context(context, asked.kernel.program())?;
+    let on = asked.kernel.on(device)?;
+    let launch::Asked { is_cooperative, cluster, scratch } =
+        launch::Asked::of(on, asked.properties)?;
+    let range = Range::new(asked.offset, asked.global)?;
+    let given = asked.arguments;
+    check_all(given, on.takes())?;
+    let mut count = 0;
+    for position in 0..given.count() {
+        all[given.index(position) as usize] = match given.argument(position)? {
+            arguments::Argument::Value(bytes) => Argument::Value(bytes),
+            arguments::Argument::Address(at) => Argument::Address(Address::new(at)),
+            arguments::Argument::Local(bytes) => Argument::Local(bytes),
+            arguments::Argument::Sampler(sampler) => {
+                Argument::Sampler(sampler.get().on(on.device())?)
+            }
+            arguments::Argument::Memory(None) => Argument::Address(None),
+            arguments::Argument::Memory(Some((buffer, flags))) => {
+                let is_read = flags.contains(ur_mem_flags_t::READ_ONLY) || buffer.is_read_only();
+                if !is_read {
+                    buffer.check_write::<D::Known>(0, buffer.bytes())?;
+                }
+                used[count] = Some(Used::Buffer { buffer, writes: !is_read });
+                count += 1;
+                let access = if is_read { Access::Read } else { Access::ReadWrite };
+                match buffer.is_image() {
+                    true => Argument::Image(D::image_at(device, buffer.get())?, access),
+                    false => Argument::Address(Some(D::buffer_at(device, &buffer)?)),
+                }
+            }
+        };
+    }
+    let local_memory = all.iter().try_fold(scratch, |taken, argument| match argument {
+        Argument::Local(bytes) => add_local(taken, *bytes),
+        _ => Ok(taken),
+    })?;
+    let name = ur_command_t::KERNEL_LAUNCH;
+    let Some(geometry) = launch::geometry(on, &range, asked.local, local_memory, cluster)? else {
+        return to(&Ready::barrier(name, Order::Free)); // its place in the order is all that is left of it
+    };
+    let launch = Launch {
+        function: on.function(),
+        geometry,
+        arguments: all,
+        local_memory: scratch,
+        is_cooperative,
+        cluster,
+    };
+    to(&Ready { more: &used[..count], ..Ready::new(name, Command::Launch(&launch)) })
+}

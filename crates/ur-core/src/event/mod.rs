@@ -1,0 +1,223 @@
+//! Events: one command's, the driver's own that the application made, or signalled again and again, in this process or in
+//! any that has it. What the end of a command is in the driver is its point; what wait lists stand for is in `waits.rs`,
+//! what processes share in `share.rs`, and what callers ask in `entries.rs`.
+mod entries;
+mod share;
+pub(crate) mod waits;
+
+pub use crate::queue::Event;
+pub use share::SharesEvents;
+
+use crate::{
+    profiling::Profile,
+    queue::{Context, HasStreams, Latest, Queue, Shareable, SharedPart, State},
+};
+use std::sync::{Arc, Mutex};
+use ur_adapter::{
+    error::{Error, ErrorCode, Reason, Result},
+    object::Owned,
+};
+use ur_hal::{Status, Streams};
+use ur_ipc::arena::{Captured as Owed, Debt, Progress, Slot};
+use ur_lock::locked;
+use ur_sys::ur_command_t;
+
+/// How a barrier signals an event.
+pub(crate) enum Target<'a, D: HasStreams> {
+    /// Its point takes this place.
+    Latest(&'a Mutex<Option<Arc<Latest<D>>>>),
+    Word(&'a Slot),
+    Point(&'a D::Point),
+}
+/// What a command submitted now, or a wait that begins now, has to wait for.
+pub(crate) enum Pending<'a, D: HasStreams> {
+    Point(&'a D::Point),
+    Latest(Arc<Latest<D>>),
+    Word(Debt),
+    /// The latest signal of a point that is signalled again and again.
+    Captured(D::Point),
+}
+
+impl<D: HasStreams> Event<D> {
+    /// Of a command of a queue.
+    #[inline]
+    pub(crate) fn of(
+        queue: Owned<Queue<D>>,
+        command: ur_command_t,
+        point: D::Point,
+        profile: Profile,
+    ) -> Owned<Self> {
+        let state = State::Point(point);
+        Owned::new(Self { context: None, queue: Some(queue), command, profile, state })
+    }
+    /// Of a command that is recorded; each execution signals it ([`signalled`](Self::signalled)).
+    pub fn of_recorded(
+        context: Owned<Context<D>>,
+        command: ur_command_t,
+        is_profiled: bool,
+    ) -> Owned<Self> {
+        let profile = if is_profiled { Profile::Phases } else { Profile::Off };
+        let state = State::Latest { signal: Mutex::default(), is_recorded: true };
+        Owned::new(Self { context: Some(context), queue: None, command, profile, state })
+    }
+    /// Of a command that a queue recorded.
+    pub fn of_capture(
+        queue: Owned<Queue<D>>,
+        command: ur_command_t,
+        captured: D::Captured,
+    ) -> Owned<Self> {
+        let (profile, state) = (Profile::Off, State::Captured(captured));
+        Owned::new(Self { context: None, queue: Some(queue), command, profile, state })
+    }
+    pub(crate) fn without_queue(
+        context: Owned<Context<D>>,
+        profile: Profile,
+        state: State<D>,
+    ) -> Owned<Self> {
+        // The one kind of command that ever signals it, if any does.
+        let command = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
+        Owned::new(Self { context: Some(context), queue: None, command, profile, state })
+    }
+    /// The recorded command that it stands for, if it does.
+    pub fn captured(&self) -> Option<&D::Captured> {
+        match &self.state {
+            State::Captured(captured) => Some(captured),
+            _ => None,
+        }
+    }
+    /// Whether executions of recorded commands can signal it.
+    pub fn is_replayed(&self) -> bool {
+        matches!(self.state, State::Latest { .. })
+    }
+    /// Which times it was made to tell.
+    pub fn made_for(&self) -> Profile {
+        self.profile
+    }
+    /// A command that signals it was submitted, and this is its point.
+    pub fn signalled(&self, point: D::Point, profile: Profile) {
+        if let State::Latest { signal, .. } = &self.state {
+            let old = locked(signal).replace(Arc::new(Latest { point, profile }));
+            drop(old); // not under the lock
+        }
+    }
+    /// The context it was made in.
+    pub fn context(&self) -> &Owned<Context<D>> {
+        let queue = || self.queue.as_ref().map(|queue| queue.context());
+        let context = self.context.as_ref().or_else(queue);
+        context.expect("an event without a queue is made with its context")
+    }
+    fn latest(&self) -> Option<Arc<Latest<D>>> {
+        match &self.state {
+            State::Latest { signal, .. } => locked(signal).clone(),
+            _ => None,
+        }
+    }
+    /// What there is to wait for now; `None` if nothing is.
+    ///
+    /// # Errors
+    /// `INVALID_EVENT` if the shared state is gone, and for a command that runs nowhere.
+    #[inline]
+    pub(crate) fn pending(&self) -> Result<Option<Pending<'_, D>>> {
+        Ok(match &self.state {
+            State::Point(point) => Some(Pending::Point(point)),
+            State::Complete => None,
+            State::Latest { .. } => self.latest().map(Pending::Latest),
+            State::Shared(SharedPart { what: Shareable::Word(slot), .. }) => {
+                match slot.capture().map_err(stale)? {
+                    Owed::Complete => None,
+                    Owed::Debt(debt) => Some(Pending::Word(debt)),
+                }
+            }
+            State::Shared(SharedPart { what: Shareable::Point(point), .. }) => {
+                Some(Pending::Point(&**point))
+            }
+            State::Captured(_) => return Err(captured()),
+        })
+    }
+    /// The same, which later signals do not change.
+    ///
+    /// # Errors
+    /// As for [`pending`](Self::pending).
+    pub(crate) fn captured_now(&self) -> Result<Option<Pending<'_, D>>> {
+        match &self.state {
+            State::Shared(SharedPart { what: Shareable::Point(point), .. }) => {
+                Ok(D::latest(point)?.map(Pending::Captured))
+            }
+            _ => self.pending(),
+        }
+    }
+    /// How a barrier signals it.
+    ///
+    /// # Errors
+    /// `INVALID_EVENT` for an event that belongs to one command.
+    pub(crate) fn target(&self) -> Result<Target<'_, D>> {
+        match &self.state {
+            State::Latest { signal, is_recorded: false } => Ok(Target::Latest(signal)),
+            State::Shared(SharedPart { what: Shareable::Word(slot), .. }) => Ok(Target::Word(slot)),
+            State::Shared(SharedPart { what: Shareable::Point(point), .. }) => {
+                Ok(Target::Point(&**point))
+            }
+            State::Captured(_) => Err(captured()),
+            State::Point(_) | State::Complete | State::Latest { .. } => Err(Error::new(
+                ErrorCode::InvalidEvent,
+                "the event belongs to one command and cannot be signalled again: make one with \
+                 urEventCreateExp",
+            )),
+        }
+    }
+    /// How far its latest signal is.
+    pub(crate) fn status(&self) -> Result<Status> {
+        Ok(match self.pending()? {
+            None => Status::Complete,
+            Some(pending) => pending.status()?,
+        })
+    }
+}
+impl<D: HasStreams> Pending<'_, D> {
+    fn status(&self) -> Result<Status> {
+        Ok(match self {
+            Self::Point(point) => D::status(point)?,
+            Self::Latest(latest) => D::status(&latest.point)?,
+            Self::Captured(point) => D::status(point)?,
+            Self::Word(debt) => match debt.progress() {
+                Progress::Pending => Status::Submitted,
+                Progress::Complete => Status::Complete,
+                Progress::Failed => Status::Failed,
+            },
+        })
+    }
+    /// Waits until it is over.
+    ///
+    /// # Errors
+    /// Why it failed.
+    fn wait(&self) -> ur_hal::Result<()> {
+        match self {
+            Self::Point(point) => <D as Streams>::wait(point, None).map(drop),
+            Self::Latest(latest) => <D as Streams>::wait(&latest.point, None).map(drop),
+            Self::Captured(point) => <D as Streams>::wait(point, None).map(drop),
+            Self::Word(debt) => match debt.wait(None) {
+                Progress::Failed => Err(lost()),
+                _ => Ok(()),
+            },
+        }
+    }
+}
+/// Why a wait for a word fails.
+#[cold]
+pub(crate) fn lost() -> ur_hal::Error {
+    let why = "an event that was to be signalled by another process failed: that process ended or its command failed; make \
+               the event anew with a process that lives";
+    ur_hal::Error::new(ur_hal::ErrorKind::DependencyFailed, why).because(Reason::ExporterGone)
+}
+fn stale(error: ur_ipc::Error) -> Error {
+    let error = Error::from(error);
+    match error.code() {
+        ErrorCode::InvalidValue => error.with_code(ErrorCode::InvalidEvent),
+        _ => error,
+    }
+}
+fn captured() -> Error {
+    let why = "the event stands for a command in a graph, which never runs by itself: only commands that are recorded into \
+               the same graph can wait for it; for a run of the graph, ask urEnqueueGraphExp for an event";
+    Error::new(ErrorCode::GraphInternalEvent, why)
+}

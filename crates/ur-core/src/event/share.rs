@@ -1,0 +1,133 @@
+//! Events that processes share: offers of them, and what is made of what arrives. Who may have one is `ur_ipc`'s, the entries
+//! are `ur_adapter::share`'s.
+use super::{Event, SharedPart};
+use crate::{
+    profiling::Profile,
+    queue::{Context, EventDesk, HasStreams, Origin, Shareable, State},
+};
+use std::sync::{Arc, atomic::Ordering::Release};
+use ur_adapter::{
+    api::Objects,
+    error::{Error, ErrorCode, Result},
+    object::{Borrowed, Owned},
+    share::EventFacts,
+};
+use ur_hal::EventSharing;
+use ur_ipc::{
+    Access, Arrived, ArrivedPayload, ENVELOPE_LEN, Kind, Offer, Opened, Payload, arena::Slot,
+};
+
+/// A backend whose events can be shared. It is the core's over streams and points ([`HasStreams`]); a backend whose events
+/// have not moved there implements it itself.
+pub trait SharesEvents: Objects {
+    /// What `UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP` answers for all devices of the context.
+    fn shares_events(context: &Self::Context) -> bool;
+    /// What decides whether this one can be shared.
+    fn event_facts(event: &Self::Event) -> EventFacts;
+    /// The offer of it.
+    ///
+    /// # Errors
+    /// `INVALID_EVENT` for one that was not made here to be shared; the driver's own.
+    fn offer_event(event: Borrowed<'_, Self::Event>) -> Result<Offer>;
+    /// Opens a ticket: a new event, marked opened, also where the ticket is this process's.
+    ///
+    /// # Errors
+    /// As `ur_ipc` and the driver say.
+    fn open_event(
+        context: Borrowed<'_, Self::Context>,
+        ticket: &[u8; ENVELOPE_LEN],
+    ) -> Result<Owned<Self::Event>>;
+}
+impl<D: HasStreams> SharesEvents for D {
+    fn shares_events(context: &Context<D>) -> bool {
+        context.driver_devices().iter().all(|one| D::event_sharing(one) != EventSharing::None)
+    }
+    fn event_facts(event: &Event<D>) -> EventFacts {
+        let origin = match &event.state {
+            State::Shared(shared) => Some(&shared.origin),
+            _ => None,
+        };
+        EventFacts {
+            is_supported: Self::shares_events(event.context()),
+            is_shareable: origin.is_some_and(|origin| !matches!(origin, Origin::Private)),
+            is_opened: matches!(origin, Some(Origin::OpenedHere | Origin::Opened { .. })),
+            has_profiling: event.profile == Profile::Instant,
+        }
+    }
+    fn offer_event(event: Borrowed<'_, Event<D>>) -> Result<Offer> {
+        D::check_process()?;
+        let State::Shared(shared) = &event.state else { return Err(no_offer()) };
+        let Origin::Made { object, device } = &shared.origin else { return Err(no_offer()) };
+        let payload = match &shared.what {
+            Shareable::Word(slot) => Payload::Event(slot.clone()),
+            Shareable::Point(point) => D::export_point(point)?,
+        };
+        let size = match &payload {
+            Payload::Driver { exposes, .. } => *exposes,
+            _ => 0,
+        };
+        let device = D::uuid(device)?;
+        let old = EventDesk::<D>::get().offered().insert(*object, shared.what.clone());
+        shared.was_offered.store(true, Release); // after that: who sees it finds it there
+        drop(old);
+        Ok(Offer {
+            kind: Kind::Event,
+            backend: D::BACKEND as u16,
+            device,
+            object: *object,
+            offset: 0,
+            length: 0,
+            size,
+            payload,
+            access: Access::SameUser,
+        })
+    }
+    fn open_event(
+        context: Borrowed<'_, Context<D>>,
+        ticket: &[u8; ENVELOPE_LEN],
+    ) -> Result<Owned<Event<D>>> {
+        D::check_process()?;
+        let context = context.own()?;
+        let (desk, device) = (EventDesk::<D>::get(), &context.driver_devices()[0]);
+        let (what, origin) = if D::event_sharing(device) == EventSharing::Points {
+            let import = |arrived, (): &()| Ok::<_, Error>(D::arrived_point(arrived)?);
+            match desk.points.open(ticket, |_| Ok(()), import)?.0 {
+                Opened::Local { object, .. } => (offered::<D>(object)?, Origin::OpenedHere),
+                Opened::Remote(loan) => {
+                    let point = D::open_point(context.driver(), device, loan)?;
+                    (Shareable::Point(Arc::new(point)), Origin::Opened { _lent: None })
+                }
+            }
+        } else {
+            match desk.words.open(ticket, |_| Ok(()), arrived_word)?.0 {
+                Opened::Local { object, .. } => (offered::<D>(object)?, Origin::OpenedHere),
+                Opened::Remote(loan) => {
+                    (Shareable::Word(Slot::clone(&loan)), Origin::Opened { _lent: Some(loan) })
+                }
+            }
+        };
+        let state = State::Shared(SharedPart::new(what, origin));
+        Ok(Event::without_queue(context, Profile::Off, state))
+    }
+}
+fn arrived_word(arrived: Arrived, (): &()) -> Result<Slot> {
+    match arrived.payload {
+        ArrivedPayload::Event(slot) => Ok(slot),
+        _ => Err(Error::new(
+            ErrorCode::InvalidValue,
+            "the exporter sent something that is no event: is it of the same version?",
+        )),
+    }
+}
+/// An event of this process's, of whose ticket this is the number.
+fn offered<D: HasStreams>(object: u64) -> Result<Shareable<D>> {
+    let known = EventDesk::<D>::get().offered().get(&object).cloned();
+    known.ok_or_else(|| {
+        let why = "the event of this ticket has been released: its tickets end with it";
+        Error::new(ErrorCode::InvalidValue, why)
+    })
+}
+fn no_offer() -> Error {
+    let why = "only an event made here with IPC_EXP can be offered to others";
+    Error::new(ErrorCode::InvalidEvent, why)
+}

@@ -1,0 +1,287 @@
+//! The objects that come first: adapter, platforms, devices and contexts, as handles over what the driver has. Which devices there are
+//! is asked of it once. The entries are in `adapter.rs`, `device_entries.rs` and `context.rs`.
+use std::{
+    ffi::CStr,
+    marker::PhantomData,
+    ops::Deref,
+    sync::{Arc, Mutex, OnceLock},
+};
+use ur_adapter::{
+    api::Objects,
+    callback::ContextDeleter,
+    error::{Error, ErrorCode, Result},
+    log,
+    object::{Backend, Body, Borrowed, Kind, Object, Owned, Slab, Tag},
+    statics::{Kept, Statics},
+};
+use ur_hal::{NativeHandles, OpensDevices, PlatformFacts, Types};
+use ur_lock::locked;
+use ur_sys::{ur_backend_t, ur_logger_level_t};
+
+/// What a device is to the driver.
+pub type DriverDevice<D> = <D as Types>::Device;
+/// What a context is to the driver.
+pub type DriverContext<D> = <D as Types>::Context;
+
+/// A driver whose devices and contexts are the core's, and what its adapter is called.
+pub trait Contexts:
+    OpensDevices
+    + NativeHandles
+    + Objects<
+        Adapter = Adapter<Self>,
+        Platform = Platform<Self>,
+        Device = Device<Self>,
+        Context = Context<Self>,
+    >
+{
+    /// Whose handles the objects' are.
+    const BACKEND: Backend;
+    /// Whether the same part of a device is always the same object.
+    const KEEPS_PARTS: bool = true;
+    /// What there is once of the adapter in a process.
+    fn statics() -> &'static Statics;
+    /// What logs call it, and the environment variable that asks for them: `UR_LOG_…`.
+    fn log_name() -> &'static str;
+    /// What callers are told that it is. May read the environment, and say what is wrong there.
+    fn shown_as() -> ur_backend_t {
+        ur_backend_t(Self::BACKEND as u32)
+    }
+    /// Which of several adapters over the same driver it is.
+    fn adapter_version() -> u32 {
+        1
+    }
+    /// Whether it lists its devices, where another adapter over the same driver may.
+    fn is_chosen() -> bool {
+        true
+    }
+    /// What an option of a compiler's command line is called by the driver's compiler.
+    fn compiler_option(option: &[u8]) -> Option<&'static CStr> {
+        matches!(option, b"-O0" | b"-O1" | b"-O2" | b"-O3" | b"").then_some(c"")
+    }
+    /// # Errors
+    /// `UNINITIALIZED` in a forked child of a process whose driver works in that process alone.
+    fn check_fork() -> Result<()> {
+        Ok(())
+    }
+}
+/// What `ur_adapter_handle_t` points at.
+#[derive(Debug)]
+pub struct Adapter<D>(PhantomData<fn() -> D>);
+impl<D> Adapter<D> {
+    pub(super) fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+impl<D: Contexts> Body for Adapter<D> {
+    const TAG: Tag = Tag::new(D::BACKEND, Kind::Adapter);
+    const INVALID: ErrorCode = ErrorCode::InvalidValue;
+    fn slab() -> &'static Slab<Self> {
+        D::statics().slab()
+    }
+}
+/// What `ur_platform_handle_t` points at.
+#[derive(Debug)]
+pub struct Platform<D: Contexts> {
+    pub(super) facts: PlatformFacts,
+    roots: OnceLock<Vec<Owned<Device<D>>>>,
+    /// What several of those are together.
+    composites: OnceLock<Vec<Owned<Device<D>>>>,
+}
+impl<D: Contexts> Body for Platform<D> {
+    const TAG: Tag = Tag::new(D::BACKEND, Kind::Platform);
+    const INVALID: ErrorCode = ErrorCode::InvalidPlatform;
+    fn slab() -> &'static Slab<Self> {
+        D::statics().slab()
+    }
+}
+impl<D: Contexts> Platform<D> {
+    /// Of which so much is said, with devices that know it.
+    fn new(
+        facts: PlatformFacts,
+        devices: Vec<DriverDevice<D>>,
+        composites: Vec<DriverDevice<D>>,
+    ) -> Owned<Self> {
+        let (roots, none) = (OnceLock::new(), OnceLock::new());
+        let new = Owned::new(Self { facts, roots, composites: none });
+        let device = |one| Device::new(one, new.clone(), None);
+        let devices: Vec<_> = devices.into_iter().map(device).collect();
+        let composites: Vec<_> = composites.into_iter().map(device).collect();
+        // Queries name them, and no call hands them out: callers have them from the beginning.
+        composites.iter().for_each(|one| _ = one.clone().publish());
+        new.roots.get_or_init(|| devices);
+        new.composites.get_or_init(|| composites);
+        new
+    }
+    /// Its devices that are no parts of others, in the driver's order.
+    pub fn roots(&self) -> &[Owned<Device<D>>] {
+        self.roots.get().map_or(&[], Vec::as_slice)
+    }
+}
+/// What `ur_device_handle_t` points at.
+#[derive(Debug)]
+pub struct Device<D: Contexts> {
+    driver: DriverDevice<D>,
+    pub(super) platform: Owned<Platform<D>>,
+    parent: Option<Owned<Device<D>>>,
+    /// Its parts that have handles, where the same part always has the same one.
+    parts: Mutex<Vec<Owned<Device<D>>>>,
+}
+impl<D: Contexts> Body for Device<D> {
+    const TAG: Tag = Tag::new(D::BACKEND, Kind::Device);
+    const INVALID: ErrorCode = ErrorCode::InvalidDevice;
+    fn slab() -> &'static Slab<Self> {
+        D::statics().slab()
+    }
+    /// Devices that are no parts are there for as long as the process is.
+    fn is_counted(&self) -> bool {
+        self.parent.is_some()
+    }
+}
+impl<D: Contexts> Deref for Device<D> {
+    type Target = DriverDevice<D>;
+    fn deref(&self) -> &DriverDevice<D> {
+        &self.driver
+    }
+}
+impl<D: Contexts> Device<D> {
+    fn new(
+        driver: DriverDevice<D>,
+        platform: Owned<Platform<D>>,
+        parent: Option<Owned<Self>>,
+    ) -> Owned<Self> {
+        Owned::new(Self { driver, platform, parent, parts: Mutex::default() })
+    }
+    /// What it is to the driver.
+    pub fn driver(&self) -> &DriverDevice<D> {
+        &self.driver
+    }
+    /// What it is a part of.
+    pub fn parent(&self) -> Option<&Owned<Self>> {
+        self.parent.as_ref()
+    }
+    /// The handle of what the driver calls a device.
+    ///
+    /// # Errors
+    /// `INVALID_DEVICE` for one that the driver did not list.
+    pub fn of(driver: &DriverDevice<D>) -> Result<Owned<Self>> {
+        if let Some(parent) = D::parent(driver) {
+            return Ok(Self::part(&Self::of(&parent)?, driver.clone()));
+        }
+        listed().find(|one| one.driver == *driver).cloned().ok_or_else(|| {
+            Error::new(ErrorCode::InvalidDevice, "the driver did not list this device at first")
+        })
+    }
+    /// The handle of a part.
+    pub(super) fn part(of: &Owned<Self>, driver: DriverDevice<D>) -> Owned<Self> {
+        let make = |driver| Self::new(driver, of.platform.clone(), Some(of.clone()));
+        if !D::KEEPS_PARTS {
+            return make(driver);
+        }
+        let mut parts = locked(&of.parts);
+        if let Some(known) = parts.iter().find(|one| one.driver == driver) {
+            return known.clone();
+        }
+        parts.push(make(driver));
+        parts[parts.len() - 1].clone()
+    }
+}
+
+/// Every platform that has devices. Asks the driver when it is first called.
+pub(super) fn platforms<D: Contexts>() -> &'static [Owned<Platform<D>>] {
+    D::statics().get::<OnceLock<Vec<Owned<Platform<D>>>>>().get_or_init(find)
+}
+/// Every device that is no part of another.
+pub fn roots<D: Contexts>() -> impl Iterator<Item = &'static Owned<Device<D>>> {
+    platforms::<D>().iter().flat_map(|one| one.roots())
+}
+/// The same, and what several of them are together.
+pub(super) fn listed<D: Contexts>() -> impl Iterator<Item = &'static Owned<Device<D>>> {
+    let composites = |one: &'static Owned<Platform<D>>| one.composites.get().into_iter().flatten();
+    roots::<D>().chain(platforms::<D>().iter().flat_map(composites))
+}
+/// What fails is logged and left out.
+fn find<D: Contexts>() -> Vec<Owned<Platform<D>>> {
+    let logged = |error: &ur_hal::Error| log::say(D::BACKEND, ur_logger_level_t::WARN, error);
+    let mut all: Vec<(PlatformFacts, [Vec<DriverDevice<D>>; 2])> = vec![];
+    let roots = D::devices().inspect_err(logged).unwrap_or_default();
+    for (which, devices) in [roots, D::composites()].into_iter().enumerate() {
+        for device in devices {
+            let Ok(facts) = D::platform(&device).inspect_err(logged) else { continue };
+            let at = all.iter().position(|(known, _)| *known == facts).unwrap_or_else(|| {
+                all.push((facts, [vec![], vec![]]));
+                all.len() - 1
+            });
+            all[at].1[which].push(device);
+        }
+    }
+    let all = all.into_iter();
+    all.map(|(facts, [roots, composites])| Platform::new(facts, roots, composites)).collect()
+}
+
+/// What `ur_context_handle_t` points at: devices whose objects can be used together.
+#[derive(Debug)]
+pub struct Context<D: Contexts> {
+    // Fields are dropped in this order: what was made with the driver's context goes before it.
+    kept: Kept,
+    driver: Arc<DriverContext<D>>,
+    driver_devices: Vec<DriverDevice<D>>,
+    devices: Vec<Owned<Device<D>>>,
+    pub(super) deleters: Mutex<Vec<ContextDeleter>>,
+}
+impl<D: Contexts> Body for Context<D> {
+    const TAG: Tag = Tag::new(D::BACKEND, Kind::Context);
+    const INVALID: ErrorCode = ErrorCode::InvalidContext;
+    fn slab() -> &'static Slab<Self> {
+        D::statics().slab()
+    }
+}
+impl<D: Contexts> Deref for Context<D> {
+    type Target = DriverContext<D>;
+    fn deref(&self) -> &DriverContext<D> {
+        &self.driver
+    }
+}
+impl<D: Contexts> Drop for Context<D> {
+    fn drop(&mut self) {
+        let deleters = std::mem::take(&mut *locked(&self.deleters));
+        deleters.into_iter().for_each(ContextDeleter::call);
+    }
+}
+impl<D: Contexts> Context<D> {
+    pub(super) fn new(driver: DriverContext<D>, devices: Vec<Owned<Device<D>>>) -> Owned<Self> {
+        let driver_devices = devices.iter().map(|one| one.driver().clone()).collect();
+        let (kept, driver, deleters) = (Kept::new(), Arc::new(driver), Mutex::default());
+        Owned::new(Self { kept, driver, driver_devices, devices, deleters })
+    }
+    /// What it is to the driver.
+    pub fn driver(&self) -> &Arc<DriverContext<D>> {
+        &self.driver
+    }
+    /// What is kept once for each context.
+    pub fn kept(&self) -> &Kept {
+        &self.kept
+    }
+    /// The devices that it was made for; never empty.
+    pub fn devices(&self) -> &[Owned<Device<D>>] {
+        &self.devices
+    }
+    /// The same, as the driver's.
+    pub fn driver_devices(&self) -> &[DriverDevice<D>] {
+        &self.driver_devices
+    }
+    /// A part of a device belongs wherever the whole does.
+    ///
+    /// # Errors
+    /// `INVALID_DEVICE` where `device` is none of the context's, nor a part of one.
+    pub fn check(&self, device: Borrowed<'_, Device<D>>) -> Result<()> {
+        let mut above: Option<&Object<_>> = Some(&device);
+        while let Some(one) = above {
+            if self.driver_devices.contains(one.driver()) {
+                return Ok(());
+            }
+            above = one.parent().map(|parent| &**parent);
+        }
+        let why = "the device does not belong to the context: make the context with it";
+        Err(Error::new(ErrorCode::InvalidDevice, why))
+    }
+}

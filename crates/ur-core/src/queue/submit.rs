@@ -1,0 +1,220 @@
+//! How commands get into queues: behind what their wait lists stand for now, with an event if the caller wants one.
+use super::{Device, FreedInOrder, HasStreams, Latest, Queue, counters::Counters};
+use crate::{
+    command::{InOrder, Ready, TakesCommands, Used},
+    event::{Event, Target, waits::Waits},
+    memory::allocation::{Allocation, Freeing, Usm},
+    over_driver::mem::Mem,
+    profiling::Profile,
+    unseen::judge,
+};
+use std::sync::Arc;
+use ur_adapter::{
+    command::{Enqueued, Report},
+    error::Result,
+    object::{Borrowed, Owned},
+};
+use ur_hal::{
+    Address, Command, Completion, Handover, NativeCall, Order, Signal, Submission, Types,
+};
+use ur_sys::ur_command_t;
+
+/// What the driver is asked to note.
+fn noted(profile: Profile) -> ur_hal::Profile {
+    match profile {
+        Profile::Off => ur_hal::Profile::Off,
+        Profile::Phases => ur_hal::Profile::Phases,
+        Profile::Moment | Profile::Instant => ur_hal::Profile::End,
+    }
+}
+
+/// Submits a command: behind what the wait list stands for now, and with an event if the caller wants one.
+#[inline(always)] // as `submit`
+fn put<D: HasStreams>(
+    queue: Borrowed<'_, Queue<D>>,
+    (name, profile, command, order): (ur_command_t, Profile, Command<'_, D>, Order),
+    events: &[Borrowed<'_, Event<D>>],
+    report: Report,
+    put: impl FnOnce(&Submission<'_, D>) -> ur_hal::Result<Option<D::Point>>,
+) -> Enqueued<D> {
+    // First what can fail: once it is submitted there is no way back.
+    let of = report.wants_event().then(|| queue.own()).transpose()?;
+    let profile = if of.is_some() { profile } else { Profile::Off };
+    let waits = Waits::of(events)?;
+    let submission = Submission {
+        command,
+        waits: &waits.list(),
+        order,
+        completion: match report {
+            Report::None => Completion::None,
+            Report::Event => Completion::Point,
+            Report::Done { event } => Completion::Done { point: event },
+        },
+        profile: noted(profile),
+    };
+    let outcome = put(&submission);
+    let point = if submission.completion.is_awaited() { queue.note(outcome)? } else { outcome? };
+    let made = of.zip(point);
+    Ok(made.map(|(queue, point)| Event::of(queue, name, point, profile)))
+}
+/// Submits something of the backend's own, such as a recording, by a function that is given a barrier of which it may make
+/// that. Its event tells these times.
+///
+/// # Errors
+/// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed; the function's own.
+pub fn submit_by<D: HasStreams>(
+    queue: Borrowed<'_, Queue<D>>,
+    (name, profile): (ur_command_t, Profile),
+    events: &[Borrowed<'_, Event<D>>],
+    report: Report,
+    by: impl FnOnce(&Submission<'_, D>) -> ur_hal::Result<Option<D::Point>>,
+) -> Enqueued<D> {
+    put(queue, (name, profile, Command::Barrier, Order::Free), events, report, by)
+}
+
+impl<D: HasStreams> TakesCommands for D {
+    type Known = Allocation<D::Memory>;
+    fn is_managed(at: Address) -> bool {
+        <D as HasStreams>::is_managed(at)
+    }
+    fn buffer_at(device: &Owned<Device<D>>, buffer: &Mem<D>) -> Result<Address> {
+        <D as HasStreams>::buffer_at(device, buffer)
+    }
+    fn image_at<'m>(
+        device: &Owned<Device<D>>,
+        image: &'m Mem<D>,
+    ) -> Result<&'m Arc<<D as Types>::Image>> {
+        <D as HasStreams>::image_at(device, image)
+    }
+    #[inline(always)] // where the kind of the command is known, the way of others is gone
+    fn submit(
+        queue: Borrowed<'_, Queue<D>>,
+        ready: &Ready<'_, Self>,
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Enqueued<Self> {
+        if D::is_recording(&queue, events)? {
+            return D::record(queue, ready, events, None, report);
+        }
+        let what = (ready.name, ready.profile(queue.profile()), ready.command, ready.order);
+        put(queue, what, events, report, |submission| D::submit_using(&queue, submission, ready))
+    }
+    fn signal(
+        queue: Borrowed<'_, Queue<D>>,
+        events: &[Borrowed<'_, Event<D>>],
+        signalled: Borrowed<'_, Event<D>>,
+    ) -> Result<()> {
+        let target = signalled.target()?;
+        let name = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
+        if D::is_recording(&queue, events)? {
+            let barrier = Ready::barrier(name, Order::Both);
+            return D::record(queue, &barrier, events, Some(signalled), Report::None).map(drop);
+        }
+        let waits = Waits::of(events)?;
+        let list = waits.list();
+        let times = signalled.profile.is_on() || queue.profile().is_on();
+        let profile = if times { Profile::Instant } else { Profile::Off };
+        let barrier = Submission {
+            waits: &list,
+            order: Order::Both,
+            profile: noted(profile),
+            ..Submission::new(Command::Barrier)
+        };
+        match target {
+            Target::Latest(latest) => {
+                let submission = Submission { completion: Completion::Point, ..barrier };
+                let point = D::submit(queue.stream(), &submission)?;
+                let point = point.ok_or_else(no_point)?;
+                let old = ur_lock::locked(latest).replace(Arc::new(Latest { point, profile }));
+                drop(old); // not under the lock
+                Ok(())
+            }
+            Target::Word(slot) => {
+                let (_turn, counter) = Counters::get(&queue.counters, slot.arena())?;
+                let value = counter.reserve();
+                let command = Command::Signal(Signal::Word(&counter, value));
+                let profile = ur_hal::Profile::Off;
+                D::submit(queue.stream(), &Submission { command, profile, ..barrier })?;
+                judge(slot.publish(&counter, value))
+            }
+            Target::Point(point) => {
+                let command = Command::Signal(Signal::Point(point));
+                D::submit(queue.stream(), &Submission { command, ..barrier })?;
+                Ok(())
+            }
+        }
+    }
+    fn allocate_in_order(
+        usm: Usm,
+        queue: Borrowed<'_, Queue<D>>,
+        pool: Borrowed<'_, D::UsmPool>,
+        size: usize,
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Result<Option<InOrder<Event<D>>>> {
+        <D as HasStreams>::allocate_in_order(usm, queue, pool, size, events, report)
+    }
+    fn free_in_order(
+        queue: Borrowed<'_, Queue<D>>,
+        freeing: Freeing<D::Memory>,
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Enqueued<Self> {
+        let freeing = match <D as HasStreams>::free_in_order(queue, freeing, events, report)? {
+            FreedInOrder::Yes(event) => return Ok(event),
+            FreedInOrder::No(freeing) => freeing,
+        };
+        let mut barrier = Ready::barrier(ur_command_t::ENQUEUE_USM_FREE_EXP, Order::Free);
+        let spent = Handover::default();
+        if D::FREES_WITH_COMMANDS {
+            spent.put(freeing.again());
+            barrier.uses[0] = Some(Used::Freed(&spent));
+        }
+        match <D as TakesCommands>::submit(queue, &barrier, events, report) {
+            Ok(event) => {
+                match D::FREES_WITH_COMMANDS {
+                    true => freeing.announce(),
+                    false => freeing.finish(|since| D::submitted(queue.context(), since)),
+                }
+                Ok(event)
+            }
+            Err(error) => {
+                freeing.undo();
+                Err(error)
+            }
+        }
+    }
+    fn submit_native(
+        queue: Borrowed<'_, Queue<D>>,
+        call: &dyn Fn(),
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Enqueued<Self> {
+        let name = ur_command_t::ENQUEUE_NATIVE_EXP;
+        let barrier = Ready::barrier(name, Order::Both);
+        if !D::HAS_NATIVE_HANDLES {
+            <D as TakesCommands>::submit(queue, &barrier, events, Report::Done { event: false })?;
+            call();
+            return <D as TakesCommands>::submit(queue, &barrier, &[], report);
+        }
+        let call = || {
+            call();
+            Ok(())
+        };
+        let native = Ready { command: Command::Native(NativeCall::new(&call)), ..barrier };
+        <D as TakesCommands>::submit(queue, &native, events, report)
+    }
+    fn submit_graph(
+        queue: Borrowed<'_, Queue<D>>,
+        graph: Borrowed<'_, D::ExpExecutableGraph>,
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Enqueued<Self> {
+        <D as HasStreams>::submit_graph(queue, graph, events, report)
+    }
+}
+/// The error for a driver that makes no point where one is asked for.
+#[cold]
+fn no_point() -> ur_hal::Error {
+    ur_hal::Error::new(ur_hal::ErrorKind::Unknown, "the driver made no point of a signal")
+}

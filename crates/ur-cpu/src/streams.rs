@@ -1,0 +1,265 @@
+//! Streams and points of the CPU: the engine's queues and completions, of which the core makes queues and events. Taking and
+//! running commands is the engine's.
+//!
+//! What the flags of a queue come to on a CPU:
+//!
+//! | Flags | |
+//! | --- | --- |
+//! | `OUT_OF_ORDER_EXEC_MODE_ENABLE`, `PROFILING_ENABLE` | as documented |
+//! | `PRIORITY_LOW`, `PRIORITY_HIGH` | an in-order queue's thread is nicer or less nice by 5, as far as the system allows (being less nice takes a privilege); out-of-order queues share their threads and take no notice |
+//! | `DISCARD_EVENTS` | nothing is saved by it: events that are asked for are made |
+//! | `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE` | every command is on its way from its submission on, which either allows |
+//! | `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM` | there is no default stream to use or to wait for |
+//! | `LOW_POWER_EVENTS_SUPPORT_EXP` | waiting always ends in sleep |
+//! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
+use super::{
+    Cpu, Device, Event, ExecutableGraph, Mem, Queue,
+    capture::{self, Score, Stand},
+    device::{DriverContext, DriverDevice},
+    engine::{self, Completion, Dependencies, Dependency, Owed, Work, failed},
+    graph,
+    host::uuid,
+    image::{self, Pixels},
+    launch,
+    mem::Placed,
+    memory,
+};
+use std::{
+    any::Any,
+    convert::Infallible,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+use ur_adapter::{
+    command::Report,
+    error::Result,
+    object::{Borrowed, Owned},
+    per_process::PerProcess,
+};
+use ur_core::{
+    command::{Ready, Used},
+    queue::HasStreams,
+};
+use ur_hal::{
+    Address, Command, EventSharing, Notification, Priority, Signal, Status, StreamRequest, Streams,
+    Submission, Times, Wait,
+};
+use ur_lock::locked;
+
+/// The event of a command, if the caller wanted one.
+pub(super) type Made = Result<Option<Owned<Event>>>;
+
+/// What the core knows as a stream.
+#[derive(Debug)]
+pub struct Stream(engine::Queue);
+impl Drop for Stream {
+    fn drop(&mut self) {
+        memory::sweep();
+    }
+}
+impl Stream {
+    /// Has work done as a submission says, which is what the core submits or stands for a recording of its own; behind one
+    /// thing more, if there is one.
+    #[inline(always)] // where the kind of the work is known, the way of others is gone
+    pub(super) fn put(
+        &self,
+        work: Work,
+        what: &Submission<'_, Cpu>,
+        also: impl IntoIterator<Item = Dependency>,
+    ) -> ur_hal::Result<Option<Arc<Completion>>> {
+        let mut dependencies = Dependencies::default();
+        for wait in what.waits {
+            dependencies.add(match wait {
+                Wait::Point(completion) => Dependency::Local(Arc::clone(completion)),
+                Wait::Word(debt) => Dependency::Shared((*debt).clone()),
+            })?;
+        }
+        also.into_iter().try_for_each(|one| dependencies.add(one))?;
+        let owed = match what.command {
+            Command::Signal(Signal::Word(counter, value)) => {
+                Some(Owed { counter: Arc::clone(counter), value })
+            }
+            _ => None,
+        };
+        let is_awaited = what.completion.is_awaited();
+        let want = is_awaited || what.completion.wants_point();
+        let (order, profile) = (what.order, what.profile);
+        let submission = engine::Submission { work, owed, order, profile, want };
+        let completion = self.0.submit(dependencies, submission)?;
+        if let Some(completion) = completion.as_ref().filter(|_| is_awaited) {
+            completion.wait().map_err(|why| failed(&why))?;
+        }
+        Ok(completion)
+    }
+}
+
+/// How much nicer a queue of low priority is than others, and one of high priority less so.
+const STEP: i32 = 5;
+/// How many engines there are to choose from: see `MAX_COMPUTE_QUEUE_INDICES`.
+pub(super) const ENGINES: u32 = 1;
+
+/// The queues of this process, each with the addresses of its device and of those that is a part of.
+type Everyone = Mutex<Vec<(Vec<usize>, engine::Watch)>>;
+static EVERYONE: PerProcess<Everyone> = PerProcess::new();
+
+fn note(device: &Arc<DriverDevice>, watch: engine::Watch) {
+    let line =
+        std::iter::successors(Some(device), |one| one.part.as_ref().map(|part| &part.parent));
+    let line = line.map(|device| Arc::as_ptr(device).addr()).collect();
+    let mut all = locked(EVERYONE.get());
+    all.retain(|(_, queue)| !queue.is_over());
+    all.push((line, watch));
+}
+/// Waits for all commands submitted so far to queues of `device` and of parts of it, those of queues
+/// that have been released included. How commands ended is for their queues and events to tell.
+pub(super) fn wait_for_device(device: &Arc<DriverDevice>) {
+    let address = Arc::as_ptr(device).addr();
+    let ticket = {
+        let all = locked(EVERYONE.get());
+        let of_device = all.iter().filter(|(line, _)| line.contains(&address));
+        engine::ticket(of_device.map(|(_, queue)| queue))
+    };
+    ticket.wait();
+    memory::sweep();
+}
+
+/// What a command does, with all that has to be there until it is done.
+///
+/// # Errors
+/// As for [`Work::of`]; the code of an object that is gone.
+#[inline(always)] // where the kind of the command is known, the way of others is gone
+pub(super) fn work(device: &Device, ready: &Ready<'_, Cpu>) -> Result<Work> {
+    let work = match ready.command {
+        Command::Launch(launch) => launch::work(device, launch)?,
+        Command::ImageCopy(copy) => image::copy(copy)?,
+        ref command => Work::of(command)?,
+    };
+    let [one, other] = &ready.uses; // each by itself: most commands use none, which is known here
+    ready.more.iter().try_fold(keeping(keeping(work, one)?, other)?, keeping)
+}
+#[inline(always)] // as `work`
+fn keeping(work: Work, used: &Option<Used<'_, Cpu>>) -> Result<Work> {
+    let kept: Arc<dyn Any + Send + Sync> = match used {
+        None => return Ok(work),
+        Some(Used::Buffer { buffer, .. }) => buffer.storage().clone(),
+        Some(Used::Program(program)) => Arc::new(program.own()?),
+        Some(Used::Freed(freed)) => Arc::new(freed.take()),
+    };
+    Ok(Work::Keeping(Box::new(work), kept))
+}
+
+impl Streams for Cpu {
+    const NOTIFIES: bool = true;
+    type ArrivedPoint = Infallible;
+    fn engines(_: &Arc<DriverDevice>) -> ur_hal::Result<u32> {
+        Ok(ENGINES)
+    }
+    fn event_sharing(_: &Arc<DriverDevice>) -> EventSharing {
+        EventSharing::Words
+    }
+    fn stream(
+        _: &DriverContext,
+        device: &Arc<DriverDevice>,
+        request: StreamRequest,
+    ) -> ur_hal::Result<Stream> {
+        let nice = match request.priority {
+            Priority::Low => STEP,
+            Priority::High => -STEP,
+            Priority::Normal => 0,
+        };
+        let engine = engine::Queue::new(request.context, request.is_out_of_order).nice(nice);
+        note(device, engine.watch());
+        Ok(Stream(engine))
+    }
+    #[inline(always)] // as `work`
+    fn submit(
+        stream: &Stream,
+        submission: &Submission<'_, Self>,
+    ) -> ur_hal::Result<Option<Arc<Completion>>> {
+        stream.put(Work::of(&submission.command)?, submission, None)
+    }
+    fn flush(stream: &Stream) -> ur_hal::Result<()> {
+        Ok(stream.0.flush()?)
+    }
+    fn is_idle(stream: &Stream) -> ur_hal::Result<bool> {
+        Ok(stream.0.is_idle())
+    }
+    fn finish(stream: &Stream) -> ur_hal::Result<()> {
+        let finished = stream.0.finish();
+        memory::sweep();
+        Ok(finished?)
+    }
+    fn status(point: &Arc<Completion>) -> ur_hal::Result<Status> {
+        Ok(point.status())
+    }
+    fn wait(point: &Arc<Completion>, deadline: Option<Instant>) -> ur_hal::Result<bool> {
+        while let Some(deadline) = deadline
+            && !point.status().is_final()
+        {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            std::thread::sleep(left.min(Duration::from_micros(100)));
+        }
+        point.wait().map(|()| true).map_err(|why| failed(&why).into())
+    }
+    fn times(point: &Arc<Completion>) -> ur_hal::Result<Option<Times>> {
+        let span = point.times().map(|times| (times.started, times.ended));
+        Ok(point.submitted_at().map(|submitted| Times { submitted, span }))
+    }
+    fn notify(point: &Arc<Completion>, at: Status, call: Notification) -> ur_hal::Result<()> {
+        point.call_at(at, move |_| call());
+        Ok(())
+    }
+}
+impl HasStreams for Cpu {
+    type Capture = Arc<Stand>;
+    type Captured = (Arc<Score>, usize);
+    const FREES_WITH_COMMANDS: bool = true;
+    fn uuid(_: &Device) -> Result<[u8; 16]> {
+        uuid()
+    }
+    /// All memory is where it is used.
+    fn is_managed(_at: Address) -> bool {
+        true
+    }
+    fn buffer_at(_device: &Owned<Device>, buffer: &Mem) -> Result<Address> {
+        Ok(buffer.address().into())
+    }
+    fn image_at<'m>(_device: &Owned<Device>, image: &'m Mem) -> Result<&'m Arc<Pixels>> {
+        image.storage().pixels()
+    }
+    #[inline(always)] // as `work`
+    fn submit_using(
+        queue: &Queue,
+        submission: &Submission<'_, Self>,
+        ready: &Ready<'_, Self>,
+    ) -> ur_hal::Result<Option<Arc<Completion>>> {
+        queue.stream().put(work(queue.device(), ready)?, submission, None)
+    }
+    #[inline(always)] // as `work`
+    fn is_recording(queue: &Queue, events: &[Borrowed<'_, Event>]) -> Result<bool> {
+        capture::is_recording(queue, events)
+    }
+    fn record(
+        queue: Borrowed<'_, Queue>,
+        ready: &Ready<'_, Self>,
+        events: &[Borrowed<'_, Event>],
+        signalled: Option<Borrowed<'_, Event>>,
+        report: Report,
+    ) -> Made {
+        capture::record(queue, ready, events, signalled, report)
+    }
+    fn submit_graph(
+        queue: Borrowed<'_, Queue>,
+        graph: Borrowed<'_, ExecutableGraph>,
+        events: &[Borrowed<'_, Event>],
+        report: Report,
+    ) -> Made {
+        graph::enqueue(queue, graph, events, report)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,395 @@
+//! Streams and points of Level Zero, of which the core makes queues and events. A stream is one in-order command list of the
+//! driver's, or, out of order, several lists that take commands in turn (`work.rs`); a point is the end of a command, or an
+//! event of the driver's (`point.rs`).
+//!
+//! What the flags of a queue come to:
+//!
+//! | Flags | |
+//! | --- | --- |
+//! | `OUT_OF_ORDER_EXEC_MODE_ENABLE`, `PROFILING_ENABLE` | as documented |
+//! | `PRIORITY_LOW`, `PRIORITY_HIGH` | the driver's priorities |
+//! | `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE` | as documented for in-order queues; what the environment says goes first |
+//! | `DISCARD_EVENTS`, `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints; nothing changes |
+//! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
+use super::{
+    Device, LevelZero, Mem, Queue,
+    context::DriverContext,
+    crossing::Far,
+    device::DriverDevice,
+    driver::{RawEvent, RawList},
+    fate::Fate,
+    host_task::{self, by_thread},
+    image::Pixels,
+    native::{
+        counter::Counters,
+        event::{AdoptedEvent, EventKind, IpcBytes},
+        list::{Engine, NativeList},
+        queue as native,
+    },
+    options, platform,
+    point::Point,
+    reusable::{Core, Parcel},
+    signal::Signal,
+    signaller::Board,
+    submission::{Appends, How},
+    work::{Batching, Engines, Work},
+};
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::Owned,
+};
+use ur_core::{command::Ready, queue::HasStreams};
+use ur_hal::{
+    Address, AdoptedStream, Command, Completion, ErrorKind, EventSharing, NativeHandle, Priority,
+    Profile, Signal as Signals, Status, StreamRequest, Streams, Submission, Times,
+};
+use ur_ipc::{Arrived, ArrivedPayload, Payload, Remote};
+use ur_sys::ur_queue_native_desc_t;
+use ze_sys::{
+    ZE_COMMAND_QUEUE_PRIORITY_NORMAL, ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH,
+    ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW,
+};
+
+/// Commands of a batch, if nobody says how many.
+const BATCH: u32 = 16;
+
+/// What a verb returns of a command: its point, if one is wanted.
+type Made = ur_hal::Result<Option<Point>>;
+
+/// What the core knows as a stream. Its lists outlive it for as long as they have something to do.
+#[derive(Debug)]
+pub struct Stream(Arc<Work>);
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+impl Stream {
+    pub(super) fn work(&self) -> &Arc<Work> {
+        &self.0
+    }
+    /// Over a list of the application's, or over lists of its own.
+    fn make(
+        context: &DriverContext,
+        device: &Arc<DriverDevice>,
+        request: StreamRequest,
+        list: Option<NativeList>,
+    ) -> Result<Self> {
+        let engines = device.compute()?;
+        let priority = match request.priority {
+            Priority::Low => ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW,
+            Priority::High => ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH,
+            Priority::Normal => ZE_COMMAND_QUEUE_PRIORITY_NORMAL,
+        };
+        let chosen = device.engine().or(request.engine);
+        let first = Engine {
+            ordinal: engines.ordinal,
+            index: chosen.unwrap_or(0),
+            offloads: options().copiers,
+            priority,
+        };
+        let is_in_order = !request.is_out_of_order || list.is_some();
+        // What may overtake must not lie behind in a batch.
+        let batching = match list {
+            None if is_in_order => batching(request.is_batched),
+            _ => Batching::None,
+        };
+        // Who chose an engine has that one; the lists of others have several.
+        let spread = if chosen.is_some() { 1 } else { engines.engines };
+        let copier = device.copier().filter(|_| options().copiers).map(|group| {
+            let engine = Engine { ordinal: group.ordinal, index: 0, offloads: false, priority };
+            (engine, group.longest_pattern)
+        });
+        let engines = Engines { first, spread, copier };
+        let order = (batching, is_in_order);
+        Work::new((context, request.context), device, engines, order, list).map(Self)
+    }
+}
+/// How a stream submits, if batches are asked for or not.
+fn batching(is_asked_for: bool) -> Batching {
+    let batched = options().immediate.map_or(is_asked_for, |immediate| !immediate);
+    let most = options().batch.unwrap_or(BATCH);
+    match batched && most > 1 && native::can_batch() {
+        true => Batching::Of { most },
+        false => Batching::None,
+    }
+}
+
+/// What the driver offers for events of `device`.
+fn counters(device: &DriverDevice) -> Counters {
+    Counters::of(device.platform().raw(), device.raw())
+}
+/// Whether processes can share events of `device`.
+pub(super) fn has_sharing(device: &DriverDevice) -> bool {
+    counters(device).sharing.is_some()
+}
+
+/// A barrier that may be left out where it would change nothing.
+fn barrier(work: &Arc<Work>, what: &Submission<'_, LevelZero>) -> Result<Option<Signal>> {
+    let is_superfluous = what.waits.is_empty()
+        && match what.completion {
+            Completion::None => work.is_in_order(),
+            Completion::Point => what.profile == Profile::Off && work.is_known_idle(),
+            Completion::Done { .. } => false,
+        };
+    if is_superfluous {
+        work.check()?;
+        return Ok(what.completion.wants_point().then(|| Signal::over(work)));
+    }
+    let how = How { appends: Appends::One, ..How::default() };
+    work.put(what, how, |list, _| list.barrier())
+}
+/// Lets the application put commands of its own into the first list: between two barriers that are never left out, since
+/// nothing is known of what it puts there, so that there is no telling when it is done.
+fn call_native(
+    work: &Arc<Work>,
+    what: &Submission<'_, LevelZero>,
+    call: ur_hal::NativeCall<'_>,
+) -> Result<Option<Signal>> {
+    let how = How { appends: Appends::One, at_once: true, ..How::default() };
+    let before = Submission { completion: Completion::None, profile: Profile::Off, ..*what };
+    work.put(&before, how, |list, _| list.barrier())?;
+    work.keep_first_behind_barrier()?;
+    call.call()?;
+    work.put(&Submission { waits: &[], ..*what }, how, |list, _| list.barrier())
+}
+/// Signals an event that is signalled again and again.
+fn signal(work: &Arc<Work>, what: &Submission<'_, LevelZero>, core: &Core) -> Result<()> {
+    let wanted = Submission { completion: Completion::Point, ..*what };
+    // The times are another event's, which comes first: they are known as soon as this one is complete.
+    let times = match what.profile != Profile::Off && core.is_private() {
+        true => work.append(&wanted, How::default(), |_, _| Ok(()))?,
+        false => None,
+    };
+    let waits = if times.is_some() { &[] } else { what.waits };
+    let plain = Submission { waits, profile: Profile::Off, ..wanted };
+    let (how, mut count) = (How { at_once: true, ..How::default() }, 0);
+    let submitted = work.append(&plain, how, |list, _| {
+        count = core.sign();
+        list.signal(core.event().raw())
+    });
+    match submitted {
+        Ok(signal) => core.signed(count, signal),
+        Err(error) => {
+            core.signed(count, None);
+            return Err(error);
+        }
+    }
+    core.note_times(times);
+    Ok(())
+}
+/// Puts a command into lists, which reach all memory that it is about.
+#[inline]
+fn submit(work: &Arc<Work>, what: &Submission<'_, LevelZero>) -> Made {
+    let signal = match what.command {
+        Command::Barrier => barrier(work, what)?,
+        Command::HostCall(call) => host_task::run(work, call, what)?,
+        Command::Native(call) => call_native(work, what, call)?,
+        Command::Signal(Signals::Point(Point::Reusable(core))) => {
+            signal(work, what, core)?;
+            None
+        }
+        ref command => {
+            if let Command::Launch(launch) = command {
+                launch.geometry.offset_words()?; // before anything is in a list
+            }
+            work.put(what, How::of(command), |list, _| list.append(command))?
+        }
+    };
+    Ok(signal.map(Point::Command))
+}
+/// Has a thread carry out a command, whose point fails with it.
+fn submit_far(work: &Arc<Work>, what: &Submission<'_, LevelZero>, far: Far) -> Made {
+    let fate = Arc::<Fate>::default();
+    let inside = Arc::clone(&fate);
+    let how = How { at_once: true, ..How::default() };
+    let made = work
+        .put(what, how, |list, kept| by_thread(work, list, kept, move || inside.note(far.run())))?;
+    if what.completion.is_awaited() {
+        fate.check()?;
+    } else {
+        if let Some(signal) = &made {
+            signal.depend_on(&fate);
+        }
+        work.fates.add(&fate);
+    }
+    Ok(made.map(Point::Command))
+}
+
+impl Streams for LevelZero {
+    const HAS_NATIVE_HANDLES: bool = true;
+    type ArrivedPoint = Parcel;
+    fn check_process() -> ur_hal::Result<()> {
+        Ok(platform::check_fork()?)
+    }
+    fn engines(device: &Arc<DriverDevice>) -> ur_hal::Result<u32> {
+        Ok(if device.engine().is_some() { 1 } else { device.compute()?.engines })
+    }
+    fn event_sharing(device: &Arc<DriverDevice>) -> EventSharing {
+        if has_sharing(device) { EventSharing::Points } else { EventSharing::None }
+    }
+    fn stream(
+        context: &DriverContext,
+        device: &Arc<DriverDevice>,
+        request: StreamRequest,
+    ) -> ur_hal::Result<Stream> {
+        Ok(Stream::make(context, device, request, None)?)
+    }
+    #[inline]
+    fn submit(stream: &Stream, submission: &Submission<'_, Self>) -> Made {
+        submit(&stream.0, submission)
+    }
+    fn flush(stream: &Stream) -> ur_hal::Result<()> {
+        Ok(stream.0.flush()?)
+    }
+    fn is_idle(stream: &Stream) -> ur_hal::Result<bool> {
+        Ok(stream.0.is_idle()?)
+    }
+    fn finish(stream: &Stream) -> ur_hal::Result<()> {
+        Ok(stream.0.finish()?)
+    }
+    fn status(point: &Point) -> ur_hal::Result<Status> {
+        Ok(point.status())
+    }
+    #[inline]
+    fn is_settled(point: &Point) -> bool {
+        match point {
+            Point::Command(signal) => platform::check_fork().is_ok() && signal.is_settled(),
+            _ => false,
+        }
+    }
+    fn wait(point: &Point, deadline: Option<Instant>) -> ur_hal::Result<bool> {
+        while let Some(deadline) = deadline
+            && !point.status().is_final()
+        {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            std::thread::sleep(left.min(Duration::from_micros(100)));
+        }
+        point.wait()?;
+        Ok(true)
+    }
+    fn times(point: &Point) -> ur_hal::Result<Option<Times>> {
+        point.times()
+    }
+    /// A counter-based event of the driver's; `None` where it has none.
+    fn reusable(
+        context: &DriverContext,
+        device: &Arc<DriverDevice>,
+        is_shareable: bool,
+    ) -> ur_hal::Result<Option<Point>> {
+        let counters = counters(device);
+        let event = counters.reusable(context.native(), device.raw(), is_shareable)?;
+        let sharing = counters.sharing.filter(|_| is_shareable);
+        let event = event.map(|event| EventKind::Counter(Arc::new(event)));
+        Ok(event.map(|event| Point::Reusable(Core::new(event, sharing))))
+    }
+    fn latest(point: &Point) -> ur_hal::Result<Option<Point>> {
+        match point {
+            Point::Reusable(core) => Ok(core.owed().map(Point::Latest)),
+            _ => ur_hal::Error::unsupported("the latest signal of an event of one command"),
+        }
+    }
+    fn export_point(point: &Point) -> ur_hal::Result<Payload> {
+        match point {
+            Point::Reusable(core) => Ok(core.payload()?),
+            _ => ur_hal::Error::unsupported("sharing of an event of one command"),
+        }
+    }
+    fn arrived_point(arrived: Arrived) -> ur_hal::Result<Parcel> {
+        let nonsense = || {
+            let why = "the exporter sent something that is no event of Level Zero: is it of the same version?";
+            ur_hal::Error::new(ErrorKind::InvalidValue, why)
+        };
+        let ArrivedPayload::Driver { fd, bytes, .. } = arrived.payload else {
+            return Err(nonsense());
+        };
+        let bytes = IpcBytes::try_from(bytes.as_slice()).map_err(|_| nonsense())?;
+        Ok(Parcel { bytes, board: Board::arrived(fd)? })
+    }
+    fn open_point(
+        context: &DriverContext,
+        device: &Arc<DriverDevice>,
+        arrived: Remote<Parcel>,
+    ) -> ur_hal::Result<Point> {
+        let sharing = counters(device).sharing.ok_or_else(|| {
+            let why = "this driver cannot share events between processes: a newer one may";
+            ur_hal::Error::new(ErrorKind::Unsupported, why)
+        })?;
+        Ok(Point::Reusable(Core::imported(context.native(), &sharing, arrived)?))
+    }
+    /// The immediate command list: of an out-of-order queue the first of several.
+    fn native_stream(stream: &Stream) -> ur_hal::Result<NativeHandle> {
+        Ok(NativeHandle(stream.0.first()?.raw().addr() as u64))
+    }
+    /// An in-order stream over an immediate, in-order command list.
+    fn adopt_stream(
+        context: &DriverContext,
+        (devices, wished): (&[Arc<DriverDevice>], Option<&Arc<DriverDevice>>),
+        handle: NativeHandle,
+        is_owned: bool,
+        request: StreamRequest,
+    ) -> ur_hal::Result<AdoptedStream<Self>> {
+        let raw = RawList::from_addr(handle.0 as usize).ok_or_else(|| {
+            ur_hal::Error::new(ErrorKind::InvalidValue, "0 is no command list of the driver")
+        })?;
+        let device = wished.unwrap_or(&devices[0]).clone();
+        let list = NativeList::adopted(raw, is_owned, context.native());
+        let stream = Stream::make(context, &device, request, Some(list))?;
+        Ok((device, stream))
+    }
+    fn native_point(point: &Point) -> ur_hal::Result<NativeHandle> {
+        Ok(NativeHandle(point.raw()?.addr() as u64))
+    }
+    fn adopt_point(
+        _: &DriverContext,
+        _: &[Arc<DriverDevice>],
+        handle: NativeHandle,
+        is_owned: bool,
+    ) -> ur_hal::Result<Point> {
+        let raw = RawEvent::from_addr(handle.0 as usize).ok_or(ErrorKind::InvalidValue)?;
+        Ok(Point::Native(EventKind::Adopted(AdoptedEvent::new(raw, is_owned))))
+    }
+}
+impl HasStreams for LevelZero {
+    type Capture = ();
+    type Captured = Infallible;
+    fn uuid(device: &Device) -> Result<[u8; 16]> {
+        Ok(device.uuid())
+    }
+    fn buffer_at(device: &Owned<Device>, buffer: &Mem) -> Result<Address> {
+        let at = buffer.storage().at(device)? as usize + buffer.origin();
+        Address::new(at).ok_or_else(|| ErrorCode::InvalidMemObject.into())
+    }
+    fn image_at<'m>(device: &Owned<Device>, image: &'m Mem) -> Result<&'m Arc<Pixels>> {
+        image.storage().pixels(device)
+    }
+    /// Where the queue's device does not reach the memory of a command, a thread does what it does.
+    #[inline]
+    fn submit_using(queue: &Queue, what: &Submission<'_, Self>, _: &Ready<'_, Self>) -> Made {
+        let work = queue.stream().work();
+        match Far::of(queue.context().borrow(), queue.device(), &what.command)? {
+            Some(far) => submit_far(work, what, far),
+            None => submit(work, what),
+        }
+    }
+    fn tell_native_form(desc: Option<&ur_queue_native_desc_t>) {
+        native::tell_immediate(desc);
+    }
+    fn check_native_form(desc: &ur_queue_native_desc_t) -> Result<()> {
+        match native::is_immediate(desc) {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorCode::UnsupportedFeature,
+                "a queue is made over an immediate command list here, not over a command queue",
+            )),
+        }
+    }
+}

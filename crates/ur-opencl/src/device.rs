@@ -1,0 +1,320 @@
+//! Devices and parts of them: what is known of one, and what the core asks of it. What callers ask is `device_info.rs`'s.
+use super::{
+    Device, DriverPlatform, OpenCl,
+    cl::*,
+    context::DriverContext,
+    device_info,
+    driver::{RawContext, RawDevice, driver},
+    native::{
+        device as native,
+        memory::Reach,
+        own::{Own, Tells},
+        work::Ability,
+    },
+    platform, queue,
+};
+use std::sync::Arc;
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    info::Answer,
+    object::Object,
+    partition::Rule,
+};
+use ur_core::over_driver::device::HasDevices;
+use ur_hal::{
+    Adopted, Clocks, ErrorKind, NativeHandle, NativeHandles, NativeKind, NativeObject,
+    OpensDevices, PlatformFacts,
+};
+use ur_sys::*;
+
+/// A device, or a part of one.
+#[derive(Debug)]
+pub struct DriverDevice {
+    native: Own<RawDevice>,
+    platform: Arc<DriverPlatform>,
+    part: Option<Part>,
+    facts: Facts,
+}
+/// What makes it a part.
+#[derive(Debug)]
+struct Part {
+    parent: Arc<DriverDevice>,
+    /// The rule it was made by, as C writes one: pairs of a `ur_device_partition_t` and its value.
+    rule: Vec<[u32; 2]>,
+    number: usize,
+}
+/// What is decided by, asked once.
+#[derive(Clone, Debug)]
+pub(super) struct Facts {
+    /// How it reaches memory, and whether it runs functions of the host's.
+    pub(super) can: Ability,
+    /// Bytes of all its memory, and of one allocation at most.
+    pub(super) memory: [u64; 2],
+    /// Items of a group, in all and along each side.
+    pub(super) items: (usize, [usize; 3]),
+    /// Sizes of sub-groups.
+    pub(super) sub_groups: Vec<u32>,
+    /// Bytes of local memory.
+    pub(super) local: usize,
+    pub(super) uuid: [u8; 16],
+}
+impl Facts {
+    fn of(platform: &DriverPlatform, raw: RawDevice) -> Result<Self> {
+        let or_none = |name| raw.number(name).unwrap_or(0);
+        let extensions = platform.extensions();
+        let svm = or_none(CL_DEVICE_SVM_CAPABILITIES);
+        let is_host = or_none(CL_DEVICE_HOST_UNIFIED_MEMORY) != 0
+            && or_none(CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU != 0;
+        let shared_system = or_none(CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL) & 1 != 0;
+        let sets_pointers = extensions.has("set_kernel_arg_pointer");
+        let reach = match () {
+            () if is_host && (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM != 0 || shared_system) => {
+                Reach::System
+            }
+            () if sets_pointers && extensions.has("device_alloc") => Reach::Usm,
+            () if svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER != 0 && driver().has("svm_alloc") => {
+                Reach::Svm
+            }
+            () => Reach::None,
+        };
+        let has_native = or_none(CL_DEVICE_EXECUTION_CAPABILITIES) & CL_EXEC_NATIVE_KERNEL != 0;
+        let sizes = raw.numbers(CL_DEVICE_MAX_WORK_ITEM_SIZES)?;
+        let side = |n: usize| sizes.get(n).copied().unwrap_or(1);
+        let told = raw.numbers(CL_DEVICE_SUB_GROUP_SIZES_INTEL).unwrap_or_default();
+        let sub_groups: Vec<_> = told.into_iter().map(|n| n as u32).collect();
+        let memory = raw.number(CL_DEVICE_GLOBAL_MEM_SIZE)?;
+        let largest = match reach {
+            Reach::System => memory, // which is the system's
+            _ => raw.number(CL_DEVICE_MAX_MEM_ALLOC_SIZE)?,
+        };
+        let uuid = match reach {
+            // Memory is shared with whoever reaches the system's: it is the same device to them.
+            Reach::System => ur_system::host::uuid()?,
+            _ => raw
+                .told(CL_DEVICE_UUID_KHR)
+                .ok()
+                .and_then(|bytes| bytes.try_into().ok())
+                .map_or_else(
+                    || {
+                        named(&format!(
+                            "{:?} {:?}",
+                            raw.text(CL_DEVICE_NAME),
+                            raw.text(CL_DRIVER_VERSION)
+                        ))
+                    },
+                    Ok,
+                )?,
+        };
+        Ok(Self {
+            can: Ability { reach, has_native },
+            memory: [memory, largest],
+            items: (
+                raw.number(CL_DEVICE_MAX_WORK_GROUP_SIZE)? as usize,
+                [side(0), side(1), side(2)],
+            ),
+            sub_groups: if sub_groups.is_empty() { vec![1] } else { sub_groups },
+            local: raw.number(CL_DEVICE_LOCAL_MEM_SIZE)? as usize,
+            uuid,
+        })
+    }
+}
+/// An identity made of a text.
+fn named(text: &str) -> Result<[u8; 16]> {
+    Ok(ur_system::host::digest(text))
+}
+/// A root device of a platform.
+pub(super) fn root(platform: &Arc<DriverPlatform>, raw: RawDevice) -> Result<Arc<DriverDevice>> {
+    let facts = Facts::of(platform, raw)?;
+    let native = match driver().has("retain_device") {
+        true => Own::adopted(raw, false)?,
+        false => Own::given(raw),
+    };
+    Ok(Arc::new(DriverDevice { native, platform: Arc::clone(platform), part: None, facts }))
+}
+impl PartialEq for DriverDevice {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw() == other.raw()
+    }
+}
+impl DriverDevice {
+    /// The driver's name of it.
+    pub fn raw(&self) -> RawDevice {
+        self.native.raw()
+    }
+    /// The platform that it is of.
+    pub fn platform(&self) -> &Arc<DriverPlatform> {
+        &self.platform
+    }
+    /// What it is a part of.
+    pub fn parent(&self) -> Option<&Arc<Self>> {
+        self.part.as_ref().map(|part| &part.parent)
+    }
+    /// By which rule it was made.
+    pub(super) fn rule(&self) -> &[[u32; 2]] {
+        self.part.as_ref().map_or(&[], |part| &part.rule)
+    }
+    pub(super) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+    /// Tells it from other devices, and from other parts.
+    pub(super) fn uuid(&self) -> [u8; 16] {
+        self.part.as_ref().map_or(self.facts.uuid, |part| {
+            let whole = part.parent.uuid();
+            ur_system::host::digest(&format!("{whole:?}{:?}{}", part.rule, part.number))
+        })
+    }
+}
+
+impl OpensDevices for OpenCl {
+    fn devices() -> ur_hal::Result<Vec<Arc<DriverDevice>>> {
+        Ok(platform::devices().cloned().collect())
+    }
+    fn platform(device: &Arc<DriverDevice>) -> ur_hal::Result<PlatformFacts> {
+        Ok(device.platform.facts()?)
+    }
+    fn parent(device: &Arc<DriverDevice>) -> Option<Arc<DriverDevice>> {
+        device.as_ref().parent().cloned()
+    }
+    fn clocks(device: &Arc<DriverDevice>) -> ur_hal::Result<Clocks> {
+        let (device, host) =
+            native::clocks(device.raw()).unwrap_or_else(|| (host_now(), host_now()));
+        Ok(Clocks { device, host })
+    }
+    fn open(devices: &[Arc<DriverDevice>]) -> ur_hal::Result<DriverContext> {
+        let raws: Vec<_> = devices.iter().map(|one| one.raw()).collect();
+        let native = native::context(devices[0].platform.raw(), &raws)?;
+        Ok(DriverContext::new(native, devices.to_vec()))
+    }
+}
+impl NativeHandles for OpenCl {
+    const HAS_HANDLES: bool = true;
+    fn native(object: NativeObject<'_, Self>) -> ur_hal::Result<NativeHandle> {
+        Ok(NativeHandle(match object {
+            NativeObject::Device(device) => device.raw().addr() as u64,
+            NativeObject::Context(context) => context.raw().addr() as u64,
+            _ => return ur_hal::Error::unsupported("a native handle of this object"),
+        }))
+    }
+    /// A context for which no device is named is for those of its own that are no parts.
+    fn adopt(
+        devices: &[Arc<DriverDevice>],
+        _: Option<&DriverContext>,
+        (kind, handle): (NativeKind, NativeHandle),
+        is_owned: bool,
+    ) -> ur_hal::Result<Adopted<Self>> {
+        let raw = RawContext::from_addr(handle.0 as usize);
+        let (NativeKind::Context, Some(raw)) = (kind, raw) else {
+            return ur_hal::Error::unsupported("an object of this native handle");
+        };
+        let its = raw.numbers(CL_CONTEXT_DEVICES)?;
+        let is_its = |one: &&Arc<DriverDevice>| its.contains(&one.raw().addr());
+        let all: Vec<_> = match devices {
+            [] => platform::devices().filter(is_its).cloned().collect(),
+            named => named.to_vec(),
+        };
+        if all.is_empty() || !all.iter().all(|one| is_its(&one)) {
+            let why = "the native context has other devices";
+            return Err(ur_hal::Error::new(ErrorKind::InvalidDevice, why));
+        }
+        let native = Own::adopted(raw, is_owned)?;
+        Ok(Adopted::Context(DriverContext::new(native, all.clone()), all))
+    }
+}
+impl HasDevices for OpenCl {
+    fn kind(device: &Arc<DriverDevice>) -> ur_device_type_t {
+        use ur_device_type_t as T;
+        match device.raw().number(CL_DEVICE_TYPE).unwrap_or(0) {
+            kind if kind & CL_DEVICE_TYPE_GPU != 0 => T::GPU,
+            kind if kind & CL_DEVICE_TYPE_CPU != 0 => T::CPU,
+            kind if kind & CL_DEVICE_TYPE_ACCELERATOR != 0 => T::FPGA,
+            _ => T::MCA,
+        }
+    }
+    fn tell(
+        device: &Arc<DriverDevice>,
+        name: ur_device_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Option<Result<()>> {
+        device_info::tell(device, name, answer)
+    }
+    fn vector_widths(device: &Arc<DriverDevice>) -> Result<[[u32; 7]; 2]> {
+        let all = |names: [u32; 7]| {
+            let one = |name| device.raw().number(name).map_or(0, |n| n as u32);
+            names.map(one)
+        };
+        let preferred = all([
+            CL_DEVICE_PREFERRED_VECTOR_WIDTH_CHAR,
+            CL_DEVICE_PREFERRED_VECTOR_WIDTH_SHORT,
+            CL_DEVICE_PREFERRED_VECTOR_WIDTH_INT,
+            CL_DEVICE_PREFERRED_VECTOR_WIDTH_LONG,
+            CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT,
+            CL_DEVICE_PREFERRED_VECTOR_WIDTH_DOUBLE,
+            CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF,
+        ]);
+        let native = all([
+            CL_DEVICE_NATIVE_VECTOR_WIDTH_CHAR,
+            CL_DEVICE_NATIVE_VECTOR_WIDTH_SHORT,
+            CL_DEVICE_NATIVE_VECTOR_WIDTH_INT,
+            CL_DEVICE_NATIVE_VECTOR_WIDTH_LONG,
+            CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT,
+            CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE,
+            CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF,
+        ]);
+        Ok([preferred, native])
+    }
+    fn parts(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
+        use ur_device_partition_t as P;
+        platform::check_fork()?;
+        let (list, noted): (Vec<isize>, _) = match rule {
+            Rule::Equally(units) => (
+                vec![CL_DEVICE_PARTITION_EQUALLY, *units as isize, 0],
+                vec![[P::EQUALLY.0, *units]],
+            ),
+            Rule::ByCounts(counts) => {
+                let mut list = vec![CL_DEVICE_PARTITION_BY_COUNTS];
+                // A count of none makes no part, and is OpenCL's end of the list.
+                list.extend(counts.iter().filter(|n| **n != 0).map(|n| *n as isize));
+                list.extend([CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0]);
+                (list, counts.iter().map(|n| [P::BY_COUNTS.0, *n]).collect())
+            }
+            Rule::ByAffinityDomain(domain) => (
+                vec![CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, domain.bits() as isize, 0],
+                vec![[P::BY_AFFINITY_DOMAIN.0, domain.bits()]],
+            ),
+            Rule::ByCslice => {
+                let why = "OpenCL has no slices: ask SUPPORTED_PARTITIONS";
+                return Err(Error::new(ErrorCode::InvalidValue, why));
+            }
+        };
+        let made =
+            native::parts(device.raw(), &list).map_err(|error| match (error.code(), rule) {
+                (ErrorCode::InvalidValue, Rule::ByAffinityDomain(_))
+                | (ErrorCode::DeviceNotFound, _) => {
+                    error.with_code(ErrorCode::DevicePartitionFailed)
+                }
+                (ErrorCode::InvalidValue, Rule::Equally(_)) => {
+                    error.with_code(ErrorCode::DevicePartitionFailed)
+                }
+                _ => error,
+            })?;
+        let part = |(number, native): (usize, Own<RawDevice>)| {
+            let facts = Facts::of(&device.platform, native.raw())?;
+            let part = Some(Part { parent: Arc::clone(device), rule: noted.clone(), number });
+            let platform = Arc::clone(&device.platform);
+            Ok(Arc::new(DriverDevice { native, platform, part, facts }))
+        };
+        made.into_iter().enumerate().map(part).collect()
+    }
+    fn wait_for_device(device: &Object<Device>) -> Result<()> {
+        queue::wait_for_device(device)
+    }
+}
+/// The clock of the host, which devices that tell no other have for their own.
+fn host_now() -> u64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+/// The time on a device's clock, in nanoseconds.
+pub(super) fn now(device: &DriverDevice) -> u64 {
+    native::clocks(device.raw()).map_or_else(host_now, |(own, _)| own)
+}

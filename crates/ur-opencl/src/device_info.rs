@@ -1,0 +1,258 @@
+//! What a device says of itself: mostly what the driver says, in the form that UR has from OpenCL. What most have alike the
+//! core answers.
+use super::{
+    DriverDevice,
+    cl::*,
+    native::{memory::Reach, own::Tells},
+};
+use ur_adapter::{error::Result, info::Answer};
+use ur_sys::{ur_device_info_t as I, *};
+
+/// Answers what the driver tells, and what is otherwise than on most; `None` for what the core answers.
+pub(super) fn tell(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    as_told(device, name, answer)
+        .or_else(|| truths(device, name, answer))
+        .or_else(|| memory(device, name, answer))
+        .or_else(|| numbers(device, name, answer))
+}
+/// Texts and numbers that have the same form in both.
+fn as_told(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    let text = match name {
+        I::NAME => CL_DEVICE_NAME,
+        I::VENDOR => CL_DEVICE_VENDOR,
+        I::DRIVER_VERSION => CL_DRIVER_VERSION,
+        I::VERSION | I::BACKEND_RUNTIME_VERSION => CL_DEVICE_VERSION,
+        I::PROFILE => CL_DEVICE_PROFILE,
+        I::EXTENSIONS => CL_DEVICE_EXTENSIONS,
+        I::BUILT_IN_KERNELS => CL_DEVICE_BUILT_IN_KERNELS,
+        _ => 0,
+    };
+    if text != 0 {
+        return Some(device.raw().text(text).and_then(|text| answer.str(&text)));
+    }
+    let number = match name {
+        I::VENDOR_ID => CL_DEVICE_VENDOR_ID,
+        I::MAX_COMPUTE_UNITS | I::NUM_COMPUTE_UNITS => CL_DEVICE_MAX_COMPUTE_UNITS,
+        I::MAX_CLOCK_FREQUENCY => CL_DEVICE_MAX_CLOCK_FREQUENCY,
+        I::ADDRESS_BITS => CL_DEVICE_ADDRESS_BITS,
+        I::MAX_READ_IMAGE_ARGS => CL_DEVICE_MAX_READ_IMAGE_ARGS,
+        I::MAX_WRITE_IMAGE_ARGS => CL_DEVICE_MAX_WRITE_IMAGE_ARGS,
+        I::MAX_READ_WRITE_IMAGE_ARGS => CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS,
+        I::IMAGE2D_MAX_WIDTH => CL_DEVICE_IMAGE2D_MAX_WIDTH,
+        I::IMAGE2D_MAX_HEIGHT => CL_DEVICE_IMAGE2D_MAX_HEIGHT,
+        I::IMAGE3D_MAX_WIDTH => CL_DEVICE_IMAGE3D_MAX_WIDTH,
+        I::IMAGE3D_MAX_HEIGHT => CL_DEVICE_IMAGE3D_MAX_HEIGHT,
+        I::IMAGE3D_MAX_DEPTH => CL_DEVICE_IMAGE3D_MAX_DEPTH,
+        I::IMAGE_MAX_ARRAY_SIZE => CL_DEVICE_IMAGE_MAX_ARRAY_SIZE,
+        I::IMAGE_MAX_BUFFER_SIZE => CL_DEVICE_IMAGE_MAX_BUFFER_SIZE,
+        I::MAX_PARAMETER_SIZE => CL_DEVICE_MAX_PARAMETER_SIZE,
+        I::MAX_SAMPLERS => CL_DEVICE_MAX_SAMPLERS,
+        I::MEM_BASE_ADDR_ALIGN => CL_DEVICE_MEM_BASE_ADDR_ALIGN,
+        I::GLOBAL_MEM_CACHELINE_SIZE => CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE,
+        I::GLOBAL_MEM_CACHE_SIZE => CL_DEVICE_GLOBAL_MEM_CACHE_SIZE,
+        I::MAX_CONSTANT_BUFFER_SIZE => CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE,
+        I::MAX_CONSTANT_ARGS => CL_DEVICE_MAX_CONSTANT_ARGS,
+        I::PROFILING_TIMER_RESOLUTION => CL_DEVICE_PROFILING_TIMER_RESOLUTION,
+        I::PRINTF_BUFFER_SIZE => CL_DEVICE_PRINTF_BUFFER_SIZE,
+        I::PARTITION_MAX_SUB_DEVICES => CL_DEVICE_PARTITION_MAX_SUB_DEVICES,
+        I::MAX_NUM_SUB_GROUPS => CL_DEVICE_MAX_NUM_SUB_GROUPS,
+        _ => return None,
+    };
+    let told = match device.raw().told(number) {
+        // What came with later versions than the driver's is none there.
+        Err(_) if name == I::MAX_NUM_SUB_GROUPS => Ok(1_u32.to_ne_bytes().to_vec()),
+        Err(_) if name == I::MAX_READ_WRITE_IMAGE_ARGS => Ok(0_u32.to_ne_bytes().to_vec()),
+        told => told,
+    };
+    Some(told.and_then(|bytes| answer.slice(&bytes)))
+}
+fn truths(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    let (facts, extensions) = (device.facts(), device.platform().extensions());
+    let told = |name| device.raw().number(name).is_ok_and(|n| n != 0);
+    let listed = |one: &str| {
+        let all = device.raw().text(CL_DEVICE_EXTENSIONS).unwrap_or_default();
+        all.split_whitespace().any(|listed| listed == one)
+    };
+    let is_system = facts.can.reach == Reach::System;
+    let is = match name {
+        I::AVAILABLE => told(CL_DEVICE_AVAILABLE),
+        I::ENDIAN_LITTLE => told(CL_DEVICE_ENDIAN_LITTLE),
+        I::COMPILER_AVAILABLE => told(CL_DEVICE_COMPILER_AVAILABLE),
+        I::LINKER_AVAILABLE => told(CL_DEVICE_LINKER_AVAILABLE),
+        I::IMAGE_SUPPORT => told(CL_DEVICE_IMAGE_SUPPORT),
+        I::ERROR_CORRECTION_SUPPORT => told(CL_DEVICE_ERROR_CORRECTION_SUPPORT),
+        I::HOST_UNIFIED_MEMORY => told(CL_DEVICE_HOST_UNIFIED_MEMORY),
+        I::PREFERRED_INTEROP_USER_SYNC => told(CL_DEVICE_PREFERRED_INTEROP_USER_SYNC),
+        I::SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS => {
+            told(CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS)
+        }
+        I::BUILD_ON_SUBDEVICE => true,
+        I::ATOMIC_64 => listed("cl_khr_int64_base_atomics"),
+        I::BFLOAT16 => listed("cl_intel_bfloat16"),
+        I::BFLOAT16_CONVERSIONS_NATIVE => listed("cl_intel_bfloat16_conversions"),
+        I::USE_NATIVE_ASSERT => listed("cl_intel_devicelib_assert"),
+        I::IS_INTEGRATED_GPU => {
+            told(CL_DEVICE_HOST_UNIFIED_MEMORY)
+                && device.raw().number(CL_DEVICE_TYPE).is_ok_and(|n| n & CL_DEVICE_TYPE_GPU != 0)
+        }
+        I::PROGRAM_SET_SPECIALIZATION_CONSTANTS => {
+            !device.raw().text(CL_DEVICE_IL_VERSION).unwrap_or_default().is_empty()
+        }
+        I::GLOBAL_VARIABLE_SUPPORT => extensions.has("get_variable"),
+        I::VIRTUAL_MEMORY_SUPPORT
+        | I::IPC_MEMORY_SUPPORT_EXP
+        | I::IPC_PHYSICAL_MEMORY_SUPPORT_EXP
+        | I::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP => is_system,
+        I::USM_P2P_SUPPORT_EXP => false,
+        I::IPC_EVENT_SUPPORT_EXP => true,
+        I::ASYNC_USM_ALLOCATIONS_SUPPORT_EXP
+        | I::USM_POOL_SUPPORT
+        | I::USM_CONTEXT_MEMCPY_SUPPORT_EXP => facts.can.reach != Reach::None,
+        _ => return None,
+    };
+    Some(answer.bool(is))
+}
+/// What memory it has and who can reach it.
+fn memory(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    use ur_device_usm_access_capability_flags_t as F;
+    let facts = device.facts();
+    let usm = |told: u32| match facts.can.reach {
+        Reach::System => F::VALID.bits(),
+        Reach::Usm => device.raw().number(told).map_or(0, |n| n as u32 & F::VALID.bits()),
+        Reach::Svm => match told {
+            CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL
+            | CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL => 0,
+            _ => F::ACCESS.bits(),
+        },
+        Reach::None => 0,
+    };
+    Some(match name {
+        I::GLOBAL_MEM_SIZE => answer.value(&facts.memory[0]),
+        I::MAX_MEM_ALLOC_SIZE => answer.value(&facts.memory[1]),
+        I::GLOBAL_MEM_FREE if facts.can.reach == Reach::System => {
+            answer.value(&ur_system::host::free_memory().min(facts.memory[0]))
+        }
+        I::GLOBAL_MEM_CACHE_TYPE => device
+            .raw()
+            .number(CL_DEVICE_GLOBAL_MEM_CACHE_TYPE)
+            .and_then(|kind| answer.value(&(kind as u32))),
+        I::LOCAL_MEM_TYPE => device
+            .raw()
+            .number(CL_DEVICE_LOCAL_MEM_TYPE)
+            .and_then(|kind| answer.value(&(kind as u32))),
+        I::USM_HOST_SUPPORT => answer.value(&usm(CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL)),
+        I::USM_DEVICE_SUPPORT => answer.value(&usm(CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL)),
+        I::USM_SINGLE_SHARED_SUPPORT => {
+            answer.value(&usm(CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL))
+        }
+        I::USM_CROSS_SHARED_SUPPORT => {
+            answer.value(&usm(CL_DEVICE_CROSS_DEVICE_SHARED_MEM_CAPABILITIES_INTEL))
+        }
+        I::USM_SYSTEM_SHARED_SUPPORT => {
+            answer.value(&usm(CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL))
+        }
+        I::UUID => answer.slice(&device.uuid()),
+        _ => return None,
+    })
+}
+/// What has another form than in OpenCL.
+fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    let told = |name| device.raw().number(name).unwrap_or(0);
+    Some(match name {
+        I::SINGLE_FP_CONFIG => answer.value(&floats(told(CL_DEVICE_SINGLE_FP_CONFIG)).bits()),
+        I::DOUBLE_FP_CONFIG => answer.value(&floats(told(CL_DEVICE_DOUBLE_FP_CONFIG)).bits()),
+        I::HALF_FP_CONFIG => answer.value(&floats(told(CL_DEVICE_HALF_FP_CONFIG)).bits()),
+        I::EXECUTION_CAPABILITIES => answer.value(&(told(CL_DEVICE_EXECUTION_CAPABILITIES) as u32)),
+        I::IL_VERSION => answer.str(&device.raw().text(CL_DEVICE_IL_VERSION).unwrap_or_default()),
+        I::QUEUE_PROPERTIES | I::QUEUE_ON_HOST_PROPERTIES => {
+            answer.value(&super::queue::flags().bits())
+        }
+        I::SUB_GROUP_SIZES_INTEL => answer.slice(&device.facts().sub_groups),
+        I::ATOMIC_MEMORY_ORDER_CAPABILITIES => {
+            answer.value(&orders(told(CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES)).bits())
+        }
+        I::ATOMIC_FENCE_ORDER_CAPABILITIES => {
+            answer.value(&orders(told(CL_DEVICE_ATOMIC_FENCE_CAPABILITIES)).bits())
+        }
+        I::ATOMIC_MEMORY_SCOPE_CAPABILITIES => {
+            answer.value(&scopes(told(CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES)).bits())
+        }
+        I::ATOMIC_FENCE_SCOPE_CAPABILITIES => {
+            answer.value(&scopes(told(CL_DEVICE_ATOMIC_FENCE_CAPABILITIES)).bits())
+        }
+        I::SUPPORTED_PARTITIONS => {
+            use ur_device_partition_t as P;
+            let own = device.raw().numbers(CL_DEVICE_PARTITION_PROPERTIES).unwrap_or_default();
+            let known = [P::EQUALLY.0, P::BY_COUNTS.0, P::BY_AFFINITY_DOMAIN.0];
+            let all: Vec<u32> =
+                known.into_iter().filter(|one| own.contains(&(*one as usize))).collect();
+            answer.slice(&all)
+        }
+        I::PARTITION_AFFINITY_DOMAIN => {
+            let all = ur_device_affinity_domain_flags_t::VALID.bits();
+            answer.value(&(told(CL_DEVICE_PARTITION_AFFINITY_DOMAIN) as u32 & all))
+        }
+        I::PARTITION_TYPE => answer.slice(device.rule()),
+        _ => return None,
+    })
+}
+/// OpenCL's flags of floating point as UR's.
+fn floats(flags: u64) -> ur_device_fp_capability_flags_t {
+    use ur_device_fp_capability_flags_t as F;
+    let all = [
+        F::DENORM,
+        F::INF_NAN,
+        F::ROUND_TO_NEAREST,
+        F::ROUND_TO_ZERO,
+        F::ROUND_TO_INF,
+        F::FMA,
+        F::SOFT_FLOAT,
+        F::CORRECTLY_ROUNDED_DIVIDE_SQRT,
+    ];
+    chosen(flags, all.into_iter().enumerate().map(|(bit, flag)| (1 << bit, flag)))
+}
+fn chosen<F: Default + std::ops::BitOr<Output = F>>(
+    flags: u64,
+    pairs: impl IntoIterator<Item = (u64, F)>,
+) -> F {
+    let set = pairs.into_iter().filter(|(bit, _)| flags & bit != 0);
+    set.fold(F::default(), |all, (_, flag)| all | flag)
+}
+/// OpenCL names one order of acquiring and releasing where UR has three.
+fn orders(flags: u64) -> ur_memory_order_capability_flags_t {
+    use ur_memory_order_capability_flags_t as F;
+    chosen(
+        flags | CL_DEVICE_ATOMIC_ORDER_RELAXED, // which every device has
+        [
+            (CL_DEVICE_ATOMIC_ORDER_RELAXED, F::RELAXED),
+            (CL_DEVICE_ATOMIC_ORDER_ACQ_REL, F::ACQUIRE | F::RELEASE | F::ACQ_REL),
+            (CL_DEVICE_ATOMIC_ORDER_SEQ_CST, F::SEQ_CST),
+        ],
+    )
+}
+fn scopes(flags: u64) -> ur_memory_scope_capability_flags_t {
+    use ur_memory_scope_capability_flags_t as F;
+    chosen(
+        flags | CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP,
+        [
+            (CL_DEVICE_ATOMIC_SCOPE_WORK_GROUP, F::WORK_ITEM | F::SUB_GROUP | F::WORK_GROUP),
+            (CL_DEVICE_ATOMIC_SCOPE_DEVICE, F::DEVICE),
+            (CL_DEVICE_ATOMIC_SCOPE_ALL_DEVICES, F::SYSTEM),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_keep_their_meaning() {
+        use ur_device_fp_capability_flags_t as F;
+        assert_eq!(floats(0b1000_0100), F::ROUND_TO_NEAREST | F::CORRECTLY_ROUNDED_DIVIDE_SQRT);
+        let all = orders(CL_DEVICE_ATOMIC_ORDER_ACQ_REL);
+        assert!(all.contains(ur_memory_order_capability_flags_t::RELAXED));
+        assert!(!all.contains(ur_memory_order_capability_flags_t::SEQ_CST));
+        assert!(scopes(0).contains(ur_memory_scope_capability_flags_t::WORK_GROUP));
+    }
+}

@@ -1,0 +1,346 @@
+//! The functions of OpenCL, bound at run time by their names from the ICD loader, and those of extensions, which each
+//! platform has its own of. What a call means and who owns what is `native/`'s.
+#![expect(unsafe_code, reason = "calls into the vendors' drivers")]
+use super::cl::*;
+use std::{
+    ffi::{CStr, c_char, c_void},
+    fmt,
+    ptr::{NonNull, null_mut, with_exposed_provenance_mut},
+    sync::OnceLock,
+};
+use ur_adapter::{
+    error::{Error, Result},
+    object::Backend,
+};
+
+macro_rules! raws { ($($(#[$doc:meta])* $name:ident;)*) => { $(
+    $(#[$doc])*
+    #[repr(transparent)]
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub struct $name(NonNull<c_void>);
+    // SAFETY: a name that the driver gave; OpenCL's objects may be used from any thread but for kernels' arguments, which
+    // `native/kernel.rs` guards.
+    unsafe impl Send for $name {}
+    // SAFETY: as above.
+    unsafe impl Sync for $name {}
+    impl $name {
+        /// The handle as a number, as native handles are given to C.
+        pub fn addr(self) -> usize {
+            self.0.as_ptr().expose_provenance()
+        }
+        /// `None` for 0.
+        pub fn from_addr(addr: usize) -> Option<Self> {
+            NonNull::new(with_exposed_provenance_mut(addr)).map(Self)
+        }
+    }
+    impl From<NonNull<c_void>> for $name {
+        fn from(raw: NonNull<c_void>) -> Self {
+            Self(raw)
+        }
+    }
+)* } }
+raws! {
+    /// `cl_platform_id`
+    RawPlatform;
+    /// `cl_device_id`
+    RawDevice;
+    /// `cl_context`
+    RawContext;
+    /// `cl_command_queue`
+    RawQueue;
+    /// `cl_mem`
+    RawMem;
+    /// `cl_sampler`
+    RawSampler;
+    /// `cl_program`
+    RawProgram;
+    /// `cl_kernel`
+    RawKernel;
+    /// `cl_event`
+    RawEvent;
+}
+
+/// What a driver call came to.
+#[must_use]
+#[derive(Clone, Copy)]
+pub struct Outcome {
+    call: &'static str,
+    /// `None`: there is no such function.
+    status: Option<cl_int>,
+}
+impl Outcome {
+    /// # Errors
+    /// Our code for what the driver said, with the call's name and what it means.
+    #[inline]
+    pub fn ok(self) -> Result<()> {
+        if self.status == Some(CL_SUCCESS) { Ok(()) } else { Err(self.failure()) }
+    }
+    #[cold]
+    fn failure(self) -> Error {
+        match self.status {
+            Some(status) => super::error::failure(self.call, status),
+            None => super::error::missing(self.call),
+        }
+    }
+    /// What the driver said, untranslated; `None` where there is no such function.
+    pub fn status(self) -> Option<cl_int> {
+        self.status
+    }
+    /// For releases in destructors: a failure is logged, since nobody can be told.
+    pub fn let_go(self) {
+        if let Err(error) = self.ok() {
+            ur_adapter::log::say(Backend::OpenCl, ur_sys::ur_logger_level_t::WARN, &error);
+        }
+    }
+    /// What a call has given beside its status.
+    fn given(self, made: *mut c_void) -> Result<NonNull<c_void>> {
+        self.ok()?;
+        NonNull::new(made).ok_or_else(|| {
+            let why = format!("{} succeeded and gave nothing: the driver is broken", self.call);
+            Error::new(ur_adapter::error::ErrorCode::Unknown, why)
+        })
+    }
+}
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {:?}", self.call, self.status)
+    }
+}
+
+/// A function that the driver calls when an event is over: the event, its status, and a word.
+pub type EventCallback = unsafe extern "C" fn(*mut c_void, cl_int, *mut c_void);
+/// A function that the driver runs in a queue's order, on a copy of its arguments.
+pub type NativeFunction = unsafe extern "C" fn(*mut c_void);
+/// Three sizes.
+type Sizes = *const usize;
+/// As many events as are counted before.
+type Events = *const RawEvent;
+/// Where the event of a command is put; null where none is wanted.
+type NewEvent = *mut Option<RawEvent>;
+
+/// A table of functions: `status` are those that return one, `given` those that return something and put a status behind
+/// their last argument, `plain` those that return neither.
+macro_rules! functions {
+    (
+        $(#[$doc:meta])* $table:ident ($find:ident);
+        status { $($name:ident: $symbol:literal, fn($($arg:ident: $ty:ty),*);)* }
+        given { $($make:ident: $makes:literal, fn($($its:ident: $of:ty),*) -> $what:ty;)* }
+        plain { $($other:ident: $others:literal, fn($($own:ident: $is:ty),*) -> $back:ty;)* }
+    ) => {
+        $(#[$doc])*
+        pub struct $table {
+            $($name: Option<unsafe extern "C" fn($($ty),*) -> cl_int>,)*
+            $($make: Option<unsafe extern "C" fn($($of,)* *mut cl_int) -> *mut c_void>,)*
+            $($other: Option<unsafe extern "C" fn($($is),*) -> $back>,)*
+        }
+        impl $table {
+            fn bind($find: impl Fn(&CStr) -> Option<NonNull<c_void>>) -> Self {
+                let name = |symbol: &str| std::ffi::CString::new(symbol).ok();
+                Self {
+                    $($name: name($symbol).and_then(|symbol| $find(&symbol)).map(|at| {
+                        // SAFETY: the symbol's prototype is the one in the table below.
+                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> cl_int>(at.as_ptr()) }
+                    }),)*
+                    $($make: name($makes).and_then(|symbol| $find(&symbol)).map(|at| {
+                        // SAFETY: as above.
+                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($of,)* *mut cl_int) -> *mut c_void>(at.as_ptr()) }
+                    }),)*
+                    $($other: name($others).and_then(|symbol| $find(&symbol)).map(|at| {
+                        // SAFETY: as above.
+                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($is),*) -> $back>(at.as_ptr()) }
+                    }),)*
+                }
+            }
+            /// Whether there is the function of that row.
+            pub fn has(&self, row: &str) -> bool {
+                match row {
+                    $(stringify!($name) => self.$name.is_some(),)*
+                    $(stringify!($make) => self.$make.is_some(),)*
+                    $(stringify!($other) => self.$other.is_some(),)*
+                    _ => false,
+                }
+            }
+            $(
+                #[doc = concat!("`", $symbol, "`")]
+                ///
+                /// # Safety
+                /// The driver's own conditions on its arguments.
+                #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
+                #[inline]
+                pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome {
+                    // SAFETY: forwarded to the caller.
+                    let status = self.$name.map(|f| unsafe { f($($arg),*) });
+                    Outcome { call: $symbol, status }
+                }
+            )*
+            $(
+                #[doc = concat!("`", $makes, "`")]
+                ///
+                /// # Errors
+                /// The driver's own.
+                ///
+                /// # Safety
+                /// The driver's own conditions on its arguments.
+                #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
+                pub unsafe fn $make(&self, $($its: $of),*) -> Result<$what> {
+                    let mut status = CL_SUCCESS;
+                    // SAFETY: forwarded to the caller; the status is writable.
+                    let made = self.$make.map(|f| unsafe { f($($its,)* &raw mut status) });
+                    let outcome = Outcome { call: $makes, status: made.map(|_| status) };
+                    outcome.given(made.unwrap_or(null_mut())).map(Into::into)
+                }
+            )*
+            $(
+                #[doc = concat!("`", $others, "`")]
+                ///
+                /// # Safety
+                /// The driver's own conditions on its arguments.
+                pub unsafe fn $other(&self, $($own: $is),*) -> Option<$back> {
+                    // SAFETY: forwarded to the caller.
+                    self.$other.map(|f| unsafe { f($($own),*) })
+                }
+            )*
+        }
+        impl fmt::Debug for $table {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($table)).finish_non_exhaustive()
+            }
+        }
+    };
+}
+functions! {
+    /// The functions of OpenCL; those that the loader lacks are `None` and answer so.
+    Functions(find);
+    status {
+        get_platform_ids: "clGetPlatformIDs", fn(room: cl_uint, platforms: *mut Option<RawPlatform>, count: *mut cl_uint);
+        get_platform_info: "clGetPlatformInfo", fn(platform: RawPlatform, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
+        get_device_ids: "clGetDeviceIDs", fn(platform: RawPlatform, kind: u64, room: cl_uint, devices: *mut Option<RawDevice>, count: *mut cl_uint);
+        get_device_info: "clGetDeviceInfo", fn(device: RawDevice, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
+        create_sub_devices: "clCreateSubDevices", fn(device: RawDevice, rule: *const isize, room: cl_uint, parts: *mut Option<RawDevice>, count: *mut cl_uint);
+        retain_device: "clRetainDevice", fn(device: RawDevice);
+        release_device: "clReleaseDevice", fn(device: RawDevice);
+        get_device_and_host_timer: "clGetDeviceAndHostTimer", fn(device: RawDevice, device_time: *mut u64, host_time: *mut u64);
+        get_context_info: "clGetContextInfo", fn(context: RawContext, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
+        retain_context: "clRetainContext", fn(context: RawContext);
+        release_context: "clReleaseContext", fn(context: RawContext);
+        get_queue_info: "clGetCommandQueueInfo", fn(queue: RawQueue, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
+        retain_queue: "clRetainCommandQueue", fn(queue: RawQueue);
+        release_queue: "clReleaseCommandQueue", fn(queue: RawQueue);
+        flush: "clFlush", fn(queue: RawQueue);
+        finish: "clFinish", fn(queue: RawQueue);
+        get_mem_info: "clGetMemObjectInfo", fn(mem: RawMem, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
+        retain_mem: "clRetainMemObject", fn(mem: RawMem);
+        release_mem: "clReleaseMemObject", fn(mem: RawMem);
+        retain_sampler: "clRetainSampler", fn(sampler: RawSampler);
+        release_sampler: "clReleaseSampler", fn(sampler: RawSampler);
+        get_sampler_info: "clGetSamplerInfo", fn(sampler: RawSampler, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
+        retain_program: "clRetainProgram", fn(program: RawProgram);
+        release_program: "clReleaseProgram", fn(program: RawProgram);
+        build_program: "clBuildProgram", fn(program: RawProgram, count: cl_uint, devices: *const RawDevice, options: *const c_char, callback: *const c_void, data: *mut c_void);
+        compile_program: "clCompileProgram", fn(program: RawProgram, count: cl_uint, devices: *const RawDevice, options: *const c_char, headers: cl_uint, inputs: *const RawProgram, names: *const *const c_char, callback: *const c_void, data: *mut c_void);
+        get_program_info: "clGetProgramInfo", fn(program: RawProgram, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
+        get_program_build_info: "clGetProgramBuildInfo", fn(program: RawProgram, device: RawDevice, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
+        set_program_specialization_constant: "clSetProgramSpecializationConstant", fn(program: RawProgram, number: cl_uint, size: usize, value: *const c_void);
+        retain_kernel: "clRetainKernel", fn(kernel: RawKernel);
+        release_kernel: "clReleaseKernel", fn(kernel: RawKernel);
+        set_kernel_arg: "clSetKernelArg", fn(kernel: RawKernel, index: cl_uint, size: usize, value: *const c_void);
+        set_kernel_arg_svm_pointer: "clSetKernelArgSVMPointer", fn(kernel: RawKernel, index: cl_uint, at: *const c_void);
+        set_kernel_exec_info: "clSetKernelExecInfo", fn(kernel: RawKernel, name: cl_uint, size: usize, value: *const c_void);
+        get_kernel_info: "clGetKernelInfo", fn(kernel: RawKernel, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
+        get_kernel_work_group_info: "clGetKernelWorkGroupInfo", fn(kernel: RawKernel, device: RawDevice, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
+        get_kernel_sub_group_info: "clGetKernelSubGroupInfo", fn(kernel: RawKernel, device: RawDevice, name: cl_uint, given: usize, from: *const c_void, size: usize, to: *mut c_void, length: *mut usize);
+        wait_for_events: "clWaitForEvents", fn(count: cl_uint, events: Events);
+        get_event_info: "clGetEventInfo", fn(event: RawEvent, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
+        get_event_profiling_info: "clGetEventProfilingInfo", fn(event: RawEvent, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
+        retain_event: "clRetainEvent", fn(event: RawEvent);
+        release_event: "clReleaseEvent", fn(event: RawEvent);
+        set_user_event_status: "clSetUserEventStatus", fn(event: RawEvent, status: cl_int);
+        set_event_callback: "clSetEventCallback", fn(event: RawEvent, status: cl_int, callback: EventCallback, word: *mut c_void);
+        enqueue_marker: "clEnqueueMarkerWithWaitList", fn(queue: RawQueue, count: cl_uint, waits: Events, event: NewEvent);
+        enqueue_barrier: "clEnqueueBarrierWithWaitList", fn(queue: RawQueue, count: cl_uint, waits: Events, event: NewEvent);
+        enqueue_nd_range: "clEnqueueNDRangeKernel", fn(queue: RawQueue, kernel: RawKernel, dimensions: cl_uint, offset: Sizes, global: Sizes, local: Sizes, count: cl_uint, waits: Events, event: NewEvent);
+        enqueue_native: "clEnqueueNativeKernel", fn(queue: RawQueue, function: NativeFunction, args: *mut c_void, bytes: usize, mems: cl_uint, list: *const RawMem, places: *const *const c_void, count: cl_uint, waits: Events, event: NewEvent);
+        enqueue_svm_memcpy: "clEnqueueSVMMemcpy", fn(queue: RawQueue, blocking: cl_uint, to: *mut c_void, from: *const c_void, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
+        enqueue_svm_mem_fill: "clEnqueueSVMMemFill", fn(queue: RawQueue, to: *mut c_void, pattern: *const c_void, length: usize, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
+        enqueue_read_image: "clEnqueueReadImage", fn(queue: RawQueue, image: RawMem, blocking: cl_uint, origin: Sizes, region: Sizes, row: usize, slice: usize, to: *mut c_void, count: cl_uint, waits: Events, event: NewEvent);
+        enqueue_write_image: "clEnqueueWriteImage", fn(queue: RawQueue, image: RawMem, blocking: cl_uint, origin: Sizes, region: Sizes, row: usize, slice: usize, from: *const c_void, count: cl_uint, waits: Events, event: NewEvent);
+        enqueue_copy_image: "clEnqueueCopyImage", fn(queue: RawQueue, from: RawMem, to: RawMem, out: Sizes, into: Sizes, region: Sizes, count: cl_uint, waits: Events, event: NewEvent);
+    }
+    given {
+        create_context: "clCreateContext", fn(properties: *const isize, count: cl_uint, devices: *const RawDevice, callback: *const c_void, data: *mut c_void) -> RawContext;
+        create_queue: "clCreateCommandQueueWithProperties", fn(context: RawContext, device: RawDevice, properties: *const u64) -> RawQueue;
+        create_queue_of_1_2: "clCreateCommandQueue", fn(context: RawContext, device: RawDevice, properties: u64) -> RawQueue;
+        create_buffer: "clCreateBuffer", fn(context: RawContext, flags: u64, bytes: usize, host: *mut c_void) -> RawMem;
+        create_image: "clCreateImage", fn(context: RawContext, flags: u64, format: *const [cl_uint; 2], desc: *const cl_image_desc, host: *mut c_void) -> RawMem;
+        create_sampler: "clCreateSampler", fn(context: RawContext, normalized: cl_uint, addressing: cl_uint, filter: cl_uint) -> RawSampler;
+        create_program_with_il: "clCreateProgramWithIL", fn(context: RawContext, code: *const c_void, bytes: usize) -> RawProgram;
+        create_program_with_source: "clCreateProgramWithSource", fn(context: RawContext, count: cl_uint, texts: *const *const c_char, lengths: Sizes) -> RawProgram;
+        create_program_with_binary: "clCreateProgramWithBinary", fn(context: RawContext, count: cl_uint, devices: *const RawDevice, lengths: Sizes, binaries: *const *const u8, statuses: *mut cl_int) -> RawProgram;
+        link_program: "clLinkProgram", fn(context: RawContext, count: cl_uint, devices: *const RawDevice, options: *const c_char, inputs: cl_uint, programs: *const RawProgram, callback: *const c_void, data: *mut c_void) -> RawProgram;
+        create_kernel: "clCreateKernel", fn(program: RawProgram, name: *const c_char) -> RawKernel;
+        create_user_event: "clCreateUserEvent", fn(context: RawContext) -> RawEvent;
+    }
+    plain {
+        svm_alloc: "clSVMAlloc", fn(context: RawContext, flags: u64, bytes: usize, align: cl_uint) -> *mut c_void;
+        svm_free: "clSVMFree", fn(context: RawContext, at: *mut c_void) -> ();
+        extension: "clGetExtensionFunctionAddressForPlatform", fn(platform: RawPlatform, name: *const c_char) -> *mut c_void;
+    }
+}
+functions! {
+    /// The functions of extensions; each platform has its own.
+    Extensions(find);
+    status {
+        free: "clMemBlockingFreeINTEL", fn(context: RawContext, at: *mut c_void);
+        get_mem_alloc_info: "clGetMemAllocInfoINTEL", fn(context: RawContext, at: *const c_void, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
+        set_kernel_arg_pointer: "clSetKernelArgMemPointerINTEL", fn(kernel: RawKernel, index: cl_uint, at: *const c_void);
+        enqueue_memcpy: "clEnqueueMemcpyINTEL", fn(queue: RawQueue, blocking: cl_uint, to: *mut c_void, from: *const c_void, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
+        enqueue_mem_fill: "clEnqueueMemFillINTEL", fn(queue: RawQueue, to: *mut c_void, pattern: *const c_void, length: usize, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
+        get_variable: "clGetDeviceGlobalVariablePointerINTEL", fn(device: RawDevice, program: RawProgram, name: *const c_char, bytes: *mut usize, at: *mut *mut c_void);
+        get_function: "clGetDeviceFunctionPointerINTEL", fn(device: RawDevice, program: RawProgram, name: *const c_char, at: *mut u64);
+    }
+    given {
+        host_alloc: "clHostMemAllocINTEL", fn(context: RawContext, properties: *const u64, bytes: usize, align: cl_uint) -> NonNull<c_void>;
+        device_alloc: "clDeviceMemAllocINTEL", fn(context: RawContext, device: RawDevice, properties: *const u64, bytes: usize, align: cl_uint) -> NonNull<c_void>;
+        shared_alloc: "clSharedMemAllocINTEL", fn(context: RawContext, device: RawDevice, properties: *const u64, bytes: usize, align: cl_uint) -> NonNull<c_void>;
+        create_program_with_il: "clCreateProgramWithILKHR", fn(context: RawContext, code: *const c_void, bytes: usize) -> RawProgram;
+    }
+    plain {}
+}
+
+/// What the ICD loader is called, newest first.
+const LIBRARIES: [&str; 2] = ["libOpenCL.so.1", "libOpenCL.so"];
+
+/// The functions of OpenCL, if there is an ICD loader.
+fn found() -> &'static (Option<libloading::Library>, Functions) {
+    static FOUND: OnceLock<(Option<libloading::Library>, Functions)> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        // SAFETY: runs the library's initialisers; asking for this adapter is asking for that.
+        let open = |name| unsafe { libloading::Library::new(name) }.ok();
+        let library = LIBRARIES.into_iter().find_map(open);
+        let find = |name: &CStr| {
+            let name = name.to_bytes_with_nul();
+            // SAFETY: a pointer to whatever is there, which is called by its prototype alone.
+            let symbol = unsafe { library.as_ref()?.get::<*mut c_void>(name) }.ok()?;
+            NonNull::new(*symbol)
+        };
+        let functions = Functions::bind(find);
+        (library, functions)
+    })
+}
+/// The functions of OpenCL, whether there is an ICD loader or not.
+pub fn driver() -> &'static Functions {
+    &found().1
+}
+/// Whether there is an ICD loader.
+pub fn is_there() -> bool {
+    found().0.is_some()
+}
+impl Extensions {
+    /// Those of a platform.
+    pub fn of(platform: RawPlatform) -> Self {
+        Self::bind(|name| {
+            // SAFETY: a live platform, and a name that ends with a NUL.
+            NonNull::new(unsafe { driver().extension(platform, name.as_ptr()) }?)
+        })
+    }
+}

@@ -1,0 +1,308 @@
+//! Memory objects. A buffer is memory at an address that the devices and the host reach, an image the driver's.
+use super::{
+    Context, Device, OpenCl,
+    cl::*,
+    driver::RawMem,
+    memory::{self, Memory, check_size},
+    native::{
+        image::{self, Wished},
+        memory::{Reach, buffer_over},
+        own::{Own, Tells},
+        queue::{Made, Waits},
+    },
+};
+use std::sync::{Arc, OnceLock};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    object::{Object, Owned},
+};
+use ur_core::{
+    memory::{
+        deferred_free,
+        flags::check_flags,
+        pictures::{Image, LONGEST_SIDE},
+    },
+    over_driver::{
+        block::Block,
+        mem::{self, KeepsBytes, check_host},
+    },
+};
+use ur_sys::*;
+
+/// What `ur_mem_handle_t` points at.
+pub type Mem = mem::Mem<OpenCl>;
+
+/// The bytes of a memory object and of its parts.
+#[derive(Debug)]
+pub struct Storage {
+    context: Owned<Context>,
+    /// Taken by drop.
+    place: Option<Place>,
+    /// The driver's object over the bytes, once C asks for one.
+    object: OnceLock<Own<RawMem>>,
+}
+/// An image, as the driver has it.
+#[derive(Debug)]
+pub struct Pixels {
+    pub(super) object: Own<RawMem>,
+    /// Which sides it has.
+    pub(super) kind: ur_mem_type_t,
+}
+/// Where they are.
+#[derive(Debug)]
+enum Place {
+    /// At an address, which is ours or C's, and how many there are.
+    Bytes(UsmPtr, usize, #[expect(dead_code, reason = "held to be dropped")] Option<Block<OpenCl>>),
+    Image(Arc<Pixels>),
+}
+impl Storage {
+    fn bytes(
+        context: Owned<Context>,
+        (at, bytes): (UsmPtr, usize),
+        block: Option<Block<OpenCl>>,
+    ) -> Self {
+        Self { context, place: Some(Place::Bytes(at, bytes, block)), object: OnceLock::new() }
+    }
+    fn image(context: Owned<Context>, object: Own<RawMem>, image: &Image) -> Self {
+        let pixels = Arc::new(Pixels { object, kind: image.kind() });
+        Self { context, place: Some(Place::Image(pixels)), object: OnceLock::new() }
+    }
+    /// What an image is to the driver.
+    ///
+    /// # Errors
+    /// `INVALID_MEM_OBJECT` for a buffer.
+    pub(super) fn pixels(&self) -> Result<&Arc<Pixels>> {
+        match &self.place {
+            Some(Place::Image(pixels)) => Ok(pixels),
+            _ => Err(ErrorCode::InvalidMemObject.into()),
+        }
+    }
+    /// Where the bytes of a buffer are.
+    ///
+    /// # Errors
+    /// `INVALID_MEM_OBJECT` for an image.
+    pub(super) fn base(&self) -> Result<UsmPtr> {
+        match &self.place {
+            Some(Place::Bytes(at, ..)) => Ok(*at),
+            _ => Err(ErrorCode::InvalidMemObject.into()),
+        }
+    }
+    /// What it is to the driver.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn object(&self) -> Result<RawMem> {
+        if let Some(object) = self.object.get() {
+            return Ok(object.raw());
+        }
+        let (at, bytes) = match &self.place {
+            Some(Place::Bytes(at, bytes, _)) => (at, bytes),
+            Some(Place::Image(pixels)) => return Ok(pixels.object.raw()),
+            None => return Err(ErrorCode::InvalidMemObject.into()),
+        };
+        let made = buffer_over(self.context.raw(), (*at).into(), *bytes)?;
+        Ok(self.object.get_or_init(|| made).raw())
+    }
+}
+impl mem::Storage<OpenCl> for Storage {
+    fn context(&self) -> &Owned<Context> {
+        &self.context
+    }
+    fn host(&self) -> Option<UsmPtr> {
+        self.base().ok()
+    }
+}
+impl Drop for Storage {
+    /// Commands that were enqueued before may use it still; a block waits for them by itself.
+    fn drop(&mut self) {
+        let (object, place) = (self.object.take(), self.place.take());
+        if object.is_some() || matches!(place, Some(Place::Image(_))) {
+            deferred_free::leave::<Memory>(self.context.as_handle().addr(), (object, place));
+        }
+    }
+}
+
+impl KeepsBytes for OpenCl {
+    type Storage = Storage;
+    fn a_mem() -> String {
+        "a memory object of OpenCL".to_owned()
+    }
+    fn buffer(
+        context: Owned<Context>,
+        flags: ur_mem_flags_t,
+        bytes: usize,
+        host: Option<UsmPtr>,
+    ) -> Result<(Storage, Option<UsmPtr>)> {
+        check_size(&context.devices()[0], bytes, ErrorCode::InvalidBufferSize)?;
+        let stays = host.filter(|_| flags.contains(ur_mem_flags_t::USE_HOST_POINTER));
+        if let Some(base) = stays.filter(|_| context.driver().reach() == Reach::System) {
+            return Ok((Storage::bytes(context, (base, bytes), None), None));
+        }
+        let block = Block::new(&context, None, bytes)?;
+        host.map_or(Ok(()), |host| memory::copy(context.driver(), block.at(), host, bytes))?;
+        let at = (block.at(), bytes);
+        Ok((Storage::bytes(context, at, Some(block)), stays))
+    }
+    /// A buffer that stands for memory of the host's: of any other the bytes have no address that is known.
+    fn adopted(
+        context: Owned<Context>,
+        native: ur_native_handle_t,
+        given: bool,
+    ) -> Result<Owned<Mem>> {
+        let (raw, kind) = known(&context, native)?;
+        let host = UsmPtr::from_addr(raw.number(CL_MEM_HOST_PTR)? as usize);
+        let uses = raw.number(CL_MEM_FLAGS)? & CL_MEM_USE_HOST_PTR != 0;
+        let Some(at) = host.filter(|_| uses && kind == CL_MEM_OBJECT_BUFFER) else {
+            let why = "only buffers over memory of the host's (CL_MEM_USE_HOST_PTR) can be adopted";
+            return Err(Error::new(ErrorCode::InvalidMemObject, why));
+        };
+        let bytes = raw.number(CL_MEM_SIZE)? as usize;
+        let storage = Storage::bytes(context, (at, bytes), None);
+        let _ = storage.object.set(Own::adopted(raw, given)?);
+        Ok(Mem::of_bytes(storage, bytes))
+    }
+    /// With C's pixels in it, if there are any. They are C's no longer than that.
+    fn image(
+        context: Owned<Context>,
+        flags: ur_mem_flags_t,
+        format: ur_image_format_t,
+        desc: &ur_image_desc_t,
+        host: Option<UsmPtr>,
+    ) -> Result<Owned<Mem>> {
+        let pixel = pixel_bytes(format)?;
+        let image = Image::new(format, pixel, desc, LONGEST_SIDE)?;
+        check_flags(flags)?;
+        let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
+        check_size(&context.devices()[0], bytes, ErrorCode::InvalidImageSize)?;
+        host.map_or(Ok(()), |host| check_host::<Self>(flags, host, bytes))?;
+        let made = image::create(context.raw(), CL_MEM_READ_WRITE, &wished(&image));
+        let made = made.map_err(|error| match error.code() {
+            ErrorCode::InvalidValue | ErrorCode::InvalidImageFormatDescriptor => {
+                error.with_code(ErrorCode::InvalidImageSize)
+            }
+            ErrorCode::UnsupportedFeature => error.with_code(ErrorCode::UnsupportedImageFormat),
+            _ => error,
+        })?;
+        if let Some(host) = host {
+            let there = image.whole_on_host(host)?;
+            let (whole, pitches) = (image.whole(), pitches(image.kind(), there.at, there.pitches));
+            memory::aside(context.driver(), &context.devices()[0], |queue| {
+                let part = (whole.origin, whole.region);
+                queue.pixels((made.raw(), true), part, pitches, Waits(&[]), Made(None))
+            })?;
+        }
+        let storage = Storage::image(context, made, &image);
+        Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
+    }
+    fn adopted_image(
+        context: Owned<Context>,
+        native: ur_native_handle_t,
+        format: ur_image_format_t,
+        desc: &ur_image_desc_t,
+        given: bool,
+    ) -> Result<Owned<Mem>> {
+        let (raw, kind) = known(&context, native)?;
+        let image = Image::new(format, pixel_bytes(format)?, desc, LONGEST_SIDE)?;
+        if wished(&image).kind != kind {
+            let why = "the native image is of another kind";
+            return Err(Error::new(ErrorCode::InvalidMemObject, why));
+        }
+        let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
+        let storage = Storage::image(context, Own::adopted(raw, given)?, &image);
+        Ok(Owned::new(Mem::of_image(ur_mem_flags_t::READ_WRITE, storage, bytes, image)))
+    }
+    fn native_mem(mem: &Object<Mem>, _: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
+        Ok(mem.storage().object()?.addr() as ur_native_handle_t)
+    }
+}
+/// A memory object that C made in this context, and its kind.
+fn known(context: &Context, native: ur_native_handle_t) -> Result<(RawMem, u32)> {
+    let none = || Error::new(ErrorCode::InvalidMemObject, "the native memory object is null");
+    let raw = RawMem::from_addr(native).ok_or_else(none)?;
+    match raw.number(CL_MEM_CONTEXT)? as usize == context.raw().addr() {
+        true => Ok((raw, raw.number(CL_MEM_TYPE)? as u32)),
+        false => Err(Error::new(
+            ErrorCode::InvalidContext,
+            "the native memory object is of another context",
+        )),
+    }
+}
+/// Where pixels are in memory, as OpenCL takes it: of a 1D array each row is a layer, and of an image with one slice
+/// there is nothing from slice to slice.
+pub(super) fn pitches(
+    kind: ur_mem_type_t,
+    at: usize,
+    [row, slice]: [usize; 2],
+) -> (usize, [usize; 2]) {
+    use ur_mem_type_t as T;
+    (
+        at,
+        match kind {
+            T::IMAGE1D | T::IMAGE2D => [row, 0],
+            T::IMAGE1D_ARRAY => [slice, slice],
+            _ => [row, slice],
+        },
+    )
+}
+fn wished(image: &Image) -> Wished {
+    use ur_mem_type_t as T;
+    let [width, second, third] = image.sides();
+    let (kind, sides, layers) = match image.kind() {
+        T::IMAGE1D_ARRAY => (CL_MEM_OBJECT_IMAGE1D_ARRAY, [width, 0, 0], second),
+        T::IMAGE2D => (CL_MEM_OBJECT_IMAGE2D, [width, second, 0], 0),
+        T::IMAGE2D_ARRAY => (CL_MEM_OBJECT_IMAGE2D_ARRAY, [width, second, 0], third),
+        T::IMAGE3D => (CL_MEM_OBJECT_IMAGE3D, [width, second, third], 0),
+        _ => (CL_MEM_OBJECT_IMAGE1D, [width, 0, 0], 0),
+    };
+    let ur_image_format_t { channelOrder, channelType } = image.format();
+    let order = ORDERS.iter().find(|(order, ..)| *order == channelOrder);
+    let channel = CHANNELS.iter().find(|(channel, ..)| *channel == channelType);
+    let format = [order.map_or(0, |one| one.1), channel.map_or(0, |one| one.1)];
+    Wished { kind, sides, layers, format }
+}
+type Order = ur_image_channel_order_t;
+/// UR's orders of channels: OpenCL's, and how many channels there are.
+const ORDERS: [(Order, cl_uint, usize); 12] = [
+    (Order::A, 0x10B1, 1),
+    (Order::R, 0x10B0, 1),
+    (Order::RG, 0x10B2, 2),
+    (Order::RA, 0x10B3, 2),
+    (Order::RGB, 0x10B4, 3),
+    (Order::RGBA, 0x10B5, 4),
+    (Order::BGRA, 0x10B6, 4),
+    (Order::ARGB, 0x10B7, 4),
+    (Order::INTENSITY, 0x10B8, 1),
+    (Order::LUMINANCE, 0x10B9, 1),
+    (Order::RX, 0x10BA, 1),
+    (Order::SRGBA, 0x10C1, 4),
+];
+type Channel = ur_image_channel_type_t;
+/// UR's types of channels: OpenCL's, and their bytes.
+const CHANNELS: [(Channel, cl_uint, usize); 12] = [
+    (Channel::SNORM_INT8, 0x10D0, 1),
+    (Channel::SNORM_INT16, 0x10D1, 2),
+    (Channel::UNORM_INT8, 0x10D2, 1),
+    (Channel::UNORM_INT16, 0x10D3, 2),
+    (Channel::SIGNED_INT8, 0x10D7, 1),
+    (Channel::SIGNED_INT16, 0x10D8, 2),
+    (Channel::SIGNED_INT32, 0x10D9, 4),
+    (Channel::UNSIGNED_INT8, 0x10DA, 1),
+    (Channel::UNSIGNED_INT16, 0x10DB, 2),
+    (Channel::UNSIGNED_INT32, 0x10DC, 4),
+    (Channel::HALF_FLOAT, 0x10DD, 2),
+    (Channel::FLOAT, 0x10DE, 4),
+];
+/// How many bytes a pixel has.
+///
+/// # Errors
+/// `UNSUPPORTED_IMAGE_FORMAT` for what OpenCL has no name for.
+fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
+    let order = ORDERS.iter().find(|(order, ..)| *order == format.channelOrder);
+    let channel = CHANNELS.iter().find(|(channel, ..)| *channel == format.channelType);
+    order.zip(channel).map(|(order, channel)| order.2 * channel.2).ok_or_else(|| {
+        let (order, channel) = (format.channelOrder, format.channelType);
+        let why = format!("OpenCL has no images with channels {order:?} of type {channel:?}");
+        Error::new(ErrorCode::UnsupportedImageFormat, why)
+    })
+}

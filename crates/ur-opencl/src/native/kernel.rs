@@ -1,0 +1,123 @@
+//! Kernels: their arguments, which the driver keeps from one launch to the next.
+#![expect(unsafe_code, reason = "calls into the vendors' drivers")]
+use super::{
+    own::Own,
+    queue::{Made, Waits},
+};
+use crate::{OpenCl, cl::*, driver::*};
+use std::{
+    ffi::c_void,
+    ptr::{from_ref, null_mut, with_exposed_provenance},
+    sync::{Arc, Mutex, MutexGuard},
+};
+use ur_adapter::error::Result;
+use ur_hal::{Address, Argument, Geometry, Launch};
+use ur_lock::locked;
+
+/// A kernel. Its arguments are set and taken along by a launch under one lock.
+#[derive(Debug)]
+pub struct Kernel {
+    raw: Own<RawKernel>,
+    turn: Mutex<()>,
+    /// What sets addresses, where that is an extension's.
+    extensions: Arc<Extensions>,
+}
+/// An argument, as the driver takes it.
+enum Given<'a> {
+    /// These bytes.
+    Value(&'a [u8]),
+    /// An address, or 0.
+    Address(usize),
+    /// So many bytes for each group.
+    Local(usize),
+    /// An image.
+    Image(RawMem),
+    /// A sampler.
+    Sampler(RawSampler),
+}
+impl Kernel {
+    /// A kernel of a platform with these extensions.
+    pub fn new(raw: Own<RawKernel>, extensions: &Arc<Extensions>) -> Self {
+        Self { raw, turn: Mutex::default(), extensions: Arc::clone(extensions) }
+    }
+    /// The driver's name of it.
+    pub fn raw(&self) -> RawKernel {
+        self.raw.raw()
+    }
+    /// Says whether it reaches memory that no argument names.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn reach(&self, all: bool, name: cl_uint) -> Result<()> {
+        let (value, raw) = (cl_uint::from(all), self.raw());
+        let from = from_ref(&value).cast::<c_void>();
+        let _turn = self.turn();
+        // SAFETY: live, and nobody else sets anything of it now; one truth of OpenCL's.
+        unsafe { driver().set_kernel_exec_info(raw, name, size_of::<cl_uint>(), from) }.ok()
+    }
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        locked(&self.turn)
+    }
+    fn set(&self, index: u32, argument: Given<'_>) -> Result<()> {
+        let raw = self.raw();
+        let (size, value): (usize, *const c_void) = match &argument {
+            Given::Value(bytes) => (bytes.len(), bytes.as_ptr().cast()),
+            Given::Local(bytes) => (*bytes, null_mut()),
+            Given::Image(image) => (size_of::<RawMem>(), from_ref(image).cast()),
+            Given::Sampler(sampler) => (size_of::<RawSampler>(), from_ref(sampler).cast()),
+            Given::Address(at) => {
+                let at = with_exposed_provenance(*at);
+                // SAFETY: live, under its lock; the kernel's author says what is done at the address.
+                let told = match self.extensions.has("set_kernel_arg_pointer") {
+                    // SAFETY: as said above.
+                    true => unsafe { self.extensions.set_kernel_arg_pointer(raw, index, at) },
+                    // SAFETY: as said above.
+                    false => unsafe { driver().set_kernel_arg_svm_pointer(raw, index, at) },
+                };
+                return told.ok();
+            }
+        };
+        // SAFETY: live, under its lock; as many bytes as are told, or none for local memory.
+        unsafe { driver().set_kernel_arg(raw, index, size, value) }.ok()
+    }
+    /// Sets all arguments and puts a launch into a queue.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn launch(
+        &self,
+        queue: RawQueue,
+        launch: &Launch<'_, OpenCl>,
+        waits: Waits<'_>,
+        event: Made<'_>,
+    ) -> Result<()> {
+        let Geometry { groups, local, offset } = launch.geometry;
+        let local = local.map(|n| n as usize);
+        let global = [0, 1, 2].map(|d| groups[d] * local[d]);
+        // As many dimensions as have more than one item, so that kernels are told of no more.
+        let dimensions =
+            (0..3).rev().find(|&d| global[d] > 1 || offset[d] > 0).map_or(1, |d| d + 1);
+        let _turn = self.turn();
+        for (index, argument) in (0..).zip(launch.arguments) {
+            self.set(
+                index,
+                match argument {
+                    Argument::Value(bytes) => Given::Value(bytes),
+                    Argument::Address(at) => Given::Address(at.map_or(0, Address::get)),
+                    Argument::Local(bytes) => Given::Local(*bytes),
+                    Argument::Image(pixels, _) => Given::Image(pixels.object.raw()),
+                    Argument::Sampler(sampler) => Given::Sampler(sampler.raw()),
+                },
+            )?;
+        }
+        let (raw, count) = (self.raw(), dimensions as u32);
+        let (offset, global, local) = (offset.as_ptr(), global.as_ptr(), local.as_ptr());
+        let ((waiting, waits), event) = (waits.parts(), event.to());
+        // SAFETY: live objects; three sizes each; as many events as are told; the event's place is writable or null.
+        unsafe {
+            driver()
+                .enqueue_nd_range(queue, raw, count, offset, global, local, waiting, waits, event)
+        }
+        .ok()
+    }
+}

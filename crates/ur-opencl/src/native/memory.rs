@@ -1,0 +1,133 @@
+//! Memory of the driver's own, where devices do not reach the system's.
+#![expect(unsafe_code, reason = "calls into the vendors' drivers")]
+use super::own::{Own, number};
+use crate::{cl::*, driver::*};
+use std::{
+    ffi::c_void,
+    ptr::{NonNull, null, with_exposed_provenance, with_exposed_provenance_mut},
+    sync::Arc,
+};
+use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::{Address, KnownMemory, MemoryKind, MemoryRequest, Range};
+
+/// How memory comes to be that devices reach by its address; better ones first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reach {
+    /// They reach the system's memory: all that there is is ours.
+    System,
+    /// `cl_intel_unified_shared_memory`.
+    Usm,
+    /// Fine-grained shared virtual memory of buffers.
+    Svm,
+    /// Nothing has an address.
+    None,
+}
+/// Memory that a driver gave. Dropped, it goes back.
+#[derive(Debug)]
+pub struct Given {
+    at: NonNull<c_void>,
+    bytes: usize,
+    extensions: Option<Arc<Extensions>>,
+    context: Own<RawContext>,
+}
+// SAFETY: memory may be used and freed by any thread.
+unsafe impl Send for Given {}
+// SAFETY: as above.
+unsafe impl Sync for Given {}
+impl Given {
+    /// Memory for a device, by the driver's own functions.
+    ///
+    /// # Errors
+    /// `OUT_OF_DEVICE_MEMORY`; `UNSUPPORTED_FEATURE` where nothing has an address.
+    pub fn new(
+        reach: Reach,
+        extensions: &Arc<Extensions>,
+        context: &Own<RawContext>,
+        device: RawDevice,
+        MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
+    ) -> Result<Self> {
+        let (raw, of, align) = (context.raw(), null(), align as u32);
+        // SAFETY: a live context and device of it; without properties.
+        let made = || match kind {
+            // SAFETY: as said above.
+            MemoryKind::Device => unsafe { extensions.device_alloc(raw, device, of, bytes, align) },
+            // SAFETY: as said above.
+            MemoryKind::Host => unsafe { extensions.host_alloc(raw, of, bytes, align) },
+            // SAFETY: as said above.
+            MemoryKind::Managed => unsafe {
+                extensions.shared_alloc(raw, device, of, bytes, align)
+            },
+        };
+        let (at, extensions) = match reach {
+            Reach::Usm => (made()?, Some(Arc::clone(extensions))),
+            Reach::Svm => {
+                let flags = CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER;
+                // SAFETY: a live context.
+                let at = unsafe { driver().svm_alloc(raw, flags, bytes, align) };
+                let none = || {
+                    let why = format!("the device has no {bytes} bytes left: free some");
+                    Error::new(ErrorCode::OutOfDeviceMemory, why)
+                };
+                (at.and_then(NonNull::new).ok_or_else(none)?, None)
+            }
+            Reach::System | Reach::None => {
+                return Err(Error::new(
+                    ErrorCode::UnsupportedFeature,
+                    "this device has neither unified shared memory nor fine-grained shared virtual memory",
+                ));
+            }
+        };
+        Ok(Self { at, bytes, extensions, context: context.clone() })
+    }
+    /// Where it is.
+    pub fn range(&self) -> Range {
+        let at = Address::new(self.at.as_ptr().expose_provenance());
+        at.and_then(|at| Range::new(at, self.bytes).ok()).expect("memory has addresses")
+    }
+}
+impl Drop for Given {
+    fn drop(&mut self) {
+        let (context, at) = (self.context.raw(), self.at.as_ptr());
+        match &self.extensions {
+            // SAFETY: ours, freed once; the core drops it when no command uses it.
+            Some(extensions) => unsafe { extensions.free(context, at) }.let_go(),
+            // SAFETY: as above.
+            None => _ = unsafe { driver().svm_free(context, at) },
+        }
+    }
+}
+/// What is at an address that others allocated by `cl_intel_unified_shared_memory`.
+pub fn recognise(
+    extensions: &Extensions,
+    context: RawContext,
+    at: Address,
+) -> Option<KnownMemory<std::convert::Infallible>> {
+    let pointer = with_exposed_provenance::<c_void>(at.get());
+    let ask = |name| {
+        // SAFETY: a live context; addresses are looked up and not followed.
+        let told = super::own::bytes(|size, to, length| unsafe {
+            extensions.get_mem_alloc_info(context, pointer, name, size, to, length)
+        });
+        told.ok().map(|bytes| number(&bytes) as usize)
+    };
+    let kind = match u32::try_from(ask(CL_MEM_ALLOC_TYPE_INTEL)?).ok()? {
+        CL_MEM_TYPE_DEVICE_INTEL => MemoryKind::Device,
+        CL_MEM_TYPE_HOST_INTEL => MemoryKind::Host,
+        CL_MEM_TYPE_SHARED_INTEL => MemoryKind::Managed,
+        _ => return None,
+    };
+    let base = Address::new(ask(CL_MEM_ALLOC_BASE_PTR_INTEL)?)?;
+    let range = Range::new(base, ask(CL_MEM_ALLOC_SIZE_INTEL)?).ok()?;
+    Some(KnownMemory { range, kind, device: None })
+}
+/// A memory object over memory at an address, which stays where it is.
+///
+/// # Errors
+/// The driver's own.
+pub fn buffer_over(context: RawContext, at: Address, bytes: usize) -> Result<Own<RawMem>> {
+    let (flags, at) = (CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, at.get());
+    // SAFETY: a live context; whoever has the object keeps the memory, as it does that of the buffer.
+    let made =
+        unsafe { driver().create_buffer(context, flags, bytes, with_exposed_provenance_mut(at)) };
+    made.map(Own::given)
+}

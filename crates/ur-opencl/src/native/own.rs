@@ -1,0 +1,144 @@
+//! Objects that OpenCL counts the references of, and what they tell of themselves.
+#![expect(unsafe_code, reason = "calls into the vendors' drivers")]
+use crate::driver::*;
+use std::{ffi::c_void, fmt, ptr::null_mut};
+use ur_adapter::error::Result;
+
+/// What OpenCL counts the references of.
+pub trait Counted: Copy + fmt::Debug {
+    /// One reference more.
+    fn retain(self) -> Outcome;
+    /// One less.
+    fn release(self) -> Outcome;
+}
+macro_rules! counted { ($($raw:ident: $retain:ident, $release:ident;)*) => { $(
+    impl Counted for $raw {
+        fn retain(self) -> Outcome {
+            // SAFETY: whoever has the name has a reference, or C promised that the object lives.
+            unsafe { driver().$retain(self) }
+        }
+        fn release(self) -> Outcome {
+            // SAFETY: called once for each reference that is ours.
+            unsafe { driver().$release(self) }
+        }
+    }
+)* } }
+counted! {
+    RawDevice: retain_device, release_device;
+    RawContext: retain_context, release_context;
+    RawQueue: retain_queue, release_queue;
+    RawMem: retain_mem, release_mem;
+    RawSampler: retain_sampler, release_sampler;
+    RawProgram: retain_program, release_program;
+    RawKernel: retain_kernel, release_kernel;
+    RawEvent: retain_event, release_event;
+}
+/// A reference to an object. Dropped, it is given back.
+#[derive(Debug)]
+pub struct Own<R: Counted>(R);
+impl<R: Counted> Own<R> {
+    /// What a call has just given.
+    pub fn given(raw: R) -> Self {
+        Self(raw)
+    }
+    /// What C brought: its own reference, if that `is_owned` by us from now on, or one more.
+    ///
+    /// # Errors
+    /// The driver's code for what is no such object.
+    pub fn adopted(raw: R, is_owned: bool) -> Result<Self> {
+        if !is_owned {
+            raw.retain().ok()?;
+        }
+        Ok(Self(raw))
+    }
+    /// The driver's name of it.
+    pub fn raw(&self) -> R {
+        self.0
+    }
+}
+impl<R: Counted> Clone for Own<R> {
+    fn clone(&self) -> Self {
+        self.0.retain().let_go();
+        Self(self.0)
+    }
+}
+impl<R: Counted> Drop for Own<R> {
+    fn drop(&mut self) {
+        self.0.release().let_go();
+    }
+}
+
+/// Bytes of which the driver tells first how many there are.
+///
+/// # Errors
+/// The driver's own.
+pub(super) fn bytes(ask: impl Fn(usize, *mut c_void, *mut usize) -> Outcome) -> Result<Vec<u8>> {
+    let mut length = 0;
+    ask(0, null_mut(), &raw mut length).ok()?;
+    let mut bytes = vec![0; length];
+    if length > 0 {
+        ask(length, bytes.as_mut_ptr().cast(), &raw mut length).ok()?;
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+/// A number of 1 to 8 bytes.
+pub(super) fn number(bytes: &[u8]) -> u64 {
+    let mut all = [0; 8];
+    let length = bytes.len().min(8);
+    all[..length].copy_from_slice(&bytes[..length]);
+    u64::from_ne_bytes(all)
+}
+/// A text that may end with a NUL.
+pub(super) fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
+}
+/// An object that tells something of itself, by OpenCL's names.
+pub trait Tells: Copy {
+    /// What it tells.
+    ///
+    /// # Errors
+    /// The driver's own; `INVALID_VALUE` for what it does not know.
+    fn told(self, name: u32) -> Result<Vec<u8>>;
+    /// The same, as a number.
+    ///
+    /// # Errors
+    /// As for `told`.
+    fn number(self, name: u32) -> Result<u64> {
+        self.told(name).map(|bytes| number(&bytes))
+    }
+    /// The same, as a list of 8-byte numbers.
+    ///
+    /// # Errors
+    /// As for `told`.
+    fn numbers(self, name: u32) -> Result<Vec<usize>> {
+        Ok(self.told(name)?.chunks_exact(8).map(|one| number(one) as usize).collect())
+    }
+    /// The same, as a text.
+    ///
+    /// # Errors
+    /// As for `told`.
+    fn text(self, name: u32) -> Result<String> {
+        self.told(name).map(|bytes| text(&bytes))
+    }
+}
+macro_rules! tells { ($($raw:ident: $ask:ident;)*) => { $(
+    impl Tells for $raw {
+        fn told(self, name: u32) -> Result<Vec<u8>> {
+            // SAFETY: a live object; `bytes` passes room for as much as it says.
+            bytes(|size, to, length| unsafe { driver().$ask(self, name, size, to, length) })
+        }
+    }
+)* } }
+tells! {
+    RawPlatform: get_platform_info;
+    RawDevice: get_device_info;
+    RawContext: get_context_info;
+    RawQueue: get_queue_info;
+    RawMem: get_mem_info;
+    RawSampler: get_sampler_info;
+    RawProgram: get_program_info;
+    RawKernel: get_kernel_info;
+    RawEvent: get_event_info;
+}

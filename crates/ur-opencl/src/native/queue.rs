@@ -1,0 +1,264 @@
+//! Queues, and what is put into them beside launches and copies of bytes.
+#![expect(unsafe_code, reason = "calls into the vendors' drivers")]
+use super::own::{Own, Tells};
+use crate::{cl::*, driver::*};
+use std::{
+    ffi::c_void,
+    ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut},
+    sync::Arc,
+};
+use ur_adapter::error::{ErrorCode, Result};
+use ur_hal::Address;
+
+/// The events that a command waits for.
+#[derive(Clone, Copy, Debug)]
+pub struct Waits<'a>(pub &'a [RawEvent]);
+impl Waits<'_> {
+    /// How many, and where they are; null for none, as the driver wants it.
+    pub(super) fn parts(self) -> (u32, *const RawEvent) {
+        match self.0 {
+            [] => (0, null()),
+            all => (all.len() as u32, all.as_ptr()),
+        }
+    }
+}
+/// Where the event of a command goes, if one is wanted.
+#[derive(Debug)]
+pub struct Made<'a>(pub Option<&'a mut Option<RawEvent>>);
+impl Made<'_> {
+    pub(super) fn to(self) -> *mut Option<RawEvent> {
+        self.0.map_or(null_mut(), std::ptr::from_mut)
+    }
+}
+
+/// A queue of a device.
+#[derive(Debug)]
+pub struct NativeQueue {
+    raw: Own<RawQueue>,
+    context: RawContext,
+    extensions: Arc<Extensions>,
+    is_in_order: bool,
+}
+impl NativeQueue {
+    /// A new one, which notes the times of its commands.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn new(
+        context: RawContext,
+        device: RawDevice,
+        is_in_order: bool,
+        extensions: &Arc<Extensions>,
+    ) -> Result<Self> {
+        /// `CL_QUEUE_PROPERTIES`
+        const NAME: u64 = CL_QUEUE_PROPERTIES as u64;
+        let order = if is_in_order { 0 } else { CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE };
+        let all = order | CL_QUEUE_PROFILING_ENABLE;
+        let properties = [NAME, all, 0];
+        // SAFETY: live objects; the list ends with 0.
+        let made = match driver().has("create_queue") {
+            // SAFETY: as said above.
+            true => unsafe { driver().create_queue(context, device, properties.as_ptr()) },
+            // SAFETY: as said above.
+            false => unsafe { driver().create_queue_of_1_2(context, device, all) },
+        };
+        let (raw, extensions) = (Own::given(made?), Arc::clone(extensions));
+        Ok(Self { raw, context, extensions, is_in_order })
+    }
+    /// One that C brought.
+    ///
+    /// # Errors
+    /// The driver's code for what is none.
+    pub fn adopted(
+        raw: RawQueue,
+        context: RawContext,
+        is_owned: bool,
+        extensions: &Arc<Extensions>,
+    ) -> Result<Self> {
+        let flags = raw.number(CL_QUEUE_PROPERTIES)?;
+        let is_in_order = flags & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0;
+        let raw = Own::adopted(raw, is_owned)?;
+        Ok(Self { raw, context, extensions: Arc::clone(extensions), is_in_order })
+    }
+    /// The driver's name of it.
+    pub fn raw(&self) -> RawQueue {
+        self.raw.raw()
+    }
+    /// The context that it is of.
+    pub(super) fn context(&self) -> RawContext {
+        self.context
+    }
+    /// Whether its commands run one after the other.
+    pub fn is_in_order(&self) -> bool {
+        self.is_in_order
+    }
+    /// Sends off what it has.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn flush(&self) -> Result<()> {
+        // SAFETY: live.
+        unsafe { driver().flush(self.raw()) }.ok()
+    }
+    /// Waits for all that it has.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn finish(&self) -> Result<()> {
+        // SAFETY: live.
+        unsafe { driver().finish(self.raw()) }.ok()
+    }
+    /// Nothing, which is over when these events are; without any, when all before in the queue is.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn marker(&self, waits: Waits<'_>, event: Made<'_>) -> Result<()> {
+        let (count, waits) = waits.parts();
+        // SAFETY: live; as many events as are told; the event's place is writable or null.
+        unsafe { driver().enqueue_marker(self.raw(), count, waits, event.to()) }.ok()
+    }
+    /// The same, and all that comes later waits for it.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn barrier(&self, waits: Waits<'_>, event: Made<'_>) -> Result<()> {
+        let (count, waits) = waits.parts();
+        // SAFETY: as above.
+        unsafe { driver().enqueue_barrier(self.raw(), count, waits, event.to()) }.ok()
+    }
+    /// A function, run on a copy of `arguments`.
+    pub(super) fn native(
+        &self,
+        function: NativeFunction,
+        arguments: &mut [u8],
+        waits: Waits<'_>,
+        event: Made<'_>,
+    ) -> Result<()> {
+        let ((count, waits), bytes) = (waits.parts(), arguments.len());
+        let (first, event) = (arguments.as_mut_ptr().cast::<c_void>(), event.to());
+        // SAFETY: live; as many bytes as are told, which the function understands; no memory objects; events as above.
+        unsafe {
+            driver().enqueue_native(
+                self.raw(),
+                function,
+                first,
+                bytes,
+                0,
+                null(),
+                null(),
+                count,
+                waits,
+                event,
+            )
+        }
+        .ok()
+    }
+    /// A copy of bytes that do not overlap.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn copy(
+        &self,
+        (to, from, bytes): (Address, Address, usize),
+        waits: Waits<'_>,
+        event: Made<'_>,
+    ) -> Result<()> {
+        let (queue, (count, waits), event) = (self.raw(), waits.parts(), event.to());
+        let to = with_exposed_provenance_mut::<c_void>(to.get());
+        let from = with_exposed_provenance::<c_void>(from.get());
+        let own = &self.extensions;
+        // SAFETY: C promised so many bytes at both addresses until the command is done; events as above.
+        match own.has("enqueue_memcpy") {
+            // SAFETY: as said above.
+            true => unsafe { own.enqueue_memcpy(queue, 0, to, from, bytes, count, waits, event) },
+            // SAFETY: as said above.
+            false => unsafe {
+                driver().enqueue_svm_memcpy(queue, 0, to, from, bytes, count, waits, event)
+            },
+        }
+        .ok()
+    }
+    /// A fill with a pattern whose length is a power of two up to 128, from a multiple of that on.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn fill(
+        &self,
+        (to, pattern, bytes): (Address, &[u8], usize),
+        waits: Waits<'_>,
+        event: Made<'_>,
+    ) -> Result<()> {
+        let (queue, (count, waits), event) = (self.raw(), waits.parts(), event.to());
+        let to = with_exposed_provenance_mut::<c_void>(to.get());
+        let (first, length, own) = (pattern.as_ptr().cast(), pattern.len(), &self.extensions);
+        // SAFETY: C promised so many bytes at the address; the driver copies the pattern; events as above.
+        match own.has("enqueue_mem_fill") {
+            // SAFETY: as said above.
+            true => unsafe {
+                own.enqueue_mem_fill(queue, to, first, length, bytes, count, waits, event)
+            },
+            // SAFETY: as said above.
+            false => unsafe {
+                driver().enqueue_svm_mem_fill(queue, to, first, length, bytes, count, waits, event)
+            },
+        }
+        .ok()
+    }
+    /// A copy of pixels between an image and memory: where in the image, how many, where, and bytes from row to row and
+    /// from slice to slice.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn pixels(
+        &self,
+        (image, writes): (RawMem, bool),
+        (origin, region): ([usize; 3], [usize; 3]),
+        (at, [row, slice]): (usize, [usize; 2]),
+        waits: Waits<'_>,
+        event: Made<'_>,
+    ) -> Result<()> {
+        let (queue, (count, waits), event) = (self.raw(), waits.parts(), event.to());
+        let (origin, region) = (origin.as_ptr(), region.as_ptr());
+        let at = with_exposed_provenance_mut::<c_void>(at);
+        // SAFETY: live objects; C promised the memory that the pitches describe; events as above.
+        match writes {
+            // SAFETY: as said above.
+            true => unsafe {
+                driver().enqueue_write_image(
+                    queue, image, 0, origin, region, row, slice, at, count, waits, event,
+                )
+            },
+            // SAFETY: as said above.
+            false => unsafe {
+                driver().enqueue_read_image(
+                    queue, image, 0, origin, region, row, slice, at, count, waits, event,
+                )
+            },
+        }
+        .ok()
+    }
+    /// A copy of pixels from one image to another.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn image_copy(
+        &self,
+        (from, out): (RawMem, [usize; 3]),
+        (to, into): (RawMem, [usize; 3]),
+        region: [usize; 3],
+        waits: Waits<'_>,
+        event: Made<'_>,
+    ) -> Result<()> {
+        let (queue, (count, waits), event) = (self.raw(), waits.parts(), event.to());
+        let (out, into, region) = (out.as_ptr(), into.as_ptr(), region.as_ptr());
+        // SAFETY: live objects; events as above.
+        unsafe {
+            driver().enqueue_copy_image(queue, from, to, out, into, region, count, waits, event)
+        }
+        .ok()
+    }
+}
+/// An event that a call has put where it was told to.
+pub(crate) fn given(event: Option<RawEvent>) -> Result<Own<RawEvent>> {
+    event.map(Own::given).ok_or_else(|| ErrorCode::Unknown.into())
+}

@@ -1,0 +1,283 @@
+//! What commands do: copies and fills by the driver's own functions where it has any, else by functions of ours that its
+//! queue runs (native kernels), else row by row.
+#![expect(
+    unsafe_code,
+    reason = "reads what queues hand back; copies between addresses that C gave"
+)]
+use super::{
+    event::{call_when_over, of_user, settle},
+    memory::Reach,
+    own::Own,
+    queue::{Made, NativeQueue, Waits, given},
+};
+use crate::{OpenCl, driver::RawEvent, mem};
+use std::{
+    ffi::c_void,
+    mem::size_of,
+    ptr::{copy, copy_nonoverlapping, with_exposed_provenance_mut},
+};
+use ur_adapter::error::{Error, Result};
+use ur_hal::{
+    Address, BoxCopy, BoxSpan, Command, HostCall, ImageCopy, ImageEnd, Order, Pattern, Range, Rows,
+};
+
+/// Work for a queue to run, by our function: plain values, of which it takes a copy. A pattern lies behind them.
+#[derive(Clone, Copy)]
+enum Work {
+    Nothing,
+    Copy { to: Address, from: Address, bytes: usize },
+    Rows { to: Rows, from: Rows, width: usize, height: usize },
+    Box(BoxCopy),
+    Fill { to: Range, length: usize },
+    FillRows { to: Rows, width: usize, height: usize, length: usize },
+}
+fn at(address: usize) -> *mut u8 {
+    with_exposed_provenance_mut(address)
+}
+fn copy_bytes(to: usize, from: usize, bytes: usize) {
+    // SAFETY: C promised so many bytes at both addresses; they may overlap.
+    unsafe { copy(at(from), at(to), bytes) }
+}
+/// A pattern, of which `phase` bytes were written before, over and over.
+fn fill_bytes(to: usize, bytes: usize, pattern: &[u8], phase: usize) {
+    let mut done = 0;
+    while done < bytes {
+        let from = &pattern[(phase + done) % pattern.len()..];
+        let now = from.len().min(bytes - done);
+        // SAFETY: C promised so many bytes at the address, and the pattern is ours.
+        unsafe { copy_nonoverlapping(from.as_ptr(), at(to + done), now) };
+        done += now;
+    }
+}
+impl Work {
+    fn run(&self, pattern: &[u8]) {
+        match *self {
+            Self::Nothing => {}
+            Self::Copy { to, from, bytes } => copy_bytes(to.get(), from.get(), bytes),
+            Self::Fill { to, .. } => fill_bytes(to.start().get(), to.bytes(), pattern, 0),
+            Self::FillRows { to, width, height, .. } => {
+                let rows = (0..height).map(|row| (to.start.get() + row * to.pitch, row * width));
+                rows.for_each(|(row, phase)| fill_bytes(row, width, pattern, phase));
+            }
+            Self::Rows { .. } | Self::Box(_) => {
+                let rows = self.rows();
+                // Away from what is still to be read, should the two overlap.
+                match rows.first().is_some_and(|(to, from, _)| to < from) {
+                    true => rows.iter().for_each(|&(to, from, n)| copy_bytes(to, from, n)),
+                    false => rows.iter().rev().for_each(|&(to, from, n)| copy_bytes(to, from, n)),
+                }
+            }
+        }
+    }
+    /// The copies that it consists of: where to, where from, how many bytes.
+    fn rows(&self) -> Vec<(usize, usize, usize)> {
+        match *self {
+            Self::Copy { to, from, bytes } => vec![(to.get(), from.get(), bytes)],
+            Self::Rows { to, from, width, height } => {
+                let row = |rows: Rows, n| rows.start.get() + n * rows.pitch;
+                (0..height).map(|n| (row(to, n), row(from, n), width)).collect()
+            }
+            Self::Box(BoxCopy { to, from, region: [width, height, depth] }) => {
+                let row = |(base, span): (Address, BoxSpan), n: usize| {
+                    base.get() + span.start + n / height * span.slice + n % height * span.row
+                };
+                (0..height * depth).map(|n| (row(to, n), row(from, n), width)).collect()
+            }
+            _ => vec![],
+        }
+    }
+}
+/// What queues call: the work and its pattern are at the word.
+unsafe extern "C" fn run(arguments: *mut c_void) {
+    // SAFETY: the queue's copy of what `submit_work` gave it, which begins with the work.
+    let work = unsafe { arguments.cast::<Work>().read_unaligned() };
+    let length = match work {
+        Work::Fill { length, .. } | Work::FillRows { length, .. } => length,
+        _ => 0,
+    };
+    let pattern = arguments.cast::<u8>().wrapping_add(size_of::<Work>());
+    // SAFETY: as above: as many bytes of a pattern are behind it.
+    let pattern = unsafe { std::slice::from_raw_parts(pattern, length) };
+    // A panic must not reach the driver.
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work.run(pattern)));
+}
+fn submit_work(
+    queue: &NativeQueue,
+    work: Work,
+    pattern: &[u8],
+    waits: Waits<'_>,
+    event: Made<'_>,
+) -> Result<()> {
+    let mut arguments = vec![0_u8; size_of::<Work>() + pattern.len()];
+    // SAFETY: there is room for the work, at any alignment.
+    unsafe { arguments.as_mut_ptr().cast::<Work>().write_unaligned(work) };
+    arguments[size_of::<Work>()..].copy_from_slice(pattern);
+    queue.native(run, &mut arguments, waits, event)
+}
+
+/// What a queue's device can do of this.
+#[derive(Clone, Copy, Debug)]
+pub struct Ability {
+    /// How it reaches memory.
+    pub reach: Reach,
+    /// Whether its queues run functions of the host's.
+    pub has_native: bool,
+}
+impl Ability {
+    /// Whether a function of ours may touch what a command is given.
+    fn runs_work(self) -> bool {
+        self.has_native && matches!(self.reach, Reach::System | Reach::Svm)
+    }
+}
+/// A command that does nothing but hold its place. One that is behind all before it, and has a list, is behind both.
+fn place(
+    queue: &NativeQueue,
+    can: Ability,
+    order: Order,
+    waits: Waits<'_>,
+    event: Made<'_>,
+) -> Result<()> {
+    if queue.is_in_order() {
+        return queue.marker(waits, event);
+    }
+    if order == Order::Free {
+        // A marker without a list would be behind all.
+        let is_alone = waits.0.is_empty() && can.has_native;
+        return match is_alone {
+            true => submit_work(queue, Work::Nothing, &[], waits, event),
+            false => queue.marker(waits, event),
+        };
+    }
+    let mut before = None;
+    let all: Vec<RawEvent>;
+    let (waits, _kept) = match waits.0 {
+        [] => (waits, None),
+        list => {
+            queue.marker(Waits(&[]), Made(Some(&mut before)))?;
+            let before = given(before)?;
+            all = list.iter().copied().chain([before.raw()]).collect();
+            (Waits(&all), Some(before))
+        }
+    };
+    match order {
+        Order::Both => queue.barrier(waits, event),
+        _ => queue.marker(waits, event),
+    }
+}
+/// Puts a command into a queue.
+///
+/// # Errors
+/// `UNSUPPORTED_FEATURE` for what such a queue does not do; the driver's own.
+pub fn execute(
+    queue: &NativeQueue,
+    can: Ability,
+    (command, order): (&Command<'_, OpenCl>, Order),
+    waits: Waits<'_>,
+    event: Made<'_>,
+) -> Result<()> {
+    let (work, pattern) = match *command {
+        Command::Barrier | Command::Timestamp => {
+            return place(queue, can, order, waits, event);
+        }
+        // Memory is where it is used.
+        Command::Prefetch { .. } | Command::Advise { .. } => {
+            return place(queue, can, order, waits, event);
+        }
+        Command::HostCall(call) => return host_call(queue, call, waits, event),
+        Command::Copy { to, from, bytes } => {
+            if to.get().abs_diff(from.get()) >= bytes {
+                return queue.copy((to, from, bytes), waits, event);
+            }
+            (Work::Copy { to, from, bytes }, None)
+        }
+        Command::Copy2d { to, from, width, height } => {
+            (Work::Rows { to, from, width, height }, None)
+        }
+        Command::Copy3d(copy) => (Work::Box(*copy), None),
+        Command::Fill { to, pattern } => {
+            let (at, length) = (to.start(), pattern.bytes().len());
+            let is_simple = length.is_power_of_two() && length <= 128;
+            if is_simple && at.get().is_multiple_of(length) {
+                return queue.fill((at, pattern.bytes(), to.bytes()), waits, event);
+            }
+            (Work::Fill { to, length }, Some(pattern))
+        }
+        Command::Fill2d { to, width, height, pattern } => {
+            let length = pattern.bytes().len();
+            (Work::FillRows { to, width, height, length }, Some(pattern))
+        }
+        Command::Launch(launch) => {
+            return launch.function.kernel.launch(queue.raw(), launch, waits, event);
+        }
+        Command::ImageCopy(ImageCopy { to, from, region }) => {
+            use ImageEnd::{Image, Memory};
+            let (object, part, host) = match (to, from) {
+                (Image(to, into), Image(from, out)) => {
+                    let (to, from) = ((to.object.raw(), *into), (from.object.raw(), *out));
+                    return queue.image_copy(from, to, *region, waits, event);
+                }
+                (Image(to, origin), Memory(at, pitches)) => {
+                    let host = mem::pitches(to.kind, at.get(), *pitches);
+                    ((to.object.raw(), true), (*origin, *region), host)
+                }
+                (Memory(at, pitches), Image(from, origin)) => {
+                    let host = mem::pitches(from.kind, at.get(), *pitches);
+                    ((from.object.raw(), false), (*origin, *region), host)
+                }
+                (Memory(..), Memory(..)) => return Error::unsupported("pixels without an image"),
+            };
+            return queue.pixels(object, part, host, waits, event);
+        }
+        // These do not come here: the core or `queue.rs` makes others of them, or refuses.
+        Command::Signal(_)
+        | Command::AllocAsync { .. }
+        | Command::FreeAsync(_)
+        | Command::Graph(_)
+        | Command::Native(_) => return Error::unsupported("this kind of command"),
+    };
+    if can.runs_work() {
+        return submit_work(queue, work, pattern.map_or(&[], Pattern::bytes), waits, event);
+    }
+    if pattern.is_some() {
+        return Error::unsupported("fills with patterns of such lengths");
+    }
+    row_by_row(queue, &work, waits, event)
+}
+/// A function of the host's, which may wait for whatever it likes: it has a thread of its own, as those of the driver, and
+/// those that wait for the driver, must not be held up.
+fn host_call(queue: &NativeQueue, call: HostCall, waits: Waits<'_>, event: Made<'_>) -> Result<()> {
+    let mut before = None;
+    queue.marker(waits, Made(Some(&mut before)))?;
+    let (before, over) = (given(before)?, of_user(queue.context())?);
+    let done = over.clone();
+    let told = call_when_over(&before, move |is_good| {
+        let own = done.clone();
+        let run = move || {
+            if is_good {
+                call.call();
+            }
+            settle(&own, is_good);
+        };
+        if ur_mapping::start_thread("causeway-host-task", run).is_err() {
+            settle(&done, false);
+        }
+    });
+    told.inspect_err(|_| settle(&over, false))?;
+    match queue.is_in_order() {
+        true => queue.barrier(Waits(&[over.raw()]), event),
+        false => queue.marker(Waits(&[over.raw()]), event),
+    }
+}
+/// Copies that one command stands for, each by itself.
+fn row_by_row(queue: &NativeQueue, work: &Work, waits: Waits<'_>, event: Made<'_>) -> Result<()> {
+    let mut all: Vec<Own<RawEvent>> = vec![];
+    for (to, from, bytes) in work.rows() {
+        let (to, from) = (Address::new(to), Address::new(from));
+        let Some((to, from)) = to.zip(from) else { continue };
+        let mut made = None;
+        queue.copy((to, from, bytes), waits, Made(Some(&mut made)))?;
+        all.push(given(made)?);
+    }
+    let all: Vec<_> = all.iter().map(Own::raw).collect::<Vec<_>>();
+    queue.marker(Waits(&all), event)
+}

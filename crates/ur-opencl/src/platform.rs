@@ -1,0 +1,123 @@
+//! Platforms: those that the ICD loader lists, each with its devices.
+use super::{
+    DriverDevice,
+    cl::*,
+    device,
+    driver::{self, Extensions, RawPlatform},
+    native::{device as native, own::Tells},
+};
+use std::{
+    ffi::CStr,
+    sync::{Arc, OnceLock},
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    log,
+    object::Backend,
+};
+use ur_hal::{NativeHandle, PlatformFacts};
+use ur_sys::ur_logger_level_t;
+
+/// A platform of OpenCL.
+#[derive(Debug)]
+pub struct DriverPlatform {
+    raw: RawPlatform,
+    extensions: Arc<Extensions>,
+    devices: OnceLock<Vec<Arc<DriverDevice>>>,
+}
+impl DriverPlatform {
+    /// The driver's name of it.
+    pub fn raw(&self) -> RawPlatform {
+        self.raw
+    }
+    /// The functions of its extensions.
+    pub(super) fn extensions(&self) -> &Arc<Extensions> {
+        &self.extensions
+    }
+    /// Its root devices, in the driver's order.
+    pub fn devices(&self) -> &[Arc<DriverDevice>] {
+        self.devices.get().map_or(&[], Vec::as_slice)
+    }
+    /// What users are told of it.
+    pub(super) fn facts(&self) -> Result<PlatformFacts> {
+        let text = |name| self.raw.text(name);
+        Ok(PlatformFacts {
+            name: text(CL_PLATFORM_NAME)?,
+            vendor: text(CL_PLATFORM_VENDOR)?,
+            version: text(CL_PLATFORM_VERSION)?,
+            extensions: text(CL_PLATFORM_EXTENSIONS)?,
+            handle: Some(NativeHandle(self.raw.addr() as u64)),
+        })
+    }
+}
+
+/// What was found, once a process.
+#[derive(Debug)]
+struct Found {
+    /// In which of a line of forked processes the drivers were started.
+    fork: u64,
+    platforms: Vec<Arc<DriverPlatform>>,
+}
+fn found() -> &'static Found {
+    static FOUND: OnceLock<Found> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let fork = ur_mapping::fork_count();
+        let platforms = match driver::is_there() {
+            true => works("the ICD loader", native::platforms()).unwrap_or_default(),
+            false => {
+                let why = "there is no libOpenCL.so.1: install an ICD loader and a driver";
+                log::say(Backend::OpenCl, ur_logger_level_t::INFO, &why);
+                vec![]
+            }
+        };
+        let all = platforms.into_iter().filter_map(|raw| works("a platform", platform(raw))?);
+        Found { fork, platforms: all.collect() }
+    })
+}
+fn platform(raw: RawPlatform) -> Result<Option<Arc<DriverPlatform>>> {
+    // What a platform says of its version is not believed: what it lacks is found out when it is called.
+    raw.text(CL_PLATFORM_NAME)?;
+    let extensions = Arc::new(Extensions::of(raw));
+    let platform = Arc::new(DriverPlatform { raw, extensions, devices: OnceLock::new() });
+    let make = |raw| works("a device", device::root(&platform, raw));
+    let devices: Vec<_> = native::devices(raw)?.into_iter().filter_map(make).collect();
+    let has_any = !devices.is_empty();
+    let _ = platform.devices.set(devices); // the one that set it is this
+    Ok(has_any.then_some(platform))
+}
+/// What was found of a platform or a device; one that fails is logged and left out.
+fn works<T>(what: &str, found: Result<T>) -> Option<T> {
+    let logged = |error: &Error| {
+        let left_out = format!("{what} of OpenCL is left out: {error}");
+        log::say(Backend::OpenCl, ur_logger_level_t::WARN, &left_out);
+    };
+    found.inspect_err(logged).ok()
+}
+/// Every root device, of every platform. Starts the drivers.
+pub fn devices() -> impl Iterator<Item = &'static Arc<DriverDevice>> {
+    found().platforms.iter().flat_map(|one| one.devices())
+}
+/// # Errors
+/// `UNINITIALIZED` in a child that was forked after the drivers were started: their threads are the parent's.
+pub fn check_fork() -> Result<()> {
+    match found().fork == ur_mapping::fork_count() {
+        true => Ok(()),
+        false => Err(Error::new(
+            ErrorCode::Uninitialized,
+            "OpenCL was started before this process was forked and does not work in the child: fork \
+             first, or start another program",
+        )),
+    }
+}
+/// What compilers call options of optimisation, as OpenCL does.
+pub(super) fn compiler_option(option: &[u8]) -> Option<&'static CStr> {
+    Some(match option {
+        b"" | b"-O1" | b"-O2" | b"-O3" => c"",
+        b"-O0" => c"-cl-opt-disable",
+        b"-ftarget-compile-fast" => c"-igc_opts 'PartitionUnit=1,SubroutineThreshold=50000'",
+        b"-foffload-fp32-prec-div" | b"-foffload-fp32-prec-sqrt" => {
+            c"-cl-fp32-correctly-rounded-divide-sqrt"
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,168 @@
+//! Memory of other processes, and memory without an address: what a device that reaches the system's memory makes of
+//! a descriptor that arrived. Who may have it is `ur_ipc`'s. Bytes of other processes are hostile: what arrived is looked
+//! at here.
+use crate::{
+    backing::{Behind, Block},
+    mapping::{Mapping, Memfd, POPULATE_FROM, Reservation, Side, page},
+};
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, Weak},
+};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    memory::UsmPtr,
+    per_process::PerProcess,
+};
+use ur_core::over_driver::share::{contradiction, too_large};
+use ur_hal::{Access, Range};
+use ur_ipc::{Arrived, ArrivedPayload, Payload, SharedMemory};
+use ur_lock::locked;
+
+/// What arrived, where in it the object is, and how large that is.
+fn received(arrived: Arrived) -> Result<(Arc<SharedMemory>, Behind, usize)> {
+    let ArrivedPayload::Memory { memory, base } = arrived.payload else {
+        return Err(contradiction("what arrived is no memory"));
+    };
+    let memfd = Memfd::adopt(&memory)?;
+    let base = usize::try_from(base).map_err(too_large)?;
+    let bytes = usize::try_from(arrived.size).map_err(too_large)?;
+    if bytes == 0 {
+        return Err(contradiction("it has no bytes"));
+    }
+    Ok((memory, Behind { memfd, base }, bytes))
+}
+
+/// How others open what is behind a descriptor.
+pub fn payload(behind: &Behind) -> Payload {
+    let (fd, base, exposes) = behind.payload();
+    Payload::Fd { fd, base, exposes }
+}
+
+/// Where another process's memory is mapped.
+#[derive(Debug)]
+pub enum Mapped {
+    /// By itself.
+    Alone(Mapping),
+    /// By itself, for reading only: its exporter sealed it against other writers.
+    ForReading(Mapping),
+    /// With others.
+    Whole(Arc<Whole>),
+}
+impl Mapped {
+    /// Maps what arrived: where the object begins in the mapping, and how many bytes it has. All that is said to be
+    /// accessible is the object itself. Large ones have a mapping of their own, of their pages alone.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for what contradicts its exporter; as for [`Mapping::opened`].
+    pub fn of(arrived: Arrived) -> Result<(Self, usize, usize)> {
+        let (memory, Behind { memfd, base }, bytes) = received(arrived)?;
+        let is_read_only = !memory.is_writable();
+        if !is_read_only && memory.is_pooled() && bytes < POPULATE_FROM && memfd.bytes() <= WHOLE {
+            return Ok((Self::Whole(Whole::of(memory, &memfd)?), base, bytes));
+        }
+        let within = base % page();
+        let mapping =
+            |access| Mapping::opened(&memfd, (base - within, within + bytes), access, true);
+        let mapped = match is_read_only {
+            true => Self::ForReading(mapping(Access::Read)?),
+            false => Self::Alone(mapping(Access::ReadWrite)?),
+        };
+        Ok((mapped, within, bytes))
+    }
+    /// Whether this process may only read it.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self, Self::ForReading(_))
+    }
+    /// Where it begins.
+    pub fn base(&self) -> UsmPtr {
+        match self {
+            Self::Alone(mapping) | Self::ForReading(mapping) => mapping.base(),
+            Self::Whole(whole) => whole.mapping.base(),
+        }
+    }
+}
+/// Memory that has many objects, mapped once for all of them that are open. Its descriptor is kept as long, so that the
+/// exporter need not send it for each.
+#[derive(Debug)]
+pub struct Whole {
+    mapping: Mapping,
+    _memory: Arc<SharedMemory>,
+}
+impl Whole {
+    /// The mapping that there is, or a new one.
+    fn of(memory: Arc<SharedMemory>, memfd: &Memfd) -> Result<Arc<Self>> {
+        static ALL: PerProcess<Mutex<HashMap<u64, Weak<Whole>>>> = PerProcess::new();
+        let mut all = locked(ALL.get());
+        if let Some(whole) = all.get(&memory.id()).and_then(Weak::upgrade) {
+            return Ok(whole);
+        }
+        let mapping = Mapping::opened(memfd, (0, memfd.bytes()), Access::ReadWrite, false)?;
+        let id = memory.id();
+        let whole = Arc::new(Self { mapping, _memory: memory });
+        all.retain(|_, whole| whole.strong_count() > 0);
+        all.insert(id, Arc::downgrade(&whole));
+        Ok(whole)
+    }
+}
+/// The most memory that is mapped for objects of which it has many: as much as an exporter of this adapter has in one.
+const WHOLE: usize = 64 << 20;
+
+/// Memory without an address.
+#[derive(Debug)]
+pub enum Physical {
+    /// Memory of this process's.
+    Made(Block),
+    /// Memory of another's: its descriptor, and where in it the memory starts.
+    Opened(Behind),
+}
+impl Physical {
+    /// New memory.
+    ///
+    /// # Errors
+    /// As for [`Block::take`].
+    pub fn new(bytes: usize) -> Result<Self> {
+        Ok(Self::Made(Block::take(Side::Device, bytes, page())?))
+    }
+    /// What arrived.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for what contradicts its exporter.
+    pub fn of(arrived: Arrived) -> Result<Self> {
+        let (memory, behind, bytes) = received(arrived)?;
+        if !memory.is_writable() {
+            return Err(contradiction("physical memory can be written"));
+        }
+        match behind.base.is_multiple_of(page()) && bytes.is_multiple_of(page()) {
+            true => Ok(Self::Opened(behind)),
+            false => Err(contradiction("physical memory consists of whole pages")),
+        }
+    }
+    /// Puts it, from its byte `offset` on, at a part of a reservation.
+    ///
+    /// # Errors
+    /// As for [`Reservation::map`].
+    pub fn map(
+        &self,
+        offset: usize,
+        reservation: &Reservation,
+        to: Range,
+        access: Access,
+    ) -> Result<()> {
+        let Behind { memfd, base } = self.behind()?;
+        let (at, bytes) = reservation.place(to);
+        reservation.map(at, &memfd, base + offset, bytes, access)
+    }
+    /// The descriptor to map, and where in it the memory starts.
+    ///
+    /// # Errors
+    /// `InvalidValue` where there is none.
+    pub fn behind(&self) -> Result<Behind> {
+        let behind = match self {
+            Self::Made(block) => block.behind(),
+            Self::Opened(behind) => Some(behind.clone()),
+        };
+        let why = "this physical memory has no descriptor to map or share it by";
+        behind.ok_or_else(|| Error::new(ErrorCode::InvalidValue, why))
+    }
+}

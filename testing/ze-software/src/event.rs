@@ -1,0 +1,283 @@
+//! Events as commands and the host see them: what one promises with an append, what a wait captures,
+//! signal, reset, query and wait by the host.
+#![expect(unsafe_code, reason = "exports symbols of the driver")]
+use crate::{
+    cell::{Cell, Hold},
+    clock,
+    device::{self, Device},
+    handle::{self, Object, raw},
+    inject::Answer,
+    knob, raw,
+};
+use std::{
+    sync::{
+        Arc, LazyLock, Mutex,
+        atomic::{AtomicU64, Ordering::SeqCst},
+    },
+    time::{Duration, Instant},
+};
+use ur_lock::locked;
+use ze_sys::*;
+
+/// What sort of event it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Two states, one or the other, until someone changes it.
+    Flag,
+    /// The latest append that signals it is its state. `opened`: by another one's IPC handle.
+    Counter { flags: ze_event_counter_based_flags_t, opened: bool },
+}
+/// Which times an event keeps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Times {
+    None,
+    /// The devices' clock.
+    Device,
+    /// Also mapped to the host's clock.
+    Mapped,
+}
+/// On which devices' lists an event may be.
+pub enum Homes {
+    All,
+    /// Those of its pool, by their numbers.
+    Pool(Vec<u32>),
+    /// One that was made for this device: those that reach its memory.
+    Device(u32),
+}
+/// An event.
+pub struct Event {
+    pub hold: Hold,
+    pub kind: Kind,
+    pub times: Times,
+    pub signal_scope: ze_event_scope_flags_t,
+    pub wait_scope: ze_event_scope_flags_t,
+    pub homes: Homes,
+    /// The handle of its pool, as a number; 0: it has none.
+    pub pool: usize,
+    /// The process that it was opened from; 0: none.
+    pub exporter: u32,
+    /// The number of the latest promise, where a command list that runs again may raise it.
+    pub moving: Mutex<Option<Arc<AtomicU64>>>,
+}
+impl Object for Event {
+    const TAG: u64 = 0x7a65_6576_656e_7400;
+}
+
+/// The number of a promise.
+#[derive(Clone)]
+enum Number {
+    Fixed(u64),
+    /// Of a command list that may run more than once: each run is one more promise.
+    Moving(Arc<AtomicU64>),
+}
+impl Number {
+    fn now(&self) -> u64 {
+        match self {
+            Self::Fixed(n) => *n,
+            Self::Moving(n) => n.load(SeqCst),
+        }
+    }
+}
+/// A dependency as it was when the waiting command was appended.
+#[derive(Clone)]
+pub struct Wait {
+    hold: Hold,
+    number: Number,
+}
+impl Wait {
+    /// The dependency as of now, for one run.
+    pub fn fixed(&self) -> Self {
+        Self { hold: self.hold.clone(), number: Number::Fixed(self.number.now()) }
+    }
+    /// Whether it is fulfilled.
+    pub fn is_over(&self) -> bool {
+        self.hold.is_done(self.number.now())
+    }
+    /// Waits until it is fulfilled.
+    pub fn wait(&self) {
+        let _fulfilled = self.hold.wait(self.number.now(), None);
+    }
+}
+/// What a command owes an event.
+#[derive(Clone)]
+pub struct Promise {
+    hold: Hold,
+    number: Number,
+    counter: bool,
+    timed: bool,
+}
+impl Promise {
+    /// Whether the event keeps times.
+    pub const fn is_timed(&self) -> bool {
+        self.timed
+    }
+    /// This promise for the run that is submitted now; `again`: not the first since the append.
+    pub fn fixed(&self, again: bool) -> Self {
+        if let Number::Moving(n) = &self.number
+            && again
+            && self.counter
+            && n.load(SeqCst) == self.hold.latest()
+        {
+            n.store(self.hold.promise(), SeqCst);
+        }
+        let number = Number::Fixed(self.number.now());
+        Self { hold: self.hold.clone(), number, ..*self }
+    }
+    /// Keeps it.
+    pub fn keep(&self, times: (u64, u64)) {
+        if self.counter { self.hold.keep(self.number.now(), times) } else { self.hold.set(times) }
+    }
+    /// Takes the event's signal back, when its turn comes.
+    pub fn clear(&self) {
+        self.hold.clear();
+    }
+}
+
+impl Event {
+    /// Ends the process where a list of `device` cannot have this event, if that is checked
+    /// (`ZE_SOFTWARE_EVENT_POOL=strict`): Intel's driver uses an allocation then that is not there.
+    pub fn check(&self, device: &Device) {
+        static STRICT: LazyLock<bool> = LazyLock::new(|| knob::is("EVENT_POOL", "strict"));
+        if !*STRICT {
+            return;
+        }
+        let may = match &self.homes {
+            Homes::All => true,
+            Homes::Pool(devices) => devices.contains(&device.index),
+            Homes::Device(home) => device::reach_each_other(*home, device.index),
+        };
+        if !may {
+            eprintln!(
+                "ze-software: an event on a list of device {}, which it is not for",
+                device.index
+            );
+            std::process::abort();
+        }
+    }
+    fn is_counter(&self) -> bool {
+        matches!(self.kind, Kind::Counter { .. })
+    }
+    /// Ends the process where the one that the event was opened from is no more, if that is checked
+    /// (`ZE_SOFTWARE_IPC_DEAD=abort`): Intel's driver asks that for the state anew at each query and each append.
+    fn refresh(&self) {
+        static ABORTS: LazyLock<bool> = LazyLock::new(|| knob::is("IPC_DEAD", "abort"));
+        if *ABORTS && self.exporter != 0 && !lives(self.exporter) {
+            eprintln!(
+                "ze-software: an event is used whose exporter, process {}, is no more",
+                self.exporter
+            );
+            std::process::abort();
+        }
+    }
+    /// The state now, as a dependency. An event that nobody has promised yet is fulfilled.
+    pub fn capture(&self) -> Wait {
+        self.refresh();
+        let moving = locked(&self.moving).clone();
+        let latest = if self.is_counter() { self.hold.latest() } else { 1 };
+        let number = match moving {
+            // Someone may have replaced the state since, perhaps in another process.
+            Some(n) if n.load(SeqCst) == latest => Number::Moving(n),
+            _ => Number::Fixed(latest),
+        };
+        Wait { hold: self.hold.clone(), number }
+    }
+    /// A command that signals this event is appended. `moving`: to a list that may run more than once.
+    pub fn promise(&self, moving: bool) -> Promise {
+        let (hold, counter) = (self.hold.clone(), self.is_counter());
+        let timed = self.times != Times::None;
+        if !counter {
+            return Promise { hold, number: Number::Fixed(1), counter, timed };
+        }
+        let n = hold.promise();
+        let shared = moving.then(|| Arc::new(AtomicU64::new(n)));
+        locked(&self.moving).clone_from(&shared);
+        let number = shared.map_or(Number::Fixed(n), Number::Moving);
+        Promise { hold, number, counter, timed }
+    }
+    /// The number that the state now has, and whether it is reached.
+    fn status(&self) -> (u64, bool) {
+        self.refresh();
+        let n = if self.is_counter() { self.hold.latest() } else { 1 };
+        (n, self.hold.is_done(n))
+    }
+    /// The times of the state now: the devices' clock.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_NOT_READY`; `ZE_RESULT_ERROR_INVALID_ARGUMENT` when it keeps none.
+    pub fn stamps(&self) -> Answer<(u64, u64)> {
+        if self.times == Times::None {
+            return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
+        }
+        let (n, done) = self.status();
+        if done { Ok(self.hold.times(n)) } else { Err(ZE_RESULT_NOT_READY) }
+    }
+    /// Its cell and the number that the state now has.
+    pub fn cell(&self) -> (&Cell, u64) {
+        (&self.hold, self.status().0)
+    }
+}
+/// Whether a process is there, and has not ended.
+fn lives(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
+    stat.is_ok_and(|stat| stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z")))
+}
+/// The event behind `raw`.
+///
+/// # Errors
+/// As [`handle::get`].
+pub fn get(raw: ze_event_handle_t) -> Answer<Arc<Event>> {
+    handle::get(raw!(raw))
+}
+/// When a wait of `timeout` nanoseconds from now ends; `None`: never.
+pub fn deadline(timeout: u64) -> Option<Instant> {
+    if timeout == u64::MAX {
+        return None;
+    }
+    Instant::now().checked_add(Duration::from_nanos(timeout))
+}
+/// A flag's event: counters are signalled by commands only and never reset.
+fn flag(raw: ze_event_handle_t) -> Answer<Arc<Event>> {
+    let event = get(raw)?;
+    if event.is_counter() { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) } else { Ok(event) }
+}
+
+entries! {
+    fn zeEventDestroy(event: ze_event_handle_t) {
+        if let Kind::Counter { opened: true, .. } = get(event)?.kind {
+            return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
+        }
+        handle::destroy::<Event>(raw!(event)).map(drop)
+    }
+    fn zeEventHostSignal(event: ze_event_handle_t) {
+        let now = clock::device_now();
+        flag(event)?.hold.set((now, now));
+        Ok(())
+    }
+    fn zeEventHostReset(event: ze_event_handle_t) {
+        flag(event)?.hold.clear();
+        Ok(())
+    }
+    fn zeEventQueryStatus(event: ze_event_handle_t) {
+        device::check_lost()?;
+        if get(event)?.status().1 { Ok(()) } else { Err(ZE_RESULT_NOT_READY) }
+    }
+    fn zeEventHostSynchronize(event: ze_event_handle_t, timeout: u64) {
+        let event = get(event)?;
+        device::check_lost()?;
+        let (n, done) = event.status();
+        let over = done || (timeout != 0 && event.hold.wait(n, deadline(timeout)));
+        if over { Ok(()) } else { Err(ZE_RESULT_NOT_READY) }
+    }
+    fn zeEventGetEventPool(event: ze_event_handle_t, to: *mut ze_event_pool_handle_t) {
+        match get(event)?.pool {
+            0 => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
+            pool => raw::put(to, std::ptr::with_exposed_provenance_mut(pool)),
+        }
+    }
+    fn zeEventGetSignalScope(event: ze_event_handle_t, to: *mut ze_event_scope_flags_t) {
+        raw::put(to, get(event)?.signal_scope)
+    }
+    fn zeEventGetWaitScope(event: ze_event_handle_t, to: *mut ze_event_scope_flags_t) {
+        raw::put(to, get(event)?.wait_scope)
+    }
+}

@@ -1,0 +1,135 @@
+//! One call from C: whether it is to fail by the environment's wish, its panics, its trace.
+use crate::knob;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+use ze_sys::*;
+
+/// What the body of an entry says.
+pub type Answer<T = ()> = Result<T, ze_result_t>;
+
+/// An entry point and how often it was called.
+pub struct Site {
+    name: &'static str,
+    calls: AtomicU64,
+}
+impl Site {
+    /// The entry named `name`, not called yet.
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, calls: AtomicU64::new(0) }
+    }
+}
+struct Wish {
+    name: String,
+    nth: u64,
+    code: ze_result_t,
+}
+struct Plan {
+    wishes: Vec<Wish>,
+    hides: bool,
+    trace: bool,
+    errors: bool,
+}
+impl Plan {
+    fn read() -> Self {
+        let trace = knob::text("TRACE").unwrap_or_default();
+        let wishes = knob::text("FAIL").unwrap_or_default();
+        Self {
+            wishes: wishes.split(',').filter(|wish| !wish.is_empty()).map(wish).collect(),
+            hides: ["HIDE", "COUNTER_EVENTS", "LACKS"]
+                .iter()
+                .any(|name| knob::text(name).is_some()),
+            trace: trace == "1",
+            errors: trace == "1" || trace == "errors",
+        }
+    }
+}
+/// `name:nth=code`; a wish that cannot be read ends the process, for a test must not pass by a typo.
+fn wish(text: &str) -> Wish {
+    let read = || -> Option<Wish> {
+        let (site, code) = text.split_once('=')?;
+        let (name, nth) = site.split_once(':').unwrap_or((site, "0"));
+        let code = match code.trim().strip_prefix("0x") {
+            Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+            None => code.trim().parse().ok()?,
+        };
+        Some(Wish { name: name.trim().to_owned(), nth: nth.trim().parse().ok()?, code })
+    };
+    read().unwrap_or_else(|| {
+        eprintln!(
+            "ze-software: ZE_SOFTWARE_FAIL: {text:?} is not like zeMemAllocDevice:3=0x70000003"
+        );
+        std::process::abort()
+    })
+}
+fn plan() -> Option<&'static Plan> {
+    static PLAN: OnceLock<Option<Plan>> = OnceLock::new();
+    PLAN.get_or_init(|| {
+        Some(Plan::read()).filter(|plan| !plan.wishes.is_empty() || plan.errors || plan.hides)
+    })
+    .as_ref()
+}
+/// Runs an entry.
+pub fn enter(site: &'static Site, body: impl FnOnce() -> Answer) -> ze_result_t {
+    let Some(plan) = plan() else { return run(site, body) };
+    let nth = site.calls.fetch_add(1, Ordering::Relaxed) + 1;
+    let wished = |wish: &&Wish| wish.name == site.name && (wish.nth == 0 || wish.nth == nth);
+    let code = match plan.wishes.iter().find(wished) {
+        Some(wish) => wish.code,
+        None if plan.hides && hidden(site.name) => ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+        None => run(site, body),
+    };
+    if plan.trace || (plan.errors && code != ZE_RESULT_SUCCESS && code != ZE_RESULT_NOT_READY) {
+        eprintln!("ze-software[{}]: {} #{nth} = {code:#x}", std::process::id(), site.name);
+    }
+    code
+}
+fn run(site: &'static Site, body: impl FnOnce() -> Answer) -> ze_result_t {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => ZE_RESULT_SUCCESS,
+        Ok(Err(code)) => code,
+        Err(_) => {
+            eprintln!("ze-software: {} panicked", site.name);
+            ZE_RESULT_ERROR_UNKNOWN
+        }
+    }
+}
+/// Whether the environment says that the driver does not have this function: `ZE_SOFTWARE_HIDE` names
+/// it, or `ZE_SOFTWARE_COUNTER_EVENTS` leaves it out.
+pub fn hidden(name: &str) -> bool {
+    static HIDDEN: OnceLock<(Vec<String>, String)> = OnceLock::new();
+    let (list, counter) = HIDDEN.get_or_init(|| {
+        let text = knob::text("HIDE").unwrap_or_default();
+        let list = text.split(',').map(|name| name.trim().to_owned()).collect();
+        (list, knob::text("COUNTER_EVENTS").unwrap_or_default())
+    });
+    let core = name.starts_with("zeEventCounterBased");
+    let older = name.starts_with("zexCounterBased");
+    let left_out = match counter.as_str() {
+        "none" => core || older,
+        "zex" => core,
+        "core" => older,
+        _ => false,
+    };
+    let is_event_ipc = name.contains("CounterBased") && name.ends_with("IpcHandle");
+    let is_virtual = name.starts_with("zeVirtualMem") || name.starts_with("zePhysicalMem");
+    let is_lacking = is_virtual && lacks("virtual_memory") || is_event_ipc && lacks("ipc");
+    left_out || is_lacking || list.iter().any(|hidden| hidden == name)
+}
+/// Whether `ZE_SOFTWARE_LACKS` names it: `ipc`, `descriptors` or `virtual_memory`.
+pub fn lacks(feature: &str) -> bool {
+    static LACKS: OnceLock<Vec<String>> = OnceLock::new();
+    let lacks = LACKS.get_or_init(|| {
+        let names = knob::text("LACKS").unwrap_or_default();
+        names.split(',').map(|name| name.trim().to_owned()).collect()
+    });
+    lacks.iter().any(|one| one == feature)
+}
+/// Whether `ZE_SOFTWARE_COUNTER_EVENTS` lets the driver have counter-based events at all.
+pub fn counter_events() -> bool {
+    !hidden("zexCounterBasedEventCreate2") || !hidden("zeEventCounterBasedCreate")
+}

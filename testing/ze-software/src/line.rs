@@ -1,0 +1,269 @@
+//! A line of commands and the thread that runs them: what a queue of the hardware is. Commands whose
+//! order nobody asked for may overtake each other, so that an order that was forgotten is missed.
+use crate::{
+    clock,
+    command::Call,
+    device,
+    event::{Promise, Wait},
+    inject::Answer,
+    knob,
+};
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, Weak,
+        atomic::{
+            AtomicBool,
+            Ordering::{Acquire, Release},
+        },
+    },
+    time::Instant,
+};
+use ur_lock::{locked, unpoisoned};
+use ze_sys::*;
+
+/// How many commands without an order are looked at for one that can run, and how often the first may
+/// be overtaken.
+const WINDOW: usize = 8;
+
+/// What a command does when its turn comes.
+pub enum Work {
+    /// Once.
+    Once(Box<dyn FnOnce() -> Answer + Send>),
+    /// As a recorded command does each time.
+    Call(Call),
+}
+impl Work {
+    fn run(self) -> Answer {
+        match self {
+            Self::Once(once) => once(),
+            Self::Call(call) => call(),
+        }
+    }
+}
+/// A command that is submitted.
+pub struct Ready {
+    pub waits: Vec<Wait>,
+    /// `None`: waits and signals only.
+    pub work: Option<Work>,
+    pub promise: Option<Promise>,
+    /// It may overtake other free ones, and they it; else it comes after all before, before all after.
+    pub free: bool,
+}
+impl Ready {
+    fn run(self) -> Answer {
+        self.waits.iter().for_each(Wait::wait);
+        // Nobody asks for the times of an event that keeps none.
+        let is_timed = self.promise.as_ref().is_some_and(Promise::is_timed);
+        let start = if is_timed { clock::device_now() } else { 0 };
+        let done = match self.work {
+            Some(_) if device::check_lost().is_err() => Err(ZE_RESULT_ERROR_DEVICE_LOST),
+            Some(work) => catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or_else(|_| {
+                eprintln!("ze-software: a command panicked");
+                Err(ZE_RESULT_ERROR_UNKNOWN)
+            }),
+            None => Ok(()),
+        };
+        // A command that failed keeps its promise all the same: nobody is to wait for ever.
+        if let Some(promise) = self.promise {
+            // Every command takes a tick: those who read the times take an end that is not after the
+            // start for a counter that wrapped.
+            let end = if is_timed { clock::device_now().max(start + 1) } else { 0 };
+            promise.keep((start, end));
+        }
+        done
+    }
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<(u64, Ready)>,
+    submitted: u64,
+    running: Option<u64>,
+    /// How many wait for it to advance, and whether its thread waits for commands.
+    waiters: usize,
+    asleep: bool,
+    overtaken: usize,
+    has_thread: bool,
+    closed: bool,
+    failure: Option<ze_result_t>,
+}
+impl State {
+    /// Everything up to this number has run.
+    fn done(&self) -> u64 {
+        let first = self.waiting.front().map(|(number, _)| *number);
+        let oldest = [first, self.running].into_iter().flatten().min();
+        oldest.map_or(self.submitted, |number| number - 1)
+    }
+    fn next(&mut self) -> Option<(u64, Ready)> {
+        // One at a time: the last may still be running in the thread that submitted it.
+        if self.running.is_some() {
+            return None;
+        }
+        let free = self.waiting.iter().take(WINDOW).take_while(|(_, ready)| ready.free).count();
+        let mut at = 0;
+        if free > 1 && self.overtaken < WINDOW && reorders() {
+            let can = |at: &usize| self.waiting[*at].1.waits.iter().all(Wait::is_over);
+            at = (0..free).rev().find(can).unwrap_or(0);
+        }
+        self.overtaken = if at == 0 { 0 } else { self.overtaken + 1 };
+        self.waiting.remove(at)
+    }
+}
+/// The lines of this process that ever had something to do.
+static LINES: Mutex<Vec<Weak<Line>>> = Mutex::new(Vec::new());
+/// Keeps `what` until all that is submitted by now has run, on every line.
+pub fn keep<T: Send + Sync + 'static>(what: &Arc<T>) {
+    let mut lines = locked(&LINES);
+    lines.retain(|line| line.strong_count() > 0);
+    let lines: Vec<_> = lines.iter().filter_map(Weak::upgrade).collect();
+    for line in lines {
+        let what = Arc::clone(what);
+        let work = Work::Once(Box::new(move || {
+            drop(what);
+            Ok(())
+        }));
+        let last = Ready { waits: Vec::new(), work: Some(work), promise: None, free: false };
+        let busy = {
+            let state = line.state();
+            state.done() < state.submitted
+        };
+        if busy {
+            line.submit([last]);
+        }
+    }
+}
+fn runs_at_once() -> bool {
+    static WISH: OnceLock<bool> = OnceLock::new();
+    *WISH.get_or_init(|| knob::is("INLINE", "1"))
+}
+fn reorders() -> bool {
+    static WISH: OnceLock<bool> = OnceLock::new();
+    *WISH.get_or_init(|| !knob::is("REORDER", "0"))
+}
+
+/// A line.
+#[derive(Default)]
+pub struct Line {
+    state: Mutex<State>,
+    /// Whether all has run, and nothing failed: for who only wants to know that.
+    is_idle: AtomicBool,
+    arrived: Condvar,
+    advanced: Condvar,
+}
+impl Line {
+    fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
+    }
+    /// Puts commands at the end, together.
+    pub fn submit(self: &Arc<Self>, commands: impl IntoIterator<Item = Ready>) {
+        let mut state = self.state();
+        for ready in commands {
+            self.is_idle.store(false, Release);
+            state.submitted += 1;
+            let number = state.submitted;
+            let its_turn = state.waiting.is_empty() && state.running.is_none();
+            if runs_at_once() && its_turn && ready.waits.iter().all(Wait::is_over) {
+                state = self.run(state, number, ready);
+            } else {
+                state.waiting.push_back((number, ready));
+            }
+        }
+        if state.waiting.is_empty() || (state.has_thread && !state.asleep) {
+            return;
+        }
+        if !state.has_thread {
+            state.has_thread = true;
+            locked(&LINES).push(Arc::downgrade(self));
+            let line = Arc::clone(self);
+            let _thread = ur_mapping::start_thread("ze-software", move || line.work())
+                .expect("the system has a thread left for a queue");
+        }
+        drop(state);
+        self.arrived.notify_one();
+    }
+    fn run<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        number: u64,
+        ready: Ready,
+    ) -> MutexGuard<'a, State> {
+        state.running = Some(number);
+        drop(state);
+        let done = ready.run();
+        let mut state = self.state();
+        state.running = None;
+        if let Err(code) = done {
+            eprintln!("ze-software: a command failed: {code:#x}");
+            state.failure.get_or_insert(code);
+        }
+        if state.waiting.is_empty() && state.failure.is_none() {
+            self.is_idle.store(true, Release);
+        }
+        if state.waiters != 0 {
+            self.advanced.notify_all();
+        }
+        if state.asleep {
+            self.arrived.notify_one();
+        }
+        state
+    }
+    fn work(&self) {
+        let mut state = self.state();
+        loop {
+            if let Some((number, ready)) = state.next() {
+                state = self.run(state, number, ready);
+            } else if state.closed && state.waiting.is_empty() {
+                return;
+            } else {
+                state.asleep = true;
+                state = unpoisoned(self.arrived.wait(state));
+                state.asleep = false;
+            }
+        }
+    }
+    /// Waits for all that was submitted before this call, or until `deadline`.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_NOT_READY` when time was up; what the first command that failed said.
+    pub fn synchronize(&self, deadline: Option<Instant>) -> Answer {
+        let mut state = self.state();
+        let number = state.submitted;
+        while state.done() < number {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(ZE_RESULT_NOT_READY);
+            }
+            state.waiters += 1;
+            state = match left {
+                None => unpoisoned(self.advanced.wait(state)),
+                Some(left) => {
+                    let waited = self.advanced.wait_timeout(state, left);
+                    unpoisoned(waited).0
+                }
+            };
+            state.waiters -= 1;
+        }
+        state.failure.map_or(Ok(()), Err)
+    }
+    /// Whether all that was submitted before this call is done.
+    ///
+    /// # Errors
+    /// As [`Line::synchronize`].
+    pub fn poll(&self) -> Answer {
+        if self.is_idle.load(Acquire) {
+            return Ok(());
+        }
+        let state = self.state();
+        if state.done() < state.submitted {
+            return Err(ZE_RESULT_NOT_READY);
+        }
+        state.failure.map_or(Ok(()), Err)
+    }
+    /// Its thread ends when all is done.
+    pub fn close(&self) {
+        self.state().closed = true;
+        self.arrived.notify_one();
+    }
+}

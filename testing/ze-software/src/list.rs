@@ -1,0 +1,421 @@
+//! Command lists: recorded ones, which queues execute, and immediate ones, which have a line of their
+//! own. This file makes and ends them and takes commands in; what commands do is elsewhere.
+#![expect(unsafe_code, reason = "exports symbols of the driver")]
+use crate::{
+    alone::Alone,
+    command::{Call, Command, Work},
+    context,
+    device::{self, Device},
+    engine,
+    event::{self, Kind, deadline},
+    handle::{self, Object, raw},
+    inject::Answer,
+    line::{Line, Ready},
+    property_lists::groups,
+    raw,
+};
+use std::sync::{
+    Arc, Mutex, MutexGuard,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
+use ur_lock::locked;
+use ze_sys::*;
+
+/// What a list that is not immediate has recorded.
+#[derive(Default)]
+pub struct Recorded {
+    pub commands: Vec<Command>,
+    pub closed: bool,
+    /// It was executed since it was recorded.
+    pub ran: bool,
+    /// How many numbers were given to commands that may be changed.
+    pub ids: u64,
+    /// The number that the next command gets; 0: none.
+    pub next_id: u64,
+}
+/// How a list comes to run.
+pub enum Way {
+    Recorded(Mutex<Recorded>),
+    Immediate(Arc<Line>, ze_command_queue_desc_t),
+}
+/// A command list.
+pub struct List {
+    pub way: Way,
+    pub device: Arc<Device>,
+    context: usize,
+    pub ordinal: u32,
+    /// Of lists that are not immediate.
+    flags: ze_command_list_flags_t,
+    pub in_order: bool,
+    pub mutable: bool,
+    /// Of immediate ones.
+    alone: Alone,
+    /// The last command signals nothing, and nobody has asked for its end: Intel's driver has to flush then, where the
+    /// device's caches are not the host's to see.
+    is_unseen: AtomicBool,
+}
+impl Object for List {
+    const TAG: u64 = 0x7a65_636f_6d6c_6973;
+}
+// SAFETY: the only pointer is the chain of the description, which is never followed after the call.
+unsafe impl Send for List {}
+// SAFETY: as above.
+unsafe impl Sync for List {}
+
+/// What an append says of its events: whom it signals, whom it waits for.
+#[derive(Clone, Copy)]
+pub struct Events {
+    pub signal: ze_event_handle_t,
+    pub count: u32,
+    pub waits: *mut ze_event_handle_t,
+}
+impl Events {
+    /// None at all.
+    pub const NONE: Self =
+        Self { signal: std::ptr::null_mut(), count: 0, waits: std::ptr::null_mut() };
+    /// The events that are waited for.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_SIZE` for a count without a list; what a handle that is none gives.
+    fn captured(&self, on: &Device) -> Answer<Vec<event::Wait>> {
+        if self.waits.is_null() && self.count != 0 {
+            return Err(ZE_RESULT_ERROR_INVALID_SIZE);
+        }
+        let handles = raw::list(self.waits, self.count as usize)?;
+        let captured = |handle| {
+            let event = event::get(handle)?;
+            event.check(on);
+            Ok(event.capture())
+        };
+        handles.into_iter().map(captured).collect()
+    }
+}
+
+impl List {
+    /// What a list that is not immediate has recorded.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an immediate one.
+    pub fn recorded(&self) -> Answer<MutexGuard<'_, Recorded>> {
+        match &self.way {
+            Way::Recorded(recorded) => Ok(locked(recorded)),
+            Way::Immediate(..) => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
+        }
+    }
+    fn immediate(&self) -> Answer<(&Arc<Line>, &ze_command_queue_desc_t)> {
+        match &self.way {
+            Way::Immediate(line, desc) => Ok((line, desc)),
+            Way::Recorded(_) => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
+        }
+    }
+    /// The line of its copy engine, where that is one.
+    fn shared(&self) -> Option<Arc<Line>> {
+        let (_, desc) = self.immediate().ok()?;
+        engine::shared((self.device.index, self.ordinal, desc.index))
+    }
+    /// A copy as it is done in this list.
+    pub fn offloaded(&self, copy: Call) -> Call {
+        match self.immediate() {
+            Ok((_, desc)) if desc.flags & ZE_COMMAND_QUEUE_FLAG_COPY_OFFLOAD_HINT != 0 => {
+                engine::offloaded(self.device.index, copy)
+            }
+            _ => copy,
+        }
+    }
+    /// A promise of the event `raw`, if there is one.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a counter-based event where the list has no order, or
+    /// where the event is not for lists of this kind.
+    pub fn promise(&self, raw: ze_event_handle_t) -> Answer<Option<event::Promise>> {
+        if raw.is_null() {
+            return Ok(None);
+        }
+        let (event, recorded) = (event::get(raw)?, matches!(self.way, Way::Recorded(_)));
+        event.check(&self.device);
+        if let Kind::Counter { flags, .. } = event.kind {
+            let kind = if recorded {
+                ZE_EVENT_COUNTER_BASED_FLAG_NON_IMMEDIATE
+            } else {
+                ZE_EVENT_COUNTER_BASED_FLAG_IMMEDIATE
+            };
+            if !self.in_order || flags & kind == 0 {
+                eprintln!("ze-software: a counter-based event is not for this kind of list");
+                return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
+            }
+        }
+        Ok(Some(event.promise(recorded)))
+    }
+    /// Takes a command in. `free`: nobody asked for an order among such commands, but the list itself.
+    ///
+    /// # Errors
+    /// For handles that are none and events that are not for this list; in a synchronous list what the
+    /// command said.
+    pub fn append(&self, work: Work, free: bool, events: Events) -> Answer {
+        device::count_command()?;
+        // What is waited for comes first: a command may replace the state that it waits for.
+        let waits = events.captured(&self.device)?;
+        let promise = self.promise(events.signal)?;
+        let command = Command { waits, work, promise, free: free && !self.in_order, id: 0 };
+        match &self.way {
+            Way::Immediate(..) => self.submit([command.once()]),
+            Way::Recorded(_) => self.record(command),
+        }
+    }
+    fn record(&self, mut command: Command) -> Answer {
+        let mut recorded = self.recorded()?;
+        if recorded.closed {
+            eprintln!("ze-software: the command list is closed");
+            return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
+        }
+        command.id = std::mem::take(&mut recorded.next_id);
+        recorded.commands.push(command);
+        Ok(())
+    }
+    /// Submits to the line of an immediate list.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for one that is not; in a synchronous list what a command
+    /// said.
+    pub fn submit(&self, commands: impl IntoIterator<Item = Ready>) -> Answer {
+        let (line, desc) = self.immediate()?;
+        let _use = self.alone.begin("appends to");
+        let mut is_unseen = false;
+        line.submit(commands.into_iter().inspect(|ready| is_unseen = ready.promise.is_none()));
+        self.is_unseen.store(is_unseen, Relaxed);
+        if desc.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS { line.synchronize(None) } else { Ok(()) }
+    }
+    /// All commands of a closed list, ready for one more run, which come after all before them and
+    /// before all after.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an immediate list or one that is not closed.
+    pub fn run(&self, into: &mut Vec<Ready>) -> Answer {
+        let mut recorded = self.recorded()?;
+        if !recorded.closed {
+            eprintln!("ze-software: a command list must be closed before it is executed");
+            return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
+        }
+        let again = std::mem::replace(&mut recorded.ran, true);
+        into.push(point(Vec::new(), None));
+        // Promises first: a command may wait for one of its own list's that is renewed here.
+        let mut ready: Vec<_> = recorded.commands.iter().map(|c| c.ready(again)).collect();
+        for (command, ready) in recorded.commands.iter().zip(&mut ready) {
+            ready.waits = command.waits.iter().map(event::Wait::fixed).collect();
+        }
+        into.append(&mut ready);
+        Ok(())
+    }
+    /// The group of queues that it is for.
+    fn group(&self) -> &'static crate::property_lists::Group {
+        &groups()[self.ordinal as usize]
+    }
+    /// Refuses kernels on copy engines.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE`.
+    pub fn computes(&self) -> Answer {
+        let compute = self.group().flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE != 0;
+        if compute { Ok(()) } else { Err(ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE) }
+    }
+    /// The longest pattern of a fill.
+    pub fn pattern(&self) -> usize {
+        self.group().pattern
+    }
+}
+/// A command that only orders: all before it, all after.
+pub fn point(waits: Vec<event::Wait>, promise: Option<event::Promise>) -> Ready {
+    Ready { waits, work: None, promise, free: false }
+}
+/// What `events` says, as a command that only orders.
+///
+/// # Errors
+/// As [`List::append`].
+pub fn points(list: &List, events: Events) -> Answer<(Ready, Ready)> {
+    let waits = events.captured(&list.device)?;
+    Ok((point(waits, None), point(Vec::new(), list.promise(events.signal)?)))
+}
+/// The list behind `raw`.
+///
+/// # Errors
+/// As [`handle::get`].
+pub fn get(raw: ze_command_list_handle_t) -> Answer<Arc<List>> {
+    handle::get(raw!(raw))
+}
+/// Checks a group of queues and a queue in it.
+///
+/// # Errors
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for such as there are not.
+pub fn engine(ordinal: u32, index: u32) -> Answer {
+    let group = groups().get(ordinal as usize).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
+    if index < group.queues { Ok(()) } else { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) }
+}
+fn of(context: ze_context_handle_t, device: ze_device_handle_t) -> Answer<Arc<Device>> {
+    let (context, device) = (context::get(context)?, device::get(device)?);
+    if context.has(&device) { Ok(device) } else { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) }
+}
+/// Runs recorded lists as one command of an immediate one.
+fn nested(
+    list: ze_command_list_handle_t,
+    (lists, count): (*mut ze_command_list_handle_t, u32),
+    events: Events,
+) -> Answer {
+    let list = get(list)?;
+    list.immediate()?;
+    if lists.is_null() || count == 0 {
+        return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
+    }
+    let (first, last) = points(&list, events)?;
+    let mut all = vec![first];
+    for one in raw::list(lists, count as usize)? {
+        get(one)?.run(&mut all)?;
+    }
+    all.push(last);
+    list.submit(all)
+}
+impl Drop for List {
+    fn drop(&mut self) {
+        if let Way::Immediate(line, _) = &self.way
+            && self.shared().is_none()
+        {
+            line.close();
+        }
+    }
+}
+
+entries! {
+    fn zeCommandListCreate(
+        context: ze_context_handle_t,
+        device: ze_device_handle_t,
+        desc: *const ze_command_list_desc_t,
+        to: *mut ze_command_list_handle_t,
+    ) {
+        let (device, desc) = (of(context, device)?, raw::get(desc)?);
+        if desc.flags > 0x3f {
+            return Err(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+        }
+        engine(desc.commandQueueGroupOrdinal, 0)?;
+        let mutable = ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC;
+        let list = List {
+            way: Way::Recorded(Mutex::default()),
+            device,
+            context: context.expose_provenance(),
+            ordinal: desc.commandQueueGroupOrdinal,
+            flags: desc.flags,
+            in_order: desc.flags & ZE_COMMAND_LIST_FLAG_IN_ORDER != 0,
+            mutable: raw::chain(desc.pNext).any(|(stype, _)| stype == mutable),
+            alone: Alone::default(),
+            is_unseen: AtomicBool::new(false),
+        };
+        raw::put(to, handle::make(list).cast())
+    }
+    fn zeCommandListCreateImmediate(
+        context: ze_context_handle_t,
+        device: ze_device_handle_t,
+        desc: *const ze_command_queue_desc_t,
+        to: *mut ze_command_list_handle_t,
+    ) {
+        let (device, desc) = (of(context, device)?, raw::get(desc)?);
+        if desc.flags > 7 || desc.mode > 2 || desc.priority > 2 {
+            return Err(ZE_RESULT_ERROR_INVALID_ENUMERATION);
+        }
+        engine(desc.ordinal, desc.index)?;
+        let list = List {
+            way: Way::Immediate(
+                engine::shared((device.index, desc.ordinal, desc.index)).unwrap_or_default(),
+                desc,
+            ),
+            device,
+            context: context.expose_provenance(),
+            ordinal: desc.ordinal,
+            flags: 0,
+            in_order: desc.flags & ZE_COMMAND_QUEUE_FLAG_IN_ORDER != 0,
+            mutable: false,
+            alone: Alone::default(),
+            is_unseen: AtomicBool::new(false),
+        };
+        raw::put(to, handle::make(list).cast())
+    }
+    fn zeCommandListDestroy(list: ze_command_list_handle_t) {
+        handle::destroy::<List>(raw!(list)).map(drop)
+    }
+    fn zeCommandListClose(list: ze_command_list_handle_t) {
+        let list = get(list)?;
+        if let Way::Recorded(_) = list.way {
+            list.recorded()?.closed = true;
+        }
+        Ok(())
+    }
+    fn zeCommandListReset(list: ze_command_list_handle_t) {
+        let list = get(list)?;
+        if let Way::Recorded(_) = list.way {
+            let before = std::mem::take(&mut *list.recorded()?);
+            drop(before);
+        }
+        Ok(())
+    }
+    fn zeCommandListHostSynchronize(list: ze_command_list_handle_t, timeout: u64) {
+        let list = get(list)?;
+        let line = list.immediate()?.0;
+        let _use = list.alone.begin("synchronizes");
+        device::check_lost()?;
+        if list.is_unseen.swap(false, Relaxed) {
+            engine::flush();
+        }
+        if timeout == 0 { line.poll() } else { line.synchronize(deadline(timeout)) }
+    }
+    fn zeCommandListImmediateAppendCommandListsExp(
+        list: ze_command_list_handle_t,
+        count: u32,
+        lists: *mut ze_command_list_handle_t,
+        signal: ze_event_handle_t,
+        waiting: u32,
+        waits: *mut ze_event_handle_t,
+    ) {
+        nested(list, (lists, count), Events { signal, count: waiting, waits })
+    }
+    fn zeCommandListImmediateAppendCommandListsWithParameters(
+        list: ze_command_list_handle_t,
+        count: u32,
+        lists: *mut ze_command_list_handle_t,
+        _next: *const std::ffi::c_void,
+        signal: ze_event_handle_t,
+        waiting: u32,
+        waits: *mut ze_event_handle_t,
+    ) {
+        nested(list, (lists, count), Events { signal, count: waiting, waits })
+    }
+    fn zeCommandListGetDeviceHandle(list: ze_command_list_handle_t, to: *mut ze_device_handle_t) {
+        raw::put(to, get(list)?.device.raw())
+    }
+    fn zeCommandListGetContextHandle(list: ze_command_list_handle_t, to: *mut ze_context_handle_t) {
+        raw::put(to, std::ptr::with_exposed_provenance_mut(get(list)?.context))
+    }
+    fn zeCommandListGetOrdinal(list: ze_command_list_handle_t, to: *mut u32) {
+        raw::put(to, get(list)?.ordinal)
+    }
+    fn zeCommandListImmediateGetIndex(list: ze_command_list_handle_t, to: *mut u32) {
+        raw::put(to, get(list)?.immediate()?.1.index)
+    }
+    fn zeCommandListIsImmediate(list: ze_command_list_handle_t, to: *mut ze_bool_t) {
+        raw::put(to, u8::from(get(list)?.immediate().is_ok()))
+    }
+    fn zeCommandListGetFlags(list: ze_command_list_handle_t, to: *mut ze_command_list_flags_t) {
+        raw::put(to, get(list)?.flags)
+    }
+    fn zeCommandListImmediateGetFlags(
+        list: ze_command_list_handle_t,
+        to: *mut ze_command_queue_flags_t,
+    ) {
+        raw::put(to, get(list)?.immediate()?.1.flags)
+    }
+    fn zeCommandListImmediateGetMode(list: ze_command_list_handle_t, to: *mut ze_command_queue_mode_t) {
+        raw::put(to, get(list)?.immediate()?.1.mode)
+    }
+    fn zeCommandListImmediateGetPriority(
+        list: ze_command_list_handle_t,
+        to: *mut ze_command_queue_priority_t,
+    ) {
+        raw::put(to, get(list)?.immediate()?.1.priority)
+    }
+}

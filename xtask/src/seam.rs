@@ -1,0 +1,61 @@
+//! Part of `cargo xtask map`: whether what a backend says of UR grows. A backend is to be a driver, and nothing of UR:
+//! `ur_sys`, `ur_adapter` and `ur_core` are for `ur-core` (decision 0012). The files that still use them are listed in
+//! `seam.txt`. A file that is not listed may not; one that does not any more leaves the list, which so only gets shorter.
+use std::collections::BTreeSet;
+
+const BACKENDS: [&str; 3] = ["ur-cpu", "ur-cuda", "ur-level-zero"];
+const OF_UR: [&str; 3] = ["ur_sys", "ur_adapter", "ur_core"];
+const LIST: &str = "xtask/src/seam.txt";
+/// So many files the list has at most: who shortens it lowers this.
+const MOST: usize = 159;
+
+/// Whether a file, named as in the list and with this text, is a backend's and names one of UR's crates.
+pub fn speaks_of_ur(file: &str, text: &str) -> bool {
+    BACKENDS.iter().any(|backend| file.split('/').next() == Some(backend)) && speaks(text)
+}
+/// A line for each of the files that [speak of UR](speaks_of_ur) and may not.
+pub fn grown(speak: &BTreeSet<String>) -> Vec<String> {
+    let listed: BTreeSet<_> = include_str!("seam.txt").lines().map(str::to_string).collect();
+    let done: Vec<_> = listed.difference(speak).map(String::as_str).collect();
+    if !done.is_empty() {
+        println!("{LIST} can do without {}", done.join(", "));
+    }
+    compare(&listed, speak, MOST)
+}
+fn compare(listed: &BTreeSet<String>, speak: &BTreeSet<String>, most: usize) -> Vec<String> {
+    let unlisted = speak.difference(listed).map(|file| {
+        format!(
+            "{file} uses {} and is not in {LIST}: what it says of UR is ur-core's to say",
+            OF_UR.join(", ")
+        )
+    });
+    let longer = (listed.len() > most)
+        .then(|| format!("{LIST} has {} files, and at most {most} may be in it", listed.len()));
+    unlisted.chain(longer).collect()
+}
+/// Whether code names one of the crates; comments may.
+fn speaks(text: &str) -> bool {
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let mut words = code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    words.any(|word| OF_UR.contains(&word))
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_speaks_of_ur_and_comments_do_not_count() {
+        assert!(speaks("use ur_sys::ur_result_t;") && speaks("fn f() -> ur_core::Result<()> {}"));
+        assert!(!speaks("//! As `ur_adapter` says.\n    // ur_core\nuse ur_hal::Driver;"));
+        assert!(!speaks("use ur_system::Block; let our_core = 1;"));
+    }
+    #[test]
+    fn the_list_may_not_grow_and_what_is_not_in_it_is_told() {
+        let set = |files: &[&str]| files.iter().map(|file| (*file).to_string()).collect();
+        let (listed, one): (BTreeSet<String>, BTreeSet<String>) = (set(&["a", "b"]), set(&["a"]));
+        assert_eq!(compare(&listed, &listed, 2), [""; 0]);
+        assert_eq!(compare(&listed, &one, 2), [""; 0], "it may get shorter");
+        assert!(compare(&one, &listed, 2)[0].starts_with("b uses"));
+        assert!(compare(&listed, &listed, 1)[0].contains("at most 1"));
+    }
+}
