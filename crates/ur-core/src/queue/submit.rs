@@ -2,12 +2,16 @@
 use super::{Device, FreedInOrder, HasStreams, Latest, Queue, counters::Counters};
 use crate::{
     command::{InOrder, Ready, TakesCommands, Used},
-    event::{Event, Target, waits::Waits},
+    event::{
+        Event, Pending, Target,
+        waits::{self, Waits},
+    },
     memory::allocation::{Allocation, Freeing, Usm},
     over_driver::mem::Mem,
     profiling::Profile,
     unseen::judge,
 };
+use smallvec::SmallVec;
 use std::sync::Arc;
 use ur_adapter::{
     command::{Enqueued, Report},
@@ -15,7 +19,7 @@ use ur_adapter::{
     object::{Borrowed, Owned},
 };
 use ur_hal::{
-    Address, Command, Completion, Handover, NativeCall, Order, Signal, Submission, Types,
+    Address, Command, Completion, Handover, NativeCall, Order, Signal, Submission, Types, Wait,
 };
 use ur_sys::ur_command_t;
 
@@ -28,34 +32,51 @@ fn noted(profile: Profile) -> ur_hal::Profile {
     }
 }
 
-/// Submits a command: behind what the wait list stands for now, and with an event if the caller wants one.
-#[inline(always)] // as `submit`
-fn put<D: HasStreams>(
-    queue: Borrowed<'_, Queue<D>>,
-    (name, profile, command, order): (ur_command_t, Profile, Command<'_, D>, Order),
-    events: &[Borrowed<'_, Event<D>>],
-    report: Report,
-    put: impl FnOnce(&Submission<'_, D>) -> ur_hal::Result<Option<D::Point>>,
-) -> Enqueued<D> {
-    // First what can fail: once it is submitted there is no way back.
-    let of = report.wants_event().then(|| queue.own()).transpose()?;
-    let profile = if of.is_some() { profile } else { Profile::Off };
-    let waits = Waits::of(events)?;
-    let submission = Submission {
-        command,
-        waits: &waits.list(),
-        order,
-        completion: match report {
+/// What is wanted to know of a command that is being submitted.
+struct Wanted<D: HasStreams> {
+    /// The queue, if an event is wanted: taken first, since there is no way back once the command is submitted.
+    of: Option<Owned<Queue<D>>>,
+    name: ur_command_t,
+    profile: Profile,
+    completion: Completion,
+}
+impl<D: HasStreams> Wanted<D> {
+    #[inline(always)] // as `submit`
+    fn new(
+        queue: Borrowed<'_, Queue<D>>,
+        name: ur_command_t,
+        profile: Profile,
+        report: Report,
+    ) -> Result<Self> {
+        let of = report.wants_event().then(|| queue.own()).transpose()?;
+        let profile = if of.is_some() { profile } else { Profile::Off };
+        let completion = match report {
             Report::None => Completion::None,
             Report::Event => Completion::Point,
             Report::Done { event } => Completion::Done { point: event },
-        },
-        profile: noted(profile),
-    };
-    let outcome = put(&submission);
-    let point = if submission.completion.is_awaited() { queue.note(outcome)? } else { outcome? };
-    let made = of.zip(point);
-    Ok(made.map(|(queue, point)| Event::of(queue, name, point, profile)))
+        };
+        Ok(Self { of, name, profile, completion })
+    }
+    /// The event, of what submitting it came to.
+    #[inline(always)] // as `submit`
+    fn made(
+        self,
+        queue: Borrowed<'_, Queue<D>>,
+        outcome: ur_hal::Result<Option<D::Point>>,
+    ) -> Enqueued<D> {
+        let point = if self.completion.is_awaited() { queue.note(outcome)? } else { outcome? };
+        let made = self.of.zip(point);
+        Ok(made.map(|(queue, point)| Event::of(queue, self.name, point, self.profile)))
+    }
+}
+/// Waits as the driver is told of them.
+#[inline(always)]
+fn lent<'a, D: HasStreams>(waits: &'a Waits<'_, D>) -> SmallVec<[Wait<'a, D>; 8]> {
+    let mut list = SmallVec::new();
+    if !waits.is_empty() {
+        list.extend(waits.iter().map(Pending::lent));
+    }
+    list
 }
 /// Submits something of the backend's own, such as a recording, by a function that is given a barrier of which it may make
 /// that. Its event tells these times.
@@ -69,7 +90,16 @@ pub fn submit_by<D: HasStreams>(
     report: Report,
     by: impl FnOnce(&Submission<'_, D>) -> ur_hal::Result<Option<D::Point>>,
 ) -> Enqueued<D> {
-    put(queue, (name, profile, Command::Barrier, Order::Free), events, report, by)
+    let wanted = Wanted::new(queue, name, profile, report)?;
+    let mut waits = Waits::new();
+    waits::capture(events, &mut waits)?;
+    let outcome = by(&Submission {
+        waits: &lent(&waits),
+        completion: wanted.completion,
+        profile: noted(wanted.profile),
+        ..Submission::new(Command::Barrier)
+    });
+    wanted.made(queue, outcome)
 }
 
 impl<D: HasStreams> TakesCommands for D {
@@ -96,8 +126,20 @@ impl<D: HasStreams> TakesCommands for D {
         if D::is_recording(&queue, events)? {
             return D::record(queue, ready, events, None, report);
         }
-        let what = (ready.name, ready.profile(queue.profile()), ready.command, ready.order);
-        put(queue, what, events, report, |submission| D::submit_using(&queue, submission, ready))
+        // Without a closure around what submits, which would be one function for all kinds of commands.
+        let profile = ready.profile(queue.profile());
+        let wanted = Wanted::new(queue, ready.name, profile, report)?;
+        let mut waits = Waits::new();
+        waits::capture(events, &mut waits)?;
+        let submission = Submission {
+            command: ready.command,
+            waits: &lent(&waits),
+            order: ready.order,
+            completion: wanted.completion,
+            profile: noted(wanted.profile),
+        };
+        let outcome = D::submit_using(&queue, &submission, ready);
+        wanted.made(queue, outcome)
     }
     fn signal(
         queue: Borrowed<'_, Queue<D>>,
@@ -110,8 +152,9 @@ impl<D: HasStreams> TakesCommands for D {
             let barrier = Ready::barrier(name, Order::Both);
             return D::record(queue, &barrier, events, Some(signalled), Report::None).map(drop);
         }
-        let waits = Waits::of(events)?;
-        let list = waits.list();
+        let mut waits = Waits::new();
+        waits::capture(events, &mut waits)?;
+        let list = lent(&waits);
         let times = signalled.profile.is_on() || queue.profile().is_on();
         let profile = if times { Profile::Instant } else { Profile::Off };
         let barrier = Submission {
