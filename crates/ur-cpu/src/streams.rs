@@ -65,17 +65,13 @@ impl Stream {
         &self,
         work: Work,
         what: &Submission<'_, Cpu>,
-        also: impl IntoIterator<Item = Dependency>,
+        also: Option<Dependency>,
     ) -> ur_hal::Result<Option<Arc<Completion>>> {
-        let mut dependencies = Dependencies::default();
-        for wait in what.waits {
-            dependencies.add(match wait {
-                Wait::Point(completion) => Dependency::Local(Arc::clone(completion)),
-                Wait::Word(debt) => Dependency::Shared((*debt).clone()),
-            })?;
-        }
-        also.into_iter().try_for_each(|one| dependencies.add(one))?;
-        let owed = match what.command {
+        let dependencies = match (what.waits, also) {
+            ([], None) => Dependencies::default(),
+            (waits, also) => pending(waits, also)?,
+        };
+        let owed = match *what.command {
             Command::Signal(Signal::Word(counter, value)) => {
                 Some(Owed { counter: Arc::clone(counter), value })
             }
@@ -91,6 +87,17 @@ impl Stream {
         }
         Ok(completion)
     }
+}
+
+/// What of all that has not ended.
+fn pending(waits: &[Wait<'_, Cpu>], also: Option<Dependency>) -> Result<Dependencies> {
+    let waits = waits.iter().map(|wait| match wait {
+        Wait::Point(completion) => Dependency::Local(Arc::clone(completion)),
+        Wait::Word(debt) => Dependency::Shared((*debt).clone()),
+    });
+    let mut pending = Dependencies::default();
+    waits.chain(also).try_for_each(|one| pending.add(one))?;
+    Ok(pending)
 }
 
 /// How much nicer a queue of low priority is than others, and one of high priority less so.
@@ -127,23 +134,19 @@ pub(super) fn wait_for_device(device: &Arc<DriverDevice>) {
 ///
 /// # Errors
 /// As for [`Work::of`]; the code of an object that is gone.
-#[inline(always)] // where the kind of the command is known, the way of others is gone
 pub(super) fn work(device: &Device, ready: &Ready<'_, Cpu>) -> Result<Work> {
     let work = match ready.command {
         Command::Launch(launch) => launch::work(device, launch)?,
         Command::ImageCopy(copy) => image::copy(copy)?,
         ref command => Work::of(command)?,
     };
-    let [one, other] = &ready.uses; // each by itself: most commands use none, which is known here
-    ready.more.iter().try_fold(keeping(keeping(work, one)?, other)?, keeping)
+    ready.used().try_fold(work, keeping)
 }
-#[inline(always)] // as `work`
-fn keeping(work: Work, used: &Option<Used<'_, Cpu>>) -> Result<Work> {
+fn keeping(work: Work, used: &Used<'_, Cpu>) -> Result<Work> {
     let kept: Arc<dyn Any + Send + Sync> = match used {
-        None => return Ok(work),
-        Some(Used::Buffer { buffer, .. }) => buffer.storage().clone(),
-        Some(Used::Program(program)) => Arc::new(program.own()?),
-        Some(Used::Freed(freed)) => Arc::new(freed.take()),
+        Used::Buffer { buffer, .. } => buffer.storage().clone(),
+        Used::Program(program) => Arc::new(program.own()?),
+        Used::Freed(freed) => Arc::new(freed.take()),
     };
     Ok(Work::Keeping(Box::new(work), kept))
 }
@@ -171,12 +174,15 @@ impl Streams for Cpu {
         note(device, engine.watch());
         Ok(Stream(engine))
     }
-    #[inline(always)] // as `work`
+    #[inline(always)] // where the kind of the command is known, the way of others is gone
     fn submit(
         stream: &Stream,
         submission: &Submission<'_, Self>,
     ) -> ur_hal::Result<Option<Arc<Completion>>> {
-        stream.put(Work::of(&submission.command)?, submission, None)
+        if Work::is_plain(submission.command) {
+            return stream.put(Work::plain(submission.command), submission, None);
+        }
+        stream.put(Work::of(submission.command)?, submission, None)
     }
     fn flush(stream: &Stream) -> ur_hal::Result<()> {
         Ok(stream.0.flush()?)
@@ -230,15 +236,20 @@ impl HasStreams for Cpu {
     fn image_at<'m>(_device: &Owned<Device>, image: &'m Mem) -> Result<&'m Arc<Pixels>> {
         image.storage().pixels()
     }
-    #[inline(always)] // as `work`
+    #[inline(always)] // where the kind of the command is known, the way of others is gone
     fn submit_using(
         queue: &Queue,
         submission: &Submission<'_, Self>,
         ready: &Ready<'_, Self>,
     ) -> ur_hal::Result<Option<Arc<Completion>>> {
-        queue.stream().put(work(queue.device(), ready)?, submission, None)
+        match (&ready.uses, ready.more) {
+            ([None, None], []) if Work::is_plain(submission.command) => {
+                Self::submit(queue.stream(), submission)
+            }
+            _ => queue.stream().put(work(queue.device(), ready)?, submission, None),
+        }
     }
-    #[inline(always)] // as `work`
+    #[inline(always)] // where the kind of the command is known, the way of others is gone
     fn is_recording(queue: &Queue, events: &[Borrowed<'_, Event>]) -> Result<bool> {
         capture::is_recording(queue, events)
     }

@@ -8,7 +8,7 @@ use ur_ipc::arena::Debt;
 #[derive(Debug)]
 pub struct Submission<'a, D: Types> {
     /// What is done.
-    pub command: Command<'a, D>,
+    pub command: &'a Command<'a, D>,
     /// What has to be over before, besides what the order says. If one of them fails the command is not run, and
     /// ends in [`ErrorKind::DependencyFailed`](crate::ErrorKind::DependencyFailed); one that is known to have failed already
     /// is refused.
@@ -22,7 +22,7 @@ pub struct Submission<'a, D: Types> {
 }
 impl<'a, D: Types> Submission<'a, D> {
     /// One that waits for nothing by name, and of which nothing is wanted to know.
-    pub fn new(command: Command<'a, D>) -> Self {
+    pub fn new(command: &'a Command<'a, D>) -> Self {
         Self {
             command,
             waits: &[],

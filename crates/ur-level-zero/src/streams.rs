@@ -186,7 +186,7 @@ fn signal(work: &Arc<Work>, what: &Submission<'_, LevelZero>, core: &Core) -> Re
 /// Puts a command into lists, which reach all memory that it is about.
 #[inline]
 fn submit(work: &Arc<Work>, what: &Submission<'_, LevelZero>) -> Made {
-    let signal = match what.command {
+    let signal = match *what.command {
         Command::Barrier => barrier(work, what)?,
         Command::HostCall(call) => host_task::run(work, call, what)?,
         Command::Native(call) => call_native(work, what, call)?,
@@ -375,7 +375,7 @@ impl HasStreams for LevelZero {
     #[inline]
     fn submit_using(queue: &Queue, what: &Submission<'_, Self>, _: &Ready<'_, Self>) -> Made {
         let work = queue.stream().work();
-        match Far::of(queue.context().borrow(), queue.device(), &what.command)? {
+        match Far::of(queue.context().borrow(), queue.device(), what.command)? {
             Some(far) => submit_far(work, what, far),
             None => submit(work, what),
         }

@@ -163,11 +163,11 @@ impl Stream {
                 Wait::Word(debt) => words.push((*debt).clone()),
             }
         }
-        let owed = match submission.command {
+        let owed = match *submission.command {
             Command::Signal(Signal::Word(counter, value)) => Some((Arc::clone(counter), value)),
             _ => None,
         };
-        let work = Work::of(&submission.command)?;
+        let work = Work::of(submission.command)?;
         let end = End::new(submission.profile);
         let jobs = locked(&self.jobs);
         locked(&self.progress.counts).given += 1;

@@ -29,7 +29,8 @@ fn enqueue<D: TakesCommands>(
     report: Report,
 ) -> Enqueued<D> {
     let room = Room::new();
-    let ready = Ready::resolve(request, D::place_of(&queue), !events.is_empty(), &room)?;
+    let mut ready = Ready::default();
+    ready.resolve(request, D::place_of(&queue), !events.is_empty(), &room)?;
     D::submit(queue, &ready, events, report)
 }
 /// Records what an entry asks for.
@@ -42,7 +43,8 @@ fn append<D: TakesCommands>(
     asked: Asked<'_, OverDriver<D>>,
 ) -> Appended<D> {
     let room = Room::new();
-    let ready = Ready::resolve(request, buffer.place(), false, &room)?;
+    let mut ready = Ready::default();
+    ready.resolve(request, buffer.place(), false, &room)?;
     buffer.append(&ready, asked)
 }
 impl<D: TakesCommands> CommandApi for OverDriver<D> {

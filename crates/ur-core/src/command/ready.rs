@@ -241,6 +241,13 @@ pub enum Used<'a, D: TakesCommands> {
     /// Memory that goes with it; the driver takes it.
     Freed(&'a Handover<Freeing<D::Memory>>),
 }
+impl<D: TakesCommands> Default for Ready<'_, D> {
+    /// A barrier that holds up nothing.
+    #[inline(always)]
+    fn default() -> Self {
+        Self::barrier(ur_command_t::EVENTS_WAIT_WITH_BARRIER, Order::Free)
+    }
+}
 impl<'a, D: TakesCommands> Ready<'a, D> {
     /// A command that stands in its place and uses no objects.
     #[inline(always)]

@@ -16,30 +16,38 @@ use ur_sys::{
 };
 
 impl<'a, D: TakesCommands> Ready<'a, D> {
-    /// `waits`: whether it names what it waits for.
+    /// Becomes what is asked for, in its place: moving it takes longer than some commands do. `waits`: whether it names what
+    /// it waits for.
     #[inline(always)] // as `enqueue`
     pub(super) fn resolve(
+        &mut self,
         request: Request<'a, OverDriver<D>>,
         (context, device): Place<'_, D>,
         waits: bool,
         room: &'a Room<'a, D>,
-    ) -> Result<Self> {
-        let (name, command) = match request {
-            Request::Wait => return Ok(Self::barrier(Name::EVENTS_WAIT, Order::of_wait(waits))),
+    ) -> Result<()> {
+        (self.name, self.command) = match request {
+            Request::Wait => {
+                self.order = Order::of_wait(waits);
+                (Name::EVENTS_WAIT, Command::Barrier)
+            }
             Request::Barrier => {
-                return Ok(Self::barrier(Name::EVENTS_WAIT_WITH_BARRIER, Order::Both));
+                self.order = Order::Both;
+                (Name::EVENTS_WAIT_WITH_BARRIER, Command::Barrier)
             }
             Request::Timestamp => {
-                let timestamp = Self::new(Name::TIMESTAMP_RECORDING_EXP, Command::Timestamp);
-                return Ok(Self { order: Order::of_wait(waits), ..timestamp });
+                self.order = Order::of_wait(waits);
+                (Name::TIMESTAMP_RECORDING_EXP, Command::Timestamp)
             }
             Request::BufferRead { buffer, offset, size, dst } => {
                 let host = (dst, Name::MEM_BUFFER_READ, false);
-                return Self::transfer(device, buffer, (offset, size), host);
+                *self = Self::transfer(device, buffer, (offset, size), host)?;
+                return Ok(());
             }
             Request::BufferWrite { buffer, offset, size, src } => {
                 let host = (src, Name::MEM_BUFFER_WRITE, true);
-                return Self::transfer(device, buffer, (offset, size), host);
+                *self = Self::transfer(device, buffer, (offset, size), host)?;
+                return Ok(());
             }
             Request::BufferReadRect {
                 buffer,
@@ -66,11 +74,13 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
                 let inside = place(buffer_origin, buffer_row_pitch, buffer_slice_pitch);
                 let outside = place(host_origin, host_row_pitch, host_slice_pitch);
                 let host = (host, outside, matches!(request, Request::BufferWriteRect { .. }));
-                return Self::transfer_box(device, (buffer, inside), region, host, room);
+                *self = Self::transfer_box(device, (buffer, inside), region, host, room)?;
+                return Ok(());
             }
             Request::BufferCopy { buffer_src, buffer_dst, src_offset, dst_offset, size } => {
                 let ends = ((buffer_src, src_offset), (buffer_dst, dst_offset));
-                return Self::copy(device, ends.0, ends.1, size);
+                *self = Self::copy(device, ends.0, ends.1, size)?;
+                return Ok(());
             }
             Request::BufferCopyRect {
                 buffer_src,
@@ -85,10 +95,12 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
             } => {
                 let from = (buffer_src, place(src_origin, src_row_pitch, src_slice_pitch));
                 let to = (buffer_dst, place(dst_origin, dst_row_pitch, dst_slice_pitch));
-                return Self::copy_box(device, from, to, region, room);
+                *self = Self::copy_box(device, from, to, region, room)?;
+                return Ok(());
             }
             Request::BufferFill { buffer, pattern, offset, size } => {
-                return Self::fill(device, buffer, pattern, (offset, size));
+                *self = Self::fill(device, buffer, pattern, (offset, size))?;
+                return Ok(());
             }
             Request::VariableWrite { program, name, count, offset, src: host }
             | Request::VariableRead { program, name, count, offset, dst: host } => {
@@ -101,10 +113,8 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
                 };
                 check_range::<D::Known>(host, count, needs)?;
                 let copy = Command::Copy { to, from, bytes: count };
-                return Ok(Self {
-                    uses: [Some(Used::Program(program)), None],
-                    ..Self::new(name, copy)
-                });
+                self.uses[0] = Some(Used::Program(program));
+                (name, copy)
             }
             Request::HostTask { host_task, .. } => {
                 (Name::HOST_TASK_EXP, Command::HostCall(host_task.into()))
@@ -141,15 +151,18 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
             }
             Request::ImageRead { image, origin, region, row_pitch, slice_pitch, dst } => {
                 let host = (dst, [row_pitch, slice_pitch], false);
-                return Self::transfer_pixels(device, image, (origin, region), host, room);
+                *self = Self::transfer_pixels(device, image, (origin, region), host, room)?;
+                return Ok(());
             }
             Request::ImageWrite { image, origin, region, row_pitch, slice_pitch, src } => {
                 let host = (src, [row_pitch, slice_pitch], true);
-                return Self::transfer_pixels(device, image, (origin, region), host, room);
+                *self = Self::transfer_pixels(device, image, (origin, region), host, room)?;
+                return Ok(());
             }
             Request::ImageCopy { image_src, image_dst, src_origin, dst_origin, region } => {
                 let ends = ((image_src, src_origin), (image_dst, dst_origin));
-                return Self::copy_pixels(device, ends.0, ends.1, region, room);
+                *self = Self::copy_pixels(device, ends.0, ends.1, region, room)?;
+                return Ok(());
             }
             Request::UsmAdvise { mem, size, advice } => {
                 let range = check_range::<D::Known>(mem, size, Access::Read)?;
@@ -157,7 +170,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
                 (Name::USM_ADVISE, hint::<D>(Command::Advise { range, advice }, mem, "advice"))
             }
         };
-        Ok(Self::new(name, command))
+        Ok(())
     }
 }
 /// A hint about memory that is not moved is of no use: nothing is left of it but its place in the order.

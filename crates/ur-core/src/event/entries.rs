@@ -87,7 +87,7 @@ fn follow<D: HasStreams>(event: &Event<D>, debt: &Debt) -> Result<D::Point> {
     let device = &context.driver_devices()[0];
     let stream = D::stream(context.driver(), device, request)?;
     let waits = &[Wait::Word(debt)];
-    let plain = Submission::new(Command::Barrier);
+    let plain = Submission::new(&Command::Barrier);
     let follower = Submission { waits, completion: Completion::Point, ..plain };
     Ok(D::submit(&stream, &follower)?.ok_or(ErrorCode::Unknown)?)
 }

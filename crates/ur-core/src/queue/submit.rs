@@ -97,7 +97,7 @@ pub fn submit_by<D: HasStreams>(
         waits: &lent(&waits),
         completion: wanted.completion,
         profile: noted(wanted.profile),
-        ..Submission::new(Command::Barrier)
+        ..Submission::new(&Command::Barrier)
     });
     wanted.made(queue, outcome)
 }
@@ -132,7 +132,7 @@ impl<D: HasStreams> TakesCommands for D {
         let mut waits = Waits::new();
         waits::capture(events, &mut waits)?;
         let submission = Submission {
-            command: ready.command,
+            command: &ready.command,
             waits: &lent(&waits),
             order: ready.order,
             completion: wanted.completion,
@@ -161,7 +161,7 @@ impl<D: HasStreams> TakesCommands for D {
             waits: &list,
             order: Order::Both,
             profile: noted(profile),
-            ..Submission::new(Command::Barrier)
+            ..Submission::new(&Command::Barrier)
         };
         match target {
             Target::Latest(latest) => {
@@ -177,12 +177,12 @@ impl<D: HasStreams> TakesCommands for D {
                 let value = counter.reserve();
                 let command = Command::Signal(Signal::Word(&counter, value));
                 let profile = ur_hal::Profile::Off;
-                D::submit(queue.stream(), &Submission { command, profile, ..barrier })?;
+                D::submit(queue.stream(), &Submission { command: &command, profile, ..barrier })?;
                 judge(slot.publish(&counter, value))
             }
             Target::Point(point) => {
                 let command = Command::Signal(Signal::Point(point));
-                D::submit(queue.stream(), &Submission { command, ..barrier })?;
+                D::submit(queue.stream(), &Submission { command: &command, ..barrier })?;
                 Ok(())
             }
         }

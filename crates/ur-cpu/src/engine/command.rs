@@ -107,14 +107,22 @@ pub enum Pattern {
 }
 impl Pattern {
     pub(crate) fn new(bytes: &[u8]) -> Self {
-        let mut short = [0; 16];
-        match short.get_mut(..bytes.len()) {
-            Some(start) => {
-                start.copy_from_slice(bytes);
-                Self::Short(bytes.len() as u8, short)
+        // Those that have a length of a number are stored as one: a store of 16 bytes is read back sooner than several.
+        let number = match *bytes {
+            [a] => a.into(),
+            [a, b] => u16::from_le_bytes([a, b]).into(),
+            [a, b, c, d] => u32::from_le_bytes([a, b, c, d]).into(),
+            [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]).into(),
+            _ => {
+                let mut short = [0; 16];
+                match short.get_mut(..bytes.len()) {
+                    Some(start) => start.copy_from_slice(bytes),
+                    None => return Self::Long(bytes.into()),
+                }
+                u128::from_le_bytes(short)
             }
-            None => Self::Long(bytes.into()),
-        }
+        };
+        Self::Short(bytes.len() as u8, number.to_le_bytes())
     }
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
@@ -150,13 +158,32 @@ pub enum Work {
 const QUICK_BYTES: usize = 16 << 10;
 
 impl Work {
-    /// What a command does, with a copy of what it points at.
+    /// Whether a command is one that [`plain`](Self::plain) takes.
+    #[inline(always)] // where the kind is known, so is this
+    pub(crate) const fn is_plain<T: Types>(command: &Command<'_, T>) -> bool {
+        use Command::*;
+        matches!(
+            command,
+            Barrier
+                | Signal(_)
+                | Timestamp
+                | Prefetch { .. }
+                | Advise { .. }
+                | Copy { .. }
+                | Copy2d { .. }
+                | Fill { .. }
+                | Fill2d { .. }
+                | HostCall(_)
+        )
+    }
+    /// What a plain command does, with a copy of what it points at. Not a `Result`, since taking it out of one costs more
+    /// than a barrier does.
     ///
-    /// # Errors
-    /// `UNSUPPORTED_FEATURE` for kinds of commands that come here by other ways.
+    /// # Panics
+    /// For a command that [is not plain](Self::is_plain).
     #[inline(always)] // where the kind is known, the others are gone
-    pub(crate) fn of<T: Types>(command: &Command<'_, T>) -> Result<Self> {
-        Ok(match *command {
+    pub(crate) fn plain<T: Types>(command: &Command<'_, T>) -> Self {
+        match *command {
             // Memory is where it is used, and the times of any command can be asked for.
             Command::Barrier
             | Command::Signal(_)
@@ -165,9 +192,6 @@ impl Work {
             | Command::Advise { .. } => Self::Barrier,
             Command::Copy { to, from, bytes } => Self::Copy { to, from, bytes },
             Command::Copy2d { to, from, width, height } => Self::Copy2d { to, from, width, height },
-            Command::Copy3d(copy) => {
-                Self::of_box(Planes::of(copy.to)?, Planes::of(copy.from)?, copy.region)
-            }
             Command::Fill { to, pattern } => {
                 let pattern = Pattern::new(pattern.bytes());
                 Self::Fill { to: to.start(), pattern, bytes: to.bytes() }
@@ -177,8 +201,21 @@ impl Work {
                 Self::Fill2d { to, pattern, width, height }
             }
             Command::HostCall(call) => Self::Host(call),
-            _ => return Error::unsupported("this kind of command"),
-        })
+            _ => unreachable!("asked before"),
+        }
+    }
+    /// What a command does that uses no objects.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_FEATURE` for kinds of commands that come here by other ways.
+    pub(crate) fn of<T: Types>(command: &Command<'_, T>) -> Result<Self> {
+        match *command {
+            Command::Copy3d(copy) => {
+                Ok(Self::of_box(Planes::of(copy.to)?, Planes::of(copy.from)?, copy.region))
+            }
+            ref command if Self::is_plain(command) => Ok(Self::plain(command)),
+            _ => Error::unsupported("this kind of command"),
+        }
     }
     /// A copy of boxes; flat ones are copies of rows, which take no allocation.
     pub(crate) fn of_box(to: Planes, from: Planes, [width, height, depth]: [usize; 3]) -> Self {

@@ -287,14 +287,14 @@ impl Streams for InMemory {
                 Wait::Word(debt) => words.push((*debt).clone()),
             }
         }
-        let signal = match submission.command {
+        let signal = match *submission.command {
             Command::Signal(Signal::Word(counter, value)) => Some((Arc::clone(counter), value)),
             _ => None,
         };
         if let Command::Native(_) = submission.command {
             points.iter().for_each(|point| _ = point.wait(None));
         }
-        let work = Work::of(&submission.command)?;
+        let work = Work::of(submission.command)?;
         let end = Point::new(submission.profile);
         let mut last = locked(&stream.last); // what is last is sent last
         let job = Job { points, words, work, signal, end: end.clone() };

@@ -34,7 +34,7 @@ fn memory(bytes: usize) -> Allocation {
 }
 fn submit(stream: &Stream, command: Command<'_, D>, waits: &[Wait<'_, D>]) -> driver::Point {
     let submission =
-        Submission { waits, completion: Completion::Point, ..Submission::new(command) };
+        Submission { waits, completion: Completion::Point, ..Submission::new(&command) };
     D::submit(stream, &submission).unwrap().expect("a point is wanted")
 }
 fn filled(bytes: usize) -> Allocation {
@@ -170,7 +170,7 @@ fn what_can_be_submitted_can_be_recorded_and_runs_as_often_as_it_is_submitted() 
 fn times_are_noted_where_they_are_wanted() {
     let stream = stream();
     let timed = |profile| {
-        let plain = Submission::new(Command::Timestamp);
+        let plain = Submission::new(&Command::Timestamp);
         let submission =
             Submission { completion: Completion::Done { point: true }, profile, ..plain };
         let point = D::submit(&stream, &submission).unwrap().unwrap();
