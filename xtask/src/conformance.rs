@@ -201,6 +201,15 @@ fn name(adapter: &Path) -> String {
     stem.split('.').next().unwrap_or(stem).to_string()
 }
 
+/// Has an ICD loader of OpenCL find no platform: what comes of a run must not depend on what lies on the machine.
+fn without_opencl(command: &mut Command, reports: &Path) -> Result<()> {
+    let none = reports.join("no-opencl");
+    fs::create_dir_all(&none).map_err(|e| format!("{}: {e}", none.display()))?;
+    command.env("OCL_ICD_VENDORS", &none);
+    command.env_remove("OCL_ICD_FILENAMES").env_remove("OPENCL_VENDOR_PATH");
+    Ok(())
+}
+
 /// One run of the suite.
 #[derive(Clone, Copy)]
 struct Run<'a> {
@@ -223,12 +232,13 @@ impl Run<'_> {
         self.reports.join(format!("{}{on}{like}{through}.{end}", name(self.adapter)))
     }
     /// The suite, on the adapter and through the loader.
-    fn command(&self) -> Command {
+    fn command(&self) -> Result<Command> {
         let mut command = Command::new(self.suite);
         command.arg("--adapter").arg(self.adapter).arg("--json").arg(self.file("json"));
         // What it needs may lie beside it, where no loader would look.
         let beside = self.adapter.parent().unwrap_or(self.reports);
         command.env("LD_LIBRARY_PATH", beside);
+        without_opencl(&mut command, self.reports)?;
         if let Some((driver, chosen)) = self.driver {
             let folders = format!("{}:{}", driver.display(), beside.display());
             command.env("LD_LIBRARY_PATH", folders).env("UR_LOADER_USE_LEVEL_ZERO_V2", chosen);
@@ -240,11 +250,11 @@ impl Run<'_> {
         if let Some(door) = self.door {
             command.arg("--through").arg(door);
         }
-        command
+        Ok(command)
     }
     /// What came of the cases of these titles, or of all; what fails, fails in both, and is judged elsewhere.
     fn compare(&self, titles: &[String]) -> Result<BTreeMap<String, String>> {
-        let mut command = self.command();
+        let mut command = self.command()?;
         // It cannot be had again in a process that released it once, and some of it hangs.
         command.args(["-j", "8", "--keep", "--deadline", "10"]);
         BUT.iter().for_each(|but| {
@@ -261,7 +271,7 @@ impl Run<'_> {
     /// Whether the adapter is as its list of known failures says; the suite finds that by its name.
     fn judge(&self) -> Result<bool> {
         let name = name(self.adapter);
-        let mut command = self.command();
+        let mut command = self.command()?;
         // Every known failure of the mock costs a process and most of the time is waiting; adapters
         // that do something have deadlines to keep.
         if name == "mock" {
@@ -323,6 +333,21 @@ mod tests {
     fn an_adapter_is_called_by_what_is_between_the_library_and_its_version() {
         assert_eq!(name(Path::new("/a/libur_adapter_native_cpu.so.0")), "native_cpu");
         assert_eq!(name(Path::new(FOREIGN)), "level_zero_v2");
+    }
+    #[test]
+    fn a_run_sees_no_platform_of_opencl_that_the_machine_has() {
+        let here =
+            std::env::temp_dir().join(format!("causeway-conformance-{}", std::process::id()));
+        let mut command = Command::new("env");
+        command.env("OCL_ICD_FILENAMES", "/a.so").env("OPENCL_VENDOR_PATH", "/b");
+        without_opencl(&mut command, &here).unwrap();
+        let told: BTreeMap<_, _> = command.get_envs().collect();
+        let vendors = told[std::ffi::OsStr::new("OCL_ICD_VENDORS")].unwrap();
+        assert_eq!(fs::read_dir(vendors).unwrap().count(), 0);
+        for removed in ["OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH"] {
+            assert_eq!(told[std::ffi::OsStr::new(removed)], None);
+        }
+        fs::remove_dir_all(here).unwrap();
     }
     #[test]
     fn a_case_that_came_out_otherwise_or_is_missing_is_told() {
