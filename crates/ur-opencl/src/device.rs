@@ -6,14 +6,16 @@ use super::{
     device_info,
     driver::{RawContext, RawDevice, driver},
     native::{
-        device as native,
+        device as native, event,
         memory::Reach,
         own::{Own, Tells},
+        queue::{Made, NativeQueue, Waits, given},
         work::Ability,
     },
     platform, queue,
 };
-use std::sync::Arc;
+use rustix::time::ClockId;
+use std::sync::{Arc, OnceLock};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     info::Answer,
@@ -34,6 +36,7 @@ pub struct DriverDevice {
     platform: Arc<DriverPlatform>,
     part: Option<Part>,
     facts: Facts,
+    clock: OnceLock<ClockId>,
 }
 /// What makes it a part.
 #[derive(Debug)]
@@ -129,7 +132,8 @@ pub(super) fn root(platform: &Arc<DriverPlatform>, raw: RawDevice) -> Result<Arc
         true => Own::adopted(raw, false)?,
         false => Own::given(raw),
     };
-    Ok(Arc::new(DriverDevice { native, platform: Arc::clone(platform), part: None, facts }))
+    let (platform, clock) = (Arc::clone(platform), OnceLock::new());
+    Ok(Arc::new(DriverDevice { native, platform, part: None, facts, clock }))
 }
 impl PartialEq for DriverDevice {
     fn eq(&self, other: &Self) -> bool {
@@ -156,6 +160,11 @@ impl DriverDevice {
     pub(super) fn facts(&self) -> &Facts {
         &self.facts
     }
+    /// The clock of the host that is this device's, where the driver tells no time of its own.
+    fn clock(&self) -> ClockId {
+        let found = || clock_of(self).ok().flatten().unwrap_or(ClockId::Monotonic);
+        *self.clock.get_or_init(found)
+    }
     /// Tells it from other devices, and from other parts.
     pub(super) fn uuid(&self) -> [u8; 16] {
         self.part.as_ref().map_or(self.facts.uuid, |part| {
@@ -176,8 +185,8 @@ impl OpensDevices for OpenCl {
         device.as_ref().parent().cloned()
     }
     fn clocks(device: &Arc<DriverDevice>) -> ur_hal::Result<Clocks> {
-        let (device, host) =
-            native::clocks(device.raw()).unwrap_or_else(|| (host_now(), host_now()));
+        let own = || (now_on(device.clock()), now_on(ClockId::Monotonic));
+        let (device, host) = native::clocks(device.raw()).unwrap_or_else(own);
         Ok(Clocks { device, host })
     }
     fn open(devices: &[Arc<DriverDevice>]) -> ur_hal::Result<DriverContext> {
@@ -300,8 +309,8 @@ impl HasDevices for OpenCl {
         let part = |(number, native): (usize, Own<RawDevice>)| {
             let facts = Facts::of(&device.platform, native.raw())?;
             let part = Some(Part { parent: Arc::clone(device), rule: noted.clone(), number });
-            let platform = Arc::clone(&device.platform);
-            Ok(Arc::new(DriverDevice { native, platform, part, facts }))
+            let (platform, clock) = (Arc::clone(&device.platform), OnceLock::new());
+            Ok(Arc::new(DriverDevice { native, platform, part, facts, clock }))
         };
         made.into_iter().enumerate().map(part).collect()
     }
@@ -309,12 +318,28 @@ impl HasDevices for OpenCl {
         queue::wait_for_device(device)
     }
 }
-/// The clock of the host, which devices that tell no other have for their own.
-fn host_now() -> u64 {
-    let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+/// The clocks of the host by which drivers may note times, the likeliest first.
+const HOST_CLOCKS: [ClockId; 3] = [ClockId::Monotonic, ClockId::MonotonicRaw, ClockId::Realtime];
+
+fn now_on(clock: ClockId) -> u64 {
+    let t = rustix::time::clock_gettime(clock);
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 /// The time on a device's clock, in nanoseconds.
 pub(super) fn now(device: &DriverDevice) -> u64 {
-    native::clocks(device.raw()).map_or_else(host_now, |(own, _)| own)
+    native::clocks(device.raw()).map_or_else(|| now_on(device.clock()), |(own, _)| own)
+}
+/// By which of the host's clocks a driver notes when commands end: the one that read the same just before and after.
+fn clock_of(device: &DriverDevice) -> Result<Option<ClockId>> {
+    let context = native::context(device.platform.raw(), &[device.raw()])?;
+    let extensions = device.platform.extensions();
+    let queue = NativeQueue::new(context.raw(), device.raw(), true, extensions)?;
+    let mut made = None;
+    let before = HOST_CLOCKS.map(now_on);
+    queue.marker(Waits(&[]), Made(Some(&mut made)))?;
+    queue.finish()?;
+    let after = HOST_CLOCKS.map(now_on);
+    let (_, ended) = event::span(&given(made)?)?;
+    let is_its = |n: &usize| (before[*n]..=after[*n]).contains(&ended);
+    Ok((0..HOST_CLOCKS.len()).find(is_its).map(|n| HOST_CLOCKS[n]))
 }

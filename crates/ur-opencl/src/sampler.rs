@@ -29,7 +29,11 @@ const MODES: [(Repeat, cl_uint); 5] = [
 ];
 impl HasSamplers for OpenCl {
     fn make_sampler(context: &Context, _: &Device, desc: &SamplerDesc) -> Result<Own<RawSampler>> {
-        let mode = MODES.iter().find(|(repeat, _)| *repeat == desc.repeat);
+        // OpenCL repeats pictures by normalised coordinates alone. What others read beyond the edge is undefined,
+        // and some drivers refuse to be told more than that.
+        let repeats = matches!(desc.repeat, Repeat::Repeat | Repeat::Mirror);
+        let is_known = |repeat| repeat == desc.repeat && (desc.is_normalized || !repeats);
+        let mode = MODES.iter().find(|(repeat, _)| is_known(*repeat));
         let filter = match desc.filter {
             Filter::Nearest => CL_FILTER_NEAREST,
             Filter::Linear => CL_FILTER_LINEAR,

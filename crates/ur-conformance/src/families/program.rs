@@ -109,7 +109,16 @@ pub fn of_il(
     words: &[u32],
 ) -> Verdict<ur_program_handle_t> {
     let mut program = ur_program_handle_t::NULL;
-    let (il, bytes) = (words.as_ptr().cast(), size_of_val(words));
+    let (il, bytes, device) = (words.as_ptr().cast(), size_of_val(words), b.device()?);
+    // No versions of it: a text that is empty, which is no bytes or a NUL.
+    let mut length = usize::MAX;
+    let name = ur_device_info_t::IL_VERSION;
+    let told = ask!(b, device.get_info(device, name, 0, null_mut(), &mut length));
+    if told == ur_result_t::SUCCESS && length <= 1 {
+        return Err(Stop::skipped(
+            "the device names no version of intermediate code (IL_VERSION is empty)",
+        ));
+    }
     let code = ask!(b, program.create_with_il(context, il, bytes, null(), &mut program));
     if code == ur_result_t::ERROR_COMPILER_NOT_AVAILABLE {
         return Err(Stop::skipped("the device compiles no intermediate code"));

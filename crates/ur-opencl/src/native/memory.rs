@@ -10,6 +10,9 @@ use std::{
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_hal::{Address, KnownMemory, MemoryKind, MemoryRequest, Range};
 
+/// Bytes of the largest type of OpenCL C, sixteen eight-byte numbers.
+const LARGEST_TYPE: usize = 128;
+
 /// How memory comes to be that devices reach by its address; better ones first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reach {
@@ -26,6 +29,8 @@ pub enum Reach {
 #[derive(Debug)]
 pub struct Given {
     at: NonNull<c_void>,
+    /// Bytes from there to where it begins for others.
+    ahead: usize,
     bytes: usize,
     extensions: Option<Arc<Extensions>>,
     context: Own<RawContext>,
@@ -58,17 +63,23 @@ impl Given {
                 extensions.shared_alloc(raw, device, of, bytes, align)
             },
         };
-        let (at, extensions) = match reach {
-            Reach::Usm => (made()?, Some(Arc::clone(extensions))),
+        let (at, ahead, extensions) = match reach {
+            Reach::Usm => (made()?, 0, Some(Arc::clone(extensions))),
             Reach::Svm => {
                 let flags = CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER;
-                // SAFETY: a live context.
-                let at = unsafe { driver().svm_alloc(raw, flags, bytes, align) };
                 let none = || {
                     let why = format!("the device has no {bytes} bytes left: free some");
                     Error::new(ErrorCode::OutOfDeviceMemory, why)
                 };
-                (at.and_then(NonNull::new).ok_or_else(none)?, None)
+                // Drivers know alignments up to that of their largest type alone, and answer null to others.
+                let align = align as usize;
+                let room = bytes.checked_add(if align > LARGEST_TYPE { align } else { 0 });
+                let (room, known) = (room.ok_or_else(none)?, align.min(LARGEST_TYPE) as u32);
+                // SAFETY: a live context.
+                let at = unsafe { driver().svm_alloc(raw, flags, room, known) };
+                let at = at.and_then(NonNull::new).ok_or_else(none)?;
+                let start = at.as_ptr().expose_provenance();
+                (at, start.next_multiple_of(align.max(1)) - start, None)
             }
             Reach::System | Reach::None => {
                 return Err(Error::new(
@@ -77,11 +88,11 @@ impl Given {
                 ));
             }
         };
-        Ok(Self { at, bytes, extensions, context: context.clone() })
+        Ok(Self { at, ahead, bytes, extensions, context: context.clone() })
     }
     /// Where it is.
     pub fn range(&self) -> Range {
-        let at = Address::new(self.at.as_ptr().expose_provenance());
+        let at = Address::new(self.at.as_ptr().expose_provenance() + self.ahead);
         at.and_then(|at| Range::new(at, self.bytes).ok()).expect("memory has addresses")
     }
 }
