@@ -5,7 +5,7 @@
 use crate::{
     differential::{self, PROFILES},
     dist::{self, Request},
-    root,
+    opencl, root,
     wheel::{BESIDE, LIBRARIES},
 };
 use std::{
@@ -34,7 +34,16 @@ pub struct Arguments {
     /// Judges our Level Zero adapter alone, on the software driver as each family of Intel's devices and its driver are
     #[arg(long, conflicts_with_all = ["only", "shipped"])]
     profiles: bool,
+    /// Judges our OpenCL adapter alone, on Intel's runtime (fetched by pip) and on PoCL, if the system has it
+    #[arg(long, conflicts_with_all = ["only", "shipped", "profiles"])]
+    opencl: bool,
+    /// Leaves out what takes most of the time: deaths of processes, and counts of a thousand and more
+    #[arg(long, requires = "opencl")]
+    short: bool,
 }
+/// What a short run leaves out. It is judged on every backend, by whole runs of the others.
+const LONG: [&str; 6] =
+    ["exits after", "killed after", "stopped in the middle", "thousand", "four hundred", "1,024"];
 /// The shipped adapters, and what chooses each where both could be had.
 const SHIPPED: [(&str, &str); 2] = [(FOREIGN, "1"), ("libur_adapter_level_zero.so.0", "0")];
 /// What they are not asked for: null handles, which ours refuses and of which they die.
@@ -57,6 +66,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.profiles {
         return profiles(&suite, &reports);
     }
+    if arguments.opencl {
+        return over_opencl(&suite, &reports, arguments.short);
+    }
     let loader = match loader(&reports.join("wheel")) {
         Ok(loader) => Some(loader),
         Err(why) => {
@@ -71,9 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut failed = Vec::new();
     for adapter in adapters(arguments, &reports)? {
         let name = name(&adapter);
-        let (driver, reports) = (None, reports.as_path());
-        let ours =
-            Run { suite: &suite, adapter: &adapter, door: None, driver, profile: None, reports };
+        let ours = Run::new(&suite, &adapter, &reports);
         if !ours.judge()? {
             failed.push(name.clone());
         }
@@ -106,16 +116,45 @@ fn profiles(suite: &Path, reports: &Path) -> Result<()> {
     let adapter = adapter.ok_or("the Level Zero adapter was not built")?;
     let mut wrong = Vec::new();
     for profile in PROFILES {
-        let run = Run {
-            suite,
-            adapter,
-            door: None,
-            driver: Some((&driver, "1")),
-            profile: Some(profile),
-            reports,
-        };
+        let driver = Some((driver.as_path(), "1"));
+        let run = Run { driver, profile: Some(profile), ..Run::new(suite, adapter, reports) };
         if !run.judge()? {
             wrong.push(profile);
+        }
+    }
+    match wrong.as_slice() {
+        [] => Ok(()),
+        some => Err(format!("not as expected: {}", some.join(", "))),
+    }
+}
+
+/// Judges our OpenCL adapter on the drivers that there are. Without any it fails: nothing would have been judged.
+fn over_opencl(suite: &Path, reports: &Path, is_short: bool) -> Result<()> {
+    let (only, out) = (vec!["opencl".to_string()], Some(reports.join("adapters")));
+    let all = dist::run(&Request { only, out, debug: true, ..Request::default() })?;
+    let adapter = all.iter().find(|object| name(object) == "opencl");
+    let adapter = adapter.ok_or("the OpenCL adapter was not built")?;
+    let mut drivers = vec![];
+    match opencl::intel(&root().join("target/opencl/venv"), reports) {
+        Ok(driver) => drivers.push(driver),
+        Err(why) => println!("skipped: Intel's runtime: {why}"),
+    }
+    match opencl::pocl(reports)? {
+        Some(driver) => drivers.push(driver),
+        None => println!("skipped: PoCL: apt-get install pocl-opencl-icd ocl-icd-libopencl1"),
+    }
+    if drivers.is_empty() {
+        return Err("there is no driver of OpenCL to judge the adapter on".into());
+    }
+    let mut wrong = vec![];
+    for driver in &drivers {
+        let opencl = Some(driver);
+        let run = Run { opencl, is_short, ..Run::new(suite, adapter, reports) };
+        let is_fine = run.judge()?;
+        let passed = run.outcomes()?.values().filter(|outcome| *outcome == "passed").count();
+        // Without the driver nearly everything is skipped, which is no success.
+        if !is_fine || passed < 1000 {
+            wrong.push(format!("{} ({passed} passed)", driver.name));
         }
     }
     match wrong.as_slice() {
@@ -133,7 +172,7 @@ fn shipped(suite: &Path, loader: &PathBuf, reports: &Path) -> Result<()> {
     for (file, chosen) in SHIPPED {
         let adapter = folder.join(file);
         let driver = Some((driver.as_path(), chosen));
-        let ours = Run { suite, adapter: &adapter, door: None, driver, profile: None, reports };
+        let ours = Run { driver, ..Run::new(suite, &adapter, reports) };
         let theirs = Run { door: Some(loader), ..ours };
         let mut titles = Vec::new();
         for round in 0..3 {
@@ -201,15 +240,6 @@ fn name(adapter: &Path) -> String {
     stem.split('.').next().unwrap_or(stem).to_string()
 }
 
-/// Has an ICD loader of OpenCL find no platform: what comes of a run must not depend on what lies on the machine.
-fn without_opencl(command: &mut Command, reports: &Path) -> Result<()> {
-    let none = reports.join("no-opencl");
-    fs::create_dir_all(&none).map_err(|e| format!("{}: {e}", none.display()))?;
-    command.env("OCL_ICD_VENDORS", &none);
-    command.env_remove("OCL_ICD_FILENAMES").env_remove("OPENCL_VENDOR_PATH");
-    Ok(())
-}
-
 /// One run of the suite.
 #[derive(Clone, Copy)]
 struct Run<'a> {
@@ -221,15 +251,25 @@ struct Run<'a> {
     driver: Option<(&'a Path, &'a str)>,
     /// What the software driver is like, if it stands for that.
     profile: Option<&'a str>,
+    /// The driver of OpenCL, if there is to be one.
+    opencl: Option<&'a opencl::Driver>,
+    /// Leaves out the cases that take long.
+    is_short: bool,
     reports: &'a Path,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// Through our loader, without a driver.
+    fn new(suite: &'a Path, adapter: &'a Path, reports: &'a Path) -> Self {
+        let (door, driver, profile, opencl) = (None, None, None, None);
+        Self { suite, adapter, door, driver, profile, opencl, is_short: false, reports }
+    }
     fn file(&self, end: &str) -> PathBuf {
         let through = if self.door.is_some() { "-through-theirs" } else { "" };
         let on = if self.driver.is_some() { "-on-software" } else { "" };
         let like = self.profile.map(|profile| format!("-{profile}")).unwrap_or_default();
-        self.reports.join(format!("{}{on}{like}{through}.{end}", name(self.adapter)))
+        let over = self.opencl.map(|driver| format!("-{}", driver.name)).unwrap_or_default();
+        self.reports.join(format!("{}{on}{like}{over}{through}.{end}", name(self.adapter)))
     }
     /// The suite, on the adapter and through the loader.
     fn command(&self) -> Result<Command> {
@@ -238,7 +278,13 @@ impl Run<'_> {
         // What it needs may lie beside it, where no loader would look.
         let beside = self.adapter.parent().unwrap_or(self.reports);
         command.env("LD_LIBRARY_PATH", beside);
-        without_opencl(&mut command, self.reports)?;
+        opencl::none(&mut command, self.reports)?;
+        if let Some(opencl) = self.opencl {
+            opencl.choose(&mut command);
+            command
+                .env_remove("LD_LIBRARY_PATH")
+                .envs(opencl.libraries.iter().map(|folder| ("LD_LIBRARY_PATH", folder)));
+        }
         if let Some((driver, chosen)) = self.driver {
             let folders = format!("{}:{}", driver.display(), beside.display());
             command.env("LD_LIBRARY_PATH", folders).env("UR_LOADER_USE_LEVEL_ZERO_V2", chosen);
@@ -277,12 +323,21 @@ impl Run<'_> {
         if name == "mock" {
             command.args(["-j", "8"]);
         }
+        if self.is_short {
+            LONG.iter().for_each(|part| {
+                command.args(["--but", part]);
+            });
+        }
         command.arg("--html").arg(self.file("html"));
         let out = command.output().map_err(|e| format!("{}: {e}", self.suite.display()))?;
         let said = String::from_utf8_lossy(&out.stdout);
         let text = self.file("txt");
         fs::write(&text, said.as_bytes()).map_err(|e| format!("{}: {e}", text.display()))?;
-        println!("\n{name}{}", if self.door.is_some() { ", through the other loader" } else { "" });
+        let on = self.opencl.map(|driver| format!(" on {}", driver.name)).unwrap_or_default();
+        println!(
+            "\n{name}{on}{}",
+            if self.door.is_some() { ", through the other loader" } else { "" }
+        );
         // A line for each case is for the file; a person wants what failed, and the table.
         let part = match out.status.success() {
             true => said.rfind("\nfamily "),
@@ -333,21 +388,6 @@ mod tests {
     fn an_adapter_is_called_by_what_is_between_the_library_and_its_version() {
         assert_eq!(name(Path::new("/a/libur_adapter_native_cpu.so.0")), "native_cpu");
         assert_eq!(name(Path::new(FOREIGN)), "level_zero_v2");
-    }
-    #[test]
-    fn a_run_sees_no_platform_of_opencl_that_the_machine_has() {
-        let here =
-            std::env::temp_dir().join(format!("causeway-conformance-{}", std::process::id()));
-        let mut command = Command::new("env");
-        command.env("OCL_ICD_FILENAMES", "/a.so").env("OPENCL_VENDOR_PATH", "/b");
-        without_opencl(&mut command, &here).unwrap();
-        let told: BTreeMap<_, _> = command.get_envs().collect();
-        let vendors = told[std::ffi::OsStr::new("OCL_ICD_VENDORS")].unwrap();
-        assert_eq!(fs::read_dir(vendors).unwrap().count(), 0);
-        for removed in ["OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH"] {
-            assert_eq!(told[std::ffi::OsStr::new(removed)], None);
-        }
-        fs::remove_dir_all(here).unwrap();
     }
     #[test]
     fn a_case_that_came_out_otherwise_or_is_missing_is_told() {

@@ -16,6 +16,7 @@ mod map;
 mod model;
 mod mutants;
 mod names;
+mod opencl;
 mod parse;
 mod python;
 mod seam;

@@ -1,6 +1,6 @@
 //! Programs. What a device can run depends on its backend: for native CPU devices the suite has a table of functions of
 //! its own, which is a binary by that backend's convention; for CUDA devices it has PTX, for those of Level Zero and
-//! OpenCL SPIR-V; others have their cases skipped.
+//! OpenCL SPIR-V, or OpenCL C for devices of OpenCL that take no SPIR-V; others have their cases skipped.
 #![expect(unsafe_code, reason = "kernels are functions that are called as C code")]
 use super::spirv;
 use crate::{
@@ -63,10 +63,20 @@ extern "C" fn nothing(_: *const *mut c_void, _: *const [usize; 3]) {}
 const PTX: &str = concat!(include_str!("kernels.ptx"), "\0");
 const RIVAL: &str = concat!(include_str!("rival.ptx"), "\0");
 
-/// Code for a device: a binary, by where it is and its bytes, or SPIR-V.
+/// The kernels of `spirv.rs` in OpenCL C.
+const OPENCL_C: &str = "
+kernel void add(global uint *array, uint value) {
+    array[get_global_id(0) + 16 * get_global_id(1) + 256 * get_global_id(2)] += value;
+}
+kernel void x(void) {}
+";
+const OPENCL_C_RIVAL: &str = "kernel void x(void) {}\n";
+
+/// Code for a device: a binary, by where it is and its bytes, SPIR-V, or OpenCL C.
 enum Code {
     Binary(*const u8, usize),
     Il(Vec<u32>),
+    Text(&'static str),
 }
 /// The suite's code for the device, and a rival of it that has another `x`.
 fn codes(b: &Bench) -> Verdict<[Code; 2]> {
@@ -80,6 +90,9 @@ fn codes(b: &Bench) -> Verdict<[Code; 2]> {
         ]),
         (ur_backend_t::CUDA, _) => {
             Ok([PTX, RIVAL].map(|text| Code::Binary(text.as_ptr(), text.len())))
+        }
+        (ur_backend_t::OPENCL, _) if !takes_il(b)? => {
+            Ok([OPENCL_C, OPENCL_C_RIVAL].map(Code::Text))
         }
         (ur_backend_t::LEVEL_ZERO | ur_backend_t::OPENCL, _) => {
             Ok([spirv::kernels(), spirv::rival()].map(Code::Il))
@@ -100,7 +113,26 @@ fn of_code(b: &Bench, context: ur_context_handle_t, code: &Code) -> Verdict<ur_p
     match code {
         Code::Binary(at, bytes) => of_binary(b, context, *at, *bytes),
         Code::Il(words) => of_il(b, context, words),
+        Code::Text(text) => of_text(b, context, text),
     }
+}
+/// Whether the device names versions of intermediate code: a text that is not empty, which is no bytes or a NUL.
+fn takes_il(b: &Bench) -> Verdict<bool> {
+    let (device, mut length) = (b.device()?, usize::MAX);
+    let name = ur_device_info_t::IL_VERSION;
+    let told = ask!(b, device.get_info(device, name, 0, null_mut(), &mut length));
+    Ok(told != ur_result_t::SUCCESS || length > 1)
+}
+/// A program of OpenCL C, not built, by those adapters that take it as intermediate code.
+fn of_text(b: &Bench, context: ur_context_handle_t, text: &str) -> Verdict<ur_program_handle_t> {
+    let mut program = ur_program_handle_t::NULL;
+    let (il, bytes) = (text.as_ptr().cast(), text.len());
+    let code = ask!(b, program.create_with_il(context, il, bytes, null(), &mut program));
+    if matches!(code, ur_result_t::ERROR_INVALID_BINARY | ur_result_t::ERROR_INVALID_OPERATION) {
+        return Err(Stop::skipped("the device takes no SPIR-V, and the adapter no OpenCL C"));
+    }
+    b.succeeded("urProgramCreateWithIL", code)?;
+    Ok(program)
 }
 /// A program of SPIR-V, not built.
 pub fn of_il(
@@ -109,15 +141,10 @@ pub fn of_il(
     words: &[u32],
 ) -> Verdict<ur_program_handle_t> {
     let mut program = ur_program_handle_t::NULL;
-    let (il, bytes, device) = (words.as_ptr().cast(), size_of_val(words), b.device()?);
-    // No versions of it: a text that is empty, which is no bytes or a NUL.
-    let mut length = usize::MAX;
-    let name = ur_device_info_t::IL_VERSION;
-    let told = ask!(b, device.get_info(device, name, 0, null_mut(), &mut length));
-    if told == ur_result_t::SUCCESS && length <= 1 {
-        return Err(Stop::skipped(
-            "the device names no version of intermediate code (IL_VERSION is empty)",
-        ));
+    let (il, bytes) = (words.as_ptr().cast(), size_of_val(words));
+    if !takes_il(b)? {
+        let why = "the device names no version of intermediate code (IL_VERSION is empty)";
+        return Err(Stop::skipped(why));
     }
     let code = ask!(b, program.create_with_il(context, il, bytes, null(), &mut program));
     if code == ur_result_t::ERROR_COMPILER_NOT_AVAILABLE {
