@@ -15,15 +15,17 @@ thread_local! {
 
 /// Calls the runtime without the interpreter's lock.
 pub fn released<T: Send>(py: Python<'_>, act: impl FnOnce() -> T + Send) -> T {
-    py.detach(|| {
-        // Not twice: between the two a thread may have come to fork, which lets nobody in.
-        if IS_INSIDE.get() {
-            return act();
-        }
-        let _gate = GATE.read().unwrap_or_else(PoisonError::into_inner);
-        let _inside = Inside::new();
-        act()
-    })
+    py.detach(|| entered(act))
+}
+/// Calls the runtime on a thread that does not have the interpreter's lock.
+pub fn entered<T>(act: impl FnOnce() -> T) -> T {
+    // Not twice: between the two a thread may have come to fork, which lets nobody in.
+    if IS_INSIDE.get() {
+        return act();
+    }
+    let _gate = GATE.read().unwrap_or_else(PoisonError::into_inner);
+    let _inside = Inside::new();
+    act()
 }
 struct Inside;
 impl Inside {

@@ -12,6 +12,7 @@ mod failure;
 mod gate;
 mod host;
 mod layout;
+mod linger;
 mod loan;
 mod memory;
 mod ring;
@@ -82,8 +83,12 @@ fn devices(py: Python<'_>) -> PyResult<Vec<(String, String)>> {
     Ok(found?)
 }
 
-/// Waits until signals that other processes may wait for are given: they would be lost with this process.
+/// Waits until signals that other processes may wait for are given: they would be lost with this process. What is open from now
+/// on is closed when it is closed.
 #[pyfunction]
 fn finish(py: Python<'_>) {
-    released(py, || session::finish_all(std::time::Duration::from_secs(5)));
+    released(py, || {
+        linger::end();
+        session::finish_all(std::time::Duration::from_secs(5));
+    });
 }

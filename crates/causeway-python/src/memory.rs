@@ -3,6 +3,7 @@
 use crate::{
     failure::{Failure, Result},
     layout::Layout,
+    linger,
     loan::Loan,
     session::{Session, stay_reachable},
 };
@@ -189,6 +190,9 @@ impl Drop for Memory {
                 }
             }
         });
+        if let (Some(ticket), None) = (&self.opened, &self.part) {
+            linger::keep(&self.session, &self.buffer, ticket);
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub struct Session {
     /// Which of its backend's devices it is.
     pub ordinal: i32,
     pub uuid: Option<String>,
+    /// Bytes that the device has.
+    pub memory: u64,
     /// The process that it was made in.
     pid: u32,
     /// Queues over streams of other libraries. They stay: a stream is not asked for anything unless it is named again.
@@ -70,9 +72,18 @@ impl Session {
             uuid => Some(uuid?),
         };
         let ordinal = i32::try_from(ordinal).unwrap_or(i32::MAX);
+        let memory = device.global_memory().unwrap_or(0);
         let streams = Mutex::default();
-        let new =
-            Arc::new(Self { context, queue, backend, ordinal, uuid, pid: sessions.0, streams });
+        let new = Arc::new(Self {
+            context,
+            queue,
+            backend,
+            ordinal,
+            uuid,
+            memory,
+            pid: sessions.0,
+            streams,
+        });
         sessions.1.push(new.clone());
         Ok(new)
     }

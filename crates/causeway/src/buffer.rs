@@ -6,7 +6,7 @@ use crate::{
 use std::{
     fmt,
     marker::PhantomData,
-    ops::{Bound, RangeBounds},
+    ops::{Bound, Range, RangeBounds},
     sync::Arc,
 };
 
@@ -232,6 +232,13 @@ impl<T> Buffer<T> {
     /// of this buffer lives, and on the CPU so can the program.
     pub fn address(&self) -> usize {
         self.memory.address() + self.offset
+    }
+    /// The addresses of the allocation that this is in, which this buffer keeps as a whole.
+    ///
+    /// # Errors
+    /// What the adapter said.
+    pub fn allocation(&self) -> Result<Range<usize>> {
+        ffi::Memory::allocation_of(self.context.raw(), self.memory.address())
     }
     pub(crate) fn span(&self) -> Result<ffi::Span> {
         ffi::Span::new(&self.memory, self.offset, self.len * size_of::<T>())

@@ -116,6 +116,14 @@ impl<T> Ticket<T> {
     pub fn handle_bytes(&self) -> &[u8] {
         self.parts().0
     }
+    /// Whether the object behind this ticket, which is open here, may still be opened by this ticket or another one, as
+    /// far as this process knows without asking anybody: the exporter lives and has not freed it. False for an object of
+    /// this process, and over adapters that are shared objects of their own.
+    ///
+    /// For programs that keep an opened object for its next use: where this is false, there will be none.
+    pub fn object_stands(&self) -> bool {
+        ur_ipc::object_stands(self.handle_bytes())
+    }
     /// Handle, and what the ticket says of the memory, if it does.
     pub(crate) fn parts(&self) -> (&[u8], Option<Contents<'_>>) {
         match self.contents() {

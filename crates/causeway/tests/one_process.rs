@@ -38,6 +38,23 @@ fn values_come_back_as_they_went() {
 }
 
 #[test]
+fn a_slice_knows_the_allocation_that_it_keeps() {
+    let (context, _) = start();
+    let buffer = Buffer::<u32>::new(&context, 1000).unwrap();
+    let (whole, part) = (buffer.allocation().unwrap(), buffer.slice(10..20).unwrap());
+    assert_eq!(part.allocation().unwrap(), whole);
+    assert!(
+        whole.start <= part.address() && part.address() + 40 <= whole.end && whole.len() >= 4000
+    );
+}
+#[test]
+fn what_is_not_another_processs_does_not_stand_for_another_open() {
+    let (context, _) = start();
+    let export = Buffer::<u32>::new(&context, 1000).unwrap().share().unwrap();
+    assert!(!export.ticket().object_stands(), "it is our own");
+    assert!(!Ticket::<Buffer<u32>>::from_bytes([7; 100]).object_stands(), "it is no ticket");
+}
+#[test]
 fn slices_of_slices_are_where_they_should_be() {
     let (_, queue) = start();
     let buffer = Buffer::from_slice(&queue, &[0_u16, 1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();

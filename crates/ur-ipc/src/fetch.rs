@@ -247,6 +247,12 @@ impl Host {
     pub fn check(&self) -> Result<()> {
         if self.is_dead() { Err(gone_error()) } else { self.check_state() }
     }
+    /// Whether the ledger tells that the object behind an export was freed. It does not of an export that was withdrawn before.
+    pub fn has_freed(&self, envelope: &Envelope) -> bool {
+        let ledger = locked(&self.ledgers).get(&envelope.ledger).cloned();
+        let (line, tag, generation) = (envelope.index, envelope.tag(), envelope.generation);
+        ledger.is_some_and(|ledger| ledger.check(line, tag, generation) == ledger::State::Freed)
+    }
     /// Waits until it is known whether the exporter is there; `false` if it is not by the deadline.
     fn is_settled_by(&self, deadline: Instant) -> bool {
         if self.state() != State::Suspect {

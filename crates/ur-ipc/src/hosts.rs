@@ -104,6 +104,15 @@ pub(crate) fn say_closed() {
         later::again(now);
     }
 }
+/// Whether the object behind a ticket may still be opened, under this ticket or another, as far as this process knows
+/// without asking anybody: it is connected to the exporter, which lives and has not freed the object. An export that was
+/// withdrawn says nothing against that.
+pub fn object_stands(ticket: &[u8]) -> bool {
+    let Ok(envelope) = Envelope::parse(ticket) else { return false };
+    let Some(hosts) = HOSTS.peek() else { return false };
+    let host = locked(hosts).by_instance.get(&envelope.instance).map(|kept| kept.host.clone());
+    host.is_some_and(|host| host.check().is_ok() && !host.has_freed(&envelope))
+}
 /// The connection of that number, if there still is one.
 pub(crate) fn by_id(id: u64) -> Option<Arc<Host>> {
     HOSTS.peek().and_then(|hosts| locked(hosts).by_id.get(&id).and_then(Weak::upgrade))

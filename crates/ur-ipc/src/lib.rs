@@ -46,6 +46,7 @@ pub use envelope::{ENVELOPE_LEN, length_named_by};
 pub use error::{Error, ErrorKind, Result};
 pub use export::{Export, FreedExport, export, freed};
 pub use exports::{MOST_DESCRIPTORS, Offer, Payload, leased};
+pub use hosts::object_stands;
 pub use identity::{InstanceId, instance};
 pub use leases::on_leases_gone;
 pub use notice::on_notice;

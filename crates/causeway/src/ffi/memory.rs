@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "calls the C ABI")]
 use super::{Api, Context, Exported, Physical, slot};
 use crate::{Access, Error, ErrorKind, Policy, Result};
-use std::{ffi::c_void, sync::Arc};
+use std::{ffi::c_void, ops::Range, sync::Arc};
 use ur_sys::*;
 
 /// A range of device-visible addresses; given back on drop in the way that it came.
@@ -153,6 +153,10 @@ impl Memory {
     }
     /// How many bytes there are from an address to the end of its allocation.
     pub(crate) fn reach_of(context: &Context, address: usize) -> Result<usize> {
+        Ok(Self::allocation_of(context, address)?.end.saturating_sub(address))
+    }
+    /// The addresses of the allocation that an address is in.
+    pub(crate) fn allocation_of(context: &Context, address: usize) -> Result<Range<usize>> {
         const ENTRY: &str = "urUSMGetMemAllocInfo";
         let api = context.api();
         let get = slot(api.table.usm.get_mem_alloc_info, ENTRY)?;
@@ -164,7 +168,7 @@ impl Memory {
             })
         };
         let (base, size) = (info(ur_usm_alloc_info_t::BASE_PTR)?, info(ur_usm_alloc_info_t::SIZE)?);
-        Ok(base.saturating_add(size).saturating_sub(address))
+        Ok(base..base.saturating_add(size))
     }
     /// Offers the memory from `offset` on to other processes.
     pub(crate) fn share(self: &Arc<Self>, offset: usize) -> Result<Exported> {
