@@ -7,6 +7,7 @@ use crate::{
     layout::Layout,
     memory::Memory,
     session::{DL_CPU, DL_CUDA, Session},
+    table,
 };
 use causeway::{Backend, Policy};
 use pyo3::{
@@ -238,7 +239,12 @@ impl Array {
     }
     /// The same elements for PyTorch.
     fn torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        helped(slf.py(), "torch", slf)
+        if let Some(tensor) = table::to_torch(slf.py(), &slf.get().memory, &slf.get().layout)? {
+            return Ok(tensor);
+        }
+        let tensor = helped(slf.py(), "torch", slf)?;
+        table::torch_made(&slf.get().memory);
+        Ok(tensor)
     }
     /// The same elements for CuPy.
     fn cupy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

@@ -8,32 +8,15 @@ use crate::{
     layout::Layout,
     memory::Memory,
     session::Session,
+    table::{Managed, NAME, Object, SetError, Table},
 };
 use causeway::Policy;
-use pyo3::{exceptions::PyBufferError, ffi, prelude::*, types::PyCapsule};
+use pyo3::{exceptions::PyBufferError, prelude::*, types::PyCapsule};
 use std::{
-    ffi::{CString, c_char, c_int, c_void},
+    ffi::{CString, c_int, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
     ptr::{NonNull, null_mut},
 };
-
-/// `DLPackExchangeAPI`, as of DLPack 1.3
-#[repr(C)]
-struct Table {
-    version: [u32; 2],
-    older: *mut c_void,
-    allocate: unsafe extern "C" fn(*mut Tensor, Managed, *mut c_void, SetError) -> c_int,
-    managed_of: unsafe extern "C" fn(Object, Managed) -> c_int,
-    object_of: unsafe extern "C" fn(*mut ManagedVersioned, *mut Object) -> c_int,
-    tensor_of: unsafe extern "C" fn(Object, *mut Tensor) -> c_int,
-    stream_of: unsafe extern "C" fn(c_int, i32, *mut *mut c_void) -> c_int,
-}
-type Object = *mut ffi::PyObject;
-type Managed = *mut *mut ManagedVersioned;
-type SetError = Option<unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char)>;
-
-// SAFETY: nothing writes it, and its one pointer is null.
-unsafe impl Sync for Table {}
 
 static TABLE: Table = Table {
     version: [1, 3],
@@ -49,7 +32,7 @@ static TABLE: Table = Table {
 pub fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
     let table = NonNull::from(&TABLE).cast::<c_void>();
     // SAFETY: the table is static, so that no destructor is needed.
-    unsafe { PyCapsule::new_with_pointer(py, table, c"dlpack_exchange_api") }
+    unsafe { PyCapsule::new_with_pointer(py, table, NAME) }
 }
 
 /// Runs with the interpreter: 0, or -1 with a Python exception.

@@ -19,6 +19,7 @@ mod ring;
 mod session;
 mod share;
 mod source;
+mod table;
 
 use pyo3::prelude::*;
 

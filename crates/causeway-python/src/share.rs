@@ -8,7 +8,7 @@ use crate::{
     layout::Layout,
     memory::Memory,
     session::{Session, stay_reachable},
-    source::{HostArray, Source, locate},
+    source::{HostArray, Keep, Source, locate},
 };
 use causeway::{Access, Buffer, Policy, Ticket, text};
 use pyo3::{
@@ -21,7 +21,7 @@ use std::{
     collections::HashMap,
     ops::Range,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     thread,
@@ -40,9 +40,10 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Keeps arrays or an event open to other processes, until it is closed or dropped. What was opened by then stays open.
 #[pyclass(frozen, weakref, module = "causeway_ipc")]
 pub struct Export {
-    /// What other processes open.
-    #[pyo3(get)]
-    ticket: String,
+    session: Arc<Session>,
+    contents: Contents,
+    /// The ticket, once somebody has asked for it: its text takes longer than all else.
+    text: OnceLock<String>,
     /// The array that is shared: a view of what was given, or the copy in shareable memory; None where that is not one
     /// array, or memory of another library.
     #[pyo3(get)]
@@ -53,22 +54,31 @@ type Offered = Box<dyn Any + Send>;
 
 impl Export {
     fn new(
-        session: &Session,
+        session: &Arc<Session>,
         contents: Contents,
         offers: Vec<Offered>,
         array: Option<Py<Array>>,
     ) -> Self {
-        Self { ticket: ticket_of(session, contents), array, offers: Mutex::new(offers) }
+        let (session, text) = (session.clone(), OnceLock::new());
+        Self { session, contents, text, array, offers: Mutex::new(offers) }
     }
 }
-/// The text of a ticket for what is on a device.
+/// What a ticket says of what is on a device.
+fn body_of(session: &Session, contents: Contents) -> Body {
+    Body { backend: session.backend.to_string(), uuid: session.uuid.clone(), contents }
+}
+/// The text of that ticket.
 fn ticket_of(session: &Session, contents: Contents) -> String {
-    let (backend, uuid) = (session.backend.to_string(), session.uuid.clone());
-    text::encode(WORD, &Body { backend, uuid, contents }.encode())
+    text::encode(WORD, &body_of(session, contents).encode())
 }
 
 #[pymethods]
 impl Export {
+    /// What other processes open.
+    #[getter]
+    fn ticket(&self) -> &str {
+        self.text.get_or_init(|| ticket_of(&self.session, self.contents.clone()))
+    }
     /// Withdraws the ticket: nobody opens it from here on. Closing again does nothing.
     fn close(&self, py: Python<'_>) {
         let offers =
@@ -89,7 +99,7 @@ impl Export {
     }
     /// An export travels as its ticket.
     fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, (String,)) {
-        (py.get_type::<PyString>().into_any(), (self.ticket.clone(),))
+        (py.get_type::<PyString>().into_any(), (self.ticket().to_owned(),))
     }
     fn __repr__(&self) -> &'static str {
         "<causeway_ipc.Export>" // not the ticket: whoever reads it in a log could use it
@@ -108,7 +118,7 @@ impl Piece {
         let offered = offer.export.map(|export| Box::new(export) as Offered);
         Ok(Self { ticket: offer.ticket, offered, start: offer.start })
     }
-    fn foreign(session: &Session, address: usize, bytes: usize, keep: Py<PyAny>) -> Result<Self> {
+    fn foreign(session: &Session, address: usize, bytes: usize, keep: Keep) -> Result<Self> {
         stay_reachable()?;
         let export = session.context.share_foreign(address, bytes, Arc::new(keep))?;
         let ticket = export.ticket().as_bytes().to_vec();
@@ -346,7 +356,7 @@ struct Foreign {
     address: usize,
     bytes: usize,
     layout: Layout,
-    keep: Py<PyAny>,
+    keep: Keep,
 }
 impl Many {
     fn add(
@@ -443,13 +453,13 @@ pub fn open<'py>(
     timeout: f64,
 ) -> PyResult<Bound<'py, PyAny>> {
     let timeout = seconds(timeout)?;
-    let text: String = match ticket.cast::<Export>() {
-        Ok(export) => export.get().ticket.clone(),
-        Err(_) => ticket.extract()?,
+    let ticket = match ticket.cast::<Export>() {
+        Ok(export) => Given::Body(body_of(&export.get().session, export.get().contents.clone())),
+        Err(_) => Given::Text(ticket.extract()?),
     };
     let begun = Instant::now();
     let opened = loop {
-        match released(py, || Opened::new(&text, device)) {
+        match released(py, || Opened::new(&ticket, device)) {
             Err(failure) if failure.is_transient && begun.elapsed() < timeout => {
                 py.check_signals()?;
                 py.detach(|| thread::sleep(PAUSE));
@@ -474,6 +484,11 @@ pub fn open<'py>(
     }
 }
 
+/// A ticket as it was given.
+enum Given {
+    Text(String),
+    Body(Body),
+}
 /// What came out of a ticket.
 enum Opened {
     Array(Array),
@@ -483,12 +498,19 @@ enum Opened {
     Channel(Array, Option<Event>, String),
 }
 impl Opened {
-    fn new(text: &str, device: Option<&str>) -> Result<Self> {
+    fn new(ticket: &Given, device: Option<&str>) -> Result<Self> {
+        let text = match ticket {
+            Given::Text(text) => text,
+            Given::Body(body) => return Self::of(body.clone(), device),
+        };
         let kind = text.trim().split('-').nth(1).unwrap_or_default().to_ascii_lowercase();
         if kind == "mem" {
             return Self::bytes(text, device);
         }
         let body = Body::decode(&text::decode(WORD, text)?).ok_or_else(Failure::damaged)?;
+        Self::of(body, device)
+    }
+    fn of(body: Body, device: Option<&str>) -> Result<Self> {
         let session = match device {
             Some(_) => Session::named(device)?,
             None => Session::for_ticket(&body.backend, body.uuid.as_deref())?,

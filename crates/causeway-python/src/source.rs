@@ -10,6 +10,7 @@ use crate::{
     layout::Layout,
     memory::Memory,
     session::{DL_CPU, DL_CUDA, DL_CUDA_HOST, Session},
+    table,
 };
 use pyo3::{
     prelude::*,
@@ -24,7 +25,12 @@ pub enum Source {
     /// In the host's memory, from where it is copied.
     Host(HostArray),
     /// In memory of a device that another library allocated: `bytes` from `address` on, and the layout in them.
-    Device { session: Arc<Session>, address: usize, bytes: usize, layout: Layout, keep: Py<PyAny> },
+    Device { session: Arc<Session>, address: usize, bytes: usize, layout: Layout, keep: Keep },
+}
+/// What keeps an array's memory.
+pub enum Keep {
+    Object(#[expect(dead_code, reason = "kept alive")] Py<PyAny>),
+    Tensor(#[expect(dead_code, reason = "kept alive")] table::Taken),
 }
 
 /// An array in the host's memory.
@@ -33,8 +39,8 @@ pub struct HostArray {
     from: HostMemory,
 }
 enum HostMemory {
-    /// Of the first element; the object keeps it.
-    At(usize, #[expect(dead_code, reason = "kept alive")] Py<PyAny>),
+    /// Of the first element.
+    At(usize, #[expect(dead_code, reason = "kept alive")] Keep),
     Bytes(Py<PyBytes>),
 }
 impl HostArray {
@@ -79,6 +85,13 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
         let array = array.get();
         return Ok(Source::Shareable(array.memory.clone(), array.layout.clone()));
     }
+    if let Some(table::Seen { address, device, layout, keep }) = table::see(object)? {
+        let keep = Keep::Tensor(keep);
+        return match [DL_CPU, DL_CUDA_HOST].contains(&device.0) {
+            true => Ok(on_host(address, layout, keep)),
+            false => on_device(|| Session::of_dlpack(device.0, device.1), address, layout, keep),
+        };
+    }
     if let Some((bits, dtype)) = torch_bits(object)? {
         let mut source = locate(&bits)?;
         match &mut source {
@@ -87,6 +100,7 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
         }
         return Ok(source);
     }
+    let keep = Keep::Object(object.clone().unbind());
     if let Some(interface) = object.getattr_opt("__cuda_array_interface__")? {
         let (address, layout) =
             interface_of(object, &interface.cast_into::<PyDict>()?, Unit::Byte)?;
@@ -95,7 +109,7 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
             None => (DL_CUDA, 0),
         };
         let session = || Session::of_dlpack(device.0, device.1);
-        return on_device(session, address, layout, object.clone().unbind());
+        return on_device(session, address, layout, keep);
     }
     if let Some(interface) = object.getattr_opt("__sycl_usm_array_interface__")? {
         let interface = interface.cast_into::<PyDict>()?;
@@ -103,27 +117,27 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
         let views = object.py().import("causeway_ipc._views")?;
         let device: String = views.call_method1("sycl_device", (object, &interface))?.extract()?;
         return match device.as_str() {
-            "cpu" => Ok(on_host(address, layout, object.clone().unbind())),
+            "cpu" => Ok(on_host(address, layout, keep)),
             name => {
                 let session = || Session::named(Some(name));
-                on_device(session, address, layout, object.clone().unbind())
+                on_device(session, address, layout, keep)
             }
         };
     }
     if let Some(interface) = object.getattr_opt("__array_interface__")? {
         let (address, layout) =
             interface_of(object, &interface.cast_into::<PyDict>()?, Unit::Byte)?;
-        return Ok(on_host(address, layout, object.clone().unbind()));
+        return Ok(on_host(address, layout, keep));
     }
     if object.hasattr("__dlpack__")? {
         let (kind, _): (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
         let is_host = [DL_CPU, DL_CUDA_HOST].contains(&kind);
         let seen = dlpack::consume(object, is_host)?;
         return match is_host {
-            true => Ok(on_host(seen.address, seen.layout, seen.keep)),
+            true => Ok(on_host(seen.address, seen.layout, Keep::Object(seen.keep))),
             false => {
                 let session = || Session::of_dlpack(seen.device.0, seen.device.1);
-                on_device(session, seen.address, seen.layout, seen.keep)
+                on_device(session, seen.address, seen.layout, Keep::Object(seen.keep))
             }
         };
     }
@@ -165,7 +179,7 @@ fn lowest(address: usize, layout: &Layout) -> (usize, usize, Layout) {
     let offset = low.unsigned_abs() as usize;
     (start, (high - low) as usize, Layout { offset, ..layout.clone() })
 }
-fn on_host(address: usize, layout: Layout, keep: Py<PyAny>) -> Source {
+fn on_host(address: usize, layout: Layout, keep: Keep) -> Source {
     let (start, bytes, within) = lowest(address, &layout);
     match Memory::find(start, bytes) {
         Some(memory) if bytes > 0 => {
@@ -180,7 +194,7 @@ fn on_device(
     session: impl FnOnce() -> Result<Arc<Session>>,
     address: usize,
     layout: Layout,
-    keep: Py<PyAny>,
+    keep: Keep,
 ) -> PyResult<Source> {
     let (address, bytes, layout) = lowest(address, &layout);
     if bytes == 0 {

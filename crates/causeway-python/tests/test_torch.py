@@ -93,3 +93,41 @@ def test_storages_over_arrays_travel_in_place() -> None:
     assert tensor[3] == 7 and received.shape == (8,)
     one.send(torch.ones(3).untyped_storage())  # torch's own way
     assert other.recv().nbytes() == 12
+
+
+def test_what_pytorchs_exchange_table_does_not_ask_is_asked_here() -> None:
+    tensor = torch.tensor([1 + 2j, 3 + 4j])
+    with pytest.raises(BufferError, match="conj"):  # their memory has other values than they show
+        cw.share(tensor.conj())
+    with pytest.raises(cw.InvalidUse, match="resolve_neg"):
+        cw.share(tensor.conj().imag)
+    with pytest.raises(Exception, match="gradient|grad"):
+        cw.share(torch.nn.Parameter(torch.ones(3)))
+    for unfit in [torch.eye(3).to_sparse(), torch.ones(3, device="meta")]:
+        with pytest.raises(Exception):
+            cw.share(unfit)
+    with cw.share(tensor.conj().resolve_conj()) as export:
+        assert cw.open(export).tolist() == [1 - 2j, 3 - 4j]
+
+
+def test_arrays_that_tensors_cannot_be_are_refused_as_pytorch_refuses_them() -> None:
+    array = cw.empty(6, "int32")
+    array[:] = np.arange(6)
+    with pytest.raises(cw.InvalidUse, match="flip"):
+        array[::-1].torch()
+    assert array[2:3][::-1].torch().tolist() == [2] and array[:0][::-1].torch().tolist() == []
+    assert array[1::2].torch().tolist() == [1, 3, 5] and array.torch().data_ptr() == array.ptr
+    assert cw.empty((0, 3), "float32").torch().shape == (0, 3) and cw.empty((), "float32").torch().ndim == 0
+
+
+def test_the_memory_of_a_tensor_stays_as_long_as_its_export_needs_it() -> None:
+    tensor = torch.arange(1000)
+    with cw.share_many({"a": tensor, "b": tensor[10:20]}) as export:
+        tensor.resize_(10_000).fill_(0)
+        opened = cw.open(export)
+        assert opened["a"].torch().sum() == 499_500 and opened["b"].tolist() == list(range(10, 20))
+    array = cw.empty(1000, "int64")
+    over = array.torch()
+    del array
+    over[:] = 5
+    assert over.sum() == 5000
