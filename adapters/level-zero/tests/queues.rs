@@ -9,7 +9,10 @@ use std::{
     cell::Cell,
     ffi::c_void,
     ptr::{null, null_mut},
-    sync::{Condvar, Mutex, RwLock},
+    sync::{
+        Condvar, Mutex, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 use ur_lock::{read_locked, write_locked};
@@ -554,5 +557,70 @@ fn a_device_that_is_lost_is_told_of_and_everything_is_released() {
     let last = events.last().copied().unwrap();
     assert_ne!(call!(event.wait(1, &raw const last)), R::SUCCESS);
     events.into_iter().for_each(let_go);
+    zero.free(at);
+}
+
+/// What is collected while other threads finish the queue or ask whether it is empty is not done by that.
+#[test]
+fn a_command_that_lies_in_a_batch_is_not_done_because_another_thread_finishes() {
+    let _others = read_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    let batched = queue(&zero, Flags::SUBMISSION_BATCHED).0.expose_provenance();
+    let queue = || ur_queue_handle_t(std::ptr::with_exposed_provenance_mut(batched));
+    let context = zero.context.0.expose_provenance();
+    let context = || ur_context_handle_t(std::ptr::with_exposed_provenance_mut(context));
+    let is_over = AtomicBool::new(false);
+    let fills = || {
+        let (mut at, pool) = (null_mut::<c_void>(), ur_usm_pool_handle_t::NULL);
+        let code = call!(usm.host_alloc(context(), null(), pool, 4096usize, &mut at));
+        assert_eq!(code, R::SUCCESS);
+        let early = (0..10_000_u32).find(|round| {
+            let event = fill(queue(), at, *round as u8);
+            wait(event);
+            let_go(event);
+            let last = at.cast::<u8>().wrapping_add(4095);
+            let last = unsafe { last.read_volatile() };
+            last != *round as u8
+        });
+        is_over.store(true, Ordering::Release);
+        assert_eq!(call!(queue.finish(queue())), R::SUCCESS);
+        assert_eq!(call!(usm.free(context(), at)), R::SUCCESS);
+        assert_eq!(early, None, "the event of this round was complete before its command was sent");
+    };
+    let until_over = |each: &dyn Fn()| {
+        while !is_over.load(Ordering::Acquire) {
+            each();
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(fills);
+            scope.spawn(|| until_over(&|| assert_eq!(call!(queue.finish(queue())), R::SUCCESS)));
+        }
+        scope.spawn(|| until_over(&|| _ = is_empty(queue())));
+    });
+    release(queue());
+}
+fn is_empty(queue: ur_queue_handle_t) -> bool {
+    let (mut empty, name) = (2_u8, ur_queue_info_t::EMPTY);
+    let to = (&raw mut empty).cast();
+    assert_eq!(call!(queue.get_info(queue, name, 1usize, to, null_mut())), R::SUCCESS);
+    empty == 1
+}
+#[test]
+fn a_queue_that_collects_becomes_empty_though_nothing_but_that_is_asked() {
+    let _others = read_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    let batched = queue(&zero, Flags::SUBMISSION_BATCHED);
+    let at = zero.device_memory(4096);
+    let event = fill(batched, at, 3);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !is_empty(batched) {
+        assert!(Instant::now() < deadline, "nobody sends what it has collected");
+        std::thread::yield_now();
+    }
+    assert_eq!(zero.read::<u8, 4096>(at), [3; 4096]);
+    let_go(event);
+    release(batched);
     zero.free(at);
 }

@@ -29,8 +29,7 @@ impl Work {
     /// # Errors
     /// The driver's own.
     fn note(self: &Arc<Self>, since: u64, into: &mut Vec<Moment>) -> Result<()> {
-        self.flush()?;
-        let mut turn = self.turn();
+        let mut turn = self.sent()?;
         for lane in 0..turn.count() {
             let is_lent = turn.is_lent(lane);
             let Some(there) = turn.there(lane) else { continue };

@@ -224,8 +224,7 @@ impl Work {
     }
     /// The immediate list that C can ask for: behind everything that was enqueued.
     pub(super) fn first(&self) -> Result<Arc<NativeList>> {
-        self.flush()?;
-        let mut turn = self.turn();
+        let mut turn = self.sent()?;
         // Not behind what C puts there.
         self.mark_barrier(&mut turn)?;
         self.mark_tail(&mut turn, 0)?;
@@ -343,7 +342,19 @@ impl Work {
     /// # Errors
     /// The driver's own.
     pub(super) fn flush(&self) -> Result<()> {
-        if self.is_batched() { self.send(&mut self.turn()) } else { Ok(()) }
+        if self.is_batched() { self.sent().map(drop) } else { Ok(()) }
+    }
+    /// Takes the queue's lists and sends what has been collected: as long as the turn is kept nobody collects more, so
+    /// that every command with a number is the driver's.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn sent(&self) -> Result<MutexGuard<'_, Turn>> {
+        let mut turn = self.turn();
+        if self.is_batched() {
+            self.send(&mut turn)?;
+        }
+        Ok(turn)
     }
     /// Sends the batch with this number, if it has not been sent.
     ///
@@ -352,19 +363,22 @@ impl Work {
     pub(super) fn flush_up_to(&self, batch: u64) -> Result<()> {
         if self.sent.load(Acquire) >= batch { Ok(()) } else { self.flush() }
     }
+    /// Whether everything is done. What has been collected is sent first: who asks again and again sees the end of it.
+    ///
+    /// # Errors
+    /// The driver's own.
     pub(super) fn is_idle(&self) -> Result<bool> {
-        let turn = self.turn();
+        let turn = self.sent()?;
         let mut lanes = turn.lanes.iter().flatten();
-        lanes.try_fold(true, |idle, lane| Ok(idle && !lane.has_batch() && lane.list().wait(0)?))
+        lanes.try_fold(true, |idle, lane| Ok(idle && lane.list().wait(0)?))
     }
     /// Waits until everything submitted so far is done.
     ///
     /// # Errors
     /// `IN_EVENT_LIST_EXEC_STATUS` if that never happens; the driver's own.
     pub(super) fn finish(&self) -> Result<()> {
-        self.flush()?;
         let mut ends: [Option<(u64, EventKind)>; LANES] = Default::default();
-        let mut turn = self.turn();
+        let mut turn = self.sent()?;
         for (number, end) in (0..turn.lanes.len()).zip(&mut ends) {
             *end = self.end_of(&mut turn, number)?;
         }
