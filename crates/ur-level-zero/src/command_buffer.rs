@@ -2,10 +2,17 @@
 //! something in them changes. Where the driver has mutable command lists, the second recording is one, in which it changes
 //! launches in their place from then on (`native/mutable.rs`).
 //!
+//! Where the device does not reach the memory of a command (`crossing.rs`), the recording has several lists, and between two
+//! of them a thread does what that command says.
+//!
 //! All commands run one after another: a sync point says nothing more. What one of them waits for, the
 //! whole execution waits for; and the events of its commands are signalled when it is done.
 use super::{
-    Context, Event, LevelZero, Mem, Queue, clock, launch,
+    Context, Event, LevelZero, Mem, Queue, clock,
+    crossing::Far,
+    fate::Fate,
+    host_task::by_thread,
+    launch,
     memory::Memory,
     native::{
         event::EventKind,
@@ -45,10 +52,13 @@ pub enum Step {
     Command(Recorded, Vec<Owned<Mem>>),
     /// A launch.
     Launch(KeptLaunch<LevelZero>),
+    /// What no list of the device can do.
+    Far(Far),
 }
 impl Step {
     fn append(&self, list: &List<'_>) -> Result<()> {
         match self {
+            Self::Far(_) => Ok(()), // between two lists
             Self::Command(command, _) => list.append(&command.command()),
             Self::Launch(launch) => launch.lend(|launch| list.append(&Command::Launch(launch))),
         }
@@ -58,6 +68,8 @@ impl Step {
 /// The list of a command buffer.
 pub struct Recording {
     context: Owned<Context>,
+    /// What is executed before the list, in this order.
+    parts: Vec<Part>,
     list: Arc<NativeList>,
     is_profiled: bool,
     /// The mark behind the last execution.
@@ -65,6 +77,19 @@ pub struct Recording {
     /// What is in the list, where the driver changes launches in their place: a recording that was changed once may be
     /// changed again.
     placed: Vec<Placed>,
+}
+/// A list that was closed, and the command behind it that a thread carries out.
+struct Part {
+    list: Arc<NativeList>,
+    far: Arc<Step>,
+}
+impl Part {
+    fn run(far: &Step) -> Result<()> {
+        match far {
+            Step::Far(far) => far.run(),
+            _ => Ok(()), // a list has it
+        }
+    }
 }
 /// One command in a list whose launches the driver changes.
 struct Placed {
@@ -80,7 +105,7 @@ impl Recording {
             Some((_, mark)) => !mark.is_complete()?,
             None => false,
         };
-        if is_under_way || self.placed.len() != nodes.len() {
+        if is_under_way || !self.parts.is_empty() || self.placed.len() != nodes.len() {
             return Ok(false);
         }
         let is_new = |(placed, node): &(&mut Placed, &Node<LevelZero>)| {
@@ -118,7 +143,9 @@ impl Drop for Recording {
         if let Some((work, mark)) = self.last.take() {
             work.cache().give(mark, false);
             let context = self.context.as_handle().addr();
-            deferred_free::leave::<Memory>(context, Arc::clone(&self.list));
+            let parts = std::mem::take(&mut self.parts);
+            let lists = parts.into_iter().map(|part| part.list).chain([Arc::clone(&self.list)]);
+            lists.for_each(|list| deferred_free::leave::<Memory>(context, list));
         }
     }
 }
@@ -162,12 +189,16 @@ impl Records for LevelZero {
             ));
         }
         let (list, context) = (fresh_list(place)?, place.0.clone());
-        Ok(Recording { context, list, is_profiled, last: None, placed: vec![] })
+        let (parts, placed) = (vec![], vec![]);
+        Ok(Recording { context, parts, list, is_profiled, last: None, placed })
     }
-    fn step(_: Place<'_, Self>, ready: &Ready<'_, Self>) -> Result<Arc<Step>> {
+    fn step((context, device): Place<'_, Self>, ready: &Ready<'_, Self>) -> Result<Arc<Step>> {
         if let Command::Launch(launch) = ready.command {
             launch.geometry.offset_words()?; // while it can still be refused
             return Ok(Arc::new(Step::Launch(KeptLaunch::of(launch))));
+        }
+        if let Some(far) = Far::of(context.borrow(), device, &ready.command)? {
+            return Ok(Arc::new(Step::Far(far)));
         }
         let kept = ready.buffers().map(|(buffer, _)| buffer.own()).collect::<Result<_>>()?;
         Ok(Arc::new(Step::Command(Recorded::of(&ready.command)?, kept)))
@@ -187,6 +218,12 @@ impl Records for LevelZero {
         place: Place<'_, Self>,
         step: &Arc<Step>,
     ) -> Result<()> {
+        if let Step::Far(_) = **step {
+            recording.list.close()?;
+            let list = std::mem::replace(&mut recording.list, fresh_list(place)?);
+            recording.parts.push(Part { list, far: Arc::clone(step) });
+            return Ok(());
+        }
         step.append(&turn(place, &recording.list)?)
     }
     fn close(
@@ -201,22 +238,32 @@ impl Records for LevelZero {
             Change::Commands if recording.change_in_place(nodes)? => Ok(()),
             Change::Commands => {
                 let (context, device) = place;
-                let is_mutable = mutable::is_supported(device)?;
-                let fresh = match is_mutable {
+                let has_far = nodes.iter().any(|node| matches!(*node.step, Step::Far(_)));
+                let is_mutable = mutable::is_supported(device)? && !has_far;
+                let first = match is_mutable {
                     true => Arc::new(mutable::list(context.native(), device)?),
                     false => fresh_list(place)?,
                 };
-                let (turn, mut placed) = (turn(place, &fresh)?, vec![]);
+                let (mut parts, mut fresh, mut placed) = (vec![], first, vec![]);
                 for node in nodes {
+                    if let Step::Far(_) = *node.step {
+                        fresh.close()?;
+                        let list = std::mem::replace(&mut fresh, fresh_list(place)?);
+                        parts.push(Part { list, far: Arc::clone(&node.step) });
+                        continue;
+                    }
                     let is_launch = is_mutable && matches!(*node.step, Step::Launch(_));
                     let id = is_launch.then(|| mutable::next(fresh.raw())).transpose()?;
-                    node.step.append(&turn)?;
+                    node.step.append(&turn(place, &fresh)?)?;
                     placed.push(Placed { step: Arc::clone(&node.step), id });
                 }
                 fresh.close()?;
                 recording.placed = if is_mutable { placed } else { vec![] };
-                let old = std::mem::replace(&mut recording.list, fresh);
-                deferred_free::leave::<Memory>(recording.context.as_handle().addr(), old);
+                let last = std::mem::replace(&mut recording.list, fresh);
+                let before = std::mem::replace(&mut recording.parts, parts);
+                let old = before.into_iter().map(|part| part.list).chain([last]);
+                let context = recording.context.as_handle().addr();
+                old.for_each(|list| deferred_free::leave::<Memory>(context, list));
                 Ok(())
             }
         }
@@ -234,6 +281,8 @@ impl Records for LevelZero {
         let mark = work.cache().take(false)?;
         let signals = signals(nodes, work, recording.is_profiled)?;
         let profile = if recording.is_profiled { Profile::Phases } else { queue.profile() };
+        let fate = (!recording.parts.is_empty()).then(Fate::by_thread);
+        let mut depends = None;
         let execute = |list: &List<'_>, kept: &mut Kept| {
             // Executions follow one another, on whatever queues.
             if let Some((before, mark)) = &recording.last {
@@ -245,19 +294,44 @@ impl Records for LevelZero {
                     kept.push(Arc::clone(event));
                 }
             }
+            let count = recording.parts.len();
+            for (number, part) in (1..).zip(&recording.parts) {
+                list.execute(part.list.raw())?;
+                let (far, fate) = (Arc::clone(&part.far), fate.clone());
+                by_thread(work, list, kept, move || {
+                    fate.iter()
+                        .for_each(|fate| fate.meet_part(|| Part::run(&far), number == count));
+                })?;
+            }
             list.execute(recording.list.raw())?;
             signals.iter().try_for_each(|(_, signal)| list.mark(signal.raw()?))?;
             list.signal(mark.raw())
         };
         let what = (ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP, profile);
         let made = submit_by(queue, what, &waits, report, |submission| {
-            let how = How { at_once: true, ..How::default() };
-            Ok(work.put(submission, how, execute)?.map(Point::Command))
+            let how = How { at_once: true, fate: fate.as_ref(), ..How::default() };
+            let made = work.put(submission, how, execute);
+            if let Some(fate) = &fate {
+                if made.is_err() {
+                    fate.meet(|| Ok(()));
+                }
+                if submission.completion.is_awaited() {
+                    fate.check()?;
+                } else {
+                    work.fates.add(fate);
+                }
+            }
+            let made = made?;
+            depends = made.as_ref().map_or_else(|| work.fates.last(), |end| end.fate().cloned());
+            Ok(made.map(Point::Command))
         });
         if made.is_ok() {
             // Commands submitted from here on wait for this execution.
             let profile = if recording.is_profiled { Profile::Moment } else { Profile::Off };
             for (event, signal) in signals {
+                if let Some(fate) = &depends {
+                    signal.depend_on(fate);
+                }
                 event.signalled(Point::Command(signal), profile);
             }
             if let Some((before, mark)) = recording.last.replace((Arc::clone(work), mark)) {

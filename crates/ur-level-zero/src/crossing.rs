@@ -1,7 +1,7 @@
 //! Copies and fills of device memory that a queue's device does not reach. The driver refuses them. So a thread of ours
 //! does them between two events, with lists of the devices that have the memory; what gets from one device to another
-//! passes through host memory. Memory objects lie where all devices of their context reach them (`storage.rs`). What is
-//! recorded in command buffers, and what lies in mapped physical memory, the driver judges.
+//! passes through host memory. Memory objects lie where all devices of their context reach them (`storage.rs`). What lies in
+//! mapped physical memory the driver judges.
 use super::{
     Context, Device,
     context::DriverContext,
@@ -25,7 +25,7 @@ use ur_hal::{Command, Pattern, Rows, Types};
 const PIECE: usize = 4 << 20;
 
 /// Who gets to some memory: a device, by lists of a context.
-pub(super) struct Way {
+pub struct Way {
     device: Owned<Device>,
     context: Arc<DriverContext>,
 }
@@ -77,7 +77,7 @@ pub(super) fn beyond(
     }))
 }
 /// The ways to both ends of a copy.
-pub(super) struct Ends {
+pub struct Ends {
     to: Way,
     from: Way,
 }
@@ -128,7 +128,7 @@ impl Ends {
     }
 }
 /// What a command does where the queue's device does not reach its memory.
-pub(super) enum Far {
+pub enum Far {
     /// Copies a box.
     Copy(Ends, (Spot, Spot), (usize, usize, usize)),
     /// Fills rows.
@@ -175,11 +175,11 @@ impl Far {
     ///
     /// # Errors
     /// The driver's own.
-    pub(super) fn run(self) -> Result<()> {
+    pub(super) fn run(&self) -> Result<()> {
         match self {
-            Self::Copy(ways, ends, size) => ways.copy(ends, size),
+            Self::Copy(ways, ends, size) => ways.copy(*ends, *size),
             Self::Fill(way, to, size, pattern) => {
-                way.with(|list| list.fill_2d((to.start.get(), to.pitch), &pattern, size))
+                way.with(|list| list.fill_2d((to.start.get(), to.pitch), pattern, *size))
             }
         }
     }

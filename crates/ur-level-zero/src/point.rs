@@ -164,6 +164,9 @@ fn order_behind(
     if is_own && work.is_in_order() {
         return Ok(());
     }
+    if let Some(fate) = signal.fate() {
+        waits.depend_on(fate);
+    }
     let Some(end) = signal.kind() else { return Ok(()) }; // done, by what `send_for` saw
     waits.extend([end.raw()]);
     keep(end);

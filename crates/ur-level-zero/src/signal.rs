@@ -183,9 +183,13 @@ impl Signal {
         let end = end.map_or_else(OnceLock::new, OnceLock::from);
         Self { end, times, status, work: Arc::clone(work), fate: OnceLock::new(), spot, batch }
     }
-    /// A thread of ours carries it out: nobody knows of this signal yet.
+    /// A thread of ours carries it out, or something that it is behind: nobody knows of this signal yet.
     pub(super) fn depend_on(&self, fate: &Arc<Fate>) {
         let _first = self.fate.set(Arc::clone(fate));
+    }
+    /// What it depends on beside the driver, if that may fail yet, or has.
+    pub(super) fn fate(&self) -> Option<&Arc<Fate>> {
+        self.fate.get().filter(|fate| !fate.is_well())
     }
     fn has_failed(&self) -> bool {
         self.fate.get().is_some_and(|fate| fate.has_failed())

@@ -132,6 +132,7 @@ pub(super) fn has_sharing(device: &DriverDevice) -> bool {
 /// A barrier that may be left out where it would change nothing.
 fn barrier(work: &Arc<Work>, what: &Submission<'_, LevelZero>) -> Result<Option<Signal>> {
     let is_superfluous = what.waits.is_empty()
+        && work.fates.last().is_none()
         && match what.completion {
             Completion::None => work.is_in_order(),
             Completion::Point => what.profile == Profile::Off && work.is_known_idle(),
@@ -205,20 +206,21 @@ fn submit(work: &Arc<Work>, what: &Submission<'_, LevelZero>) -> Made {
 }
 /// Has a thread carry out a command, whose point fails with it.
 fn submit_far(work: &Arc<Work>, what: &Submission<'_, LevelZero>, far: Far) -> Made {
-    let fate = Arc::<Fate>::default();
+    let fate = Fate::by_thread();
     let inside = Arc::clone(&fate);
-    let how = How { at_once: true, ..How::default() };
-    let made = work
-        .put(what, how, |list, kept| by_thread(work, list, kept, move || inside.note(far.run())))?;
+    let how = How { at_once: true, fate: Some(&fate), ..How::default() };
+    let made = work.put(what, how, |list, kept| {
+        by_thread(work, list, kept, move || inside.meet(|| far.run()))
+    });
+    if made.is_err() {
+        fate.meet(|| Ok(())); // if nobody has: it never will be, and nothing is behind it
+    }
     if what.completion.is_awaited() {
-        fate.check()?;
+        fate.check()?; // what it failed with itself
     } else {
-        if let Some(signal) = &made {
-            signal.depend_on(&fate);
-        }
         work.fates.add(&fate);
     }
-    Ok(made.map(Point::Command))
+    Ok(made?.map(Point::Command))
 }
 
 impl Streams for LevelZero {

@@ -3,6 +3,7 @@
 use super::{
     LevelZero, clock,
     driver::{RawDevice, RawEvent, RawList},
+    fate::Fate,
     lane::Lane,
     native::{
         event::{EventKind, PooledEvent},
@@ -35,21 +36,23 @@ pub(super) enum Appends {
 }
 /// Which way a command gets into a list.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct How {
+pub(super) struct How<'how> {
     pub(super) appends: Appends,
     /// Whether it is submitted at once, whatever the stream's way is.
     pub(super) at_once: bool,
     /// Whether an engine that only copies can do it.
     pub(super) copies: bool,
+    /// Of a command that a thread of ours carries out.
+    pub(super) fate: Option<&'how Arc<Fate>>,
 }
-impl How {
+impl How<'_> {
     /// For a command that lists take as it is.
     #[inline]
     pub(super) fn of(command: &Command<'_, LevelZero>) -> Self {
         let appends = if is_one_append(command) { Appends::One } else { Appends::Any };
         let copies =
             matches!(command, Command::Copy { .. } | Command::Copy2d { .. } | Command::Copy3d(_));
-        Self { appends, at_once: false, copies }
+        Self { appends, at_once: false, copies, fate: None }
     }
 }
 
@@ -61,6 +64,8 @@ pub(super) struct Waits {
     many: Vec<RawEvent>,
     /// What may never come.
     owed: Vec<Owed>,
+    /// What may fail though the driver says that it is done.
+    fates: Vec<Arc<Fate>>,
 }
 impl Extend<RawEvent> for Waits {
     fn extend<T: IntoIterator<Item = RawEvent>>(&mut self, events: T) {
@@ -78,6 +83,9 @@ impl Extend<RawEvent> for Waits {
 impl Waits {
     pub(super) fn owe(&mut self, owed: Owed) {
         self.owed.push(owed);
+    }
+    pub(super) fn depend_on(&mut self, fate: &Arc<Fate>) {
+        self.fates.push(Arc::clone(fate));
     }
     /// All of them.
     fn list(&mut self) -> &[RawEvent] {
@@ -100,7 +108,7 @@ impl Work {
     pub(super) fn put(
         self: &Arc<Self>,
         what: &Submission<'_>,
-        how: How,
+        how: How<'_>,
         body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
     ) -> Result<Option<Signal>> {
         self.check()?;
@@ -120,9 +128,10 @@ impl Work {
     fn place_alone(
         &self,
         what: &Submission<'_>,
-        how: How,
+        how: How<'_>,
     ) -> Result<Option<(MutexGuard<'_, Turn>, usize)>> {
-        if !what.waits.is_empty() || what.profile != Profile::Off || self.is_batched() {
+        let is_alone = what.waits.is_empty() && what.profile == Profile::Off && how.fate.is_none();
+        if !is_alone || self.is_batched() {
             return Ok(None);
         }
         let mut turn = self.turn();
@@ -138,7 +147,7 @@ impl Work {
         mut turn: MutexGuard<'_, Turn>,
         number: usize,
         what: &Submission<'_>,
-        how: How,
+        how: How<'_>,
         body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
     ) -> Result<Option<Signal>> {
         self.mark_tail(&mut turn, number)?;
@@ -159,7 +168,11 @@ impl Work {
         lane.tail = is_late.then_some(spot.number);
         lane.tidy(self.cache())?;
         drop(turn);
-        Ok(is_wanted.then(|| Signal::new(self, end, None, (Some(spot), 0))))
+        let signal = is_wanted.then(|| Signal::new(self, end, None, (Some(spot), 0)));
+        if let (Some(signal), Some(fate)) = (&signal, self.fates.last()) {
+            signal.depend_on(&fate);
+        }
+        Ok(signal)
     }
     /// Puts a command into a list, and returns what marks its end, if that is wanted: the way that is never left out.
     ///
@@ -168,7 +181,7 @@ impl Work {
     pub(super) fn append(
         self: &Arc<Self>,
         what: &Submission<'_>,
-        how: How,
+        how: How<'_>,
         body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
     ) -> Result<Option<Signal>> {
         self.check()?;
@@ -178,7 +191,7 @@ impl Work {
     fn append_behind(
         self: &Arc<Self>,
         what: &Submission<'_>,
-        how: How,
+        how: How<'_>,
         body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
     ) -> Result<Option<Signal>> {
         for wait in what.waits {
@@ -207,6 +220,7 @@ impl Work {
         self.mark_tail(&mut turn, number)?;
         let put = Put { list: raw, batch, ..Put::new(self, turn.lane_mut(number), number) };
         let owed = std::mem::take(&mut known.owed);
+        let fate = self.fate_of(what, how, std::mem::take(&mut known.fates));
         let mut list = known.list();
         if !owed.is_empty() {
             self.incur(&put.turn(&[], None), list, owed)?;
@@ -216,11 +230,48 @@ impl Work {
         let signal = put.body(what, how, list, times, |list| body(list, held));
         marks.into_iter().for_each(|mark| self.cache().give(mark, false));
         let signal = signal?;
+        if let (Some(signal), Some(fate)) = (&signal, fate) {
+            signal.depend_on(&fate);
+        }
         if what.order == Order::Both {
             self.set_fence(&mut turn, number)?;
         }
         self.tidy(&mut turn, number)?;
         Ok(signal)
+    }
+    /// What a command's end depends on beside the driver: its own fate, or that of commands which it waits for (`fates`) or
+    /// is behind in its queue.
+    #[inline]
+    fn fate_of(
+        &self,
+        what: &Submission<'_>,
+        how: How<'_>,
+        mut fates: Vec<Arc<Fate>>,
+    ) -> Option<Arc<Fate>> {
+        let last = self.fates.last();
+        let is_behind_all = !self.is_in_order() && what.order != Order::Free;
+        let open = if is_behind_all { self.fates.open() } else { vec![] };
+        if how.fate.is_none() && fates.is_empty() && open.is_empty() {
+            return last;
+        }
+        let is_new = !fates.is_empty() || !open.is_empty() || how.fate.is_some();
+        fates.extend(open);
+        fates.extend(last);
+        let fate = match how.fate {
+            Some(own) => {
+                own.follow(fates);
+                Some(Arc::clone(own))
+            }
+            None => Fate::behind(fates),
+        };
+        // Who waits for the command learns of its failure, and nobody else needs to.
+        let leads = self.is_in_order() || what.order == Order::Both;
+        if let Some(fate) = fate.as_ref().filter(|_| is_new && leads)
+            && !what.completion.is_awaited()
+        {
+            self.fates.follow(fate);
+        }
+        fate
     }
     /// Waits in a list for what may never come, with a mark behind it that tells whether it did.
     fn incur(&self, list: &List<'_>, waits: &[RawEvent], owed: Vec<Owed>) -> Result<()> {
@@ -265,7 +316,7 @@ impl<'put> Put<'put> {
     fn body(
         &self,
         what: &Submission<'_>,
-        how: How,
+        how: How<'_>,
         waits: &[RawEvent],
         submitted: Option<u64>,
         body: impl FnOnce(&List<'_>) -> Result<()>,
