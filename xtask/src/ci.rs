@@ -225,6 +225,16 @@ const STEPS: &[Step] = &[
         ..PLAIN
     },
     Step {
+        name: "SYCL kernels of two processes on the same memory (sycl-kernels)",
+        command: &["cargo", "xtask", "sycl-kernels"],
+        slow: true,
+        needs: Some((
+            &["sh", "-c", "g++ --version && make --version && python3 -m venv --help"],
+            "g++, make, and Python 3 with venv and pip",
+        )),
+        ..PLAIN
+    },
+    Step {
         name: "Level Zero beside the reference's adapters (differential)",
         command: &["cargo", "xtask", "differential"],
         slow: true,

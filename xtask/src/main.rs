@@ -64,6 +64,12 @@ enum Task {
     Fuzz(fuzz::Arguments),
     /// Judges our adapters, and one of somebody else's, with the conformance suite
     Conformance(conformance::Arguments),
+    /// Runs the SYCL programs with kernels of examples/sycl, which share memory, on our OpenCL adapter
+    SyclKernels {
+        /// By the commands of the README, as they stand there, in an environment that is made anew
+        #[arg(long)]
+        readme: bool,
+    },
     /// Compares our Level Zero adapter with the wheel's two, all on our software driver
     Differential(differential::Arguments),
     /// Tries the Level Zero adapter on an Intel GPU, and writes a report to send back
@@ -90,6 +96,7 @@ fn main() -> ExitCode {
         Task::AbiDiff { reference } => abi_diff::run(reference),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Conformance(arguments) => conformance::run(&arguments),
+        Task::SyclKernels { readme } => sycl_kernels(readme),
         Task::Differential(arguments) => differential::run(&arguments),
         Task::LevelZeroCard(arguments) => level_zero_card::run(&arguments),
         Task::Map => map::run(),
@@ -107,6 +114,17 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The programs with kernels, of two processes each, over the adapter as it is built for tests or as users have it.
+fn sycl_kernels(as_the_readme_says: bool) -> Result<(), String> {
+    if as_the_readme_says {
+        return opencl::as_the_readme_says(root());
+    }
+    let adapters = root().join("target/conformance/adapters");
+    let (only, out) = (vec!["opencl".to_string()], Some(adapters.clone()));
+    dist::run(&dist::Request { only, out, debug: true, ..dist::Request::default() })?;
+    opencl::programs(root(), &root().join("target/opencl/venv"), &adapters)
 }
 
 /// The folders of the workspace's crates: products, their shared objects, and software drivers for tests.

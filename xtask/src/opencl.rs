@@ -14,6 +14,12 @@ intel-opencl-rt==2026.2.0 --hash=sha256:6b6215a420598b4999ee01caca6d5cbe106aa415
 intel-cmplr-lib-rt==2026.2.0 --hash=sha256:9f713083073a820d2496a6da8e8d4f3482aba6640f74521d25ea48dcebe72748
 tbb==2023.2.0 --hash=sha256:7d80615b6e970f11671fa05b6eaa9483ac864fbfe525ac280271a78b37870b7c
 ";
+/// The SYCL runtime with its compiler of kernels, and what it needs beside those.
+const SYCL: &str = "\
+intel-sycl-rt==2026.2.0 --hash=sha256:ad920da1ffcb43edbc03422a7c85094997e6d578f9ab534743442af70bcbfaa1
+intel-cmplr-lib-ur==2026.2.0 --hash=sha256:0d0a5099aa2e1e38375b509c2a8182e719ed74aa656b2a800ddf6cfbd3384b80
+umf==1.2.0 --hash=sha256:238d186fdd9e9c0fe1489da95b19b0b79045fe26c4aa98bd0a022a2a3603c195
+";
 /// Where Debian's package `pocl-opencl-icd` says what is to be loaded.
 const POCL: &str = "/etc/OpenCL/vendors/pocl.icd";
 
@@ -65,6 +71,54 @@ pub fn intel(environment: &Path, reports: &Path) -> Result<Driver> {
     let vendors = folder(reports, "no-opencl")?;
     Ok(Driver { name: "intel", libraries: Some(libraries), vendors, file })
 }
+/// The programs with kernels of `examples/sycl`, built and run on Intel's runtime: two processes, and the unmodified
+/// SYCL runtime over the adapters of a folder.
+///
+/// # Errors
+/// What is needed cannot be fetched or built; a program fails.
+pub fn programs(root: &Path, environment: &Path, adapters: &Path) -> Result<()> {
+    install(environment, "runtime", INTEL)?;
+    install(environment, "sycl", SYCL)?;
+    let mut make = Command::new("make");
+    make.args(["-j2", "-C"]).arg(root.join("examples/sycl")).arg("kernels");
+    for (name, folder) in [("SYCL", environment), ("DIST", adapters)] {
+        make.arg(format!("{name}={}", folder.display()));
+    }
+    execute(&mut make)
+}
+/// The commands by which the README takes a user of SYCL from nothing to the programs with kernels, as they stand there.
+pub fn first_commands(readme: &str) -> Result<Vec<String>> {
+    let block = |text: &str| -> Option<String> {
+        let after = text.split_once("## SYCL\n")?.1.split_once("```sh\n")?.1;
+        Some(after.split_once("```")?.0.to_owned())
+    };
+    let lines = block(readme).ok_or("README.md has no commands under \"## SYCL\"")?;
+    Ok(lines
+        .lines()
+        .map(|line| line.split(" #").next().unwrap_or(line).trim().to_owned())
+        .collect())
+}
+/// Runs exactly what the README says, with an environment that is made anew.
+///
+/// # Errors
+/// A command fails.
+pub fn as_the_readme_says(root: &Path) -> Result<()> {
+    let file = root.join("README.md");
+    let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+    for (old, built) in [("target/venv", "an environment"), ("target/examples-sycl", "programs")] {
+        match fs::remove_dir_all(root.join(old)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(format!("{old} ({built}): {error}"));
+            }
+            _ => {}
+        }
+    }
+    for line in first_commands(&text)? {
+        println!("$ {line}");
+        execute(Command::new("sh").args(["-ec", &line]).current_dir(root))?;
+    }
+    Ok(())
+}
 /// Installs packages into an environment of Python's, once; `name` is that of the note that says so.
 ///
 /// # Errors
@@ -107,6 +161,16 @@ mod tests {
     use super::*;
     use std::{collections::BTreeMap, ffi::OsStr};
 
+    #[test]
+    fn the_readme_has_three_commands_for_users_of_sycl() {
+        let readme = include_str!("../../README.md");
+        let all = first_commands(readme).unwrap();
+        assert_eq!(all.len(), 3, "{all:?}");
+        for (line, part) in all.iter().zip(["pip install", "cargo xtask dist", "make -C"]) {
+            assert!(line.contains(part), "{line}");
+        }
+        assert!(first_commands("# Another page\n").is_err());
+    }
     #[test]
     fn a_run_sees_the_driver_that_it_is_given_or_none_and_never_the_machines() {
         let here = std::env::temp_dir().join(format!("causeway-opencl-{}", std::process::id()));

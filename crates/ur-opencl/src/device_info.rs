@@ -5,7 +5,10 @@ use super::{
     cl::*,
     native::{memory::Reach, own::Tells},
 };
-use ur_adapter::{error::Result, info::Answer};
+use ur_adapter::{
+    error::{ErrorCode, Result},
+    info::Answer,
+};
 use ur_sys::{ur_device_info_t as I, *};
 
 /// Answers what the driver tells, and what is otherwise than on most; `None` for what the core answers.
@@ -56,12 +59,18 @@ fn as_told(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Re
         I::PRINTF_BUFFER_SIZE => CL_DEVICE_PRINTF_BUFFER_SIZE,
         I::PARTITION_MAX_SUB_DEVICES => CL_DEVICE_PARTITION_MAX_SUB_DEVICES,
         I::MAX_NUM_SUB_GROUPS => CL_DEVICE_MAX_NUM_SUB_GROUPS,
+        I::IP_VERSION => CL_DEVICE_IP_VERSION_INTEL,
+        I::DEVICE_ID => CL_DEVICE_ID_INTEL,
         _ => return None,
     };
     let told = match device.raw().told(number) {
         // What came with later versions than the driver's is none there.
         Err(_) if name == I::MAX_NUM_SUB_GROUPS => Ok(1_u32.to_ne_bytes().to_vec()),
         Err(_) if name == I::MAX_READ_WRITE_IMAGE_ARGS => Ok(0_u32.to_ne_bytes().to_vec()),
+        // An extension's, which the driver has or has not.
+        Err(error) if matches!(name, I::IP_VERSION | I::DEVICE_ID) => {
+            Err(error.with_code(ErrorCode::UnsupportedEnumeration))
+        }
         told => told,
     };
     Some(told.and_then(|bytes| answer.slice(&bytes)))
