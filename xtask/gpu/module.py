@@ -3,8 +3,8 @@
     python3 module.py
 
 What is allocated by the libraries themselves is shared where it is; tensors, storages and events of PyTorch, and arrays of
-CuPy, go through `multiprocessing`; the device's memory is back after a receiver was killed. PYTORCH_CUDA_ALLOC_CONF is as
-the caller set it.
+CuPy, go through `multiprocessing`; the device's memory is back after a receiver was killed, and after one closed it. Many tensors beside
+PyTorch's own way, to a new process and again and again to the same. PYTORCH_CUDA_ALLOC_CONF is as the caller set it.
 """
 import importlib
 import multiprocessing
@@ -20,6 +20,7 @@ import causeway_ipc
 import causeway_ipc.multiprocessing as causeway_multiprocessing
 
 COUNT, MIB, TENSORS = 1 << 20, 1 << 20, 1000
+ROUNDS = 7
 PATIENCE = 60
 
 
@@ -210,6 +211,65 @@ def memory_comes_back(context, found):
     del warm
 
 
+def closer(pipe):
+    """Opens and closes what it is told of, and stays."""
+    causeway_ipc.empty(1, "uint8", "cuda")
+    while (ticket := pipe.recv()) is not None:
+        array = causeway_ipc.open(ticket)
+        del array
+        pipe.send(None)
+
+
+def closed_memory_comes_back(context, found):
+    """What a process has closed stays for a moment in case that it opens it again: for how long, when its sender closes it too or is killed."""
+    if "torch" not in found:
+        return
+    torch = found["torch"].torch
+    free = lambda: torch.cuda.mem_get_info()[0]  # noqa: E731
+
+    def seconds_until_back(before, what):
+        begun = time.monotonic()
+        while free() < before - (64 << 20) and time.monotonic() - begun < 10:
+            time.sleep(0.005)
+        took = time.monotonic() - begun
+        print(f"2 GiB {what}: back after {took:.2f} s")
+        assert took < 1.5, "not back within a second and what it takes to look"
+
+    pipe, theirs = context.Pipe()
+    process = context.Process(target=closer, args=(theirs,))
+    process.start()
+    warm = causeway_ipc.empty(1 << 20, "uint8", "cuda")
+    with causeway_ipc.share(warm) as export:
+        pipe.send(export.ticket)
+        pipe.recv()
+    before = free()
+    array = causeway_ipc.empty(2 << 30, "uint8", "cuda")
+    with causeway_ipc.share(array) as export:
+        for _ in range(3):
+            pipe.send(export.ticket)
+            pipe.recv()
+    del array, export
+    seconds_until_back(before, "that a receiver and its sender closed")
+    ours, others = context.Pipe()
+    sender = context.Process(target=sends_and_waits, args=(others,))
+    sender.start()
+    pipe.send(ours.recv())
+    pipe.recv()
+    sender.kill()
+    sender.join()
+    seconds_until_back(before, "that a receiver had closed when its sender was killed")
+    pipe.send(None)
+    process.join(PATIENCE)
+    assert process.exitcode == 0
+
+
+def sends_and_waits(pipe):
+    array = causeway_ipc.empty(2 << 30, "uint8", "cuda")
+    export = causeway_ipc.share(array)
+    pipe.send(export.ticket)
+    time.sleep(PATIENCE)
+
+
 def many(tickets, pipe):
     import torch
     torch.zeros(1, device="cuda")  # what a process does once, of both
@@ -253,6 +313,51 @@ def against_torch(context, found):
     print(f"{TENSORS} tensors of 1 MiB: {ours * 1e3:.1f} ms in one ticket, {theirs * 1e3:.1f} ms by PyTorch: {ours / theirs:.2f}")
 
 
+def repeats(context, found):
+    """Seconds to hand over the same TENSORS tensors again and again, to one process that lets go of them each time."""
+    if "torch" not in found:
+        return
+    import torch.multiprocessing
+    torch = found["torch"].torch
+    tensors = {str(number): torch.ones(MIB, dtype=torch.uint8, device="cuda") for number in range(TENSORS)}
+    torch.cuda.synchronize()
+    ways = {"a new ticket each time": (context, []), "one ticket": (context, []), "PyTorch": (torch.multiprocessing.get_context("spawn"), [])}
+    pipes, processes, shares = {}, [], []
+    for way, (own, _) in ways.items():
+        pipes[way], theirs = own.Pipe()
+        processes.append(own.Process(target=many, args=(None, theirs)))
+        processes[-1].start()
+        pipes[way].recv()
+    kept = causeway_ipc.share_many(tensors)
+    for number in range(ROUNDS + 1):  # the first is each one's first
+        for way, (_, times) in ways.items():
+            pipe, export = pipes[way], None
+            begun = time.perf_counter()
+            if way == "PyTorch":
+                pipe.send(list(tensors.values()))
+            elif way == "one ticket":
+                pipe.send(kept.ticket)
+            else:
+                export = causeway_ipc.share_many(tensors)
+                shares.append(time.perf_counter() - begun)
+                pipe.send(export.ticket)
+            assert pipe.recv() == TENSORS
+            if number:
+                times.append(time.perf_counter() - begun)
+            if export is not None:
+                export.close()
+    for way in ways:
+        pipes[way].send(None)
+    for process in processes:
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    theirs = statistics.median(ways["PyTorch"][1])
+    for way, (_, times) in ways.items():
+        median = statistics.median(times)
+        print(f"{TENSORS} tensors of 1 MiB, again, {way}: {median * 1e3:.1f} ms ({min(times) * 1e3:.1f} to {max(times) * 1e3:.1f}): {median / theirs:.2f}")
+    print(f"share_many of {TENSORS} tensors by itself: {statistics.median(shares) * 1e3:.1f} ms; descriptors open here: {len(os.listdir('/proc/self/fd'))}")
+
+
 def main():
     if not any(name.startswith("cuda") for name, _ in causeway_ipc.devices()):
         print("skipped: there is no CUDA device")
@@ -260,7 +365,7 @@ def main():
     found = libraries()
     print(f"allocator: {os.environ.get('PYTORCH_CUDA_ALLOC_CONF', 'as PyTorch has it')}")
     context = multiprocessing.get_context("spawn")
-    for part in (pairs, against_torch, through_multiprocessing, memory_comes_back):
+    for part in (pairs, against_torch, repeats, through_multiprocessing, memory_comes_back, closed_memory_comes_back):
         part(context, found)
     sys.stdout.flush()
 

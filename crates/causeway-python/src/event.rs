@@ -111,7 +111,23 @@ fn stream_handle(stream: &Bound<'_, PyAny>) -> PyResult<usize> {
             return handle.extract();
         }
     }
-    Err(PyTypeError::new_err("a stream is an integer, or has __cuda_stream__, cuda_stream or ptr"))
+    Err(PyTypeError::new_err(
+        "a stream is an integer, a queue of dpctl, or has __cuda_stream__, cuda_stream or ptr",
+    ))
+}
+
+/// Whether a stream is a queue of SYCL's (dpctl's). Such has no handle that could be given to a driver here: the host waits.
+fn is_of_sycl(stream: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(stream.hasattr("sycl_device")? && stream.hasattr("wait")?)
+}
+/// Waits until a queue of SYCL's has done everything so far; what is left to order after that: any other stream.
+fn after_sycl<'a, 'py>(
+    stream: Option<&'a Bound<'py, PyAny>>,
+) -> PyResult<Option<&'a Bound<'py, PyAny>>> {
+    match stream {
+        Some(queue) if is_of_sycl(queue)? => queue.call_method0("wait").map(|_| None),
+        stream => Ok(stream),
+    }
 }
 
 #[pymethods]
@@ -133,10 +149,10 @@ impl Event {
         self.session.name()
     }
     /// From now on the event stands for everything submitted to `stream` so far; on the CPU, for what the program has
-    /// done so far.
+    /// done so far. A queue of SYCL is waited for.
     #[pyo3(signature = (stream=None))]
     fn record(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let queue = self.queue(stream)?;
+        let queue = self.queue(after_sycl(stream)?)?;
         let recorded = released(py, || queue.signal(&self.event).and_then(|()| queue.flush()));
         Ok(recorded.map_err(Failure::from)?)
     }
@@ -144,7 +160,7 @@ impl Event {
     /// waits for all of them.
     #[pyo3(name = "_record_after_all", signature = (stream=None))]
     fn record_after_all(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let queue = self.queue(stream)?;
+        let queue = self.queue(after_sycl(stream)?)?;
         let recorded = released(py, || {
             // Held over the driver's calls: no other record may come between these two. Also where the last one was on
             // this stream, as far as its number tells: that may be of another by now.
@@ -154,9 +170,13 @@ impl Event {
         });
         Ok(recorded.map_err(Failure::from)?)
     }
-    /// What is submitted to `stream` from now on runs after the latest record. On the CPU the call itself waits.
+    /// What is submitted to `stream` from now on runs after the latest record. On the CPU, and for a queue of SYCL, the call
+    /// itself waits.
     #[pyo3(signature = (stream=None))]
     fn wait(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        if stream.map(is_of_sycl).transpose()? == Some(true) {
+            return self.synchronize(py, 60.0);
+        }
         let queue = self.queue(stream)?;
         if self.session.is_cpu() {
             return self.synchronize(py, 60.0);

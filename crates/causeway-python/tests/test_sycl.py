@@ -68,6 +68,58 @@ with causeway_ipc.share(other) as export:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.skipif(importlib.util.find_spec("dpctl") is None, reason="dpctl is not installed")
+def test_events_order_queues_of_dpctl() -> None:
+    code = """
+import dpctl, dpctl.memory, subprocess, sys
+import numpy as np
+import causeway_ipc as cw
+queue = dpctl.SyclQueue()
+event, shared = cw.Event(), cw.empty(1 << 20, "uint8")
+other = '''
+import sys, numpy as np, causeway_ipc as cw
+event, shared = (cw.open(ticket) for ticket in sys.argv[1:])
+print("ready", flush=True)
+sys.stdin.readline()
+event.synchronize(30)
+print(int(shared.numpy().min()), int(shared.numpy().max()), flush=True)
+'''
+with cw.share(event) as recorded, cw.share(shared) as memory:
+    command = [sys.executable, "-c", other, recorded.ticket, memory.ticket]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\\n"
+    source = dpctl.memory.MemoryUSMShared(1 << 20, queue=queue)
+    source.memset(9)
+    queue.memcpy_async(shared.memoryview(), source, 1 << 20)
+    event.record(queue)
+    event.wait(queue)
+    assert process.communicate("look\\n", timeout=60)[0] == "9 9\\n"
+"""
+    done = subprocess.run([*MODULE, "--", sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+class Awaited:
+    """A queue of SYCL's that has work until it is waited for."""
+
+    sycl_device = None
+    waits = 0
+
+    def wait(self) -> None:
+        self.waits += 1
+
+
+def test_a_record_waits_for_a_queue_of_sycl() -> None:
+    queue, event = Awaited(), cw.Event()
+    event.record(queue)
+    assert queue.waits == 1 and event.query()
+    event.wait(queue)
+    assert queue.waits == 1, "nothing of the queue's comes before what is waited for"
+    with pytest.raises(TypeError, match="dpctl"):
+        event.record("a stream")
+
+
+
 class Queue:
     """A queue of dpctl's, as far as it says where it is."""
 
