@@ -1,5 +1,6 @@
 //! What keeps a fork apart from calls of the runtime on other threads: a child would inherit the locks that they hold, and wait
 //! for ever. Threads that have the interpreter's lock are no matter, since the one that forks has it.
+use crate::leaving::{detached, forget_others};
 use pyo3::prelude::*;
 use std::{
     cell::{Cell, RefCell},
@@ -15,7 +16,7 @@ thread_local! {
 
 /// Calls the runtime without the interpreter's lock.
 pub fn released<T: Send>(py: Python<'_>, act: impl FnOnce() -> T + Send) -> T {
-    py.detach(|| entered(act))
+    detached(py, || entered(act))
 }
 /// Calls the runtime on a thread that does not have the interpreter's lock.
 pub fn entered<T>(act: impl FnOnce() -> T) -> T {
@@ -44,14 +45,20 @@ impl Drop for Inside {
 #[pyfunction]
 pub fn before_fork(py: Python<'_>) {
     if !IS_INSIDE.get() {
-        py.detach(|| {
+        detached(py, || {
             let gate = GATE.write().unwrap_or_else(PoisonError::into_inner);
             FORKING.set(Some(gate));
         });
     }
 }
-/// In the parent and in the child.
+/// In the parent.
 #[pyfunction]
 pub fn after_fork() {
+    FORKING.take();
+}
+/// In the child.
+#[pyfunction]
+pub fn after_fork_in_child() {
+    forget_others();
     FORKING.take();
 }

@@ -12,6 +12,7 @@ mod failure;
 mod gate;
 mod host;
 mod layout;
+mod leaving;
 mod linger;
 mod loan;
 mod memory;
@@ -32,7 +33,7 @@ mod _causeway {
         devices, empty,
         event::{Event, Pending},
         finish,
-        gate::{after_fork, before_fork},
+        gate::{after_fork, after_fork_in_child, before_fork},
         ring::Ring,
         share::{Export, array, open, share, share_channel, share_many, standing},
         source::is_shareable,
@@ -84,12 +85,13 @@ fn devices(py: Python<'_>) -> PyResult<Vec<(String, String)>> {
     Ok(found?)
 }
 
-/// Waits until signals that other processes may wait for are given: they would be lost with this process. What is open from now
-/// on is closed when it is closed.
+/// Waits until signals that other processes may wait for are given: they would be lost with this process. The last that is done
+/// before the interpreter ends: what is open from now on is closed when it is closed, and other threads do not come back.
 #[pyfunction]
 fn finish(py: Python<'_>) {
     released(py, || {
         linger::end();
         session::finish_all(std::time::Duration::from_secs(5));
     });
+    leaving::end(py);
 }

@@ -10,6 +10,7 @@ use crate::{
     failure::{Failure, Result},
     host,
     layout::Layout,
+    leaving::detached,
     loan::Loan,
     memory::Memory,
     share::seconds,
@@ -351,7 +352,7 @@ impl Ring {
     /// Waits until the other side does something more than `seen`, or so many seconds are over, or a signal comes.
     fn wait(&self, py: Python<'_>, side: u64, seen: u32, timeout: f64) -> Result<()> {
         let timeout = seconds(timeout)?;
-        py.detach(|| {
+        detached(py, || {
             let (word, begun) = (self.short_word(DONE[place(side)]), Instant::now());
             let is_news = || word.load(Ordering::SeqCst) != seen;
             if self.is_news_soon(is_news, begun, timeout) {

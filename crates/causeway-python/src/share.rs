@@ -6,6 +6,7 @@ use crate::{
     failure::{Failure, Result},
     gate::released,
     layout::Layout,
+    leaving::detached,
     memory::Memory,
     session::{Session, stay_reachable},
     source::{HostArray, Keep, Source, locate},
@@ -462,7 +463,7 @@ pub fn open<'py>(
         match released(py, || Opened::new(&ticket, device)) {
             Err(failure) if failure.is_transient && begun.elapsed() < timeout => {
                 py.check_signals()?;
-                py.detach(|| thread::sleep(PAUSE));
+                detached(py, || thread::sleep(PAUSE));
             }
             opened => break opened?,
         }

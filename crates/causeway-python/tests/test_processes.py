@@ -165,6 +165,49 @@ print("done")
     assert other.hear() == "done"
 
 
+@pytest.mark.parametrize(
+    "work",
+    ["cw.empty(100)", "cw.open(export.ticket)", "cw.share(export.array).ticket", "receiver.receive(timeout=60)", "event.synchronize(60)"],
+)
+def test_a_process_ends_while_its_threads_are_at_work(peer: type[Peer], work: str) -> None:
+    other = peer(f"""
+import threading
+export, channel, event = cw.share(np.ones(1 << 18)), cw.Channel(), cw.Event()
+receiver, began = cw.open(channel.ticket), threading.Semaphore(0)
+def run():
+    while True:
+        began.release()
+        {work}
+for _ in range(3):
+    threading.Thread(target=run, daemon=True).start()
+    began.acquire()
+""")
+    assert other.end() == 0
+
+
+def test_what_a_queue_of_multiprocessing_still_holds_is_sent_before_the_end(peer: type[Peer]) -> None:
+    code = """
+import multiprocessing
+{}
+import causeway_ipc.multiprocessing
+causeway_ipc.multiprocessing.install()
+def receive(queue, number):
+    print(number, *(int(queue.get(timeout=30)[0]) for _ in range(5)), flush=True)
+if __name__ == "__main__":
+    queue = multiprocessing.get_context("fork").Queue()
+    import os
+    if os.fork() == 0:
+        receive(queue, 7)
+        os._exit(0)
+    for number in range(5):
+        queue.put(cw.array(np.full(100_000, number)).numpy())
+"""
+    for first in ["", "import multiprocessing.util, atexit; atexit.register(int)"]:
+        other = peer(code.format(first))
+        assert other.hear() == "7 0 1 2 3 4"
+        assert other.end() == 0
+
+
 def test_subinterpreters_are_refused(peer: type[Peer]) -> None:
     other = peer("""
 try:

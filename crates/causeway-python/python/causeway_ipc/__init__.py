@@ -18,6 +18,7 @@ import atexit
 import os
 import sys
 from collections.abc import Sequence
+from typing import SupportsIndex
 
 from . import _interpreter as _interpreter  # first: what it refuses must not load the rest
 from . import _causeway, _sycl, _views
@@ -67,7 +68,7 @@ def _dtype_name(dtype: object) -> str:
 
 
 def empty(
-    shape: int | Sequence[int],
+    shape: SupportsIndex | Sequence[int],
     dtype: object = "float32",
     device: str | None = None,
     *,
@@ -79,7 +80,7 @@ def empty(
     `access` says who may open it: "same-user" (as without it), "user:UID" or "process:PID". With `read_only`, only this
     process writes it: the kernel refuses others a mapping for writing.
     """
-    lengths = [shape] if isinstance(shape, int) else list(shape)
+    lengths = [shape.__index__()] if isinstance(shape, SupportsIndex) else list(shape)
     return _causeway.empty(lengths, _dtype_name(dtype), device, access=access, read_only=read_only)
 
 
@@ -89,8 +90,19 @@ if sys.version_info >= (3, 12):  # from there on, Python classes can be buffers
 _sycl.keep_apart()
 
 os.register_at_fork(
-    before=_causeway.before_fork, after_in_parent=_causeway.after_fork, after_in_child=_causeway.after_fork
+    before=_causeway.before_fork, after_in_parent=_causeway.after_fork, after_in_child=_causeway.after_fork_in_child
 )
 
-# Signals that other processes wait for are lost with this process unless they are given before it ends.
-atexit.register(_causeway.finish)
+
+def _finish_last() -> None:
+    """Has `finish` run at the end of the interpreter, after the queues of `multiprocessing`, whose threads send arrays, have ended."""
+    util = sys.modules.get("multiprocessing.util")
+    ends_queues = getattr(util, "_exit_function", None)
+    if ends_queues is not None:
+        atexit.unregister(ends_queues)
+    atexit.register(_causeway.finish)
+    if ends_queues is not None:
+        atexit.register(ends_queues)
+
+
+_finish_last()
