@@ -5,7 +5,7 @@ use ur_adapter::{
     object::{Borrowed, Object, Owned},
 };
 use ur_core::over_driver::own_handle;
-use ur_core::program::{self, RunsCode};
+use ur_core::program::{self, HasCode, RunsCode};
 use ur_hal::{Capabilities, LaunchLimits};
 use ur_sys::ur_native_handle_t;
 
@@ -14,7 +14,7 @@ pub type Program = program::Program<Cpu>;
 /// What `ur_kernel_handle_t` points at.
 pub type Kernel = program::Kernel<Cpu>;
 
-impl RunsCode for Cpu {
+impl HasCode for Cpu {
     const NAME: &'static str = "a native CPU";
     const REFUSES_EMPTY_RANGES: bool = true;
     fn target(_context: &Context, _device: &Device) -> Result<()> {
@@ -31,14 +31,16 @@ impl RunsCode for Cpu {
         };
         Ok((Capabilities::NONE, limits))
     }
-    fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
-        (queue.context(), queue.device())
-    }
     /// Commands keep the code that they run.
     fn leave(_context: usize, what: impl Send + 'static) {
         drop(what);
     }
     fn sweep_code() {}
+}
+impl RunsCode for Cpu {
+    fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
+        (queue.context(), queue.device())
+    }
     fn native_program(program: &Object<Program>) -> Result<ur_native_handle_t> {
         own_handle::of(program)
     }

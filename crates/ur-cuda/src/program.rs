@@ -17,7 +17,7 @@ use ur_adapter::{
 };
 use ur_core::{
     memory::deferred_free,
-    program::{self, RunsCode},
+    program::{self, HasCode, RunsCode},
 };
 use ur_hal::{Capabilities, Capability, LaunchLimits};
 use ur_sys::ur_native_handle_t;
@@ -27,7 +27,7 @@ pub type Program<D> = program::Program<Family<D>>;
 /// What `ur_kernel_handle_t` points at.
 pub type Kernel<D> = program::Kernel<Family<D>>;
 
-impl<D: Dialect> RunsCode for Family<D> {
+impl<D: Dialect> HasCode for Family<D> {
     const NAME: &'static str = D::NAME;
     fn target(_context: &Context<D>, device: &Device<D>) -> Result<Target> {
         Ok(Target {
@@ -52,15 +52,17 @@ impl<D: Dialect> RunsCode for Family<D> {
             .with_if(Capability::Clusters, device.has(A::Clusters)?);
         Ok((capabilities, limits))
     }
-    fn place_of(queue: &Queue<D>) -> (&Owned<Context<D>>, &Owned<Device<D>>) {
-        (queue.context(), queue.device())
-    }
     /// In which contexts a kernel was launched is not kept: behind the queues of all.
     fn leave(_context: usize, what: impl Send + 'static) {
         deferred_free::leave::<Memory<D>>(0, what);
     }
     fn sweep_code() {
         deferred_free::sweep::<Memory<D>>();
+    }
+}
+impl<D: Dialect> RunsCode for Family<D> {
+    fn place_of(queue: &Queue<D>) -> (&Owned<Context<D>>, &Owned<Device<D>>) {
+        (queue.context(), queue.device())
     }
     /// The module on its first device that it is built for.
     fn native_program(program: &Object<Program<D>>) -> Result<ur_native_handle_t> {

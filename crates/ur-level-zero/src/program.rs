@@ -15,7 +15,7 @@ use ur_adapter::{
 };
 use ur_core::{
     memory::deferred_free,
-    program::{self, RunsCode},
+    program::{self, HasCode, RunsCode},
 };
 use ur_hal::{Capabilities, Capability, LaunchLimits};
 use ur_sys::ur_native_handle_t;
@@ -28,7 +28,7 @@ pub type Kernel = program::Kernel<LevelZero>;
 fn refused<T>(code: ErrorCode, why: &'static str) -> Result<T> {
     Err(Error::new(code, why))
 }
-impl RunsCode for LevelZero {
+impl HasCode for LevelZero {
     const NAME: &'static str = "Level Zero";
     fn target(context: &Context, device: &Device) -> Result<Target> {
         Ok(Target {
@@ -50,14 +50,16 @@ impl RunsCode for LevelZero {
         };
         Ok((Capabilities::of(&[CooperativeLaunch, LoadedLinker]), limits))
     }
-    fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
-        queue.place()
-    }
     fn leave(context: usize, what: impl Send + 'static) {
         deferred_free::leave::<Memory>(context, what);
     }
     fn sweep_code() {
         deferred_free::sweep::<Memory>();
+    }
+}
+impl RunsCode for LevelZero {
+    fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
+        queue.place()
     }
     /// The module on its first device that it is built for.
     fn native_program(program: &Object<Program>) -> Result<ur_native_handle_t> {

@@ -17,7 +17,7 @@ use ur_adapter::{
 };
 use ur_core::{
     memory::deferred_free,
-    program::{self, RunsCode},
+    program::{self, HasCode, RunsCode},
 };
 use ur_hal::{Capabilities, LaunchLimits};
 use ur_sys::*;
@@ -34,7 +34,7 @@ fn target(context: &Context, device: &Device) -> Target {
     let (context, local) = (Arc::clone(context.driver()), device.facts().local);
     Target { context, device: device.raw(), local }
 }
-impl RunsCode for OpenCl {
+impl HasCode for OpenCl {
     const NAME: &'static str = "OpenCL";
     fn target(context: &Context, device: &Device) -> Result<Target> {
         Ok(target(context, device))
@@ -47,14 +47,16 @@ impl RunsCode for OpenCl {
         let limits = LaunchLimits { items, group, grid, sub_group, local_memory: facts.local };
         Ok((Capabilities::NONE, limits))
     }
-    fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
-        queue.place()
-    }
     fn leave(context: usize, what: impl Send + 'static) {
         deferred_free::leave::<Memory>(context, what);
     }
     fn sweep_code() {
         deferred_free::sweep::<Memory>();
+    }
+}
+impl RunsCode for OpenCl {
+    fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
+        queue.place()
     }
     /// The program on its first device that it is built for.
     fn native_program(program: &Object<Program>) -> Result<ur_native_handle_t> {

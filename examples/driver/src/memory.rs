@@ -25,7 +25,7 @@ use ur_core::{
         usm_host::PinsMemory,
         usm_pool::{self, Chunks, HasUsm},
     },
-    program::{self, RunsCode},
+    program::{self, HasCode, RunsCode},
 };
 use ur_hal::{Allocates, Capabilities, LaunchLimits, MemoryRequest, SamplerDesc};
 use ur_ipc::SharedMemory;
@@ -211,7 +211,7 @@ impl ur_hal::Modules for Example {
     type Module = Infallible;
     type Function = Infallible;
 }
-impl RunsCode for Example {
+impl HasCode for Example {
     const NAME: &'static str = "the example device";
     fn target(_: &Context, _: &Device) -> Result<Infallible> {
         Error::unsupported("urProgramBuild")
@@ -221,13 +221,15 @@ impl RunsCode for Example {
         let limits = LaunchLimits { items: 1, group, grid, sub_group: 1, local_memory: 0 };
         Ok((Capabilities::NONE, limits))
     }
-    fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
-        queue.place()
-    }
     fn leave(_: usize, what: impl Send + 'static) {
         drop(what);
     }
     fn sweep_code() {}
+}
+impl RunsCode for Example {
+    fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
+        queue.place()
+    }
     fn native_program(_: &Object<Program>) -> Result<ur_native_handle_t> {
         Error::unsupported("urProgramGetNativeHandle")
     }

@@ -1,11 +1,11 @@
 //! USM allocations: whose they are, how often they are open in this process, and how they are freed. What one
 //! consists of is each backend's ([`Memory`]); which address belongs to which is `allocations.rs`'s, when
-//! memory goes back `deferred_free.rs`'s.
+//! memory goes back `waiting.rs`'s.
 use super::{
     allocations::{self, Allocated, Allocations, Entries, enter, write},
-    deferred_free::{self, DeferredFree, Moment, is_for_room},
     objects::{next_object, number_of},
     totals::Totals,
+    waiting::{DeferredFree, Moment, is_for_room},
 };
 use std::{
     any::Any,
@@ -183,10 +183,10 @@ impl<M: Memory> Allocation<M> {
         align: usize,
         pool: &Arc<Pool<M::Source>>,
     ) -> Result<UsmPtr> {
-        deferred_free::sweep::<M>();
+        M::deferred().sweep();
         let block = pool.take(bytes, align).or_else(|error| match is_for_room(&error) {
             true => {
-                deferred_free::sweep_all::<M>();
+                M::deferred().sweep_all();
                 pool.take(bytes, align)
             }
             false => Err(error),
@@ -271,7 +271,7 @@ impl<M: Memory> Drop for Allocation<M> {
     fn drop(&mut self) {
         let Some(memory) = self.memory.take() else { return };
         if self.exported.load(SeqCst) && memory.is_reused() {
-            deferred_free::when_unleased::<M>(self.object, Kind::Memory, memory);
+            M::deferred().when_unleased((self.object, Kind::Memory), memory, unleased::<M>);
         }
     }
 }
@@ -297,6 +297,10 @@ impl<M: Memory> Allocated for Allocation<M> {
     }
 }
 
+/// The last lease of an object has ended.
+pub(super) fn unleased<M: Memory>(object: u64, kind: Kind) {
+    M::deferred().release(object, kind);
+}
 /// What is dropped once the commands before have ended.
 #[derive(Debug)]
 pub enum Spent<M: Memory> {

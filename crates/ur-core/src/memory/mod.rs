@@ -14,3 +14,4 @@ pub mod ranges;
 pub mod reservations;
 pub mod totals;
 pub mod usm;
+mod waiting;

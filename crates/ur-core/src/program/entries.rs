@@ -2,8 +2,8 @@
 use super::{
     Context, Device, Program, RunsCode,
     build::failed,
+    code::no_kernel,
     link::link,
-    no_kernel,
     object::{Origin, text},
 };
 use crate::{kernels::given, over_driver::OverDriver};

@@ -1,23 +1,27 @@
 //! Kernels: functions of built programs, and what is known of them on each device.
-use super::{Context, Device, Function, Module, Program, RunsCode, no_kernel};
+use super::{
+    code::{Function, HasCode, Module, no_kernel},
+    object::Program,
+};
 use crate::kernels::{
     arguments::Taken,
     geometry::{Limits, Range},
     metadata::Wanted,
 };
+use crate::over_driver::{Context, Device};
 use std::{
     ffi::{CStr, CString},
     sync::{Arc, Mutex},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::Owned,
+    object::{Body, Kind, Owned, Slab, Tag},
 };
 use ur_hal::{Capabilities, FunctionFacts, GroupChoice};
 
 /// What `ur_kernel_handle_t` points at.
 #[derive(Debug)]
-pub struct Kernel<D: RunsCode> {
+pub struct Kernel<D: HasCode> {
     program: Owned<Program<D>>,
     name: CString,
     /// On each device that its program was built for.
@@ -25,7 +29,7 @@ pub struct Kernel<D: RunsCode> {
 }
 /// A kernel on one device, or on all that share its module.
 #[derive(Debug)]
-pub struct OnDevice<D: RunsCode> {
+pub struct OnDevice<D: HasCode> {
     device: Owned<Device<D>>,
     function: Arc<Function<D>>,
     facts: FunctionFacts,
@@ -41,7 +45,7 @@ pub struct OnDevice<D: RunsCode> {
 /// A range, local memory, and groups for both.
 type Chosen = ([usize; 3], usize, [usize; 3]);
 
-impl<D: RunsCode> OnDevice<D> {
+impl<D: HasCode> OnDevice<D> {
     fn new(
         (device, module): (Owned<Device<D>>, Arc<Module<D>>),
         function: Function<D>,
@@ -119,7 +123,7 @@ impl<D: RunsCode> OnDevice<D> {
     }
 }
 
-impl<D: RunsCode> Kernel<D> {
+impl<D: HasCode> Kernel<D> {
     /// The kernel of that name.
     ///
     /// # Errors
@@ -191,7 +195,14 @@ impl<D: RunsCode> Kernel<D> {
         }
     }
 }
-impl<D: RunsCode> Drop for Kernel<D> {
+impl<D: HasCode> Body for Kernel<D> {
+    const TAG: Tag = Tag::new(D::BACKEND, Kind::Kernel);
+    const INVALID: ErrorCode = ErrorCode::InvalidKernel;
+    fn slab() -> &'static Slab<Self> {
+        D::statics().slab()
+    }
+}
+impl<D: HasCode> Drop for Kernel<D> {
     /// Launches of it may be under way.
     fn drop(&mut self) {
         let functions: Vec<_> = self.on.drain(..).map(|one| (one.function, one.module)).collect();

@@ -1,8 +1,9 @@
 //! Programs, kernels and what launches are checked against, over any driver that has [`Modules`]. What code is and what
-//! runs it is the driver's; what callers pass and ask is here: `object.rs` (a program and its builds), `build.rs` (how far
+//! runs it is the driver's; what callers pass and ask is here: `code.rs` (what is asked of a driver), `object.rs` (a program and its builds), `build.rs` (how far
 //! a build has come), `link.rs` (programs that become one), `kernel.rs` (kernels on their devices), `launch.rs` (ranges
 //! and properties of launches), `entries.rs` and `kernel_entries.rs` (the entries of both).
 mod build;
+mod code;
 mod entries;
 pub mod kernel;
 mod kernel_entries;
@@ -10,47 +11,23 @@ pub mod launch;
 pub mod link;
 mod object;
 
-use crate::over_driver::{Context, Contexts, Device};
+use crate::over_driver::{Context, Device};
 use ur_adapter::{
     api::Objects,
     error::{Error, ErrorCode, Result},
-    object::{Body, Borrowed, Kind, Object, Owned, Slab, Tag},
+    object::{Borrowed, Object, Owned},
 };
-use ur_hal::{Capabilities, LaunchLimits, Modules};
 use ur_sys::*;
 
+pub use code::HasCode;
 pub use kernel::{Kernel, OnDevice};
 pub use object::Program;
 
-type Module<D> = <D as Modules>::Module;
-type Function<D> = <D as Modules>::Function;
-
 /// A driver whose programs and kernels are the core's. What is asked here goes when contexts, devices and queues are the
 /// core's too.
-pub trait RunsCode:
-    Contexts + Modules + Objects<Program = Program<Self>, Kernel = Kernel<Self>>
-{
-    /// What users call the driver.
-    const NAME: &'static str;
-    /// Whether a range without items is refused, as the specification has it. Elsewhere it is a launch that runs nothing:
-    /// SYCL has such ranges.
-    const REFUSES_EMPTY_RANGES: bool = false;
-    /// What modules for a device of a context are built for.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    fn target(context: &Context<Self>, device: &Device<Self>) -> Result<Self::Target>;
-    /// What a device can run, and in what groups.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    fn launches(device: &Device<Self>) -> Result<(Capabilities, LaunchLimits)>;
+pub trait RunsCode: HasCode + Objects<Program = Program<Self>, Kernel = Kernel<Self>> {
     /// The context and the device of a queue.
     fn place_of(queue: &Self::Queue) -> (&Owned<Context<Self>>, &Owned<Device<Self>>);
-    /// Drops code once the commands are done that were submitted to queues of the context with this handle.
-    fn leave(context: usize, what: impl Send + 'static);
-    /// Drops code that was left and that no command uses any more.
-    fn sweep_code();
     /// The native handle of a program.
     ///
     /// # Errors
@@ -80,24 +57,6 @@ pub trait RunsCode:
         program: Option<Borrowed<'_, Program<Self>>>,
         is_owned: bool,
     ) -> Result<Owned<Kernel<Self>>>;
-}
-impl<D: RunsCode> Body for Program<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::Program);
-    const INVALID: ErrorCode = ErrorCode::InvalidProgram;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
-}
-impl<D: RunsCode> Body for Kernel<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::Kernel);
-    const INVALID: ErrorCode = ErrorCode::InvalidKernel;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
-}
-/// The error for a name that no function of a program has.
-fn no_kernel(name: &std::ffi::CStr) -> Error {
-    Error::new(ErrorCode::InvalidKernelName, format!("the program has no kernel {name:?}"))
 }
 /// The program whose module a native kernel is of.
 ///

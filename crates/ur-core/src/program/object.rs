@@ -1,13 +1,14 @@
 //! A program: what it is made of, what is said of it beside its code, and its builds, one for each device.
 use super::{
-    Context, Device, Module, RunsCode,
     build::{Build, State, failed},
+    code::{HasCode, Module},
 };
 use crate::kernels::{
     given,
     metadata::{Metadata, Wanted},
     spirv::Facts,
 };
+use crate::over_driver::{Context, Device};
 use std::{
     ffi::{CStr, CString},
     sync::{Arc, Mutex, MutexGuard, OnceLock},
@@ -15,14 +16,14 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Borrowed, Owned},
+    object::{Body, Borrowed, Kind, Owned, Slab, Tag},
 };
 use ur_hal::{Constant, Piece};
 use ur_sys::*;
 
 /// What `ur_program_handle_t` points at.
 #[derive(Debug)]
-pub struct Program<D: RunsCode> {
+pub struct Program<D: HasCode> {
     context: Owned<Context<D>>,
     devices: Vec<Owned<Device<D>>>,
     origin: Origin,
@@ -46,17 +47,17 @@ pub(super) enum Origin {
 }
 /// A piece of a program, with what it is compiled with.
 #[derive(Debug)]
-pub(super) struct Part<D: RunsCode> {
+pub(super) struct Part<D: HasCode> {
     pub(super) code: Arc<D::Code>,
     pub(super) flags: String,
     pub(super) constants: Vec<Constant>,
 }
-impl<D: RunsCode> Part<D> {
+impl<D: HasCode> Part<D> {
     pub(super) fn piece(&self) -> Piece<'_, D> {
         Piece { code: &self.code, flags: &self.flags, constants: &self.constants }
     }
 }
-impl<D: RunsCode> Clone for Part<D> {
+impl<D: HasCode> Clone for Part<D> {
     fn clone(&self) -> Self {
         let Self { code, flags, constants } = self;
         Self { code: Arc::clone(code), flags: flags.clone(), constants: constants.clone() }
@@ -70,11 +71,11 @@ pub(super) fn text(options: Option<&CStr>) -> String {
     options.map_or(String::new(), |options| options.to_string_lossy().into_owned())
 }
 /// How many modules there are for so many devices.
-pub(super) fn modules<D: RunsCode>(devices: usize) -> usize {
+pub(super) fn modules<D: HasCode>(devices: usize) -> usize {
     if D::SHARES_MODULES { 1 } else { devices }
 }
 
-impl<D: RunsCode> Program<D> {
+impl<D: HasCode> Program<D> {
     /// One of code, which is not built.
     ///
     /// # Errors
@@ -359,7 +360,14 @@ impl<D: RunsCode> Program<D> {
         }
     }
 }
-impl<D: RunsCode> Drop for Program<D> {
+impl<D: HasCode> Body for Program<D> {
+    const TAG: Tag = Tag::new(D::BACKEND, Kind::Program);
+    const INVALID: ErrorCode = ErrorCode::InvalidProgram;
+    fn slab() -> &'static Slab<Self> {
+        D::statics().slab()
+    }
+}
+impl<D: HasCode> Drop for Program<D> {
     /// Commands that use its modules may be under way.
     fn drop(&mut self) {
         let builds = ur_lock::unpoisoned(self.builds.get_mut());
