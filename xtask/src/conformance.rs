@@ -290,8 +290,7 @@ impl<'a> Run<'a> {
             command.env("LD_LIBRARY_PATH", folders).env("UR_LOADER_USE_LEVEL_ZERO_V2", chosen);
         }
         if let Some(profile) = self.profile {
-            // Such drivers keep a descriptor for each allocation that is shared.
-            command.env("ZE_SOFTWARE_PROFILE", profile).args(["--but", "ten thousand allocations"]);
+            command.env("ZE_SOFTWARE_PROFILE", profile);
         }
         if let Some(door) = self.door {
             command.arg("--through").arg(door);

@@ -6,12 +6,17 @@ mod c;
 mod usm;
 
 use c::*;
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use std::{
     ffi::c_void,
     io::{BufRead, BufReader, Write},
+    os::fd::OwnedFd,
     process::{Child, Command, Stdio},
     ptr::null_mut,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 use ur_adapter::object::Backend;
@@ -214,10 +219,23 @@ fn lie(zero: &Zero, how: &str) -> ur_ipc::Export {
         "no-handle" => bytes(4, 0xff, 72),
         "a-zero-handle" => bytes(4, 0, 72),
         "short-bytes" => bytes(4, 0, 1),
+        // No lie of its own: but all who say so say it of the same bytes.
+        "one-for-all" => {
+            static FILE: std::sync::OnceLock<Arc<OwnedFd>> = std::sync::OnceLock::new();
+            let fd = FILE.get_or_init(|| {
+                let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+                let fd = memfd_create("one-for-all", flags).unwrap();
+                rustix::fs::ftruncate(&fd, 1 << 16).unwrap();
+                fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+                Arc::new(fd)
+            });
+            driver(Arc::clone(fd), 3, 64)
+        }
         other => panic!("{other} is no lie"),
     };
     let (kind, backend) = (ur_ipc::Kind::Memory, Backend::LevelZero as u16);
-    let (object, offset, length, size) = (1 << 40, 0, 4096, 4096);
+    static OBJECT: AtomicU64 = AtomicU64::new(1 << 40);
+    let (object, offset, length, size) = (OBJECT.fetch_add(1, Ordering::Relaxed), 0, 4096, 4096);
     let access = ur_ipc::Access::SameUser;
     ur_ipc::export(ur_ipc::Offer {
         kind,
@@ -369,6 +387,56 @@ fn opened_memory_is_neither_freed_nor_shared_again() {
     assert!(share(&zero, at).is_err());
     assert_eq!(info::<usize>(&zero, at, Info::SIZE), Ok(4096));
     assert_eq!(close(&zero, at), R::SUCCESS);
+}
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+/// Drivers that import by descriptor keep one for each import: of a chunk with many allocations there is one import.
+#[test]
+fn all_that_is_open_of_one_chunk_takes_one_descriptor_of_the_driver() {
+    let name = "all_that_is_open_of_one_chunk_takes_one_descriptor_of_the_driver";
+    if !is_inside(name, &[("ZE_SOFTWARE_IPC", "xe2-new"), ("ZE_SOFTWARE_IMPORT_FD", "owned")]) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    let mut other = Other::new();
+    let tickets: Vec<_> = (0..100)
+        .map(|n| hex::decode(other.ask(&format!("share 4096 {}", n * 2000))).unwrap())
+        .collect();
+    let first = open(&zero, &tickets[0]).unwrap();
+    let before = descriptors();
+    let all: Vec<_> = tickets[1..].iter().map(|ticket| open(&zero, ticket).unwrap()).collect();
+    let more = descriptors() - before;
+    assert!(more < 10, "{more} descriptors for 99 allocations");
+    for (n, at) in (0..).zip([first].iter().chain(&all)) {
+        assert_eq!(zero.read::<u32, 1024>(*at), numbers(n * 2000), "the one with number {n}");
+    }
+    // The one that the driver was asked for first goes first, and the others stay.
+    assert_eq!(close(&zero, first), R::SUCCESS);
+    for (n, at) in (1..).zip(all) {
+        assert_eq!(zero.read::<u32, 1024>(at), numbers(n * 2000));
+        assert_eq!(close(&zero, at), R::SUCCESS);
+    }
+    eventually("the driver lets go of it", || descriptors() < before);
+}
+/// Two objects of an exporter that have the same bytes are two mappings here: nobody's close ends the other's.
+#[test]
+fn objects_of_a_hostile_exporter_that_overlap_are_opened_each_by_itself() {
+    let name = "objects_of_a_hostile_exporter_that_overlap_are_opened_each_by_itself";
+    if !is_inside(name, &[]) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    let mut other = Other::new();
+    let [one, two] = [(); 2].map(|()| hex::decode(other.ask("lie one-for-all")).unwrap());
+    let (at, there) = (open(&zero, &one).unwrap(), open(&zero, &two).unwrap());
+    assert_ne!(at, there);
+    zero.write(at, &numbers(5));
+    assert_eq!(zero.read::<u32, 1024>(there), numbers(5));
+    assert_eq!(close(&zero, at), R::SUCCESS);
+    assert_eq!(zero.read::<u32, 1024>(there), numbers(5));
+    assert_eq!(open(&zero, &one).map(|at| close(&zero, at)), Ok(R::SUCCESS));
+    assert_eq!(close(&zero, there), R::SUCCESS);
 }
 /// Tries until it is so, for ten seconds.
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {

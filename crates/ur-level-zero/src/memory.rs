@@ -3,7 +3,8 @@
 use super::{
     DriverDevice, LevelZero,
     backing::Chunk,
-    native::ipc::{Handle, OpenedHandle},
+    native::ipc::Handle,
+    opened::Whole,
     registry::registry,
     ticket::{self, Moment},
 };
@@ -35,7 +36,7 @@ pub enum Memory {
     /// A chunk of its own, made to be exported to other APIs.
     Exportable(Chunk),
     /// Another process's.
-    Opened(OpenedHandle),
+    Opened(Arc<Whole>),
 }
 impl Memory {
     /// The device that has it, of which C need not hold a reference; of what was opened, only its handle is known.

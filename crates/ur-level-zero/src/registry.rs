@@ -2,6 +2,7 @@
 use super::{
     LevelZero, foreign,
     memory::{Allocation, Deferred},
+    opened,
 };
 use std::{
     collections::BTreeMap,
@@ -42,6 +43,8 @@ pub(super) struct Store {
     pub(super) ranges: Allocations<Allocation>,
     pub(super) deferred: Deferred,
     pub(super) foreign: foreign::All,
+    /// What is open of other processes.
+    pub(super) open: opened::Open,
     /// Addresses of ours, taken or not: first and how many. What is not in an allocation there is nobody's.
     pieces: RwLock<BTreeMap<usize, usize>>,
 }

@@ -11,7 +11,7 @@ use super::{
         physical_memory::{self, Physical},
         virtual_memory,
     },
-    opened::OpenedMemory,
+    opened::{Key, OpenedMemory, Whole},
     partition,
     registry::registry,
 };
@@ -138,37 +138,49 @@ fn map(
     home: &Owned<Device>,
 ) -> Result<OpenedMemory> {
     let bytes = usize::try_from(arrived.size).map_err(too_large)?;
-    let (opened, base) = match arrived.payload {
+    let (whole, base) = match arrived.payload {
         ArrivedPayload::Driver { fd, base, exposes, bytes: form } => {
             let is_number = form.first() == Some(&(Form::Number as u8));
             let handle = said(if is_number { Form::Number } else { Form::Told } as u8, &form)?;
-            let opened = match OpenedHandle::import(context, home, &fd, exposes)? {
-                Some(imported) => imported,
-                None if is_number => OpenedHandle::by_number(context, home, handle, &fd)?,
-                None => OpenedHandle::opaque(context, home, handle, Some(&fd))?,
-            };
-            (opened, base)
+            let key = Key::of((context, home), &fd, exposes, &form);
+            if let Some(known) = key.as_ref().and_then(|key| Whole::find(key, base, bytes)) {
+                (known, base)
+            } else {
+                let opened = match OpenedHandle::import(context, home, &fd, exposes)? {
+                    Some(imported) => imported,
+                    None if is_number => OpenedHandle::by_number(context, home, handle, &fd)?,
+                    None => OpenedHandle::opaque(context, home, handle, Some(&fd))?,
+                };
+                (measured(context, opened, key)?, base)
+            }
         }
         ArrivedPayload::Bytes(form) => {
             let (named, base) = form.split_last_chunk::<8>().unwrap_or((&[], &[0; 8]));
             let handle = said(Form::Opaque as u8, named)?;
-            (OpenedHandle::opaque(context, home, handle, None)?, u64::from_le_bytes(*base))
+            let opened = OpenedHandle::opaque(context, home, handle, None)?;
+            (measured(context, opened, None)?, u64::from_le_bytes(*base))
         }
         _ => return Err(contradiction("what arrived is nothing of the driver's")),
     };
     let base = usize::try_from(base).map_err(too_large)?;
-    // How much there is the driver says: the exporter's word is not enough. What it has cut from more is a part of that.
+    if base.checked_add(bytes).is_none_or(|end| end > whole.bytes()) {
+        return Err(contradiction("it is larger than what the driver opened"));
+    }
+    let null = || contradiction("it is at no address");
+    let at = UsmPtr::from_addr(whole.at() + base).ok_or_else(null)?;
+    Ok(OpenedMemory::new(at, bytes, home.as_handle().addr(), whole))
+}
+/// How much there is the driver says: the exporter's word is not enough. What it has cut from more is a part of that.
+fn measured(
+    context: &Arc<NativeContext>,
+    opened: OpenedHandle,
+    key: Option<Key>,
+) -> Result<Arc<Whole>> {
     let there = memory::known(context, opened.at())?;
     let unknown = || contradiction("the driver does not know what it opened");
     let before = |there: &memory::Known| opened.at().checked_sub(there.base);
     let left = there.and_then(|there| there.bytes.checked_sub(before(&there)? as usize));
-    let left = left.ok_or_else(unknown)?;
-    if base.checked_add(bytes).is_none_or(|end| end > left) {
-        return Err(contradiction("it is larger than what the driver opened"));
-    }
-    let null = || contradiction("it is at no address");
-    let at = UsmPtr::from_addr(opened.at() as usize + base).ok_or_else(null)?;
-    Ok(OpenedMemory::new(at, bytes, home.as_handle().addr(), opened, left))
+    Ok(Whole::new(opened, left.ok_or_else(unknown)?, key))
 }
 /// Physical memory of `home` behind a descriptor; the size is the exporter's word, which the driver
 /// judges.

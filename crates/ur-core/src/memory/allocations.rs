@@ -65,6 +65,10 @@ impl<A: Allocated> Entries<A> {
         let found = self.at.starting_at(*self.objects.get(&object)?);
         found.filter(|one| one.object() == object)
     }
+    /// Whether one has a byte of `range`.
+    pub fn touches(&self, range: Range) -> bool {
+        self.at.touches(range)
+    }
     /// It has no name any more.
     pub fn forget_name(&mut self, one: &A) {
         self.objects.remove(&one.object());

@@ -279,10 +279,6 @@ impl OpenedHandle {
     pub fn at(&self) -> u64 {
         self.at
     }
-    /// Where it is open.
-    pub fn context(&self) -> &Arc<NativeContext> {
-        &self.context
-    }
 }
 impl Drop for OpenedHandle {
     fn drop(&mut self) {
