@@ -41,6 +41,11 @@ pub struct Offer {
 impl Memory {
     /// At least one byte of a device's memory; what is in it is unspecified. `policy` says who may open and write it.
     pub fn allocate(session: &Arc<Session>, bytes: usize, policy: Policy) -> Result<Arc<Self>> {
+        if bytes as u64 > session.memory && session.memory > 0 {
+            let (has, name) = (session.memory, session.name());
+            let sentence = format!("{bytes} bytes cannot be: {name} has {has} in all");
+            return Err(Failure::new("OutOfMemory", sentence));
+        }
         let buffer = Buffer::with_policy(&session.context, bytes.max(1), policy)?;
         Ok(Self::known(session, buffer, None, None))
     }

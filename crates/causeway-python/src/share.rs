@@ -13,6 +13,7 @@ use crate::{
 };
 use causeway::{Access, Buffer, Policy, Ticket, text};
 use pyo3::{
+    exceptions::PyTypeError,
     intern,
     prelude::*,
     types::{PyDict, PyString},
@@ -280,7 +281,14 @@ fn share_all(arrays: &Bound<'_, PyAny>, wanted: Option<Policy>) -> PyResult<Expo
     let py = arrays.py();
     let (mut located, mut placed) = (Vec::new(), Vec::new());
     let mut end = 0_usize;
-    for item in arrays.call_method0(intern!(py, "items"))?.try_iter()? {
+    let Some(items) = arrays.getattr_opt(intern!(py, "items"))? else {
+        let sentence = format!(
+            "share_many takes arrays by their names, {{name: array}}, and not {}: share(array) is for one",
+            arrays.get_type().name()?
+        );
+        return Err(PyTypeError::new_err(sentence));
+    };
+    for item in items.call0()?.try_iter()? {
         let (name, object): (String, Bound<'_, PyAny>) = item?.extract()?;
         let source = locate(&object)?;
         if let Source::Host(host) = &source {

@@ -88,7 +88,7 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
     if let Some(table::Seen { address, device, layout, keep }) = table::see(object)? {
         let keep = Keep::Tensor(keep);
         return match [DL_CPU, DL_CUDA_HOST].contains(&device.0) {
-            true => Ok(on_host(address, layout, keep)),
+            true => on_host(address, layout, keep),
             false => on_device(|| Session::of_dlpack(device.0, device.1), address, layout, keep),
         };
     }
@@ -117,7 +117,7 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
         let views = object.py().import("causeway_ipc._views")?;
         let device: String = views.call_method1("sycl_device", (object, &interface))?.extract()?;
         return match device.as_str() {
-            "cpu" => Ok(on_host(address, layout, keep)),
+            "cpu" => on_host(address, layout, keep),
             name => {
                 let session = || Session::named(Some(name));
                 on_device(session, address, layout, keep)
@@ -127,14 +127,14 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
     if let Some(interface) = object.getattr_opt("__array_interface__")? {
         let (address, layout) =
             interface_of(object, &interface.cast_into::<PyDict>()?, Unit::Byte)?;
-        return Ok(on_host(address, layout, keep));
+        return on_host(address, layout, keep);
     }
     if object.hasattr("__dlpack__")? {
         let (kind, _): (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
         let is_host = [DL_CPU, DL_CUDA_HOST].contains(&kind);
         let seen = dlpack::consume(object, is_host)?;
         return match is_host {
-            true => Ok(on_host(seen.address, seen.layout, Keep::Object(seen.keep))),
+            true => on_host(seen.address, seen.layout, Keep::Object(seen.keep)),
             false => {
                 let session = || Session::of_dlpack(seen.device.0, seen.device.1);
                 on_device(session, seen.address, seen.layout, Keep::Object(seen.keep))
@@ -179,16 +179,26 @@ fn lowest(address: usize, layout: &Layout) -> (usize, usize, Layout) {
     let offset = low.unsigned_abs() as usize;
     (start, (high - low) as usize, Layout { offset, ..layout.clone() })
 }
-fn on_host(address: usize, layout: Layout, keep: Keep) -> Source {
+fn on_host(address: usize, layout: Layout, keep: Keep) -> PyResult<Source> {
     let (start, bytes, within) = lowest(address, &layout);
-    match Memory::find(start, bytes) {
+    is_somewhere(address, bytes)?;
+    Ok(match Memory::find(start, bytes) {
         Some(memory) if bytes > 0 => {
             let offset = within.offset + (start - memory.address());
             let layout = Layout { offset, ..within };
             Source::Shareable(memory, layout)
         }
         _ => Source::Host(HostArray { layout, from: HostMemory::At(address, keep) }),
+    })
+}
+/// Refuses arrays that have elements and no memory: tensors that stand for others while a program is compiled, for one.
+fn is_somewhere(address: usize, bytes: usize) -> Result<()> {
+    if address != 0 || bytes == 0 {
+        return Ok(());
     }
+    Err(Failure::misuse(
+        "this array has elements and no memory: its library says that they are at address 0",
+    ))
 }
 fn on_device(
     session: impl FnOnce() -> Result<Arc<Session>>,
@@ -196,7 +206,9 @@ fn on_device(
     layout: Layout,
     keep: Keep,
 ) -> PyResult<Source> {
-    let (address, bytes, layout) = lowest(address, &layout);
+    let (start, bytes, layout) = lowest(address, &layout);
+    is_somewhere(address, bytes)?;
+    let address = start;
     if bytes == 0 {
         return Err(Failure::misuse("an array without elements has no memory to share").into());
     }

@@ -342,3 +342,42 @@ def test_one_element_and_all_of_them_are_numbers() -> None:
     assert shared[1, 2].item() == 5.0 and shared.tolist() == view.tolist()
     with pytest.raises(ValueError):
         shared.item()
+
+
+def test_arrays_without_memory_are_refused() -> None:
+    class Nowhere:
+        __array_interface__ = {"shape": (10,), "typestr": "<f8", "data": (0, False), "version": 3}
+
+    with pytest.raises(cw.InvalidUse, match="address 0"):
+        cw.share(Nowhere())
+    with pytest.raises(cw.InvalidUse, match="address 0"):
+        cw.share_many({"a": Nowhere()})
+
+
+def test_more_than_a_device_has_is_a_lack_of_memory() -> None:
+    for allocate in [lambda: cw.empty(1 << 55, "int8"), lambda: cw.share(np.broadcast_to(np.int8(1), (1 << 45,)))]:
+        with pytest.raises(MemoryError, match="cpu has"):
+            allocate()
+
+
+def test_buffers_of_every_width_are_known_by_it() -> None:
+    for kind in [ctypes.c_int8, ctypes.c_uint16, ctypes.c_int, ctypes.c_long, ctypes.c_ulonglong, ctypes.c_double, ctypes.c_bool]:
+        values = (kind * 3)(0, 1, 1)
+        with cw.share(values) as export:
+            opened = cw.open(export)
+            assert opened.itemsize == ctypes.sizeof(kind) and opened.tolist() == list(values)
+    for code in "bBhHiIlLqQfd":
+        values = array.array(code, [0, 1, 2])
+        with cw.share(values) as export:
+            opened = cw.open(export)
+            assert opened.itemsize == values.itemsize and opened.tolist() == values.tolist()
+    other_order = ctypes.c_int32.__ctype_be__ if sys.byteorder == "little" else ctypes.c_int32.__ctype_le__
+    with pytest.raises(TypeError, match="format"):
+        cw.share((other_order * 3)(1, 2, 3))
+
+
+def test_one_length_is_any_index_and_many_are_by_name() -> None:
+    assert cw.empty(np.int64(5)).shape == (5,) and cw.empty(True).shape == (1,)
+    for wrong in [[np.ones(3)], None, np.ones(3)]:
+        with pytest.raises(TypeError, match="by their names"):
+            cw.share_many(wrong)

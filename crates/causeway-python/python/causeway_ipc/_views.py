@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import ctypes
 import importlib
+import sys
 import warnings
 from functools import lru_cache
 from typing import Any
@@ -18,13 +19,8 @@ _FORMATS = {
     "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
     "float16": "e", "float32": "f", "float64": "d",
 }  # fmt: skip
-_NAMES = {character: name for name, character in _FORMATS.items()} | {
-    "c": "uint8",
-    "l": "int64",
-    "L": "uint64",
-    "n": "int64",
-    "N": "uint64",
-}
+_KINDS = dict.fromkeys("bhilqn", "int") | dict.fromkeys("BHILQNc", "uint") | dict.fromkeys("efd", "float")
+"""What the characters are whose widths differ between machines and ways to write them."""
 
 
 class _Bits:
@@ -118,7 +114,9 @@ def describe(obj: object) -> tuple[bytes, str, list[int]]:
         raise TypeError(
             f"{type(obj).__name__} cannot be shared: it speaks neither DLPack, nor an array interface, nor the buffer protocol"
         ) from None
-    name = _NAMES.get(view.format.lstrip("@="))
+    others = ">!" if sys.byteorder == "little" else "<"
+    character = view.format.lstrip("@=<>!") if view.format[0] not in others or view.itemsize == 1 else ""
+    name = "bool" if character == "?" else f"{_KINDS[character]}{8 * view.itemsize}" if character in _KINDS else None
     if name is None:
         raise TypeError(f"elements of the format {view.format!r} cannot be shared")
     return view.tobytes(), name, list(view.shape)
