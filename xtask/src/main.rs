@@ -6,6 +6,7 @@ mod coverage;
 mod cycles;
 mod differential;
 mod dist;
+mod dpnp;
 mod emit;
 mod fuzz;
 mod generate;
@@ -70,6 +71,8 @@ enum Task {
         #[arg(long)]
         readme: bool,
     },
+    /// Compares what dpnp of PyPI computes on our OpenCL adapter and on the SYCL runtime's own
+    Dpnp(dpnp::Arguments),
     /// Compares our Level Zero adapter with the wheel's two, all on our software driver
     Differential(differential::Arguments),
     /// Tries the Level Zero adapter on an Intel GPU, and writes a report to send back
@@ -97,6 +100,8 @@ fn main() -> ExitCode {
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Conformance(arguments) => conformance::run(&arguments),
         Task::SyclKernels { readme } => sycl_kernels(readme),
+        Task::Dpnp(arguments) => opencl_adapter()
+            .and_then(|folder| dpnp::run(&arguments, root(), &folder.join(opencl::ADAPTER))),
         Task::Differential(arguments) => differential::run(&arguments),
         Task::LevelZeroCard(arguments) => level_zero_card::run(&arguments),
         Task::Map => map::run(),
@@ -121,10 +126,15 @@ fn sycl_kernels(as_the_readme_says: bool) -> Result<(), String> {
     if as_the_readme_says {
         return opencl::as_the_readme_says(root());
     }
-    let adapters = root().join("target/conformance/adapters");
-    let (only, out) = (vec!["opencl".to_string()], Some(adapters.clone()));
-    dist::run(&dist::Request { only, out, debug: true, ..dist::Request::default() })?;
+    let adapters = opencl_adapter()?;
     opencl::programs(root(), &root().join("target/opencl/venv"), &adapters)
+}
+/// The folder of adapters for tests, with the one for OpenCL in it.
+fn opencl_adapter() -> Result<std::path::PathBuf, String> {
+    let adapters = root().join("target/conformance/adapters");
+    let (only, out) = (["opencl", "native_cpu"].map(String::from).to_vec(), Some(adapters.clone()));
+    dist::run(&dist::Request { only, out, debug: true, ..dist::Request::default() })?;
+    Ok(adapters)
 }
 
 /// The folders of the workspace's crates: products, their shared objects, and software drivers for tests.

@@ -23,6 +23,9 @@ umf==1.2.0 --hash=sha256:238d186fdd9e9c0fe1489da95b19b0b79045fe26c4aa98bd0a022a2
 /// Where Debian's package `pocl-opencl-icd` says what is to be loaded.
 const POCL: &str = "/etc/OpenCL/vendors/pocl.icd";
 
+/// Our adapter in a folder of adapters.
+pub const ADAPTER: &str = "opencl/libur_adapter_opencl.so.0";
+
 /// A driver, and how an ICD loader finds it and no other.
 #[derive(Debug)]
 pub struct Driver {
@@ -71,8 +74,8 @@ pub fn intel(environment: &Path, reports: &Path) -> Result<Driver> {
     let vendors = folder(reports, "no-opencl")?;
     Ok(Driver { name: "intel", libraries: Some(libraries), vendors, file })
 }
-/// The programs with kernels of `examples/sycl`, built and run on Intel's runtime: two processes, and the unmodified
-/// SYCL runtime over the adapters of a folder.
+/// The programs of `examples/sycl` with kernels, and those of which each process is on another adapter, built and run on Intel's
+/// runtime: the unmodified SYCL runtime over the adapters of a folder.
 ///
 /// # Errors
 /// What is needed cannot be fetched or built; a program fails.
@@ -80,7 +83,7 @@ pub fn programs(root: &Path, environment: &Path, adapters: &Path) -> Result<()> 
     install(environment, "runtime", INTEL)?;
     install(environment, "sycl", SYCL)?;
     let mut make = Command::new("make");
-    make.args(["-j2", "-C"]).arg(root.join("examples/sycl")).arg("kernels");
+    make.args(["-j2", "-C"]).arg(root.join("examples/sycl")).args(["kernels", "across"]);
     for (name, folder) in [("SYCL", environment), ("DIST", adapters)] {
         make.arg(format!("{name}={}", folder.display()));
     }

@@ -117,6 +117,12 @@ impl Adapter {
             .map_err(|e| format!("{} cannot be loaded: {e}", path.display()))?;
         let library: &'static _ = Box::leak(Box::new(library));
         let mut tables = ur_dditable_t::EMPTY;
+        if door.is(path) {
+            // Started, it answers as an adapter does.
+            let tables = door.tables(path)?.unwrap_or(tables);
+            let getters = fill_all(library, &mut { tables });
+            return Ok(Self { tables, getters, library });
+        }
         let getters = fill_all(library, &mut tables);
         if getters.iter().all(|(_, answer)| answer.is_none()) {
             return Err(format!(

@@ -36,6 +36,11 @@ impl fmt::Display for Door {
 }
 
 impl Door {
+    /// Whether it is the very file that is to be judged: a loader with an adapter linked into it.
+    pub fn is(&self, adapter: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().ok();
+        matches!(self, Self::Loader(path) if real(path).is_some_and(|own| Some(own) == real(adapter)))
+    }
     /// The functions by which `adapter` is called, where they are not its own.
     ///
     /// # Errors
@@ -44,8 +49,13 @@ impl Door {
         if *self == Self::Direct {
             return Ok(None);
         }
-        // SAFETY: the process has only this thread yet.
-        unsafe { std::env::set_var("UR_ADAPTERS_FORCE_LOAD", adapter) };
+        // A loader that is its own adapter has one linked into it, which it shows where it is not told of another.
+        match self.is(adapter) {
+            // SAFETY: the process has only this thread yet.
+            true => unsafe { std::env::remove_var("UR_ADAPTERS_FORCE_LOAD") },
+            // SAFETY: as above.
+            false => unsafe { std::env::set_var("UR_ADAPTERS_FORCE_LOAD", adapter) },
+        }
         let flags = ur_device_init_flags_t(0);
         let none = ur_loader_config_handle_t::NULL;
         let (code, tables) = match self {

@@ -36,7 +36,8 @@ struct Cli {
     /// The adapter's shared object.
     #[arg(long, value_name = "FILE", required_unless_present_any = ["list", "uncovered"])]
     adapter: Option<PathBuf>,
-    /// What it is called through: our loader (ours), its own tables (direct), or a loader's shared object.
+    /// What it is called through: our loader (ours), its own tables (direct), or a loader's shared object; if that is the
+    /// adapter's own file, what is linked into the loader is judged.
     #[arg(long, value_name = "DOOR", default_value = "ours")]
     through: Door,
     /// Which of its devices, counted over all its platforms.

@@ -29,6 +29,7 @@ fn travels(behind: &Behind) -> Result<Travels> {
 }
 impl Shares for Cpu {
     type Imported = OpenedMemory;
+    const IS_SYSTEMS: bool = true;
     fn desk() -> &'static Desk<Self> {
         &DESK
     }

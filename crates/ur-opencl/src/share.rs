@@ -46,6 +46,7 @@ fn is_system(context: &Context) -> bool {
 }
 impl Shares for OpenCl {
     type Imported = OpenedMemory;
+    const IS_SYSTEMS: bool = true;
     fn desk() -> &'static Desk<Self> {
         &DESK
     }

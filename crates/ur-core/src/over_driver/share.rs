@@ -32,6 +32,9 @@ pub type Travels = (Payload, [u8; 16]);
 pub trait Shares: HasUsm + HasPhysicalMemory + HasPeers {
     /// Another process's memory, in this process's registry for as long as this lives.
     type Imported: Imported<Self>;
+    /// Whether memory that is shared is the system's, in mappings of ours, so that tickets of every other backend of which that
+    /// holds can be opened: the device that they name is the machine, and no backend's own.
+    const IS_SYSTEMS: bool = false;
     /// What is open.
     fn desk() -> &'static Desk<Self>;
     /// Whether memory of all devices of a context can be shared.
@@ -151,10 +154,20 @@ impl<D: Shares> Desk<D> {
     pub const fn new() -> Self {
         let backend = D::BACKEND as u16;
         Self {
-            memory: Importer::new(Kind::Memory, backend),
-            physical: Importer::new(Kind::PhysicalMemory, backend),
+            memory: importer(Kind::Memory, backend, D::IS_SYSTEMS),
+            physical: importer(Kind::PhysicalMemory, backend, D::IS_SYSTEMS),
             opens: Opens::new(),
         }
+    }
+}
+const fn importer<T: Send + Sync + 'static>(
+    kind: Kind,
+    backend: u16,
+    takes_any: bool,
+) -> Importer<T> {
+    match takes_any {
+        true => Importer::of_any_backend(kind, backend),
+        false => Importer::new(kind, backend),
     }
 }
 impl<D: Shares> fmt::Debug for Desk<D> {
