@@ -126,13 +126,13 @@ fn state() -> Option<MutexGuard<'static, Option<State>>> {
 /// closed now.
 pub fn keep(session: &Arc<Session>, buffer: &Buffer<u8>, ticket: &Arc<[u8]>) {
     let patience = patience();
-    let stands = || Ticket::<Buffer<u8>>::from_bytes(&**ticket).object_stands();
-    if patience.is_zero() || session.usable().is_err() || !stands() {
+    if patience.is_zero() || session.usable().is_err() {
         return;
     }
     let Ok(allocation) = buffer.allocation() else { return };
     let length = allocation.len();
-    if session.is_cpu() && length < LEAST_ON_HOST {
+    let is_small = session.is_cpu() && length < LEAST_ON_HOST;
+    if is_small || !Ticket::<Buffer<u8>>::from_bytes(&**ticket).object_stands() {
         return;
     }
     let of = Arc::as_ptr(session).addr();

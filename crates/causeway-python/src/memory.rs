@@ -187,15 +187,17 @@ impl Memory {
 }
 impl Drop for Memory {
     fn drop(&mut self) {
-        live(|live| {
-            if let Some(all) = live.get_mut(&self.address()) {
-                all.retain(|one| one.strong_count() > 0);
-                if all.is_empty() {
-                    live.remove(&self.address());
-                }
+        let is_last = live(|live| {
+            let Some(all) = live.get_mut(&self.address()) else { return true };
+            all.retain(|one| one.strong_count() > 0);
+            let is_last = all.is_empty();
+            if is_last {
+                live.remove(&self.address());
             }
+            is_last
         });
-        if let (Some(ticket), None) = (&self.opened, &self.part) {
+        // Where another is open at the same address, that is what the next open finds.
+        if let (true, Some(ticket), None) = (is_last, &self.opened, &self.part) {
             linger::keep(&self.session, &self.buffer, ticket);
         }
     }
