@@ -125,3 +125,38 @@ print(after[0] - before[0], after[1] - before[1], after[2] - before[2], grown)
     print(f"{count} times: {resident} bytes resident more, {descriptors} descriptors, {threads} threads, {traced} bytes of Python's")
     # Python's own tables grow by leaps of about a megabyte.
     assert resident < 4 << 20 and descriptors <= 2 and threads <= 1 and traced < 2 << 20
+
+
+def test_signals_at_ten_thousand_a_second_fail_nothing(peer: Any) -> None:
+    sharer = peer("""
+array, channel, event = cw.array(np.arange(1 << 18)), cw.Channel(), cw.Event()
+exports = [cw.share(array), cw.share(event)]
+print(*(export.ticket for export in exports), channel.ticket)
+number = 0
+while True:
+    message = cw.empty(200_000 if number % 5 == 0 else 100, "int64")
+    message[:] = number
+    event.record()
+    channel.send(message)
+    number += 1
+""")
+    other = peer("""
+import signal
+signals = 0
+def count(*_):
+    global signals
+    signals += 1
+signal.signal(signal.SIGALRM, count)
+signal.setitimer(signal.ITIMER_REAL, 1e-4, 1e-4)
+ticket, recorded, channel = sys.argv[1:]
+receiver, event = cw.open(channel), cw.open(recorded)
+right = 0
+while right < 300 or signals < 1000:
+    opened, message = cw.open(ticket), receiver.receive(timeout=30).numpy()
+    event.synchronize(30)
+    assert opened[3].item() == 3 and message[0] == message[-1]
+    del opened
+    right += 1
+print("right")
+""", *sharer.hear().split())  # fmt: skip
+    assert other.hear() == "right"

@@ -47,15 +47,16 @@ def test_the_demo_runs() -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 def test_the_module_and_what_uses_it_are_typed(tmp_path: Path) -> None:
-    user = tmp_path / "user.py"
-    user.write_text(
-        "import causeway_ipc\n"
-        "array: causeway_ipc.Array = causeway_ipc.empty((2, 3), 'float32')[0]\n"
-        "with causeway_ipc.share(array) as export:\n"
-        "    ticket: str = export.ticket\n"
-    )
-    package = Path(__file__).parents[1] / "python" / "causeway_ipc"
-    for checked in [package, user]:  # the source, and a program that finds the installed module
+    def read(checked: Path) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(CONFIGURATION), "--cache-dir", str(tmp_path)]
-        done = subprocess.run([*command, str(checked)], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+        return subprocess.run([*command, str(checked)], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+
+    consumer = tmp_path / "consumer.py"  # away from the source, so that it finds the installed module
+    consumer.write_text(Path(__file__).with_name("typed_consumer.py").read_text())
+    for checked in [Path(__file__).parents[1] / "python" / "causeway_ipc", consumer]:
+        done = read(checked)
         assert done.returncode == 0, done.stdout
+    wrong = ["cw.share(cw.empty(3), expires='x')", "cw.empty('abc')", "cw.empty(3, device=4)", "cw.share(cw.empty(3)).tickets", "cw.Channel('x')"]
+    consumer.write_text("\n".join(["import causeway_ipc as cw", *wrong]))
+    said = read(consumer).stdout
+    assert all(f"consumer.py:{line}: error" in said for line in range(2, 2 + len(wrong))), said
