@@ -3,12 +3,13 @@
 //! do belongs to a group that says why.
 use crate::{
     dist::{self, Request, execute},
-    root,
+    opencl, root,
     wheel::{BESIDE, LIBRARIES},
 };
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
@@ -25,6 +26,9 @@ pub const PROFILES: [&str; 3] = ["igpu", "bmg", "pvc"];
 /// loader (group "arguments"), and each would end a process.
 const BUT: &str = "nothing is written";
 const GROUPS: &str = "crates/ur-conformance/expected/level_zero_differences.toml";
+const OPENCL_GROUPS: &str = "crates/ur-conformance/expected/opencl_differences.toml";
+/// The loader of the wheel, into which an OpenCL adapter is linked.
+const LOADER: &str = "libur_loader.so.0";
 /// What is compared: a name, whose it is, the file, and what chooses it where both could be had. Ours is one
 /// adapter under two names; that the first name does the same is judged by that crate's own tests.
 static COLUMNS: [Column; 3] = [
@@ -68,6 +72,9 @@ pub struct Arguments {
     /// On the software driver as a family of Intel's devices is (igpu, bmg, pvc): what theirs does not do there is told only
     #[arg(long, value_name = "FAMILY", value_parser = PROFILES)]
     profile: Option<String>,
+    /// Our OpenCL adapter and the one that is linked into the wheel's loader, on Intel's runtime for CPUs
+    #[arg(long, conflicts_with_all = ["repeat", "profile"])]
+    opencl: bool,
 }
 
 /// Why some cases differ.
@@ -120,6 +127,9 @@ struct Bench {
 /// Something cannot be built, fetched or run; a case of ours failed, or was skipped where theirs passed and
 /// nobody says why; a case of theirs is in no group; with repetitions, one did not come out the same each time.
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.opencl {
+        return opencl();
+    }
     let bench = Bench::ready(arguments.profile.as_deref())?;
     let mut rounds = Vec::new();
     let mut wrong = BTreeSet::new();
@@ -146,6 +156,59 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let lines: Vec<_> = wrong.iter().map(String::as_str).collect();
     Err(format!("{} unexplained:\n{}", lines.len(), lines.join("\n")))
+}
+/// Compares our OpenCL adapter with the one that the wheel's loader has linked into it.
+fn opencl() -> Result<()> {
+    let reports = root().join("target/conformance");
+    let (suite, adapters) = (dist::suite()?, reports.join("adapters"));
+    let (only, out) = (vec!["opencl".into()], Some(adapters.clone()));
+    dist::run(&Request { only, out, debug: true, ..dist::Request::default() })?;
+    let wheel = reports.join("wheel");
+    for (one, files) in BESIDE {
+        one.files(files, &wheel)?;
+    }
+    let loader = LIBRARIES.files(&[LOADER], &wheel)?.join(LOADER);
+    let driver = opencl::intel(&root().join("target/opencl/venv"), &reports)?;
+    let judge = |name: &str, adapter: &Path, rest: &[&OsStr]| -> Result<Outcomes> {
+        let json = reports.join(format!("differential-opencl-{name}.json"));
+        if json.is_file() {
+            fs::remove_file(&json).map_err(|e| format!("{}: {e}", json.display()))?;
+        }
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=5", ALL]).arg(&suite).arg("--adapter").arg(adapter);
+        command.arg("--json").arg(&json).args(["--but", BUT, "--but", "are refused at once"]);
+        driver.choose(&mut command);
+        let folders = driver.libraries.iter().chain([&wheel]);
+        let folders = std::env::join_paths(folders).map_err(|e| e.to_string())?;
+        command.args(rest).env("LD_LIBRARY_PATH", folders);
+        let out = command.output().map_err(|e| format!("{}: {e}", suite.display()))?;
+        let said = || String::from_utf8_lossy(&out.stderr).into_owned();
+        outcomes(&read(&json).map_err(|e| format!("{}: {e}: {}", adapter.display(), said()))?)
+    };
+    let ours = judge("ours", &adapters.join(opencl::ADAPTER), &[])?;
+    // It cannot be had again in a process that released it once.
+    let rest = ["--keep", "--deadline", OTHERS, "--through"].map(OsStr::new);
+    let theirs = judge("theirs", &loader, &[&rest[..], &[loader.as_os_str()]].concat())?;
+    let columns = [("ours", ours), ("theirs", theirs)];
+    for (name, outcomes) in &columns {
+        let count = |what: &str| outcomes.values().filter(|r| r.outcome == what).count();
+        let [passed, failed, skipped] = ["passed", "failed", "skipped"].map(count);
+        println!("{name}: {passed} passed, {failed} failed, {skipped} skipped");
+    }
+    let table = Table::parse(&read(&root().join(OPENCL_GROUPS))?)?;
+    let (page, unexplained) = compare(&columns, &table);
+    let file = reports.join("opencl.md");
+    let page = page.replacen(
+        "# Level Zero, side by side on the software driver",
+        "# OpenCL, side by side on Intel's runtime",
+        1,
+    );
+    fs::write(&file, page).map_err(|e| format!("{}: {e}", file.display()))?;
+    println!("side by side: {}", file.display());
+    match unexplained.as_slice() {
+        [] => Ok(()),
+        some => Err(format!("{} unexplained:\n{}", some.len(), some.join("\n"))),
+    }
 }
 impl Bench {
     fn ready(profile: Option<&str>) -> Result<Self> {

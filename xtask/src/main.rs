@@ -73,7 +73,7 @@ enum Task {
     },
     /// Compares what dpnp of PyPI computes on our OpenCL adapter and on the SYCL runtime's own
     Dpnp(dpnp::Arguments),
-    /// Compares our Level Zero adapter with the wheel's two, all on our software driver
+    /// Compares our Level Zero adapter with the wheel's two, all on our software driver, or our OpenCL adapter with the loader's own
     Differential(differential::Arguments),
     /// Tries the Level Zero adapter on an Intel GPU, and writes a report to send back
     LevelZeroCard(level_zero_card::Arguments),
