@@ -13,6 +13,7 @@ use crate::{
     table,
 };
 use pyo3::{
+    intern,
     prelude::*,
     types::{PyBytes, PyDict},
 };
@@ -101,17 +102,19 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
         return Ok(source);
     }
     let keep = Keep::Object(object.clone().unbind());
-    if let Some(interface) = object.getattr_opt("__cuda_array_interface__")? {
+    if let Some(interface) = object.getattr_opt(intern!(object.py(), "__cuda_array_interface__"))? {
         let (address, layout) =
             interface_of(object, &interface.cast_into::<PyDict>()?, Unit::Byte)?;
-        let device = match object.getattr_opt("__dlpack_device__")? {
+        let device = match object.getattr_opt(intern!(object.py(), "__dlpack_device__"))? {
             Some(device) => device.call0()?.extract()?,
             None => (DL_CUDA, 0),
         };
         let session = || Session::of_dlpack(device.0, device.1);
         return on_device(session, address, layout, keep);
     }
-    if let Some(interface) = object.getattr_opt("__sycl_usm_array_interface__")? {
+    if let Some(interface) =
+        object.getattr_opt(intern!(object.py(), "__sycl_usm_array_interface__"))?
+    {
         let interface = interface.cast_into::<PyDict>()?;
         let (address, layout) = interface_of(object, &interface, Unit::Element)?;
         let views = object.py().import("causeway_ipc._views")?;
@@ -124,7 +127,7 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
             }
         };
     }
-    if let Some(interface) = object.getattr_opt("__array_interface__")? {
+    if let Some(interface) = object.getattr_opt(intern!(object.py(), "__array_interface__"))? {
         let (address, layout) =
             interface_of(object, &interface.cast_into::<PyDict>()?, Unit::Byte)?;
         return on_host(address, layout, keep);
@@ -153,16 +156,19 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
 /// A tensor of PyTorch whose type its interfaces do not know, as plain bits, and the type: DLPack has no float8 yet, and
 /// the interface of CUDA's arrays no bfloat16.
 fn torch_bits<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, DType)>> {
-    let Some(dtype) = object.getattr_opt("dtype")? else { return Ok(None) };
+    let py = object.py();
+    // Before the type's name, which NumPy takes microseconds to write.
+    let Some(is_cuda) = object.getattr_opt(intern!(py, "is_cuda"))? else { return Ok(None) };
+    let Some(dtype) = object.getattr_opt(intern!(py, "dtype"))? else { return Ok(None) };
     let name = dtype.str()?.to_string();
     let Some(name) = name.strip_prefix("torch.") else { return Ok(None) };
     let bits = match name {
-        "bfloat16" if object.getattr("is_cuda")?.is_truthy()? => "int16",
+        "bfloat16" if is_cuda.is_truthy()? => "int16",
         _ if name.starts_with("float8") => "uint8",
         _ => return Ok(None),
     };
     let Some(dtype) = DType::named(name) else { return Ok(None) };
-    let bits = object.py().import("torch")?.getattr(bits)?;
+    let bits = py.import("torch")?.getattr(bits)?;
     Ok(Some((object.call_method1("view", (bits,))?, dtype)))
 }
 

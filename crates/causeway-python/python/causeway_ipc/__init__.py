@@ -15,9 +15,10 @@ One process shares an array, another opens it by its ticket, and both have the s
 from __future__ import annotations
 
 import atexit
+import operator
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import SupportsIndex
 
 from . import _interpreter as _interpreter  # first: what it refuses must not load the rest
@@ -67,6 +68,14 @@ def _dtype_name(dtype: object) -> str:
     return named.removeprefix("torch.")
 
 
+def _lengths(shape: SupportsIndex | Iterable[int]) -> list[int]:
+    """The lengths of a shape, or the one that an index says, NumPy's integers too."""
+    try:
+        return list(shape)  # type: ignore[arg-type]
+    except TypeError:
+        return [operator.index(shape)]  # type: ignore[arg-type]
+
+
 def empty(
     shape: SupportsIndex | Sequence[int],
     dtype: object = "float32",
@@ -80,7 +89,7 @@ def empty(
     `access` says who may open it: "same-user" (as without it), "user:UID" or "process:PID". With `read_only`, only this
     process writes it: the kernel refuses others a mapping for writing.
     """
-    lengths = [shape.__index__()] if isinstance(shape, SupportsIndex) else list(shape)
+    lengths = [shape] if isinstance(shape, int) else _lengths(shape)
     return _causeway.empty(lengths, _dtype_name(dtype), device, access=access, read_only=read_only)
 
 
