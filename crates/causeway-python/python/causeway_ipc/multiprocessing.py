@@ -78,9 +78,13 @@ class _Outbox:
 
     def _look_again(self) -> None:
         if self._sweeper is None and self._sent:
-            self._sweeper = threading.Timer(_SWEEP, self._swept)
-            self._sweeper.daemon = True
-            self._sweeper.start()
+            sweeper = threading.Timer(_SWEEP, self._swept)
+            sweeper.daemon = True
+            try:
+                sweeper.start()
+            except RuntimeError:
+                return  # the interpreter ends, and `_drain` looks
+            self._sweeper = sweeper
 
     def _swept(self) -> None:
         with self._lock:
