@@ -235,6 +235,24 @@ const STEPS: &[Step] = &[
         ..PLAIN
     },
     Step {
+        name: "Level Zero on what Intel's devices are like, in part (differential --profile --short)",
+        command: &[
+            "cargo",
+            "xtask",
+            "differential",
+            "--short",
+            "--profile",
+            "igpu",
+            "--profile",
+            "bmg",
+            "--profile",
+            "pvc",
+        ],
+        slow: true,
+        needs: Some((&["python3", "-m", "pip", "--version"], "Python 3 with pip")),
+        ..PLAIN
+    },
+    Step {
         name: "Level Zero beside the reference's adapters (differential)",
         command: &["cargo", "xtask", "differential"],
         slow: true,

@@ -1,6 +1,8 @@
 //! `cargo xtask differential`: the suite on our software Level Zero driver, through our adapter and
 //! through the wheel's two, side by side. Ours has to do what the suite asks; each case that theirs does not
-//! do belongs to a group that says why.
+//! do belongs to a group that says why. Which of the three survive what Intel's driver does is `knobs.rs`'s.
+mod knobs;
+
 use crate::{
     dist::{self, Request, execute},
     opencl, root,
@@ -69,13 +71,24 @@ pub struct Arguments {
     /// Judges everything so often, and says what did not come out the same each time
     #[arg(long, value_name = "TIMES", default_value_t = 1)]
     repeat: usize,
-    /// On the software driver as a family of Intel's devices is (igpu, bmg, pvc): what theirs does not do there is told only
+    /// On the software driver as a family of Intel's devices is (igpu, bmg, pvc); may be given more than once
     #[arg(long, value_name = "FAMILY", value_parser = PROFILES)]
-    profile: Option<String>,
+    profile: Vec<String>,
+    /// Judges queues, reusable events, virtual memory and what is shared, and no more
+    #[arg(long)]
+    short: bool,
+    /// Judges under each knob of the software driver (or those with PART in their names) the cases that it is about: which of
+    /// the three survives it
+    #[arg(long, value_name = "PART", num_args = 0..=1, default_missing_value = "")]
+    #[arg(conflicts_with_all = ["repeat", "profile", "short"])]
+    knobs: Option<String>,
     /// Our OpenCL adapter and the one that is linked into the wheel's loader, on Intel's runtime for CPUs
-    #[arg(long, conflicts_with_all = ["repeat", "profile"])]
+    #[arg(long, conflicts_with_all = ["repeat", "profile", "short", "knobs"])]
     opencl: bool,
 }
+/// The families of the short form.
+const SHORT: [&str; 5] =
+    ["queue::", "reusable_events::", "ipc_memory::", "ipc_event::", "virtual_mem::"];
 
 /// Why some cases differ.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -119,6 +132,7 @@ struct Bench {
     table: Table,
     /// What the software driver is like.
     profile: Option<String>,
+    is_short: bool,
 }
 
 /// Runs all and compares; fails if ours failed, or theirs without a reason.
@@ -130,32 +144,22 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.opencl {
         return opencl();
     }
-    let bench = Bench::ready(arguments.profile.as_deref())?;
-    let mut rounds = Vec::new();
-    let mut wrong = BTreeSet::new();
-    for _ in 0..arguments.repeat.max(1) {
-        let round = bench.round()?;
-        let (page, unexplained) = compare(&round, &bench.table);
-        let like = bench.profile.as_ref().map(|profile| format!("-{profile}")).unwrap_or_default();
-        let file = bench.reports.join(format!("level_zero{like}.md"));
-        fs::write(&file, page).map_err(|e| format!("{}: {e}", file.display()))?;
-        println!("side by side: {}", file.display());
-        let (ours, theirs): (Vec<_>, Vec<_>) =
-            unexplained.into_iter().partition(|line| line.starts_with("ours"));
-        wrong.extend(ours);
-        match bench.profile {
-            None => wrong.extend(theirs),
-            Some(_) => theirs.iter().for_each(|line| println!("told only: {line}")),
-        }
-        rounds.push(round);
+    let bench = Bench::ready(arguments.short)?;
+    if let Some(part) = &arguments.knobs {
+        return knobs::run(&bench, part);
     }
-    let changed = changed(&rounds, &bench.table);
-    wrong.extend(changed.into_iter().filter(|l| bench.profile.is_none() || l.starts_with("ours")));
-    if wrong.is_empty() {
-        return Ok(());
+    let profiles = arguments.profile.iter().map(|profile| Some(profile.as_str()));
+    let none = arguments.profile.is_empty().then_some(None);
+    let mut wrong = Vec::new();
+    for profile in profiles.chain(none) {
+        let like = profile.map(|profile| format!("{profile}: ")).unwrap_or_default();
+        let unexplained = bench.on(profile)?.rounds(arguments.repeat)?;
+        wrong.extend(unexplained.into_iter().map(|line| format!("{like}{line}")));
     }
-    let lines: Vec<_> = wrong.iter().map(String::as_str).collect();
-    Err(format!("{} unexplained:\n{}", lines.len(), lines.join("\n")))
+    match wrong.as_slice() {
+        [] => Ok(()),
+        lines => Err(format!("{} unexplained:\n{}", lines.len(), lines.join("\n"))),
+    }
 }
 /// Compares our OpenCL adapter with the one that the wheel's loader has linked into it.
 fn opencl() -> Result<()> {
@@ -195,7 +199,7 @@ fn opencl() -> Result<()> {
         let [passed, failed, skipped] = ["passed", "failed", "skipped"].map(count);
         println!("{name}: {passed} passed, {failed} failed, {skipped} skipped");
     }
-    let table = Table::parse(&read(&root().join(OPENCL_GROUPS))?)?;
+    let table = Table::parse(&read(&root().join(OPENCL_GROUPS))?, None)?;
     let (page, unexplained) = compare(&columns, &table);
     let file = reports.join("opencl.md");
     let page = page.replacen(
@@ -211,7 +215,7 @@ fn opencl() -> Result<()> {
     }
 }
 impl Bench {
-    fn ready(profile: Option<&str>) -> Result<Self> {
+    fn ready(is_short: bool) -> Result<Self> {
         let reports = root().join("target/conformance");
         let adapters = reports.join("adapters");
         let (driver, suite) = (driver(&reports.join("driver"))?, dist::suite()?);
@@ -223,9 +227,33 @@ impl Bench {
         })?;
         let ours = adapters.join("level_zero_v2");
         let theirs = fetched(&reports.join("wheel"))?;
-        let table = Table::parse(&read(&root().join(GROUPS))?)?;
-        let profile = profile.map(String::from);
-        Ok(Self { suite, driver, ours, theirs, reports, table, profile })
+        let table = Table::parse(&read(&root().join(GROUPS))?, None)?;
+        Ok(Self { suite, driver, ours, theirs, reports, table, profile: None, is_short })
+    }
+    /// The same on what a family of devices is like.
+    fn on(&self, profile: Option<&str>) -> Result<Self> {
+        let [suite, driver, ours, theirs, reports] =
+            [&self.suite, &self.driver, &self.ours, &self.theirs, &self.reports].map(Clone::clone);
+        let table = Table::parse(&read(&root().join(GROUPS))?, profile)?;
+        let (profile, is_short) = (profile.map(String::from), self.is_short);
+        Ok(Self { suite, driver, ours, theirs, reports, table, profile, is_short })
+    }
+    /// What nobody explains, of so many rounds.
+    fn rounds(&self, count: usize) -> Result<BTreeSet<String>> {
+        let (mut rounds, mut wrong) = (Vec::new(), BTreeSet::new());
+        for _ in 0..count.max(1) {
+            let round = self.round()?;
+            let (page, unexplained) = compare(&round, &self.table);
+            let like =
+                self.profile.as_ref().map(|profile| format!("-{profile}")).unwrap_or_default();
+            let file = self.reports.join(format!("level_zero{like}.md"));
+            fs::write(&file, page).map_err(|e| format!("{}: {e}", file.display()))?;
+            println!("side by side: {}", file.display());
+            wrong.extend(unexplained);
+            rounds.push(round);
+        }
+        wrong.extend(changed(&rounds, &self.table));
+        Ok(wrong)
     }
     /// Each column's outcomes. All are judged at the same time, since most of the time theirs wait.
     fn round(&self) -> Result<Vec<(&'static str, Outcomes)>> {
@@ -307,6 +335,24 @@ impl Bench {
     }
     /// Judges a part of the cases, which the arguments `rest` choose.
     fn judge(&self, column: &Column, part: &str, rest: &[&str]) -> Result<Outcomes> {
+        let mut environment = vec![];
+        let mut rest = rest.to_vec();
+        if let Some(profile) = &self.profile {
+            environment.push(("ZE_SOFTWARE_PROFILE", profile.as_str()));
+        }
+        if self.is_short && !rest.contains(&"--filter") {
+            SHORT.iter().for_each(|family| rest.extend(["--filter", family]));
+        }
+        self.judge_in(&environment, column, part, &rest)
+    }
+    /// The same in this environment.
+    fn judge_in(
+        &self,
+        environment: &[(&str, &str)],
+        column: &Column,
+        part: &str,
+        rest: &[&str],
+    ) -> Result<Outcomes> {
         let adapter = if column.is_ours { &self.ours } else { &self.theirs }.join(column.file);
         let json = self.reports.join(format!("differential-{}-{part}.json", column.name));
         if json.is_file() {
@@ -323,10 +369,7 @@ impl Bench {
             .args(rest);
         let beside = format!("{}:{}", self.driver.display(), self.theirs.display());
         suite.env("LD_LIBRARY_PATH", beside).env("UR_LOADER_USE_LEVEL_ZERO_V2", column.chosen);
-        if let Some(profile) = &self.profile {
-            // Such drivers keep a descriptor for each allocation that is shared.
-            suite.env("ZE_SOFTWARE_PROFILE", profile).args(["--but", "ten thousand allocations"]);
-        }
+        suite.envs(environment.iter().copied());
         let out = suite.output().map_err(|e| format!("{}: {e}", self.suite.display()))?;
         if out.status.code() == Some(124) {
             return Err(format!("{}: not over after {ALL} s ({part})", adapter.display()));
@@ -357,9 +400,15 @@ fn fetched(folder: &Path) -> Result<PathBuf> {
     LIBRARIES.files(&files.collect::<Vec<_>>(), folder)
 }
 impl Table {
-    fn parse(text: &str) -> Result<Self> {
+    /// What it says always, and what it says of `profile`.
+    fn parse(text: &str, profile: Option<&str>) -> Result<Self> {
         let table: toml::Table = text.parse().map_err(|e| format!("{GROUPS}: {e}"))?;
-        let of = |key: &str| table.get(key).and_then(toml::Value::as_array).into_iter().flatten();
+        let all = |key: &str| table.get(key).and_then(toml::Value::as_array).into_iter().flatten();
+        let is_meant = |one: &&toml::Value| {
+            let of = one.get("profile").and_then(toml::Value::as_str);
+            of.is_none() || of == profile
+        };
+        let of = |key: &str| all(key).filter(is_meant);
         let reason = |one| Ok((said(one, "title")?, said(one, "why")?));
         Ok(Self {
             groups: of("group").map(group).collect::<Result<_>>()?,
@@ -556,13 +605,16 @@ mod tests {
     }
     #[test]
     fn the_table_can_be_read_and_the_page_of_the_docs_says_all_of_it() {
-        let table = Table::parse(&read(&root().join(GROUPS)).unwrap()).unwrap();
+        let text = read(&root().join(GROUPS)).unwrap();
         let page = read(&root().join("docs/level-zero-differences.md")).unwrap();
-        let names = table.groups.iter().map(|group| &group.name);
-        let titles = table.flips.iter().chain(&table.skips).map(|(title, _)| title);
-        for text in names.chain(&table.hangs).chain(titles) {
-            assert!(page.contains(text), "{text}");
+        for profile in [None].into_iter().chain(PROFILES.map(Some)) {
+            let table = Table::parse(&text, profile).unwrap();
+            let names = table.groups.iter().map(|group| &group.name);
+            let titles = table.flips.iter().chain(&table.skips).map(|(title, _)| title);
+            for text in names.chain(&table.hangs).chain(titles) {
+                assert!(page.contains(text), "{text}");
+            }
+            assert!(!table.hangs.is_empty());
         }
-        assert!(!table.hangs.is_empty());
     }
 }

@@ -3,8 +3,11 @@
 mod c;
 #[path = "../../cuda/tests/c/crossing.rs"]
 mod crossing;
+#[path = "c/gate.rs"]
+mod gate;
 
 use c::*;
+use gate::Gate;
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
@@ -162,19 +165,18 @@ fn commands_behind_a_copy_that_failed_on_its_way_through_the_host_fail_too() {
     }
     let apart = Apart::new();
     let [here, there] = apart.memory;
-    let other = apart.queue_of(1);
+    let (other, gate) = (apart.queue_of(0), Gate::shut());
+    gate.hold(apart.queue); // nothing fails before all that depends on it is enqueued
     apart.copy(there, here, false).unwrap();
     // In its queue, and in another one that waits for that.
     let behind = Apart::barrier(apart.queue, None).unwrap();
     let failed = R::ERROR_IN_EVENT_LIST_EXEC_STATUS;
-    match Apart::barrier(other, Some(behind)) {
-        Ok(elsewhere) => {
-            let next = Apart::barrier(other, None).unwrap();
-            assert_eq!([end(elsewhere), end(next)], [failed; 2]);
-            assert_eq!(call!(queue.finish(other)), R::SUCCESS, "it is its own queue's to tell");
-        }
-        Err(code) => assert_eq!(code, failed, "it had failed before it could be waited for"),
-    }
+    let elsewhere = Apart::barrier(other, Some(behind)).unwrap();
+    let next = Apart::barrier(other, None).unwrap();
+    gate.open();
+    assert_eq!([end(elsewhere), end(next)], [failed; 2]);
+    assert_eq!(call!(queue.finish(other)), R::SUCCESS, "it is its own queue's to tell");
+    assert_eq!(Apart::barrier(other, Some(behind)), Err(failed), "it is known to have failed");
     assert_eq!(end(behind), failed);
     assert_eq!(end(Apart::barrier(apart.queue, None).unwrap()), failed, "until somebody is told");
     assert_eq!(call!(queue.finish(apart.queue)), R::ERROR_DEVICE_LOST);

@@ -2,15 +2,18 @@
 //! so and are skipped.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod c;
+#[path = "c/gate.rs"]
+mod gate;
 
 use c::*;
+use gate::Gate;
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
     ffi::c_void,
     ptr::{null, null_mut},
     sync::{
-        Condvar, Mutex, RwLock,
+        Mutex, RwLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -95,35 +98,6 @@ fn signal(queue: ur_queue_handle_t, event: ur_event_handle_t) {
     let code = call!(enqueue.events_wait_with_barrier_ext(queue, no, 0, list, to));
     assert_eq!(code, R::SUCCESS);
 }
-/// A queue that is held up until it is let go.
-struct Gate {
-    is_open: Mutex<bool>,
-    opened: Condvar,
-}
-impl Gate {
-    fn shut() -> &'static Self {
-        Box::leak(Box::new(Self { is_open: Mutex::new(false), opened: Condvar::new() }))
-    }
-    fn hold(&'static self, queue: ur_queue_handle_t) {
-        unsafe extern "C" fn stand(gate: *mut c_void) {
-            let gate = unsafe { &*gate.cast::<Gate>() };
-            let mut is_open = gate.is_open.lock().unwrap();
-            while !*is_open {
-                is_open = gate.opened.wait(is_open).unwrap();
-            }
-        }
-        let data = (&raw const *self).cast_mut().cast();
-        let (none, list) = (null_mut(), null());
-        let task: Option<unsafe extern "C" fn(*mut c_void)> = Some(stand);
-        let code = call!(enqueue_exp.host_task_exp(queue, task, data, null(), 0, list, none));
-        assert_eq!(code, R::SUCCESS);
-    }
-    fn open(&self) {
-        *self.is_open.lock().unwrap() = true;
-        self.opened.notify_all();
-    }
-}
-
 #[test]
 fn patterns_of_any_length_fill_from_any_address() {
     let _others = read_locked(&ALONE);
@@ -623,4 +597,41 @@ fn a_queue_that_collects_becomes_empty_though_nothing_but_that_is_asked() {
     let_go(event);
     release(batched);
     zero.free(at);
+}
+#[test]
+fn what_a_lost_device_had_goes_back_to_the_driver() {
+    let name = "what_a_lost_device_had_goes_back_to_the_driver";
+    let unpooled = ("UR_L0_DISABLE_USM_ALLOCATOR", "1");
+    if !is_inside(name, &[("ZE_SOFTWARE_LOST_AFTER", "40"), unpooled]) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    let count = |what: &str| std::fs::read_dir(format!("/proc/self/{what}")).unwrap().count();
+    let before = ["fd", "task"].map(count); // an allocation has a descriptor there, a list a thread
+    let memory: Vec<_> = (0..20).map(|_| zero.device_memory(1 << 16)).collect();
+    let queues: Vec<_> = (0..4).map(|_| queue(&zero, Flags::default())).collect();
+    let (gate, byte) = (Gate::shut(), 1_u8);
+    queues.iter().for_each(|queue| gate.hold(*queue)); // all of it is under way when the device goes
+    for number in 0..50 {
+        let (queue, from) = (queues[number % 4], (&raw const byte).cast());
+        let (at, none) = (memory[number % 20], null_mut());
+        let _lost = call!(enqueue.usm_fill(queue, at, 1usize, from, 4096usize, 0, null(), none));
+    }
+    memory.into_iter().for_each(|at| zero.free(at));
+    for queue in queues {
+        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    }
+    gate.open();
+    let end = Instant::now() + Duration::from_secs(20);
+    loop {
+        // What is made and released looks after what went before.
+        zero.free(zero.device_memory(1 << 16));
+        assert_eq!(call!(queue.release(queue(&zero, Flags::default()))), R::SUCCESS);
+        let now = ["fd", "task"].map(count);
+        if now[0] <= before[0] + 2 && now[1] <= before[1] + 2 {
+            break;
+        }
+        assert!(Instant::now() < end, "descriptors and threads: {now:?}, and at first {before:?}");
+        std::thread::yield_now();
+    }
 }

@@ -316,3 +316,19 @@ fn queues_that_submit_in_batches_do_the_same() {
         assert!(passed(&out) > 3, "{family}: {}", text(&out.stdout));
     }
 }
+
+#[test]
+fn devices_that_do_not_reach_each_other_wait_for_each_other_and_exchange_bytes() {
+    if is_real() {
+        return; // the machine's devices are as they are
+    }
+    let Some(world) = world() else { return };
+    let apart = [
+        ("ZE_SOFTWARE_DEVICES", "2"),
+        ("ZE_SOFTWARE_PEER", "0"),
+        ("ZE_SOFTWARE_EVENT_POOL", "strict"),
+    ];
+    let arguments = ["--filter", "crossing::"];
+    let Some(out) = judge(&world, "level_zero_v2", &apart, &arguments) else { return };
+    assert!(passed(&out) > 3, "{}", text(&out.stdout));
+}

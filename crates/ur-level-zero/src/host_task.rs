@@ -1,10 +1,11 @@
 //! Host tasks: functions of the application's in a queue's order. The driver calls them where it can; where it
-//! cannot, a thread of ours does, between two events.
+//! cannot, a thread of ours does, between two events. Threads wait, too, for what no list can.
 use super::{
     LevelZero,
+    fate::Fate,
     native::{event::EventKind, list::List},
     signal::{EVER, Signal},
-    submission::{How, Kept},
+    submission::{How, Kept, Waits},
     work::Work,
 };
 use std::sync::Arc;
@@ -67,4 +68,34 @@ pub(super) fn by_thread(
     let started = ur_mapping::start_thread(name, body);
     started.map_err(|error| Error::no_thread(name, &error))?;
     list.wait_for(&waits)
+}
+/// A list cannot wait for what lies in memory that its device does not reach. So a thread waits, and signals an event of its
+/// side; the caller does not, who may have to enqueue yet what is waited for.
+///
+/// # Errors
+/// `OUT_OF_RESOURCES` if the thread cannot be started; the driver's own.
+#[cold]
+pub(super) fn wait_across(
+    signal: &Signal,
+    end: &EventKind,
+    work: &Work,
+    waits: &mut Waits,
+    keep: impl FnOnce(&EventKind),
+) -> Result<()> {
+    let (Some(there), theirs) = (end.shared(), Arc::clone(signal.work())) else {
+        return signal.wait();
+    };
+    let (fate, here) = (Fate::by_thread(), Arc::new(work.cache().maker().pooled(false)?));
+    waits.extend([here.raw()]);
+    keep(&EventKind::Pooled(Arc::clone(&here)));
+    waits.depend_on(&fate);
+    let name = "causeway-across";
+    let body = move || {
+        fate.meet(|| theirs.wait_for(&there));
+        if let Err(error) = here.signal() {
+            log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
+        }
+    };
+    let started = ur_mapping::start_thread(name, body);
+    started.map(drop).map_err(|error| Error::no_thread(name, &error))
 }

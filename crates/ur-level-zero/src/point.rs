@@ -3,6 +3,7 @@
 use super::{
     announcer,
     driver::RawEvent,
+    host_task::wait_across,
     native::event::EventKind,
     p2p,
     reusable::{Core, Owed, Pending, lost},
@@ -118,10 +119,6 @@ impl Point {
             let Seen::Command(signal) = seen else { return Ok(()) };
             match ptr::eq(signal.work().as_ref(), work) {
                 true if work.is_in_order() => Ok(()), // it is behind it by being there
-                // A list cannot wait for what lies in memory that its device does not reach.
-                false if !p2p::can_access(&work.device, &signal.work().device)? => {
-                    Ok(signal.wait()?)
-                }
                 _ => Ok(signal.mark()?),
             }
         })
@@ -168,6 +165,9 @@ fn order_behind(
         waits.depend_on(fate);
     }
     let Some(end) = signal.kind() else { return Ok(()) }; // done, by what `send_for` saw
+    if !is_own && !p2p::can_access(&work.device, &signal.work().device)? {
+        return Ok(wait_across(signal, end, work, waits, keep)?);
+    }
     waits.extend([end.raw()]);
     keep(end);
     if !is_own {

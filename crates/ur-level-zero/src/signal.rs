@@ -82,6 +82,8 @@ impl Cache {
     #[inline]
     pub(super) fn give(&self, event: EventKind, timed: bool) {
         match event {
+            // A thread waits for the signal that it has: another one would replace that.
+            EventKind::Counter(event) if Arc::strong_count(&event) > 1 => {}
             EventKind::Counter(event) if !timed => {
                 if let Some(event) = self.spare.put(event) {
                     self.give_idle(EventKind::Counter(event), timed);

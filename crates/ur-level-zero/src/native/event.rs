@@ -299,6 +299,14 @@ impl EventKind {
             Self::Adopted(event) => event.raw(),
         }
     }
+    /// The same for another thread: as long as that has it nobody signals it anew.
+    pub fn shared(&self) -> Option<Self> {
+        match self {
+            Self::Counter(event) => Some(Self::Counter(Arc::clone(event))),
+            Self::Pooled(event) => Some(Self::Pooled(Arc::clone(event))),
+            Self::Imported(_) | Self::Adopted(_) => None,
+        }
+    }
     /// Whether it is signalled.
     ///
     /// # Errors
