@@ -89,6 +89,10 @@ impl<D: HasStreams> Event<D> {
     pub fn is_replayed(&self) -> bool {
         matches!(self.state, State::Latest { .. })
     }
+    /// Whether processes share it, or the driver signals it again and again.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.state, State::Shared(_))
+    }
     /// Which times it was made to tell.
     pub fn made_for(&self) -> Profile {
         self.profile

@@ -123,7 +123,7 @@ pub trait HasStreams:
     /// Whether the queue records a command that waits for these events.
     ///
     /// # Errors
-    /// For events that cannot be waited for together.
+    /// For events that cannot be waited for together, or in no command of the queue now.
     #[inline(always)]
     fn is_recording(queue: &Queue<Self>, events: &[Borrowed<'_, Event<Self>>]) -> Result<bool> {
         let _ = (queue, events);
@@ -235,10 +235,12 @@ impl<D: HasStreams> Queue<D> {
     pub fn capture(&self) -> &D::Capture {
         &self.capture
     }
-    /// A failure of the driver itself is one of all that it does: what the stream owes to other processes never comes.
+    /// A failure of the driver itself is one of all that it does: what the stream owes to other processes never comes. What was
+    /// refused changed nothing.
     pub(crate) fn note<T>(&self, outcome: ur_hal::Result<T>) -> Result<T> {
+        use ur_hal::ErrorKind::{DependencyFailed, InvalidOperation};
         if let Err(error) = &outcome
-            && error.kind() != ur_hal::ErrorKind::DependencyFailed
+            && !matches!(error.kind(), DependencyFailed | InvalidOperation)
         {
             locked(&self.counters).fail();
         }
