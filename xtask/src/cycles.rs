@@ -24,7 +24,7 @@ const MOST_FILES: &[(&str, usize)] = &[
     ("ur-adapter", 3),
     ("ur-conformance", 71),
     ("ur-cpu", 27),
-    ("ur-cuda", 45),
+    ("ur-cuda", 44),
     ("ur-level-zero", 54),
     ("ur-loader", 13),
     ("ur-opencl", 18),

@@ -7,7 +7,7 @@ const BACKENDS: [&str; 3] = ["ur-cpu", "ur-cuda", "ur-level-zero"];
 const OF_UR: [&str; 3] = ["ur_sys", "ur_adapter", "ur_core"];
 const LIST: &str = "xtask/src/seam.txt";
 /// So many files the list has at most: who shortens it lowers this.
-const MOST: usize = 159;
+const MOST: usize = 143;
 
 /// Whether a file, named as in the list and with this text, is a backend's and names one of UR's crates.
 pub fn speaks_of_ur(file: &str, text: &str) -> bool {

@@ -261,6 +261,33 @@ fn a_captured_queue_takes_what_can_be_replayed_and_refuses_what_cannot_and_the_c
     assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
 }
 #[test]
+fn what_is_refused_while_a_queue_is_captured_fails_no_signal_of_before() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let (stream, at) = (stream_in(native(&cuda), 1), cuda.device_memory(4096));
+    let (queue, mut shared) = (adopted(&cuda, stream).unwrap(), shared_event(&cuda));
+    for (mode, name) in MODES {
+        let gate = Gate::before(queue);
+        let ext =
+            call!(enqueue.events_wait_with_barrier_ext(queue, null(), 0, null(), &raw mut shared));
+        assert_eq!(ext, R::SUCCESS, "{name}");
+        begin(stream, mode);
+        let (mut word, none) = (0_u32, null_mut());
+        let to = (&raw mut word).cast();
+        let blocking = call!(enqueue.usm_memcpy(queue, true, to, at, 4, 0, null(), none));
+        let refused = R::ERROR_INVALID_OPERATION;
+        assert_eq!((blocking, call!(queue.finish(queue))), (refused, refused), "{name}");
+        assert_eq!(end(stream), 0, "{name}");
+        gate.open();
+        assert_eq!(call!(event.wait(1, &shared)), R::SUCCESS, "{name}");
+        assert_eq!(call!(queue.finish(queue)), R::SUCCESS, "{name}");
+    }
+    cuda.release_event(shared);
+    cuda.free(at);
+    assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
+}
+#[test]
 fn a_released_queue_over_the_default_stream_is_busy_as_long_as_the_stream_is() {
     let _turn = turn();
     let Some(cuda) = Cuda::new() else { return };

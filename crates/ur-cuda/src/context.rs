@@ -1,5 +1,5 @@
 //! What a context is to the driver: devices, each with its own primary context, and the queues on them.
-use super::{device::DriverDevice, driver::Dialect, queue::Everyone};
+use super::{device::DriverDevice, driver::Dialect, work::Everyone};
 use std::sync::Arc;
 
 /// The devices whose memory is allocated for all of them.

@@ -13,7 +13,7 @@ use super::{
         event::EventPool,
     },
     patience::Sleepers,
-    queue,
+    work,
 };
 use std::sync::{Arc, OnceLock};
 use ur_adapter::{
@@ -308,6 +308,6 @@ impl<D: Dialect> HasDevices for Family<D> {
         device_info::tell(device, name, answer)
     }
     fn wait_for_device(device: &Object<Device<D>>) -> Result<()> {
-        queue::wait_for_device(device)
+        work::wait_for_device(device)
     }
 }

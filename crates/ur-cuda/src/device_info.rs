@@ -3,7 +3,7 @@
 use super::DriverDevice;
 use super::{
     attribute::Attribute as A, backing, device, driver::Dialect, native::device as native,
-    shared_event,
+    shared_words,
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -212,7 +212,7 @@ fn usm<D: Dialect>(
             backing::is_physical_shared(device).and_then(|yes| answer.bool(yes))
         }
         I::IPC_EVENT_SUPPORT_EXP => {
-            shared_event::is_supported(device).and_then(|yes| answer.bool(yes))
+            shared_words::is_supported(device).map_err(Into::into).and_then(|yes| answer.bool(yes))
         }
         _ => return None,
     })

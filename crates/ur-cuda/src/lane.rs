@@ -1,5 +1,5 @@
 //! Lanes: the streams of a queue, with what is known of how far they are. Which command takes which
-//! lane is `queue.rs`'s.
+//! lane is `work.rs`'s.
 use super::{
     DriverDevice,
     driver::{Dialect, is_of_capture},

@@ -17,8 +17,6 @@ mod crossing;
 mod device;
 mod device_info;
 pub mod driver;
-mod enqueue;
-mod event;
 mod foreign;
 mod image;
 mod lane;
@@ -29,35 +27,34 @@ mod opened;
 mod p2p;
 mod patience;
 mod peers;
+mod point;
 mod program;
-mod queue;
 mod registry;
 mod sampler;
 mod share;
-mod shared_event;
+mod shared_words;
 mod staging;
 mod storage;
+mod streams;
 mod submission;
 mod unsupported;
 mod usm;
 mod usm_async;
 mod usm_host;
 mod virtual_mem;
-mod watch;
+mod work;
 
 pub use attribute::Attribute;
 pub use device::DriverDevice;
 pub use driver::{Cuda, Dialect, Hip};
-pub use event::Event;
 pub use mem::Mem;
 pub use program::{Kernel, Program};
-pub use queue::Queue;
 pub use sampler::Sampler;
 use std::{convert::Infallible, marker::PhantomData, sync::Arc};
 use ur_adapter::{
     api::*,
-    error::{ErrorCode, Result},
-    object::{Backend, Body, Kind, Never, Slab, Tag},
+    error::Result,
+    object::{Backend, Kind, Never},
 };
 use ur_core::over_driver::{self, Beneath, Contexts};
 use ur_sys::ur_dditable_t;
@@ -75,8 +72,8 @@ impl<D: Dialect> ur_hal::Types for Family<D> {
     type Allocation = backing::Chunk<D>;
     type Reservation = virtual_mem::Reservation<D>;
     type Physical = virtual_mem::Physical<D>;
-    type Stream = Infallible;
-    type Point = Infallible;
+    type Stream = work::Lanes<D>;
+    type Point = point::Point<D>;
     type Module = <Self as ur_hal::Modules>::Module;
     type Function = <Self as ur_hal::Modules>::Function;
     type Image = image::Pixels<D>;
@@ -87,11 +84,15 @@ impl<D: Dialect> ur_hal::Types for Family<D> {
 pub type Device<D> = over_driver::Device<Family<D>>;
 /// What `ur_context_handle_t` points at.
 pub type Context<D> = over_driver::Context<Family<D>>;
+/// What `ur_queue_handle_t` points at.
+pub type Queue<D> = ur_core::queue::Queue<Family<D>>;
+/// What `ur_event_handle_t` points at.
+pub type Event<D> = ur_core::queue::Event<Family<D>>;
 
 /// CUDA's adapter, as C sees it.
-pub static CUDA_TABLE: ur_dditable_t = ur_core::table::<Family<Cuda>>();
+pub static CUDA_TABLE: ur_dditable_t = ur_core::table_over_streams::<Family<Cuda>>();
 /// HIP's adapter, as C sees it.
-pub static HIP_TABLE: ur_dditable_t = ur_core::table::<Family<Hip>>();
+pub static HIP_TABLE: ur_dditable_t = ur_core::table_over_streams::<Family<Hip>>();
 /// The tables under their dialects' names.
 mod tables {
     pub(super) use super::{CUDA_TABLE as Cuda, HIP_TABLE as Hip};
@@ -103,9 +104,8 @@ pub struct Statics<D: Dialect> {
     core: ur_adapter::statics::Statics,
     system: device::System<D>,
     memory: registry::Registry<D>,
-    queues_now: queue::Everyone<D>,
-    shared_events: shared_event::Desk<D>,
-    watch: over_driver::watch::Watch<Event<D>>,
+    queues_now: work::Everyone<D>,
+    shared_words: shared_words::Desk<D>,
     staging: staging::Pool<D>,
     utility: native::own_streams::UtilityStreams<D>,
 }
@@ -115,28 +115,13 @@ impl<D: Dialect> Statics<D> {
             core: ur_adapter::statics::Statics::new(table),
             system: device::System::new(),
             memory: registry::Registry::new(),
-            queues_now: queue::Everyone::new(),
-            shared_events: shared_event::Desk::new(),
-            watch: over_driver::watch::Watch::new(),
+            queues_now: work::Everyone::new(),
+            shared_words: shared_words::Desk::new(),
             staging: staging::Pool::new(),
             utility: native::own_streams::UtilityStreams::new(),
         }
     }
 }
-macro_rules! bodies { ($($t:ident, $code:ident;)*) => { $(
-    impl<D: Dialect> Body for $t<D> {
-        const TAG: Tag = Tag::new(D::BACKEND, Kind::$t);
-        const INVALID: ErrorCode = ErrorCode::$code;
-        fn slab() -> &'static Slab<Self> {
-            D::statics().core.slab()
-        }
-    }
-)* } }
-bodies! {
-    Queue, InvalidQueue;
-    Event, InvalidEvent;
-}
-
 impl<D: Dialect> Contexts for Family<D> {
     const BACKEND: Backend = <D as Dialect>::BACKEND;
     fn statics() -> &'static ur_adapter::statics::Statics {
@@ -152,7 +137,7 @@ impl<D: Dialect> Contexts for Family<D> {
 impl<D: Dialect> Beneath for Family<D> {
     type Memory = memory::Memory<D>;
     fn wait(context: usize) -> Result<()> {
-        queue::ticket::<D>(context).wait()
+        work::ticket::<D>(context).wait()
     }
 }
 impl<D: Dialect> Objects for Family<D> {

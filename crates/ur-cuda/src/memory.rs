@@ -7,7 +7,7 @@ use super::{
     driver::Dialect,
     native::pool::{DriverPool, FromPool},
     opened::Opened,
-    queue::{self, Moment},
+    work::{self, Moment},
 };
 use std::sync::{Arc, Mutex, atomic::Ordering::*};
 use ur_adapter::{
@@ -55,7 +55,7 @@ impl<D: Dialect> allocation::Memory for Memory<D> {
         &D::statics().memory.get().deferred
     }
     fn submitted(context: usize) -> Vec<Moment<D>> {
-        queue::ticket::<D>(context).into_moments()
+        work::ticket::<D>(context).into_moments()
     }
     fn pooled(part: Pooled<Chunks<Family<D>>>) -> Self {
         Self::Pooled(part)
@@ -104,6 +104,10 @@ fn ordered<D: Dialect>(of: &Allocation<D>) -> Option<&Ordered<D>> {
 /// Whether the memory is still there: a free in a stream's order takes it.
 pub(super) fn has_memory<D: Dialect>(of: &Allocation<D>) -> bool {
     ordered(of).is_none_or(|ordered| locked(&ordered.memory).is_some())
+}
+/// Whether the stream itself allocated it.
+pub(super) fn is_ordered<D: Dialect>(freeing: &Freeing<D>) -> bool {
+    ordered(freeing.allocation()).is_some()
 }
 /// The memory, for the driver to take back in the order of a stream, if that is how it was allocated
 /// and nobody else has it open. To be called once.

@@ -8,7 +8,7 @@ use super::{
     foreign,
     memory::Leaving,
     native::{device as native, memory, pool::DriverPool},
-    queue::Moment,
+    work::Moment,
 };
 use std::{
     collections::HashMap,

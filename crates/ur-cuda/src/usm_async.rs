@@ -1,16 +1,16 @@
 //! Device memory for which callers name no pool is from a pool of the driver's that can be shared: it is allocated and
 //! freed by the stream itself.
 use super::{
-    Event, Queue,
+    Event, Family, Queue,
     driver::Dialect,
-    memory::{self, Freeing, Ordered, has_memory, take_ordered},
+    memory::{self, Freeing, Ordered, has_memory, is_ordered, take_ordered},
     native::{pool::FromPool, stream::Stream},
-    submission::{Made, submit},
+    submission::put,
     usm::{self, UsmPool},
 };
 use std::sync::Arc;
 use ur_adapter::{
-    command::Report,
+    command::{Enqueued, Report},
     error::{Error, ErrorCode, Result},
     object::Borrowed,
 };
@@ -21,9 +21,23 @@ use ur_core::{
         pools::Identified,
     },
     over_driver::usm::free as free_at,
+    queue::{FreedInOrder, HasStreams, submit_by},
 };
 use ur_sys::ur_command_t;
 
+/// Submits what `body` puts into a lane.
+fn submit<D: Dialect>(
+    queue: Borrowed<'_, Queue<D>>,
+    name: ur_command_t,
+    events: &[Borrowed<'_, Event<D>>],
+    report: Report,
+    body: impl FnOnce(&Stream<D>) -> Result<()>,
+) -> Enqueued<Family<D>> {
+    Family::<D>::is_recording(&queue, events)?;
+    submit_by(queue, (name, queue.profile()), events, report, |what| {
+        put(queue.stream().work(), what, |stream| Ok(body(stream)?))
+    })
+}
 /// Has the stream itself allocate, if it is device memory and the driver has a pool that can be shared.
 ///
 /// # Errors
@@ -65,12 +79,12 @@ pub(super) fn allocate<D: Dialect>(
         (Ok(_), None) => Err(Error::new(ErrorCode::Unknown, "the allocation was never submitted")),
         (Err(error), None) => Err(error),
         (Err(error), Some(at)) => {
-            free_at::<super::Family<D>>(context, at)?;
+            free_at::<Family<D>>(context, at)?;
             Err(error)
         }
     }
 }
-/// Frees an allocation once the queue comes to it: by the stream itself, if that allocated it.
+/// Frees an allocation once the queue comes to it, if the stream itself allocated it.
 ///
 /// # Errors
 /// What submitting fails with; then nothing is freed.
@@ -79,7 +93,10 @@ pub(super) fn free<D: Dialect>(
     freeing: Freeing<D>,
     events: &[Borrowed<'_, Event<D>>],
     report: Report,
-) -> Made<D> {
+) -> Result<FreedInOrder<Family<D>>> {
+    if !is_ordered(&freeing) {
+        return Ok(FreedInOrder::No(freeing));
+    }
     let body = |stream: &Stream<D>| match take_ordered(&freeing) {
         Some(memory) => memory.free_on(stream.raw()),
         None => Ok(()), // it goes back once the queues have come so far
@@ -91,5 +108,5 @@ pub(super) fn free<D: Dialect>(
     } else {
         freeing.undo();
     }
-    submitted
+    submitted.map(FreedInOrder::Yes)
 }

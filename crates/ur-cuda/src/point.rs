@@ -1,0 +1,236 @@
+//! Points: the end of a command in a lane, or an event of the driver's that the application made. The driver's events
+//! themselves are `native/event.rs`'s; what is signalled again and again is the core's.
+use super::{
+    DriverDevice,
+    clock::{self, Base},
+    driver::{Dialect, RawEvent, is_of_capture},
+    lane::captured,
+    native::{
+        context::Entered,
+        event::{NativeEvent, Pooled},
+        stream::Stream,
+    },
+    patience,
+    shared_words::{await_all, have_failed, lost},
+    work::Work,
+};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, Ordering::*},
+};
+use ur_hal::{Error, ErrorKind, Profile, Result, Status, Times};
+use ur_ipc::arena::{Debt, Progress};
+
+/// What the core knows as a point.
+#[derive(Debug)]
+pub enum Point<D: Dialect> {
+    /// The end of one command.
+    Command(End<D>),
+    /// An event of the driver's that the application made, and a device in whose context the driver is asked about it.
+    Native(NativeEvent<D>, Arc<DriverDevice<D>>),
+}
+
+/// Where a command ends in its lane.
+#[derive(Debug)]
+pub struct End<D: Dialect> {
+    event: Pooled<D>,
+    marks: Option<Marks<D>>,
+    status: AtomicU8,
+    /// What the lanes of its stream waited for when it was submitted; mostly nothing.
+    debts: Vec<Debt>,
+    /// The number of its stream.
+    work: u64,
+}
+/// What the times of a command are told by.
+#[derive(Debug)]
+pub(super) struct Marks<D: Dialect> {
+    base: Arc<Base<D>>,
+    /// Nanoseconds of the device's clock, as near as the host knows.
+    submitted: u64,
+    /// `None`: only the end is noted.
+    start: Option<Pooled<D>>,
+}
+impl<D: Dialect> Marks<D> {
+    /// Of a command that comes next in `stream`; `None` if no times are wanted.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn begin(
+        device: &DriverDevice<D>,
+        on: &Entered<D>,
+        stream: &Stream<D>,
+        profile: Profile,
+    ) -> Result<Option<Self>> {
+        if profile == Profile::Off {
+            return Ok(None);
+        }
+        let (base, submitted) = (device.base()?, clock::now());
+        let start = match profile {
+            Profile::Phases => Some(device.events().take(on, true)?),
+            _ => None,
+        };
+        start.as_ref().map_or(Ok(()), |start| start.record(stream))?;
+        Ok(Some(Self { base, submitted, start }))
+    }
+}
+const PENDING: u8 = 0;
+const COMPLETE: u8 = 1;
+const FAILED: u8 = 2;
+/// Its command was captured into a graph of somebody's and does not run here. The driver is not asked: a
+/// question about such an event breaks the capture.
+const CAPTURED: u8 = 3;
+
+impl<D: Dialect> End<D> {
+    /// One that `event` marks; recorded already, in a lane that is captured if it `is_captured`.
+    pub(super) fn new(
+        work: &Work<D>,
+        event: Pooled<D>,
+        marks: Option<Marks<D>>,
+        is_captured: bool,
+    ) -> Self {
+        let (status, marks, debts) = match is_captured {
+            true => (CAPTURED, None, vec![]),
+            false => (PENDING, marks, work.open_debts()),
+        };
+        Self { event, marks, status: AtomicU8::new(status), debts, work: work.number() }
+    }
+    fn settle(&self, outcome: &Result<bool>) {
+        match outcome {
+            Ok(true) if have_failed(&self.debts) => self.status.store(FAILED, Release),
+            Ok(true) => self.status.store(COMPLETE, Release),
+            Ok(false) => {}
+            // Its record is part of a graph: nothing is known, and nothing failed.
+            Err(error) if error.status().is_some_and(is_of_capture) => {}
+            Err(_) => self.status.store(FAILED, Release),
+        }
+    }
+    fn is_complete(&self) -> bool {
+        self.status.load(Acquire) == COMPLETE
+    }
+    fn status(&self) -> Result<Status> {
+        if self.status.load(Acquire) == PENDING {
+            let _on = self.event.device()?.enter()?;
+            self.settle(&self.event.is_complete().map_err(Error::from));
+        }
+        Ok(match self.status.load(Acquire) {
+            COMPLETE => Status::Complete,
+            FAILED => Status::Failed,
+            _ => Status::Submitted,
+        })
+    }
+    /// Waits until its command is over.
+    ///
+    /// # Errors
+    /// [`ErrorKind::DependencyFailed`] if something that its stream waited for never came; [`ErrorKind::InvalidOperation`] for a command
+    /// that was captured; the driver's own.
+    pub(super) fn wait(&self) -> Result<()> {
+        match self.status.load(Acquire) {
+            COMPLETE => return Ok(()),
+            CAPTURED => return Err(captured("waiting for a command of it").into()),
+            _ => {}
+        }
+        await_all(&self.debts); // a thread sleeps for what others owe
+        let outcome = self.event.wait().map(|()| true).map_err(Error::from);
+        self.settle(&outcome);
+        match self.status.load(Acquire) == FAILED && outcome.is_ok() {
+            true => Err(lost()),
+            false => outcome.map(drop),
+        }
+    }
+    fn order(&self, work: &Work<D>, stream: &Stream<D>) -> Result<()> {
+        match self.status.load(Acquire) {
+            COMPLETE => return Ok(()),
+            FAILED => return Err(failed_dependency()),
+            // It is before it by being there, and its debts are the stream's own.
+            _ if work.is_in_order() && work.number() == self.work => return Ok(()),
+            // The driver would take the stream into the capture.
+            CAPTURED if !stream.is_capturing()? => {
+                return Err(captured("what a command elsewhere waits for").into());
+            }
+            _ => stream.wait_for(&self.event)?,
+        }
+        for debt in self.debts.iter().filter(|debt| debt.progress() != Progress::Complete) {
+            work.owe(debt.clone());
+        }
+        Ok(())
+    }
+    fn times(&self) -> Result<Option<Times>> {
+        let Some(Marks { base, submitted, start }) = &self.marks else { return Ok(None) };
+        let span = match self.status()? {
+            Status::Complete => {
+                let _on = self.event.device()?.enter()?;
+                let ended = base.time_of(&self.event)?;
+                let began = start.as_ref().map_or(Ok(ended), |start| base.time_of(start))?;
+                Some((began, ended))
+            }
+            _ => None,
+        };
+        Ok(Some(Times { submitted: *submitted, span }))
+    }
+}
+fn failed_dependency() -> Error {
+    Error::new(
+        ErrorKind::DependencyFailed,
+        "an event that was to be waited for is of a command that failed: the command is not submitted",
+    )
+}
+
+impl<D: Dialect> Point<D> {
+    /// Whether it was seen to be complete.
+    pub(super) fn is_settled(&self) -> bool {
+        matches!(self, Self::Command(end) if end.is_complete())
+    }
+    /// # Errors
+    /// [`ErrorKind::Uninitialized`] in a forked child.
+    pub(super) fn status(&self) -> Result<Status> {
+        match self {
+            Self::Command(end) => end.status(),
+            Self::Native(event, device) => {
+                let _on = device.enter()?;
+                Ok(match event.is_complete() {
+                    Ok(true) => Status::Complete,
+                    Ok(false) => Status::Submitted,
+                    Err(_) => Status::Failed,
+                })
+            }
+        }
+    }
+    /// Waits until it is over.
+    ///
+    /// # Errors
+    /// As for [`End::wait`].
+    pub(super) fn wait(&self) -> Result<()> {
+        match self {
+            Self::Command(end) => end.wait(),
+            Self::Native(event, device) => Ok(patience::wait_for(event, device)?),
+        }
+    }
+    /// When its command was submitted, began and ended; `None` without a profile.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn times(&self) -> Result<Option<Times>> {
+        match self {
+            Self::Command(end) => end.times(),
+            Self::Native(..) => Ok(None),
+        }
+    }
+    /// What is put into `stream`, a lane of `work`, from now on waits for it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::DependencyFailed`] if its command has failed; [`ErrorKind::InvalidOperation`] if that was captured elsewhere; the
+    /// driver's own.
+    pub(super) fn order(&self, work: &Work<D>, stream: &Stream<D>) -> Result<()> {
+        match self {
+            Self::Command(end) => end.order(work, stream),
+            Self::Native(event, _) => Ok(stream.wait_for(event)?),
+        }
+    }
+    /// The driver's event.
+    pub(super) fn raw(&self) -> RawEvent {
+        match self {
+            Self::Command(end) => end.event.raw(),
+            Self::Native(event, _) => event.raw(),
+        }
+    }
+}

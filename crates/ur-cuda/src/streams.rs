@@ -1,0 +1,326 @@
+//! Streams and points of CUDA and HIP, of which the core makes queues and events. An in-order stream is one of the driver's;
+//! an out-of-order one has several, its lanes, which commands take in turn (`work.rs`). How a command gets into a lane is in
+//! `submission.rs`; a point is an event of the driver's (`point.rs`).
+//!
+//! What the flags of a queue come to:
+//!
+//! | Flags | |
+//! | --- | --- |
+//! | `OUT_OF_ORDER_EXEC_MODE_ENABLE`, `PROFILING_ENABLE` | as documented |
+//! | `PRIORITY_LOW`, `PRIORITY_HIGH` | the least and the greatest priority of streams |
+//! | `USE_DEFAULT_STREAM` | an in-order queue is the driver's default stream |
+//! | `SYNC_WITH_DEFAULT_STREAM` | its streams are ordered with the default stream |
+//! | `DISCARD_EVENTS`, `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints; nothing changes |
+//! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
+use super::{
+    Device, DriverDevice, Event, Family, Mem, Queue, UsmPool,
+    context::DriverContext,
+    device,
+    driver::{Dialect, RawEvent, RawStream},
+    image::Pixels,
+    memory::Freeing,
+    native::{
+        event::NativeEvent,
+        stream::{self as native, StreamHome},
+    },
+    point::Point,
+    shared_words::{self, WAITS_FOR_WORDS, Word},
+    submission::put,
+    usm_async,
+    work::{Lanes, Work},
+};
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use ur_adapter::{
+    command::Report,
+    error::{Error, ErrorCode, Result},
+    object::{Borrowed, Owned},
+};
+use ur_core::{
+    command::{InOrder, Ready},
+    memory::allocation::Usm,
+    queue::{FreedInOrder, HasStreams},
+};
+use ur_hal::{
+    Address, AdoptedStream, Command, Completion, DefaultStream, ErrorKind, EventSharing,
+    NativeCall, NativeHandle, Priority, Profile, Signal, Status, StreamRequest, Streams,
+    Submission, Times,
+};
+use ur_ipc::arena::{Counter, protocol::word_of};
+
+/// Over a stream of the application's, or over lanes of its own.
+fn make<D: Dialect>(
+    context: &DriverContext<D>,
+    device: &Arc<DriverDevice<D>>,
+    request: StreamRequest,
+    stream: Option<native::Stream<D>>,
+) -> Result<Lanes<D>> {
+    let (least, greatest) = device.enter()?.priorities()?;
+    let priority = match request.priority {
+        Priority::Low => least,
+        Priority::High => greatest,
+        Priority::Normal => 0,
+    };
+    let in_step = request.default_stream == Some(DefaultStream::InStep);
+    let is_in_order = !request.is_out_of_order || stream.is_some();
+    let kind = (priority, in_step, is_in_order);
+    let work = Arc::new(Work::make(device, request.context, kind, stream)?);
+    D::statics().queues_now.add(&work);
+    context.queues().add(&work);
+    Ok(Lanes::of(work))
+}
+
+/// Has a lane write the value of a counter, behind what the submission says. Without a write nobody learns of the value, and
+/// the next write passes it.
+fn signal<D: Dialect>(
+    work: &Work<D>,
+    what: &Submission<'_, Family<D>>,
+    counter: &Arc<Counter>,
+    value: u64,
+) -> ur_hal::Result<()> {
+    let on = work.device().enter()?;
+    work.check_capture(
+        &on,
+        "the signal of an event that processes share, each replay of which would write the same old \
+         value,",
+    )?;
+    let word = Word::of_counter(work, &on, counter)?;
+    let written = put(work, what, |stream| Ok(stream.write_value(word.at(), word_of(value))?));
+    word.keep(work, Some(counter)); // behind what is in the lane now
+    written.map(drop)
+}
+/// Lets the application put commands of its own into the first lane, between two barriers.
+fn call_native<D: Dialect>(
+    work: &Work<D>,
+    what: &Submission<'_, Family<D>>,
+    call: NativeCall<'_>,
+) -> ur_hal::Result<Option<Point<D>>> {
+    let before = Submission { completion: Completion::None, profile: Profile::Off, ..*what };
+    put(work, &before, |_| Ok(()))?;
+    work.keep_first_behind_barrier()?;
+    call.call()?;
+    put(work, &Submission { waits: &[], ..*what }, |_| Ok(()))
+}
+/// Puts a command into a lane, behind what `bring` puts there.
+#[inline]
+fn submit<D: Dialect>(
+    work: &Work<D>,
+    what: &Submission<'_, Family<D>>,
+    bring: impl FnOnce(&native::Stream<D>) -> Result<()>,
+) -> ur_hal::Result<Option<Point<D>>> {
+    match *what.command {
+        Command::Native(call) => call_native(work, what, call),
+        Command::Signal(Signal::Word(counter, value)) => {
+            signal(work, what, counter, value).map(|()| None)
+        }
+        ref command => put(work, what, |stream| {
+            bring(stream)?;
+            Ok(stream.execute(command, work.device().number())?)
+        }),
+    }
+}
+
+/// The number that names another stream on each thread: `CU_STREAM_PER_THREAD`.
+const PER_THREAD: usize = 2;
+/// Up to this number, handles name the default streams of the current context.
+const DEFAULTS: usize = 2;
+
+/// The device whose context an adopted stream belongs to: the one that is `wished`, or any of the context's where none is.
+///
+/// # Errors
+/// `INVALID_VALUE` for a stream of another context, and for one that each thread has of its own.
+fn whose<D: Dialect>(
+    stream: &native::Stream<D>,
+    all: &[Arc<DriverDevice<D>>],
+    wished: Option<&Arc<DriverDevice<D>>>,
+) -> Result<Arc<DriverDevice<D>>> {
+    let number = stream.raw().map_or(0, RawStream::addr);
+    if number == PER_THREAD {
+        return Err(Error::new(
+            ErrorCode::InvalidValue,
+            "2 (CU_STREAM_PER_THREAD) names another stream on each thread that uses it, and a queue may be \
+             used on any: create a stream, and make the queue of that",
+        ));
+    }
+    let first = wished.unwrap_or(&all[0]);
+    let on = first.enter()?;
+    let home = if number <= DEFAULTS { None } else { stream.home()? };
+    drop(on);
+    let Some(home) = home else { return Ok(Arc::clone(first)) };
+    if home.is_of(first)? {
+        return Ok(Arc::clone(first));
+    }
+    let others = all.iter().filter(|_| wished.is_none());
+    for device in others {
+        if home.is_of(device)? {
+            return Ok(Arc::clone(device));
+        }
+    }
+    let why = match home {
+        StreamHome::Context(_) => {
+            "the stream belongs to another context than the primary one of this device: name the \
+                                   device whose primary context it was made in, or make one in it \
+                                   (cuDevicePrimaryCtxRetain)"
+                .into()
+        }
+        StreamHome::Device(number) => format!(
+            "the stream was made on device {number} of {}: name that device, with a context that has it, or make the \
+             stream on this one",
+            D::NAME
+        ),
+    };
+    Err(Error::new(ErrorCode::InvalidValue, why))
+}
+
+impl<D: Dialect> Streams for Family<D> {
+    const HAS_NATIVE_HANDLES: bool = true;
+    type ArrivedPoint = Infallible;
+    fn check_process() -> ur_hal::Result<()> {
+        Ok(device::check_fork::<D>()?)
+    }
+    fn event_sharing(device: &Arc<DriverDevice<D>>) -> EventSharing {
+        match shared_words::is_supported(device) {
+            Ok(true) => EventSharing::Words,
+            _ => EventSharing::None,
+        }
+    }
+    fn stream(
+        context: &DriverContext<D>,
+        device: &Arc<DriverDevice<D>>,
+        request: StreamRequest,
+    ) -> ur_hal::Result<Lanes<D>> {
+        let is_default = request.default_stream == Some(DefaultStream::Is);
+        let stream = is_default.then(|| native::Stream::adopted(None, false));
+        Ok(make(context, device, request, stream)?)
+    }
+    #[inline]
+    fn submit(
+        stream: &Lanes<D>,
+        submission: &Submission<'_, Self>,
+    ) -> ur_hal::Result<Option<Point<D>>> {
+        submit(stream.work(), submission, |_| Ok(()))
+    }
+    /// Whatever is submitted is on its way.
+    fn flush(stream: &Lanes<D>) -> ur_hal::Result<()> {
+        stream.work().device().context()?;
+        Ok(())
+    }
+    fn is_idle(stream: &Lanes<D>) -> ur_hal::Result<bool> {
+        Ok(stream.work().is_idle()?)
+    }
+    fn finish(stream: &Lanes<D>) -> ur_hal::Result<()> {
+        Ok(stream.work().finish()?)
+    }
+    fn status(point: &Point<D>) -> ur_hal::Result<Status> {
+        point.status()
+    }
+    #[inline]
+    fn is_settled(point: &Point<D>) -> bool {
+        point.is_settled() && device::check_fork::<D>().is_ok()
+    }
+    fn wait(point: &Point<D>, deadline: Option<Instant>) -> ur_hal::Result<bool> {
+        while let Some(deadline) = deadline
+            && !point.status()?.is_final()
+        {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            std::thread::sleep(left.min(Duration::from_micros(100)));
+        }
+        point.wait()?;
+        Ok(true)
+    }
+    fn times(point: &Point<D>) -> ur_hal::Result<Option<Times>> {
+        point.times()
+    }
+    /// The stream: of an out-of-order queue the first of several.
+    fn native_stream(stream: &Lanes<D>) -> ur_hal::Result<NativeHandle> {
+        let first = stream.work().lend_first()?;
+        Ok(NativeHandle(first.raw().map_or(0, RawStream::addr) as u64))
+    }
+    /// An in-order stream over one of the driver's; 0 is the default stream.
+    fn adopt_stream(
+        context: &DriverContext<D>,
+        (devices, wished): (&[Arc<DriverDevice<D>>], Option<&Arc<DriverDevice<D>>>),
+        handle: NativeHandle,
+        is_owned: bool,
+        request: StreamRequest,
+    ) -> ur_hal::Result<AdoptedStream<Self>> {
+        let raw = RawStream::from_addr(handle.0 as usize);
+        let stream = native::Stream::adopted(raw, is_owned);
+        let device = whose(&stream, devices, wished)?;
+        let stream = make(context, &device, request, Some(stream))?;
+        Ok((device, stream))
+    }
+    fn native_point(point: &Point<D>) -> ur_hal::Result<NativeHandle> {
+        Ok(NativeHandle(point.raw().addr() as u64))
+    }
+    fn adopt_point(
+        _: &DriverContext<D>,
+        devices: &[Arc<DriverDevice<D>>],
+        handle: NativeHandle,
+        is_owned: bool,
+    ) -> ur_hal::Result<Point<D>> {
+        let raw = RawEvent::from_addr(handle.0 as usize).ok_or(ErrorKind::InvalidValue)?;
+        Ok(Point::Native(NativeEvent::adopted(raw, is_owned), Arc::clone(&devices[0])))
+    }
+}
+impl<D: Dialect> HasStreams for Family<D> {
+    type Capture = ();
+    type Captured = Infallible;
+    fn uuid(device: &Device<D>) -> Result<[u8; 16]> {
+        Ok(device.driver().uuid())
+    }
+    fn buffer_at(device: &Owned<Device<D>>, buffer: &Mem<D>) -> Result<Address> {
+        let at = buffer.storage().address(device)? as usize + buffer.origin();
+        Address::new(at).ok_or_else(|| ErrorCode::InvalidMemObject.into())
+    }
+    fn image_at<'m>(device: &Owned<Device<D>>, image: &'m Mem<D>) -> Result<&'m Arc<Pixels<D>>> {
+        image.storage().pixels(device)
+    }
+    #[inline]
+    fn submit_using(
+        queue: &Queue<D>,
+        what: &Submission<'_, Self>,
+        ready: &Ready<'_, Self>,
+    ) -> ur_hal::Result<Option<Point<D>>> {
+        submit(queue.stream().work(), what, |stream| {
+            for (buffer, writes) in ready.buffers() {
+                buffer.storage().at(queue.device(), stream, writes)?;
+            }
+            Ok(())
+        })
+    }
+    /// Queues record nothing. But others may capture their streams: then a wait for an event that processes share is
+    /// refused, also where it has come already and would be left out.
+    #[inline]
+    fn is_recording(queue: &Queue<D>, events: &[Borrowed<'_, Event<D>>]) -> Result<bool> {
+        if events.iter().any(|event| event.is_shared()) {
+            let work = queue.stream().work();
+            work.check_capture(&work.device().enter()?, WAITS_FOR_WORDS)?;
+        }
+        Ok(false)
+    }
+    fn allocate_in_order(
+        usm: Usm,
+        queue: Borrowed<'_, Queue<D>>,
+        pool: Borrowed<'_, UsmPool<D>>,
+        size: usize,
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Result<Option<InOrder<Event<D>>>> {
+        usm_async::allocate(usm, queue, pool, size, events, report)
+    }
+    fn free_in_order(
+        queue: Borrowed<'_, Queue<D>>,
+        freeing: Freeing<D>,
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Result<FreedInOrder<Self>> {
+        usm_async::free(queue, freeing, events, report)
+    }
+}

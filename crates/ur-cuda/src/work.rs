@@ -1,0 +1,385 @@
+//! The lanes of a stream, as the core knows one: an in-order stream is one lane, an out-of-order one has several, which
+//! commands take in turn. They outlive it for as long as they have something to do. What commands are is `streams.rs`'s.
+use super::{
+    DriverDevice,
+    driver::Dialect,
+    lane::{Lane, Mark, captured},
+    native::{context::Entered, event::Pooled, stream::Stream},
+    shared_words::{Debts, Registered, await_all},
+};
+use std::sync::{
+    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*},
+};
+use ur_adapter::error::{ErrorCode, Result};
+use ur_core::memory::deferred_free::{self, Moment as _};
+use ur_ipc::arena;
+
+/// Streams of an out-of-order queue.
+const LANES: usize = 8;
+
+/// What the core knows as a stream.
+#[derive(Debug)]
+pub struct Lanes<D: Dialect>(Arc<Work<D>>);
+impl<D: Dialect> Lanes<D> {
+    pub(super) fn of(work: Arc<Work<D>>) -> Self {
+        Self(work)
+    }
+    pub(super) fn work(&self) -> &Work<D> {
+        &self.0
+    }
+}
+impl<D: Dialect> Drop for Lanes<D> {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+/// A stream's lanes, with all that is known of them.
+#[derive(Debug)]
+pub(super) struct Work<D: Dialect> {
+    /// Tells it from all others that there ever are.
+    number: u64,
+    device: Arc<DriverDevice<D>>,
+    /// The address of the context's handle: compared, never followed.
+    context: usize,
+    priority: i32,
+    /// Whether its streams are ordered with the default stream.
+    in_step: bool,
+    /// In the order in which they are taken; one that nobody has taken yet is not there.
+    lanes: Box<[OnceLock<Lane<D>>]>,
+    next: AtomicUsize,
+    /// The last barrier and its number.
+    fence: Mutex<Option<Arc<Pooled<D>>>>,
+    fences: AtomicU64,
+    is_over: AtomicBool,
+    has_debts: AtomicBool,
+    debts: Mutex<Debts>,
+    registered: Registered<D>,
+}
+impl<D: Dialect> Work<D> {
+    /// Over `stream`, or over lanes of its own.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn make(
+        device: &Arc<DriverDevice<D>>,
+        context: usize,
+        (priority, in_step, is_in_order): (i32, bool, bool),
+        stream: Option<Stream<D>>,
+    ) -> Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let lanes = if is_in_order { 1 } else { LANES };
+        let work = Self {
+            number: NUMBER.fetch_add(1, Relaxed),
+            device: Arc::clone(device),
+            context,
+            priority,
+            in_step,
+            lanes: (0..lanes).map(|_| OnceLock::new()).collect(),
+            next: AtomicUsize::new(0),
+            fence: Mutex::new(None),
+            fences: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            has_debts: AtomicBool::new(false),
+            debts: Mutex::default(),
+            registered: Registered::new(),
+        };
+        match stream {
+            Some(stream) => {
+                drop(work.lanes[0].set(Lane::new(stream.of(Arc::clone(device)))));
+            }
+            // So that a driver that is out of streams says so now.
+            None => _ = work.lane(&device.enter()?, 0)?,
+        }
+        Ok(work)
+    }
+    /// Which stream it is of all that there ever are.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+    /// The device that runs its commands.
+    pub(super) fn device(&self) -> &Arc<DriverDevice<D>> {
+        &self.device
+    }
+    /// Whether commands run in the order of their submission.
+    pub(super) fn is_in_order(&self) -> bool {
+        self.lanes.len() == 1
+    }
+    fn lane(&self, on: &Entered<D>, number: usize) -> Result<&Lane<D>> {
+        let place = &self.lanes[number];
+        if let Some(lane) = place.get() {
+            return Ok(lane);
+        }
+        let stream = match self.in_step {
+            true => Stream::create_in_step(on, self.priority)?,
+            false => Stream::create(on, self.priority)?,
+        };
+        let fresh = Lane::new(stream.never_waiting(Arc::clone(&self.device)));
+        Ok(place.get_or_init(|| fresh))
+    }
+    /// The lane that the next command takes.
+    pub(super) fn next(&self, on: &Entered<D>) -> Result<&Lane<D>> {
+        let number = match self.lanes.len() {
+            1 => 0,
+            many => self.next.fetch_add(1, Relaxed) % many, // any number will do
+        };
+        self.lane(on, number)
+    }
+    /// Those that have been used.
+    fn used(&self) -> impl Iterator<Item = &Lane<D>> {
+        self.lanes.iter().filter_map(OnceLock::get)
+    }
+    fn fence(&self) -> MutexGuard<'_, Option<Arc<Pooled<D>>>> {
+        self.fence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// Puts `lane` behind the last barrier.
+    pub(super) fn keep_behind_barrier(&self, lane: &Lane<D>) -> Result<()> {
+        let number = self.fences.load(Acquire); // pairs with `set_fence`
+        lane.fence(number, || self.fence().clone())
+    }
+    /// Puts the first lane, which the application can ask for, behind the last barrier.
+    pub(super) fn keep_first_behind_barrier(&self) -> Result<()> {
+        let lane = self.lane(&self.device.enter()?, 0)?;
+        lane.lend();
+        self.keep_behind_barrier(lane)
+    }
+    /// The stream of the first lane, for others to put something into it.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn lend_first(&self) -> Result<&Stream<D>> {
+        let lane = self.lane(&self.device.enter()?, 0)?;
+        lane.lend();
+        Ok(lane.stream())
+    }
+    /// Nothing more is put into it: its lanes stay until they are idle.
+    fn leave(&self) {
+        self.used().for_each(|lane| lane.leave(&self.device));
+        self.is_over.store(true, Release);
+    }
+    /// # Errors
+    /// `IN_EVENT_LIST_EXEC_STATUS`, once, if its streams waited for what never came: what was behind
+    /// it ran too early.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.has_debts.load(Acquire) {
+            let mut debts = self.debts();
+            let left = debts.check()?;
+            self.has_debts.store(left, Release);
+        }
+        Ok(())
+    }
+    /// What its streams wait for that others owe; mostly nothing.
+    pub(super) fn open_debts(&self) -> Vec<arena::Debt> {
+        if self.has_debts.load(Acquire) { self.debts().open() } else { vec![] }
+    }
+    fn debts(&self) -> MutexGuard<'_, Debts> {
+        self.debts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// One of its streams waits for that.
+    pub(super) fn owe(&self, owed: arena::Debt) {
+        self.debts().add(owed);
+        self.has_debts.store(true, Release);
+    }
+    /// The words that its streams write and wait for.
+    pub(super) fn registered(&self) -> &Registered<D> {
+        &self.registered
+    }
+    /// # Errors
+    /// `INVALID_OPERATION` while a stream of it is captured: see [`Lane::check_capture`].
+    pub(super) fn check_capture(&self, _on: &Entered<D>, what: &str) -> Result<()> {
+        self.used().try_for_each(|lane| lane.check_capture(what))
+    }
+    /// `lane` waits for everything that the other lanes have.
+    pub(super) fn gather(&self, on: &Entered<D>, lane: &Lane<D>) -> Result<()> {
+        for other in self.used().filter(|other| !std::ptr::eq(*other, lane)) {
+            if !other.is_idle()? {
+                let event = self.device.events().take(on, false)?;
+                event.record(other.stream())?;
+                lane.stream().wait_for(&event)?;
+            }
+        }
+        Ok(())
+    }
+    /// All that comes later waits for what `lane` has by now.
+    pub(super) fn set_fence(&self, on: &Entered<D>, lane: &Lane<D>) -> Result<()> {
+        if self.lanes.len() == 1 {
+            return Ok(());
+        }
+        let event = self.device.events().take(on, false)?;
+        event.record(lane.stream())?;
+        let old = self.fence().replace(Arc::new(event));
+        self.fences.fetch_add(1, AcqRel); // after the fence is there
+        drop(old);
+        Ok(())
+    }
+    pub(super) fn is_idle(&self) -> Result<bool> {
+        let _on = self.device.enter()?; // the default stream is that of the current context
+        self.used().try_fold(true, |idle, lane| Ok(lane.is_idle()? && idle))
+    }
+    /// Waits until everything put into it so far is done.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check); `INVALID_OPERATION` while it is captured; the driver's own.
+    pub(super) fn finish(&self) -> Result<()> {
+        let _on = self.device.enter()?;
+        // Others' work may take its time: a thread sleeps for that, where the driver would spin.
+        await_all(&self.open_debts());
+        let done = self.used().try_for_each(|lane| lane.synchronize(&self.device));
+        let checked = done.and_then(|()| self.check());
+        if checked.is_err() && self.is_idle().unwrap_or(false) {
+            self.debts().have_gone_on();
+        }
+        checked
+    }
+    /// Up to where its streams have to come for everything that was submitted so far and may know of
+    /// memory as old as the object with the number `since`. The driver is not asked.
+    fn note(self: &Arc<Self>, since: u64, into: &mut Vec<Moment<D>>) {
+        for (lane, there) in (0..).zip(&self.lanes) {
+            let number = there.get().and_then(|there| there.last_since(since));
+            into.extend(number.map(|number| Moment { work: Arc::clone(self), lane, number }));
+        }
+    }
+}
+
+/// Queues, and what released ones have still to do: those of this process, or those of one context.
+#[derive(Debug)]
+pub struct Everyone<D: Dialect>(RwLock<Vec<Arc<Work<D>>>>);
+impl<D: Dialect> Everyone<D> {
+    pub(super) const fn new() -> Self {
+        Self(RwLock::new(Vec::new()))
+    }
+    fn all(&self) -> RwLockReadGuard<'_, Vec<Arc<Work<D>>>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+    pub(super) fn add(&self, work: &Arc<Work<D>>) {
+        // What is over and idle goes; the driver is not asked under the lock.
+        let over: Vec<_> = self.all().iter().filter(|w| w.is_over.load(Acquire)).cloned().collect();
+        let gone: Vec<_> = over.iter().filter(|w| is_done(w.is_idle())).collect();
+        let is_gone = |w: &Arc<Work<D>>| gone.iter().any(|g| Arc::ptr_eq(g, w));
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let taken: Vec<_> = all.extract_if(.., |w| is_gone(w)).collect();
+        all.push(Arc::clone(work));
+        drop(all);
+        drop(taken); // streams are destroyed: not under the lock
+    }
+    fn of(&self, is_meant: impl Fn(&Work<D>) -> bool) -> Vec<Arc<Work<D>>> {
+        self.all().iter().filter(|work| is_meant(work)).cloned().collect()
+    }
+    /// What was submitted so far to these queues and may know of memory as old as the object with the
+    /// number `since`. No driver is asked.
+    pub(super) fn ticket(&self, since: u64) -> Ticket<D> {
+        let mut moments = vec![];
+        self.all().iter().for_each(|work| work.note(since, &mut moments));
+        Ticket(moments)
+    }
+}
+
+/// Whether the driver says that something is done. What failed is done: nothing runs any more in a context
+/// that is broken or gone. But that the question made no sense says nothing of the answer.
+fn is_done(said: Result<bool>) -> bool {
+    said.unwrap_or_else(|error| error.code() != ErrorCode::InvalidContext)
+}
+
+/// Up to where a stream must have come.
+#[derive(Debug)]
+pub struct Moment<D: Dialect> {
+    work: Arc<Work<D>>,
+    lane: u32,
+    number: u64,
+}
+impl<D: Dialect> Clone for Moment<D> {
+    fn clone(&self) -> Self {
+        Self { work: Arc::clone(&self.work), ..*self }
+    }
+}
+impl<D: Dialect> Moment<D> {
+    fn in_lane(&self) -> Option<&Lane<D>> {
+        self.work.lanes[self.lane as usize].get()
+    }
+}
+impl<D: Dialect> deferred_free::Moment for Moment<D> {
+    fn lane(&self) -> (usize, u32) {
+        (Arc::as_ptr(&self.work).addr(), self.lane)
+    }
+    fn number(&self) -> u64 {
+        self.number
+    }
+    fn has_passed(&self) -> bool {
+        self.in_lane().is_none_or(|lane| lane.has_passed(self.number))
+    }
+    fn ask(&self, may_mark: bool) {
+        if let Some(lane) = self.in_lane() {
+            lane.ask(self.number, &self.work.device, may_mark);
+        }
+    }
+}
+/// Everything submitted up to a moment.
+#[derive(Debug)]
+pub struct Ticket<D: Dialect>(Vec<Moment<D>>);
+impl<D: Dialect> Ticket<D> {
+    /// What it consists of.
+    pub(super) fn into_moments(self) -> Vec<Moment<D>> {
+        self.0
+    }
+    /// Whether it is done; what failed is done.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.iter().all(|moment| {
+            if !moment.has_passed() {
+                moment.ask(true);
+            }
+            moment.has_passed()
+        })
+    }
+    /// Waits until it is done.
+    ///
+    /// # Errors
+    /// `INVALID_OPERATION` if a queue's stream is being captured, so that it cannot be waited for; the
+    /// driver's own, those of commands among them.
+    fn finish(&self) -> Result<()> {
+        let mut marks = vec![];
+        for moment in self.0.iter().filter(|moment| !moment.has_passed()) {
+            let (Some(lane), device) = (moment.in_lane(), &moment.work.device) else { continue };
+            match lane.mark(device, &device.enter()?)? {
+                Mark::Nothing => {}
+                Mark::Event(event) => marks.push(event),
+                Mark::Captured => return Err(captured("waiting for all queues of the context")),
+            }
+        }
+        let mut done = Ok(());
+        for mark in marks {
+            done = done.and(mark.wait()); // all have ended when this returns
+        }
+        done
+    }
+    /// Waits until it is done; how commands ended is for their queues and events to tell.
+    ///
+    /// # Errors
+    /// `INVALID_OPERATION` if a queue's stream is being captured, so that it cannot be waited for.
+    pub(super) fn wait(&self) -> Result<()> {
+        match self.finish() {
+            Err(error) if error.code() == ErrorCode::InvalidOperation => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+/// What was submitted so far to queues of the context with this handle; 0: of all contexts.
+pub(super) fn ticket<D: Dialect>(context: usize) -> Ticket<D> {
+    let mut moments = vec![];
+    for work in D::statics().queues_now.of(|w| context == 0 || w.context == context) {
+        work.note(0, &mut moments);
+    }
+    Ticket(moments)
+}
+/// Waits for all commands submitted so far to queues of `device`.
+///
+/// # Errors
+/// The driver's own, those of earlier commands among them.
+pub(super) fn wait_for_device<D: Dialect>(device: &DriverDevice<D>) -> Result<()> {
+    // Not the context as a whole: that would break captures of others in it.
+    let mut moments = vec![];
+    for work in D::statics().queues_now.of(|work| work.device.number() == device.number()) {
+        await_all(&work.open_debts());
+        work.note(0, &mut moments);
+    }
+    Ticket(moments).finish()
+}
