@@ -1,6 +1,6 @@
-//! The adapters of this process while the loader is up: made of what `discover` names, and listed to
-//! programs by `urAdapterGet`, which asks each of them. One that does not work is told of once and
-//! left out; the others work.
+//! The adapters that are in use while the loader is started. They are opened from the candidates that
+//! `discover` lists, and `urAdapterGet` lists their handles to programs by calling each adapter. An adapter
+//! that cannot be used is logged once and left out; the others are used.
 #![expect(unsafe_code, reason = "calls adapters")]
 use crate::{
     discover::{Candidate, Place},
@@ -34,29 +34,30 @@ impl Adapter {
         self.name == other.name && std::ptr::eq(self.table, other.table)
     }
 }
-/// All that there are at a time.
+/// The adapters of one start of the loader.
 struct Adapters(Vec<Adapter>);
 
-/// Those that there are now, or null: calls read it without a lock.
+/// The adapters in use now, or null while the loader is not started. Calls read it without a lock.
 static UP: AtomicPtr<Adapters> = AtomicPtr::new(null_mut());
-/// What has ever been up. A call may still read it, so it stays; the next start that finds the same
-/// takes it again.
+/// Every list of adapters that was ever in use. A list is never freed, because a call may still read it; a
+/// later start that finds the same adapters uses the same list again.
 static ALL: Held<Vec<&'static Adapters>> = Held::new(Vec::new());
 
 fn up() -> Option<&'static Adapters> {
-    // SAFETY: null, or one of `ALL`, which stay.
+    // SAFETY: `now` stores only null or a reference from `ALL`, whose lists are never freed.
     unsafe { UP.load(Ordering::Acquire).as_ref() }
 }
-/// The table of the only adapter there is, or null: each call of an object reads it.
+/// The table of the adapter if exactly one is in use, else null. Each call on an object reads it.
 static ONLY: AtomicPtr<ur_dditable_t> = AtomicPtr::new(null_mut());
 
-/// The table of the only adapter there is.
+/// Returns the table of the adapter if exactly one is in use.
 #[inline(always)]
 pub(crate) fn only() -> Option<&'static ur_dditable_t> {
-    // SAFETY: null, or a table of one of `ALL`, which stay. Acquire: with the store in `now`.
+    // SAFETY: `now` stores only null or the `'static` table of an adapter. Acquire pairs with the Release
+    // store in `now`.
     unsafe { ONLY.load(Ordering::Acquire).as_ref() }
 }
-/// These are the adapters from now on.
+/// Makes `adapters` the adapters in use from now on.
 fn now(adapters: Option<&'static Adapters>) {
     let only = match adapters.map(|all| all.0.as_slice()) {
         Some([one]) => from_ref(one.table).cast_mut(),
@@ -66,7 +67,7 @@ fn now(adapters: Option<&'static Adapters>) {
     UP.store(adapters.map_or(null_mut(), |all| from_ref(all).cast_mut()), Ordering::Release);
 }
 
-/// Sentences that were said: a program that starts the loader a thousand times reads each once.
+/// Sentences that were logged already: a program that starts the loader many times sees each of them once.
 static SAID: Held<BTreeSet<String>> = Held::new(BTreeSet::new());
 
 fn once(tell: impl Fn(&str), sentence: String) {
@@ -75,13 +76,13 @@ fn once(tell: impl Fn(&str), sentence: String) {
     }
 }
 
-/// What a candidate has come to.
+/// What was opened for a candidate.
 enum Found {
     File(&'static Opened),
     Table(&'static ur_dditable_t),
 }
 
-/// Opens what can be opened of the candidates; these are the adapters from now on.
+/// Opens each candidate that can be opened and makes these the adapters in use.
 pub(crate) fn start(candidates: &[Candidate]) {
     let mut adapters = Vec::new();
     for candidate in candidates {
@@ -111,12 +112,12 @@ pub(crate) fn start(candidates: &[Candidate]) {
     });
     now(Some(up));
 }
-/// There are no adapters from now on; their files stay open.
+/// Ends the use of all adapters; their files stay open.
 pub(crate) fn stop() {
     now(None);
 }
 
-/// The first place where the candidate is.
+/// Opens the candidate at the first place where that succeeds.
 fn find(candidate: &Candidate) -> Option<Found> {
     let name = &candidate.name;
     for place in &candidate.places {
@@ -143,7 +144,7 @@ fn find(candidate: &Candidate) -> Option<Found> {
     }
     None
 }
-/// Lists the adapters: as many as there is room for, and how many there are.
+/// Writes the handles of all adapters, up to `num_entries` of them, and how many there are in total.
 ///
 /// # Safety
 /// `adapters` is null or has room for `num_entries`; `num_adapters` is null or writable.
@@ -161,12 +162,13 @@ pub(crate) unsafe fn get(
         let mut total: u32 = 0;
         for adapter in &up.0 {
             let left = room.saturating_sub(total);
-            // SAFETY: there is room for `room` of them, of which `total` are taken.
+            // SAFETY: the caller promises space for `num_entries` handles; `total`, which is less, are
+            // written.
             let to = if left == 0 { null_mut() } else { unsafe { adapters.add(total as usize) } };
             match list(adapter, left, to) {
                 Ok(count) => total = total.checked_add(count).ok_or(ErrorCode::OutOfResources)?,
                 Err(code) => {
-                    // What adapters answer where their driver is not installed.
+                    // Adapters answer with an error where their driver is not installed.
                     let name = &adapter.name;
                     log::info(format_args!("adapter {name} lists none: it answers {code:?}"));
                 }
@@ -179,14 +181,14 @@ pub(crate) unsafe fn get(
         Ok(())
     })
 }
-/// Has an adapter list its handles, of which there may be none, into `to`; gives how many it has.
+/// Has one adapter write up to `room` of its handles to `to`, which may be null; returns how many it has.
 fn list(
     adapter: &Adapter,
     room: u32,
     to: *mut ur_adapter_handle_t,
 ) -> std::result::Result<u32, ur_result_t> {
     let mut count = 0;
-    // SAFETY: there is room for `room`, or a null pointer; a place for the count.
+    // SAFETY: `to` is null or has space for `room` handles, as `get` computed; `count` is writable.
     let code = unsafe { (adapter.get)(room, to, &raw mut count) };
     if code == ur_result_t::SUCCESS { Ok(count) } else { Err(code) }
 }

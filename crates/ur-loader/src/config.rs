@@ -1,5 +1,5 @@
-//! Configuration objects: what a program asks of the loader before it starts. Handles of them are
-//! numbers that are never used twice, not addresses: a wrong one is an error, never a crash.
+//! Configuration objects: options that a program sets before it starts the loader. Their handles are numbers
+//! that are never reused, not addresses, so a wrong handle is an error and never a crash.
 #![expect(unsafe_code, reason = "the C ABI")]
 use crate::{
     failure::{Failure, Result, enter},
@@ -14,38 +14,38 @@ use std::{
 use ur_adapter::{error::ErrorCode, memory::UserData};
 use ur_sys::*;
 
-/// The function of the program that says where in its source a call was made.
+/// The program's function that reports the source location of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct CodeLocation {
     /// The function; present.
     pub callback: ur_code_location_callback_t,
-    /// What it is called with.
+    /// The argument that it is called with.
     pub user_data: UserData,
 }
 
-/// What one configuration object asks for.
+/// The options of one configuration object.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Config {
     references: u32,
     /// Layers, each by a name that is known.
     pub(crate) layers: Vec<String>,
-    /// Where calls are made from.
+    /// The function that reports source locations of calls.
     pub(crate) code_location: Option<CodeLocation>,
-    /// Whether the mock adapter stands for all others.
+    /// Whether the mock adapter is used instead of all others.
     pub(crate) mock: bool,
 }
 
-/// All objects there are, by their numbers.
+/// All configuration objects, by their numbers.
 static CONFIGS: Held<BTreeMap<usize, Config>> = Held::new(BTreeMap::new());
 
-/// What is asked for by the object, or by nobody if there is none.
+/// Returns the options of the object, or the defaults if the handle is null.
 pub(crate) fn asked(config: ur_loader_config_handle_t) -> Result<Config> {
     match config.is_null() {
         true => Ok(Config::default()),
         false => with(config, |config| Ok(config.clone())),
     }
 }
-/// Does something with an object under the lock.
+/// Runs `what` on an object while the lock is held.
 fn with<T>(
     config: ur_loader_config_handle_t,
     what: impl FnOnce(&mut Config) -> Result<T>,
@@ -95,7 +95,7 @@ pub extern "C" fn loader_config_retain(loader_config: ur_loader_config_handle_t)
         })
     })
 }
-/// Takes a reference back; the last one ends the object.
+/// Removes a reference; the last one destroys the object.
 pub extern "C" fn loader_config_release(loader_config: ur_loader_config_handle_t) -> ur_result_t {
     enter("urLoaderConfigRelease", || {
         let mut configs = CONFIGS.lock();
@@ -108,7 +108,8 @@ pub extern "C" fn loader_config_release(loader_config: ur_loader_config_handle_t
     })
 }
 
-/// Answers what is asked about an object: the layers there are (names between `;`), its references.
+/// Returns a property of the object: the names of the available layers, separated by `;`, or its reference
+/// count.
 ///
 /// # Safety
 /// `prop_value` is null or has `prop_size` writable bytes; `prop_size_ret` is null or writable.
@@ -148,13 +149,13 @@ pub unsafe extern "C" fn loader_config_get_info(
             return Err(Failure::new(ErrorCode::InvalidSize, sentence));
         }
         let to = prop_value.cast::<u8>();
-        // SAFETY: the caller promises `prop_size` bytes there, and the answer is no longer.
+        // SAFETY: the caller promises `prop_size` writable bytes, and the answer is not longer than that.
         unsafe { to.copy_from_nonoverlapping(answer.as_ptr(), answer.len()) };
         Ok(())
     })
 }
 
-/// Turns a layer on for when the loader starts.
+/// Enables a layer for when the loader starts.
 ///
 /// # Safety
 /// `layer_name` is null or a C string.
@@ -167,7 +168,7 @@ pub unsafe extern "C" fn loader_config_enable_layer(
         if layer_name.is_null() {
             return Err(ErrorCode::InvalidNullPointer.into());
         }
-        // SAFETY: not null, hence a string.
+        // SAFETY: not null, hence a C string, as the caller promises.
         let name = unsafe { CStr::from_ptr(layer_name) }.to_string_lossy();
         if !layers::known(&name) {
             let sentence = format!("there is no layer {name:?}; there are {}", layers::available());
@@ -181,7 +182,7 @@ pub unsafe extern "C" fn loader_config_enable_layer(
         })
     })
 }
-/// Has the layers told where in the source calls are made.
+/// Sets the function that tells the layers from which source location calls are made.
 ///
 /// # Safety
 /// Any thread may call `codeloc` with `user_data` while the loader is up.
@@ -201,7 +202,7 @@ pub unsafe extern "C" fn loader_config_set_code_location_callback(
         })
     })
 }
-/// Has the mock adapter stand for all others, or not.
+/// Selects whether the mock adapter is used instead of all others.
 pub extern "C" fn loader_config_set_mocking_enabled(
     loader_config: ur_loader_config_handle_t,
     enable: ur_bool_t,

@@ -1,5 +1,5 @@
-//! One function for each entry that sends the call to its adapter: the only one there is, whatever the
-//! handle is, or the one that the handle says. Whether it may be called so is `entry`'s question.
+//! One function for each entry, which sends the call to its adapter: the only adapter in use, whatever the
+//! handle is, or else the one that the handle names. `entry` decides whether calls take this path.
 #![expect(unsafe_code, reason = "calls adapters through the tables that their objects name")]
 use crate::adapters;
 use std::{
@@ -8,8 +8,9 @@ use std::{
 };
 use ur_sys::*;
 
-/// The table of the adapter that made the object: the only one there is, whose handles may be
-/// anything and are not read; of several, that at whose address the object begins.
+/// Returns the table of the adapter that made the object. If one adapter alone is in use it is that one's,
+/// and the handle is not read, so it may have any form; else the first word of the object is the table's
+/// address.
 ///
 /// # Safety
 /// `handle` is null or an adapter's object.
@@ -21,16 +22,16 @@ unsafe fn table<'a>(handle: *mut c_void) -> Option<&'a ur_dditable_t> {
     if let only @ Some(_) = adapters::only() {
         return only;
     }
-    // SAFETY: an object's first word is its table's address.
+    // SAFETY: the caller promises an adapter's object, whose first word is the address of its table.
     let table = unsafe { handle.cast::<*const ur_dditable_t>().read() };
-    // SAFETY: tables outlive objects.
+    // SAFETY: adapters are never unloaded, so their tables outlive all objects.
     unsafe { table.as_ref() }
 }
 
-/// Says that nothing was made, where a call that failed has to.
+/// Writes a null handle, as an entry that creates an object must do when it fails.
 ///
 /// # Safety
-/// `to` is null or a place for a handle, which is a pointer.
+/// `to` is null or writable for a handle, which has the size of a pointer.
 pub(crate) unsafe fn null<H>(to: *mut H) {
     if !to.is_null() {
         // SAFETY: not null, hence writable.
@@ -38,29 +39,29 @@ pub(crate) unsafe fn null<H>(to: *mut H) {
     }
 }
 
-/// What stands for an entry that an adapter leaves out.
+/// The result of an entry that an adapter does not implement.
 const LEFT_OUT: ur_result_t = ur_result_t::ERROR_UNINITIALIZED;
 
 macro_rules! send {
     ($group:ident $slot:ident ($($p:ident),*) by hand) => {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise, as in the entry's specification, is passed on unchanged.
         unsafe { adapters::get($($p),*) }
     };
     ($group:ident $slot:ident ($($p:ident),*) by handle $of:ident) => {{
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the handle is null or an adapter's object.
         let Some(table) = (unsafe { table($of.0) }) else {
             return ur_result_t::ERROR_INVALID_NULL_HANDLE;
         };
         let Some(call) = table.$group.$slot else { return LEFT_OUT };
-        // SAFETY: the caller's promise is the adapter's to use.
+        // SAFETY: the caller's promise is passed on to the adapter unchanged.
         unsafe { call($($p),*) }
     }};
     ($group:ident $slot:ident ($($p:ident),*) by handle $of:ident nulls $to:ident) => {{
         let send = || send!($group $slot ($($p),*) by handle $of);
         let code = send();
-        // The adapter does so itself, if it is asked.
+        // Adapters write null themselves if the call reaches them.
         if code != ur_result_t::SUCCESS {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises that the output pointer is null or writable.
             unsafe { null($to) };
         }
         code
@@ -75,9 +76,10 @@ macro_rules! send {
         let table = match adapters::only() {
             Some(only) => only,
             None => {
-                // SAFETY: not null and not empty, hence the caller's promise.
+                // SAFETY: the list is neither null nor empty, so the caller promises a readable first
+                // element.
                 let first = unsafe { $list.read() };
-                // SAFETY: as above.
+                // SAFETY: the caller promises that it is null or an adapter's object.
                 let Some(table) = (unsafe { table(first.0) }) else {
                     return ur_result_t::ERROR_INVALID_NULL_HANDLE;
                 };
@@ -85,7 +87,7 @@ macro_rules! send {
             }
         };
         let Some(call) = table.$group.$slot else { return LEFT_OUT };
-        // SAFETY: the caller's promise is the adapter's to use.
+        // SAFETY: the caller's promise is passed on to the adapter unchanged.
         unsafe { call($($p),*) }
     }};
 }
@@ -99,7 +101,7 @@ macro_rules! functions {
         #[doc = concat!("Sends `", stringify!($c), "` to the adapter that it is for.")]
         ///
         /// # Safety
-        /// As the entry says; handles are null or adapters' objects.
+        /// As the entry's specification says; handles are null or objects of adapters.
         #[inline(always)]
         #[allow(clippy::too_many_arguments, reason = "as many as C's")]
         pub unsafe fn $name($($p: $t),*) -> ur_result_t {

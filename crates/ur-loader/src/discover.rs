@@ -1,10 +1,11 @@
-//! Which adapters there could be and where each is looked for. Opening them is `library`'s.
+//! Which adapters are looked for, and where. `library` opens them.
 //!
-//! The order, which is that of the loader that oneAPI ships (see `docs/decisions/0010-the-loader.md`):
-//! `UR_ADAPTERS_FORCE_LOAD` names files, and then there are no others; else every adapter that is
-//! known by name and not ruled out by `ONEAPI_DEVICE_SELECTOR` (`UR_LOADER_PRELOAD_FILTER=0` turns that
-//! off) is looked for in the folders of `UR_ADAPTERS_SEARCH_PATH`, among those linked in, in the folder
-//! of the loader, and where the system has libraries. The first that opens is it.
+//! The order is that of the loader that oneAPI ships (see `docs/decisions/0010-the-loader.md`). If
+//! `UR_ADAPTERS_FORCE_LOAD` names files, these are the only adapters. Else the loader looks for every adapter
+//! that it knows by name, except those that `ONEAPI_DEVICE_SELECTOR` rules out (`UR_LOADER_PRELOAD_FILTER=0`
+//! disables this filter). It looks in the folders of `UR_ADAPTERS_SEARCH_PATH`, among the adapters that are
+//! linked in, in the loader's own folder, and in the system's library folders. The first place where the
+//! adapter opens is used.
 use crate::{log, paths, selected};
 use std::{
     collections::HashSet,
@@ -12,32 +13,32 @@ use std::{
 };
 use ur_sys::{ur_backend_t as Backend, ur_dditable_t, ur_device_type_t as Kind};
 
-/// An adapter that may be there.
+/// An adapter to look for.
 #[derive(Debug)]
 pub(crate) struct Candidate {
-    /// What the log calls it: `cuda`, or the path that was asked for.
+    /// Its name in the log: `cuda`, or the path that the user gave.
     pub(crate) name: String,
-    /// Where it may be, best first.
+    /// The places to look in, in order of preference.
     pub(crate) places: Vec<Place>,
 }
 /// Where an adapter may be.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// This file.
+    /// A file at this path.
     File(PathBuf),
-    /// A library of this name, where the system looks for libraries.
+    /// A library of this name, found through the system's library search.
     System(String),
-    /// In this program.
+    /// Linked into this program.
     Builtin(&'static ur_dditable_t),
 }
 
-/// An adapter that is known by name, and what can be said of its devices before it is asked.
+/// An adapter that is known by name, with what is known of its devices before it is loaded.
 struct Known {
     name: &'static str,
     backend: Backend,
     kinds: &'static [Kind],
 }
-/// In the order in which adapters are listed to programs.
+/// The known adapters, in the order in which they are listed to programs.
 const KNOWN: [Known; 7] = [
     Known { name: "cuda", backend: Backend::CUDA, kinds: &[Kind::GPU] },
     Known { name: "hip", backend: Backend::HIP, kinds: &[Kind::GPU] },
@@ -56,12 +57,12 @@ const FORCE: &str = "UR_ADAPTERS_FORCE_LOAD";
 const SEARCH: &str = "UR_ADAPTERS_SEARCH_PATH";
 const FILTER: &str = "UR_LOADER_PRELOAD_FILTER";
 
-/// What the adapter called `name` is called as a file.
+/// Returns the file name of the adapter called `name`.
 fn file_name(name: &str) -> String {
     format!("libur_adapter_{name}.so.0")
 }
 
-/// The adapters to look for; only the mock, if it is to stand for all others.
+/// Returns the adapters to look for; only the mock adapter if `mock` is set.
 pub(crate) fn candidates(mock: bool) -> Vec<Candidate> {
     if mock {
         return vec![named("mock", &search())];
@@ -74,7 +75,7 @@ pub(crate) fn candidates(mock: bool) -> Vec<Candidate> {
     KNOWN.iter().filter(|known| wanted(known)).map(|known| named(known.name, &search)).collect()
 }
 
-/// The paths that a variable lists; none if it is unset, empty or malformed.
+/// Returns the paths that an environment variable lists; `None` if it is unset, empty or malformed.
 fn listed(variable: &str) -> Option<Vec<PathBuf>> {
     let value = std::env::var_os(variable).filter(|value| !value.is_empty())?;
     match paths::list(&value) {
@@ -110,11 +111,11 @@ fn forced() -> Option<Vec<Candidate>> {
     Some(forced.map(|path| candidate(path.display().to_string(), path)).collect())
 }
 fn candidate(name: String, path: PathBuf) -> Candidate {
-    // A path without a slash would be looked for where the system has libraries.
+    // The dynamic linker would search its library folders for a path without a slash.
     let path = if path.is_absolute() { path } else { Path::new(".").join(path) };
     Candidate { name, places: vec![Place::File(path)] }
 }
-/// What someone who writes lists as the shell does should hear.
+/// Returns a hint for users who separate paths as shells do.
 fn hint(path: &Path) -> &'static str {
     match path.to_string_lossy().contains([':', ';']) {
         true => "; paths are separated by commas",
@@ -133,13 +134,14 @@ fn search() -> Vec<PathBuf> {
     };
     once_each(listed(SEARCH).unwrap_or_default().into_iter().filter(there)).collect()
 }
-/// Without those that lead to the same as one before: an adapter that is named twice is one adapter.
+/// Leaves out paths that lead to the same file as an earlier one, so that an adapter named twice is used
+/// once.
 fn once_each(paths: impl Iterator<Item = PathBuf>) -> impl Iterator<Item = PathBuf> {
     let mut seen = HashSet::new();
     paths.filter(move |path| seen.insert(path.canonicalize().unwrap_or_else(|_| path.clone())))
 }
 
-/// Which known adapters could have devices that the selector leaves.
+/// Returns a predicate: whether a known adapter could have devices that the selector accepts.
 fn wanted() -> impl Fn(&Known) -> bool {
     let off = std::env::var_os(FILTER).is_some_and(|value| !paths::is_on(&value));
     let selector = match selected::selector() {
@@ -161,7 +163,7 @@ fn wanted() -> impl Fn(&Known) -> bool {
     }
 }
 
-/// Where an adapter that is known by name may be.
+/// Returns a known adapter with all places where it may be.
 fn named(name: &str, search: &[PathBuf]) -> Candidate {
     let file = file_name(name);
     let mut places: Vec<_> = search.iter().map(|folder| Place::File(folder.join(&file))).collect();

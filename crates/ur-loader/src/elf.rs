@@ -1,5 +1,6 @@
-//! What is wrong with a file that calls itself an adapter, said before it is opened: the dynamic
-//! linker says of one for another machine that it is not there, and crashes on one that was cut off.
+//! Finds out what is wrong with an adapter's file before it is opened, because the dynamic linker's behaviour
+//! does not tell: for a file of another architecture it reports that the file does not exist, and it crashes
+//! on a truncated file.
 use object::{
     NativeEndian,
     elf::{
@@ -14,11 +15,11 @@ use std::{
     path::Path,
 };
 
-/// What a file of this machine begins with, and what it says of a segment.
+/// The ELF header and the segment header of this machine's format.
 type Header = FileHeader64<NativeEndian>;
 type Segment = ProgramHeader64<NativeEndian>;
 
-/// What is wrong with the file, if it can be told without opening it as a library.
+/// Returns what is wrong with the file, if that can be told without loading it as a library.
 pub(crate) fn diagnose(path: &Path) -> Option<String> {
     match judge(path) {
         Ok(wrong) => wrong,
@@ -26,7 +27,7 @@ pub(crate) fn diagnose(path: &Path) -> Option<String> {
     }
 }
 fn judge(path: &Path) -> std::io::Result<Option<String>> {
-    // A pipe would have this wait for who writes into it.
+    // `O_NONBLOCK`: opening a pipe would otherwise block until another process opens it for writing.
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let kind = file.metadata()?;
     if !kind.is_file() {
@@ -46,7 +47,7 @@ fn judge(path: &Path) -> std::io::Result<Option<String>> {
         let other = format!("it is for another machine (ELF class {class}, machine {machine})");
         return Ok(Some(other));
     }
-    // Segments of another size are another format's, of which the linker says so.
+    // Segment headers of another size belong to another format, which the dynamic linker reports itself.
     if usize::from(header.e_phentsize.get(NativeEndian)) != size_of::<Segment>() {
         return Ok(None);
     }
@@ -63,20 +64,20 @@ fn judge(path: &Path) -> std::io::Result<Option<String>> {
     }
     Ok(Some("it is cut off: its contents end before they should".to_string()))
 }
-/// So many of these from there on, if the file has them.
+/// Reads `count` values from offset `at`; `None` if the file is too short.
 fn read<T: Pod>(file: &File, at: u64, count: usize) -> std::io::Result<Option<Vec<T>>> {
     let mut words = vec![0_u64; (count * size_of::<T>()).div_ceil(8)]; // aligned, as `T` has to be
     let bytes = bytes_of_slice_mut(&mut words);
     match file.read_exact_at(bytes, at) {
         Ok(()) => Ok(slice_from_bytes(bytes, count).ok().map(|(all, _)| all.to_vec())),
-        // An offset that no file has is past the end of this one.
+        // `InvalidInput`: an offset that no file can have is past the end of this one too.
         Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidInput) => {
             Ok(None)
         }
         Err(error) => Err(error),
     }
 }
-/// The ELF class and machine of this program, where they are known.
+/// Returns the ELF class and machine number of this program, for the architectures that are listed here.
 fn own_machine() -> Option<(u8, u16)> {
     match std::env::consts::ARCH {
         "x86_64" => Some((ELFCLASS64, EM_X86_64)),
@@ -91,11 +92,11 @@ mod tests {
     use super::*;
     use std::mem::offset_of;
 
-    /// A shared object that is whole, as this test's own program is one.
+    /// Returns a complete shared object: the file of this test program.
     fn whole() -> Vec<u8> {
         std::fs::read(std::env::current_exe().unwrap()).unwrap()
     }
-    /// How much of it is mapped: behind that, only debuggers miss something.
+    /// Returns the length of the part of it that is mapped. What follows is only for debuggers.
     fn mapped() -> usize {
         let file = File::open(std::env::current_exe().unwrap()).unwrap();
         let header = read::<Header>(&file, 0, 1).unwrap().unwrap()[0];

@@ -1,5 +1,5 @@
-//! The entries as programs call them, one function each, and the table of all of them. When
-//! nothing is between a call and its adapter they are `direct`; else they ask what is.
+//! The entries as programs call them, one function each, and the table of all of them. They call `direct`
+//! while no layer is on, else they check the loader's state first.
 #![expect(unsafe_code, reason = "the C ABI")]
 use crate::{
     direct, layers,
@@ -18,12 +18,12 @@ macro_rules! functions {
             #[doc = concat!("`", stringify!($c), "`.")]
             ///
             /// # Safety
-            /// As the entry says; handles are null or adapters' objects.
+            /// As the entry's specification says; handles are null or objects of adapters.
             #[inline]
             #[allow(clippy::too_many_arguments, reason = "as many as C's")]
             pub unsafe extern "C" fn $name($($p: $t),*) -> ur_result_t {
                 if state::plain() {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller's promise is passed on unchanged.
                     unsafe { direct::$name($($p),*) }
                 } else {
                     // SAFETY: as above.
@@ -32,7 +32,7 @@ macro_rules! functions {
             }
         )*)*
 
-        /// What calls do when something is between.
+        /// The entries while layers are on or the loader is not started.
         mod indirect {
             use super::*;
             $($(
@@ -41,7 +41,7 @@ macro_rules! functions {
                 #[allow(clippy::too_many_arguments, reason = "as many as C's")]
                 pub(super) unsafe extern "C" fn $name($($p: $t),*) -> ur_result_t {
                     match state::state() {
-                        // SAFETY: the caller's promise.
+                        // SAFETY: the caller's promise is passed on unchanged.
                         State::Plain => unsafe { direct::$name($($p),*) },
                         State::Down => ur_result_t::ERROR_UNINITIALIZED,
                         // SAFETY: as above.
@@ -51,7 +51,7 @@ macro_rules! functions {
             )*)*
         }
 
-        /// Every entry, as a table: what a program of ours calls when it does not link symbols.
+        /// A table of every entry, for programs that use this crate without linking the C symbols.
         pub static TABLE: ur_dditable_t = ur_dditable_t {
             $($group: $table { $($slot: Some($name),)* },)*
         };
@@ -59,7 +59,7 @@ macro_rules! functions {
 }
 entry_points!(functions);
 
-/// The body of every getter of a table.
+/// Implements every getter of a table: copies `ours` to `table` if the version is the current one.
 ///
 /// # Safety
 /// `table` is null or writable.

@@ -1,6 +1,6 @@
-//! What one adapter does when it is opened, asked for its tables and asked for its devices, step by
-//! step: for a program that starts itself again for each of them (`causeway doctor --adapters`), since
-//! one that crashes or does not come back takes its process with it.
+//! Opens one adapter, gets its tables and lists its devices, step by step. It is for a program that runs
+//! itself again as a child process for each adapter (`causeway doctor --adapters`), because an adapter that
+//! crashes or hangs takes its process with it.
 #![expect(unsafe_code, reason = "calls adapters")]
 use crate::{
     discover::{self, Place},
@@ -9,34 +9,34 @@ use crate::{
 use std::{ffi::OsStr, ptr::null_mut};
 use ur_sys::*;
 
-/// An adapter that the loader would look for, by what the environment says now.
+/// An adapter that the loader would look for under the current environment.
 #[derive(Debug)]
 pub struct Candidate {
-    /// What the loader's log calls it.
+    /// Its name in the loader's log.
     pub name: String,
-    /// Where it may be, in the order in which the loader looks: the first one that opens is taken.
+    /// The places where it may be, in the order in which the loader tries them: the first that opens is used.
     pub places: Vec<String>,
 }
-/// What an adapter is about to do.
+/// What is done with an adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Its file is opened: constructors run.
+    /// Its file is opened, which runs its constructors.
     Open,
-    /// Its getters are called.
+    /// Its table getters are called.
     Ask,
-    /// Its platforms and devices are listed: its driver starts.
+    /// Its platforms and devices are listed, which starts its driver.
     List,
 }
-/// What came of it.
+/// The result of examining an adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// There is no such file.
     Missing,
-    /// A library that it needs is not there, as where a driver is not installed.
+    /// A library that it depends on is missing, as where a driver is not installed.
     Needs(String),
-    /// It cannot be used, for this reason.
+    /// It cannot be used, for the given reason.
     Unusable(String),
-    /// It has tables, but lists no adapter: it answers this, as without its driver.
+    /// It has tables but lists no adapter handle and returns this code, as it does without its driver.
     Silent(ur_result_t),
     /// It works.
     Works {
@@ -47,7 +47,7 @@ pub enum Outcome {
     },
 }
 
-/// The adapters that a start of the loader would look for.
+/// Returns the adapters that a start of the loader would look for.
 pub fn candidates() -> Vec<Candidate> {
     let shown = |place: &Place| match place {
         Place::File(path) => path.display().to_string(),
@@ -61,8 +61,8 @@ pub fn candidates() -> Vec<Candidate> {
     discover::candidates(false).into_iter().map(public).collect()
 }
 
-/// Tries the adapter with this number of `candidates` at the place with this number, and says before
-/// each step that it begins. `None` where there are fewer: the environment changed meanwhile.
+/// Examines the adapter at index `adapter` of `candidates`, at its place with index `place`; calls `begins`
+/// before each step. Returns `None` if there are fewer, because the environment changed meanwhile.
 pub fn examine(adapter: usize, place: usize, begins: impl FnMut(Step)) -> Option<Outcome> {
     let found = discover::candidates(false);
     Some(match found.get(adapter)?.places.get(place)? {
@@ -89,13 +89,13 @@ fn list(table: &ur_dditable_t, mut begins: impl FnMut(Step)) -> Outcome {
     begins(Step::List);
     counted(table).unwrap_or_else(|outcome| outcome)
 }
-/// How many platforms and devices an adapter has.
+/// Counts the platforms and devices of an adapter.
 fn counted(table: &ur_dditable_t) -> Result<Outcome, Outcome> {
     let lacks = |what: &str| Outcome::Unusable(format!("it has no {what}"));
     let get = table.adapter.get.ok_or_else(|| lacks("urAdapterGet"))?;
     let platforms_of = table.platform.get.ok_or_else(|| lacks("urPlatformGet"))?;
     let devices_of = table.device.get.ok_or_else(|| lacks("urDeviceGet"))?;
-    // SAFETY: room for as many as are asked for, and a place for the count.
+    // SAFETY: `to` is null or has space for `room` handles, as `listed` ensures; `count` is null or writable.
     let adapters = listed(|room, to, count| unsafe { get(room, to, count) });
     let (mut platforms, mut devices) = (0_u32, 0_u32);
     for adapter in adapters.map_err(Outcome::Silent)? {
@@ -107,11 +107,11 @@ fn counted(table: &ur_dditable_t) -> Result<Outcome, Outcome> {
         for platform in listed {
             let mut count = 0;
             let (all, to) = (ur_device_type_t::ALL, null_mut());
-            // SAFETY: the handle is the adapter's; a place for the count.
+            // SAFETY: the handle is the adapter's; `count` is writable.
             let code = unsafe { devices_of(platform, all, 0, to, &raw mut count) };
             match code {
                 ur_result_t::SUCCESS => devices = devices.saturating_add(count),
-                // A platform without devices may say so.
+                // A platform without devices may return this code.
                 ur_result_t::ERROR_DEVICE_NOT_FOUND => {}
                 code => return Err(refused("urDeviceGet", code)),
             }
@@ -123,7 +123,7 @@ fn counted(table: &ur_dditable_t) -> Result<Outcome, Outcome> {
 fn refused(entry: &str, code: ur_result_t) -> Outcome {
     Outcome::Unusable(format!("its {entry} answers {code:?}"))
 }
-/// What an entry lists that is first asked for how many there are.
+/// Lists handles through an entry that is called twice: first for their number, then for the handles.
 fn listed<H: Handle>(
     ask: impl Fn(u32, *mut H, *mut u32) -> ur_result_t,
 ) -> Result<Vec<H>, ur_result_t> {

@@ -1,5 +1,5 @@
-//! Failures of the loader's own entries: a code for C, which may be an adapter's, a sentence for the
-//! log; and `enter`, the one way out.
+//! Failures of the loader's own entries: a code for the caller, which may come from an adapter, and a
+//! sentence for the log; and `enter`, through which every entry returns.
 use crate::log;
 use ur_adapter::error::ErrorCode;
 use ur_sys::ur_result_t;
@@ -10,15 +10,15 @@ pub(crate) struct Failure {
     code: ur_result_t,
     sentence: String,
 }
-/// What an entry comes to.
+/// The result of an entry.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
-    /// A code and what there is to say.
+    /// Makes a failure of a code and a sentence for the log.
     pub(crate) fn new(code: ErrorCode, sentence: impl Into<String>) -> Self {
         Self { code: code.into(), sentence: sentence.into() }
     }
-    /// What an adapter answered, if it is a failure.
+    /// Turns an adapter's result code into a failure unless it is success.
     pub(crate) fn of(code: ur_result_t) -> Result<()> {
         match code {
             ur_result_t::SUCCESS => Ok(()),
@@ -32,7 +32,8 @@ impl From<ErrorCode> for Failure {
     }
 }
 
-/// The way out: a code for the caller, the rest for the log. Nothing unwinds past it.
+/// Runs the body of an entry: returns its code to the caller and logs the sentence. A panic is caught and
+/// returned as an error.
 pub(crate) fn enter(entry: &str, body: impl FnOnce() -> Result<()>) -> ur_result_t {
     match ur_lock::caught(body) {
         Some(Ok(())) => ur_result_t::SUCCESS,

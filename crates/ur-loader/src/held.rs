@@ -1,6 +1,6 @@
-//! What threads of this process share under a lock, and a forked child inherits. A thread that the
-//! child does not have may have held the lock at the fork: the child then begins with nothing, since
-//! what it would find may be half changed; else with what its parent had.
+//! A lock for values that a forked child inherits. If a thread of the parent held the lock at the fork, that
+//! thread does not exist in the child and may have left the value half changed: the child then starts with
+//! the default value. Else the child starts with the parent's value.
 #![expect(unsafe_code, reason = "a value that is used by who has the lock")]
 use std::{
     cell::UnsafeCell,
@@ -13,32 +13,34 @@ use std::{
     },
 };
 
-/// A value and its lock.
+/// A value protected by its lock.
 pub(crate) struct Held<T> {
-    /// The process of the thread that has the lock, or 0; with `WAITED` if another thread sleeps.
+    /// The id of the process whose thread holds the lock, or 0; combined with `WAITED` if threads sleep on
+    /// it.
     owner: AtomicU32,
     value: UnsafeCell<T>,
 }
-/// No process has this bit in its number.
+/// A bit that no process id has.
 const WAITED: u32 = 1 << 31;
 
-// SAFETY: the value is reached by one thread at a time.
+// SAFETY: only the thread that holds the lock accesses the value, through `Guard`.
 unsafe impl<T: Send> Sync for Held<T> {}
 
 impl<T: Default> Held<T> {
     pub(crate) const fn new(value: T) -> Self {
         Self { owner: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
-    /// Waits for other threads of this process.
+    /// Takes the lock; waits while another thread of this process holds it.
     pub(crate) fn lock(&self) -> Guard<'_, T> {
         let us = process::id();
-        // What is put there: once this thread has slept, others may sleep too.
+        // What is stored on success. After this thread has slept, other threads may still sleep, so it keeps
+        // `WAITED`.
         let mut mark = us;
         let mut seen = 0;
         while let Err(there) = self.owner.compare_exchange(seen, mark, Acquire, Relaxed) {
             let owner = there & !WAITED;
             if there == 0 || owner != us {
-                // Free, or of a thread that is not in this process.
+                // The lock is free, or its owner is a thread of the parent process: take it.
                 seen = there;
                 continue;
             }
@@ -52,17 +54,18 @@ impl<T: Default> Held<T> {
             }
         }
         if seen != 0 {
-            // What its owner was at cannot even be dropped.
-            // SAFETY: this thread has the lock, and the place is the value's.
+            // The value may be half changed, so it is overwritten without being dropped.
+            //
+            // SAFETY: this thread holds the lock, and the pointer is that of the value.
             unsafe { self.value.get().write(T::default()) };
         }
         Guard { held: self }
     }
-    /// Returns when the owner is no longer this one, or sooner.
+    /// Sleeps until the owner word is no longer `owner`; it may also return earlier.
     fn sleep(&self, owner: u32) {
         let (at, wait) = (self.owner.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG);
         let forever = null_mut::<libc::timespec>();
-        // SAFETY: a word of this process, which stays.
+        // SAFETY: the word belongs to `self`, which outlives the call.
         unsafe { libc::syscall(libc::SYS_futex, at, wait, owner, forever) };
     }
 }
@@ -72,25 +75,26 @@ impl<T> Held<T> {
             return;
         }
         let (at, wake) = (self.owner.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG);
-        // SAFETY: as in `sleep`.
+        // SAFETY: the word belongs to `self`, which outlives the call.
         unsafe { libc::syscall(libc::SYS_futex, at, wake, 1) };
     }
 }
 
-/// The value, until this is dropped.
+/// Access to the value; dropping it releases the lock.
 pub(crate) struct Guard<'h, T> {
     held: &'h Held<T>,
 }
 impl<T> Deref for Guard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: who has the lock is alone with it.
+        // SAFETY: the guard exists only while its thread holds the lock, so no other thread accesses the
+        // value.
         unsafe { &*self.held.value.get() }
     }
 }
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above.
+        // SAFETY: as in `deref`; `&mut self` excludes other references through this guard.
         unsafe { &mut *self.held.value.get() }
     }
 }
@@ -104,20 +108,21 @@ impl<T> Drop for Guard<'_, T> {
 mod tests {
     use super::*;
 
-    /// How a child ended that did this; one that hangs is ended by a signal.
+    /// Runs `act` in a forked child and returns the child's wait status; a child that hangs is killed by
+    /// SIGALRM.
     fn in_a_child(act: impl FnOnce() -> bool) -> i32 {
-        // SAFETY: the child calls this and ends.
+        // SAFETY: the child only runs `act` and then calls `_exit`.
         let child = unsafe { libc::fork() };
         assert!(child >= 0);
         if child == 0 {
-            // SAFETY: a limit for one that hangs.
+            // SAFETY: only sets a timer, which ends a child that hangs.
             unsafe { libc::alarm(20) };
             let well = act();
-            // SAFETY: ends the child at once.
+            // SAFETY: ends the child at once, without running exit handlers of the parent.
             unsafe { libc::_exit(i32::from(!well)) };
         }
         let mut status = 0;
-        // SAFETY: a child of this process, and a place for the answer.
+        // SAFETY: `child` is a child of this process, and `status` is writable.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         status
     }

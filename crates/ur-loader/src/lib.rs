@@ -1,14 +1,13 @@
-//! The loader: finds adapters, starts them, and sends each call to the adapter that owns the handle.
-//! What adapters do is theirs; the C symbols of `libur_loader.so.0` are in the leaf crate `loader`,
-//! which makes them of the functions here.
+//! The loader: finds adapters, starts them, and sends each call to the adapter that owns the handle. The C
+//! symbols of `libur_loader.so.0` are in the leaf crate `loader`, which exports the functions of this crate.
 //!
-//! One call: the exported function looks whether something stands between (`state`), and jumps through
-//! the table of the only adapter or, of several, through the one that the handle's first word names
-//! (`direct`). No object of the loader's wraps a handle.
+//! A call: the exported function checks whether layers are on (`state`) and jumps through the table of the
+//! only adapter or, if there are several, through the table that the handle's first word points at
+//! (`direct`). The loader wraps no handle in an object of its own.
 //!
-//! A start: `life` has `discover` name the adapters there could be, `adapters` opens them
-//! (`library`), and layers go on (`layers`). It makes no process: what an adapter does when it is
-//! opened and asked, it does in the program.
+//! A start: `life` gets the possible adapters from `discover`, `adapters` opens them (with `library`), and
+//! `layers` turns the layers on. No process is started: code that an adapter runs when it is opened and
+//! queried runs in the program.
 mod adapters;
 pub mod config;
 pub mod direct;

@@ -1,6 +1,6 @@
-//! Adapters that are files: opening one, saying what is wrong with it if it does not open, and
-//! asking its getters for its tables. A file that was opened stays open: objects and threads of the
-//! adapter may outlive the loader's end, and the next start finds it again.
+//! Adapters that are files: opens a file, says what is wrong if that fails, and gets its tables through its
+//! getters. An opened file is never closed: objects and threads of the adapter may exist after the loader's
+//! end, and the next start finds the file again.
 #![expect(unsafe_code, reason = "opens shared objects and calls what they export")]
 use crate::{elf::diagnose, held::Held, log, paths};
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
@@ -14,7 +14,7 @@ use std::{
 };
 use ur_sys::*;
 
-/// How an adapter is asked for one of its tables.
+/// An adapter's function that fills one of its tables.
 type Getter = unsafe extern "C" fn(ur_api_version_t, *mut c_void) -> ur_result_t;
 
 macro_rules! getters {
@@ -23,25 +23,26 @@ macro_rules! getters {
             $($p:ident: $t:ty),* $(,)?
         ) by $($how:ident)+;)*
     })*) => {
-        /// The getters, each with where its table is in the table of tables; `urAdapterGet`'s first.
+        /// The getters, each with the offset of its table in `ur_dditable_t`; the one of `urAdapterGet` is
+        /// first.
         const GETTERS: &[(&str, usize)] =
             &[$((concat!(stringify!($getter), "\0"), offset_of!(ur_dditable_t, $group)),)*];
     };
 }
 entry_points!(getters);
 
-/// An adapter's file, open for good, and what was found of it.
+/// An adapter's file, which is never closed, and what was found in it.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    /// The dynamic linker's handle, by which it tells files apart.
+    /// The dynamic linker's handle, which is the same for the same file.
     library: usize,
     getters: Vec<(&'static str, usize, Getter)>,
-    /// `None` for a name that the system knows.
+    /// `None` for a library that the system's search found by name.
     identity: Option<Identity>,
     table: OnceLock<Result<ur_dditable_t, String>>,
 }
 
-/// Which file it was, and how it was then: another one may come to have its name.
+/// Identifies a file and its state when it was opened: later another file may have the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -60,21 +61,21 @@ impl Identity {
         })
     }
 }
-/// Every file that is open; those that have a path, under it.
+/// Every open file.
 static OPEN: Held<Vec<&'static Opened>> = Held::new(Vec::new());
 
 /// Why a file did not open.
 #[derive(Debug)]
 pub(crate) enum Closed {
-    /// There is none.
+    /// There is no such file.
     Missing,
     /// A library that it needs is missing, as where a driver is not installed.
     Needs(String),
-    /// It is no adapter.
+    /// It is not a usable adapter.
     Wrong(String),
 }
 
-/// Opens a path, or a name that the system knows.
+/// Opens a path, or a library name that the system's search finds.
 pub(crate) fn open(name: &OsStr) -> Result<&'static Opened, Closed> {
     let path = Path::new(name);
     let is_path = name.as_bytes().contains(&b'/');
@@ -90,7 +91,8 @@ pub(crate) fn open(name: &OsStr) -> Result<&'static Opened, Closed> {
     }
     let deep = std::env::var_os("UR_ADAPTERS_DEEP_BIND").is_some_and(|value| paths::is_on(&value));
     let deep = if deep { libc::RTLD_DEEPBIND } else { 0 };
-    // SAFETY: what the file does when it is opened is its maker's promise; there is no other way.
+    // SAFETY: loading runs the file's constructors, which must be sound; the user who installed or named the
+    // file is responsible for that.
     let opened = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL | deep) };
     let error = match opened {
         Ok(library) => return Ok(keep(library, identity)),
@@ -103,32 +105,33 @@ pub(crate) fn open(name: &OsStr) -> Result<&'static Opened, Closed> {
         _ => Closed::Wrong(error),
     })
 }
-/// The file if it is open.
+/// Returns the file if it is open already.
 fn known(identity: Option<Identity>) -> Option<&'static Opened> {
     identity?;
     OPEN.lock().iter().copied().find(|one| one.identity == identity)
 }
-/// What was opened is opened again.
+/// Forgets the open files, so that the next start opens them again.
 pub(crate) fn forget() {
     OPEN.lock().clear();
 }
-/// Keeps a library open. One that was open before, perhaps under another name, is counted once.
+/// Keeps a library open. If it was open already, perhaps under another name, its entry is returned.
 fn keep(library: Library, identity: Option<Identity>) -> &'static Opened {
     let raw = library.into_raw();
     let mut getters = Vec::new();
     for (name, at) in GETTERS {
-        // Not by `Library::get`: for each that is missing, it would have an error composed.
+        // `libc::dlsym` instead of `Library::get`, which would format an error for each missing symbol.
+        //
         // SAFETY: the library is open, and the name ends with a NUL.
         let symbol = unsafe { libc::dlsym(raw, name.as_ptr().cast()) };
         if !symbol.is_null() {
-            // SAFETY: functions of this name have this type, by the interface.
+            // SAFETY: the interface defines functions of this name with this type.
             let getter = unsafe { std::mem::transmute::<*mut c_void, Getter>(symbol) };
             getters.push((name.trim_end_matches('\0'), *at, getter));
         }
     }
     let mut open = OPEN.lock();
     if let Some(opened) = open.iter().find(|one| one.library == raw.addr()) {
-        // SAFETY: `raw` was just opened once more, and that is taken back.
+        // SAFETY: `raw` comes from `into_raw` of this library; dropping it undoes the second open.
         drop(unsafe { Library::from_raw(raw) });
         return opened;
     }
@@ -143,16 +146,16 @@ fn keep(library: Library, identity: Option<Identity>) -> &'static Opened {
 }
 
 impl Opened {
-    /// Its table. Its getters are called once in a process.
+    /// Returns its table. The getters are called once in a process.
     ///
     /// # Errors
-    /// Why it cannot be used.
+    /// Returns why the file cannot be used.
     pub(crate) fn table(&self) -> Result<&ur_dditable_t, String> {
         self.table.get_or_init(|| self.ask_all()).as_ref().map_err(String::clone)
     }
-    /// The adapter's table, whose first part is whole: that of the adapter itself.
+    /// Calls all getters. The first, for the adapter's own table, must succeed.
     fn ask_all(&self) -> Result<ur_dditable_t, String> {
-        // SAFETY: tables are pointers, of which null is one.
+        // SAFETY: a table consists of optional function pointers, for which zero is `None`.
         let mut table: ur_dditable_t = unsafe { std::mem::zeroed() };
         let (first, _) = GETTERS[0];
         let first = first.trim_end_matches('\0');
@@ -160,7 +163,7 @@ impl Opened {
             return Err(format!("it exports no {first} and so is no adapter"));
         }
         for (name, at, getter) in &self.getters {
-            // SAFETY: as in `ask`.
+            // SAFETY: `GETTERS` pairs each getter with the offset of its table.
             let code = unsafe { ask(*getter, &mut table, *at) };
             match code {
                 ur_result_t::SUCCESS => {}
@@ -180,18 +183,18 @@ impl Opened {
     }
 }
 
-/// Has a getter fill its part of the table.
+/// Calls a getter to fill its part of the table.
 ///
 /// # Safety
-/// `getter` is the one of the table at `at`.
+/// `getter` is the getter of the table at offset `at`.
 unsafe fn ask(getter: Getter, table: &mut ur_dditable_t, at: usize) -> ur_result_t {
-    // SAFETY: `at` is the offset of a table in the table of tables.
+    // SAFETY: the caller promises that `at` is the offset of a table in `ur_dditable_t`.
     let part = unsafe { (&raw mut *table).byte_add(at) };
-    // SAFETY: the table is writable and of the getter's type.
+    // SAFETY: the table is writable and has the getter's type, as the caller promises.
     unsafe { getter(ur_api_version_t::CURRENT, part.cast()) }
 }
 
-/// The folder that the loader itself is in: of the shared object or of the program.
+/// Returns the folder that contains the loader: that of the shared object, or of the program.
 pub(crate) fn own_folder() -> Option<PathBuf> {
     static MARK: u8 = 0;
     let mut info = libc::Dl_info {
@@ -200,12 +203,12 @@ pub(crate) fn own_folder() -> Option<PathBuf> {
         dli_sname: null_mut(),
         dli_saddr: null_mut(),
     };
-    // SAFETY: an address of ours, and a place for the answer.
+    // SAFETY: the address is that of a static, and `info` is writable.
     let known = unsafe { libc::dladdr(from_ref(&MARK).cast(), &raw mut info) };
     if known == 0 || info.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: the linker's name of a file that stays open.
+    // SAFETY: `dladdr` returned the name of a loaded file, which stays loaded.
     let file = unsafe { CStr::from_ptr(info.dli_fname) };
     let file = Path::new(OsStr::from_bytes(file.to_bytes()));
     let folder = match file.parent() {

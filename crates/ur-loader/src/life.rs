@@ -1,5 +1,5 @@
-//! The loader's start and end. Starts are counted: the first one finds the adapters, the last end
-//! lets go of them, and after it every call answers that there is no loader.
+//! The start and the end of the loader. Starts are counted: the first finds the adapters, the last end stops
+//! using them, and after it every call returns `UNINITIALIZED`.
 use crate::{
     adapters, config, discover,
     failure::{Failure, enter},
@@ -11,13 +11,14 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use ur_adapter::error::ErrorCode;
 use ur_sys::*;
 
-/// How often the loader was started and not ended. Relaxed: who changes it has the lock.
+/// The number of starts without an end. Relaxed: it is changed only under the lock.
 static STARTS: AtomicU32 = AtomicU32::new(0);
-/// Held while adapters are found, so that a second start does not come back before there are any.
-/// False in a child of a fork that came meanwhile: files that were being opened are not to be used.
+/// Held while adapters are found, so that a concurrent start returns only when they are there. False in a
+/// child forked meanwhile: files that were being opened must not be used there.
 static TURN: Held<bool> = Held::new(true);
 
-/// Starts the loader. The flags rule out nothing: which devices a program sees is the selector's.
+/// Starts the loader. The device flags filter nothing; `ONEAPI_DEVICE_SELECTOR` decides which devices a
+/// program sees.
 pub extern "C" fn loader_init(
     device_flags: ur_device_init_flags_t,
     loader_config: ur_loader_config_handle_t,
@@ -44,14 +45,15 @@ pub extern "C" fn loader_init(
     })
 }
 
-/// Ends the loader, if it was started once more than ended.
+/// Ends the loader, if this is the end that matches the first start.
 pub extern "C" fn loader_tear_down() -> ur_result_t {
     enter("urLoaderTearDown", || {
         let _turn = TURN.lock();
         let starts = STARTS.load(Relaxed).checked_sub(1).ok_or(ErrorCode::Uninitialized)?;
         STARTS.store(starts, Relaxed);
         if starts == 0 {
-            // First: a call that begins while layers stop is refused, and does not pass them unseen.
+            // The state changes first, so that a call that begins while the layers stop is refused instead of
+            // bypassing them.
             state::set(State::Down);
             layers::stop();
             adapters::stop();

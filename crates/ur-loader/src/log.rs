@@ -1,6 +1,6 @@
-//! What the loader says: to where `UR_LOG_LOADER` says, which has the syntax that `ur_adapter::log`
-//! describes. Without the variable, warnings and errors go to the standard error: a file that calls
-//! itself an adapter and is none must be heard of; that there is no such file is an `info`.
+//! The loader's log. It goes where `UR_LOG_LOADER` says, whose syntax `ur_adapter::log` describes. Without
+//! the variable, warnings and errors go to the standard error: a file that is named like an adapter but is
+//! none gives a warning; an adapter that is not installed only an `info`.
 use std::{fmt::Display, sync::OnceLock};
 use ur_adapter::log::Sink;
 use ur_sys::ur_logger_level_t as Level;
@@ -15,19 +15,19 @@ fn sink() -> &'static Sink {
         sink
     })
 }
-/// For who looks for a fault of the loader's.
+/// Logs details for developers of the loader.
 pub fn debug(sentence: impl Display) {
     sink().hear(Level::DEBUG, &sentence);
 }
-/// What went as it should.
+/// Logs normal operation.
 pub fn info(sentence: impl Display) {
     sink().hear(Level::INFO, &sentence);
 }
-/// What went otherwise than someone meant.
+/// Logs something that probably differs from what the user wanted.
 pub fn warn(sentence: impl Display) {
     sink().hear(Level::WARN, &sentence);
 }
-/// What did not work.
+/// Logs a failure.
 pub fn error(sentence: impl Display) {
     sink().hear(Level::ERROR, &sentence);
 }

@@ -1,21 +1,21 @@
-//! Variables that list paths, `UR_ADAPTERS_FORCE_LOAD` and `UR_ADAPTERS_SEARCH_PATH`: values between
-//! commas, each perhaps in double quotes, inside which a comma is a comma.
+//! Environment variables that list paths, `UR_ADAPTERS_FORCE_LOAD` and `UR_ADAPTERS_SEARCH_PATH`: values
+//! separated by commas. Double quotes around a value protect commas in it.
 use std::{
     ffi::{OsStr, OsString},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::PathBuf,
 };
 
-/// Whether a variable is set to what means yes: y, yes, t, true or 1, in any case.
+/// Whether a value means yes: y, yes, t, true or 1, in upper or lower case.
 pub(crate) fn is_on(value: &OsStr) -> bool {
     let yes = ["y", "yes", "t", "true", "1"];
     yes.iter().any(|word| value.eq_ignore_ascii_case(word))
 }
 
-/// The paths of a list; empty items are nothing.
+/// Returns the paths of a list; empty items are ignored.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns what is wrong with the list.
 pub(crate) fn list(value: &OsStr) -> Result<Vec<PathBuf>, String> {
     let mut paths = Vec::new();
     let mut path = Vec::new();

@@ -1,5 +1,5 @@
-//! `urDeviceGetSelected`: the devices of a platform that `ONEAPI_DEVICE_SELECTOR` leaves a program.
-//! The grammar is `selector`'s. The variable is read at each call, as it may have been set meanwhile.
+//! `urDeviceGetSelected`: the devices of a platform that `ONEAPI_DEVICE_SELECTOR` accepts. `selector` parses
+//! the variable, which is read at each call because the program may have changed it.
 #![expect(unsafe_code, reason = "calls adapters")]
 use crate::{
     entry,
@@ -14,17 +14,17 @@ use ur_sys::*;
 /// The variable's name.
 pub(crate) const VARIABLE: &str = "ONEAPI_DEVICE_SELECTOR";
 
-/// What the variable says now; none if it is not set.
+/// Parses the current value of the variable; `None` if it is not set.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns what is wrong with the value.
 pub(crate) fn selector() -> std::result::Result<Option<Selector>, String> {
     let Some(value) = std::env::var_os(VARIABLE) else { return Ok(None) };
     let value = value.to_str().ok_or("it is not UTF-8")?;
     Selector::parse(value)
 }
 
-/// Why the variable can select nothing; none if it can, or is not set.
+/// Returns why the variable selects nothing, if it is malformed.
 pub fn complaint() -> Option<String> {
     selector().err().map(|wrong| selects_nothing(&wrong))
 }
@@ -32,7 +32,8 @@ fn selects_nothing(wrong: &str) -> String {
     format!("{VARIABLE} selects nothing: {wrong}")
 }
 
-/// A device that was found; a part among them is ours until it is handed out.
+/// A device that was found. A sub-device among them carries a reference, which is released unless it is
+/// returned to the caller.
 struct Found {
     device: ur_device_handle_t,
     place: Place,
@@ -43,8 +44,8 @@ impl Found {
     }
 }
 
-/// Lists the devices of `platform` that are of the kind and selected. Parts that are handed out carry a
-/// reference that the caller gives back.
+/// Lists the selected devices of `platform` that are of the given type. Sub-devices that are returned carry a
+/// reference, which the caller must release.
 ///
 /// # Safety
 /// `platform` is null or a platform; `devices` is null or has room for `num_entries`; `num_devices` is
@@ -77,7 +78,7 @@ pub unsafe extern "C" fn device_get_selected(
         }
         for (at, found) in chosen.iter().enumerate() {
             if at < num_entries as usize {
-                // SAFETY: there is room for so many.
+                // SAFETY: the caller promises space for `num_entries` handles, and `at` is less.
                 let to = unsafe { devices.add(at) };
                 // SAFETY: as above.
                 unsafe { to.write(found.device) };
@@ -114,7 +115,7 @@ fn chosen(platform: ur_platform_handle_t, device_type: ur_device_type_t) -> Resu
 }
 
 fn give_back(part: ur_device_handle_t) {
-    // SAFETY: a part that was made here and is handed to nobody.
+    // SAFETY: the sub-device was created here and was not returned to the caller.
     let code = unsafe { entry::device_release(part) };
     if code != ur_result_t::SUCCESS {
         log::warn(format_args!(
@@ -123,7 +124,7 @@ fn give_back(part: ur_device_handle_t) {
     }
 }
 
-/// One fixed-size answer about a platform or a device.
+/// Queries one property of fixed size.
 fn ask<T: Default>(query: impl FnOnce(usize, *mut T) -> ur_result_t) -> Result<T> {
     let mut answer = T::default();
     Failure::of(query(size_of::<T>(), &raw mut answer))?;
@@ -131,29 +132,29 @@ fn ask<T: Default>(query: impl FnOnce(usize, *mut T) -> ur_result_t) -> Result<T
 }
 fn backend(platform: ur_platform_handle_t) -> Result<ur_backend_t> {
     let name = ur_platform_info_t::BACKEND;
-    // SAFETY: a platform, and room for the answer.
+    // SAFETY: the handle is a platform, and `at` has space for the answer.
     ask(|size, at: *mut ur_backend_t| unsafe {
         entry::platform_get_info(platform, name, size, at.cast(), null_mut())
     })
 }
 fn kind(device: ur_device_handle_t) -> Result<ur_device_type_t> {
     let name = ur_device_info_t::TYPE;
-    // SAFETY: a device, and room for the answer.
+    // SAFETY: the handle is a device, and `at` has space for the answer.
     ask(|size, at: *mut ur_device_type_t| unsafe {
         entry::device_get_info(device, name, size, at.cast(), null_mut())
     })
 }
 
-/// The platform's devices.
+/// Returns the platform's root devices.
 fn roots(platform: ur_platform_handle_t) -> Result<Vec<Found>> {
     let all = ur_device_type_t::ALL;
     let mut count = 0;
-    // SAFETY: a platform, and a place for the count.
+    // SAFETY: the handle is a platform, and `count` is writable.
     Failure::of(unsafe { entry::device_get(platform, all, 0, null_mut(), &raw mut count) })?;
     let mut devices = vec![ur_device_handle_t::NULL; count as usize];
     if count != 0 {
         let room = devices.as_mut_ptr();
-        // SAFETY: room for as many as is said.
+        // SAFETY: the vector has space for `count` handles.
         Failure::of(unsafe { entry::device_get(platform, all, count, room, null_mut()) })?;
     }
     let found = |(number, device): (u32, ur_device_handle_t)| {
@@ -162,7 +163,7 @@ fn roots(platform: ur_platform_handle_t) -> Result<Vec<Found>> {
     (0..).zip(devices).map(found).collect()
 }
 
-/// The devices, and behind them the parts that the selector may name.
+/// Appends to the devices the sub-devices that the selector may name.
 fn with_parts(mut all: Vec<Found>, selector: &Selector, backend: ur_backend_t) -> Vec<Found> {
     let mut layer = 0..all.len();
     for _ in 1..DEPTH {
@@ -185,8 +186,8 @@ fn with_parts(mut all: Vec<Found>, selector: &Selector, backend: ur_backend_t) -
     all
 }
 
-/// What a device can be split into: at its next boundary, or into its slices. Nothing if it
-/// cannot be split.
+/// Creates the sub-devices of a device: by its next partitionable affinity domain, or by compute slices.
+/// Returns none if it cannot be partitioned.
 fn parts(device: ur_device_handle_t) -> Vec<ur_device_handle_t> {
     use ur_device_affinity_domain_flags_t as Domain;
     let next = ur_device_partition_value_t { affinity_domain: Domain::NEXT_PARTITIONABLE };
@@ -209,7 +210,7 @@ fn split(
         PropCount: 1,
     };
     let mut count = 0;
-    // SAFETY: a device, whole properties, a place for the count.
+    // SAFETY: the handle is a device, the properties are complete, and `count` is writable.
     let code =
         unsafe { entry::device_partition(device, &properties, 0, null_mut(), &raw mut count) };
     if code != ur_result_t::SUCCESS || count == 0 {
@@ -217,7 +218,7 @@ fn split(
     }
     let mut parts = vec![ur_device_handle_t::NULL; count as usize];
     let room = parts.as_mut_ptr();
-    // SAFETY: room for as many as is said.
+    // SAFETY: the vector has space for `count` handles.
     let code = unsafe { entry::device_partition(device, &properties, count, room, null_mut()) };
     (code == ur_result_t::SUCCESS).then_some(parts)
 }

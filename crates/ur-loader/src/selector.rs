@@ -1,8 +1,8 @@
-//! `ONEAPI_DEVICE_SELECTOR`: which devices a program is to see. The words are read here and asked
-//! two questions: could this adapter have any (`may_use`, before it is loaded), and which of a platform's
-//! devices are meant (`choose`). Who walks through devices is `selected`.
+//! Parses `ONEAPI_DEVICE_SELECTOR`, which selects the devices that a program sees. The result answers two
+//! questions: could an adapter have a selected device (`may_use`, before it is loaded), and which devices of
+//! a platform are selected (`choose`). `selected` enumerates the devices.
 //!
-//! The grammar, in which letters' case does not matter:
+//! The grammar, which ignores case:
 //!
 //! ```text
 //! selector = term { ";" term } [ ";" ]
@@ -12,12 +12,12 @@
 //! step     = "*" | number
 //! ```
 //!
-//! A number counts the devices of a platform from 0; steps after the first are parts and parts of parts;
-//! after a `*` only `*` may follow. A device is selected if a term without `!` names it, or no such
-//! term is there, and none with `!` does. A part is seen only where it is named.
+//! A number is the index of a device in its platform; further steps name sub-devices and sub-devices of
+//! these; after a `*` only `*` may follow. A device is selected if a term without `!` names it, or there is
+//! no such term, and no term with `!` names it. A sub-device is visible only if a term names it.
 use ur_sys::{ur_backend_t as Backend, ur_device_type_t as Kind};
 
-/// What the variable says.
+/// The parsed variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selector {
     accepted: Vec<Term>,
@@ -25,17 +25,17 @@ pub(crate) struct Selector {
 }
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Term {
-    /// None: every backend.
+    /// `None` means every backend.
     backend: Option<Backend>,
     devices: Vec<Device>,
 }
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Device {
-    /// Every device of the kind, but no parts.
+    /// Every root device of the type, but no sub-devices.
     Kind(Kind),
-    /// A device, a part, or a part of a part: as many steps as there are.
+    /// A device or sub-device; the number of steps is its depth.
     At(Vec<Step>),
-    /// Every device, which is what no term at all accepts.
+    /// Every root device, which is what a selector without accepting terms selects.
     Every,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ enum Step {
     Number(u32),
 }
 
-/// How deep parts go.
+/// The maximal number of steps.
 pub(crate) const DEPTH: usize = 3;
 
 const BACKENDS: [(&str, Backend); 6] = [
@@ -63,20 +63,20 @@ const KINDS: [(&str, Kind); 5] = [
     ("vpu", Kind::VPU),
 ];
 
-/// A device as the selector sees it.
+/// A device as the selector identifies it.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// What it is.
+    /// Its type.
     pub(crate) kind: Kind,
-    /// Its number among the platform's devices; for a part also its number there, and so on.
+    /// Its index in the platform; for a sub-device followed by its index in its parent, and so on.
     pub(crate) numbers: Vec<u32>,
 }
 
 impl Selector {
-    /// Reads `text`; none if it is empty.
+    /// Parses `text`; returns `None` if it is empty.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Option<Self>, String> {
         if text.is_empty() {
             return Ok(None);
@@ -91,18 +91,18 @@ impl Selector {
         Ok(Some(Self { accepted, discarded }))
     }
 
-    /// Whether an adapter of `backend` with devices of `kinds` could have a device that is
-    /// selected.
+    /// Whether an adapter of `backend` with devices of these `kinds` could have a selected device.
     pub(crate) fn may_use(&self, backend: Backend, kinds: &[Kind]) -> bool {
         let accepted = |kind: &Kind| {
             self.accepted.is_empty() || self.accepted.iter().any(|t| t.may_name(backend, *kind))
         };
         let discarded = |kind: &Kind| self.discarded.iter().any(|t| t.names_all(backend, *kind));
-        // Parts are there though their devices are discarded.
+        // Sub-devices can be selected although their parent devices are discarded.
         let parts = self.accepted.iter().any(|t| t.names_parts(backend));
         kinds.iter().any(|kind| accepted(kind) && (parts || !discarded(kind)))
     }
-    /// Which of a platform's devices and parts are selected, in the order in which they are named.
+    /// Returns the indices of the selected devices and sub-devices, in the order in which the terms name
+    /// them.
     pub(crate) fn choose(&self, backend: Backend, all: &[Place]) -> Vec<usize> {
         let accepting = self.accepted.iter().filter(|term| term.is_for(backend));
         let mut patterns: Vec<&Device> = accepting.flat_map(|term| &term.devices).collect();
@@ -120,13 +120,13 @@ impl Selector {
         }
         chosen
     }
-    /// Whether parts of the device at `place` could be selected.
+    /// Whether sub-devices of the device at `place` could be selected.
     pub(crate) fn looks_into(&self, backend: Backend, place: &[u32]) -> bool {
         self.accepted.iter().any(|t| t.looks_into(backend, place))
     }
 }
 
-/// The items between separators, of which one may follow the last item.
+/// Splits at a separator, of which one may also follow the last item.
 fn list(text: &str, separator: char) -> impl Iterator<Item = &str> {
     text.strip_suffix(separator).unwrap_or(text).split(separator)
 }

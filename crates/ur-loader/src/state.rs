@@ -1,15 +1,15 @@
-//! What stands between a call and its adapter: nothing, as a rule. One byte, read by every call.
+//! Whether layers are between a call and its adapter. Usually none are. One byte, which every call reads.
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// Calls go to their adapters.
+/// Calls go directly to their adapters.
 const PLAIN: u8 = 0;
-/// There is no loader yet, or no more: calls answer so.
+/// The loader is not started or has ended: calls return an error.
 const DOWN: u8 = 1;
 /// Calls go through layers.
 const LAYERED: u8 = 2;
 
-/// Relaxed: the byte orders nothing. A caller that races with start or end may see either state,
-/// and adapters stay loaded in both.
+/// Relaxed: the byte orders no other memory. A call that races with the start or the end may see either
+/// state, and adapters stay loaded in both.
 static STATE: AtomicU8 = AtomicU8::new(DOWN);
 
 /// What is between a call and its adapter.
@@ -23,12 +23,12 @@ pub enum State {
     Layered,
 }
 
-/// Whether nothing is between.
+/// Whether calls go directly to their adapters.
 #[inline(always)]
 pub fn plain() -> bool {
     STATE.load(Relaxed) == PLAIN
 }
-/// What is between.
+/// Returns the current state.
 pub fn state() -> State {
     match STATE.load(Relaxed) {
         PLAIN => State::Plain,
@@ -36,7 +36,7 @@ pub fn state() -> State {
         _ => State::Down,
     }
 }
-/// Changes it, for calls that begin from now on.
+/// Changes the state, for calls that begin afterwards.
 pub(crate) fn set(state: State) {
     let byte = match state {
         State::Plain => PLAIN,

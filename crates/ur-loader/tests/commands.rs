@@ -1,5 +1,5 @@
-//! Handles that do not begin with their adapter's table: with one adapter they may be anything, with layers
-//! and without.
+//! Handles that do not begin with the address of their adapter's table: with a single adapter they may have
+//! any form, with and without layers.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -12,7 +12,7 @@ use ur_sys::*;
 
 const OK: ur_result_t = ur_result_t::SUCCESS;
 
-/// What is no address: a read of it would not come back.
+/// A handle that is no address: reading through it would crash.
 fn odd(number: usize) -> *mut std::ffi::c_void {
     std::ptr::without_provenance_mut(0xc0_ffee + number)
 }
@@ -26,7 +26,7 @@ fn start() {
     }
 }
 
-/// Not a test: a program that is given handles which are no addresses, and uses each.
+/// Not a test: a program that gets handles which are no addresses and uses each of them.
 #[test]
 #[ignore = "is started by the other test"]
 fn program() {
@@ -102,7 +102,7 @@ fn a_command_that_says_of_no_adapter_goes_to_the_only_one() {
         ur_result_t::ERROR_DEVICE_LOST
     })
     .unwrap();
-    // What is no table's address: a call through it would not come back.
+    // Not the address of a table: a call through it would crash.
     let mut words = [1_usize; 4];
     let command = ur_exp_command_buffer_command_handle_t(words.as_mut_ptr().cast());
     let update =

@@ -1,5 +1,5 @@
-//! Children of forks that came while other threads of the parent were in the loader: a lock that one of
-//! those held is held by nobody there.
+//! Children that are forked while other threads of the parent are inside the loader: locks that those threads
+//! held must not block the child.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -16,7 +16,7 @@ use ur_sys::*;
 const OK: ur_result_t = ur_result_t::SUCCESS;
 const CHILDREN: usize = 100;
 
-/// Makes and ends what a program may: a number that says where it failed, or 0.
+/// Uses and ends the loader as a program does; returns the number of the step that failed, or 0.
 fn cycle() -> i32 {
     unsafe {
         let mut config = ur_loader_config_handle_t::NULL;
@@ -36,7 +36,7 @@ fn cycle() -> i32 {
     }
     0
 }
-/// Ends the threads, also when a check fails.
+/// Stops the threads, also when an assertion fails.
 struct End<'a>(&'a AtomicBool);
 impl Drop for End<'_> {
     fn drop(&mut self) {
@@ -46,7 +46,7 @@ impl Drop for End<'_> {
 
 #[test]
 fn children_start_ask_and_end_the_loader_whatever_other_threads_of_the_parent_were_at() {
-    // One adapter, which is linked in: no file is opened.
+    // One adapter, which is linked in, so that no file is opened.
     unsafe { std::env::set_var("ONEAPI_DEVICE_SELECTOR", "native_cpu:*") };
     assert_eq!(cycle(), 0);
     let over = AtomicBool::new(false);

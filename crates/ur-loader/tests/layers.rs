@@ -1,5 +1,5 @@
-//! The layers, each seen at work by a program of its own: this test starts itself again as that
-//! program, with the environment that the layer is asked for by.
+//! Each layer is tested by a program of its own: this test runs itself again as that program, with the
+//! environment that turns the layer on.
 #[path = "layers/programs.rs"]
 mod programs;
 
@@ -14,14 +14,14 @@ use std::{
 
 const VALIDATION: &str = "UR_LAYER_FULL_VALIDATION";
 
-/// What a program said on the standard error; it ended well.
+/// Returns what a program wrote to the standard error; asserts that it succeeded.
 fn heard(program: &str, environment: &[(&str, &str)]) -> String {
     let Output { status, stderr, stdout } = run(program, environment);
     let said = String::from_utf8_lossy(&stderr).into_owned();
     assert!(status.success(), "{program}: {status}\n{}{said}", String::from_utf8_lossy(&stdout));
     said
 }
-/// What the leak checks said of a program, and the sizes that the program said: names and numbers.
+/// Returns what the leak checks reported for a program, and the sizes that the program printed as NAME=SIZE.
 fn heard_with_sizes(program: &str) -> (String, Vec<(String, String)>) {
     let Output { status, stderr, stdout } =
         run(program, &[("UR_ENABLE_LAYERS", "UR_LAYER_LEAK_CHECKING")]);
@@ -48,7 +48,7 @@ fn prepare(command: &mut Command, program: &str, environment: &[(&str, &str)]) {
     command.env_remove("CAUSEWAY_TRACE").env("ONEAPI_DEVICE_SELECTOR", "native_cpu:*");
     command.env("PROGRAM", program).envs(environment.iter().copied());
 }
-/// The reports of the validation layers: the first line of each.
+/// The first line of each report of the validation layers.
 fn reports(said: &str) -> Vec<&str> {
     said.lines().filter_map(|line| line.strip_prefix("<VALIDATION>[ERROR]: ")).collect()
 }
@@ -127,7 +127,7 @@ fn what_is_never_released_is_told_at_the_end_with_the_place_of_its_making() {
     );
     assert!(of("1 reference(s) to the Queue").ends_with("made by urQueueCreate here:"), "{said}");
     assert!(said.contains("programs::leak"), "no backtrace names the program:\n{said}");
-    // Each backtrace begins where the program called.
+    // Each backtrace begins at the program's call.
     let first: Vec<_> = said.lines().filter_map(|line| line.strip_prefix("   0: ")).collect();
     let first: Vec<_> = first.into_iter().take(reports.len()).collect();
     let of_the_program = |frame: &&str| frame.contains("programs::World::");
@@ -157,7 +157,7 @@ fn memory_ranges_and_ipc_handles_that_are_kept_are_told_with_kind_size_and_place
             "was taken 1 time(s) more than put back",
             "urIPCGetMemHandleExp",
         ),
-        // Three times opened and once closed.
+        // Opened three times and closed once.
         (
             "memory of an IPC handle",
             "101",
@@ -169,7 +169,7 @@ fn memory_ranges_and_ipc_handles_that_are_kept_are_told_with_kind_size_and_place
         let of_it = |r: &&&str| r.starts_with(&format!("{what} at 0x")) && r.ends_with(&end);
         assert_eq!(reports.iter().filter(of_it).count(), 1, "{what}{end}\n{said}");
     }
-    // And the pool, which a reference is left to.
+    // The pool is reported too, because a reference to it is left.
     assert!(reports.iter().any(|r| r.starts_with("1 reference(s) to the UsmPool")), "{said}");
     assert_eq!(reports.len(), 10, "{said}");
     assert!(said.contains("memory::kept"), "no backtrace names the program:\n{said}");
@@ -254,7 +254,7 @@ fn a_trace_and_a_log_that_reach_the_limit_on_files_end_nobody() {
         let ran = run_by(shell, "threads", &environment);
         assert!(ran.status.success(), "{}: {}", ran.status, String::from_utf8_lossy(&ran.stderr));
         let trace = scratch.traces().into_values().next().unwrap();
-        // What is there is whole.
+        // The trace is complete up to where it ends.
         let records: Vec<serde_json::Value> = match form {
             "chrome" => serde_json::from_str(&trace).unwrap(),
             _ => trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect(),
@@ -286,7 +286,7 @@ fn wrong_names_and_sanitizers_are_warnings_and_change_nothing_else() {
     assert!(said.contains("UR_LAYER_MSAN does nothing here"), "{said}");
 }
 
-/// A folder for traces, gone when this is dropped.
+/// A folder for traces, which is removed on drop.
 struct Scratch(std::path::PathBuf);
 impl Scratch {
     fn new(name: &str) -> Self {
@@ -294,7 +294,7 @@ impl Scratch {
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
     }
-    /// What a program and those that it starts are to be given.
+    /// The environment for a program, which its children inherit.
     fn environment(&self, form: &str) -> [(&'static str, String); 2] {
         let to = format!("{form}:{}", self.0.join("trace.json").display());
         [("UR_ENABLE_LAYERS", format!("{VALIDATION},UR_LAYER_TRACING")), ("CAUSEWAY_TRACE", to)]
@@ -303,7 +303,7 @@ impl Scratch {
         let environment = self.environment(form);
         heard(program, &environment.each_ref().map(|(name, value)| (*name, value.as_str())))
     }
-    /// The traces, each by the number of the process that its name has.
+    /// The traces, by the process ids in their names.
     fn traces(&self) -> BTreeMap<u64, String> {
         let of = |file: std::io::Result<std::fs::DirEntry>| {
             let path = file.unwrap().path();
@@ -326,7 +326,7 @@ impl Drop for Scratch {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
-/// The calls of a trace in Chrome's form, all of which are of the process that the file is named after.
+/// The calls of a trace in Chrome's format; asserts that all have the process id of the file's name.
 fn calls((pid, trace): (&u64, &String)) -> Vec<String> {
     let events: Vec<serde_json::Value> = serde_json::from_str(trace).unwrap();
     assert!(events.iter().all(|event| event["pid"] == *pid), "{pid}: {trace}");
@@ -354,7 +354,7 @@ fn children_that_inherit_the_variable_leave_their_parents_trace_alone() {
     let scratch = Scratch::new("children");
     scratch.hear("chrome", "children");
     let traces = scratch.traces();
-    // The program, a child that it forked, and one that it executed.
+    // One of the program, one of a child that it forked and one of a child that it executed.
     assert_eq!(traces.len(), 3, "{:?}", traces.keys());
     for trace in &traces {
         assert_eq!(count(&calls(trace), "urUSMHostAlloc"), 1);
@@ -381,7 +381,7 @@ fn a_trace_without_the_layer_and_the_layer_without_a_trace_are_said() {
     let told = "UR_LAYER_TRACING is on, but no trace is written: set CAUSEWAY_TRACE=chrome:FILE";
     assert_eq!(said.matches(told).count(), 1, "{said}");
     assert!(!said.contains("--->"), "{said}");
-    // One that cannot be written has its own reason, and is not told to be asked for.
+    // For a trace that cannot be written the reason is reported, without the advice to request one.
     let nowhere = [("UR_ENABLE_LAYERS", "UR_LAYER_TRACING"), ("CAUSEWAY_TRACE", "json:/no/such/t")];
     let said = heard("again", &nowhere);
     assert!(said.contains("cannot be written") && !said.contains(told), "{said}");
@@ -418,7 +418,8 @@ fn sixteen_threads_are_told_of_no_fault_that_they_do_not_make() {
     let said = heard("threads", &[("UR_ENABLE_LAYERS", VALIDATION)]);
     assert_eq!(reports(&said), [""; 0], "{said}");
 }
-/// The standard error is not read before the other thread says so: till then the layers are at their reports.
+/// The standard error is not read before the other thread reports the end of the loader, so until then the
+/// layers are blocked on writing their reports.
 #[test]
 fn no_call_passes_layers_that_are_about_to_end() {
     let mut command = Command::new(std::env::current_exe().unwrap());

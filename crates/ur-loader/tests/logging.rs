@@ -1,5 +1,5 @@
-//! Who hears why a call was refused: the callback of the adapter, and what `UR_LOG_NATIVE_CPU` names. Each scene is played
-//! by a process of its own, as the environment is read once.
+//! Where the reason of a refused call is reported: to the adapter's callback, and to the log that
+//! `UR_LOG_NATIVE_CPU` names. Each scene runs in a process of its own, because the environment is read once.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 #[path = "../../ur-cpu/tests/common/mod.rs"]
 mod common;
@@ -21,7 +21,7 @@ const LOG: &str = "UR_LOG_NATIVE_CPU";
 const BACKEND: &str = "CAUSEWAY_NATIVE_CPU_BACKEND";
 
 static HEARD: Mutex<Vec<(Level, String)>> = Mutex::new(Vec::new());
-/// Whose callback it was that heard it, as a number.
+/// The `user_data` of the callbacks that were called, as numbers.
 static TOLD: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 unsafe extern "C" fn hear(level: Level, line: *const c_char, whose: *mut c_void) {
     TOLD.lock().unwrap().push(whose.addr());
@@ -35,7 +35,7 @@ fn listen(ur: &Ur, level: Level) {
 fn heard() -> Vec<(Level, String)> {
     std::mem::take(&mut HEARD.lock().unwrap())
 }
-/// A refusal, a question without an answer, and success.
+/// A refused call, a query without an answer, and a successful call.
 fn three_calls(ur: &Ur) {
     let mut size = 0;
     let unanswered = ur_device_info_t::FAN_SPEED;
@@ -46,8 +46,8 @@ fn three_calls(ur: &Ur) {
     assert_eq!(call!(context.retain(ur.context)), R::SUCCESS);
 }
 
-/// An answer that does not fit, asked of each adapter of the process, the last one first in the second
-/// round. None of it needs a driver.
+/// Queries with a buffer that is too small, on each adapter of the process; in the second round in reverse
+/// order. No driver is needed.
 fn each_adapter_refuses_once() {
     let tables =
         [("native_cpu", &TABLE), ("cuda", &CUDA_TABLE), ("hip", &HIP_TABLE), ("zero", &ZERO_TABLE)];
@@ -81,7 +81,7 @@ fn each_adapter_refuses_once() {
     assert_eq!(heard, [0, 1, 2, 3, 3, 2, 1, 0, 1, 2, 3].map(said));
 }
 
-/// What each adapter lends after another one failed in the same thread.
+/// The last error that each adapter returns after another one failed in the same thread.
 fn each_adapter_keeps_its_own_failure() {
     let tables = [&TABLE, &CUDA_TABLE, &HIP_TABLE, &ZERO_TABLE];
     let adapters = tables.map(|table| {
@@ -109,11 +109,11 @@ fn each_adapter_keeps_its_own_failure() {
     assert!(said[0].contains("INVALID_SIZE"), "{said:?}");
     assert!(said[1].contains("INVALID_ENUMERATION"), "{said:?}");
     assert_eq!(said[2..], ["", ""]);
-    // What was lent lives on: it is the same string still.
+    // The returned string stays valid and unchanged.
     assert_eq!(lent(adapters[0]), first);
 }
 
-/// What a process does that was started for it; nothing in the test's own.
+/// Runs the scene for which this process was started; does nothing in the test's own process.
 #[test]
 fn scene() {
     match std::env::var(SCENE).as_deref() {
@@ -125,7 +125,7 @@ fn scene() {
         }
         Ok("callback") => {
             let ur = Ur::new();
-            three_calls(&ur); // nobody listens yet
+            three_calls(&ur); // no callback is set yet
             listen(&ur, Level::WARN);
             three_calls(&ur);
             let warned = heard();
@@ -195,12 +195,12 @@ fn play(scene: &str, variables: &[(&str, &str)]) -> (String, String) {
     assert!(status.success(), "{scene}: {stdout}\n{stderr}");
     (stdout, stderr)
 }
-/// As a C program prints: through a buffer, where the standard output is a pipe.
+/// Prints through C's buffered standard output, as a C program does.
 fn print_as_c(text: &CStr) {
-    // SAFETY: the format takes no arguments, and is a string.
+    // SAFETY: the format is a C string without conversions.
     unsafe { libc::printf(text.as_ptr()) };
 }
-/// The lines that a log of ours wrote.
+/// The lines that the log wrote.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().filter_map(|line| line.find("<NATIVE_CPU>[").map(|at| &line[at..])).collect()
 }
@@ -212,7 +212,7 @@ fn role() {
 #[test]
 fn the_callback_hears_each_refusal_once_at_its_level() {
     play("callback", &[]);
-    // What the environment asks for is a listener of its own.
+    // The log that the environment names gets the lines as well as the callback.
     let (_, stderr) = play("callback", &[(LOG, "level:warning")]);
     assert_eq!(lines(&stderr).len(), 4 + 1, "{stderr}"); // and the enumerator that is none
 }
@@ -254,13 +254,14 @@ fn each_adapter_of_a_process_has_a_log_of_its_own() {
         let heads = heads.filter_map(|(head, _)| Some(head[head.rfind('<')?..].to_owned()));
         heads.collect::<Vec<_>>()
     };
-    // Only HIP's is asked for: nothing of it comes under the name of an adapter that was there before.
+    // Only HIP's log is enabled: none of its lines appears under the name of an adapter that was loaded
+    // before.
     let asked = [quiet[0], ("UR_LOG_HIP", "level:warning"), quiet[2]];
     let (stdout, stderr) = play("adapters", &asked);
     assert!(prefixes(&stdout).is_empty(), "{stdout}");
     assert_eq!(prefixes(&stderr), ["<HIP>[WARNING"; 3], "{stderr}");
 
-    // Each has its own level and its own place.
+    // Each adapter has its own level and output.
     let asked = [
         (LOG, "level:error"),
         ("UR_LOG_CUDA", "level:warning"),
@@ -271,7 +272,7 @@ fn each_adapter_of_a_process_has_a_log_of_its_own() {
     let (cuda, zero) = ("<CUDA>[WARNING", "<LEVEL_ZERO_V2>[WARNING");
     assert_eq!(prefixes(&stderr), [cuda, zero, zero, cuda, cuda, zero], "{stderr}");
     assert_eq!(prefixes(&stdout), ["<HIP>[WARNING"; 3], "{stdout}");
-    // A level that is none is told of under the name of the adapter to which it was said.
+    // An invalid level is reported under the name of the adapter whose variable has it.
     let (_, stderr) = play("adapters", &[("UR_LOG_HIP", "loud")]);
     assert!(stderr.contains("<HIP>[WARNING]: UR_LOG_HIP is ignored"), "{stderr}");
 }

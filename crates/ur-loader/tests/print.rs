@@ -1,4 +1,4 @@
-//! The text of every printer is the reference's: both are given the same values, thousands of them.
+//! The text of every printer equals the reference's: both print the same values, thousands of them.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -18,7 +18,7 @@ use std::{
 use ur_loader::print::{calls, kind::Record, records, urPrintFunctionParams, values};
 use ur_sys::*;
 
-/// A function, the type of what it prints, and where ours is.
+/// A function, the type that it prints, and the address of this crate's function.
 type Row = (&'static str, &'static str, usize);
 
 macro_rules! rows {
@@ -32,7 +32,7 @@ macro_rules! rows {
 }
 ur_loader::print_symbols!(rows);
 
-/// A function of so many words and a buffer.
+/// A function that takes a struct of `N` words and a buffer.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Words<const N: usize>([u64; N]);
@@ -66,7 +66,7 @@ fn by_value(f: usize, record: &Record, at: *const u8) -> (u32, String) {
     of!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20)
 }
 
-/// The reference's loader, if it is there.
+/// The reference's loader, if it is installed.
 fn reference() -> Option<libloading::Library> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let file = match std::env::var_os("CAUSEWAY_REFERENCE_LOADER") {
@@ -89,10 +89,10 @@ fn theirs(library: &libloading::Library, name: &str) -> usize {
     *symbol.unwrap_or_else(|e| panic!("{name}: {e}")) as usize
 }
 
-/// What the reference has no name for, though its own headers do.
+/// Enumerators that the reference does not name, although its own headers do.
 const UNNAMED: &[&str] = &["UR_DEVICE_INFO_BFLOAT16", "UR_RESULT_ERROR_INVALID_KERNEL_ARGS"];
 
-/// What differed, by function: how often, and the first pair.
+/// The differences by function: their number, and the pair with the shortest text.
 #[derive(Default)]
 struct Differences(BTreeMap<String, (usize, String, String)>);
 impl Differences {
@@ -209,7 +209,7 @@ fn sizes_and_codes_are_the_references_for_every_buffer() {
                 let to = if has_buffer { buffer.as_mut_ptr().cast() } else { std::ptr::null_mut() };
                 let out = if has_size { &raw mut written } else { std::ptr::null_mut() };
                 let code = unsafe { f(0, to, size, out) };
-                // What a refused buffer holds is nobody's.
+                // The contents of a buffer that was refused are unspecified.
                 (code, written, (code == ur_result_t::SUCCESS).then_some(buffer))
             };
             assert_eq!(ask(ours), ask(theirs), "{size} {has_buffer} {has_size}");

@@ -1,5 +1,5 @@
-//! Whether the memory that a call touches is inside its allocation or its buffer, by what the adapter
-//! says of them. Memory that the adapter does not know (the host's own) is not judged.
+//! Checks that the memory which a call touches lies inside its allocation or buffer, as the adapter's queries
+//! describe them. Memory that the adapter does not know, such as ordinary host memory, is not checked.
 #![expect(unsafe_code, reason = "asks the adapter")]
 use super::{
     effect::{Act, Kind, Row, Span},
@@ -9,7 +9,7 @@ use crate::direct;
 use std::{ffi::c_void, ptr::null_mut};
 use ur_sys::*;
 
-/// Says what is touched that should not be.
+/// Checks each span of the call; the error says which memory is out of bounds.
 pub fn check(row: &Row, operands: Operands<'_>) -> Result<(), String> {
     for span in row.spans {
         match span {
@@ -47,7 +47,7 @@ pub fn check(row: &Row, operands: Operands<'_>) -> Result<(), String> {
     }
     Ok(())
 }
-/// How much there is from an address to its allocation's end, where the adapter says it.
+/// Returns the number of bytes from an address to the end of its allocation, if the adapter knows it.
 pub fn left(row: &Row, operands: Operands<'_>, at: usize) -> Option<usize> {
     let (base, length) = allocation(context(row, operands)?, at)?;
     length.checked_sub(at.wrapping_sub(base))
@@ -68,7 +68,7 @@ fn inside(
     }
 }
 
-/// The context that the call's queue or command buffer is in, or that is named.
+/// Returns the context that is an argument of the call, or that of its queue.
 fn context(row: &Row, operands: Operands<'_>) -> Option<ur_context_handle_t> {
     let of = |kind: Kind| {
         let effect = row.effects.iter().find(|e| e.kind == kind && e.act == Act::Use)?;
@@ -83,18 +83,18 @@ fn context(row: &Row, operands: Operands<'_>) -> Option<ur_context_handle_t> {
     let none = null_mut();
     let result = if let Some(queue) = of(Kind::Queue) {
         let ask = ur_queue_info_t::CONTEXT;
-        // SAFETY: the handle is the caller's; there is room for the answer.
+        // SAFETY: the caller promises a valid handle; `to` has space for the answer.
         unsafe { direct::queue_get_info(ur_queue_handle_t(queue), ask, size, to, none) }
     } else {
         return None;
     };
     (result == ur_result_t::SUCCESS && !context.is_null()).then_some(context)
 }
-/// Where the allocation that holds `at` begins, and its size.
+/// Returns the base address and size of the allocation that holds `at`.
 fn allocation(context: ur_context_handle_t, at: usize) -> Option<(usize, usize)> {
     let ask = |name, to: *mut c_void, size| {
-        // SAFETY: the context is the adapter's; there is room for the answer; addresses are only
-        // compared.
+        // SAFETY: the context is the adapter's; there is space for the answer; the adapter does not access
+        // memory at the address.
         let result = unsafe {
             let none = null_mut();
             direct::usm_get_mem_alloc_info(context, at as *const c_void, name, size, to, none)
@@ -109,7 +109,7 @@ fn allocation(context: ur_context_handle_t, at: usize) -> Option<(usize, usize)>
         && ask(ur_usm_alloc_info_t::SIZE, (&raw mut found[1]).cast(), size_of::<usize>());
     (known && found[0] != 0).then_some((found[0], found[1]))
 }
-/// What is between the first byte of a block and its last: where it begins, and how long it is.
+/// Returns the offset of a block's first byte and the number of bytes up to and including its last.
 fn run(from: [u64; 3], block: [u64; 3], [rows, slices]: [usize; 2]) -> Option<(usize, usize)> {
     let [from, block] =
         [from, block].map(|of| of.map(|n| usize::try_from(n).unwrap_or(usize::MAX)));
@@ -119,19 +119,19 @@ fn run(from: [u64; 3], block: [u64; 3], [rows, slices]: [usize; 2]) -> Option<(u
         let rows = rows.saturating_mul(y).saturating_add(x);
         slices.saturating_mul(z).saturating_add(rows)
     };
-    // Nothing is touched where there is nothing in some direction.
+    // An extent of 0 in any direction means that nothing is touched.
     let [x, y, z] = block.map(|n| n.checked_sub(1));
     Some((at(from), at([x?, y?, z?]).saturating_add(1)))
 }
-/// The size of a buffer.
+/// Returns the size of a buffer.
 fn buffer(handle: usize) -> Option<usize> {
     answer(handle, |mem, size, to| {
-        // SAFETY: the handle is the caller's; there is room for the answer.
+        // SAFETY: the caller promises a valid handle; there is space for the answer.
         unsafe { direct::mem_get_info(mem, ur_mem_info_t::SIZE, size, to, null_mut()) }
     })
 }
-/// How wide, high and deep an image is, where the images of an array follow each other in the first
-/// direction that none of them has.
+/// Returns the width, height and depth of an image. The images of an array follow each other in the first
+/// dimension that a single image does not use.
 fn image(handle: usize) -> Option<[u64; 3]> {
     use ur_image_info_t as Info;
     let ask = |name| {
@@ -143,10 +143,11 @@ fn image(handle: usize) -> Option<[u64; 3]> {
     };
     let [width, height, depth] = [ask(Info::WIDTH)?, ask(Info::HEIGHT)?, ask(Info::DEPTH)?];
     let all = ask(Info::ARRAY_SIZE).unwrap_or(1).max(1);
-    // One that is a row high may be of an array of rows or of images: its type cannot be asked for.
+    // An image of height 1 may belong to an array of 1D or of 2D images, because the type cannot be queried;
+    // both are allowed.
     Some([width, if height > 1 { height } else { all }, depth.max(all)])
 }
-/// A number that an adapter says of memory.
+/// Queries a number of a memory object; `None` if the adapter returns an error.
 fn answer(
     handle: usize,
     ask: impl FnOnce(ur_mem_handle_t, usize, *mut c_void) -> ur_result_t,
@@ -167,9 +168,9 @@ mod tests {
     #[test]
     fn a_block_runs_from_its_first_byte_to_the_end_of_its_last_row() {
         assert_eq!(run([1, 0, 0], [4, 1, 1], [0, 0]), Some((1, 4)));
-        // Rows and slices that follow each other,
+        // Rows and slices without gaps.
         assert_eq!(run([0, 0, 0], [4, 3, 2], [0, 0]), Some((0, 24)));
-        // and those that are apart: only between them are bytes that are not touched.
+        // With gaps between rows or slices, whose bytes are not touched.
         assert_eq!(run([2, 1, 0], [4, 3, 1], [16, 0]), Some((18, 36)));
         assert_eq!(run([0, 0, 1], [4, 3, 2], [16, 64]), Some((64, 64 + 36)));
     }

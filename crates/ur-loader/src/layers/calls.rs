@@ -1,4 +1,4 @@
-//! The entries as they are called when layers are on: the checks, the call, and what is noted of it.
+//! The entries as they run while layers are on: checks, the call itself, and notes of its result.
 #![expect(unsafe_code, reason = "passes calls on")]
 use super::{
     ON, bounds, check, effect::Row, holdings, lifetime, names, operands::Operands, refused, rows,
@@ -11,10 +11,10 @@ use std::{
 };
 use ur_sys::*;
 
-/// Has a call that is refused here null what the adapter would: as `direct` does where it is not asked.
+/// Writes a null handle for a call that is refused here, as `direct` does for one that no adapter receives.
 macro_rules! null {
     (handle $of:ident nulls $to:ident) => {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the output pointer is null or writable.
         unsafe { direct::null($to) }
     };
     ($($other:ident)+) => {};
@@ -28,12 +28,12 @@ macro_rules! functions {
         #[doc = concat!("`", stringify!($c), "` through the layers that are on.")]
         ///
         /// # Safety
-        /// As the entry says.
+        /// As the entry's specification says.
         #[allow(clippy::too_many_arguments, reason = "as many as C's")]
         pub unsafe fn $name($($p: $t),*) -> ur_result_t {
             let on = ON.load(Ordering::Relaxed);
             if on == names::PARAMETERS {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller's promise is passed on unchanged.
                 return match unsafe { check::$name($($p),*) } {
                     // SAFETY: likewise.
                     Ok(()) => unsafe { direct::$name($($p),*) },
@@ -44,11 +44,11 @@ macro_rules! functions {
                 };
             }
             let params = [$((&raw const $p).cast::<u8>()),*];
-            // SAFETY: these are the entry's parameters.
+            // SAFETY: `params` are the addresses of this entry's parameters, in order.
             let operands = unsafe { Operands::new(&params) };
             around(on, &rows::$name, operands, || {
                 if on & names::PARAMETERS != 0 {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller's promise is passed on unchanged.
                     if let Err(wrong) = unsafe { check::$name($($p),*) } {
                         null!($($how)+);
                         return Err(refused(stringify!($c), wrong));
@@ -56,7 +56,7 @@ macro_rules! functions {
                 }
                 Ok(())
             }, || {
-                // SAFETY: likewise.
+                // SAFETY: the caller's promise is passed on unchanged.
                 unsafe { direct::$name($($p),*) }
             })
         }
@@ -64,7 +64,7 @@ macro_rules! functions {
 }
 entry_points!(functions);
 
-/// A call between what the layers do before it and after it.
+/// Makes the call between what the layers do before and after it.
 #[inline(never)]
 fn around(
     on: u32,

@@ -1,5 +1,5 @@
-//! The words that the rows of the entries are written in: what a call does to the objects and the
-//! memory that it is given. What follows of it is `lifetime`'s and `bounds`'.
+//! The types of the table that describes what each call does to its objects and its memory. `lifetime` and
+//! `bounds` use it.
 use crate::print::kind::Call;
 use std::fmt::{self, Display};
 
@@ -11,49 +11,49 @@ pub struct Row {
     pub effects: &'static [Effect],
     /// The memory that it touches.
     pub spans: &'static [Span],
-    /// What it gives or takes that is known by an address.
+    /// What it gives to or takes from the caller that is identified by an address and is no object.
     pub holdings: &'static [Holding],
 }
-/// What an entry does to the objects of a parameter.
+/// What an entry does to the objects of one parameter.
 pub struct Effect {
-    /// Which parameter.
+    /// The index of the parameter.
     pub param: usize,
-    /// What kind of object it is.
+    /// The kind of object.
     pub kind: Kind,
-    /// What is done.
+    /// What happens to it.
     pub act: Act,
 }
-/// What is done to an object. A number is the parameter that says how many there are.
+/// What happens to an object. A number is the index of the parameter that holds the length of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// It has to be there.
+    /// The object must exist.
     Use,
-    /// Those of a list have to be there.
+    /// All objects of the list must exist.
     UseList(usize),
-    /// It has to be there, and gets one reference more.
+    /// The object must exist and gains a reference.
     Retain,
-    /// It has to be there, and loses a reference.
+    /// The object must exist and loses a reference.
     Release,
-    /// The caller gets a reference to one.
+    /// The caller gets a reference to an object.
     Make,
-    /// The caller gets a reference to each of a list.
+    /// The caller gets a reference to each object of a list.
     MakeList(usize),
-    /// One goes in and is signalled, or one is made.
+    /// An existing object is passed in and signalled, or a new one is created.
     MakeOrSignal,
-    /// The caller learns of one, without a reference.
+    /// The caller gets the handle of an object without a reference.
     Note,
-    /// The caller learns of those in a list.
+    /// The caller gets the handles of a list without references.
     NoteList(usize),
-    /// The caller learns of what the answer to a query names: the parameters that say the question
-    /// and the size of the answer.
+    /// The caller gets the handles in the answer to a query without references: the parameters with the
+    /// query's name and with the size of the answer.
     Answer(usize, usize),
 }
-/// What an object is.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is the handle of that name")]
 pub enum Kind {
     Adapter,
-    /// The answer to a query: it may be of any kind.
+    /// A handle in the answer to a query, which may be of any kind.
     Any,
     CommandBuffer,
     CommandBufferCommand,
@@ -74,11 +74,11 @@ pub enum Kind {
     UsmPool,
 }
 impl Kind {
-    /// Whether the runtime holds one whether or not the program does.
+    /// Whether the runtime keeps such an object alive regardless of the program's references.
     pub fn is_shared(self) -> bool {
         matches!(self, Self::Device | Self::Platform)
     }
-    /// The article before its name.
+    /// Returns the indefinite article for its name.
     pub fn article(self) -> &'static str {
         match self.to_string().starts_with(['A', 'E']) {
             true => "an",
@@ -92,91 +92,92 @@ impl Display for Kind {
     }
 }
 
-/// A part of memory that a call touches.
+/// A region of memory that a call touches.
 pub enum Span {
-    /// From where the parameter points.
+    /// USM memory from the address in the parameter.
     Usm {
-        /// The parameter.
+        /// The parameter with the address.
         param: usize,
-        /// How long it is.
+        /// The length of the region.
         size: Size,
     },
-    /// Of a buffer.
+    /// A region of a buffer.
     Buffer {
         /// The buffer's parameter.
         param: usize,
-        /// The parameter that says where in it.
+        /// The parameter with the offset in the buffer.
         from: usize,
-        /// How long it is.
+        /// The length of the region.
         size: Size,
     },
-    /// Of a buffer, by rows that are further apart than they are long.
+    /// Rows of a buffer, with gaps between them.
     Rect {
         /// The buffer's parameter.
         param: usize,
-        /// The parameters that say where the first row begins, and how much there is.
+        /// The parameters with the origin and the extent of the region.
         block: (usize, usize),
-        /// Those that say how far rows and slices are apart; 0 says that nothing is between.
+        /// The parameters with the row pitch and the slice pitch; 0 means without gaps.
         pitches: (usize, usize),
     },
-    /// Of an image.
+    /// A region of an image.
     Image {
         /// The image's parameter.
         param: usize,
-        /// The parameters that say where it begins, and how much there is.
+        /// The parameters with the origin and the extent of the region.
         block: (usize, usize),
     },
 }
-/// How many bytes, by the parameters that say it.
+/// A number of bytes, computed of parameters given by index.
 pub enum Size {
-    /// So many.
+    /// The value of the parameter.
     Bytes(usize),
-    /// The two multiplied.
+    /// The product of the two parameters.
     Product(usize, usize),
-    /// As many as the number that the parameter points at.
+    /// The number that the parameter points at.
     At(usize),
-    /// So many for each: the parameter that points at how many, and that which says for how many.
+    /// The number that the first parameter points at, times the value of the second.
     Pitched(usize, usize),
 }
 
-/// What the program gets or gives back that is no object, but is known by its address.
+/// A resource that is no object and is identified by its address, which the caller gets or gives back.
 pub enum Holding {
     /// The caller gets one.
     Gives {
-        /// The parameter that points at where its address goes.
+        /// The parameter that points to where its address is written.
         param: usize,
-        /// By what it is given back.
+        /// The kind of call that gives it back.
         class: Class,
-        /// What it is.
+        /// Its name in reports.
         what: &'static str,
-        /// How long it is, where the arguments say it.
+        /// Its length, where the arguments determine it.
         size: Option<Size>,
-        /// The parameter with the pool that it is from.
+        /// The parameter with the pool that it is allocated from.
         pool: Option<usize>,
     },
     /// The caller gives one back.
     Takes {
-        /// The parameter that is its address.
+        /// The parameter with its address.
         param: usize,
-        /// Among which it is.
+        /// Its class.
         class: Class,
     },
 }
-/// Things that one kind of call gives back. Those of two classes may have one address.
+/// A class of resources that one kind of call gives back. Resources of different classes may have the same
+/// address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Allocations, which are freed.
     Usm,
-    /// Reserved ranges of addresses, which are freed.
+    /// Reserved address ranges, which are freed.
     Range,
     /// IPC handles, which are put back.
     Ticket,
-    /// Memory that IPC handles have opened, which is closed as often as it was opened.
+    /// Memory opened from IPC handles, which is closed as many times as it was opened.
     Opened,
 }
 
-/// Rows: the entry's name; for each parameter with objects which it is, what they are and what is done to them; the
-/// memory that the call touches; what it gives or takes that is known by an address.
+/// A row holds: the entry's name; for each parameter with objects its index, their kind and what happens to
+/// them; the memory that the call touches; the resources identified by an address that it gives or takes.
 macro_rules! rows {
     ($($name:ident ($($param:literal $kind:ident: $act:expr),*)
         $(touches [$($span:expr),*])? $(and [$($holding:expr),*])?;)*) => { $(

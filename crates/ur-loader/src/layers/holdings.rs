@@ -1,9 +1,9 @@
-//! What the program holds that is no object but leaks like one: allocations, reserved addresses, IPC
-//! handles and memory opened by them. What is never given back is told at the end.
+//! Tracks resources that are no objects but can leak like them: allocations, reserved address ranges, IPC
+//! handles and memory opened from them. Those that were never given back are reported at the end.
 //!
-//! Only what calls that succeed say counts. What is given back is forgotten before its call, since from
-//! then on another thread may get that address, and is known again if the call fails. A pool's end gives
-//! back what is from the pool; an address that is not known is nobody's to judge.
+//! Only successful calls count. A resource is removed from the records before the call that gives it back,
+//! because another thread may get the same address from then on, and is recorded again if the call fails. The
+//! end of a pool gives back everything that was allocated from it. Unknown addresses are not checked.
 use super::{
     bounds,
     effect::{Class, Holding, Row},
@@ -20,25 +20,25 @@ use std::{
 use ur_lock::locked;
 use ur_sys::ur_result_t;
 
-/// Something that was given.
+/// A resource that the program got.
 struct Held {
     what: &'static str,
-    /// In bytes; where nobody says it, nothing.
+    /// In bytes; `None` where it is not known.
     size: Option<usize>,
     /// The pool that it is from, or 0.
     pool: usize,
     made: Moment,
 }
 type Key = (Class, usize);
-/// What was given at each address, the latest last: a block of a pool may begin where the memory
-/// does that the pool was made of, and an opened allocation may have its address already.
+/// The resources at each address, the latest last. There may be several: a pool's block may begin where the
+/// memory of the pool begins, and memory may be opened several times at one address.
 type Holdings = HashMap<Key, Vec<Held>>;
 
 const SHARDS: usize = 16;
 type Shard = Mutex<Option<Holdings>>;
 static HELD: [Shard; SHARDS] = [const { Mutex::new(None) }; SHARDS];
 
-/// The shard of an address: allocations begin at multiples of at least a cache line, ranges of a page.
+/// Returns the shard of an address. Allocations are aligned to at least a cache line, ranges to a page.
 fn shard((_, address): Key) -> MutexGuard<'static, Option<Holdings>> {
     locked(&HELD[((address >> 6) ^ (address >> 12) ^ (address >> 21)) % SHARDS])
 }
@@ -56,10 +56,10 @@ fn give_back(key: Key) -> Option<Held> {
     held
 }
 
-/// What a call gives back, until it is known whether it does.
+/// The resources that a call gives back, kept until its result is known.
 pub struct Taken(Vec<(Key, Held)>);
 
-/// Forgets what a call is to give back: what it names, and what is from the pool that it ends.
+/// Removes the resources that a call is to give back: those it names, and those of the pool that it ends.
 pub fn before(row: &Row, operands: Operands<'_>, ended_pool: Option<usize>) -> Taken {
     let mut taken = Vec::new();
     for holding in row.holdings {
@@ -73,7 +73,7 @@ pub fn before(row: &Row, operands: Operands<'_>, ended_pool: Option<usize>) -> T
     }
     Taken(taken)
 }
-/// Forgets what is from a pool.
+/// Removes the resources of one shard that come from `pool`.
 fn end_pool(shard: &'static Shard, pool: usize, taken: &mut Vec<(Key, Held)>) {
     let mut all = locked(shard);
     let Some(all) = all.as_mut() else { return };
@@ -84,7 +84,7 @@ fn end_pool(shard: &'static Shard, pool: usize, taken: &mut Vec<(Key, Held)>) {
         !there.is_empty()
     });
 }
-/// Notes what a call has given; what one that failed was to give back is held still.
+/// Records the resources that a call gave; if it failed, records again those that it was to give back.
 pub fn after(row: &Row, operands: Operands<'_>, taken: Taken, result: ur_result_t) {
     if result != ur_result_t::SUCCESS {
         taken.0.into_iter().for_each(|(key, held)| hold(key, held));
@@ -105,7 +105,7 @@ pub fn after(row: &Row, operands: Operands<'_>, taken: Taken, result: ur_result_
     }
 }
 
-/// What is said of something that was never given back.
+/// The report of a resource that was never given back.
 struct Leak<'h> {
     key: Key,
     held: &'h Held,
@@ -126,7 +126,7 @@ impl Display for Leak<'_> {
         write!(f, "; given by {}", held.made)
     }
 }
-/// Forgets all; with `tells`, says what the program still holds.
+/// Removes all records; with `tells`, reports what the program still holds.
 pub fn end(tells: bool) {
     for shard in &HELD {
         let all = locked(shard).take();
@@ -134,7 +134,7 @@ pub fn end(tells: bool) {
             if !tells {
                 continue;
             }
-            // What is counted is told once, the rest one by one.
+            // Resources that are counted are reported once, the others one by one.
             let counted = matches!(key.0, Class::Ticket | Class::Opened);
             let told = if counted { 1 } else { there.len() };
             for held in there.iter().take(told) {

@@ -1,9 +1,10 @@
-//! Which objects there are: handles that are used are looked up, and what is never released is told
-//! at the end with the place where it was made. What is no handle, and leaks too, is `holdings`'.
+//! Tracks which objects exist: handles that a call uses are looked up, and objects that were never released
+//! are reported at the end with the place where they were made. `holdings` tracks resources that are no
+//! handles.
 //!
-//! What counts is what the entries say they give and take. An object that an opened ticket gave is
-//! one like any other; an event that is signalled again is an input, not a new one; objects that
-//! queries answer with are known, but the program holds no reference to them.
+//! Only what the entries give and take counts. Objects that come from opened IPC tickets are tracked like any
+//! other. An event that is signalled again is an input, not a new object. Objects in the answers of queries
+//! are known, but the program holds no reference to them.
 use super::{
     effect::{Act, Kind, Row},
     moment::Moment,
@@ -23,12 +24,12 @@ struct Object {
     kind: Kind,
     /// The references that the program holds.
     references: usize,
-    /// The context that it is in, or 0.
+    /// The context that it belongs to, or 0.
     context: usize,
     made: Moment,
-    /// The release of the last reference.
+    /// The call that released the last reference.
     ended: Option<Moment>,
-    /// Whether it was released once more, and the program was told.
+    /// Whether it was released again after that, which was reported.
     overdone: bool,
 }
 
@@ -43,20 +44,20 @@ fn shard(handle: usize) -> MutexGuard<'static, Option<HashMap<usize, Object>>> {
 fn find(handle: usize) -> Option<Object> {
     shard(handle).as_ref()?.get(&handle).cloned()
 }
-/// Changes an object that is there.
+/// Changes an object if it is known.
 fn change(handle: usize, change: impl FnOnce(&mut Object)) {
     if let Some(object) = shard(handle).as_mut().and_then(|all| all.get_mut(&handle)) {
         change(object);
     }
 }
 
-/// What `before` did, for `after`.
+/// What `before` recorded, for `after`.
 pub struct Noted {
     released: Option<Released>,
-    /// The event that goes in.
+    /// The existing event that the call signals again, or 0.
     signalled: usize,
 }
-/// The object that loses a reference, as it was before that.
+/// The object that loses a reference, in its state before that.
 struct Released {
     handle: usize,
     object: Object,
@@ -65,12 +66,14 @@ impl Released {
     fn is_last(&self) -> bool {
         self.object.references == 1 && !self.object.kind.is_shared()
     }
-    /// The call failed: the program has its reference still. Another thread's may have come meanwhile.
+    /// Restores the reference after the call failed. Another thread may have made an object with that address
+    /// meanwhile.
     fn undo(self) {
         let mut all = shard(self.handle);
         let all = all.get_or_insert_default();
         match all.get_mut(&self.handle) {
-            // Of two releases at once it may be the second that succeeds.
+            // If two threads release at once, the second release may be the one that succeeds; then nothing
+            // is restored.
             Some(now) if now.overdone => {}
             Some(now) => {
                 now.references += 1;
@@ -83,15 +86,15 @@ impl Released {
     }
 }
 impl Noted {
-    /// The pool that loses its last reference.
+    /// Returns the pool if the call releases its last reference.
     pub fn ended_pool(&self) -> Option<usize> {
         let released = self.released.as_ref().filter(|r| r.object.kind == Kind::UsmPool)?;
         released.is_last().then_some(released.handle)
     }
 }
 
-/// Looks at what a call is to use, and takes back the reference that it releases: from then on
-/// another thread's object may have that address.
+/// Checks the objects that a call is to use, and removes the reference that it releases: after the call,
+/// another thread's object may have the same address.
 pub fn before(row: &Row, operands: Operands<'_>, tells: bool) -> Noted {
     let mut noted = Noted { released: None, signalled: 0 };
     let mut parents = Parents::default();
@@ -126,7 +129,7 @@ pub fn before(row: &Row, operands: Operands<'_>, tells: bool) -> Noted {
     }
     noted
 }
-/// Notes what a call has given and taken.
+/// Records what a call has given and taken.
 pub fn after(row: &Row, operands: Operands<'_>, noted: Noted, result: ur_result_t) {
     if result != ur_result_t::SUCCESS {
         if let Some(released) = noted.released {
@@ -158,7 +161,7 @@ pub fn after(row: &Row, operands: Operands<'_>, noted: Noted, result: ur_result_
             }
             Act::Answer(name, size) => {
                 let room = operands.word(size);
-                // Where the size that was written is asked for, it follows the answer.
+                // Where the query also returns the size that was written, that parameter follows the answer.
                 let written = match row.call.params.get(param + 1).map(|p| p.kind) {
                     Some(Shape::Pointer(Shape::Usize)) => operands.pointed(param + 1),
                     _ => 0,
@@ -176,8 +179,8 @@ pub fn after(row: &Row, operands: Operands<'_>, noted: Noted, result: ur_result_
     }
 }
 
-/// The handles that a call has listed: as many as there was room for, but no more than it says there
-/// are, where it was asked that too.
+/// Returns the handles that a call has listed: at most the number of entries that the caller passed, and no
+/// more than the total that the call returned, if it returned one.
 fn given(row: &Row, operands: Operands<'_>, param: usize, count: usize) -> Vec<usize> {
     let room = operands.number(count);
     let all = match row.call.params.get(param + 1).map(|p| p.kind) {
@@ -186,7 +189,7 @@ fn given(row: &Row, operands: Operands<'_>, param: usize, count: usize) -> Vec<u
     };
     operands.listed(param, all.map_or(room, |all| room.min(all)) as usize)
 }
-/// How much of an answer is handles.
+/// Returns how many bytes of a query's answer are handles.
 fn handles_in(row: &Row, param: usize, name: u32, size: usize) -> Option<usize> {
     let Shape::Answer(query, ..) = row.call.params[param].kind else { return None };
     let answer = query.answers.iter().find(|a| a.of == name)?;
@@ -197,7 +200,7 @@ fn handles_in(row: &Row, param: usize, name: u32, size: usize) -> Option<usize> 
     }
 }
 
-/// Finds an object that is used, and tells if it cannot be.
+/// Looks up an object that is used, and reports if it cannot be used.
 fn look(row: &Row, kind: Kind, handle: usize) -> Option<Object> {
     let found = find(handle);
     match fault(row, kind, handle, found.as_ref()) {
@@ -208,7 +211,7 @@ fn look(row: &Row, kind: Kind, handle: usize) -> Option<Object> {
         None => found,
     }
 }
-/// Why an object cannot be used, if so.
+/// Returns why an object cannot be used, if that is so.
 fn fault(row: &Row, kind: Kind, handle: usize, found: Option<&Object>) -> Option<String> {
     let call = row.call.name;
     let Some(object) = found else {
@@ -235,11 +238,10 @@ fn fault(row: &Row, kind: Kind, handle: usize, found: Option<&Object>) -> Option
     })
 }
 
-/// Takes a reference away, if the program holds one; else tells. Whether it can be taken, and whether
-/// it is the last, is decided under the lock that it is taken under: another thread may get or give
-/// back one meanwhile.
+/// Removes a reference if the program holds one, else reports. Both the check and the removal happen under
+/// one lock, because another thread may retain or release meanwhile.
 fn release(row: &Row, kind: Kind, handle: usize, tells: bool) -> Option<Released> {
-    // Where a last release came from is found out without the lock, and then looked at again.
+    // The call site of a last release is determined without the lock; the state is then checked again.
     let mut now = None;
     let refused = loop {
         let mut shard = shard(handle);
@@ -258,7 +260,7 @@ fn release(row: &Row, kind: Kind, handle: usize, tells: bool) -> Option<Released
         if !released.is_last() {
             object.references -= 1;
         } else if !tells {
-            // Only leaks are told of, and this is none: nothing of it is needed any more.
+            // Only leaks are reported and this object is none, so its record is no longer needed.
             shard.as_mut()?.remove(&handle);
         } else if now.is_some() {
             object.references = 0;
@@ -275,8 +277,8 @@ fn release(row: &Row, kind: Kind, handle: usize, tells: bool) -> Option<Released
     }
     None
 }
-/// What is wrong with the release of an object that the program holds no reference to, if anything:
-/// those that the runtime holds in any case may be released without effect.
+/// Returns what is wrong with the release of an object to which the program holds no reference. Objects that
+/// the runtime keeps alive itself may be released without effect, so for these nothing is wrong.
 fn unheld(row: &Row, kind: Kind, handle: usize, object: &Object) -> Option<String> {
     (!kind.is_shared()).then(|| {
         format!(
@@ -285,11 +287,11 @@ fn unheld(row: &Row, kind: Kind, handle: usize, object: &Object) -> Option<Strin
         )
     })
 }
-/// Notes a reference that the program has got.
+/// Records a reference that the program gained.
 fn gain(row: &Row, kind: Kind, handle: usize, operands: Operands<'_>) {
     add(row, kind, handle, operands, 1);
 }
-/// Notes an object that the program has learned of.
+/// Records an object whose handle the program got without a reference.
 fn note(row: &Row, kind: Kind, handle: usize, operands: Operands<'_>) {
     add(row, kind, handle, operands, 0);
 }
@@ -316,7 +318,8 @@ fn add(row: &Row, kind: Kind, handle: usize, operands: Operands<'_>, references:
         }
     }
 }
-/// The context of what a call makes: the one it is given, or that of the first object it is given.
+/// Returns the context of an object that a call makes: the context argument, or the context of the first
+/// argument that has one.
 fn context(row: &Row, operands: Operands<'_>) -> usize {
     let used = || row.effects.iter().filter(|e| e.act == Act::Use);
     if let Some(named) = used().find(|e| e.kind == Kind::Context) {
@@ -326,15 +329,15 @@ fn context(row: &Row, operands: Operands<'_>) -> usize {
     contexts.into_iter().find(|c| *c != 0).unwrap_or(0)
 }
 
-/// The contexts of what a call uses.
+/// The contexts of the objects that a call uses.
 #[derive(Default)]
 struct Parents {
     /// The first object with a context: its kind, handle and context.
     first: Option<(Kind, usize, usize)>,
 }
 impl Parents {
-    /// Tells if this object is in another context than the first. Entries that work for a queue, a
-    /// command buffer or a context ask for one context; waits of the host do not.
+    /// Reports if this object belongs to another context than the first. Only entries on a queue, a command
+    /// buffer or a context require one context; waits on the host do not.
     fn meet(&mut self, row: &Row, kind: Kind, handle: usize, object: Option<&Object>) {
         let Some(context) = object.map(|o| o.context).filter(|c| *c != 0) else { return };
         match self.first {
@@ -352,7 +355,7 @@ impl Parents {
     }
 }
 
-/// Forgets all objects; with `tells`, says which the program still holds.
+/// Forgets all objects; with `tells`, reports those to which the program still holds references.
 pub fn end(tells: bool) {
     for shard in &OBJECTS {
         let all = locked(shard).take();

@@ -1,9 +1,10 @@
-//! Layers between a call and its adapter: `check` (parameters, in the words of `rules`), `lifetime`
-//! (handles and leaks), `holdings` (what leaks that is no handle), `bounds` (memory), `trace` (records).
-//! What an entry does to its objects is in generated `rows`.
-//! Whether calls come here at all is the loader's state: when no layer is on, none does.
+//! Layers between a call and its adapter: `check` (parameters, by the macros of `rules`), `lifetime` (handles
+//! and their leaks), `holdings` (leaks of resources that are no handles), `bounds` (memory ranges), `trace`
+//! (records of calls). The generated `rows` describe what each entry does to its objects. The loader's state
+//! decides whether calls pass through here: while no layer is on, none does.
 //!
-//! A child of a fork has no layers: what they know is the parent's, and so may be their locks.
+//! A forked child has no layers: their records describe the parent, and threads of the parent may have held
+//! their locks.
 #![expect(unsafe_code, reason = "passes calls on")]
 
 mod bounds;
@@ -33,14 +34,14 @@ use std::{
 use ur_adapter::log::Sink;
 use ur_sys::*;
 
-/// The layers that are on. Relaxed: a call that races with the loader's start or end may or may not
-/// be seen by a layer.
+/// The layers that are on, as bits. Relaxed: a call that races with the start or end of the loader may or may
+/// not be seen by a layer.
 static ON: AtomicU32 = AtomicU32::new(0);
-/// Whether this is a child of a process that had layers: locks may be held by threads that it does
-/// not have. Relaxed: it is set before the child's own code runs.
+/// Whether this process is a forked child of a process that had layers; threads that it does not have may
+/// then hold the locks. Relaxed: it is set before the child's own code runs.
 static CHILD: AtomicBool = AtomicBool::new(false);
 
-/// Turns on what the environment and `enabled` ask for; says whether anything is on.
+/// Turns on the layers that the environment and `enabled` name; returns whether any layer is on.
 pub fn start(enabled: &[String], location: Option<CodeLocation>) -> bool {
     let value = std::env::var_os("UR_ENABLE_LAYERS").unwrap_or_default();
     let mut asked = names::asked(&value.to_string_lossy(), enabled);
@@ -52,7 +53,8 @@ pub fn start(enabled: &[String], location: Option<CodeLocation>) -> bool {
         return false;
     }
     if asked.on & names::TRACING != 0 && !trace::start(location) {
-        // Nobody would see what is recorded. Why a trace that was asked for is not written has been said.
+        // There is no output. If `CAUSEWAY_TRACE` is set, `trace::start` has already logged why it cannot be
+        // used.
         if trace::asked() != Some("CAUSEWAY_TRACE") {
             say_once(
                 "UR_LAYER_TRACING is on, but no trace is written: set CAUSEWAY_TRACE=chrome:FILE or \
@@ -75,23 +77,23 @@ pub fn start(enabled: &[String], location: Option<CodeLocation>) -> bool {
     ON.store(asked.on, Ordering::Relaxed);
     asked.on != 0
 }
-/// Tells of a trace that will not come, once in a process that starts the loader many times.
+/// Warns that no trace will be written, once in a process even if it starts the loader many times.
 fn say_once(sentence: String) {
     static SAID: Once = Once::new();
     SAID.call_once(|| log::warn(sentence));
 }
-/// Turns all off: tells of what was never released, and finishes the traces.
+/// Turns all layers off: reports what was never released, and finishes the traces.
 pub fn stop() {
     let on = ON.swap(0, Ordering::Relaxed);
     if on == 0 {
-        return; // as in a child, where the parent's threads may have the locks
+        return; // as in a forked child, where threads of the parent may have held the locks
     }
     lifetime::end(on & names::LEAKS != 0);
     holdings::end(on & names::LEAKS != 0);
     trace::stop();
 }
 
-/// Has a child of a fork begin without layers.
+/// Makes forked children start without layers.
 fn notice_forks() {
     static NOTICED: Once = Once::new();
     extern "C" fn child() {
@@ -99,7 +101,7 @@ fn notice_forks() {
         CHILD.store(true, Ordering::Relaxed);
     }
     NOTICED.call_once(|| {
-        // SAFETY: what is called in the child stores to atomics alone.
+        // SAFETY: the handler only stores to atomics, which is allowed after a fork.
         let refused = unsafe { libc::pthread_atfork(None, None, Some(child)) };
         if refused != 0 {
             log::warn("layers: no memory to be told of forks; children may report falsely");
@@ -107,7 +109,7 @@ fn notice_forks() {
     });
 }
 
-/// Where the reports of the validation layers go: `UR_LOG_VALIDATION`, or the standard error.
+/// Returns where the validation layers report: as `UR_LOG_VALIDATION` says, else the standard error.
 fn validation() -> &'static Sink {
     static SINK: OnceLock<Sink> = OnceLock::new();
     SINK.get_or_init(|| {
@@ -118,11 +120,11 @@ fn validation() -> &'static Sink {
         sink
     })
 }
-/// Tells of a fault of the program's.
+/// Reports an error of the program.
 fn report(sentence: impl Display) {
     validation().hear(ur_logger_level_t::ERROR, &sentence);
 }
-/// Tells of a call that is refused.
+/// Reports that a call is refused, and returns its code.
 #[cold]
 fn refused(entry: &str, Wrong { code, what, why }: Wrong<'_>) -> ur_result_t {
     report(format_args!("{entry} is refused with {code:?}: {what}{why}"));

@@ -1,18 +1,18 @@
-//! A moment in the life of something that a program was given: the call, and where the program made it from.
+//! The call that gave or released something, with a backtrace of the place where the program made it.
 use std::{
     backtrace::Backtrace,
     fmt::{self, Display},
     sync::Arc,
 };
 
-/// A call, and where it was made from.
+/// A call and the place where it was made.
 #[derive(Clone)]
 pub struct Moment {
     entry: &'static str,
     from: Arc<Backtrace>,
 }
 impl Moment {
-    /// This one.
+    /// Captures the current call and its backtrace.
     pub fn now(entry: &'static str) -> Self {
         Self { entry, from: Arc::new(Backtrace::force_capture()) }
     }
@@ -24,7 +24,7 @@ impl Display for Moment {
     }
 }
 
-/// The frames of a backtrace from the caller of the entry on, numbered anew.
+/// The frames of a backtrace from the caller of the entry on, renumbered from 0.
 struct Frames<'t> {
     entry: &'static str,
     trace: &'t str,
@@ -40,7 +40,7 @@ impl Display for Frames<'_> {
         Ok(())
     }
 }
-/// A frame as the standard library writes it: `  12: name`, and lines that say where that is.
+/// A frame as the standard library writes it: `  12: name`, followed by lines with its source location.
 struct Frame<'t> {
     name: &'t str,
     more: Vec<&'t str>,
@@ -58,15 +58,15 @@ fn frames(trace: &str) -> Vec<Frame<'_>> {
     }
     frames
 }
-/// How many frames are the loader's: those up to the first run of functions that programs call. Where
-/// none is known, as in a loader without symbols, all are shown.
+/// Returns how many leading frames belong to the loader: those up to and including the first consecutive run
+/// of entry functions. Where none is found, as in a loader without symbols, it is 0 and all frames are shown.
 fn ours(entry: &str, frames: &[Frame<'_>]) -> usize {
     let is_ours = |name: &str| name.replace('_', "").eq_ignore_ascii_case(&entry[2..]);
     let called = |frame: &Frame<'_>| {
         frame.name == entry
             || frame.name.starts_with("ur_loader::entry::")
-            // Functions that macros make are called by their last name, and their file's path begins
-            // where the process is.
+            // Functions that macros generate appear under the last part of their name, with a path relative
+            // to the workspace.
             || (is_ours(frame.name) && frame.more.iter().any(|line| line.contains("src/entry.rs:")))
     };
     let Some(first) = frames.iter().position(called) else { return 0 };

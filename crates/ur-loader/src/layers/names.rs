@@ -1,17 +1,17 @@
-//! The names of the layers, and how `UR_ENABLE_LAYERS` is read: names with commas between them.
+//! The names of the layers, and the parser for `UR_ENABLE_LAYERS`: names separated by commas.
 
 /// Parameters are checked before a call.
 pub const PARAMETERS: u32 = 1;
-/// Memory that a call touches is checked before it.
+/// Memory ranges that a call touches are checked before it.
 pub const BOUNDS: u32 = 2;
-/// What is never released is told at the end.
+/// Objects and resources that were never released are reported at the end.
 pub const LEAKS: u32 = 4;
 /// Handles are checked before a call.
 pub const LIFETIME: u32 = 8;
 /// Calls are recorded.
 pub const TRACING: u32 = 16;
 
-/// Each name, and what it turns on. The sanitizers turn nothing on.
+/// Each name and the layers that it turns on. The sanitizers are accepted but turn nothing on.
 const LAYERS: &[(&str, u32)] = &[
     ("UR_LAYER_FULL_VALIDATION", PARAMETERS | BOUNDS | LEAKS | LIFETIME),
     ("UR_LAYER_PARAMETER_VALIDATION", PARAMETERS),
@@ -24,7 +24,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("UR_LAYER_TSAN", 0),
 ];
 
-/// All names, with semicolons between them, as programs are told them.
+/// Returns all names, separated by semicolons, as programs can query them.
 pub fn available() -> String {
     LAYERS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(";")
 }
@@ -33,16 +33,16 @@ pub fn known(name: &str) -> bool {
     LAYERS.iter().any(|(known, _)| *known == name)
 }
 
-/// What is asked for, and what is to be said about that.
+/// The layers to turn on, and warnings about the names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// The layers.
+    /// The layers, as bits.
     pub on: u32,
-    /// Warnings: at most one about names that are none, and one about layers that do nothing.
+    /// At most one warning about unknown names and one about layers that do nothing.
     pub warnings: Vec<String>,
 }
 
-/// What the variable's `value` and the names that a program `enabled` ask for.
+/// Evaluates the variable's `value` and the names that a program `enabled`.
 pub fn asked(value: &str, enabled: &[String]) -> Asked {
     let mut asked = Asked::default();
     let (mut unknown, mut idle) = (Vec::new(), Vec::new());
@@ -70,7 +70,7 @@ pub fn asked(value: &str, enabled: &[String]) -> Asked {
     }
     asked
 }
-/// A name that is none, short enough to be told.
+/// Shortens and quotes an unknown name for a warning.
 fn shown(name: &str) -> String {
     let short: String = name.chars().take(64).collect();
     format!("{short:?}")

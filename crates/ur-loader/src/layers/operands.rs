@@ -1,10 +1,10 @@
-//! The arguments of a call, read by what the rows say of them. The only place in the layers that
-//! reads a program's memory, besides the checks of parameters.
+//! Reads the arguments of a call as its row describes them. Besides the parameter checks, this is the only
+//! place in the layers that reads the program's memory.
 #![expect(unsafe_code, reason = "reads arguments that a C caller vouches for")]
 use super::effect::Size;
 use std::marker::PhantomData;
 
-/// The arguments of a call: a pointer to each.
+/// A pointer to each argument of a call.
 #[derive(Clone, Copy)]
 pub struct Operands<'a> {
     params: *const *const u8,
@@ -13,8 +13,8 @@ pub struct Operands<'a> {
 }
 impl<'a> Operands<'a> {
     /// # Safety
-    /// These are pointers to the arguments of the call whose row is used with them, and what they
-    /// point at is as the entry says.
+    /// The pointers are to the arguments of the call whose row is used with them, and the memory that these
+    /// arguments point at is valid as the entry's specification says.
     pub unsafe fn new(params: &'a [*const u8]) -> Self {
         Self { params: params.as_ptr(), count: params.len(), call: PhantomData }
     }
@@ -24,47 +24,48 @@ impl<'a> Operands<'a> {
     }
     fn read<T: Copy>(self, param: usize) -> T {
         assert!(param < self.count, "the row is another entry's");
-        // SAFETY: there is a pointer for each parameter, as just seen.
+        // SAFETY: `new` got a pointer for each parameter, and the index was just checked.
         let at = unsafe { self.params.wrapping_add(param).read() };
-        // SAFETY: it points at the argument.
+        // SAFETY: the caller of `new` promised that it points at the argument, and the row states the
+        // argument's type.
         unsafe { at.cast::<T>().read_unaligned() }
     }
     /// A handle or an address.
     pub fn word(self, param: usize) -> usize {
         self.read(param)
     }
-    /// Where a block begins, or how much of it there is: in each of three directions.
+    /// The origin or the extent of a block, in three dimensions.
     pub fn block(self, param: usize) -> [u64; 3] {
         self.read(param)
     }
-    /// A number of 32 bits: counts of objects, and names of properties, are such.
+    /// A 32-bit number, such as a count of objects or the name of a property.
     pub fn number(self, param: usize) -> u32 {
         self.read(param)
     }
-    /// The handle, address or size that a parameter points at; 0 where it points at nothing.
+    /// The handle, address or size that a parameter points at; 0 if the pointer is null.
     pub fn pointed(self, param: usize) -> usize {
         self.listed(param, 1).first().copied().unwrap_or(0)
     }
-    /// The number of 32 bits that a parameter points at, if it points at one.
+    /// The 32-bit number that a parameter points at; `None` if the pointer is null.
     pub fn pointed_number(self, param: usize) -> Option<u32> {
         let at: *const u32 = self.read(param);
-        // SAFETY: not null, hence a number, says the caller.
+        // SAFETY: not null, hence readable, as the caller of the entry promises.
         (!at.is_null()).then(|| unsafe { at.read() })
     }
-    /// The handles that a parameter points at.
+    /// The `count` handles that a parameter points at; none if the pointer is null.
     pub fn listed(self, param: usize, count: usize) -> Vec<usize> {
         let at: *const usize = self.read(param);
         if at.is_null() {
             return Vec::new();
         }
-        // SAFETY: there are so many there, says the caller.
+        // SAFETY: the caller of the entry promises `count` elements there.
         (0..count).map(|i| unsafe { at.wrapping_add(i).read_unaligned() }).collect()
     }
     /// The handles that the answer to a query holds.
     pub fn answered(self, param: usize, bytes: usize) -> Vec<usize> {
         self.listed(param, bytes / size_of::<usize>())
     }
-    /// How many bytes a call touches or gives.
+    /// The number of bytes that `size` describes for this call.
     pub fn size(self, size: &Size) -> usize {
         match *size {
             Size::Bytes(param) => self.word(param),

@@ -1,6 +1,6 @@
-//! What the rows of `check` are made of: what an argument must be by its type alone, the words that
-//! rows are written in, and the functions that they become: one for each row, not a table that is
-//! walked, since they stand before every call.
+//! The parts of the rows of `check`: what an argument must be by its type alone, the macros that rows are
+//! written with, and the functions that they generate. Each row becomes a function of its own instead of an
+//! entry in a table that is interpreted, because it runs before every call.
 #![expect(unsafe_code, reason = "rows read what C hands in")]
 use ur_sys::*;
 
@@ -11,16 +11,16 @@ pub struct Wrong<'w> {
     pub what: &'w str,
     pub why: &'w str,
 }
-/// What the checks say of a call.
+/// The result of checking a call.
 pub type Verdict = Result<(), Wrong<'static>>;
 
-/// An argument that must be something.
+/// An argument whose validity follows from its type.
 pub trait Argument: Copy {
-    /// What is answered otherwise,
+    /// The code that is returned if it is invalid.
     const CODE: ur_result_t = ur_result_t::ERROR_INVALID_NULL_POINTER;
-    /// and said.
+    /// The end of the sentence that is reported then.
     const WHY: &'static str = " is null";
-    /// Whether it is otherwise.
+    /// Whether it is invalid.
     fn is_wrong(self) -> bool;
 }
 impl<T> Argument for *const T {
@@ -35,14 +35,14 @@ impl<T> Argument for *mut T {
         self.is_null()
     }
 }
-/// Functions of the program's.
+/// Callback functions of the program.
 impl<F: Copy> Argument for Option<F> {
     #[inline(always)]
     fn is_wrong(self) -> bool {
         self.is_none()
     }
 }
-/// Handles: those named must not be null.
+/// Handles of these types must not be null.
 macro_rules! handles {
     ($($t:ty)*) => { $(
         impl Argument for $t {
@@ -54,7 +54,7 @@ macro_rules! handles {
         }
     )* };
 }
-/// Enumerations, each with its values.
+/// Enumerations, each with its valid values.
 macro_rules! values {
     ($($t:ty: $values:pat,)*) => { $(
         impl Argument for $t {
@@ -67,7 +67,7 @@ macro_rules! values {
         }
     )* };
 }
-/// Sets of flags.
+/// Types of flags.
 macro_rules! flags {
     ($($t:ty)*) => { $(
         impl Argument for $t {
@@ -81,25 +81,25 @@ macro_rules! flags {
     )* };
 }
 
-/// What `given` and `member` ask of an argument.
+/// Checks that an argument is valid by its type.
 #[inline(always)]
 pub fn given<A: Argument>(argument: A, what: &'static str) -> Verdict {
     if argument.is_wrong() { Err(Wrong { code: A::CODE, what, why: A::WHY }) } else { Ok(()) }
 }
-/// Whether a list of events holds a null.
+/// Whether a list of events contains a null handle.
 ///
 /// # Safety
-/// There are as many events as said, or the list is null.
+/// `events` is null or points at `count` handles.
 #[inline]
 pub unsafe fn has_null(events: *const ur_event_handle_t, count: u32) -> bool {
     let null = |i| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises `count` handles, and `i` is less.
         unsafe { events.wrapping_add(i).read() }.is_null()
     };
     !events.is_null() && (0..count as usize).any(null)
 }
 
-/// Refuses a call on a condition, which is told by the words.
+/// Refuses a call if the condition holds; the arguments after it form the reported sentence.
 macro_rules! never {
     ($code:ident, $condition:expr, $($what:expr),*) => {
         if $condition {
@@ -107,43 +107,44 @@ macro_rules! never {
         }
     };
 }
-/// One word of a row, as statements of a function that gives a `Verdict`.
+/// One rule of a row, as statements of a function that returns a `Verdict`.
 macro_rules! rule {
-    // These arguments must be there, or values of their types.
+    // These arguments must be valid by their types.
     (given($($p:ident $c:literal),*)) => { $(given($p, $c)?;)* };
-    // So must this member of a struct, where there is one.
+    // This member of a struct must be valid by its type, if the pointer to the struct is not null.
     (member($p:ident.$m:ident $c:literal)) => {
         if !$p.is_null() {
-            // SAFETY: pointers that are not null are to be read, says the caller.
+            // SAFETY: the caller of the entry promises that pointers that are not null are readable.
             given(unsafe { (*$p).$m }, $c)?;
         }
     };
-    // This must not be.
+    // This condition must not hold.
     (never($code:ident $condition:expr, $what:literal)) => {
-        // SAFETY: as above; each condition asks first whether there is something to be read.
+        // SAFETY: as above; each condition tests for null before it reads.
         never!($code, unsafe { $condition }, $what);
     };
-    // A list, and how long it is, of which either is missing.
+    // A list and its length: either both are given or neither is.
     (paired($code:ident $list:ident $count:ident $l:literal $c:literal)) => {
         never!($code, $list.is_null() && $count > 0, $l, " == NULL && ", $c, " > 0");
         never!($code, !$list.is_null() && $count == 0, $l, " != NULL && ", $c, " == 0");
     };
-    // The room for an answer, where the answer goes, where its size goes: one of both is asked for.
+    // The size of the answer's buffer, the buffer, and where the answer's size is written: a size needs a
+    // buffer, and at least one of the two pointers must be given.
     (answer($size:ident $value:ident $written:ident $s:literal $v:literal $w:literal)) => {
         never!(ERROR_INVALID_NULL_POINTER, $size != 0 && $value.is_null(), $s, " != 0 && ", $v, " == NULL");
         never!(ERROR_INVALID_NULL_POINTER, $value.is_null() && $written.is_null(),
             $v, " == NULL && ", $w, " == NULL");
     };
-    // A list of events, none of which is null.
+    // A list of events must not contain null.
     (events($list:ident $count:ident $c:literal)) => {
-        // SAFETY: as many as said, says the caller.
+        // SAFETY: the caller of the entry promises as many events as the count says.
         if unsafe { has_null($list, $count) } {
             let code = ur_result_t::ERROR_INVALID_EVENT_WAIT_LIST;
             return Err(Wrong { code, what: $c, why: " holds a null event" });
         }
     };
 }
-/// The rows: each entry with its parameters, and what must be, in the order in which it is asked.
+/// The rows: each entry with its parameters, and its rules in the order in which they are checked.
 macro_rules! checks {
     ($($name:ident($($p:ident: $t:ty),* $(,)?) { $($word:ident $of:tt)* })*) => { $(
         #[doc = concat!("Of `", stringify!($name), "`.")]

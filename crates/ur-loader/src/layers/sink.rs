@@ -1,6 +1,6 @@
-//! Where traces go, and in which form: lines for people, JSON lines for programs, or the trace event
-//! format of Chrome and Perfetto. Each process has a file of its own, which is new when it is first asked
-//! for, and which later starts of the loader in the process go on with: nobody overwrites a record.
+//! Where traces are written and in which form: lines of text, JSON lines, or the trace event format of Chrome
+//! and Perfetto. Each process writes a file of its own. It is created anew when it is first needed, later
+//! starts of the loader in the same process append to it, and existing files are never overwritten.
 use super::trace::Record;
 use std::{
     ffi::OsString,
@@ -14,7 +14,7 @@ use std::{
 use ur_adapter::log::spared;
 use ur_lock::locked;
 
-/// In which form records are written.
+/// The form in which records are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A line for each call.
@@ -34,27 +34,28 @@ pub struct Sink {
 #[derive(Debug)]
 enum To {
     Stderr,
-    /// A file that this process has made, up to where it is written. An array is whole after each record,
-    /// also if the program is killed then: a record is written with the array's end, over the last one.
+    /// A file that this process created, with the offset where the next record goes and whether there are
+    /// records yet. A JSON array in it is complete after each record, even if the program is killed: each
+    /// record is written together with the array's end, over the previous end.
     File {
         file: File,
         at: u64,
         any: bool,
     },
-    /// A pipe or a device, and whether an array has begun in it.
+    /// A pipe or a device, and whether an array was started in it.
     Stream {
         file: File,
         any: bool,
     },
 }
 
-/// What the environment asked for and this process has opened, for good.
+/// The values of `CAUSEWAY_TRACE` that this process has opened, with their sinks, which are never closed.
 static OPEN: Mutex<Vec<(String, &Sink)>> = Mutex::new(Vec::new());
 
-/// The sink of this process for what `CAUSEWAY_TRACE` says.
+/// Returns this process's sink for a value of `CAUSEWAY_TRACE`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns what is wrong with the value, or why the file cannot be written.
 pub fn of_process(value: &str) -> Result<&'static Sink, String> {
     let mut open = locked(&OPEN);
     if let Some((_, sink)) = open.iter().find(|(asked, _)| asked == value) {
@@ -70,8 +71,8 @@ pub fn of_process(value: &str) -> Result<&'static Sink, String> {
     Ok(sink)
 }
 
-/// What `CAUSEWAY_TRACE` says: a form, and behind a colon a file. `%p` in its name is the number of the
-/// process; a file without that gets it before its extension, as another process may be given the same name.
+/// Parses `CAUSEWAY_TRACE`: a form, and after a colon a file. `%p` in the file's name stands for the process
+/// id; a name without it gets the id before its extension, because another process may get the same variable.
 fn parse(value: &str) -> Result<(Form, Option<PathBuf>), String> {
     let (form, path) = match value.split_once(':') {
         Some((form, path)) => (form, Some(path)),
@@ -99,14 +100,14 @@ fn parse(value: &str) -> Result<(Form, Option<PathBuf>), String> {
     };
     Ok((form, path.map(named)))
 }
-/// Whether what is there is no file of a process's own: a pipe or a device, also by the names that the
-/// system has for a process's outputs, which may be files of somebody else's.
+/// Whether the path is a pipe, a device, or one of the system's names for a process's own outputs, and not a
+/// regular file that this process can own.
 fn is_stream(path: &Path) -> bool {
     let outputs = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
     let outputs = outputs.iter().any(|names| path.starts_with(names));
     outputs || path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir())
 }
-/// `trace.json` and `.7` are `trace.7.json`.
+/// Inserts text before the extension: `trace.json` and `.7` give `trace.7.json`.
 fn before_extension(path: &Path, what: &str) -> PathBuf {
     let mut name: OsString = path.file_stem().unwrap_or_default().into();
     name.push(what);
@@ -116,8 +117,8 @@ fn before_extension(path: &Path, what: &str) -> PathBuf {
     }
     path.with_file_name(name)
 }
-/// A new file. Where one of that name is there, as an earlier process had this one's number, it stays, and
-/// the new one gets a number.
+/// Creates a new file. If a file of that name exists, because an earlier process had the same id, it is kept
+/// and the new name gets a number.
 fn create(path: &Path) -> io::Result<File> {
     const MOST: usize = 10_000;
     let first = std::iter::once(path.to_path_buf());
@@ -132,7 +133,7 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 impl Sink {
-    /// Makes the file, or takes the pipe, or the standard error without one.
+    /// Creates the file or opens the stream; without a path, uses the standard error.
     fn open(form: Form, path: Option<&Path>) -> io::Result<Self> {
         let to = match path {
             None => To::Stderr,
@@ -147,7 +148,8 @@ impl Sink {
         };
         Ok(Self { form, to: Mutex::new(to) })
     }
-    /// Writes a record, whole, at once. What cannot be written is lost: the traced program goes on.
+    /// Writes a whole record in one write. If that fails the record is lost, and the traced program
+    /// continues.
     pub fn write(&self, record: &Record) {
         let text = match self.form {
             Form::Text => record.text(),
@@ -170,7 +172,7 @@ impl Sink {
                     *any = true;
                     *at += record.len() as u64;
                 } else {
-                    // What was written of it is taken back: the records before it are whole.
+                    // Undo a partial write, so that the records before it remain a complete array.
                     let end = self.form.end(*any);
                     let _ = file.write_all_at(end.as_bytes(), *at);
                     let _ = file.set_len(*at + end.len() as u64);
@@ -184,7 +186,8 @@ impl Sink {
             }
         });
     }
-    /// Ends an array that could not be whole all the time; what follows in the stream is another one.
+    /// Ends the array of a stream, which cannot be kept complete after each record; later records start
+    /// another array.
     pub fn finish(&self) {
         let mut to = locked(&self.to);
         if let To::Stream { file, any } = &mut *to
@@ -196,7 +199,7 @@ impl Sink {
     }
 }
 impl Form {
-    /// What ends the records, of which there are any or none.
+    /// Returns the text that ends the file, depending on whether there are records.
     fn end(self, any: bool) -> &'static str {
         match (self, any) {
             (Self::Chrome, true) => "\n]\n",
@@ -223,7 +226,7 @@ fn json(record: &Record) -> String {
     s.push('}');
     s
 }
-/// A call as a complete event: times are in microseconds.
+/// A call as a complete event (`"ph":"X"`); times are in microseconds.
 fn chrome(record: &Record) -> String {
     let us = |ns: u64| format!("{}.{:03}", ns / 1000, ns % 1000);
     let mut s = format!(
@@ -308,7 +311,7 @@ mod tests {
             let is = parse(&format!("text:{stream}")).unwrap();
             assert_eq!(is, named(Form::Text, stream.into()));
         }
-        // Memory of the machine that has the form of files, and a folder that is none of outputs.
+        // `/dev/shm` holds ordinary files, and `/processes` only begins like `/proc`.
         for folder in ["/dev/shm", "/processes"] {
             let expected = named(Form::Text, format!("{folder}/t.{pid}"));
             assert_eq!(parse(&format!("text:{folder}/t")).unwrap(), expected);

@@ -1,8 +1,7 @@
-//! Records of calls: what was called with what, by which thread, how long it took and what came of
-//! it. How a record is written is `sink`'s.
+//! Records of calls: the arguments, the thread, the duration and the result. `sink` writes the records.
 //!
-//! `UR_LOG_TRACING` gives lines for people as the reference does; `CAUSEWAY_TRACE` gives any form to
-//! a file of each process's own. Both may be set. Without either nothing is recorded.
+//! `UR_LOG_TRACING` gives lines of text as the reference loader does; `CAUSEWAY_TRACE` gives any form, in a
+//! file of each process's own. Both may be set. Without either, nothing is recorded.
 #![expect(unsafe_code, reason = "prints arguments, and asks the program where it is")]
 use super::{operands::Operands, sink};
 use crate::{config::CodeLocation, log, print::kind::Call, print::printer};
@@ -14,25 +13,25 @@ use ur_adapter::log::Sink as Log;
 use ur_lock::{read_locked, write_locked};
 use ur_sys::*;
 
-/// A call that is over.
+/// A call that has returned.
 pub struct Record {
-    /// C's name of the entry.
+    /// The C name of the entry.
     pub call: &'static str,
-    /// The kernel's number of the thread.
+    /// The kernel's id of the thread.
     pub thread: u64,
-    /// When it began, by the clock that the processes of a machine have in common.
+    /// When it began, by the monotonic clock, which all processes of a machine share.
     pub begin_ns: u64,
     /// How long it took, layers included.
     pub duration_ns: u64,
-    /// What it answered.
+    /// Its result.
     pub result: ur_result_t,
-    /// The arguments, by name, after the call.
+    /// The names and values of the arguments, read after the call.
     pub arguments: Vec<(&'static str, String)>,
-    /// Where the program says it is.
+    /// The source location that the program reported.
     pub place: Option<String>,
 }
 impl Record {
-    /// A line for people.
+    /// The record as a line of text.
     pub fn text(&self) -> String {
         let arguments: Vec<_> =
             self.arguments.iter().map(|(name, text)| format!(".{name} = {text}")).collect();
@@ -54,18 +53,18 @@ struct Trace {
     location: Option<CodeLocation>,
 }
 static TRACE: RwLock<Option<Arc<Trace>>> = RwLock::new(None);
-/// What asks for a trace.
+/// The environment variables that request a trace.
 const VARIABLES: [&str; 2] = ["CAUSEWAY_TRACE", "UR_LOG_TRACING"];
 
 /// The nanoseconds of the monotonic clock.
 fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a place for the time.
+    // SAFETY: `time` is writable.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     let whole = |number: i64| u64::try_from(number).unwrap_or(0);
     whole(time.tv_sec) * 1_000_000_000 + whole(time.tv_nsec)
 }
-/// The variable by which the environment asks for a trace, if one does.
+/// Returns the environment variable that requests a trace, if one is set.
 pub fn asked() -> Option<&'static str> {
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     VARIABLES.into_iter().find(is_set)
@@ -75,7 +74,7 @@ fn current() -> Option<Arc<Trace>> {
     read_locked(&TRACE).clone()
 }
 
-/// Opens the outputs that the environment names; says whether there is one.
+/// Opens the outputs that the environment names; returns whether there is one.
 pub fn start(location: Option<CodeLocation>) -> bool {
     let (lines, wrong) = Log::of_environment("TRACING", ur_logger_level_t::QUIET);
     if let Some(wrong) = wrong {
@@ -107,7 +106,7 @@ pub struct Begun {
     trace: Option<Arc<Trace>>,
     at: u64,
 }
-/// Notes that a call begins.
+/// Records that a call begins.
 pub fn begin(call: &Call) -> Begun {
     let trace = current();
     if let Some(lines) = trace.as_ref().and_then(|t| t.lines.as_ref()) {
@@ -143,24 +142,24 @@ pub fn end(begun: Begun, call: &'static Call, operands: Operands<'_>, result: ur
         sink.write(&record);
     }
 }
-/// The kernel's number of this thread.
+/// Returns the kernel's id of this thread.
 fn thread() -> u64 {
     thread_local! {
-        // SAFETY: asks for a number.
+        // SAFETY: `gettid` has no preconditions.
         static NUMBER: u64 = unsafe { libc::gettid() }.unsigned_abs().into();
     }
     NUMBER.with(|n| *n)
 }
-/// Where the program says that it is.
+/// Asks the program for the source location of the call.
 fn place(location: &CodeLocation) -> Option<String> {
     let ask = location.callback?;
-    // SAFETY: the program promised that it can be called so.
+    // SAFETY: when the callback was set, the program promised that any thread may call it with this argument.
     let at = unsafe { ask(location.user_data.as_ptr()) };
     let text = |text: *const c_char| {
         if text.is_null() {
             return None;
         }
-        // SAFETY: texts end with a NUL, and last as long as the call.
+        // SAFETY: the text ends with a NUL and is valid during this call.
         Some(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     };
     let (file, function) = (text(at.sourceFile), text(at.functionName));

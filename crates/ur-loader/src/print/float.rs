@@ -1,6 +1,6 @@
-//! Numbers with a fraction as C++ streams write them: six digits that count, no zeroes at the end.
+//! Floating-point numbers as C++ streams write them: six significant digits, no trailing zeroes.
 
-/// `value` with at most six digits that count.
+/// Formats `value` with at most six significant digits.
 pub fn general(value: f64) -> String {
     if value.is_nan() {
         return if value.is_sign_negative() { "-nan".into() } else { "nan".into() };
@@ -18,7 +18,7 @@ pub fn general(value: f64) -> String {
     let digits = usize::try_from(5 - exponent).unwrap_or(0);
     trimmed(&format!("{value:.digits$}")).to_string()
 }
-/// Without zeroes behind the point, nor a point that nothing follows.
+/// Removes trailing zeroes of the fraction, and the point if nothing follows it.
 fn trimmed(number: &str) -> &str {
     match number.contains('.') {
         true => number.trim_end_matches('0').trim_end_matches('.'),

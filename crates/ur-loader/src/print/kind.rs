@@ -1,71 +1,72 @@
-//! The words that the tables of this module are written in: what a value is made of, and how it is
-//! to be read. No values here, and no text.
+//! The types of the tables in this module: what a value is made of, and how it is read. The tables' contents
+//! and the text output are elsewhere.
 
-/// How a value lies in memory, and so how it is read and written as text.
+/// The type of a value in memory, which determines how it is read and printed.
 #[derive(Clone, Copy)]
 pub enum Kind {
-    /// A byte.
+    /// An unsigned byte.
     U8,
     /// A character.
     Char,
-    /// A number.
+    /// An unsigned 32-bit integer.
     U32,
-    /// A number with a sign.
+    /// A signed 32-bit integer.
     I32,
-    /// A number.
+    /// An unsigned 64-bit integer.
     U64,
     /// A size, or a native handle.
     Usize,
-    /// A number with a fraction.
+    /// A 32-bit floating-point number.
     F32,
-    /// A number with a longer fraction.
+    /// A 64-bit floating-point number.
     F64,
-    /// Whether something is so, as a number.
+    /// A boolean that is printed as a number.
     Bool,
-    /// Whether something is so, in words.
+    /// A boolean that is printed as a word.
     Truth,
-    /// One of these values.
+    /// An enumeration, with its values and their names.
     Enum(&'static [(u32, &'static str)]),
-    /// Two numbers in one.
+    /// A version, which is two numbers in one.
     Version,
-    /// Any of these bits.
+    /// A set of flags, with their bits and names.
     Flags(&'static [(u32, &'static str)]),
-    /// A handle, a function, or a pointer to bytes that nothing is known of.
+    /// A handle, a function, or a pointer to bytes of unknown type.
     Address,
-    /// A pointer that is not followed, and that is a number when it is null.
+    /// A pointer that is not followed and is printed as a number when it is null.
     Bare,
-    /// A pointer to characters that end with a NUL.
+    /// A pointer to a string that ends with a NUL.
     Text,
-    /// A pointer to the next struct of a chain, which says by its first member what it is.
+    /// A pointer to the next struct of a chain, whose first member gives its type.
     Next,
     /// A struct.
     Record(&'static Record),
-    /// A union of this name; the sibling that says which member is meant; the members.
+    /// A union: its name, the index of the sibling that selects the member, and the members.
     Union(&'static str, usize, &'static [Tag]),
     /// A pointer to one value.
     Pointer(&'static Kind),
-    /// A pointer to as many values as the count says.
+    /// A pointer to `Count` values.
     List(&'static Kind, Count),
-    /// So many values in a row.
+    /// An array of that many values.
     Array(&'static Kind, usize),
-    /// Where the answer to a query goes; the siblings that name the query and bound the answer.
+    /// The pointer to a query's answer: the query, and the indices of the siblings with the query's name and
+    /// the answer's size.
     Answer(&'static Query, usize, usize),
 }
 
-/// How long a list is.
+/// The length of a list.
 #[derive(Clone, Copy)]
 pub enum Count {
-    /// Always so long.
+    /// A fixed length.
     Fixed(usize),
-    /// As long as this sibling says.
+    /// The value of the sibling with this index.
     Sibling(usize),
 }
 
 /// A struct.
 pub struct Record {
-    /// C's name of its type.
+    /// The C name of its type.
     pub name: &'static str,
-    /// What its first member must say, if it is one that chains can have.
+    /// The `stype` in its first member, if it can be part of a chain.
     pub stype: Option<u32>,
     /// Its size in bytes.
     pub size: usize,
@@ -74,58 +75,58 @@ pub struct Record {
 }
 /// A member of a struct.
 pub struct Member {
-    /// C's name of it.
+    /// The C name.
     pub name: &'static str,
-    /// How many bytes into the struct it is.
+    /// Its offset in bytes.
     pub at: usize,
-    /// What it is.
+    /// Its type.
     pub kind: Kind,
 }
 /// A member of a union.
 pub struct Tag {
-    /// What the tag says when this member is meant.
+    /// The value of the tag that selects this member.
     pub value: u32,
-    /// C's name of the member.
+    /// The C name of the member.
     pub name: &'static str,
-    /// What it is.
+    /// Its type.
     pub kind: Kind,
 }
-/// What can be asked of an object.
+/// A query of an object, such as `ur_device_info_t`.
 pub struct Query {
-    /// The answers, each by the number of its question.
+    /// Its properties.
     pub answers: &'static [Answer],
 }
-/// The answer to one question.
+/// A property of a query and the type of its value.
 pub struct Answer {
-    /// The number of the question.
+    /// The value of the property's enumerator.
     pub of: u32,
-    /// C's name of the question.
+    /// The C name of the enumerator.
     pub name: &'static str,
-    /// As many values as there are, not one.
+    /// Whether the answer is an array.
     pub many: bool,
     /// The size of a value in bytes.
     pub size: usize,
-    /// What a value is.
+    /// The type of one value.
     pub kind: Kind,
 }
 /// An entry of the API.
 pub struct Call {
-    /// C's name of it.
+    /// The C name.
     pub name: &'static str,
-    /// Its number.
+    /// Its number, as in `ur_function_t`.
     pub function: u32,
     /// Its parameters, in order.
     pub params: &'static [Parameter],
 }
 /// A parameter of a call.
 pub struct Parameter {
-    /// C's name of it.
+    /// The C name.
     pub name: &'static str,
-    /// What it is.
+    /// Its type.
     pub kind: Kind,
 }
 
-/// A member's name as C has it: what is a word of Rust is an identifier there only behind `r#`.
+/// Returns a member's C name: removes the `r#` that Rust requires before its keywords.
 pub(super) const fn plain(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,

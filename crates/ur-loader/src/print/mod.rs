@@ -1,7 +1,8 @@
-//! Values as text: the `urPrint*` functions, and the same for the tracing layer. What values are
-//! made of is in generated tables; `printer` reads memory by them.
+//! Prints values as text: the `urPrint*` functions, and the same for the tracing layer. Generated tables
+//! describe the types; `printer` reads memory by them.
 //!
-//! The text is the reference's, byte for byte, as far as a test that calls both can see.
+//! The text equals that of the reference implementation byte for byte, as far as a test that calls both can
+//! tell.
 #![expect(unsafe_code, reason = "the C ABI of the exported functions")]
 #![expect(non_snake_case, reason = "C's names of the exported functions")]
 
@@ -11,14 +12,14 @@ use std::{
 };
 use ur_sys::*;
 
-/// Puts `text` and a NUL where the caller wants it, and its size in bytes likewise.
+/// Copies `text` and a NUL to `buffer`, and their size in bytes to `out_size`.
 ///
 /// # Safety
 /// `buffer` is null or has room for `size` bytes; `out_size` is null or writable.
 unsafe fn give(text: &str, buffer: *mut c_char, size: usize, out_size: *mut usize) -> ur_result_t {
     let needed = text.len() + 1;
     if !out_size.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: not null, hence writable, as the caller promises.
         unsafe { out_size.write(needed) };
     }
     if buffer.is_null() {
@@ -27,9 +28,9 @@ unsafe fn give(text: &str, buffer: *mut c_char, size: usize, out_size: *mut usiz
     if size < needed {
         return ur_result_t::ERROR_INVALID_SIZE;
     }
-    // SAFETY: there is room for the text and its NUL, says the caller.
+    // SAFETY: the caller promises `size` bytes, which are enough for the text and its NUL.
     unsafe { buffer.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len()) };
-    // SAFETY: likewise.
+    // SAFETY: as above.
     unsafe { buffer.wrapping_add(text.len()).write(0) };
     ur_result_t::SUCCESS
 }
@@ -48,12 +49,13 @@ macro_rules! values {
             out_size: *mut usize,
         ) -> ur_result_t {
             let text = super::$how($ty::NAMES, value.0);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's promise is passed on unchanged.
             unsafe { super::give(&text, buffer, size, out_size) }
         }
     )*};
 }
-/// Structs, and functions that print them: our name, C's, what its first member must say, the function, the members.
+/// Structs and the functions that print them: the Rust name, the C name, the `stype` of the first member if
+/// any, the function, the members.
 macro_rules! records {
     ($($record:ident $ty:ident $(as $stype:ident)? by $name:ident {
         $($member:ident: $kind:expr),*
@@ -83,10 +85,11 @@ macro_rules! records {
         ) -> ur_result_t {
             let at = (&raw const value).cast();
             let text = super::print(|out| {
-                // SAFETY: the struct is as its table says; the rest is the caller's promise.
+                // SAFETY: the table describes this struct; the caller promises that the memory it points at
+                // is valid.
                 unsafe { super::printer::record(out, &$record, at) }
             });
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller's promise is passed on unchanged.
             unsafe { super::give(&text, buffer, size, out_size) }
         }
     )*
@@ -96,8 +99,8 @@ macro_rules! records {
     (@stype) => { None };
     (@stype $stype:ident) => { Some(ur_structure_type_t::$stype.0) };
 }
-/// What can be asked of objects: our name and C's; each question with its number, how many values answer it,
-/// of which type, and what such a value is.
+/// Queries: the Rust name and the C name; each property with its number, whether it has one value or many,
+/// the type of a value, and how it is printed.
 macro_rules! queries {
     ($($query:ident $ty:ident {
         $($number:literal $name:ident $many:ident $value:ty = $kind:expr;)*
@@ -116,7 +119,8 @@ macro_rules! queries {
     (@one) => { false };
     (@many) => { true };
 }
-/// Calls, and functions that print their parameters: the number, C's name, ours, the function, the parameters.
+/// Calls and the functions that print their parameters: the number, the C name, the Rust name, the function,
+/// the parameters.
 macro_rules! calls {
     ($($number:literal $c:ident $call:ident by $name:ident ($($param:ident: $kind:expr),*);)*) => {
         $(
@@ -137,7 +141,7 @@ macro_rules! calls {
                 size: usize,
                 out_size: *mut usize,
             ) -> ur_result_t {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller's promise is passed on unchanged.
                 unsafe { super::parameters(&$call, params, buffer, size, out_size) }
             }
         )*
@@ -157,15 +161,15 @@ pub mod values;
 fn value(names: &[(u32, &'static str)], value: u32) -> Cow<'static, str> {
     printer::name_of(names, value).into()
 }
-/// One flag alone: that is what C's signature says, though its name is of a set.
+/// Prints one flag: the C signature takes a single flag, although the function is named after the set.
 fn flag(names: &[(u32, &'static str)], flag: u32) -> Cow<'static, str> {
     value(names, flag)
 }
-/// A version is two numbers, named or not.
+/// Prints a version as two numbers, whether or not it has a name.
 fn version(_: &[(u32, &'static str)], version: u32) -> Cow<'static, str> {
     printer::version(version).into()
 }
-/// What a printer writes.
+/// Returns the text that `write` produces.
 fn print(write: impl FnOnce(&mut String)) -> String {
     let mut text = String::new();
     write(&mut text);
@@ -175,7 +179,7 @@ fn print(write: impl FnOnce(&mut String)) -> String {
 /// Prints the parameters of a call.
 ///
 /// # Safety
-/// As of the exported functions.
+/// As of the exported functions for each call.
 unsafe fn parameters(
     call: &'static kind::Call,
     params: *const c_void,
@@ -184,10 +188,10 @@ unsafe fn parameters(
     out_size: *mut usize,
 ) -> ur_result_t {
     let text = print(|out| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise is passed on unchanged.
         unsafe { printer::parameters(out, call, params.cast()) }
     });
-    // SAFETY: likewise.
+    // SAFETY: the caller's promise is passed on unchanged.
     unsafe { give(&text, buffer, size, out_size) }
 }
 
@@ -208,6 +212,6 @@ pub unsafe extern "C" fn urPrintFunctionParams(
     let Some(call) = calls::CALLS.iter().find(|c| c.function == function.0) else {
         return ur_result_t::ERROR_INVALID_ENUMERATION;
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's promise is passed on unchanged.
     unsafe { parameters(call, params, buffer, size, out_size) }
 }

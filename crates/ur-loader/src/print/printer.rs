@@ -1,4 +1,4 @@
-//! Reads values where the tables say they lie, and writes them as text.
+//! Reads values by the tables that describe their types, and writes them as text.
 #![expect(unsafe_code, reason = "reads memory that a C caller vouches for")]
 use super::{
     float::general,
@@ -7,26 +7,26 @@ use super::{
 };
 use std::fmt::Write;
 
-/// What is written for a number that names nothing.
+/// The text for a value without a name.
 const UNKNOWN: &str = "unknown enumerator";
-/// What is written for a pointer to nothing.
+/// The text for a null pointer.
 const NULL: &str = "nullptr";
 
-/// The name of `value`.
+/// Returns the name of `value`, or `UNKNOWN`.
 pub fn name_of(names: &[(u32, &'static str)], value: u32) -> &'static str {
     names.iter().find(|(number, _)| *number == value).map_or(UNKNOWN, |(_, name)| name)
 }
 
-/// Where a value is. One is made only of what a C caller vouches for, or by following the tables
-/// from there; so what the tables say is there to be read.
+/// The address of a value. It is made only of an argument that the C caller promises to be valid, or by
+/// following the tables from there; so whatever the table describes at this address is readable.
 #[derive(Clone, Copy)]
 struct At(*const u8);
 impl At {
     fn read<T: Copy>(self) -> T {
-        // SAFETY: the type's promise; C may pack structs as it likes.
+        // SAFETY: the invariant of `At`; the read is unaligned because structs may be packed.
         unsafe { self.0.cast::<T>().read_unaligned() }
     }
-    /// What the pointer here points at.
+    /// Returns the address that the pointer here holds, unless it is null.
     fn follow(self) -> Option<Self> {
         let to = self.read::<*const u8>();
         (!to.is_null()).then_some(Self(to))
@@ -34,21 +34,21 @@ impl At {
     fn add(self, bytes: usize) -> Self {
         Self(self.0.wrapping_add(bytes))
     }
-    /// The characters here, so many at the most.
+    /// Returns the string here, of at most `most` characters.
     fn text<'a>(self, most: usize) -> &'a [u8] {
-        // SAFETY: there are as many, or a NUL before, by the type's promise.
+        // SAFETY: by the invariant of `At`, there are `most` characters or an earlier NUL.
         let length = unsafe { libc::strnlen(self.0.cast(), most) };
-        // SAFETY: as many were just read; they are used up before the call is over.
+        // SAFETY: `strnlen` just read as many bytes; the slice is used only during the call.
         unsafe { std::slice::from_raw_parts(self.0, length) }
     }
 }
 
-/// A version is two numbers, named or not.
+/// Formats a version as two numbers, whether or not it has a name.
 pub fn version(version: u32) -> String {
     format!("{}.{}", version as i32 >> 16, version & 0xffff)
 }
 
-/// Values that stand beside each other: members of a struct, or parameters of a call.
+/// The values beside a value: members of the same struct, or parameters of the same call.
 #[derive(Clone, Copy)]
 enum Siblings {
     Members(&'static Record, At),
@@ -56,7 +56,7 @@ enum Siblings {
     Alone,
 }
 impl Siblings {
-    /// Where the sibling is, and what it is.
+    /// Returns the address and the type of a sibling.
     fn at(self, index: usize) -> Option<(At, Kind)> {
         match self {
             Self::Members(record, base) => {
@@ -70,7 +70,7 @@ impl Siblings {
             Self::Alone => None,
         }
     }
-    /// The number that the sibling is; 0 for one that is none.
+    /// Returns the value of an integer sibling, and 0 for a sibling that is no integer.
     fn number(self, index: usize) -> usize {
         match self.at(index) {
             Some((at, Kind::U32 | Kind::Enum(_) | Kind::Flags(_))) => at.read::<u32>() as usize,
@@ -83,7 +83,7 @@ impl Siblings {
 /// Writes the parameters of `call`, each with its name.
 ///
 /// # Safety
-/// `params` holds a pointer to each parameter, and what they point at is as its table says.
+/// `params` holds a pointer to each parameter, and the memory that they point at is as the table says.
 pub unsafe fn parameters(out: &mut String, call: &'static Call, params: *const *const u8) {
     let siblings = Siblings::Parameters(call, At(params.cast()));
     for (index, parameter) in call.params.iter().enumerate() {
@@ -91,11 +91,11 @@ pub unsafe fn parameters(out: &mut String, call: &'static Call, params: *const *
         sibling(out, siblings, index);
     }
 }
-/// Calls `each` with every parameter's name and text. Of a call that failed, what it would have written is not read:
-/// an answer may have no end there, and a pointer may be one that was never set.
+/// Calls `each` with every parameter's name and text. For a call that failed, output parameters are not
+/// followed, because the call may not have written them.
 ///
 /// # Safety
-/// As of `parameters`, but for what a call that failed has not written.
+/// As for `parameters`, except for output that a failed call has not written.
 pub unsafe fn each_parameter(
     call: &'static Call,
     params: *const *const u8,
@@ -118,7 +118,7 @@ pub unsafe fn each_parameter(
 /// Writes a struct.
 ///
 /// # Safety
-/// One is at `at`, and what it points at is as its table says.
+/// `at` points at such a struct, and the memory that it points at is as the table says.
 pub unsafe fn record(out: &mut String, record: &'static Record, at: *const u8) {
     structure(out, record, At(at));
 }
@@ -185,8 +185,7 @@ fn address(out: &mut String, at: *const u8) {
         false => write!(out, "{at:p}"),
     };
 }
-/// The address that the pointer at `at` holds, and in parentheses what `inner` makes of what it
-/// points at.
+/// Writes the address in the pointer at `at`, followed in parentheses by what `inner` writes for its target.
 fn pointed(out: &mut String, at: At, inner: impl FnOnce(&mut String, At)) {
     address(out, at.read());
     if let Some(to) = at.follow() {
@@ -213,7 +212,7 @@ fn flags(out: &mut String, names: &[(u32, &'static str)], value: u32) {
         out.push('0');
     }
 }
-/// A struct that another points at, or what stands for one that says nothing known.
+/// Writes the next struct of a chain, or `UNKNOWN` if its `stype` is not known.
 fn next(out: &mut String, at: At) {
     let Some(to) = at.follow() else { return out.push_str(NULL) };
     let stype = to.read::<u32>();
@@ -248,7 +247,7 @@ fn elements(out: &mut String, of: &Kind, count: usize, at: At) {
     }
     out.push('}');
 }
-/// How many bytes a value takes.
+/// Returns the size of a value in bytes.
 fn size(kind: &Kind) -> usize {
     match kind {
         Kind::U8 | Kind::Char | Kind::Bool | Kind::Truth => 1,
@@ -258,7 +257,7 @@ fn size(kind: &Kind) -> usize {
         _ => 8,
     }
 }
-/// What a query was answered, as far as its buffer holds it.
+/// Writes the answer to a query, as far as the caller's buffer holds it.
 fn answer(out: &mut String, query: &Query, name: u32, size: usize, at: At) {
     let Some(to) = at.follow() else { return out.push_str(NULL) };
     let Some(answer) = query.answers.iter().find(|a| a.of == name) else {

@@ -4,12 +4,13 @@ use proptest::prelude::*;
 fn parse(text: &str) -> Selector {
     Selector::parse(text).unwrap().unwrap()
 }
-/// A platform with three devices of a kind; the first has two parts, whose first has two again.
+/// A platform with three devices; the first has two sub-devices, of which the first has two sub-devices
+/// again.
 fn places(kind: Kind) -> Vec<Place> {
     let numbers: [&[u32]; 7] = [&[0], &[1], &[2], &[0, 0], &[0, 1], &[0, 0, 0], &[0, 0, 1]];
     numbers.map(|numbers| Place { kind, numbers: numbers.to_vec() }).into()
 }
-/// What is chosen of a CUDA platform, written as in the selector.
+/// Returns the selected devices of a CUDA platform, written as in the selector.
 fn chosen(text: &str) -> String {
     let all = places(Kind::GPU);
     let chosen = parse(text).choose(Backend::CUDA, &all);
@@ -110,7 +111,7 @@ fn an_adapter_is_ruled_out_only_if_no_device_of_it_can_be_chosen() {
     assert!(may("!*:gpu", &[Kind::GPU, Kind::CPU]));
 }
 
-/// A device, as one may write it.
+/// Generates a device term.
 fn device() -> impl Strategy<Value = String> {
     let step = prop_oneof![Just("*".to_string()), (0_u32..4).prop_map(|n| n.to_string())];
     let steps = proptest::collection::vec(step, 1..=3).prop_map(|mut steps| {
@@ -121,7 +122,7 @@ fn device() -> impl Strategy<Value = String> {
     });
     prop_oneof![steps, proptest::sample::select(vec!["cpu", "Gpu", "fpga"]).prop_map(String::from)]
 }
-/// A selector, as one may write it.
+/// Generates a selector.
 fn selector() -> impl Strategy<Value = String> {
     let backend = proptest::sample::select(vec!["*", "cuda", "HIP", "level_zero", "native_cpu"]);
     let devices = proptest::collection::vec(device(), 1..4).prop_map(|all| all.join(","));

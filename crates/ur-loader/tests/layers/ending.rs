@@ -1,9 +1,9 @@
-//! A program whose loader ends while another thread calls it.
+//! A program that ends the loader while another thread calls it.
 use super::*;
 use std::{io::Write, thread};
 
-/// More reports of leaks than a pipe takes, so that whoever does not read it holds the layers' end up; and a thread
-/// that says when the loader has ended for it.
+/// Makes more leak reports than fit into a pipe, so that the end of the layers blocks until the pipe is read;
+/// another thread prints when its calls find the loader ended.
 pub fn with_many_leaks(world: &World) {
     let none = ur_context_handle_t::NULL;
     for _ in 0..1000 {

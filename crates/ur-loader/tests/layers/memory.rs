@@ -1,7 +1,7 @@
-//! Programs that get memory, ranges of addresses and IPC handles, and give them back or do not.
+//! Programs that get memory, address ranges and IPC handles, and give them back or leak them.
 use super::*;
 
-/// The size of what the leaking programs keep: each its own, so that reports can be told apart.
+/// The sizes of what the leaking programs keep, all different so that reports can be told apart.
 const KEPT: [usize; 4] = [101, 102, 103, 104];
 
 fn granularity(world: &World, context: ur_context_handle_t) -> usize {
@@ -33,7 +33,7 @@ fn shared_memory(world: &World, context: ur_context_handle_t, size: usize) -> *m
     let (device, pool) = (world.device, ur_usm_pool_handle_t::NULL);
     made(null_mut(), |to| unsafe { usm_shared_alloc(context, device, null(), pool, size, to) })
 }
-/// Three rows, and how long one is.
+/// Three rows, and the pitch.
 fn pitched_memory(world: &World, context: ur_context_handle_t) -> (*mut c_void, usize) {
     let (device, pool, mut pitch) = (world.device, ur_usm_pool_handle_t::NULL, 0);
     let at = made(null_mut(), |to| unsafe {
@@ -62,7 +62,7 @@ fn open(
     made(null_mut(), |to| unsafe { ipc_open_mem_handle_exp(context, device, ticket, size, to) })
 }
 
-/// Gets one of everything, and gives each back in one of the ways that there are.
+/// Gets one of each resource, and gives each back in every possible way.
 pub fn given_back(world: &World) {
     unsafe {
         let context = world.context();
@@ -71,7 +71,7 @@ pub fn given_back(world: &World) {
         ok(usm_free(context, host_memory(context)));
         ok(usm_free(context, shared_memory(world, context, SIZE)));
         ok(usm_free(context, pitched_memory(world, context).0));
-        // Freed by a queue or at once, whoever allocated it.
+        // Memory can be freed in queue order or at once, however it was allocated.
         let at = device_memory(world, context, no_pool, SIZE);
         ok(enqueue_usm_free_exp(queue, no_pool, at, 0, null(), none));
         let at = async_memory(queue, SIZE);
@@ -79,7 +79,7 @@ pub fn given_back(world: &World) {
         let at = async_memory(queue, SIZE);
         ok(queue_finish(queue));
         ok(usm_free(context, at));
-        // What a pool has goes with its last reference.
+        // The last release of a pool frees its memory.
         let pool = pool(context);
         for size in [SIZE, 1 << 22] {
             device_memory(world, context, pool, size);
@@ -88,7 +88,7 @@ pub fn given_back(world: &World) {
         ok(usm_pool_release(pool));
         ok(usm_free(context, device_memory(world, context, pool, SIZE)));
         ok(usm_pool_release(pool));
-        // As often closed as opened, and as often put back as taken.
+        // Closed as many times as opened, and put back as many times as taken.
         let at = device_memory(world, context, no_pool, SIZE);
         let tickets = [ticket(context, at), ticket(context, at)];
         let opened = [0, 0, 1].map(|i| open(world, context, tickets[i]));
@@ -106,7 +106,7 @@ pub fn given_back(world: &World) {
         ok(context_release(context));
     }
 }
-/// Keeps one of everything; says how large each is, where the test cannot know.
+/// Leaks one of each resource; prints the sizes that the test cannot know.
 #[inline(never)]
 pub fn kept(world: &World) {
     unsafe {
@@ -133,7 +133,8 @@ pub fn kept(world: &World) {
         ok(context_release(context));
     }
 }
-/// Has every call fail that would get or give back something; then what was not given back is kept.
+/// Makes every call fail that would get or give back a resource; resources that were not given back are
+/// leaked.
 pub fn given_back_in_vain(world: &World) {
     unsafe {
         let context = world.context();
@@ -149,11 +150,11 @@ pub fn given_back_in_vain(world: &World) {
         failed(ipc_get_mem_handle_exp(context, own, &mut at, &mut size));
         failed(ipc_open_mem_handle_exp(context, world.device, own, 3, &mut at));
         failed(ipc_close_mem_handle_exp(context, own));
-        // Parts of ranges are not freed.
+        // A part of a range cannot be freed.
         let size = granularity(world, context) * 2;
         let range = made(null_mut(), |to| virtual_mem_reserve(context, null(), size, to));
         failed(virtual_mem_free(context, range, size / 2));
-        // Another context's memory is not freed, nor is memory that is not opened closed.
+        // Memory of another context cannot be freed, and memory that was not opened cannot be closed.
         let other = world.context();
         let memory = device_memory(world, context, no_pool, KEPT[0]);
         failed(usm_free(other, memory));

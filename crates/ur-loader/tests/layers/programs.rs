@@ -1,5 +1,5 @@
-//! Programs that call the loader: one without faults, and one for each fault.
-//! What they do with memory that leaks or does not is in `memory`.
+//! Programs that call the loader: one without errors, and one for each error. The programs that keep or give
+//! back memory are in `memory`.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -22,12 +22,12 @@ use ur_loader::{
 };
 use ur_sys::*;
 
-/// How often each of many threads makes and ends its objects.
+/// How many times each of many threads creates and releases its objects.
 pub const ROUNDS: usize = 20;
-/// How often adapters are got and released, and by how many threads.
+/// How many times adapters are obtained and released in all, and by how many threads.
 const ADAPTER_ROUNDS: usize = 1_000_000;
 const ADAPTER_THREADS: usize = 4;
-/// How often a context is released by two threads at once.
+/// How many times two threads release a context concurrently.
 pub const DOUBLE_RELEASES: usize = 300;
 const SIZE: usize = 64;
 
@@ -35,7 +35,7 @@ const SIZE: usize = 64;
 fn ok(result: ur_result_t) {
     assert_eq!(result, ur_result_t::SUCCESS);
 }
-/// What a call makes.
+/// Returns what a call writes to its output parameter.
 #[track_caller]
 fn made<T>(nothing: T, call: impl FnOnce(*mut T) -> ur_result_t) -> T {
     let mut it = nothing;
@@ -45,7 +45,7 @@ fn made<T>(nothing: T, call: impl FnOnce(*mut T) -> ur_result_t) -> T {
 
 /// Runs the program of this name, from the loader's start to its end.
 pub fn run(name: &str) {
-    // As in a program that is none of Rust's.
+    // Rust programs ignore SIGPIPE; C programs do not.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     match name {
         "again" => (0..3).for_each(|_| once("well")),
@@ -53,7 +53,7 @@ pub fn run(name: &str) {
         name => once(name),
     }
 }
-/// Two children that run the program as well, one of which is forked and one executed.
+/// Starts two children that run the same program: one is forked and one is executed.
 fn children() {
     let child = unsafe { libc::fork() };
     assert!(child >= 0);
@@ -103,7 +103,7 @@ fn once(name: &str) {
     ok(loader_tear_down());
 }
 
-/// An adapter and a device of it.
+/// An adapter with one of its devices.
 #[derive(Clone, Copy)]
 struct World {
     adapter: ur_adapter_handle_t,
@@ -153,7 +153,7 @@ fn well(world: &World) {
             enqueue_usm_fill(queue, at, 1, c"7".as_ptr().cast(), SIZE, 0, null(), to)
         });
         ok(event_wait(1, &filled));
-        // The queue's context is known, and the program has no reference of the answer's.
+        // The queue's context is known, and the query gave the program no reference to it.
         let size = size_of::<usize>();
         let same = made(ur_context_handle_t::NULL, |to| {
             queue_get_info(queue, ur_queue_info_t::CONTEXT, size, to.cast(), null_mut())
@@ -170,14 +170,14 @@ fn well(world: &World) {
     }
 }
 
-/// What is right, and looks wrong to who counts only what is made and released.
+/// Correct uses that look wrong to a checker which counts only creations and releases.
 fn suspects(world: &World) {
     unsafe {
         let context = world.context();
         let queue = world.queue(context);
         reusable_events(world, context, queue);
         physical_memory(world, context);
-        // A part of a buffer is an object of its own.
+        // A sub-buffer is an object of its own.
         let whole = buffer(context);
         let flags = ur_mem_flags_t::READ_WRITE;
         let region = ur_buffer_region_t {
@@ -196,7 +196,7 @@ fn suspects(world: &World) {
         ok(queue_finish(queue));
         ok(mem_release(part));
         ok(mem_release(whole));
-        // Memory from no pool.
+        // Memory that is not from a pool.
         ok(usm_free(context, host_memory(context)));
         ok(queue_release(queue));
         ok(context_release(context));
@@ -286,7 +286,7 @@ fn parameters(world: &World) {
         is(usm_host_alloc(context, null(), pool, 0, &mut at), ur_result_t::ERROR_INVALID_USM_SIZE);
         let event = ur_event_handle_t::NULL;
         is(event_wait(0, &event), ur_result_t::ERROR_INVALID_VALUE);
-        // No program comes of it, and that is what is written.
+        // No program results, and null is written.
         let (programs, mut linked) =
             (ur_program_handle_t::NULL, ur_program_handle_t(std::ptr::dangling_mut()));
         let code = program_link(context, 0, &programs, null(), &mut linked);
@@ -301,7 +301,7 @@ fn parameters(world: &World) {
     }
 }
 
-/// Questions that are refused: what was to be written is as it was, with no end before memory that is nobody's.
+/// Refused queries: their output stays unwritten, here without a terminator before inaccessible memory.
 fn unanswered(world: &World) {
     unsafe {
         let page = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)).unwrap();
@@ -340,7 +340,7 @@ fn parents(world: &World) {
         let (here, there) = (world.context(), world.context());
         let (queue, mem) = (world.queue(here), buffer(there));
         let zero = c"".as_ptr().cast();
-        // What the adapter answers is its own affair.
+        // The adapter may accept or refuse this.
         let none = null_mut();
         let _ = enqueue_mem_buffer_fill(queue, mem, zero, 1, 0, SIZE, 0, null(), none);
         ok(queue_finish(queue));
@@ -359,7 +359,7 @@ fn foreign(world: &World) {
         ok(context_release(context));
     }
 }
-/// Keeps two references to a context, one of them the queue's maker's, and a queue.
+/// Leaks two references to a context, one of them from its creation, and a queue.
 #[inline(never)]
 fn leak(world: &World) {
     let context = world.context();
@@ -380,7 +380,7 @@ fn bounds(world: &World) {
         ok(copy(one, other, SIZE));
         assert_eq!(copy(one, other, SIZE + 1), size);
         assert_eq!(copy(one, other.byte_add(40), 32), size);
-        // Memory of the host's own is nobody's to judge.
+        // Ordinary host memory is not checked.
         let mut host = [0u8; SIZE];
         ok(copy(host.as_mut_ptr().cast(), one, SIZE));
         let zero = c"".as_ptr().cast();
@@ -390,7 +390,7 @@ fn bounds(world: &World) {
             enqueue_usm_memcpy_2d(queue, true, one, 32, other, 16, 16, 3, 0, null(), none),
             size
         );
-        // Three rows of four bytes that are sixteen apart end at 36 behind their first.
+        // Three rows of four bytes with a pitch of sixteen end 36 bytes after the start of the first.
         let from = |x| ur_rect_offset_t { x, y: 0, z: 0 };
         let rows = ur_rect_region_t { width: 4, height: 3, depth: 1 };
         let mut read = |x, pitch| {
@@ -427,7 +427,7 @@ fn bounds(world: &World) {
     }
 }
 
-/// Images of the mock's, which says of each that it is 8 pixels wide and 4 high.
+/// Images of the mock adapter, which answers for each that it is 8 pixels wide and 4 high.
 fn images(world: &World) {
     let _said = ur_mock::replace("urMemImageGetInfo", |call| {
         let number: usize = match call.argument(1) {
@@ -471,8 +471,8 @@ fn threads(world: &World) {
     });
 }
 
-/// Threads that get the adapter, ask it and release it: now one of them has the last reference, now
-/// another, and now there is none.
+/// Threads that get the adapter, query it and release it, so that the last reference is dropped by different
+/// threads at different times.
 fn adapters(world: &World) {
     ok(unsafe { adapter_release(world.adapter) });
     let round = || unsafe {
@@ -488,7 +488,7 @@ fn adapters(world: &World) {
     });
     made(ur_adapter_handle_t::NULL, |to| unsafe { adapter_get(1, to, null_mut()) });
 }
-/// Pairs of threads, both of which release the only reference of a context at once.
+/// Pairs of threads that both release the only reference to a context at the same time.
 fn doubly(world: &World) {
     let turn = std::sync::Barrier::new(2);
     for _ in 0..DOUBLE_RELEASES {
@@ -509,7 +509,7 @@ fn doubly(world: &World) {
 /// Children that call while other threads of the parent do, and end the loader.
 fn fork(world: &World) {
     use std::sync::atomic::{AtomicBool, Ordering};
-    /// Ends the threads, also when a check fails.
+    /// Stops the threads, also when an assertion fails.
     struct End<'a>(&'a AtomicBool);
     impl Drop for End<'_> {
         fn drop(&mut self) {
