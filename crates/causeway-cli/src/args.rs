@@ -1,4 +1,4 @@
-//! What may be said on the command line.
+//! The command line.
 use causeway::Backend;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;

@@ -1,21 +1,21 @@
-//! What `share --once` and `open` need beside the contents: a few words of shared memory in which the consumer says
-//! that it has all of it, and one text for both tickets.
+//! A few words of shared memory that `share --once` and `open` use beside the contents: the consumer writes
+//! there that it has taken everything. Also the text that combines both tickets.
 //!
-//! An event could not say it: a fresh event counts as complete, like one whose work is done. And a consumer that
-//! dies half-way must leave the offer standing, which silence does.
+//! An event cannot carry this message: a new event counts as complete, like one that was signalled. A
+//! consumer that dies half-way must leave the offer standing, and memory that is not written does so.
 use crate::failure::{Failure, Result};
 use causeway::{Buffer, Context, Export, Queue, Ticket};
 
-/// What the first word is, so that memory of another kind is not taken for a card.
+/// The first word, which distinguishes a card from other memory.
 const MAGIC: u64 = u64::from_le_bytes(*b"cw-card1");
 const LENGTH: usize = 1;
 const TAKEN: usize = 2;
 const WORDS: usize = 3;
 
-/// Between the tickets: a mark that no ticket contains and no shell minds.
+/// The separator between the tickets: no ticket contains it, and shells treat it as an ordinary character.
 const MARK: char = '.';
 
-/// A text of `causeway share`: a ticket, or two.
+/// The text that `causeway share` prints: one ticket or two.
 pub struct Texts {
     pub contents: Ticket<Buffer<u8>>,
     pub card: Option<Ticket<Buffer<u64>>>,
@@ -40,10 +40,10 @@ impl std::fmt::Display for Texts {
     }
 }
 
-/// The words, on either side.
+/// The shared words, on either side.
 pub struct Card(Buffer<u64>);
 impl Card {
-    /// A new one for contents of `length` bytes.
+    /// Creates a card for contents of `length` bytes.
     pub fn new(queue: &Queue, length: u64) -> Result<Self> {
         let mut words = [0; WORDS];
         words[0] = MAGIC;
@@ -53,7 +53,7 @@ impl Card {
     pub fn share(&self) -> Result<Export<Buffer<u64>>> {
         Ok(self.0.share()?)
     }
-    /// Opens one that must be for contents of `length` bytes.
+    /// Opens a card; fails unless it is for contents of `length` bytes.
     pub fn open(
         context: &Context,
         queue: &Queue,
@@ -75,11 +75,11 @@ impl Card {
             )),
         }
     }
-    /// Says that all was taken.
+    /// Marks that everything was taken.
     pub fn take(&self, queue: &Queue) -> Result<()> {
         Ok(self.0.slice(TAKEN..=TAKEN)?.copy_from_slice(queue, &[1])?)
     }
-    /// Whether a consumer has said so.
+    /// Whether a consumer has taken everything.
     pub fn is_taken(&self, queue: &Queue) -> Result<bool> {
         let mut word = [0];
         self.0.slice(TAKEN..=TAKEN)?.copy_to_slice(queue, &mut word)?;

@@ -1,4 +1,4 @@
-//! `causeway devices`: a table for people, JSON for programs; and which device a number means.
+//! `causeway devices`: a table or JSON; and the devices that numbers on the command line select.
 use crate::{
     args,
     failure::{Failure, Result},
@@ -83,7 +83,7 @@ fn row(device: &Numbered) -> [String; 7] {
     [device.device.to_string(), name, kind, units, memory, clock, shares]
 }
 
-/// The numbers, among all devices, of those of a backend; of all if none is named.
+/// Returns the device numbers that belong to a backend; all numbers if none is given.
 pub fn numbers(backend: Option<Backend>) -> Result<Vec<usize>> {
     let mut numbers = vec![];
     for (number, device) in Device::all()?.iter().enumerate() {
@@ -93,7 +93,7 @@ pub fn numbers(backend: Option<Backend>) -> Result<Vec<usize>> {
     }
     Ok(numbers)
 }
-/// What to say where there is no device of a backend, or none at all.
+/// The failure for a backend without devices, or for no devices at all.
 pub fn nothing(backend: Option<Backend>) -> Failure {
     let absent = match backend {
         Some(backend) => Device::first_with(backend),
@@ -101,19 +101,19 @@ pub fn nothing(backend: Option<Backend>) -> Failure {
     };
     absent.map_or_else(Failure::from, |_| Failure::said("no device was found"))
 }
-/// Says that there may be more devices than are seen.
+/// Tells the user that `ONEAPI_DEVICE_SELECTOR` may hide devices.
 pub fn tell_of_selector() {
     if let Ok(selector) = std::env::var("ONEAPI_DEVICE_SELECTOR")
         && !selector.is_empty()
     {
-        // Words beside the result: nobody may be listening, which is no failure.
+        // Information beside the result: a failure to write it is ignored.
         let _ = writeln!(
             anstream::stderr(),
             "only devices that ONEAPI_DEVICE_SELECTOR={selector} selects are seen; unset it to see all"
         );
     }
 }
-/// The number, among all devices, of the one that is meant.
+/// Returns the device number that the command line selects.
 pub fn number(on: args::On) -> Result<usize> {
     let numbers = numbers(on.backend)?;
     numbers.get(on.device).copied().ok_or_else(|| match (on.backend, numbers.len()) {
@@ -128,11 +128,11 @@ pub fn number(on: args::On) -> Result<usize> {
         )),
     })
 }
-/// A context for the device that is meant.
+/// Creates a context for the device that the command line selects.
 pub fn context_on(on: args::On) -> Result<Context> {
     context(number(on)?)
 }
-/// A context for the device with this number.
+/// Creates a context for the device with this number.
 pub fn context(number: usize) -> Result<Context> {
     let devices = Device::all()?;
     let Some(device) = devices.get(number) else {

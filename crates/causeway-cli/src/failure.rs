@@ -1,17 +1,17 @@
-//! How a command may end, other than well.
+//! The ways in which a command can fail.
 use std::{fmt::Display, io};
 
-/// What a command returns.
+/// The result of a command.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// How a command ends that does not end well.
+/// How a command fails.
 #[derive(Debug)]
 pub enum Failure {
     /// With a sentence for the user.
     Said(String),
-    /// Whoever read our standard output has closed it.
+    /// The reader of standard output has closed it.
     BrokenPipe,
-    /// By Ctrl-C, or a request to end.
+    /// By Ctrl-C or SIGTERM.
     Interrupted,
 }
 

@@ -1,5 +1,5 @@
-//! `causeway info`: all platforms and devices with all their properties, and what can be shared in
-//! plain words; a table for people, JSON for programs.
+//! `causeway info`: all platforms and devices with all their properties, and what can be shared; as a table,
+//! or as JSON.
 use crate::{
     args, devices,
     failure::{Failure, Result},
@@ -20,14 +20,14 @@ struct OfPlatform {
 }
 #[derive(Serialize)]
 struct OfDevice {
-    /// As `causeway devices` counts.
+    /// The number in `causeway devices`.
     device: usize,
     name: String,
     sharing: Sharing,
     #[serde(serialize_with = "by_name")]
     properties: Vec<Property>,
 }
-/// What other processes can be given.
+/// What can be shared with other processes.
 #[derive(Serialize)]
 struct Sharing {
     memory: bool,
@@ -39,7 +39,7 @@ fn by_name<S: Serializer>(all: &[Property], to: S) -> std::result::Result<S::Ok,
     to.collect_map(all.iter().map(|property| (&property.name, &property.value)))
 }
 
-/// Shows them.
+/// Prints the platforms and devices.
 pub fn run(args: &args::Info) -> Result<()> {
     let chosen = match args.device {
         Some(device) => vec![devices::number(args::On { device, backend: args.backend })?],
@@ -63,7 +63,7 @@ pub fn run(args: &args::Info) -> Result<()> {
         .map_err(|error| Failure::stdout(&error))
 }
 
-/// What the devices of these numbers say of themselves, and their platforms; with `all`, also platforms without any.
+/// Queries the devices with these numbers, and their platforms; with `all`, also platforms without devices.
 fn gather(chosen: &[usize], all: bool) -> Result<Vec<OfPlatform>> {
     let found = Device::all()?;
     let mut platforms = Vec::new();
@@ -99,7 +99,7 @@ fn of_device(device: usize, found: Device) -> Result<OfDevice> {
     })
 }
 
-/// A platform for people.
+/// Formats a platform as a table.
 fn table(platform: &OfPlatform) -> String {
     let mut text = format!(
         "Platform {}: {} (through {})\n",
@@ -123,7 +123,7 @@ fn rows(text: &mut String, indent: &str, properties: &[Property]) {
         let _ = writeln!(text, "{}", row.trim_end());
     }
 }
-/// A value for people: bytes also in larger units.
+/// Formats a value; sizes also in larger units.
 fn shown(property: &Property) -> String {
     let of_bytes = ["mem_", "cache_size", "parameter_size", "constant_buffer_size"];
     let bytes = of_bytes.iter().any(|part| property.name.contains(part));
@@ -139,7 +139,7 @@ fn shown(property: &Property) -> String {
 }
 
 impl Sharing {
-    /// What can be done, in plain words.
+    /// One sentence for each kind of sharing.
     fn sentences(&self) -> [String; 3] {
         let one = |can: bool, what: &str, can_be: &str, cannot: &str| match can {
             true => format!("{what}: shared with other processes: {can_be}."),

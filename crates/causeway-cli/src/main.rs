@@ -1,5 +1,6 @@
-//! The `causeway` command: shows devices, shares a file through device memory, opens what another process shares,
-//! and demonstrates all of it. What it does is done by the `causeway` crate; here are arguments, words and numbers.
+//! The `causeway` command: shows devices, shares a file through device memory, opens what another process
+//! shares, and demonstrates all of it. The `causeway` crate does the work; this crate handles arguments and
+//! output.
 
 mod args;
 mod card;
@@ -33,11 +34,11 @@ fn main() -> ExitCode {
         Command::DemoPeer { idle } => demo::run_peer(idle),
     });
     match result {
-        // Whoever reads our output has had enough: no failure of ours.
+        // The reader closed our output, which is not a failure.
         Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
-        Err(Failure::Interrupted) => ExitCode::from(130), // as a shell says it: 128 and the number of SIGINT
+        Err(Failure::Interrupted) => ExitCode::from(130), // as shells report it: 128 plus the number of SIGINT
         Err(Failure::Said(sentence)) => {
-            // If even this cannot be written, the exit code still tells.
+            // If this cannot be written either, the exit code still reports the failure.
             let _ = writeln!(anstream::stderr(), "causeway: {sentence}");
             ExitCode::FAILURE
         }

@@ -1,4 +1,4 @@
-//! `causeway open`: what another process shares, written or hashed.
+//! `causeway open`: opens what another process shares, and writes or hashes it.
 use crate::{
     args,
     card::{Card, Texts},
@@ -16,7 +16,7 @@ use std::{
     time::Instant,
 };
 
-/// Opens the ticket and copies out all that it opens.
+/// Opens the ticket and copies out the whole contents.
 pub fn run(args: &args::Open) -> Result<()> {
     one_thing_on_stdout(args)?;
     let texts = Texts::parse(&ticket(&args.ticket)?)?;
@@ -60,7 +60,7 @@ pub fn run(args: &args::Open) -> Result<()> {
             (name, if hash { "copied, hashed and written" } else { "copied and written" })
         }
     };
-    // Words beside the result: nobody may be listening, which is no failure.
+    // Information beside the result: a failure to write it is ignored.
     let _ =
         writeln!(anstream::stderr(), "{name}{size}, opened in {opened}, {work} in {took} ({rate})");
     Ok(())
@@ -75,7 +75,7 @@ fn one_thing_on_stdout(args: &args::Open) -> Result<()> {
     Ok(())
 }
 
-/// The ticket on the command line, or the first line of standard input.
+/// Returns the ticket from the command line, or from the first line of standard input.
 fn ticket(given: &str) -> Result<String> {
     if given != "-" {
         return Ok(given.to_owned());

@@ -1,5 +1,5 @@
-//! Where `causeway open` writes: a new file that appears whole or not at all, one that is there already and keeps what
-//! it is, or standard output.
+//! The output of `causeway open`: a new file that appears complete or not at all, an existing file that is
+//! written in place, or standard output.
 use crate::failure::{Failure, Result};
 use rustix::{
     fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, linkat, openat},
@@ -18,10 +18,10 @@ use std::{
     process,
 };
 
-/// A place for bytes. Unless [finished](Self::finish), a file that was begun is gone.
+/// An output. A file that is not [finished](Self::finish) is removed.
 pub enum Output {
     Stdout,
-    /// Written in place: a pipe, a device, a file with several names or of another user.
+    /// Written in place: a pipe, a device, or a file with several names or of another user.
     Special(File, PathBuf),
     File {
         part: Part,
@@ -30,16 +30,16 @@ pub enum Output {
     },
 }
 
-/// A file that is being written, in the folder of its final place.
+/// A file in progress, in the folder of its final path.
 pub enum Part {
-    /// It has no name yet, so that nothing of it stays if this process is killed.
+    /// It has no name yet, so that nothing remains if this process is killed.
     Nameless,
-    /// Where the file system has no files without names. It is removed on drop, or, if this process was killed, by the
-    /// next one that writes to the same place.
+    /// For file systems without unnamed files. It is removed on drop or, if this process is killed, by the
+    /// next process that writes to the same path.
     Named(PathBuf),
 }
 impl Part {
-    /// Begins a file that is to be named `path`.
+    /// Creates a file that is to become `path`.
     fn create(path: &Path) -> io::Result<(Self, File)> {
         if let Some(file) = nameless_beside(path) {
             return Ok((Self::Nameless, file));
@@ -47,15 +47,15 @@ impl Part {
         remove_stale(path);
         let name = part_of(path);
         let file = File::create_new(&name)?;
-        let _ = flock(&file, FlockOperation::NonBlockingLockExclusive); // tells others that it is written
+        let _ = flock(&file, FlockOperation::NonBlockingLockExclusive); // marks it as in use
         Ok((Self::Named(name), file))
     }
-    /// Gives the file its name, in place of what has it.
+    /// Gives the file its final name, replacing an existing file.
     fn finish(&self, file: &File, path: &Path) -> io::Result<()> {
         match self {
             Self::Named(part) => fs::rename(part, path),
             Self::Nameless => match link(file, path) {
-                // A link never replaces a file, a new name does.
+                // Linking never replaces a file, renaming does.
                 Err(Errno::EXIST) => {
                     let name = part_of(path);
                     let _removed_on_failure = Self::Named(name.clone());
@@ -79,7 +79,7 @@ fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
 }
-/// A file without a name that can be given one, in the folder of `path`; none where that is not possible.
+/// Creates an unnamed file that can be linked, in the folder of `path`; `None` where that is not possible.
 fn nameless_beside(path: &Path) -> Option<File> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     let file = File::from(openat(CWD, folder_of(path), flags, Mode::from_raw_mode(0o666)).ok()?);
@@ -92,20 +92,20 @@ fn link(file: &File, to: &Path) -> Result<(), Errno> {
     linkat(CWD, in_proc(file), CWD, to, AtFlags::SYMLINK_FOLLOW)
 }
 
-/// What follows a file's name, and this process' number, in the name of its part.
+/// The suffix of a part file's name, after the file's name and this process's id.
 const PART: &str = ".part";
 fn part_of(path: &Path) -> PathBuf {
     let mut name: OsString = path.file_name().unwrap_or_default().into();
     name.push(format!(".{}{PART}", process::id()));
     path.with_file_name(name)
 }
-/// The number of the process that wrote the part of that name for the file `of`.
+/// Returns the id of the process that wrote the part file `name` of the file `of`.
 fn writer(name: &OsStr, of: &OsStr) -> Option<Pid> {
     let rest = name.as_bytes().strip_prefix(of.as_bytes())?.strip_prefix(b".")?;
     let number = str::from_utf8(rest.strip_suffix(PART.as_bytes())?).ok()?;
     Pid::from_raw(number.parse().ok()?)
 }
-/// Removes the parts that processes of this user began for `path` and did not live to finish.
+/// Removes part files for `path` that processes of this user left when they were killed.
 fn remove_stale(path: &Path) {
     let Ok(entries) = fs::read_dir(folder_of(path)) else { return };
     for entry in entries.flatten() {
@@ -116,7 +116,8 @@ fn remove_stale(path: &Path) {
         if !is_dead || !entry.metadata().is_ok_and(|about| about.is_file() && is_ours(&about)) {
             continue;
         }
-        // Its writer may be one of another pid namespace, where the number means another process: then it is locked.
+        // The id may be that of a process in another pid namespace; the lock tells whether it is still
+        // writing.
         let file = OpenOptions::new().write(true).open(entry.path());
         if file.is_ok_and(|f| flock(f, FlockOperation::NonBlockingLockExclusive).is_ok()) {
             let _ = fs::remove_file(entry.path());
@@ -124,33 +125,34 @@ fn remove_stale(path: &Path) {
     }
 }
 
-/// Where a path leads: the links at its end are followed, also to what is not there yet.
+/// Follows symbolic links at the end of a path, also to a target that does not exist.
 fn target_of(path: &Path) -> io::Result<PathBuf> {
     const MOST: usize = 40; // as the kernel
     let mut path = path.to_path_buf();
     for _ in 0..MOST {
         match fs::read_link(&path) {
             Ok(to) => path = path.with_file_name("").join(to),
-            Err(_) => return Ok(path), // no link, or nothing: opening it tells
+            Err(_) => return Ok(path), // not a link or not there: opening it reports errors
         }
     }
     Err(Errno::LOOP.into())
 }
-/// Whether a file of ours in its place would have the same owner and group.
+/// Whether a file that this process creates would have the same owner and group.
 fn is_ours(about: &fs::Metadata) -> bool {
     (about.uid(), about.gid()) == (geteuid().as_raw(), getegid().as_raw())
 }
 
 impl Output {
-    /// Begins to write to `path`, or to standard output if it is `-`. A file that is there keeps its mode, its owner
-    /// and its names: what a link leads to is written, and a file that has several names, or belongs to another user,
+    /// Begins to write to `path`, or to standard output if it is `-`. An existing file keeps its mode, owner
+    /// and names: symbolic links are followed, and a file that has several names or belongs to another user
     /// is written in place.
     pub fn create(path: &Path) -> Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Stdout);
         }
         let failed = |error| Failure::system(format!("write {}", path.display()), &error);
-        // What is there behind all links. A link to nothing is followed by hand: its target can be created.
+        // The file behind all links. Links are resolved here because the target of a dangling link can be
+        // created.
         let path = &target_of(path).map_err(failed)?;
         let about = fs::metadata(path).ok();
         if let Some(about) = &about
@@ -179,7 +181,7 @@ impl Output {
                 .map_err(|error| Failure::system(format!("write {}", path.display()), &error)),
         }
     }
-    /// Gives the file its name.
+    /// Completes the output; a new file gets its name.
     pub fn finish(self) -> Result<()> {
         match self {
             Self::Stdout => io::stdout().lock().flush().map_err(|error| Failure::stdout(&error)),

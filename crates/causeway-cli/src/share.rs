@@ -1,4 +1,5 @@
-//! `causeway share`: a file in device memory, and a ticket for it, until somebody has had enough.
+//! `causeway share`: loads a file into device memory and prints a ticket for it, until the user ends it or,
+//! with `--once`, a consumer has taken it.
 use crate::{
     args,
     card::{Card, Texts},
@@ -14,7 +15,7 @@ use std::{
     path::Path,
 };
 
-/// Loads the file, prints the ticket, and waits.
+/// Loads the file, prints the ticket, and waits for the end.
 pub fn run(args: &args::Share) -> Result<()> {
     let source = Source::open(&args.file)?;
     let context = devices::context_on(args.on)?;
@@ -42,11 +43,11 @@ pub fn run(args: &args::Share) -> Result<()> {
     Ok(())
 }
 
-/// What is to be shared.
+/// The data to share.
 enum Source {
     /// A file whose length is known.
     File { file: File, length: usize, name: String },
-    /// A pipe, a socket, a device, a file of /proc: whatever it gives until it ends.
+    /// A pipe, a socket, a device or a file of /proc, which is read to its end.
     Stream { from: Box<dyn Read>, name: String },
 }
 impl Source {
@@ -69,7 +70,7 @@ impl Source {
             return Ok(Self::Stream { from: Box::new(file), name });
         }
         match usize::try_from(about.len()) {
-            // Empty, or a file of the kernel's, which has no length and contents all the same.
+            // An empty file, or a file of /proc, which reports length 0 although it has contents.
             Ok(0) => Ok(Self::Stream { from: Box::new(file), name }),
             Ok(length) => Ok(Self::File { file, length, name }),
             Err(_) => {
@@ -78,7 +79,7 @@ impl Source {
             }
         }
     }
-    /// Copies it into device memory.
+    /// Copies the data into device memory.
     fn load(self, queue: &Queue, stop: &Stop) -> Result<(Buffer<u8>, String)> {
         let allocate = |length: usize, name: &str| {
             let size = units::bytes(length as u64);
@@ -92,8 +93,8 @@ impl Source {
                 Ok((contents, name))
             }
             Self::Stream { from, name } => {
-                // Its length is known when it has ended, and not before.
-                // It stands twice in memory: as it was read, and where it is shared.
+                // Its length is only known at its end. The data is in memory twice: as it was read, and where
+                // it is shared.
                 let most = queue.context().device().info()?.max_allocation / 2;
                 let all = read_all(from, &name, most, stop)?;
                 if all.is_empty() {
@@ -109,7 +110,7 @@ impl Source {
 fn nothing(name: &str) -> Failure {
     Failure::said(format!("{name} is empty: there is nothing to share"))
 }
-/// At most that many bytes: what has no end is refused before memory is full.
+/// Reads at most `most` bytes, so that an endless source is refused before memory is full.
 fn read_all(mut from: impl Read, name: &str, most: u64, stop: &Stop) -> Result<Vec<u8>> {
     let (mut all, mut piece) = (Vec::new(), vec![0; 1 << 20]);
     loop {
@@ -133,7 +134,7 @@ fn read_all(mut from: impl Read, name: &str, most: u64, stop: &Stop) -> Result<V
     }
 }
 
-/// The ticket, alone on standard output.
+/// Prints the ticket, alone on standard output.
 fn print(texts: &Texts) -> Result<()> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{texts}")
@@ -141,7 +142,7 @@ fn print(texts: &Texts) -> Result<()> {
         .map_err(|error| Failure::stdout(&error))
 }
 
-/// Words beside the ticket. Nobody may be listening, which is no failure.
+/// Prints information beside the ticket; a failure to write it is ignored.
 fn say(words: &str) {
     let _ = writeln!(anstream::stderr(), "{words}");
 }

@@ -1,4 +1,5 @@
-//! Long copies between the host and device memory: in pieces, the next one under way while one is worked on.
+//! Long copies between the host and device memory: in pieces, where one piece is copied while another is
+//! processed.
 use crate::{
     failure::{Failure, Result},
     stop::Stop,
@@ -10,12 +11,13 @@ use std::{
     io::{self, IsTerminal, Read},
 };
 
-/// A piece: large enough that its own cost vanishes, small enough that several fit in memory.
+/// The size of a piece: large enough that the cost per piece is negligible, small enough that several fit in
+/// memory.
 pub const PIECE: usize = 8 << 20;
-/// Copies at least so long show a progress bar.
+/// Copies of at least this size show a progress bar.
 const LONG: u64 = 64 << 20;
 
-/// Room on the host for `length` bytes, all 0.
+/// Allocates `length` bytes of host memory, all 0.
 pub fn room(length: usize) -> Result<Vec<u8>> {
     let mut room = Vec::new();
     room.try_reserve_exact(length).map_err(|_| {
@@ -27,7 +29,7 @@ pub fn room(length: usize) -> Result<Vec<u8>> {
     Ok(room)
 }
 
-/// A bar on a terminal, for copies that take a while.
+/// Returns a progress bar, which is hidden for short copies and if standard error is no terminal.
 pub fn progress(length: u64) -> ProgressBar {
     if length < LONG || !io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -40,7 +42,7 @@ pub fn progress(length: u64) -> ProgressBar {
     }
 }
 
-/// Fills `to` with what `from` has; `named` is for messages.
+/// Fills `to` with data from `from`; `named` is its name in messages.
 pub fn load(
     queue: &Queue,
     mut from: impl Read,
@@ -73,7 +75,7 @@ pub fn load(
     Ok(())
 }
 
-/// Hands the contents of `from` to `work`, piece by piece.
+/// Passes the contents of `from` to `work`, piece by piece.
 pub fn unload(
     queue: &Queue,
     from: &Buffer<u8>,

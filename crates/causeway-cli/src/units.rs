@@ -1,7 +1,7 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 use std::time::Duration;
 
-/// Bytes, in the largest binary unit of which there is at least one.
+/// A size in the largest binary unit of which there is at least one.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let (mut value, mut unit) = (count as f64, 0);
@@ -27,7 +27,7 @@ pub fn duration(duration: Duration) -> String {
     }
 }
 
-/// Bytes a second.
+/// A rate in bytes per second.
 pub fn rate(count: u64, time: Duration) -> String {
     let seconds = time.as_secs_f64().max(1e-9);
     format!("{}/s", bytes((count as f64 / seconds) as u64))

@@ -1,4 +1,4 @@
-//! The command as a user has it: real processes, their output, their exit codes.
+//! Runs the command as real processes and checks their output and exit codes.
 mod common;
 
 use causeway::{Context, Device};
@@ -74,7 +74,7 @@ fn ctrl_c_ends_sharing_well_and_withdraws_the_ticket() {
     assert_says(&run(&["open", &sharer.ticket]), "");
 }
 
-/// Waits until a command notices Ctrl-C itself.
+/// Waits until a command has installed its handler for Ctrl-C.
 fn wait_until_noticed(child: &Child) {
     let (status, deadline) = (format!("/proc/{}/status", child.id()), Instant::now() + PATIENCE);
     let caught = || {
@@ -100,7 +100,7 @@ fn one_ctrl_c_ends_commands_that_wait_for_the_other_end_of_a_pipe() {
     let nobody_reads = causeway(&["open", &sharer.ticket, "-o", "-"]).spawn().unwrap();
     let mut all = [nobody_writes, nobody_opens, nobody_reads];
     all.iter().for_each(wait_until_noticed);
-    thread::sleep(Duration::from_millis(500)); // they come to where they wait
+    thread::sleep(Duration::from_millis(500)); // time to reach the blocking call
     for child in &all {
         kill_process(Pid::from_child(child), Signal::INT).unwrap();
     }
@@ -257,7 +257,7 @@ fn a_selector_that_selects_nothing_lists_nothing_and_a_wrong_one_is_an_error() {
         assert_eq!(stdout(&output), "", "{selector}");
         stderr(&output)
     };
-    // A device that is not there, of an adapter that is; and words that are no selector.
+    // A device that does not exist, of an adapter that does; and malformed selectors.
     let said = selected("native_cpu:7");
     assert!(said.contains("ONEAPI_DEVICE_SELECTOR is native_cpu:7"), "{said}");
     for (wrong, why) in [("x:;:", "\"x\" is no backend"), ("native_cpu", "has no colon")] {

@@ -1,10 +1,11 @@
-//! Processes in containers that hide `/proc`, `/sys` or both share with those that see them.
+//! Processes in containers that hide `/proc`, `/sys` or both share with processes that see them.
 mod common;
 
 use common::*;
 use std::process::{Command, Stdio};
 
-/// What hides these folders from the program that follows; nothing where the system permits it to nobody here.
+/// Returns a command line that hides these folders from the program that follows; `None` where the system
+/// does not permit that.
 fn without(folders: &str) -> Option<Vec<String>> {
     let hide = format!(
         "for folder in {folders}; do mount -t tmpfs none $folder || exit 77; done; exec \"$0\" \"$@\""

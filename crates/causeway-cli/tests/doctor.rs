@@ -1,12 +1,12 @@
-//! `causeway doctor --adapters` before adapters that crash, end the process or hang, each in another step: every one
-//! is named with what it does, and the good one beside them works.
+//! `causeway doctor --adapters` with adapters that crash, exit or hang, each in a different step: each is
+//! reported with what it does, and the working adapter beside them is reported as working.
 use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
 
-/// An adapter in C, by what its constructor, its getter and its `urAdapterGet` do.
+/// Source of an adapter in C, with code for its constructor, its getter and its `urAdapterGet`.
 fn source([constructor, getter, get]: [&str; 3]) -> String {
     format!(
         "#include <stdlib.h>\n#include <unistd.h>\n#include <unified-runtime/ur_ddi.h>\n\
@@ -26,7 +26,7 @@ fn source([constructor, getter, get]: [&str; 3]) -> String {
     )
 }
 
-/// A folder of adapters, gone when the test ends.
+/// A folder of adapters, which is removed on drop.
 struct Folder(PathBuf);
 impl Folder {
     fn new(name: &str) -> Self {
@@ -84,7 +84,7 @@ fn every_adapter_that_crashes_ends_the_process_or_hangs_is_named_with_what_it_wa
             ["", "for (;;) pause();", ""],
             "does not come back within 2 s while it is asked for its tables",
         ),
-        // Nothing that was said before can be heard any more, nor that it is late.
+        // It closes its message pipe too, so the doctor only knows what it reported before.
         (
             "closes",
             ["", "for (int fd = 0; fd < 256; fd++) close(fd); for (;;) pause();", ""],
@@ -95,7 +95,7 @@ fn every_adapter_that_crashes_ends_the_process_or_hangs_is_named_with_what_it_wa
             ["for (int fd = 0; fd < 256; fd++) close(fd);", "", ""],
             "closes descriptors that are not its own while it is opened",
         ),
-        // What it starts would hold the doctor's outputs open.
+        // Its child would keep the doctor's outputs open.
         ("leaves", ["if (fork() == 0) { sleep(300); _exit(0); }", "", ""], "works: 0 platforms"),
         ("silent", ["", "", "return UR_RESULT_ERROR_UNINITIALIZED;"], "lists no adapter"),
         (
@@ -122,12 +122,12 @@ fn every_adapter_that_crashes_ends_the_process_or_hangs_is_named_with_what_it_wa
 #[test]
 fn what_an_adapter_starts_in_a_session_of_its_own_ends_with_its_trial() {
     let folder = Folder::new("doctor-orphans");
-    // Ends by itself if it is not ended.
+    // It ends by itself if the doctor does not kill it.
     let starts = "if (fork() == 0) { setsid(); if (fork() == 0) { sleep(100); _exit(0); } sleep(100); _exit(0); }";
     let file = folder.adapter("starts", [starts, "", ""]);
     let ran = doctor(&[("UR_ADAPTERS_FORCE_LOAD", &file)], &["--adapters"]);
     assert!(ran.status.success(), "{}", text(&ran.stderr));
-    // A process that has the adapter open was forked from the trial's.
+    // A process that has the adapter mapped is a descendant of the trial's process.
     let maps = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("maps")).ok();
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let living = processes.filter_map(maps).filter(|maps| maps.contains(&file)).count();
@@ -191,22 +191,22 @@ fn without_a_word_everything_is_examined() {
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["sharing"][0]["used"], true, "{json}");
     assert!(json["adapters"].as_array().is_some_and(|all| !all.is_empty()), "{json}");
-    // What is not there yet is made when it is needed.
+    // A missing directory is created when it is needed.
     let fresh = ran(&folder.0.join("fresh"), &[]);
     assert!(text(&fresh.stdout).contains("fresh: can be used\n"), "{}", text(&fresh.stdout));
-    // One without a slash is a name in the working directory.
+    // A path without a slash is relative to the working directory.
     let mut relative = Command::new(env!("CARGO_BIN_EXE_causeway"));
     relative.arg("doctor").env("ONEAPI_DEVICE_SELECTOR", "native_cpu:*").current_dir(&folder.0);
     let relative = relative.env("CAUSEWAY_DIR", "relative").output().unwrap();
     let absolute = format!("{}: can be used\n", folder.0.join("relative").display());
     assert!(text(&relative.stdout).contains(&absolute), "{}", text(&relative.stdout));
-    // What stands in the way is named.
+    // The obstacle is named.
     let file = ran(Path::new("/dev/null"), &[]);
     let why = "something else has this name";
     assert!(text(&file.stdout).contains(why), "{}", text(&file.stdout));
     let why = "does not exist: make that first";
     assert!(text(&ran(&gone, &[]).stdout).contains(why));
-    // Where nobody can meet, it fails, and says what to do.
+    // If no directory can be used, the command fails and advises what to do.
     let nowhere = ran(&gone, &[]);
     assert_eq!(nowhere.status.code(), Some(1), "{}", text(&nowhere.stdout));
     assert!(text(&nowhere.stderr).contains("set CAUSEWAY_DIR to"), "{}", text(&nowhere.stderr));

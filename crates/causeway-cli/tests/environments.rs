@@ -1,5 +1,6 @@
-//! Random environments: whatever the variables of the loader, the adapters and sharing say, a command ends in time, and
-//! ends well or with a sentence. `CAUSEWAY_TEST_ENVIRONMENTS` says how many are tried; 60 without it.
+//! Random environments: whatever the variables of the loader, the adapters and sharing contain, a command
+//! ends in time, with success or with one sentence. `CAUSEWAY_TEST_ENVIRONMENTS` sets how many environments
+//! are tried; the default is 60.
 use proptest::{collection::vec, prelude::*, sample::select, test_runner::TestRunner};
 use std::{
     ffi::OsString,
@@ -14,7 +15,7 @@ use std::{
 
 /// How long a command may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// All that README lists, and where users' own directories are.
+/// All variables that README lists, and those that name users' directories.
 const VARIABLES: [&str; 19] = [
     "CAUSEWAY_DIR",
     "CAUSEWAY_MAX_IMPORTERS",
@@ -36,7 +37,7 @@ const VARIABLES: [&str; 19] = [
     "UR_LOG_VALIDATION",
     "XDG_RUNTIME_DIR",
 ];
-/// What values are put together of: words that mean something somewhere, and what comes between them.
+/// The parts of which values are composed: words with a meaning to some variable, and separators.
 const WORDS: [&str; 47] = [
     "",
     "*",
@@ -93,7 +94,7 @@ const COMMANDS: [&[&str]; 4] = [
     &["open", "cw1-mem-0"],
 ];
 
-/// A value of a variable: no byte of it is 0, and the kernel takes it.
+/// Generates a value without a 0 byte and of a length that the kernel accepts.
 fn value() -> impl Strategy<Value = Vec<u8>> {
     let words = vec(select(&WORDS[..]), 0..8).prop_map(|words| words.concat().into_bytes());
     let bytes = vec(1_u8..=255, 0..64);
@@ -105,7 +106,7 @@ fn environment() -> impl Strategy<Value = Vec<(&'static str, Vec<u8>)>> {
     vec((select(&VARIABLES[..]), value()), 1..6)
 }
 
-/// A folder in which the command runs, so that files that it is asked to write are there.
+/// The command's working directory, which contains files that it is made to write.
 struct Folder(PathBuf);
 impl Folder {
     fn new() -> Self {
@@ -142,7 +143,7 @@ fn run(command: &[&str], environment: &[(&str, Vec<u8>)], folder: &Path) -> Resu
         }
     }
 }
-/// Success, or one failure that says something in words.
+/// Accepts success, or a failure with a sentence.
 fn judge(output: &Output) -> Result<(), String> {
     let said = String::from_utf8_lossy(&output.stderr);
     let end: String = said.chars().rev().take(600).collect::<Vec<_>>().into_iter().rev().collect();

@@ -1,4 +1,5 @@
-//! What `causeway open` writes and leaves behind, and what becomes of commands that a limit or a right is too tight for.
+//! The files that `causeway open` writes and leaves behind, and the behaviour of commands under resource
+//! limits and without permissions.
 mod common;
 
 use common::*;
@@ -59,7 +60,7 @@ fn an_opener_that_is_killed_leaves_no_part_of_a_file() {
     let before = fs::read_dir(&directory.0).unwrap().count();
     let mut opener = causeway(&["open", &sharer.ticket, "-o", &directory.path("out")]);
     let mut opener = opener.stderr(Stdio::null()).spawn().unwrap();
-    // Until it is writing.
+    // Waits until it is writing.
     let writes = |pid: u32| {
         let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
         let mut led = open.filter_map(|fd| fs::read_link(fd.path()).ok());
@@ -78,7 +79,7 @@ fn knows_nameless_files(folder: &Path) -> bool {
     rustix::fs::open(folder, flags, Mode::from_raw_mode(0o600)).is_ok()
 }
 
-/// A command under `ulimit -f`, in blocks of 1 KiB.
+/// Runs a command under `ulimit -f`, in blocks of 1 KiB.
 fn limited(blocks: u32, args: &[&str]) -> Output {
     let mut shell = Command::new("bash");
     shell.args(["-c", "ulimit -f $0 && exec \"$@\""]).arg(blocks.to_string());
@@ -127,7 +128,7 @@ fn nobody_cannot_share_and_is_told_why_before_a_ticket_is_made() {
 
 #[test]
 fn a_demo_that_memory_has_no_room_for_fails_with_a_sentence() {
-    // The last one is refused in the second process.
+    // The last limit is hit in the second process.
     for kibibytes in ["56000", "65000", "80000", "200000", "212000"] {
         let mut shell = Command::new("bash");
         let limited = "ulimit -v $1 && exec \"$0\" demo --mib 16 --hops 10";
@@ -135,7 +136,7 @@ fn a_demo_that_memory_has_no_room_for_fails_with_a_sentence() {
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let output = finish(shell.spawn().unwrap());
         let said = stderr(&output);
-        // Where it suffices, because an address space is used otherwise, all is well.
+        // A limit may suffice, because the use of address space varies; then the demo must succeed.
         match output.status.code() {
             Some(0) => assert_eq!(said, ""),
             code => assert!(code == Some(1) && said.lines().count() == 1, "{code:?} {said}"),

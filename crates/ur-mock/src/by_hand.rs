@@ -1,4 +1,4 @@
-//! Entries of the mock whose answers depend on what was asked.
+//! Entries of the mock whose result depends on their arguments.
 #![expect(unsafe_code, reason = "answers a query whose buffer C describes by its name alone")]
 use super::{memory, objects::*};
 use std::ffi::c_void;
@@ -29,7 +29,7 @@ pub fn device_get(_: Borrowed<'_, Platform>, kind: ur_device_type_t) -> Result<V
         _ => vec![],
     })
 }
-/// The first that there is.
+/// Selects the first binary.
 pub fn device_select_binary(_: Borrowed<'_, Device>, _: &[ur_device_binary_t]) -> Result<u32> {
     Ok(0)
 }
@@ -66,7 +66,7 @@ pub fn queue_get_info(
     queue.answer(name, answer)
 }
 
-/// Every event is complete from the first.
+/// Calls the callback at once, because every event is complete from the start.
 pub fn event_set_callback(
     event: Borrowed<'_, Event>,
     status: ur_execution_info_t,
@@ -147,11 +147,11 @@ pub fn usm_get_mem_alloc_info(
     }
 }
 
-/// A block that holds the address of what is shared.
+/// Returns a block that holds the address of the shared memory.
 pub fn ipc_get_mem_handle_exp(_: Borrowed<'_, Context>, mem: UsmPtr) -> Result<(UsmPtr, usize)> {
     let size = size_of::<usize>();
     let handle = memory::block(size, ur_usm_type_t::UNKNOWN)?;
-    // SAFETY: a block of this size, and aligned to a page.
+    // SAFETY: the block has this size and is aligned to a page.
     unsafe { handle.as_ptr().cast::<usize>().write(mem.addr()) };
     Ok((handle, size))
 }
@@ -167,7 +167,7 @@ pub fn ipc_put_phys_mem_handle_exp(_: Borrowed<'_, Context>, handle: UsmPtr) -> 
 pub fn ipc_put_event_handle_exp(_: Borrowed<'_, Context>, handle: UsmPtr) -> Result<()> {
     put(handle)
 }
-/// What the handle says; of another process it is as good an address as any.
+/// Returns the address that the handle holds. A handle of another process is not detected.
 pub fn ipc_open_mem_handle_exp(
     _context: Borrowed<'_, Context>,
     _device: Borrowed<'_, Device>,
@@ -178,7 +178,7 @@ pub fn ipc_open_mem_handle_exp(
         .ok_or_else(|| Error::new(ErrorCode::InvalidValue, "the bytes are no handle of the mock"))
 }
 
-/// An answer of zeroes; how many.
+/// Writes an answer of zeroes if `value` is not null; returns its size.
 fn zeroes(name: impl Query, value: *mut c_void) -> usize {
     let size = match name.shape() {
         Some(Shape::Number(size) | Shape::Zeroes(size)) => size,
@@ -188,7 +188,7 @@ fn zeroes(name: impl Query, value: *mut c_void) -> usize {
         Some(Shape::Text | Shape::List | Shape::Handles(_)) | None => 0,
     };
     if !value.is_null() {
-        // SAFETY: C vouches for as much room as an answer of this name takes.
+        // SAFETY: the C caller promises space for an answer to this query.
         unsafe { value.cast::<u8>().write_bytes(0, size) };
     }
     size

@@ -1,5 +1,5 @@
-//! Functions that tests put before, after or in the place of entries. Hooks are the process's: two
-//! tests that hook one entry at the same time are in each other's way.
+//! Functions that tests install before, after or instead of entries. Hooks apply to the whole process, so two
+//! tests that hook one entry at the same time disturb each other.
 #![expect(unsafe_code, reason = "reads and writes the arguments of a call that is under way")]
 use super::table::SLOTS;
 use std::{
@@ -18,33 +18,33 @@ use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_lock::{read_locked, write_locked};
 use ur_sys::ur_result_t;
 
-/// What a test puts somewhere: it is given the call and says what comes of it.
+/// A test's hook: it gets the call and returns the result code.
 type Hook = Arc<dyn Fn(&Call<'_>) -> ur_result_t + Send + Sync>;
 
-/// Does what the entry does without hooks, with the arguments as they are then.
+/// Runs the entry as without hooks, with the current arguments.
 type Plain<'call> = &'call dyn Fn() -> ur_result_t;
 
-/// Where a hook is put.
+/// When a hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Before the entry: what is not `SUCCESS` ends the call with that code.
+    /// Before the entry; a result other than `SUCCESS` ends the call with that code.
     Before,
-    /// In the place of the entry.
+    /// Instead of the entry.
     Instead,
-    /// After the entry, where nothing before it ended the call: the call ends with what it gives.
+    /// After the entry, unless an earlier hook ended the call; its result becomes the call's.
     After,
 }
 
-/// Where the hooks of one entry are put.
+/// The hooks of one entry.
 pub struct Slot {
     entry: &'static str,
     types: &'static [TypeId],
-    /// Whether there is any: most calls need to know no more.
+    /// Whether any hook is installed, which most calls check without taking the lock.
     hooked: AtomicBool,
     hooks: RwLock<[Option<Hook>; 3]>,
 }
 
-/// A call of an entry that is under way.
+/// A call in progress.
 pub struct Call<'call> {
     slot: &'static Slot,
     places: &'call [*mut c_void],
@@ -52,16 +52,16 @@ pub struct Call<'call> {
     result: ur_result_t,
 }
 
-/// A hook that is in place, until this is dropped.
+/// An installed hook, which is removed on drop.
 #[must_use = "the hook is taken away when this is dropped"]
 pub struct Hooked {
     slot: &'static Slot,
     place: Place,
-    /// `None`: it is left where it is.
+    /// `None` if the hook stays installed.
     hook: Option<Hook>,
 }
 
-/// Calls `hook` before each call of the entry. What is not `SUCCESS` ends the call with that code.
+/// Calls `hook` before each call of the entry. A result other than `SUCCESS` ends the call with that code.
 ///
 /// # Errors
 /// As for `put`.
@@ -71,7 +71,7 @@ pub fn before(
 ) -> Result<Hooked> {
     put(entry, Place::Before, hook)
 }
-/// Calls `hook` in the place of the entry, which `Call::original` calls all the same.
+/// Calls `hook` instead of the entry; the hook can still run the entry by `Call::original`.
 ///
 /// # Errors
 /// As for `put`.
@@ -81,8 +81,8 @@ pub fn replace(
 ) -> Result<Hooked> {
     put(entry, Place::Instead, hook)
 }
-/// Calls `hook` after each call of the entry that was not ended before it; the call ends with the
-/// code that it gives, and `Call::result` is the code so far.
+/// Calls `hook` after each call of the entry that was not ended before; its result becomes the call's.
+/// `Call::result` returns the entry's result to the hook.
 ///
 /// # Errors
 /// As for `put`.
@@ -92,7 +92,7 @@ pub fn after(
 ) -> Result<Hooked> {
     put(entry, Place::After, hook)
 }
-/// Takes away the hooks of an entry, or of all.
+/// Removes the hooks of an entry, or of all entries.
 ///
 /// # Errors
 /// As for `put`.
@@ -109,10 +109,10 @@ fn slot(entry: &str) -> Result<&'static Slot> {
         Error::new(ErrorCode::InvalidValue, format!("there is no entry {entry} to put a hook on"))
     })
 }
-/// Puts a hook somewhere; one that was there goes.
+/// Installs a hook, replacing the one at that place.
 ///
 /// # Errors
-/// `INVALID_VALUE`: there is no entry of this name.
+/// Returns `INVALID_VALUE` if there is no entry of this name.
 pub fn put(
     entry: &str,
     place: Place,
@@ -122,7 +122,7 @@ pub fn put(
     slot.set(|hooks| hooks[place as usize] = Some(hook.clone()));
     Ok(Hooked { slot, place, hook: Some(hook) })
 }
-/// Takes away the hook that is there, if any.
+/// Removes the hook at that place, if any.
 ///
 /// # Errors
 /// As for `put`.
@@ -132,7 +132,7 @@ pub fn clear(entry: &str, place: Place) -> Result<()> {
 }
 
 impl Slot {
-    /// The slot of an entry whose parameters have these types.
+    /// Makes the slot of an entry whose parameters have these types.
     pub const fn new(entry: &'static str, types: &'static [TypeId]) -> Self {
         let hooks = RwLock::new([None, None, None]);
         Self { entry, types, hooked: AtomicBool::new(false), hooks }
@@ -142,15 +142,15 @@ impl Slot {
         change(&mut hooks);
         self.hooked.store(hooks.iter().any(Option::is_some), Release);
     }
-    /// One call, whose arguments are at `places`; `plain` is what the entry does without hooks.
+    /// Runs a call whose arguments are at `places`; `plain` runs the entry without hooks.
     pub fn call(&'static self, places: &[*mut c_void], plain: Plain<'_>) -> ur_result_t {
         if !self.hooked.load(Acquire) {
             return plain();
         }
-        // Taken out of the lock: a hook may call this very entry, or change its hooks.
+        // Cloned so that no lock is held: a hook may call this entry or change its hooks.
         let hooks = read_locked(&self.hooks).clone();
         let call = Call { slot: self, places, plain, result: ur_result_t::SUCCESS };
-        // The test's harness has printed why; no panic may pass through C.
+        // The panic message was printed already; the panic must not unwind through C.
         ur_lock::caught(|| call.run(hooks)).unwrap_or(ur_result_t::ERROR_UNKNOWN)
     }
 }
@@ -177,41 +177,41 @@ impl Call<'_> {
         }
         self.result
     }
-    /// C's name of the entry.
+    /// The C name of the entry.
     pub fn entry(&self) -> &'static str {
         self.slot.entry
     }
-    /// What has come of the call so far.
+    /// The result of the call so far.
     pub fn result(&self) -> ur_result_t {
         self.result
     }
-    /// Does what the entry does without hooks, with the arguments as they are now.
+    /// Runs the entry as without hooks, with the current arguments.
     pub fn original(&self) -> ur_result_t {
         (self.plain)()
     }
-    /// How many arguments there are.
+    /// The number of arguments.
     pub fn count(&self) -> usize {
         self.places.len()
     }
-    /// The argument at this place, counted from 0. Pointers come as they are.
+    /// Returns the argument at index `at`. Pointers are returned as they are.
     ///
     /// # Panics
-    /// There is none there, or it is of another type.
+    /// Panics if there is no such argument or its type is not `T`.
     pub fn argument<T: Copy + 'static>(&self, at: usize) -> T {
         let place = self.place::<T>(at);
-        // SAFETY: it is of this type, and the call's own for as long as the call is under way.
+        // SAFETY: `place` checked the type, and the argument lives as long as the call.
         unsafe { place.read() }
     }
-    /// Changes the argument at this place for all that comes after.
+    /// Changes the argument at index `at` for everything that runs after this.
     ///
     /// # Panics
     /// As for `argument`.
     pub fn set_argument<T: Copy + 'static>(&self, at: usize, value: T) {
         let place = self.place::<T>(at);
-        // SAFETY: as above; a hook is the only one to look at it while it runs.
+        // SAFETY: as in `argument`; only the running hook accesses the argument.
         unsafe { place.write(value) };
     }
-    /// Pointers to all arguments, in order: what UR's `ur_*_params_t` hold.
+    /// Pointers to all arguments in order, as UR's `ur_*_params_t` structs hold them.
     pub fn places(&self) -> *mut c_void {
         self.places.as_ptr().cast_mut().cast()
     }
@@ -231,13 +231,13 @@ impl fmt::Debug for Call<'_> {
 }
 
 impl Hooked {
-    /// Leaves the hook where it is.
+    /// Leaves the hook installed.
     pub fn keep(mut self) {
         self.hook = None;
     }
 }
 impl Drop for Hooked {
-    /// One that was put in its place since stays there.
+    /// Removes this hook, but not one that replaced it meanwhile.
     fn drop(&mut self) {
         let (Some(hook), place) = (self.hook.take(), self.place as usize) else { return };
         self.slot.set(|hooks| {

@@ -1,8 +1,8 @@
-//! The adapter whose entries tests replace. Left alone, every entry succeeds: objects can be made,
-//! kept, released and asked, memory is the host's, commands are complete at once and do nothing.
-//! A test puts a function before, after or in the place of any entry, from Rust with [`before`],
-//! [`after`] and [`replace`], from C with `causeway/mock.h`. Arguments are checked as every adapter
-//! of this project checks them: by the entries of `ur-adapter`, which a hook comes before.
+//! The mock adapter, whose entries tests can replace. Without hooks every entry succeeds: objects can be
+//! created, retained, released and queried, memory is host memory, and commands complete at once without
+//! doing anything. A test installs a function before, after or instead of any entry, from Rust with
+//! [`before`], [`after`] and [`replace`], from C with `causeway/mock.h`. Arguments are checked as in every
+//! adapter of this project, by the entries of `ur-adapter`; hooks run before these checks.
 mod answers;
 mod by_hand;
 mod hooks;
@@ -16,18 +16,18 @@ pub use table::MOCK_TABLE;
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The adapter whose entries tests replace.
+/// The mock adapter.
 #[derive(Debug)]
 pub struct Mock;
 
-/// Numbers that are not given twice: of native things, graphs and moments.
+/// A source of unique numbers, for native handles, graphs and timestamps.
 struct Counter;
 impl Counter {
     fn next<T: From<u32>>() -> T {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         NEXT.fetch_add(1, Relaxed).into()
     }
-    /// As a native handle, which is a word.
+    /// Returns a number as a native handle.
     fn handle() -> usize {
         Self::next::<u32>() as usize
     }

@@ -1,4 +1,4 @@
-//! The memory that the mock gives: the host's, zeroed, and freed when it is told to.
+//! The memory that the mock allocates: host memory, zeroed, and freed on request.
 #![expect(unsafe_code, reason = "allocates what C will point at")]
 use super::said;
 use std::{
@@ -16,33 +16,34 @@ use ur_sys::{ur_usm_desc_t, ur_usm_type_t};
 /// One allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// Where it starts.
+    /// Its address.
     pub start: UsmPtr,
-    /// What it was allocated as.
+    /// The USM type that it was allocated with.
     pub usm: ur_usm_type_t,
     layout: Layout,
 }
 impl Block {
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub fn size(&self) -> usize {
         self.layout.size()
     }
 }
 
-/// By their first bytes.
+/// The allocations by address.
 static BLOCKS: Mutex<BTreeMap<usize, Block>> = Mutex::new(BTreeMap::new());
 
 fn blocks() -> MutexGuard<'static, BTreeMap<usize, Block>> {
     locked(&BLOCKS)
 }
 
-/// Whole pages, so that every alignment that is asked for is kept.
+/// Allocations are aligned to pages, which satisfies every alignment that is accepted.
 const PAGE: usize = 4096;
 
-/// So many bytes.
+/// Allocates `size` zeroed bytes.
 ///
 /// # Errors
-/// `INVALID_USM_SIZE` where the device claims to have fewer, `OUT_OF_HOST_MEMORY` where the host has.
+/// Returns `INVALID_USM_SIZE` if `size` exceeds the memory that the device reports, and `OUT_OF_HOST_MEMORY`
+/// if the host has not enough.
 pub fn block(size: usize, usm: ur_usm_type_t) -> Result<UsmPtr> {
     if usm != ur_usm_type_t::UNKNOWN && size as u64 > said::MEMORY {
         let why = format!("{size} bytes, and the device has no more than {}", said::MEMORY);
@@ -57,10 +58,10 @@ pub fn block(size: usize, usm: ur_usm_type_t) -> Result<UsmPtr> {
     Ok(start)
 }
 
-/// Whether the alignment that is asked for is one.
+/// Checks the alignment in a descriptor.
 ///
 /// # Errors
-/// `INVALID_VALUE` where it is no power of two, or larger than a page.
+/// Returns `INVALID_VALUE` if it is no power of two or larger than a page.
 pub fn aligned(desc: Option<&ur_usm_desc_t>) -> Result<()> {
     match desc.map_or(0, |desc| desc.align) {
         0 => Ok(()),
@@ -72,17 +73,17 @@ pub fn aligned(desc: Option<&ur_usm_desc_t>) -> Result<()> {
     }
 }
 
-/// The allocation that has this byte.
+/// Returns the allocation that contains this address.
 pub fn of(address: UsmPtr) -> Option<Block> {
     let blocks = blocks();
     let (_, block) = blocks.range(..=address.addr()).next_back()?;
     (address.addr() - block.start.addr() < block.size()).then_some(*block)
 }
 
-/// Gives back the allocation that starts here; whether there was one.
+/// Frees the allocation at this address; returns whether there was one.
 pub fn free(start: UsmPtr) -> bool {
     let Some(block) = blocks().remove(&start.addr()) else { return false };
-    // SAFETY: `block` allocated it with this layout, and nobody else has taken it off the list.
+    // SAFETY: `block` allocated it with this layout, and removing it from the map made this the only owner.
     unsafe { dealloc(block.start.as_ptr().cast(), block.layout) };
     true
 }

@@ -1,5 +1,5 @@
-//! What the handles of the mock point at: each object remembers of which others it was made and
-//! with which numbers, keeps those alive, and says so when it is asked.
+//! The objects behind the mock's handles. Each object remembers the objects and the numbers it was created
+//! with, keeps those objects alive, and returns both from queries.
 use super::{said, table::MOCK_TABLE};
 use std::{
     ffi::c_void,
@@ -13,28 +13,28 @@ use ur_adapter::{
     object::{Backend, Body, Borrowed, Kind, Object, Owned, Slab, Tag},
 };
 
-/// What every handle of this adapter points at.
+/// The object behind every handle of this adapter.
 #[derive(Debug)]
 pub struct Mocked<const KIND: u16>(Story);
 
-/// How an object was made.
+/// How an object was created.
 #[derive(Clone, Debug, Default)]
 pub struct Story {
-    /// Of which others: their kinds and handles, nearest first.
+    /// The objects it was created from: their kinds and handles, nearest first.
     kin: Vec<(u16, usize)>,
-    /// The objects behind those handles.
+    /// The objects behind those handles, kept alive.
     alive: Vec<Arc<dyn Alive>>,
-    /// With which numbers, by the names of what says them.
+    /// The numbers it was created with, by the names of their parameters.
     notes: Vec<(String, u64)>,
 }
 
-/// What an object keeps for as long as it lives.
+/// An object that another keeps alive.
 trait Alive: std::fmt::Debug + Send + Sync {}
 impl<T: Body> Alive for Owned<T> {}
 
-/// What an object may be made of.
+/// An object or list of objects that another object is created from.
 pub trait Kin {
-    /// Has `story` tell of it.
+    /// Adds it to `story`.
     fn tell(&self, story: &mut Story);
 }
 impl<const KIND: u16> Kin for Owned<Mocked<KIND>>
@@ -52,7 +52,7 @@ where
     Mocked<KIND>: Body,
 {
     fn tell(&self, story: &mut Story) {
-        // One that another thread is just releasing is no kin any more.
+        // An object that another thread is releasing is left out.
         if let Ok(owned) = self.own() {
             owned.tell(story);
         }
@@ -70,15 +70,15 @@ impl<T: Kin> Kin for &[T] {
 }
 
 impl Story {
-    /// Of these.
+    /// Records objects that the new object is created from.
     pub fn of(&mut self, others: &impl Kin) {
         others.tell(self);
     }
-    /// With this number.
+    /// Records a number that the new object is created with.
     pub fn note(&mut self, name: &str, number: impl Into<u64>) {
         self.notes.push((word(name), number.into()));
     }
-    /// An object with this story.
+    /// Creates an object with this story.
     pub fn make<T: Body + From<Self>>(&self) -> Owned<T> {
         Owned::new(self.clone().into())
     }
@@ -91,15 +91,15 @@ impl Story {
     }
 }
 
-/// What a mock object says of itself.
+/// Queries of a mock object.
 pub trait Told {
-    /// Answers as the object was made, or else plausibly.
+    /// Answers from the object's story, else with a plausible default.
     ///
     /// # Errors
-    /// `INVALID_SIZE` if the buffer is too small, `UNSUPPORTED_ENUMERATION` where the specification
-    /// does not say what an answer looks like.
+    /// Returns `INVALID_SIZE` if the buffer is too small, and `UNSUPPORTED_ENUMERATION` where the
+    /// specification does not define the answer's type.
     fn answer(&self, name: impl Query, answer: &mut Answer<'_>) -> Result<()>;
-    /// The handle as a number, which is the native handle, too.
+    /// The handle's address, which is also the native handle.
     fn address(&self) -> usize;
 }
 impl<const KIND: u16> Told for Object<Mocked<KIND>> {
@@ -137,19 +137,19 @@ impl<const KIND: u16> Mocked<KIND> {
             _ => vec![],
         }
     }
-    /// Whether there is one for as long as the process lives, whatever C counts.
+    /// Whether the object exists for the life of the process, regardless of reference counts.
     fn is_root(&self) -> bool {
         let part = self.0.kin.iter().any(|(of, _)| *of == Kind::Device as u16);
         KIND == Kind::Platform as u16 || KIND == Kind::Device as u16 && !part
     }
 }
 
-/// Names of parameters, members and enumerators, written alike.
+/// Normalizes the names of parameters, members and enumerators, so that they can be compared.
 fn word(name: &str) -> String {
     name.chars().filter(|c| *c != '_').map(|c| c.to_ascii_uppercase()).collect()
 }
 
-/// What C hears of a handle that is not of this kind.
+/// The error code for a handle that is not of this kind.
 const fn invalid(kind: Kind) -> ErrorCode {
     match kind {
         Kind::Platform => ErrorCode::InvalidPlatform,
@@ -170,9 +170,9 @@ const fn invalid(kind: Kind) -> ErrorCode {
     }
 }
 
-/// The kinds, each with a slab of its own.
+/// The kinds of objects, each with a slab of its own.
 macro_rules! kinds { ($($object:ident = $kind:ident;)*) => { $(
-    /// What the handle of this name points at.
+    /// The object behind a handle of this name.
     pub type $object = Mocked<{ Kind::$kind as u16 }>;
     impl Body for $object {
         const TAG: Tag = Tag::new(Backend::Mock, Kind::$kind);
@@ -212,9 +212,9 @@ impl<const KIND: u16> From<Story> for Mocked<KIND> {
     }
 }
 
-/// The one object of a kind that a process has only one of.
+/// Objects of which a process has only one.
 macro_rules! ones { ($($one:ident: $t:ty;)*) => { $(
-    /// The only one of its kind.
+    /// Returns the only object of its kind.
     pub fn $one() -> Owned<$t> {
         static ONE: OnceLock<Owned<$t>> = OnceLock::new();
         ONE.get_or_init(|| Story::default().make()).clone()

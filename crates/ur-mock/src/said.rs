@@ -1,9 +1,9 @@
-//! What the mock says of itself where neither the specification nor how an object was made says it.
+//! The mock's answers to queries that neither the specification nor the object's creation determines.
 
-/// The memory that the device claims to have.
+/// The size of the memory that the device reports.
 pub const MEMORY: u64 = 1 << 32;
 
-/// The number that answers the query of this name, where 1 would be odd.
+/// The number that answers the query of this name, where the default of 1 would be implausible.
 pub fn number(title: &str) -> Option<u64> {
     Some(match title {
         "UR_DEVICE_INFO_TYPE" => ur_sys::ur_device_type_t::GPU.0.into(),
@@ -17,7 +17,7 @@ pub fn number(title: &str) -> Option<u64> {
         | "UR_DEVICE_INFO_MAX_MEM_ALLOC_SIZE" => MEMORY,
         "UR_VIRTUAL_MEM_GRANULARITY_INFO_MINIMUM"
         | "UR_VIRTUAL_MEM_GRANULARITY_INFO_RECOMMENDED" => 4096,
-        // What it opens is of this process at best.
+        // IPC handles of the mock can only be opened in the same process.
         title if title.starts_with("UR_DEVICE_INFO_IPC_") => 0,
         _ => return None,
     })
@@ -35,7 +35,7 @@ pub fn text(title: &str) -> &'static str {
     }
 }
 
-/// The largest side of a group.
+/// The largest work-group size in one dimension.
 const SIDE: usize = 1024;
 
 /// The list that answers the query of this name.

@@ -1,5 +1,4 @@
-//! The table that C calls through: every entry runs the hooks of its slot, and without hooks does what `answers.rs`
-//! says.
+//! The table of the mock: every entry runs the hooks of its slot; without hooks it runs `answers.rs`.
 #![expect(unsafe_code, reason = "passes on arguments that hooks may have changed")]
 use super::{Mock, hooks::Slot};
 use std::{
@@ -9,7 +8,7 @@ use std::{
 use ur_adapter::entry;
 use ur_sys::*;
 
-/// The adapter without its hooks.
+/// The adapter without hooks.
 static PLAIN: ur_dditable_t = entry::table::<Mock>();
 
 macro_rules! hooked {
@@ -18,7 +17,7 @@ macro_rules! hooked {
             $($p:ident: $t:ty),* $(,)?
         ) by $($how:ident)+;)*
     })*) => {
-        /// Where hooks are put, one slot for each entry.
+        /// The hooks, one slot for each entry.
         mod slots {
             use super::*;
             $($(pub static $name: Slot =
@@ -27,17 +26,18 @@ macro_rules! hooked {
         /// All slots, in the order of the table.
         pub static SLOTS: &[&Slot] = &[$($(&slots::$name,)*)*];
 
-        /// The whole of this adapter, as C sees it.
+        /// The table that the loader and C callers use.
         pub static MOCK_TABLE: ur_dditable_t = ur_dditable_t {
             $($group: $table { $($slot: Some($name),)* },)*
         };
         $($(unsafe extern "C" fn $name($(mut $p: $t),*) -> ur_result_t {
             $(let $p = &raw mut $p;)*
             slots::$name.call(&[$($p.cast::<c_void>()),*], &|| {
-                // SAFETY: each is this call's own argument, of this type; hooks keep it so.
+                // SAFETY: each pointer is to this call's own argument, of this type; `set_argument` keeps the
+                // type.
                 $(let $p = unsafe { $p.read() };)*
                 let plain = PLAIN.$group.$slot.expect("no slot is empty");
-                // SAFETY: the caller's promise, which a hook that changes arguments keeps.
+                // SAFETY: the caller's promise, which hooks that change arguments must keep.
                 unsafe { plain($($p),*) }
             })
         })*)*

@@ -1,4 +1,4 @@
-//! The mock adapter: what its entries do by themselves, and hooks on every one of them.
+//! The mock adapter: the behaviour of its entries, and hooks on every one of them.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -23,7 +23,7 @@ use ur_lock::locked;
 use ur_mock::{self as mock, MOCK_TABLE};
 use ur_sys::{ur_result_t as R, *};
 
-/// Hooks are the process's: one test at a time.
+/// Hooks apply to the whole process, so only one test runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     let guard = locked(&ALONE);
@@ -31,9 +31,9 @@ fn alone() -> MutexGuard<'static, ()> {
     guard
 }
 
-/// Enough for every struct that is passed by value, and for every argument.
+/// Large enough for every struct that is passed by value and for the target of every pointer.
 static ZEROES: [u64; 64] = [0; 64];
-/// Calls an entry with words that are all the address of zeroes.
+/// Calls an entry with arguments that are all the address of zeroes.
 fn call(entry: &table::Entry) -> R {
     (entry.call)(&MOCK_TABLE, &[ZEROES.as_ptr().addr(); 24])
 }
@@ -71,7 +71,7 @@ fn every_entry_can_be_replaced_ended_before_and_changed_after() {
     }
 }
 
-/// The only adapter, platform and device, and a context of that device.
+/// Returns the only platform and device, and a context of that device.
 fn scene() -> (ur_platform_handle_t, ur_device_handle_t, ur_context_handle_t) {
     let t = &MOCK_TABLE;
     let mut adapter = ur_adapter_handle_t(null_mut());
@@ -93,7 +93,7 @@ fn queue(device: ur_device_handle_t, context: ur_context_handle_t) -> ur_queue_h
     assert_eq!(code, R::SUCCESS);
     queue
 }
-/// What a queue answers, which is a word.
+/// Queries a word-sized property of a queue.
 fn told(queue: ur_queue_handle_t, name: ur_queue_info_t) -> usize {
     let mut value = 0_usize;
     let (mut size, to) = (0, (&raw mut value).cast());
@@ -115,7 +115,7 @@ fn objects_say_of_what_they_were_made_and_how_many_references_there_are() {
     unsafe {
         assert_eq!(t.retain.unwrap()(queue), R::SUCCESS);
         assert_eq!(told(queue, ur_queue_info_t::REFERENCE_COUNT), 2);
-        // It keeps its context for as long as it lives.
+        // The queue keeps its context alive.
         assert_eq!(MOCK_TABLE.context.release.unwrap()(context), R::SUCCESS);
         assert_eq!(told(queue, ur_queue_info_t::CONTEXT), context.0.addr());
         assert_eq!(t.release.unwrap()(queue), R::SUCCESS);

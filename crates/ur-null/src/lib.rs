@@ -1,6 +1,6 @@
-//! The adapter without a backend: one platform, one device and objects of every kind that can be
-//! made from nothing, which do nothing. What the entry points themselves cost and refuse shows on
-//! it alone: loaders are measured and shims are fuzzed with it. Asked what it can do, it says no.
+//! The adapter without a backend: one platform, one device and objects of most kinds, which do nothing. It
+//! isolates the cost and the checks of the entry points: loaders are measured and shims are fuzzed with it.
+//! Its device reports no capabilities.
 use std::{
     ffi::{CStr, c_void},
     sync::OnceLock,
@@ -19,11 +19,11 @@ use ur_sys::*;
 #[derive(Debug)]
 pub struct Null;
 
-/// What every handle of this adapter points at.
+/// The object behind every handle of this adapter.
 #[derive(Debug)]
 pub struct Blank<const KIND: u16>;
 
-/// The whole of this adapter, as C sees it.
+/// The table of this adapter.
 pub static TABLE: ur_dditable_t = entry::table::<Null>();
 
 macro_rules! blanks { ($($object:ident = $kind:ident, $code:ident;)*) => { $(
@@ -75,7 +75,7 @@ impl Objects for Null {
     type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
 }
 
-/// The one object of a kind that a process has only one of.
+/// Objects of which a process has only one.
 macro_rules! ones { ($($one:ident: $t:ty;)*) => { $(
     fn $one() -> Owned<$t> {
         static ONE: OnceLock<Owned<$t>> = OnceLock::new();
@@ -88,7 +88,7 @@ ones! {
     the_device: Device;
 }
 
-/// The answer of somebody who has nothing and can do nothing.
+/// Answers a query as an adapter without any capability.
 fn nothing(name: impl Query + std::fmt::Debug, answer: &mut Answer<'_>) -> Result<()> {
     let shape = name.shape().ok_or_else(|| {
         let why = format!("the adapter without a backend has no answer to {name:?}");
@@ -96,12 +96,12 @@ fn nothing(name: impl Query + std::fmt::Debug, answer: &mut Answer<'_>) -> Resul
     })?;
     shape.answer(Claim::Nothing, none, answer)
 }
-/// No handles of any kind.
+/// Returns no handles.
 fn none(_kind: Kind) -> Vec<*mut c_void> {
     vec![]
 }
 
-/// A query that is answered with a count of references, and with nothing else.
+/// A query that supports only the reference count.
 macro_rules! counts {
     ($get_info:ident, $object:ident, $name:ident, $entry:literal) => {
         fn $get_info(
@@ -156,7 +156,7 @@ impl PlatformApi for Null {
         Ok(ur_api_version_t::CURRENT)
     }
 }
-/// An accelerator of no kind that has a name of its own.
+/// The device type for accelerators that fit no other type.
 const KIND: ur_device_type_t = ur_device_type_t::CUSTOM;
 
 impl DeviceApi for Null {

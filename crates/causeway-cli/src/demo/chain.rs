@@ -1,22 +1,24 @@
-//! The gated chain: the two processes submit hops in turn, all behind one gate, and only then is the gate opened.
+//! The chain of hops: the two processes submit hops in turn, all behind one gate, and the gate is opened only
+//! when all are submitted.
 //!
-//! A hop waits for the other side's latest signal, copies the token from the slot before into its own slot of the
-//! shared trail, leaves its mark beside it, and signals. A fresh event is complete and a wait is for what was
-//! submitted, so without a gate each hop would be over before the next is submitted, and nothing would be handed
-//! over. Each submission is told to the other side, over the pipe, before that one submits.
+//! A hop waits for the other side's latest signal, copies the token from the previous slot into its own slot
+//! of the shared trail, writes its mark beside it, and signals. A new event is complete, and a wait refers to
+//! the latest signal that was submitted. Without a gate, each hop would therefore complete before the next
+//! one is submitted, and no work would wait across processes. Each side reports a submission over the pipe
+//! before the other side submits its next hop.
 use super::data::stir;
 use crate::failure::{Failure, Result};
 use causeway::{Buffer, Event, Queue, Status};
 use std::{sync::mpsc, time::Instant};
 
-/// Words of a slot: four of token, four of mark.
+/// The words of a slot: four of the token, four of the mark.
 pub const SLOT: usize = 8;
 const TOKEN: usize = 4;
 
 /// One side of the chain.
 pub struct Side {
     pub queue: Queue,
-    /// Slot 0 holds the token at first, slot k what hop k left.
+    /// Slot 0 holds the token at the start, and slot k what hop k wrote.
     pub trail: Buffer<u64>,
     /// Signalled by the other side.
     pub theirs: Event,
@@ -28,7 +30,7 @@ impl Side {
     pub fn hop(&self, number: usize) -> Result<()> {
         self.hop_after(number, &self.theirs)
     }
-    /// The same, after another event: the gate.
+    /// Submits hop `number` after another event: the gate.
     pub fn hop_after(&self, number: usize, before: &Event) -> Result<()> {
         let (from, to) = (self.slot(number - 1)?, self.slot(number)?);
         self.queue.wait_for(&[before])?;
@@ -39,7 +41,7 @@ impl Side {
     fn slot(&self, number: usize) -> Result<Buffer<u64>> {
         Ok(self.trail.slice(number * SLOT..(number + 1) * SLOT)?)
     }
-    /// How many of `hops` hops left the token and their mark.
+    /// Returns how many of `hops` hops wrote the token and their mark.
     pub fn check(&self, hops: usize, token: [u64; TOKEN]) -> Result<usize> {
         let trail = self.trail.to_vec(&self.queue)?;
         let slots = trail.chunks_exact(SLOT).enumerate().skip(1).take(hops);
@@ -51,19 +53,19 @@ impl Side {
     }
 }
 
-/// What hop `number` leaves beside the token.
+/// The mark that hop `number` writes beside the token.
 fn mark(number: usize) -> u64 {
     stir(number as u64)
 }
 
-/// Holds everything that waits for [`event`](Self::event) until it is opened.
+/// Holds back all commands that wait for [`event`](Self::event) until it is opened.
 pub struct Gate {
     pub event: Event,
     open: mpsc::Sender<()>,
     clock: Clock,
 }
 impl Gate {
-    /// A closed gate.
+    /// Creates a closed gate.
     pub fn new(queue: &Queue) -> Result<Self> {
         let context = queue.context();
         if !context.device().runs_host_tasks()? {
@@ -73,8 +75,8 @@ impl Gate {
         let (queue, event) = (Queue::new(context)?, context.create_event()?);
         let (open, opened) = mpsc::channel();
         let (say, at) = mpsc::channel();
-        // Ends when the gate is opened, or dropped on the way out of a failure. The last thing that it does is to read
-        // the time: that it was woken is no part of the chain.
+        // The task ends when the gate is opened, or dropped after a failure. It reads the time last, so that
+        // the time to wake it is not measured as part of the chain.
         let task = queue.host_task(move || {
             let _ = opened.recv();
             let _ = say.send(Instant::now());
@@ -84,39 +86,40 @@ impl Gate {
         let clock = Clock { event: task, at, _queue: queue };
         Ok(Self { event, open, clock })
     }
-    /// Opens the gate; the clock says when it was open.
+    /// Opens the gate; the clock returns the time at which it was open.
     ///
-    /// It fails if the chain has ended: then the gate held nothing, and nothing was measured.
+    /// Fails if the chain has ended already, because then the gate held nothing back and no time was
+    /// measured.
     pub fn open(self, end: &Event) -> Result<Clock> {
         if self.event.status()? == Status::Complete || end.status()? == Status::Complete {
             return Err(Failure::said(
                 "the chain ended before its gate was opened: nothing was handed over",
             ));
         }
-        // The task holds the other end until it has heard.
+        // The task keeps the receiver until it has received this.
         self.open.send(()).map_err(|_| Failure::said("the gate of the chain broke"))?;
         Ok(self.clock)
     }
 }
 
-/// The time when an event was complete, read without asking again and again for it.
+/// The time at which an event completed, taken without polling the event.
 pub struct Clock {
     event: Event,
     at: mpsc::Receiver<Instant>,
     _queue: Queue,
 }
 impl Clock {
-    /// For what `event` stands for now.
+    /// Takes the time of the completion that `event` stands for now.
     pub fn at(queue: &Queue, event: &Event) -> Result<Self> {
         let queue = Queue::new(queue.context())?;
         let (say, at) = mpsc::channel();
         queue.wait_for(&[event])?;
         let event = queue.host_task(move || {
-            let _ = say.send(Instant::now()); // to nobody, if the demo has failed meanwhile
+            let _ = say.send(Instant::now()); // fails only if the demo has failed meanwhile
         })?;
         Ok(Self { event, at, _queue: queue })
     }
-    /// Waits until then.
+    /// Waits for the completion and returns its time.
     pub fn read(self) -> Result<Instant> {
         self.event.wait()?;
         self.at.try_recv().map_err(|_| Failure::said("the clock of the chain was not read"))
@@ -130,7 +133,7 @@ mod tests {
 
     const TOKEN_VALUE: [u64; TOKEN] = [11, 22, 33, 44];
 
-    /// Both sides, in one process.
+    /// Both sides of a chain, in one process.
     fn sides(hops: usize) -> [Side; 2] {
         let context = Context::new(&Device::first().unwrap()).unwrap();
         let queue = Queue::new(&context).unwrap();

@@ -1,4 +1,4 @@
-//! Data that nobody could mistake for other data: a pattern for each seed, written and read in pieces, hashed.
+//! Test data: a different pattern for each seed, written and read in pieces, and hashed.
 use crate::{failure::Result, stop::Stop, transfer};
 use causeway::{Buffer, Queue};
 use sha2::{Digest, Sha256};
@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The bits of `value` stirred so that neighbours have nothing in common (splitmix64).
+/// Mixes the bits of `value` so that neighbouring values have nothing in common (splitmix64).
 pub fn stir(value: u64) -> u64 {
     let value = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -15,13 +15,13 @@ pub fn stir(value: u64) -> u64 {
     value ^ value >> 31
 }
 
-/// A seed that no other run and no other process has.
+/// Returns a random seed.
 pub fn seed() -> u64 {
-    // The keys of the standard library's hash maps are drawn from the system's random numbers.
+    // The standard library draws the keys of hash maps from the system's random numbers.
     RandomState::new().hash_one(0)
 }
 
-/// The hash of the pattern of `seed` over `length` bytes.
+/// Returns the hash of the first `length` bytes of the pattern of `seed`.
 pub fn hash(length: usize, seed: u64) -> Result<String> {
     let mut hash = Sha256::new();
     for at in (0..length).step_by(transfer::PIECE) {
@@ -38,7 +38,7 @@ fn piece(at: usize, end: usize, seed: u64) -> Result<Vec<u8>> {
     Ok(piece)
 }
 
-/// Writes the pattern of `seed` over `to`; the hash of what was written.
+/// Fills `to` with the pattern of `seed`; returns the hash of what was written.
 pub fn write(queue: &Queue, to: &Buffer<u8>, seed: u64) -> Result<String> {
     let (mut hash, mut at) = (Sha256::new(), 0);
     while at < to.len() {
@@ -52,7 +52,7 @@ pub fn write(queue: &Queue, to: &Buffer<u8>, seed: u64) -> Result<String> {
     Ok(hex::encode(hash.finalize()))
 }
 
-/// Reads all of `from`: the hash of what is there, and how long the copying alone took.
+/// Reads all of `from`; returns its hash, and how long the copies alone took.
 pub fn read(queue: &Queue, from: &Buffer<u8>, stop: &Stop) -> Result<(String, Duration)> {
     let (mut hash, mut copying, mut at) = (Sha256::new(), Duration::ZERO, 0);
     let mut piece = transfer::room(transfer::PIECE.min(from.len()))?;

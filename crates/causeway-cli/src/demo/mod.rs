@@ -1,4 +1,5 @@
-//! `causeway demo`: two processes, one memory. The first one is here; the second is `peer`, this program again.
+//! `causeway demo`: two processes share memory. This is the first process; `peer` is the second, which runs
+//! the same program.
 
 mod chain;
 mod data;
@@ -15,10 +16,10 @@ use report::Report;
 use std::process;
 use talk::{Answer, Ask, Second, Shared};
 
-/// The size of what is opened to see what an open itself takes.
+/// The size of the memory that is opened to measure an open alone.
 const PAGE: usize = 4096;
 
-/// Shares everything there is with a second process, and verifies every byte.
+/// Shares memory, physical memory and events with a second process, and verifies every byte.
 pub fn run(args: &args::Demo) -> Result<()> {
     let stop = Stop::new()?;
     let number = devices::number(args.on)?;
@@ -39,7 +40,7 @@ pub fn run(args: &args::Demo) -> Result<()> {
     let bytes = args.mib as usize * (1 << 20);
     demo.memory(&mut report, bytes)?;
     demo.physical(&mut report, (bytes / 4).max(1 << 20))?;
-    // All are submitted before the gate opens, and a stream that is full makes whoever submits wait.
+    // All hops are submitted before the gate opens, and submitting to a full stream blocks.
     let hops = match demo.context.device().kind()? {
         DeviceKind::Gpu => 100,
         _ => 1000,
@@ -87,7 +88,7 @@ impl Demo {
             _ => Err(Second::nonsense()),
         }
     }
-    /// Whether each process read what the other wrote.
+    /// Checks that each process read what the other wrote.
     fn compare(
         &self,
         report: &mut Report,
@@ -107,7 +108,7 @@ impl Demo {
         report.fact("copied here", copied(time))?;
         let found = |hash: &str| format!("sha256 {}…", &hash[..16.min(hash.len())]);
         report.check("here to there", shared.read_hash == written, found(&shared.read_hash))?;
-        // Other than before, too: memory that nobody wrote would have kept its contents.
+        // It must also have changed: memory that was not written would have kept its contents.
         let is_new = shared.written_hash == read && read != written;
         report.check("there to here", is_new, found(&read))
     }
@@ -136,7 +137,7 @@ impl Demo {
         let gate = Gate::new(&self.queue)?;
         self.submit(&side, &gate, hops)?;
 
-        // The last hop is here if their number is odd.
+        // The last hop is this process's if the number of hops is odd.
         let end = if hops.is_multiple_of(2) { &side.theirs } else { &side.ours };
         let clock = Clock::at(&self.queue, end)?;
         let opened = gate.open(end)?;
@@ -146,7 +147,7 @@ impl Demo {
         report.fact("one hop", units::duration(took / u32::try_from(hops).unwrap_or(u32::MAX)))?;
         self.check(report, &side, hops, token)
     }
-    /// Whether both processes see that every hop did its part.
+    /// Checks that both processes find the result of every hop.
     fn check(
         &mut self,
         report: &mut Report,
@@ -166,7 +167,7 @@ impl Demo {
         report.check("seen from here", here == hops, of(here))?;
         report.check("and from there", there == hops, of(there))
     }
-    /// Odd hops are submitted here, even ones there; each is acknowledged before the next.
+    /// Submits odd hops here and even ones in the second process; each is acknowledged before the next.
     fn submit(&mut self, side: &Side, gate: &Gate, hops: usize) -> Result<()> {
         side.hop_after(1, &gate.event)?;
         for number in 2..=hops {

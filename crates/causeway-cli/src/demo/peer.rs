@@ -1,4 +1,4 @@
-//! The second process of the demo: opens what the first one shares, and does what it is asked.
+//! The second process of the demo: opens what the first one shares, and executes its requests.
 use super::{
     chain::Side,
     data,
@@ -15,7 +15,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Answers until the first process is gone; an `idle` one writes nothing into memory and says that it did.
+/// Answers requests until the first process closes the pipe; an `idle` process does not write to memory but
+/// reports that it did.
 pub fn run(idle: bool) -> Result<()> {
     let (mut asks, mut answers) = (io::stdin().lock(), io::stdout().lock());
     let failed = |error| Failure::system("talk to the first process", &error);
@@ -41,7 +42,7 @@ struct Peer {
 struct Chain {
     side: Side,
     hops: usize,
-    /// Stands until the process ends.
+    /// Keeps the export until the process ends.
     _pong: Export<Event>,
 }
 
@@ -86,8 +87,8 @@ impl Peer {
         let mapping = opened.map(Rights::ReadWrite)?;
         Ok(Answer::Shared(self.use_shared(&mapping.buffer()?, opens)?))
     }
-    /// Opens the page, for what an open itself takes; then the whole, which takes the mapping of its pages besides;
-    /// then the whole again and again.
+    /// Opens the page, to measure an open alone; then the whole, which includes mapping its pages; then the
+    /// whole many times more.
     fn timed<T: Share>(&self, page: &Ticket<T>, whole: &Ticket<T>) -> Result<(T, Opens)> {
         let (page, first) = self.timed_open(page)?;
         let (opened, mapped) = self.timed_open(whole)?;
@@ -99,7 +100,7 @@ impl Peer {
         let opened = self.context.open(ticket)?;
         Ok((opened, begun.elapsed()))
     }
-    /// The median of many more, while the first is open.
+    /// Returns the median of many further opens, while the first one is open.
     fn timed_opens<T: Share>(&self, ticket: &Ticket<T>) -> Result<Duration> {
         let mut times = [Duration::ZERO; 101];
         for time in &mut times {

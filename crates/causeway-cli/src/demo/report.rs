@@ -1,4 +1,4 @@
-//! What the demo prints: one line a finding, under headings.
+//! The demo's output: one line for each result, under headings.
 use crate::failure::{Failure, Result};
 use anstyle::{AnsiColor, Style};
 use std::{fmt::Display, io::Write};
@@ -7,14 +7,15 @@ const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const HEADING: Style = Style::new().bold();
 
-/// Prints findings and counts those that are bad.
+/// Prints results and counts failed checks.
 #[derive(Default)]
 pub struct Report {
     mismatches: usize,
 }
 
 impl Report {
-    /// A reader that has left misses the words; the exit code still tells how it ended.
+    /// Prints a line. If the reader has closed the output this is no failure; the exit code still reports the
+    /// result.
     fn line(&self, line: impl Display) -> Result<()> {
         let mut stdout = anstream::stdout().lock();
         let written = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
@@ -23,21 +24,21 @@ impl Report {
             other => other,
         }
     }
-    /// Begins a part.
+    /// Prints a heading.
     pub fn heading(&self, what: &str, more: impl Display) -> Result<()> {
         self.line(format_args!("{HEADING}{what:<17}{HEADING:#}{more}"))
     }
-    /// A number or a fact.
+    /// Prints a measurement or a fact.
     pub fn fact(&self, what: &str, fact: impl Display) -> Result<()> {
         self.line(format_args!("  {what:<15}{fact}"))
     }
-    /// A check, passed or not.
+    /// Prints the result of a check.
     pub fn check(&mut self, what: &str, passed: bool, found: impl Display) -> Result<()> {
         let (style, word) = if passed { (GOOD, "ok") } else { (BAD, "MISMATCH") };
         self.mismatches += usize::from(!passed);
         self.line(format_args!("  {what:<15}{style}{word}{style:#}, {found}"))
     }
-    /// The end: a failure if any check was.
+    /// Ends the report; fails if any check failed.
     pub fn end(self) -> Result<()> {
         match self.mismatches {
             0 => self.line(format_args!("{GOOD}everything was verified{GOOD:#}")),

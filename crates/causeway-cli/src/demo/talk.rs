@@ -1,5 +1,5 @@
-//! What the two processes of the demo say to each other, out of band: lines of JSON over the second one's standard
-//! input and output. Nothing that was shared goes this way but tickets and hashes.
+//! The messages between the two processes of the demo: lines of JSON over the second process's standard input
+//! and output. They carry only tickets, hashes and times, not the shared data.
 use crate::failure::{Failure, Result};
 use causeway::{Buffer, Event, PhysicalMemory, Ticket};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -11,34 +11,34 @@ use std::{
     time::Duration,
 };
 
-/// What the first process asks the second.
+/// A request of the first process.
 #[derive(Serialize, Deserialize)]
 pub enum Ask {
     /// Use this device.
     Device(usize),
-    /// Open a page; open the whole, read it, then write your own pattern over it.
+    /// Open the page; then open the whole, read it, and overwrite it with the second process's own pattern.
     Memory { page: Ticket<Buffer<u8>>, whole: Ticket<Buffer<u8>> },
-    /// The same for physical memory, mapped.
+    /// The same for physical memory, which is mapped.
     Physical { page: Ticket<PhysicalMemory>, whole: Ticket<PhysicalMemory> },
     /// Get ready for the chain.
     Chain { ping: Ticket<Event>, trail: Ticket<Buffer<u64>>, hops: usize },
     /// Submit this hop.
     Hop(usize),
-    /// The chain is done: check the trail, which began with this token.
+    /// The chain is complete: check the trail, which began with this token.
     Check { token: [u64; 4] },
 }
 
-/// What the second answers.
+/// An answer of the second process.
 #[derive(Serialize, Deserialize)]
 pub enum Answer {
     Ready,
     Shared(Shared),
-    /// Ready for the chain; this event is signalled by the second process.
+    /// Ready for the chain; the second process signals this event.
     Chain {
         pong: Ticket<Event>,
     },
     Submitted,
-    /// So many hops left what they should have.
+    /// How many hops wrote what they should.
     Checked(usize),
     Failed(String),
 }
@@ -48,23 +48,23 @@ pub enum Answer {
 pub struct Shared {
     pub opens: Opens,
     pub read: Duration,
-    /// What it read, and what it wrote then.
+    /// The hashes of what it read, and of what it then wrote.
     pub read_hash: String,
     pub written_hash: String,
 }
 
-/// What opening took.
+/// How long opens took.
 #[derive(Serialize, Deserialize)]
 pub struct Opens {
-    /// Of the first ticket of this kind, for a page: what the processes say to each other.
+    /// The first open of a ticket of this kind, for one page: mainly the exchange between the processes.
     pub first: Duration,
-    /// Of a large object, which includes the mapping of its pages.
+    /// The first open of a large object, which includes mapping its pages.
     pub mapped: Duration,
-    /// The median of more opens of that.
+    /// The median of later opens of the large object.
     pub later: Duration,
 }
 
-/// One line.
+/// Writes one message as a line.
 pub fn send(to: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
@@ -72,7 +72,7 @@ pub fn send(to: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
     to.flush()
 }
 
-/// The next line, or none if the other end is closed.
+/// Reads the next message; `None` if the other end is closed.
 pub fn receive<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Option<T>> {
     let mut line = String::new();
     if from.read_line(&mut line)? == 0 {
@@ -84,7 +84,7 @@ pub fn receive<T: DeserializeOwned>(from: &mut impl BufRead) -> io::Result<Optio
 /// How long the second process may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The second process, as the first one holds it. It ends with this.
+/// The first process's handle of the second process, which is killed on drop.
 pub struct Second {
     child: Child,
     asks: ChildStdin,
@@ -92,7 +92,7 @@ pub struct Second {
 }
 
 impl Second {
-    /// Starts this program again, in its other role; an `idle` one writes nothing.
+    /// Starts this program again in its other role; an `idle` second process writes nothing.
     pub fn start(idle: bool) -> Result<Self> {
         let failed = |error| Failure::system("start a second process", &error);
         let program = std::env::current_exe().map_err(failed)?;
@@ -107,7 +107,7 @@ impl Second {
             return Err(Failure::said("the second process has no pipes"));
         };
         let (to, answers) = mpsc::channel();
-        // A thread, so that an answer can be waited for with a deadline. It ends with the pipe.
+        // A thread reads the answers, so that waiting for one can have a deadline. It ends with the pipe.
         thread::spawn(move || {
             let mut from = BufReader::new(from);
             while let Some(answer) = receive(&mut from).transpose() {
@@ -121,9 +121,9 @@ impl Second {
     pub fn id(&self) -> u32 {
         self.child.id()
     }
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the answer.
     pub fn ask(&mut self, what: &Ask) -> Result<Answer> {
-        // If it is gone, the missing answer says so better than the broken pipe.
+        // If the process is gone, the failed read explains that better than the failed write.
         let sent = send(&mut self.asks, what);
         match self.answers.recv_timeout(PATIENCE) {
             Ok(Ok(Answer::Failed(sentence))) => {
@@ -146,7 +146,7 @@ impl Second {
             Err(error) => Failure::system("learn how the second process ended", &error),
         }
     }
-    /// What an answer that does not fit its question comes to.
+    /// The failure for an answer of the wrong kind.
     pub fn nonsense() -> Failure {
         Failure::said(
             "the second process answered something else than it was asked: is it the same version?",
@@ -155,7 +155,7 @@ impl Second {
 }
 impl Drop for Second {
     fn drop(&mut self) {
-        // It may have ended by itself, which is as good.
+        // Killing fails if it has ended by itself, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,7 +1,7 @@
-//! `causeway doctor`: what each adapter that the loader would look for does when it is opened, asked for its tables
-//! and asked for its devices. Each is tried in a process of its own (`trial`), so that one that crashes, ends the
-//! process or does not come back is named, and the others are tried all the same. Then, unless only adapters were
-//! asked for, where processes meet to share (`sharing`).
+//! `causeway doctor`: opens each adapter that the loader would look for, gets its tables and lists its
+//! devices, and reports the results. Each adapter is tried in a process of its own (`trial`), so that one
+//! that crashes, exits or hangs is reported and does not affect the others. Then, unless only adapters were
+//! requested, it checks the directories that are used for sharing (`sharing`).
 mod sharing;
 mod trial;
 
@@ -14,20 +14,20 @@ use std::{io::Write, time::Duration};
 pub use trial::run as run_trial;
 use ur_loader::examine::{self, Candidate};
 
-/// What a trial's process says of its progress.
+/// A message of a trial's process about its progress.
 #[derive(Debug, Serialize, Deserialize)]
 enum Word {
     Begins(Step),
     Found(Outcome),
 }
-/// What an adapter is about to do.
+/// What is done with an adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Step {
     Open,
     Ask,
     List,
 }
-/// What came of it.
+/// The result of trying an adapter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Outcome {
     Missing,
@@ -41,11 +41,11 @@ enum Outcome {
 enum End {
     Well,
     Status(i32),
-    /// The signal's name, or its number.
+    /// The name of the signal, or its number.
     Signal(String),
     Late(Duration),
 }
-/// What is known after a trial.
+/// The result of a trial.
 #[derive(Debug)]
 struct Trial {
     /// The last step that began.
@@ -54,25 +54,25 @@ struct Trial {
     end: End,
 }
 
-/// What is said of one place of one adapter.
+/// The report on one place of one adapter.
 #[derive(Serialize)]
 struct Finding<'c> {
     adapter: &'c str,
     place: &'c str,
-    /// Whether a program that starts the loader now would load it.
+    /// Whether a program that starts the loader now would load it from there.
     used: bool,
     works: bool,
     finding: String,
 }
 
-/// What a program reads of all of it.
+/// The whole report as JSON.
 #[derive(Serialize)]
 struct Report<'f> {
     adapters: &'f [Finding<'f>],
     sharing: &'f [sharing::Finding],
 }
 
-/// Examines what is asked for, and says what came of it.
+/// Runs the requested checks and prints the results.
 pub fn run(args: &args::Doctor) -> Result<()> {
     let candidates = examine::candidates();
     let adapters = adapters(&candidates, args)?;
@@ -98,7 +98,7 @@ pub fn run(args: &args::Doctor) -> Result<()> {
         count => Err(Failure::said(format!("{count} adapters do not work: they are named above"))),
     }
 }
-/// Tries every adapter at every place; for people, each is told of at once.
+/// Tries every adapter at every place; in text form, prints each result at once.
 fn adapters<'c>(candidates: &'c [Candidate], args: &args::Doctor) -> Result<Vec<Finding<'c>>> {
     let patience = Duration::from_secs(args.timeout.into());
     let width = candidates.iter().map(|one| one.name.chars().count()).max().unwrap_or(0);
@@ -108,7 +108,7 @@ fn adapters<'c>(candidates: &'c [Candidate], args: &args::Doctor) -> Result<Vec<
             if !args.json {
                 let Finding { adapter, place, used, finding, .. } = &finding;
                 let mark = if *used { "*" } else { " " };
-                // A file that is asked for by its path is called by it.
+                // An adapter that was requested by path has the path as its name.
                 let place = if place == adapter { "" } else { place };
                 let between = if place.is_empty() { "" } else { "  " };
                 said(&format!("{mark} {adapter:width$}{between}{place}: {finding}\n"))?;
@@ -124,13 +124,13 @@ fn said(text: &str) -> Result<()> {
     written.map_err(|error| Failure::stdout(&error))
 }
 
-/// What is to be said of an adapter: of each place where something is, or that there is nothing anywhere.
+/// The findings about an adapter: one for each place where a file is, or one that there is none.
 fn adapter(number: usize, candidate: &Candidate, patience: Duration) -> Result<Vec<Finding<'_>>> {
     let (mut findings, mut taken) = (Vec::new(), false);
     for (at, place) in candidate.places.iter().enumerate() {
         let trial = trial::start(number, at, patience)?;
         let Some((works, finding)) = judge(&trial) else { continue };
-        // The loader takes the first that opens, whatever becomes of it then.
+        // The loader uses the first file that opens, even if it fails later.
         let opened = trial.step != Some(Step::Open) || trial.outcome.is_none();
         let used = opened && !taken;
         taken |= opened;
@@ -144,7 +144,7 @@ fn adapter(number: usize, candidate: &Candidate, patience: Duration) -> Result<V
     Ok(findings)
 }
 
-/// Whether what was tried works, and a sentence about it; nothing of a place where there is no file.
+/// Returns whether the adapter works and a sentence about it; `None` for a place without a file.
 fn judge(trial: &Trial) -> Option<(bool, String)> {
     let during = match trial.step {
         None => "before it is opened",
@@ -178,7 +178,7 @@ fn judge_outcome(outcome: &Outcome) -> (bool, String) {
     };
     match outcome {
         Outcome::Missing => (true, "there is no such file".into()),
-        // What those say whose driver is not installed.
+        // Adapters report this when their driver is not installed.
         Outcome::Needs(what) => {
             (true, format!("does not open, as what it needs is missing: {what}"))
         }

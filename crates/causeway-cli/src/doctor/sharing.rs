@@ -1,27 +1,27 @@
-//! Where processes of this user meet to share: which directories are looked in, and whether they can be used.
+//! Checks the directories in which sockets for sharing can be made.
 use serde::Serialize;
 use ur_ipc::doctor::{Place, VARIABLE, places};
 
-/// What is said of one directory.
+/// The report on one directory.
 #[derive(Serialize)]
 pub struct Finding {
     place: String,
-    /// Whether it serves exports to other users than the exporter's own.
+    /// Whether it is for exports to other users.
     for_others: bool,
-    /// Whether exports to this user go there now.
+    /// Whether exports to this user use it now.
     used: bool,
     works: bool,
     finding: String,
 }
 
 impl Finding {
-    /// Whether exports to this user go there now.
+    /// Whether exports to this user use it now.
     pub fn is_used(&self) -> bool {
         self.used
     }
 }
 
-/// Looks at every directory, in the order in which exporters do.
+/// Checks every directory, in the order in which exporters try them.
 pub fn examine() -> Vec<Finding> {
     judge(&places())
 }
@@ -57,7 +57,7 @@ pub fn lines(findings: &[Finding]) -> String {
     findings.iter().map(line).collect()
 }
 
-/// What to do where nothing can be shared at all.
+/// Returns advice if no directory can be used.
 pub fn complaint(findings: &[Finding]) -> Option<String> {
     let possible = findings.iter().any(|one| one.used);
     (!possible).then(|| {

@@ -1,5 +1,5 @@
-//! One adapter tried in a process of its own: the side that is tried, which says each step before it begins, and the
-//! side that starts it, listens until it has ended or its time is over, and says how it ended.
+//! Tries one adapter in a process of its own. The child announces each step before it begins; the parent
+//! starts the child, reads its messages until it ends or its time is over, and reports how it ended.
 use super::{End, Outcome, Step, Trial, Word};
 use crate::failure::{Failure, Result};
 use rustix::{
@@ -25,21 +25,22 @@ use std::{
 };
 use ur_loader::examine;
 
-/// The command that the process of a trial is started with, before the numbers of the adapter and of the place.
+/// The hidden command of the child, which is followed by the indices of the adapter and of the place.
 const COMMAND: &str = "doctor-trial";
-/// How the process of a trial ends that finds its report closed.
+/// The exit status of a child that finds its report pipe closed.
 pub(super) const CLOSED: i32 = 119;
-/// More than this is not read of what a process says: it is a few lines.
+/// The maximal number of bytes that are read from a child, whose messages are a few lines.
 const MOST: usize = 64 << 10;
 
-/// The side that is tried. What the adapter prints goes to the standard error.
+/// The child's side. What the adapter prints goes to the standard error.
 pub fn run(adapter: usize, place: usize) -> Result<()> {
     let failed = |error: Errno| Failure::system("set the trial up", &error.into());
-    // Not to be closed here: the adapter may have done so, and the number may be another's then.
+    // Not closed on drop: the adapter may have closed it, and the descriptor number may be in use for another
+    // file.
     let mut report =
         ManuallyDrop::new(File::from(fcntl_dupfd_cloexec(io::stdout(), 3).map_err(failed)?));
     dup2_stdout(io::stderr()).map_err(failed)?;
-    // A crash that was asked for leaves no file.
+    // No core file is written if the adapter crashes.
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) }).map_err(failed)?;
     let mut say = |word: &Word| {
         let line = serde_json::to_string(word).map_err(io::Error::from)? + "\n";
@@ -80,20 +81,20 @@ impl From<examine::Outcome> for Outcome {
     }
 }
 
-/// Has a process try the adapter, and waits until it has ended or `patience` is over; then it is killed.
+/// Starts a child that tries the adapter, and waits until it ends; after `patience` it is killed.
 pub fn start(adapter: usize, place: usize, patience: Duration) -> Result<Trial> {
     let failed = |error| Failure::system("start a process to try an adapter in", &error);
     let program = std::env::current_exe().map_err(failed)?;
     let mut command = Command::new(program);
     command.arg(COMMAND).args([adapter.to_string(), place.to_string()]);
-    // The loader's warnings about the environment have been heard in this process.
+    // This process has already logged the loader's warnings about the environment.
     command.env("UR_LOG_LOADER", "level:quiet").process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::piped());
     let orphans = Orphans::expect();
     let mut child = command.spawn().map_err(failed)?;
     let heard = listen(&mut child, Instant::now() + patience);
-    // It has not been waited for, so its number is its own. What it started is in its group, and would hold our outputs
-    // open when it has ended.
+    // The child has not been waited for, so its process id is still its own. Its descendants are in its
+    // process group, and would keep our output pipes open.
     let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
     let status = child.wait().map_err(failed)?;
     orphans.end();
@@ -102,23 +103,23 @@ pub fn start(adapter: usize, place: usize, patience: Duration) -> Result<Trial> 
     let (step, outcome) = words(&said);
     Ok(Trial { step, outcome, end })
 }
-/// What a trial's process started and did not end, also outside its process group: this process becomes their parent
-/// when that one has ended.
+/// Processes that the child started and did not end, also outside its process group. This process is made
+/// their subreaper, so it becomes their parent when the child ends.
 struct Orphans {
-    /// Children that this process had before, from the program that it replaced.
+    /// Children that this process already had, from a program that it replaced by exec.
     others: Vec<Pid>,
 }
 impl Orphans {
     /// How long killed processes may take to end.
     const PATIENCE: Duration = Duration::from_secs(1);
 
-    /// Before the trial's process is started.
+    /// Called before the child is started.
     fn expect() -> Self {
-        // Where it is not possible they live on, as they would have.
+        // If this fails, such processes simply continue to run.
         let _ = set_child_subreaper(Some(getpid()));
         Self { others: children() }
     }
-    /// Ends them, and what they started. The trial's process has ended and was waited for.
+    /// Kills them and their descendants. The child has ended and was waited for.
     fn end(self) {
         let deadline = Instant::now() + Self::PATIENCE;
         loop {
@@ -128,7 +129,7 @@ impl Orphans {
                 return;
             }
             for pid in left {
-                // A child that has not been waited for keeps its number.
+                // A child that has not been waited for keeps its process id.
                 let _ = kill_process(pid, Signal::KILL);
                 let _ = waitpid(Some(pid), WaitOptions::NOHANG);
             }
@@ -136,12 +137,12 @@ impl Orphans {
         }
     }
 }
-/// The children of this process; none where there is no /proc.
+/// Returns the children of this process; none where there is no /proc.
 fn children() -> Vec<Pid> {
     let us = getpid();
     let parent = |pid: Pid| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // After the name, which may hold anything, and the state.
+        // The parent's id is the second field after the name in parentheses, which may contain any character.
         let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
         Pid::from_raw(parent)
     };
@@ -150,7 +151,7 @@ fn children() -> Vec<Pid> {
     numbers.filter_map(Pid::from_raw).filter(|pid| parent(*pid) == Some(us)).collect()
 }
 
-/// What the process says until it ends, and whether it does in time.
+/// Reads what the child writes until it ends; returns that, and whether it ended in time.
 fn listen(child: &mut Child, deadline: Instant) -> rustix::io::Result<(Vec<u8>, bool)> {
     let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let mut from = child.stdout.take().map(OwnedFd::from);
@@ -170,7 +171,7 @@ fn listen(child: &mut Child, deadline: Instant) -> rustix::io::Result<(Vec<u8>, 
             Err(error) => return Err(error),
         }
         let over = !watched[0].revents().is_empty();
-        // The other end may be closed long before the process ends, and stay open in one that it started.
+        // The pipe may be closed long before the process ends, or be kept open by a process that it started.
         if from.as_ref().is_some_and(|from| !take(from, &mut said)) {
             from = None;
         }
@@ -179,7 +180,7 @@ fn listen(child: &mut Child, deadline: Instant) -> rustix::io::Result<(Vec<u8>, 
         }
     }
 }
-/// Reads what there is; whether there may be more.
+/// Reads what is available; returns whether there may be more.
 fn take(from: &OwnedFd, said: &mut Vec<u8>) -> bool {
     let mut bytes = [0; 4096];
     while said.len() < MOST {
@@ -192,7 +193,7 @@ fn take(from: &OwnedFd, said: &mut Vec<u8>) -> bool {
     }
     false
 }
-/// The last step and the outcome of what was said; lines that are no words say nothing.
+/// Returns the last step and the outcome; lines that cannot be parsed are ignored.
 fn words(said: &[u8]) -> (Option<Step>, Option<Outcome>) {
     let (mut step, mut outcome) = (None, None);
     for line in said.split(|byte| *byte == b'\n') {
@@ -212,6 +213,6 @@ fn end(status: ExitStatus) -> End {
             let name = signal_hook::low_level::signal_name(signal);
             End::Signal(name.map_or_else(|| format!("signal {signal}"), str::to_owned))
         }
-        (None, None) => End::Well, // `wait` gives one of both
+        (None, None) => End::Well, // cannot happen: `wait` returns one of both
     }
 }

@@ -1,4 +1,4 @@
-//! The command as a user has it, started and listened to; folders and contents for it.
+//! Runs the command as a user does and reads its output; directories and contents for tests.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 use rustix::process::{Pid, Signal, kill_process};
 use sha2::{Digest, Sha256};
@@ -24,7 +24,7 @@ pub fn causeway(args: &[&str]) -> Command {
     command
 }
 
-/// Runs to the end.
+/// Runs the command to its end.
 pub fn run(args: &[&str]) -> Output {
     finish(causeway(args).spawn().unwrap())
 }
@@ -42,7 +42,7 @@ pub fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// Failed with one sentence that has this in it.
+/// Asserts that the command failed with a single sentence that contains `words`.
 #[track_caller]
 pub fn assert_says(output: &Output, words: &str) {
     let said = stderr(output);
@@ -51,7 +51,7 @@ pub fn assert_says(output: &Output, words: &str) {
     assert!(said.contains(words), "{said}");
 }
 
-/// A directory of a test's own, removed at the end.
+/// A directory of one test, which is removed on drop.
 pub struct Directory(pub PathBuf);
 impl Directory {
     pub fn new() -> Self {
@@ -123,7 +123,7 @@ impl Drop for Sharer {
     }
 }
 
-/// Bytes that repeat nowhere, of a length that fits no page.
+/// Bytes that do not repeat.
 pub fn contents(length: usize) -> Vec<u8> {
     let words = (0_u64..).flat_map(|n| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1).to_le_bytes());
     words.take(length).collect()
