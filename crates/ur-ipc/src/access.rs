@@ -1,4 +1,5 @@
-//! Who may open what. Only the kernel says who a peer is; what the peer says of itself is never asked.
+//! Access policies: which peers may open an export. A peer is identified by what the kernel says of it, never by what
+//! it says of itself.
 use crate::{Error, ErrorKind, Result, waiting::look_at};
 use rustix::{
     event::PollFlags,
@@ -13,7 +14,8 @@ use std::{
 };
 use ur_mapping::peer_credentials;
 
-/// What the kernel shows in place of a user that this user namespace does not map. Nobody, and so never admitted.
+/// The user id that the kernel shows for users whom this user namespace does not map. It may stand for anybody, so it
+/// is never admitted.
 pub(crate) const OVERFLOW_UID: u32 = 65534;
 
 /// Who may open an exported object.
@@ -29,7 +31,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Whether the policy lets this peer in.
+    /// Whether the policy admits this peer.
     pub(crate) fn admits(self, peer: &Peer) -> bool {
         if peer.uid == OVERFLOW_UID {
             return false;
@@ -37,10 +39,10 @@ impl Access {
         match self {
             Access::SameUser => peer.is_same_user(),
             Access::User(uid) => peer.uid == uid,
-            Access::Process(process) => peer.process() == Some(process), // unknown is nobody
+            Access::Process(process) => peer.process() == Some(process), // an unidentified process is not admitted
         }
     }
-    /// Whether a peer may be of another user than ours, so that its way must lead through a directory open to others.
+    /// Whether the policy may admit peers of another user, so that the socket must lie in a directory open to others.
     pub(crate) fn reaches_others(self) -> bool {
         match self {
             Access::SameUser => false,
@@ -50,11 +52,12 @@ impl Access {
     }
 }
 
-/// A process, told from all others of this boot by the inode of its pidfd. A pid would not do: pids are reused.
+/// A process, identified among all others of this boot by the inode of its pidfd. A pid would not do, because pids are
+/// reused.
 #[derive(Clone, Copy, Debug)]
 pub struct Process {
     inode: u64,
-    /// Whose it was when we looked: decides where its way leads through, and not whether it is admitted.
+    /// Its user at the time of the query. It decides which directory the socket lies in, not who is admitted.
     uid: Option<u32>,
 }
 impl PartialEq for Process {
@@ -70,7 +73,8 @@ impl std::hash::Hash for Process {
 }
 
 impl Process {
-    /// `pid` must not have been reaped yet: a child of ours, say, or ourselves.
+    /// The process with this pid, which must not have been reaped yet: a child of the caller, for example, or the
+    /// caller.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] if there is no such process, or on a kernel before 6.9.
@@ -78,7 +82,8 @@ impl Process {
         let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let pidfd = raw.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        // Real, effective, …; who owns the directory is root's for one that is not dumpable.
+        // The fields are real, effective, …. The owner of the /proc directory would be root for a process that is not
+        // dumpable.
         let uids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
         let uid = uids.and_then(|uids| uids.split_whitespace().nth(1)?.parse().ok());
         let process = pidfd.and_then(|pidfd| Self::behind(&pidfd));
@@ -87,7 +92,7 @@ impl Process {
             Error::new(ErrorKind::Unsupported, why)
         })
     }
-    /// Before pidfs all pidfds shared one inode; there, nothing can be said.
+    /// The process behind a pidfd; `None` on kernels without pidfs, where all pidfds share one inode.
     pub(crate) fn behind(pidfd: &OwnedFd) -> Option<Self> {
         const PIDFS_MAGIC: u64 = 0x5049_4446;
         let on_pidfs = u64::try_from(fstatfs(pidfd).ok()?.f_type).ok()? == PIDFS_MAGIC;
@@ -96,34 +101,34 @@ impl Process {
     }
 }
 
-/// The other end of a socket, in the kernel's words.
+/// The other end of a socket, as the kernel identifies it.
 pub(crate) struct Peer {
     pub uid: u32,
-    /// Whether that is our own effective user.
+    /// Whether its user is this process's own effective user.
     same_user: bool,
     pidfd: Option<Arc<OwnedFd>>,
     who: Who,
 }
 
-/// A process, as far as the kernel tells which it is, to count what belongs to it.
+/// A process as far as the kernel identifies it; the key under which its connections are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Who {
     Process(u64),
-    /// Where pidfds do not tell processes apart. One that is reused makes two count as one.
+    /// A pid, where pidfds do not identify processes. If the pid is reused, two processes count as one.
     Pid(i32),
-    /// One of this user's, of another pid namespace.
+    /// Some process of this user in another pid namespace.
     SomeOf(u32),
 }
 impl Who {
-    /// Whether it is one process.
+    /// Whether it identifies one process.
     pub fn is_known(self) -> bool {
         !matches!(self, Self::SomeOf(_))
     }
 }
 
 impl Peer {
-    /// Asks the kernel. Without `SO_PEERPIDFD` (before 6.5) the pid is opened and then proven by asking again:
-    /// a socket that still has its peer had it while the pid was opened.
+    /// Queries the kernel. Without `SO_PEERPIDFD` (before Linux 6.5) the pid is opened, and the socket is then checked
+    /// for a hang-up: if its peer is still there, it was there while the pid was opened.
     pub fn of(socket: &impl AsFd) -> io::Result<Self> {
         let credentials = peer_credentials(socket)?;
         let pidfd = ur_mapping::peer_pidfd(socket);
@@ -134,7 +139,7 @@ impl Peer {
                 let pidfd = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
                 pidfd.filter(|_| !hung_up(socket))
             }
-            // Without one it would not be known by its process: better not at all, for now.
+            // Without a pidfd the peer would not be identified by its process, so it is refused for now.
             Err((Some(Errno::MFILE | Errno::NFILE), e)) => return Err(e),
             Err(_) => None,
         };
@@ -149,7 +154,7 @@ impl Peer {
         };
         Self { uid, same_user, pidfd: pidfd.map(Arc::new), who }
     }
-    /// Which process it is.
+    /// The process, as far as it is identified.
     pub fn who(&self) -> Who {
         self.who
     }
@@ -172,7 +177,7 @@ pub(crate) fn hung_up(socket: &impl AsFd) -> bool {
     look_at(socket, PollFlags::empty()).is_ok_and(|seen| seen.contains(PollFlags::HUP))
 }
 
-/// Whether the process behind a pidfd is gone (a zombie is). Where the kernel does not say, it is not known to be.
+/// Whether the process behind a pidfd has ended (a zombie has). `false` where the kernel does not tell.
 pub(crate) fn is_dead(pidfd: &impl AsFd) -> bool {
     look_at(pidfd, PollFlags::IN).is_ok_and(|seen| !seen.is_empty())
 }

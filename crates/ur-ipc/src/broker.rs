@@ -1,5 +1,6 @@
-//! Hands out what is exported, to those whom its policy admits. Runs on the watcher thread, for all peers at once, none
-//! of which can make it wait. What there is to hand out is `exports`' to say.
+//! The broker: answers requests for exported objects from the peers that the access policy admits. It runs on the
+//! watcher thread and serves all peers at once; no peer can make it wait. Which objects there are to hand out is kept
+//! in `exports`.
 use crate::{
     access::Peer,
     arena::WeakArena,
@@ -32,34 +33,38 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Connections accepted in one go, before others are heard again.
+/// How many connections one call of `admit` accepts before other events are handled.
 const AT_ONCE: usize = 16;
-/// For so long nobody is let in once there is no descriptor for it.
+/// How long no connection is accepted at an entrance after the process has run out of descriptors.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How soon it is looked again whether descriptors were received that others wait for.
+/// How long until the broker checks again whether the peers have received their descriptors, while requests wait for
+/// it.
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
-/// How soon after its connection one asks whether a process has ended too, and how long at most until one asks again.
+/// How soon after a connection has ended the broker first checks whether its process has ended too, and the longest
+/// interval between later checks.
 const ASKED_AFTER: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 
 /// The broker's side of all connections.
 pub(crate) struct Broker {
     visitors: HashMap<u64, Visitor>,
-    /// As they were when somebody came last.
+    /// The limits as they were when a peer last connected.
     limits: Limits,
     next: u64,
     unread: usize,
-    /// Answers with descriptors, ever.
+    /// How many answers with descriptors were ever sent.
     granted: u64,
-    /// Who asks for descriptors while too many are unread, and when it is looked next whether they were read since.
+    /// The connections whose requests for descriptors wait because too many descriptors are unread, and when the broker
+    /// next checks whether some were read.
     waiting: VecDeque<u64>,
     look_again: Option<Instant>,
-    /// For whom something is being done; after a fault, for whom it was not done.
+    /// The connection that is being served. After a panic it still names the connection whose request was not
+    /// completed.
     serving: Option<u64>,
-    /// Whether the kernel tells what was received, so that no peer has to.
+    /// Whether the kernel tells which messages a peer has received; if so, no peer has to acknowledge them.
     sees_receipt: bool,
-    /// Doors that nobody is let in at until then, for want of descriptors.
+    /// The entrance at which no connection is accepted before the given time, because there were no descriptors left.
     paused: Option<(Door, Instant)>,
-    /// Arenas in which something waits for the end of processes whose connections have ended, and when to look again.
+    /// Arenas in which something waits for the end of processes whose connections have ended, and when to check next.
     departed: HashMap<u64, WeakArena>,
     ask_after: (Instant, Duration),
 }
@@ -81,7 +86,7 @@ impl Broker {
             ask_after: (Instant::now(), ASKED_AFTER.0),
         }
     }
-    /// When somebody's patience ends next.
+    /// When the next timeout of any connection, or the next periodic check, is due.
     pub fn deadline(&self) -> Option<Instant> {
         let deadlines = self.visitors.values().filter_map(|visitor| visitor.deadline);
         let look = DESK.peek().and_then(|desk| locked(desk).next_look());
@@ -90,20 +95,20 @@ impl Broker {
         deadlines.chain(others.into_iter().flatten()).min()
     }
 
-    /// Lets in who waits at the door.
+    /// Accepts the connections that wait at an entrance.
     pub fn admit(&mut self, door: Door) {
         let Ok(desk) = DESK.get() else { return };
-        let _none_left = locked(desk).lay_in_reserve(); // then the next one to come cannot be told
+        let _none_left = locked(desk).lay_in_reserve(); // without a reserve, the next peer cannot be told why it is refused
         for _ in 0..AT_ONCE {
             let accepted = match locked(desk).entrance(door) {
-                Some(entrance) => accept(entrance), // which does not wait: the lock is held for an instant
+                Some(entrance) => accept(entrance), // does not block, so the lock is held only briefly
                 None => return,
             };
             match accepted {
                 Ok(socket) => self.welcome(socket),
                 Err(Errno::MFILE | Errno::NFILE) => {
                     if self.evict(|_| true) {
-                        continue; // there are descriptors again, of somebody who was silent
+                        continue; // evicting an idle connection has freed descriptors
                     }
                     if !locked(desk).give_up_reserve() {
                         return self.pause(door);
@@ -113,7 +118,7 @@ impl Broker {
                     }
                     let _none_left = locked(desk).lay_in_reserve();
                 }
-                Err(_) => return, // nobody waits, or the one who did is gone
+                Err(_) => return, // no connection is waiting, or its peer has gone
             }
         }
     }
@@ -149,7 +154,7 @@ impl Broker {
         };
         self.visitors.insert(id, visitor);
     }
-    /// Whether there is room for one more connection, if need be in place of a silent one.
+    /// Whether one more connection is within the limits, after closing an idle one if necessary.
     fn makes_room(&mut self, peer: &Peer) -> bool {
         self.limits = Limits::now();
         let (limits, who) = (self.limits, peer.who());
@@ -162,9 +167,10 @@ impl Broker {
     fn has_room(&mut self, limit: usize, among: impl Fn(&Visitor) -> bool) -> bool {
         self.visitors.values().filter(|v| among(v)).count() < limit || self.evict(among)
     }
-    /// Closes the longest connected of those who hold nothing and have said nothing that is still to be heard; whether
-    /// there is one. Those who were never admitted go first, and those who kept some answer unread last. If they are
-    /// another user's, these stay: each has descriptors on their way, of which the kernel allows this user so many.
+    /// Closes the longest connected among the connections that hold nothing and have no request waiting to be read;
+    /// returns whether there was one. Connections that were never admitted go first, and those that left an answer
+    /// unread go last. An unread answer's connection is never closed if its peer is another user's: its descriptors are
+    /// in flight, and the kernel limits how many of those this user may have.
     fn evict(&mut self, among: impl Fn(&Visitor) -> bool) -> bool {
         let may_go = |v: &Visitor| !v.holds() && (!v.is_lapsed() || v.peer.is_same_user());
         let idle = self.visitors.iter().filter(|(_, v)| may_go(v) && among(v));
@@ -173,7 +179,7 @@ impl Broker {
         let mut polled: Vec<_> =
             idle.iter().map(|(_, v)| PollFd::new(&v.socket, PollFlags::IN)).collect();
         if look(&mut polled).is_err() {
-            return false; // out of memory: then nobody is let in either
+            return false; // out of memory: no connection is admitted either
         }
         let mute = |polled: &PollFd<'_>| !matches!(polled.revents(), PollFlags::IN);
         let Some((id, visitor)) = idle.iter().zip(&polled).find_map(|(v, p)| mute(p).then_some(*v))
@@ -186,7 +192,7 @@ impl Broker {
         true
     }
 
-    /// Something happened on a connection.
+    /// Handles an event on a connection.
     pub fn hear(&mut self, id: u64, flags: EventFlags) {
         let Some(visitor) = self.visitors.get_mut(&id) else { return };
         let kept = match &visitor.doing {
@@ -203,7 +209,7 @@ impl Broker {
             self.part(id);
         }
     }
-    /// One datagram; whether there was one.
+    /// Reads one datagram and serves its request; returns whether there was one.
     fn read(&mut self, id: u64) -> Result<bool, Close> {
         let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
         let mut bytes = [0; MESSAGE_LEN];
@@ -212,7 +218,8 @@ impl Broker {
             Err(Errno::AGAIN) => return Ok(false),
             Err(_) => return Err(Close),
         };
-        // What came along and is not needed is closed when `received` goes. A peer that speaks otherwise is not ours.
+        // Descriptors that came with the message and are not needed are closed when `received` is dropped. A peer whose
+        // message does not decode is disconnected.
         let whole = bytes.get(..received.length).and_then(decode_message);
         let Message { number, read, ends, request } = whole.ok_or(Close)?;
         let owes = match visitor.doing {
@@ -223,10 +230,10 @@ impl Broker {
         match owes {
             Some((nonce, counts)) if read == nonce => {
                 visitor.listen();
-                self.unread -= usize::from(counts); // what lapsed is not counted any more
+                self.unread -= usize::from(counts); // a lapsed answer is no longer counted
             }
             Some(_) if read == 0 && !request.wants_answer() => {}
-            // What it says of an answer that was seen to be received is no news.
+            // An acknowledgement of an answer that the kernel already reported as received changes nothing.
             None if read == 0 || visitor.last.as_ref().is_some_and(|last| last.nonce == read) => {}
             _ => return Err(Close),
         }
@@ -290,10 +297,11 @@ impl Broker {
                 arena.slot_closed(participant, slot, generation).map_err(|_| Close)
             }
             Request::Leave { ledger, participant } => visitor.leave(ledger, participant),
-            Request::Read => Ok(()), // which was said along with it
+            Request::Read => Ok(()), // the acknowledgement came in `read` of the same message
         }
     }
-    /// Whether this one may be sent descriptors, or has to wait until others, or its own process, have read theirs.
+    /// Whether this peer may be sent descriptors now, or has to wait until other peers, or other connections of its own
+    /// process, have read theirs.
     fn may_send_to(&self, id: u64) -> bool {
         let limits = self.limits;
         let who = self.visitors.get(&id).map(|v| v.peer.who());
@@ -305,7 +313,8 @@ impl Broker {
         self.unread < limits.unread
             && (self.unread < limits.unread_of_process || of_process() < limits.unread_of_process)
     }
-    /// Sees who has received what was sent, and has not said so yet.
+    /// Marks as read the answers that the kernel reports as received although their peers have not acknowledged them
+    /// yet.
     fn note_receipts(&mut self) {
         let unread = self.visitors.values_mut().filter(|v| matches!(v.doing, Doing::Unread(_)));
         let mut received = 0;
@@ -315,12 +324,12 @@ impl Broker {
         }
         self.unread -= received;
     }
-    /// The longest waiting of those who need wait no more.
+    /// Removes and returns the longest waiting connection that may be sent descriptors now.
     fn next_waiting(&mut self) -> Option<u64> {
         let at = self.waiting.iter().position(|id| self.may_send_to(*id))?;
         self.waiting.remove(at)
     }
-    /// Those who wait go on while there is room.
+    /// Serves waiting requests as far as the limits allow.
     fn serve_waiting(&mut self) {
         while let Some(id) = self.next_waiting() {
             let Some(visitor) = self.visitors.get_mut(&id) else { continue };
@@ -341,7 +350,7 @@ impl Broker {
             }
         }
     }
-    /// An answer that grants nothing.
+    /// Sends an answer that grants nothing.
     fn reply(&mut self, id: u64, number: u64, answer: Answer) -> Kept {
         self.answer(id, number, answer, Vec::new(), Grant::default())
     }
@@ -356,7 +365,7 @@ impl Broker {
         if !rights.is_empty() {
             let key = identity().map_err(|_| Close)?.key;
             self.granted += 1;
-            answer.nonce = hash(&key, &self.granted.to_le_bytes()).max(1); // which nobody can guess
+            answer.nonce = hash(&key, &self.granted.to_le_bytes()).max(1); // a number that no peer can guess
             answer.is_urgent = !self.sees_receipt;
         }
         let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
@@ -364,7 +373,7 @@ impl Broker {
         visitor.deadline = Some(Instant::now() + PATIENCE);
         self.post(id)
     }
-    /// Sends what is to be sent, or waits for room.
+    /// Sends the pending answer, or waits until the socket's buffer has space for it.
     fn post(&mut self, id: u64) -> Kept {
         let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
         let Doing::Sending(letter) = &mut visitor.doing else { return Ok(()) };
@@ -389,7 +398,7 @@ impl Broker {
         }
         Ok(())
     }
-    /// What cannot be sent is not granted either; a refusal takes its place.
+    /// Takes back what an answer grants when the answer cannot be sent, and sends a refusal instead.
     fn withdraw(&mut self, id: u64) -> Kept {
         let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
         let doing = std::mem::replace(&mut visitor.doing, Doing::Listening);
@@ -407,7 +416,7 @@ impl Broker {
         self.reply(id, number, Answer::of(Verdict::Descriptors))
     }
 
-    /// The peer is gone, or has to go.
+    /// Ends a connection: its peer has hung up or is to be disconnected.
     pub fn part(&mut self, id: u64) {
         if let Some(visitor) = self.visitors.remove(&id) {
             self.take_leave(visitor);
@@ -432,7 +441,7 @@ fn accept(entrance: &Entrance) -> Result<OwnedFd, Errno> {
     uninterrupted(|| accept_with(entrance, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK))
 }
 
-/// Tells a peer why it is not let in. It may be gone, or never read it.
+/// Tells a peer why its connection is refused. The peer may have gone, or may never read it.
 fn turn_away(socket: &impl AsFd, verdict: Verdict) {
     let _ = send(socket, &encode_answer(0, &Answer::of(verdict)), &[]);
 }

@@ -1,14 +1,16 @@
-//! How long an open, or another question to an exporter, may take in all, whatever the exporter answers.
+//! The total time that an open, or another request to an exporter, may take, whatever the exporter answers.
 use std::{
     cell::Cell,
     time::{Duration, Instant},
 };
 
-/// How long an exporter may take to let us in and answer. Longer than a broker lets one importer keep others waiting.
+/// How long an exporter may take to accept the connection and answer. It exceeds the time for which one importer can
+/// make a broker delay the others.
 pub(crate) const ANSWERED: Duration = Duration::from_secs(2);
 
-/// Until when the exporter may take: [`ANSWERED`], and once more as long if this process was stopped meanwhile. That it was
-/// stopped is concluded from how late an answer was read, which the exporter decides as well: hence once.
+/// The end of the time that the exporter may take: [`ANSWERED`], extended once by the same time if this process seems
+/// to have been stopped meanwhile. It is extended only once because a stop is inferred from how late an answer was
+/// read, which the exporter can influence too.
 pub(crate) struct Deadline {
     at: Cell<Instant>,
     is_renewed: Cell<bool>,
@@ -20,7 +22,7 @@ impl Deadline {
     pub fn at(&self) -> Instant {
         self.at.get()
     }
-    /// Starts the time anew, if that has not been done yet.
+    /// Restarts the time, unless that has been done already.
     pub fn renew(&self) {
         if !self.is_renewed.replace(true) {
             self.at.set(Instant::now() + ANSWERED);

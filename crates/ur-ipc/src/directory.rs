@@ -1,5 +1,5 @@
-//! Where exporters' sockets are: which directories, whether one may be trusted, and how a name in it is reached without
-//! a race. Listening there is entrance's, what is said over the sockets the broker's and fetch's.
+//! The directories of exporters' sockets: where they are, whether one may be trusted, and how a name in it is reached
+//! without a race. Listening there is left to `entrance`, the exchange over the sockets to `broker` and `fetch`.
 use crate::{
     Error, ErrorKind, InstanceId, Result,
     access::OVERFLOW_UID,
@@ -22,29 +22,29 @@ use std::{
     time::Instant,
 };
 
-/// Names this one in the environment: if set, no other directory is used.
+/// The environment variable that names the directory. If it is set, no other directory is used.
 pub const VARIABLE: &str = "CAUSEWAY_DIR";
-/// How many leavings of dead exporters one start looks at.
+/// How many names left by dead exporters one start examines at most.
 const SWEPT: usize = 1024;
 
-/// A directory that passed the checks, held open: names in it cannot be moved under us.
+/// A directory that passed the checks, held open so that names in it are looked up in that very directory.
 pub(crate) struct Directory {
     pub fd: OwnedFd,
     /// Absolute: the process may change its working directory.
     pub path: PathBuf,
     /// Hash of device and inode.
     pub id: u64,
-    /// Whose it is.
+    /// The user id of its owner.
     pub owner: u32,
     mode: u32,
 }
 
-/// Why a directory is not used.
+/// Why a directory is not used: the error, and a reason in words.
 type Flaw = (Errno, &'static str);
 
 impl Directory {
-    /// A directory that belongs to one of `owners`, is not a link, and which nobody else can write. An owner whom this
-    /// user namespace does not map may be anybody, and so is none of them.
+    /// Opens a directory that belongs to one of `owners`, is not a symbolic link, and that no other user can write. The
+    /// user id that stands for all owners outside this user namespace must not be among `owners`.
     pub fn open(path: &Path, owners: &[u32]) -> Result<Self, Flaw> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = uninterrupted(|| openat(CWD, path, flags, Mode::empty()));
@@ -54,7 +54,7 @@ impl Directory {
             return Err((Errno::PERM, "another user owns it"));
         }
         if stat.st_mode & 0o022 != 0 {
-            let sticky = stat.st_mode & 0o1000 != 0; // as of /tmp
+            let sticky = stat.st_mode & 0o1000 != 0; // like /tmp
             let why = match sticky {
                 true => "it is for all users: make one of your own in it (`mkdir -m 0700`)",
                 false => "others can write it: run `chmod 0700` on it",
@@ -65,25 +65,25 @@ impl Directory {
         place[..8].copy_from_slice(&stat.st_dev.to_le_bytes());
         place[8..].copy_from_slice(&stat.st_ino.to_le_bytes());
         let id = identity::hash(b"causeway socket ", &place).max(1);
-        // Fails where there is no working directory: then it is as good as it came.
+        // Fails if there is no working directory; the path then stays as it is.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
         Ok(Self { fd, path, id, owner: stat.st_uid, mode: stat.st_mode & 0o777 })
     }
-    /// Whether sockets behind that kind of door may be made in it. Its mode is never changed: it may be a directory that
-    /// the user has for other things too.
+    /// Checks whether sockets of this kind may be made in the directory. Its mode is never changed here, because the
+    /// user may use the directory for other things too.
     fn check_for_export(&self, door: Door) -> Result<(), Flaw> {
         match door {
             Door::Others if self.mode & 0o077 != 0o011 => {
                 Err((Errno::PERM, "exports to others need it to be of mode 0711"))
             }
-            // To pass is harmless, since names are secrets as long as they cannot be listed.
+            // Permission to traverse it is harmless: as long as they cannot be listed, names are secrets.
             Door::Private if self.mode & 0o066 != 0 => {
                 Err((Errno::PERM, "others can list it: run `chmod 0700` on it"))
             }
             _ => Ok(()),
         }
     }
-    /// One for this user's exports behind that kind of door, made if need be.
+    /// Opens a directory for this user's sockets of this kind, and makes it if necessary.
     pub fn for_export(path: &Path, door: Door) -> Result<Self, Flaw> {
         let mode = Mode::from_raw_mode(if door == Door::Others { 0o711 } else { 0o700 });
         let made = match uninterrupted(|| mkdir(path, mode)) {
@@ -93,17 +93,18 @@ impl Directory {
         };
         let mut directory = Self::open(path, &[geteuid().as_raw()])?;
         if made && directory.mode != mode.as_raw_mode() {
-            // The umask took bits. What is changed is what was opened and checked, whatever has the path by now.
+            // The umask removed bits. The mode is changed on the directory that was opened and checked, whatever its
+            // path names by now.
             change_mode(&directory.fd, mode).map_err(|e| (e, "its mode cannot be set"))?;
             directory.mode = mode.as_raw_mode();
         }
         directory.check_for_export(door)?;
         Ok(directory)
     }
-    /// What makes it unfit for a user's exports, in words; nothing if it is fit.
+    /// Why the directory is unfit for a user's exports, in words; `None` if it is fit.
     pub fn trouble(path: &Path, user: u32, door: Door) -> Option<String> {
         let opened = Self::open(path, &[user]).and_then(|d| d.check_for_export(door));
-        // One that is not there is made when it is needed, where it can be.
+        // A missing directory is made when it is needed, if its parent permits.
         let missing = |parent: &Path| {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
             let possible = access(parent, Access::WRITE_OK | Access::EXEC_OK);
@@ -121,7 +122,7 @@ impl Directory {
             why => format!("{errno}: {why}"),
         })
     }
-    /// The instances whose sockets behind that kind of door are in it.
+    /// The instances that have sockets of this kind in the directory.
     pub fn exporters(&self, door: Door) -> Vec<String> {
         let names = self.names().into_iter();
         let instance = |name: String| match door {
@@ -132,7 +133,7 @@ impl Directory {
         };
         names.take(SWEPT).filter_map(instance).collect()
     }
-    /// What is in it, as far as a start looks; nothing if it cannot be read.
+    /// The names in the directory, as many as one start examines; none if it cannot be read.
     pub fn names(&self) -> Vec<String> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let readable = uninterrupted(|| openat(&self.fd, ".", flags, Mode::empty()));
@@ -140,9 +141,10 @@ impl Directory {
         let name = |entry: DirEntry| entry.file_name().to_str().ok().map(String::from);
         entries.flatten().filter_map(name).take(SWEPT).collect()
     }
-    /// Through /proc, the directory is the one that was checked, and its length does not count.
-    /// To a process that is not dumpable its own /proc is closed, and in some containers there is none: it goes by the
-    /// directory's path, and who answers there proves by its credentials that it is the one.
+    /// The address of the socket of this name. It goes through /proc, where the directory is certain to be the one that
+    /// was checked, and where its path's length does not count. A process that is not dumpable cannot use its own
+    /// /proc, and some containers have none: there the directory's path is used, and the exporter proves its identity
+    /// by its credentials.
     pub fn address(&self, name: &str) -> Result<SocketAddrUnix, Errno> {
         let through = in_proc(&self.fd);
         match access(&through, Access::EXISTS) {
@@ -152,7 +154,7 @@ impl Directory {
     }
 }
 
-/// Why a path that leads to something could not be opened as a directory, where the error alone says too little.
+/// Why a path that exists could not be opened as a directory, where the error alone says too little.
 fn why_closed(path: &Path, errno: Errno) -> &'static str {
     if !matches!(errno, Errno::NOTDIR | Errno::LOOP) {
         return "";
@@ -175,15 +177,15 @@ fn why_not_made(errno: Errno) -> &'static str {
     }
 }
 
-/// What a descriptor opens, as a path.
+/// The path through /proc of what a descriptor opens.
 fn in_proc(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
-/// Changes the mode of what an `O_PATH` descriptor holds, and of nothing that has taken its name since.
+/// Changes the mode of the directory that an `O_PATH` descriptor holds, and not of anything that has its name by now.
 pub(crate) fn change_mode(held: &OwnedFd, mode: Mode) -> Result<(), Errno> {
     match chmod(in_proc(held), mode) {
-        // Its own /proc is closed to a process that is not dumpable; a directory can also be opened anew from itself.
+        // A process that is not dumpable cannot use its own /proc; a directory can also be reopened through itself.
         Err(Errno::ACCESS | Errno::NOENT) => {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             fchmod(uninterrupted(|| openat(held, ".", flags, Mode::empty()))?, mode)
@@ -192,14 +194,14 @@ pub(crate) fn change_mode(held: &OwnedFd, mode: Mode) -> Result<(), Errno> {
     }
 }
 
-/// What a file is, whatever its name.
+/// What identifies a file, whatever its name.
 pub(crate) fn inode(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
-/// An exporter may have both doors in one directory.
+/// The suffix of sockets for other users: an exporter may have both kinds of socket in one directory.
 pub(crate) const OTHERS: &str = "-others";
-/// The name of an instance's socket behind that kind of door.
+/// The name of an instance's socket of this kind.
 pub(crate) fn name_of(instance: InstanceId, door: Door) -> String {
     match door {
         Door::Private => instance.to_string(),
@@ -210,16 +212,16 @@ pub(crate) fn is_instance(name: &str) -> bool {
     name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// What was tried in vain, for the error.
+/// The attempts that failed, for the error.
 #[derive(Default)]
 pub(crate) struct Tried {
     pub text: String,
     errno: Option<i32>,
-    /// The directories that could be opened, by their hashes, and whose they are.
+    /// The directories that could be opened: their hashes, and their owners.
     opened: Vec<(u64, u32)>,
-    /// Whether a socket refused because of its permissions.
+    /// Whether a socket or directory refused access because of its permissions.
     pub denied: bool,
-    /// Whether there is such a socket, on which nobody listens any more.
+    /// Whether the socket exists but has no listener any more.
     pub refused: bool,
     /// Whether a file system, or a quota on it, is full.
     pub is_full: bool,
@@ -237,21 +239,21 @@ impl Tried {
     pub fn errno(&self) -> Option<i32> {
         self.errno
     }
-    /// Whether the last one tried has no such socket, as opposed to one that nobody listens on.
+    /// Whether the last place tried has no such socket, as opposed to one without a listener.
     pub fn is_absent(&self) -> bool {
         self.errno == Some(Errno::NOENT.raw_os_error())
     }
-    /// Whether the exporter's own directory, of that hash, was among them.
+    /// Whether the exporter's own directory, which has this hash, was among those opened.
     pub fn was_in(&self, directory: u64) -> bool {
         self.owner_of(directory).is_some()
     }
-    /// Whose the exporter's own directory is, if it was among them.
+    /// The owner of the exporter's own directory, if it was among those opened.
     pub fn owner_of(&self, directory: u64) -> Option<u32> {
         self.opened.iter().find(|(id, _)| *id == directory).map(|(_, owner)| *owner)
     }
 }
 
-/// The directories of a user's exporters, in the order in which they are tried.
+/// The directories where a user's exporters may have their sockets, in the order in which they are tried.
 pub(crate) fn candidates(user: u32, door: Door) -> Vec<PathBuf> {
     if let Some(only) = chosen() {
         return vec![only];
@@ -268,47 +270,48 @@ pub(crate) fn candidates(user: u32, door: Door) -> Vec<PathBuf> {
     all
 }
 
-/// What the environment says, unless this program runs with more rights than its caller has.
+/// The directory that the environment names, unless this program runs with more privileges than its caller.
 fn chosen() -> Option<PathBuf> {
     let path = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from)?;
-    // Absolute, so that every message names the directory that is meant. Fails where there is no working directory.
+    // Absolute, so that every message names the directory that is meant. Fails if there is no working directory.
     let path = std::path::absolute(&path).unwrap_or(path);
     (!ur_mapping::is_privileged()).then_some(path)
 }
 
-/// A connection, and whose directory it leads through, in the kernel's words to this process.
+/// A connection, and the owner of the directory that it leads through, as the kernel reports it.
 pub(crate) struct Reached {
     pub socket: OwnedFd,
     pub owner: u32,
 }
 
-/// Where an exporter's socket may be. Made once for each connection, so that whoever connects again, on whatever thread,
-/// reads no environment.
+/// Where an exporter's socket may be. Made once for each connection, so that connecting again, on any thread, does not
+/// read the environment.
 pub(crate) struct Address {
     instance: InstanceId,
     door: Door,
-    /// Whose a directory may be that is gone through.
+    /// The users who may own the directories.
     owners: Vec<u32>,
     places: Vec<PathBuf>,
 }
 impl Address {
-    /// `user` is who the ticket says that the exporter is, in the numbers of the exporter's user namespace, which may be
-    /// another than ours: a hint as to where to look. Our own user, whatever its number there, is an exporter's as well.
+    /// `user` is the exporter's user according to the ticket, numbered as in the exporter's user namespace, which may
+    /// differ from this process's: it is only a hint where to look. Directories of this process's own user are tried
+    /// too.
     pub fn of(instance: InstanceId, user: u32, door: Door) -> Self {
         let us = geteuid().as_raw();
         let owners = [user, us].into_iter().filter(|uid| *uid != OVERFLOW_UID).collect();
         let places = places_of([user, us], door).into_iter();
-        // Absolute, for this process may change its working directory. Fails where there is none.
+        // Absolute, as this process may change its working directory. Fails if there is none.
         let places = places.map(|path| std::path::absolute(&path).unwrap_or(path)).collect();
         Self { instance, door, owners, places }
     }
-    /// As [`is_listening`].
+    /// See [`is_listening`].
     pub fn is_listened_at(&self) -> Option<bool> {
         is_listening(self.instance, self.door)
     }
 }
 
-/// Connects to the exporter's socket, wherever it is.
+/// Connects to the exporter's socket in the first directory that has it.
 pub(crate) fn reach(to: &Address, deadline: Instant) -> Result<Result<Reached, Tried>> {
     let mut tried = Tried::default();
     for path in &to.places {
@@ -340,11 +343,11 @@ pub(crate) fn reach(to: &Address, deadline: Instant) -> Result<Result<Reached, T
     Ok(Err(tried))
 }
 
-/// Whether somebody listens at a socket of that name, wherever it is and even if the name is gone: the kernel lists the
-/// sockets of this network namespace with the names that they were bound to. Nothing if it does not say.
+/// Whether a process listens on a socket of that name, in whatever directory and even if the name was removed: the
+/// kernel lists the sockets of this network namespace with the names they were bound to. `None` if it does not tell.
 pub(crate) fn is_listening(instance: InstanceId, door: Door) -> Option<bool> {
     let name = format!("/{}", name_of(instance, door));
-    let all = std::fs::read("/proc/net/unix").ok()?; // others' names may be any bytes
+    let all = std::fs::read("/proc/net/unix").ok()?; // other sockets' names may be any bytes
     let listens = |line: &[u8]| {
         const ACCEPTS: &[u8] = b"00010000"; // __SO_ACCEPTCON
         let flags = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).nth(3);
@@ -353,7 +356,7 @@ pub(crate) fn is_listening(instance: InstanceId, door: Door) -> Option<bool> {
     Some(all.split(|byte| *byte == b'\n').any(listens))
 }
 
-/// The directories of either user's exporters, each once.
+/// The directories of both users' exporters, each once.
 fn places_of(users: [u32; 2], door: Door) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     for path in users.into_iter().flat_map(|user| candidates(user, door)) {
@@ -367,7 +370,7 @@ fn places_of(users: [u32; 2], door: Door) -> Vec<PathBuf> {
 fn connect_in(directory: &Directory, name: &str, deadline: Instant) -> Result<OwnedFd, Errno> {
     let socket =
         socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
-    connect_by(&socket, &directory.address(name)?, deadline)?; // which a full backlog delays
+    connect_by(&socket, &directory.address(name)?, deadline)?; // which waits while the backlog is full
     Ok(socket)
 }
 
@@ -379,7 +382,7 @@ pub(crate) mod tests {
         os::unix::fs::{PermissionsExt, symlink},
     };
 
-    /// A directory of a test's own, of mode 0700.
+    /// A directory for one test, of mode 0700.
     pub(crate) fn scratch(name: &str) -> PathBuf {
         let path =
             std::env::temp_dir().join(format!("causeway-unit-{name}-{}", std::process::id()));

@@ -1,5 +1,5 @@
-//! What a user asks when sharing does not work: where sockets are looked for, whether those places can be used, and
-//! which exporters listen there. Mending anything is the user's.
+//! Diagnosis for users when sharing does not work: where sockets are looked for, whether those places can be used, and
+//! which exporters listen there. Nothing is repaired here.
 use crate::{
     directory::{Directory, candidates},
     envelope::Door,
@@ -9,20 +9,20 @@ use std::path::PathBuf;
 
 pub use crate::directory::VARIABLE;
 
-/// A directory in which sockets are looked for, in the order of looking.
+/// A directory in which sockets are looked for.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Its path.
     pub path: PathBuf,
-    /// Whether it serves exports to others than the exporter's own user.
+    /// Whether it serves exports to users other than the exporter's own.
     pub for_others: bool,
-    /// Why it cannot be used, in words; nothing if it can. One that does not exist is made when it is needed.
+    /// Why it cannot be used, in words; `None` if it can. A missing directory is made when it is needed.
     pub trouble: Option<String>,
-    /// The instance ids of exporters that left a socket there, dead ones included until the next exporter sweeps.
+    /// The instance ids of exporters that left a socket there. Dead ones are included until the next exporter sweeps.
     pub exporters: Vec<String>,
 }
 
-/// All places in which this user's exporters are looked for.
+/// All places in which this user's exporters are looked for, in the order of looking.
 pub fn places() -> Vec<Place> {
     let user = geteuid().as_raw();
     let mut places = Vec::new();

@@ -1,5 +1,5 @@
-//! The socket on which an exporter listens, with its name and its lock file: made, swept up after the dead, and bound
-//! again when its name has gone. Which directory it is in is directory's.
+//! The entrance: the socket on which an exporter listens, with its name and its lock file. It removes the names of dead
+//! exporters, and is bound again when its own name has gone. `directory` chooses the directory.
 use crate::{
     Error, ErrorKind, InstanceId, Result,
     directory::{
@@ -24,43 +24,44 @@ use std::{
     sync::Arc,
 };
 
-/// Tries to take one's own lock. Sweepers hold it for an instant only, and not one after the other.
+/// How often an exporter tries to take its own lock file. Sweepers of other processes hold it only briefly.
 const LOCKED: u32 = 1000;
-/// Connections that wait to be accepted.
+/// How many connections may wait to be accepted.
 const BACKLOG: i32 = 256;
 
-/// A listening socket with its name, which goes when this is dropped.
+/// A listening socket and its name, which is removed when this is dropped.
 pub(crate) struct Entrance {
     listener: Guarded,
-    /// Held while the name is in use, also by the one that is bound in this one's place.
+    /// Held while the name is in use; shared with the entrance that is bound in this one's place.
     lock: Arc<Guarded>,
     directory: Directory,
     name: String,
-    /// What was bound under the name.
+    /// Device and inode of the socket that was bound under the name.
     bound: (u64, u64),
 }
 
 impl Entrance {
-    /// Sweeps the first directory in which there can be a socket, and listens there under the instance's name.
+    /// Sweeps the first directory that can hold a socket, and listens there under the instance's name.
     ///
     /// # Errors
-    /// [`ErrorKind::Directory`], with every path that was tried; [`ErrorKind::NoSpace`] if one of them is full; the
-    /// limits of this process.
+    /// [`ErrorKind::Directory`], with every path that was tried; [`ErrorKind::NoSpace`] if one of them is full; and
+    /// errors of this process's limits.
     pub fn open(instance: InstanceId, door: Door) -> Result<Self> {
         Self::open_beside(instance, door, None)
     }
-    /// Binds the name of `old` again, of which something has gone: in the same directory, or, where there is none any
-    /// more, in the one that a fresh exporter would take.
+    /// Binds the name of `old` again after its socket or directory has been removed: in the same directory, or, if that
+    /// does not exist any more, in the one that a new exporter would use.
     ///
     /// # Errors
-    /// As [`Entrance::open`]; `old` can then be kept.
+    /// As [`Entrance::open`]; `old` stays usable then.
     pub fn open_again(old: &Self, instance: InstanceId, door: Door) -> Result<Self> {
         Self::open_beside(instance, door, Some(old))
     }
     fn open_beside(instance: InstanceId, door: Door, old: Option<&Self>) -> Result<Self> {
         let mut tried = Tried::default();
         let lock = old.map(|old| &old.lock);
-        // First where importers look: what the environment says may be relative to another working directory by now.
+        // First the directory where importers look: the environment's path may be relative to another working directory
+        // by now.
         let mut paths = candidates(geteuid().as_raw(), door);
         paths.splice(0..0, old.map(|old| old.directory.path.clone()));
         paths.dedup();
@@ -114,8 +115,8 @@ impl Entrance {
             }
         }
     }
-    /// Whether importers find it: the path leads to the socket that was bound. If only the lock file has gone, there is
-    /// another one afterwards, so that sweepers find that as well.
+    /// Whether importers find the entrance: the path leads to the socket that was bound. If only the lock file is
+    /// missing, it is created again so that sweepers respect the socket.
     pub fn is_in_place(&mut self) -> bool {
         let path = self.directory.path.join(&self.name);
         let named = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW);
@@ -125,7 +126,7 @@ impl Entrance {
         if is_named(&self.directory, &*self.lock, &lock_name(&self.name)) == Ok(false)
             && let Ok(lock) = take_lock(&self.directory, &self.name)
         {
-            self.lock = Arc::new(lock); // a sweeper that comes in between finds somebody listening
+            self.lock = Arc::new(lock); // a sweeper that comes in between finds the socket listening
         }
         true
     }
@@ -136,7 +137,7 @@ impl Entrance {
     pub fn path(&self) -> &Path {
         &self.directory.path
     }
-    /// As which user this process listens here: the one that importers meet, whoever it is by now.
+    /// The user as whom this process listens here, which importers see even if the process has changed its user since.
     pub fn user(&self) -> u32 {
         self.directory.owner
     }
@@ -151,8 +152,8 @@ impl Drop for Entrance {
         if !self.listener.is_ours() {
             return;
         }
-        // Only what is still this one's: the name may have been bound again. If something is gone already, so much the
-        // better; the lock is held until both are.
+        // Removes only what is still this entrance's own, because the name may have been bound again. The lock is held
+        // until both names are removed.
         let named = statat(&self.directory.fd, &self.name, AtFlags::SYMLINK_NOFOLLOW);
         if named.is_ok_and(|stat| inode(&stat) == self.bound) {
             let _ = unlinkat(&self.directory.fd, &self.name, AtFlags::empty());
@@ -165,7 +166,7 @@ impl Drop for Entrance {
     }
 }
 
-/// What an error number means for a name in a directory.
+/// Explains an error number for a name in a directory.
 fn explained(errno: Errno, doing: &'static str) -> (Errno, &'static str) {
     let why = match (errno, doing) {
         (Errno::NOSPC, _) => "its file system is full",
@@ -178,19 +179,19 @@ fn explained(errno: Errno, doing: &'static str) -> (Errno, &'static str) {
     (errno, why)
 }
 
-/// A listening socket under the name, and what was bound.
+/// Binds a listening socket to the name; returns it with the device and inode that were bound.
 fn listen_in(
     directory: &Directory,
     name: &str,
     door: Door,
 ) -> Result<(OwnedFd, (u64, u64)), Errno> {
     if is_free(directory, name) {
-        let _ = unlinkat(&directory.fd, name, AtFlags::empty()); // this exporter's own, that is dead
+        let _ = unlinkat(&directory.fd, name, AtFlags::empty()); // left by this exporter itself
     }
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    // Who may pass is the directory's and the broker's to say, and not the umask's: never more than this, and at last
-    // no less.
+    // The directory and the broker decide who may connect, not the umask: the socket has at most this mode while it is
+    // being bound, and exactly this mode afterwards.
     let mode = Mode::from_raw_mode(if door == Door::Others { 0o666 } else { 0o600 });
     fchmod(&socket, mode)?;
     bind(&socket, &directory.address(name)?)?;
@@ -221,7 +222,7 @@ fn lock_name(name: &str) -> String {
     format!("{name}.lock")
 }
 
-/// Creates and locks `NAME.lock`. A sweeper may lock and unlink it in between: then once more.
+/// Creates and locks `NAME.lock`. If a sweeper locks and unlinks it in between, the attempt is repeated.
 fn take_lock(directory: &Directory, name: &str) -> Result<Guarded, Errno> {
     let name = lock_name(name);
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -237,7 +238,7 @@ fn take_lock(directory: &Directory, name: &str) -> Result<Guarded, Errno> {
     Err(Errno::WOULDBLOCK)
 }
 
-/// Whether the name still leads to this file. A lock counts for a name only then.
+/// Whether the name still leads to this file. A lock on the file protects the name only then.
 fn is_named(directory: &Directory, lock: &impl AsFd, name: &str) -> Result<bool, Errno> {
     let ours = fstat(lock)?;
     match statat(&directory.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -247,7 +248,7 @@ fn is_named(directory: &Directory, lock: &impl AsFd, name: &str) -> Result<bool,
     }
 }
 
-/// Removes sockets whose exporters died. A failure here costs nobody anything: the next start sweeps again.
+/// Removes the sockets of dead exporters. Failures are ignored: the next start sweeps again.
 fn sweep(directory: &Directory) {
     for name in directory.names() {
         let name = name.strip_suffix(".lock").unwrap_or(&name);
@@ -259,22 +260,22 @@ fn sweep(directory: &Directory) {
 }
 
 fn sweep_one(directory: &Directory, name: &str) {
-    // Without a lock file the socket is no broker's of ours, or its lock file was unlinked first by hand: create one, so
-    // that no exporter starts under the name meanwhile.
+    // Without a lock file the socket does not belong to a broker of this library, or the lock file was removed by hand:
+    // create one, so that no exporter starts under the name meanwhile.
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let (mode, lock) = (Mode::from_raw_mode(0o600), lock_name(name));
     let Ok(lock) = uninterrupted(|| openat(&directory.fd, &lock, flags, mode)) else { return };
     let has_lock = uninterrupted(|| flock(&lock, FlockOperation::NonBlockingLockExclusive)).is_ok()
         && is_named(directory, &lock, &lock_name(name)) == Ok(true);
-    // The lock alone proves nothing: a cleaner may have removed the file that a living exporter holds.
+    // The lock alone is no proof: a cleaner may have removed the lock file that a living exporter holds.
     if has_lock && is_free(directory, name) {
         let _ = unlinkat(&directory.fd, name, AtFlags::empty());
         let _ = unlinkat(&directory.fd, lock_name(name), AtFlags::empty());
     }
 }
 
-/// Whether nobody listens under a name: the kernel refuses a connection, or there is no such name. Whatever else it
-/// says, somebody may live there: a socket of another kind, a queue of connections that is full, one that is not ours.
+/// Whether no process listens under a name: the kernel refuses a connection, or there is no such name. With any other
+/// result a process may be listening: on a socket of another kind, with a full backlog, or as another user.
 fn is_free(directory: &Directory, name: &str) -> bool {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let Ok(socket) = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None) else {
@@ -293,7 +294,7 @@ mod tests {
     fn open(path: &Path) -> Directory {
         Directory::open(path, &[geteuid().as_raw()]).unwrap()
     }
-    /// A name that was bound and locked, as an exporter does, and whoever listens on it.
+    /// Binds and locks a name as an exporter does; returns the listening socket too.
     fn bound(path: &Path, name: &str) -> (Directory, Guarded, OwnedFd) {
         let directory = open(path);
         let lock = take_lock(&directory, name).unwrap();
@@ -328,7 +329,7 @@ mod tests {
             fs::remove_file(path.join(lock_name(name))).unwrap();
         }
         sweep(&held.0);
-        sweep(&held.0); // the lock file that the first one made stands for nobody
+        sweep(&held.0); // the lock file that the first sweep made belongs to no exporter
         assert!(left(&path).contains(&living), "{:?}", left(&path));
         assert!(!left(&path).contains(&dead), "{:?}", left(&path));
         fs::remove_dir_all(&path).unwrap();

@@ -1,5 +1,5 @@
-//! The bytes of a ticket: fixed layout, one size for all kinds, no padding, no address of the exporter's.
-//! They are decoded as what they are, bytes from anywhere; whether the export stands is the broker's or ledger's to say.
+//! The bytes of a ticket: a fixed layout of one size for all kinds, without padding and without addresses of the
+//! exporter. They are decoded as untrusted bytes; whether the export stands is left to the broker and the ledger.
 use crate::{
     Error, ErrorKind, InstanceId, Kind, Result,
     identity::{self, Whence},
@@ -15,10 +15,10 @@ pub const ENVELOPE_LEN: usize = 172;
 
 pub(crate) const MAGIC: [u8; 8] = *b"cswy\x7fipc";
 const VERSION: u16 = 1;
-/// The key of the checksum; everyone's.
+/// The key of the checksum, which is not secret.
 pub(crate) const SUM_KEY: &[u8; 16] = b"causeway ticket ";
 
-/// How an object travels, beside its ticket.
+/// How an object is transferred in addition to its ticket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Transport {
@@ -36,13 +36,13 @@ pub(crate) enum Transport {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub(crate) enum Door {
-    /// Open to the exporter's user alone.
+    /// Accessible to the exporter's user only.
     Private = 1,
-    /// Others may pass, if they know the name.
+    /// Other users may traverse it if they know the name.
     Others = 2,
 }
 
-/// The layout. Integers are little-endian; the order leaves no gaps, which the derive proves.
+/// The layout. Integers are little-endian; the order leaves no gaps, which `IntoBytes` verifies.
 #[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Layout {
@@ -79,7 +79,8 @@ const _: () = assert!(size_of::<Layout>() == ENVELOPE_LEN);
 const SEALED: usize = ENVELOPE_LEN - 16;
 pub(crate) const SUMMED: usize = ENVELOPE_LEN - 8;
 
-/// A ticket's contents. All but `secret` and `instance` are hints: the broker's word or the ledger's is the truth.
+/// A ticket's contents. All fields but `secret` and `instance` are hints, which the broker's answer or the ledger
+/// overrides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Envelope {
     pub kind: Kind,
@@ -96,12 +97,12 @@ pub(crate) struct Envelope {
     /// The export's line in the ledger.
     pub index: u16,
     pub generation: u32,
-    /// Which of the exporter's ledgers.
+    /// The number of the exporter's ledger.
     pub ledger: u32,
-    /// An event's slot in the arena of the ledger's number.
+    /// For an event: its slot in the arena with the ledger's number.
     pub slot: u16,
     pub slot_generation: u32,
-    /// The exporter's descriptor of the ledger, for `pidfd_getfd`; -1 for none.
+    /// The number of the ledger's descriptor in the exporter, for `pidfd_getfd`; -1 for none.
     pub ledger_descriptor: i32,
     pub offset: u64,
     pub length: u64,
@@ -109,7 +110,7 @@ pub(crate) struct Envelope {
 }
 
 impl Envelope {
-    /// The ticket's bytes, sealed under the exporter's key.
+    /// Encodes the ticket, sealed under the exporter's key.
     pub fn seal(&self, key: &[u8; 16]) -> [u8; ENVELOPE_LEN] {
         let mut layout = self.layout();
         layout.seal = identity::hash(key, &layout.as_bytes()[..SEALED]).into();
@@ -118,7 +119,7 @@ impl Envelope {
         bytes.copy_from_slice(layout.as_bytes());
         bytes
     }
-    /// Reads a ticket.
+    /// Decodes and verifies a ticket.
     ///
     /// # Errors
     /// [`ErrorKind::WrongSize`] and [`ErrorKind::Damaged`].
@@ -142,17 +143,17 @@ impl Envelope {
         }
         Ok(envelope)
     }
-    /// Reads a ticket that is known to be in order.
+    /// Decodes a ticket that is known to be intact, without verifying checksum, magic and range.
     ///
     /// # Errors
-    /// As for [`Envelope::parse`].
+    /// [`ErrorKind::Damaged`] if a field is out of range.
     pub fn read(bytes: &[u8; ENVELOPE_LEN]) -> Result<Self> {
         Self::of(*zerocopy::transmute_ref!(bytes))
     }
     fn of(layout: Layout) -> Result<Self> {
         layout.envelope().ok_or_else(|| damaged("a field is out of range"))
     }
-    /// What the ledger's tag vouches for.
+    /// The tag of the claims that the ledger vouches for.
     pub fn tag(&self) -> u64 {
         let layout = self.layout();
         let parts: [&[u8]; 8] = [
@@ -247,19 +248,19 @@ impl Layout {
     }
 }
 
-/// What tells one ticket from another in a cache: exporter, ledger and line. Nothing is checked here.
+/// The key of a ticket in a cache: exporter, ledger and line. Nothing is verified here.
 pub(crate) type TicketKey = (InstanceId, u32, u16);
 pub(crate) fn key_of(bytes: &[u8; ENVELOPE_LEN]) -> TicketKey {
     let layout: &Layout = zerocopy::transmute_ref!(bytes);
     (InstanceId(layout.instance), layout.ledger.get(), layout.index.get())
 }
 
-/// How many bytes of its object a ticket names, counted from where it begins; `None` for bytes that are no ticket.
+/// How many bytes of its object a ticket names, counted from the ticket's offset; `None` if the bytes are not a ticket.
 pub fn length_named_by(bytes: &[u8]) -> Option<u64> {
     Envelope::parse(bytes).ok().map(|envelope| envelope.length)
 }
 
-/// Whether these bytes were issued under this key: true of withdrawn tickets too, and of nothing else.
+/// Whether these bytes were issued under this key. This also holds for withdrawn tickets, and for nothing else.
 pub(crate) fn is_sealed_by(bytes: &[u8; ENVELOPE_LEN], key: &[u8; 16]) -> bool {
     let expected = identity::hash(key, &bytes[..SEALED]).to_le_bytes();
     crate::token::same(&expected, &bytes[SEALED..SUMMED])
@@ -309,7 +310,7 @@ mod tests {
             size: 4096,
         }
     }
-    /// Bytes as a forger would make them: anything, with a right checksum.
+    /// Recomputes the checksum, as a forger would.
     fn resum(mut bytes: [u8; ENVELOPE_LEN]) -> [u8; ENVELOPE_LEN] {
         let sum = identity::hash(SUM_KEY, &bytes[..SUMMED]).to_le_bytes();
         bytes[SUMMED..].copy_from_slice(&sum);

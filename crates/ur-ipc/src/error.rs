@@ -1,29 +1,29 @@
-//! What can go wrong between two processes, as sentences that the user can act on.
-//! Which UR code a kind becomes is left to the adapters.
+//! The errors of sharing between processes, as sentences that the user can act on. The adapters map a kind to a UR
+//! code.
 use std::{borrow::Cow, fmt, io};
 
-/// What this crate returns.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, for programs; the sentence beside it is for people.
+/// What went wrong, for programs. The error's sentence is for people.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The handle bytes have another length than every ticket has.
+    /// The handle's length is not that of a ticket.
     WrongSize,
     /// Magic, version, checksum or reserved bits are not those of a ticket.
     Damaged,
-    /// A sound ticket, but of another kind of object than was asked for.
+    /// A valid ticket, but of another kind of object than was requested.
     WrongKind,
-    /// A sound ticket of another backend.
+    /// A valid ticket of another backend.
     WrongBackend,
-    /// A sound ticket of another device, or of bytes that contradict what the exporter knows.
+    /// A valid ticket of another device, or one whose contents contradict what the exporter knows.
     WrongDevice,
     /// The ticket was made on another machine.
     OtherHost,
     /// The ticket was made before the last boot of this machine.
     OtherBoot,
-    /// The exporter put the handle back.
+    /// The exporter withdrew the ticket.
     Withdrawn,
     /// The exporter freed the object.
     Freed,
@@ -31,7 +31,7 @@ pub enum ErrorKind {
     ExporterGone,
     /// The export never existed, or it is not for this process.
     Unknown,
-    /// The kernel or the export's policy refused; the sentence names the gate.
+    /// The kernel or the export's policy refused; the sentence names the check.
     Denied,
     /// The limit on open descriptors is reached, here or in the exporter.
     TooManyDescriptors,
@@ -45,13 +45,13 @@ pub enum ErrorKind {
     TimedOut,
     /// No directory for sockets can be used.
     Directory,
-    /// No directory in which this process looks has a socket of the exporter's.
+    /// No directory in which this process looks has the exporter's socket.
     Unreachable,
     /// A file system or a table of the kernel is full, or a quota is used up.
     NoSpace,
     /// The system has no thread for this process.
     TooManyThreads,
-    /// The other process sent what the protocol does not allow.
+    /// The other process violated the protocol.
     PeerNonsense,
     /// All arenas, slots, counters or exports are taken.
     Full,
@@ -62,7 +62,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 25] = [
         Self::WrongSize,
         Self::Damaged,
@@ -142,13 +142,13 @@ impl Error {
         let sentence = format!("could not {doing}: {error}{advice}");
         Self { kind, errno: error.raw_os_error(), sentence: sentence.into() }
     }
-    /// The same with another kind, where the caller knows better than the error number.
+    /// Returns the error with another kind, where the caller knows better than the error number.
     #[must_use]
     pub fn of_kind(mut self, kind: ErrorKind) -> Self {
         self.kind = kind;
         self
     }
-    /// The same with another kind, unless the error number told of a limit, which the user needs to know of.
+    /// Returns the error with another kind, unless the error number indicates a limit, which the user needs to know.
     #[must_use]
     pub(crate) fn unless_limit(self, kind: ErrorKind) -> Self {
         use ErrorKind::{NoMemory, NoSpace, TooManyDescriptors, TooManyMappings};
@@ -157,13 +157,13 @@ impl Error {
             _ => self.of_kind(kind),
         }
     }
-    /// The same with the system's error number.
+    /// Returns the error with the system's error number.
     #[must_use]
     pub fn with_errno(mut self, errno: i32) -> Self {
         self.errno = Some(errno);
         self
     }
-    /// The same with one more sentence: what to do next.
+    /// Returns the error with one more sentence, which says what to do next.
     #[must_use]
     pub fn advise(mut self, advice: impl fmt::Display) -> Self {
         self.sentence = format!("{}; {advice}", self.sentence).into();

@@ -1,5 +1,5 @@
-//! Making an export: what is offered is checked, gets its line in the ledger and its ticket, and from then on the broker
-//! hands it out.
+//! Making an export: the offer is checked and gets a line in the ledger and a ticket; from then on the broker hands it
+//! out.
 use crate::{
     Access, ENVELOPE_LEN, Error, ErrorKind, Kind, Result,
     access::OVERFLOW_UID,
@@ -17,21 +17,21 @@ use crate::{
 use rustix::{fs::fcntl_get_seals, process::geteuid};
 use std::os::fd::AsRawFd;
 
-/// A live export; dropping it withdraws it, without waiting for anybody.
+/// A live export. Dropping it withdraws it without waiting for a peer.
 pub struct Export {
     bytes: [u8; ENVELOPE_LEN],
     key: Key,
-    /// 0 once it was made into a [`FreedExport`].
+    /// 0 once it was turned into a [`FreedExport`].
     token: u64,
     exposes: u64,
     fork: u64,
 }
 
-/// Shares an object: makes its ticket, and starts the broker at need. Every call is an export of its own.
+/// Shares an object: makes its ticket, and starts the broker if necessary. Each call makes an export of its own.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for what cannot be shared so, [`ErrorKind::Directory`] where no socket can be made,
-/// [`ErrorKind::Full`] when the ledger is, and the limits.
+/// [`ErrorKind::Unsupported`] for an object that cannot be shared in this way, [`ErrorKind::Directory`] where no socket
+/// can be made, [`ErrorKind::Full`] when the ledger is full, and the errors of system limits.
 pub fn export(offer: Offer) -> Result<Export> {
     check(&offer)?;
     watcher::be_ready();
@@ -68,35 +68,36 @@ pub fn export(offer: Offer) -> Result<Export> {
     Ok(Export { bytes, key, token, exposes, fork: ur_mapping::fork_count() })
 }
 
-/// Says that the owner freed the object: every export of it ends here and now, whoever has it still, and with it goes all
-/// that was kept for it. Its ticket answers so until the [`Export`] is dropped.
+/// Records that the owner freed the object: every export of it ends at once, although its [`Export`] may still exist,
+/// and everything that was kept for it is released. Until the [`Export`] is dropped, its ticket is answered with
+/// "freed".
 pub fn freed(object: u64, kind: Kind) {
     let Some(desk) = DESK.peek() else { return };
     let ended = locked(desk).free((kind, object));
     for Issued { line, offer, .. } in ended {
-        line.end_freed(); // which the ledger says before the descriptor is closed
+        line.end_freed(); // the ledger says so before the descriptor is closed
         drop(offer);
     }
 }
 
 impl Export {
-    /// The ticket: send these bytes to whoever shall open the object.
+    /// The ticket: send these bytes to the process that is to open the object.
     pub fn bytes(&self) -> &[u8; ENVELOPE_LEN] {
         &self.bytes
     }
-    /// How many bytes an importer could reach by what it is handed: the whole of the memory that holds the object.
+    /// How many bytes an importer could reach through what it is given: all of the memory that contains the object.
     pub fn exposes(&self) -> u64 {
         self.exposes
     }
-    /// What has to stay of it once its object was freed: as long as that is held, its ticket answers so.
+    /// What remains of the export once its object was freed. While it exists, the ticket is answered with "freed".
     pub fn into_freed(mut self) -> FreedExport {
         FreedExport(std::mem::take(&mut self.token))
     }
-    /// A number for logs that tells exports apart; no secret.
+    /// A number that identifies the export in logs; not a secret.
     pub fn token_id(&self) -> u64 {
         self.token
     }
-    /// Whether this process may still answer for it.
+    /// Checks that the export still stands and is this process's own.
     ///
     /// # Errors
     /// [`ErrorKind::Forked`] in a child of the exporter, [`ErrorKind::Freed`] after [`freed`].
@@ -117,17 +118,17 @@ impl Drop for Export {
             && let Some(desk) = DESK.peek()
         {
             let withdrawn = locked(desk).withdraw(self.key, self.token);
-            drop(withdrawn); // which the ledger says before the descriptor is closed, and with no lock held
+            drop(withdrawn); // the ledger says so before the descriptor is closed; no lock is held here
         }
     }
 }
 
-/// What is left of an export whose object was freed: eight bytes here, and at most 21 where tickets are judged.
+/// What is left of an export whose object was freed: eight bytes here, and at most 21 in the export table.
 #[derive(Debug)]
 pub struct FreedExport(u64);
 impl Drop for FreedExport {
     fn drop(&mut self) {
-        // In a forked child these are not its own: the tokens are random, and no other's goes for it.
+        // In a forked child this has no effect: the table is the child's own, and tokens are random, so none matches.
         if let Some(desk) = DESK.peek() {
             locked(desk).forget(self.0);
         }
@@ -182,8 +183,8 @@ fn check(offer: &Offer) -> Result<()> {
 
 const SHARED: &str = "the object shares its memory with others of this process, which an importer of another user or policy must not reach: ask for memory of its own when allocating";
 
-/// The descriptor that the ledger names for `pidfd_getfd`: only where the policy is the kernel's own, and only memory
-/// that is never used again, since an importer on that way holds no lease.
+/// The descriptor that the ledger names for `pidfd_getfd`. There is one only if the policy equals the kernel's own
+/// check, and only for memory that is never reused, because an importer that takes it holds no lease.
 fn second_way_descriptor(offer: &Offer) -> Option<i32> {
     match &offer.payload {
         Payload::Fd { fd, base, exposes }

@@ -1,5 +1,6 @@
-//! What this process shares: every export with its ticket, its policy and its line in the ledger. The broker asks here
-//! what a peer may have; opening one's own ticket is answered here without a broker. Exports are made in `export`.
+//! The export table: every export of this process with its ticket, its policy and its line in the ledger. The broker
+//! looks up here what a peer may have; a process's own tickets are opened here without a broker. `export` makes the
+//! exports.
 use crate::{
     Access, ENVELOPE_LEN, Error, ErrorKind, Kind, Object, Result,
     access::Peer,
@@ -26,16 +27,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What the exporter knows of an object; the broker's copy of it is the truth.
+/// What the exporter knows of an object. The broker uses its own copy of this and not the importer's ticket.
 #[derive(Clone)]
 pub struct Offer {
-    /// What it is.
+    /// The kind of object.
     pub kind: Kind,
-    /// The adapter's number for its backend; importers of other backends refuse.
+    /// The adapter's number for its backend; importers of other backends refuse the ticket.
     pub backend: u16,
-    /// The device's UUID; importers for other devices refuse.
+    /// The device's UUID; importers for other devices refuse the ticket.
     pub device: [u8; 16],
-    /// The adapter's id of the allocation or object, unique among those of its kind for as long as the process lives.
+    /// The adapter's id of the allocation or object, unique among those of its kind during the life of the process.
     pub object: u64,
     /// Where the shared range begins in the object, in bytes.
     pub offset: u64,
@@ -49,7 +50,7 @@ pub struct Offer {
     pub access: Access,
 }
 
-/// The most descriptors of which one payload consists.
+/// The most descriptors that one payload may have.
 pub const MOST_DESCRIPTORS: usize = 4096;
 
 /// What an importer needs in order to open an object.
@@ -59,33 +60,33 @@ pub enum Payload {
     Fd {
         /// The descriptor; a memfd must be sealed against shrinking.
         fd: Arc<OwnedFd>,
-        /// Where the object begins in what the descriptor opens, in bytes.
+        /// Where the object begins in what the descriptor exposes, in bytes.
         base: u64,
-        /// How many bytes the descriptor opens.
+        /// How many bytes the descriptor exposes.
         exposes: u64,
     },
-    /// A descriptor that only the driver understands: it has no seals, and tells neither size nor content. It is never
-    /// taken out of this process (`pidfd_getfd`): nothing would prove that it still is what it was.
+    /// A descriptor that only the driver understands: it has no seals and tells neither size nor content. It is never
+    /// offered through `pidfd_getfd`, because nothing would prove that its number still names the same object.
     Driver {
         /// The descriptor.
         fd: Arc<OwnedFd>,
-        /// Where the object begins in what the descriptor opens, in bytes.
+        /// Where the object begins in what the descriptor exposes, in bytes.
         base: u64,
-        /// How many bytes the descriptor opens.
+        /// How many bytes the descriptor exposes.
         exposes: u64,
-        /// What an importer's driver needs beside it; at most 256 bytes.
+        /// Further data that the importer's driver needs; at most 256 bytes.
         bytes: Arc<[u8]>,
     },
-    /// Descriptors as in `Driver`, each of one physical object of the driver's: one behind the other they are what the
-    /// importer opens. At most [`MOST_DESCRIPTORS`].
+    /// Descriptors as in `Driver`, each of one physical object of the driver. Their memories in this order together are
+    /// what the importer opens. At most [`MOST_DESCRIPTORS`].
     DriverRun {
         /// The descriptors, in the order of the addresses.
         fds: Arc<[Arc<OwnedFd>]>,
-        /// Where the object begins in what the descriptors open, in bytes.
+        /// Where the object begins in their concatenated memory, in bytes.
         base: u64,
-        /// How many bytes the descriptors open together.
+        /// How many bytes the descriptors expose together.
         exposes: u64,
-        /// What an importer's driver needs beside them; at most 256 bytes.
+        /// Further data that the importer's driver needs; at most 256 bytes.
         bytes: Arc<[u8]>,
     },
     /// At most 256 bytes that the driver understands.
@@ -94,64 +95,67 @@ pub enum Payload {
     Event(arena::Slot),
 }
 
-/// A table is made smaller when less than one place in so many is taken.
+/// A table is shrunk when less than one in this many of its places is in use.
 const SPARSE: usize = 8;
 
-/// An export's ledger and line.
+/// The key of an export: the numbers of its ledger and its line.
 pub(crate) type Key = (u32, u16);
 
-/// One export as the desk keeps it.
+/// One export in the table.
 pub(crate) struct Issued {
-    /// First, so that the ledger says "withdrawn" before the descriptor is closed.
+    /// The first field, so that the ledger says "withdrawn" before the descriptor is closed.
     pub line: arena::Line,
     pub bytes: [u8; ENVELOPE_LEN],
     pub token: u64,
     pub offer: Offer,
 }
 
-/// All exports, all leases, and the entrances through which importers come. The tables' keys are numbers of this
-/// process's own, so that nobody outside chooses where they fall.
+/// All exports, all leases, and the entrances through which importers connect. The tables' keys are numbers that this
+/// process assigns, so that no peer can choose how they hash.
 #[derive(Default)]
 pub(crate) struct Desk {
     issued: HashMap<Key, Issued, FxBuildHasher>,
     of_object: HashMap<Object, Vec<Key>, FxBuildHasher>,
-    /// Exports whose objects were freed and which nobody has dropped yet, by their tokens: all that is left of them.
+    /// The tokens of exports whose objects were freed and whose [`Export`](crate::Export) still exists: all that is
+    /// left of them.
     freed: HashSet<u64, FxBuildHasher>,
     pub leases: Leases,
     entrances: HashMap<Door, Attended>,
-    /// Held as long as there is an entrance, and given up for an instant when descriptors run out, so that a visitor
-    /// can be told so.
+    /// A spare descriptor, held while there is an entrance. It is given up briefly when descriptors run out, so that a
+    /// connecting peer can be told the reason.
     reserve: Option<OwnedFd>,
 }
-/// An entrance, which is looked after: cleaners of temporary directories, and a logout, remove names that are in use.
+/// An entrance and when it is checked: cleaners of temporary directories, and a logout, remove socket names that are in
+/// use.
 struct Attended {
     entrance: Entrance,
-    /// When it is looked at next.
+    /// When the entrance is checked next.
     look: Instant,
-    /// Whether it was said that it cannot be found.
+    /// Whether the user was already told that importers cannot find it.
     is_lost: bool,
 }
 pub(crate) static DESK: PerFork<Mutex<Desk>> = PerFork::new();
 
-/// How often an exporter looks whether its sockets still have their names.
+/// How often an exporter checks whether its sockets still have their names.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// What a peer is to be given.
+/// What a peer is granted.
 pub(crate) struct Granted {
     pub object: Object,
     pub size: u64,
     pub payload: Payload,
-    /// Whose ledger has the export's line.
+    /// The arena whose ledger has the export's line.
     pub arena: arena::Arena,
 }
 
 impl Desk {
-    /// Opens the door that the export needs, if it is closed; the hash of its directory, and whose it is.
+    /// Opens the entrance that an export needs, if it is closed; returns the hash of its directory, and the directory's
+    /// owner.
     pub fn enter(&mut self, door: Door, identity: &Identity) -> Result<(u64, u32)> {
         if let Some(Attended { entrance, .. }) = self.entrances.get(&door) {
             return Ok((entrance.directory(), entrance.user()));
         }
-        // First: once there is an entrance, somebody may come whom no descriptor is left for.
+        // Before the entrance: once that exists, a peer may connect for whom no descriptor is left.
         self.lay_in_reserve().map_err(|e| Error::system("keep a descriptor in reserve", e))?;
         let opened = Entrance::open(identity.instance, door).and_then(|entrance| {
             liveness::watch(Source::Entrance(door), &entrance, epoll::EventFlags::IN)?;
@@ -168,33 +172,33 @@ impl Desk {
     fn attend(&mut self, door: Door, entrance: Entrance) -> Option<Attended> {
         let look = Instant::now() + LOOK;
         let before = self.entrances.insert(door, Attended { entrance, look, is_lost: false });
-        liveness::nudge(); // so that the watcher counts until that look
+        liveness::nudge(); // so that the watcher thread takes the time of the check into account
         before
     }
-    /// Makes the descriptor in reserve, if it was given up.
+    /// Makes the spare descriptor if it was given up.
     ///
     /// # Errors
-    /// The system's, if there is none left.
+    /// The system's error if there is none left.
     pub fn lay_in_reserve(&mut self) -> std::result::Result<(), Errno> {
         if self.reserve.is_none() {
             self.reserve = Some(eventfd(0, EventfdFlags::CLOEXEC)?);
         }
         Ok(())
     }
-    /// Gives up the descriptor in reserve; whether there was one.
+    /// Gives up the spare descriptor; returns whether there was one.
     pub fn give_up_reserve(&mut self) -> bool {
         self.reserve.take().is_some()
     }
-    /// The socket behind a door.
+    /// The listening socket of this kind.
     pub fn entrance(&self, door: Door) -> Option<&Entrance> {
         self.entrances.get(&door).map(|attended| &attended.entrance)
     }
-    /// When an entrance is to be looked at next.
+    /// When an entrance is to be checked next.
     pub fn next_look(&self) -> Option<Instant> {
         self.entrances.values().map(|attended| attended.look).min()
     }
-    /// Looks whether importers still find the entrances, and binds anew those that they do not: what happened, for the
-    /// user, to be said when the desk is unlocked.
+    /// Checks whether importers still find the entrances, and binds again those that they do not find. Returns notices
+    /// for the user, which the caller passes on once it has released the table's lock.
     pub fn look_after_entrances(&mut self, now: Instant) -> Vec<String> {
         let due = self.entrances.iter().filter(|(_, attended)| attended.look <= now);
         let due: Vec<Door> = due.map(|(door, _)| *door).collect();
@@ -229,7 +233,7 @@ impl Desk {
             )),
         }
     }
-    /// Closes all doors if nothing is exported; the caller has looked that nothing is leased.
+    /// Closes all entrances if nothing is exported. The caller has checked that nothing is leased.
     pub fn close_if_idle(&mut self) -> bool {
         if !self.issued.is_empty() {
             return false;
@@ -245,14 +249,14 @@ impl Desk {
         self.of_object.entry(object).or_default().push(key);
         self.issued.insert(key, issued);
     }
-    /// Whether the export of that token stands under that key.
+    /// Whether the export with this token stands under this key.
     pub fn stands(&self, key: Key, token: u64) -> bool {
         self.issued.get(&key).is_some_and(|issued| issued.token == token)
     }
-    /// Takes back the export, or what is left of it.
+    /// Removes the export, or what is left of it if its object was freed.
     pub fn withdraw(&mut self, key: Key, token: u64) -> Option<Issued> {
         if !self.stands(key, token) {
-            self.forget(token); // the line may be another export's by now
+            self.forget(token); // the line may have been given to another export
             return None;
         }
         let issued = self.issued.remove(&key)?;
@@ -266,7 +270,7 @@ impl Desk {
         self.tidy();
         Some(issued)
     }
-    /// All exports of an object that is no more. What stays of each is its token.
+    /// Removes all exports of a freed object. Only their tokens are kept.
     pub fn free(&mut self, object: Object) -> Vec<Issued> {
         let keys = self.of_object.remove(&object).unwrap_or_default();
         let ended: Vec<_> = keys.iter().filter_map(|key| self.issued.remove(key)).collect();
@@ -282,21 +286,21 @@ impl Desk {
             self.freed.shrink_to_fit();
         }
     }
-    /// After exports went.
+    /// Shrinks the tables, and closes the entrances if possible, after exports were removed.
     fn tidy(&mut self) {
         if self.issued.len() < self.issued.capacity() / SPARSE {
             self.issued.shrink_to_fit();
             self.of_object.shrink_to_fit();
         }
         if self.issued.is_empty() {
-            // At once where nothing is leased: the process may be about to end, and its socket should not outlive it.
+            // At once if nothing is leased: the process may be about to end, and its socket should not outlive it.
             if self.leases.is_empty() {
                 self.close_if_idle();
             }
             liveness::nudge();
         }
     }
-    /// What this peer may have of what it asks for; a lease begins with it.
+    /// Grants a peer the object of its ticket, if the policy admits the peer, and begins a lease on it.
     pub fn grant(
         &mut self,
         ticket: &[u8; ENVELOPE_LEN],
@@ -315,7 +319,7 @@ impl Desk {
         self.leases.begin(granted.object);
         Ok(granted)
     }
-    /// Only a peer of the exporter's own user learns why there is nothing.
+    /// Looks up a ticket. Only a peer of the exporter's own user learns why there is no export for it.
     fn find(
         &self,
         ticket: &[u8; ENVELOPE_LEN],
@@ -332,39 +336,39 @@ impl Desk {
             false => Verdict::Unknown,
         })
     }
-    /// The export whose ticket has these very bytes.
+    /// The export whose ticket has exactly these bytes.
     fn issued(&self, ticket: &[u8; ENVELOPE_LEN]) -> Option<&Issued> {
         let (_, ledger, index) = key_of(ticket);
         self.issued.get(&(ledger, index)).filter(|issued| same(&issued.bytes, ticket))
     }
 }
 
-/// Has adapters told which of their freed objects nobody has open any more.
+/// Notifies adapters which of their freed objects no process has open any more.
 pub(crate) fn tell_gone() {
     let gone = DESK.peek().map(|desk| locked(desk).leases.gone());
     leases::tell(gone.unwrap_or_default());
 }
-/// Whether some other process has the object open. After [`crate::freed`] this only ever changes from true to false,
-/// and the change is told to those who asked by [`crate::on_leases_gone`].
+/// Whether some other process has the object open. After [`crate::freed`] this changes only from true to false, and the
+/// functions registered with [`crate::on_leases_gone`] are told of the change.
 pub fn leased(object: u64, kind: Kind) -> bool {
     DESK.peek().is_some_and(|desk| locked(desk).leases.is_held((kind, object)))
 }
 
-/// Object, offset and length, if these bytes are a ticket of this very process as it was issued: then they are in
-/// order. Why not is for [`open_own`] to say.
+/// Object, offset and length, if these bytes are a ticket of this process exactly as it was issued, which implies that
+/// they are valid. If they are not, [`open_own`] tells why.
 pub(crate) fn issued_here(ticket: &[u8; ENVELOPE_LEN]) -> Option<(u64, u64, u64)> {
     let desk = locked(DESK.peek()?);
     let offer = &desk.issued(ticket)?.offer;
     Some((offer.object, offer.offset, offer.length))
 }
-/// Opens a ticket of this very process: object, offset and length.
+/// Opens a ticket of this process: object, offset and length.
 pub(crate) fn open_own(ticket: &[u8; ENVELOPE_LEN]) -> Result<(u64, u64, u64)> {
     let desk = locked(DESK.get()?);
     let offer = &desk.find(ticket, true).map_err(refusal)?.offer;
     Ok((offer.object, offer.offset, offer.length))
 }
 
-/// What a refusal says to the user.
+/// The error for the user that corresponds to a refusal.
 pub(crate) fn refusal(verdict: Verdict) -> Error {
     let (kind, why) = match verdict {
         Verdict::Withdrawn => (

@@ -1,5 +1,6 @@
-//! The importer's side of a broker: one connection an exporter, which asks, and which is the lease: when this process
-//! hangs up, all that was granted over it ends. Caching what was opened is `registry`'s.
+//! The importer's side of a broker: one connection per exporter, over which requests are made. The connection is also
+//! the lease: when this process hangs up, everything that was granted over it ends. Caching what was opened is left to
+//! `registry`.
 mod asking;
 pub(crate) mod due;
 pub(crate) mod later;
@@ -45,17 +46,17 @@ use std::{
 use unsaid::{Claim, Unsaid};
 use way::Return;
 
-/// Interest in nothing but the end.
+/// The socket events of a connection without pending input or output: hang-up only.
 const END: EventFlags = EventFlags::RDHUP;
 
-/// How it stands with an exporter. Only from `Suspect` there is a way back.
+/// The state of the connection to an exporter. Only `Suspect` can change back to an earlier state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(crate) enum State {
     Connected,
-    /// The connection ended and the process lives. What was opened stands, as far as anybody knows: `lost` finds out.
+    /// The connection ended, but the process lives. What was opened is assumed to stand until `lost` has found out.
     Suspect,
-    /// The exporter keeps nothing for this connection any more. It may live, and may pay what it owes to others.
+    /// The exporter no longer keeps anything for this connection. It may be alive, and may still complete its signals.
     Cut,
     /// The process ended, or runs another program.
     Gone,
@@ -67,13 +68,13 @@ impl State {
     }
 }
 
-/// Where connections are found, by their numbers and by their exporters, for as long as they are of use.
+/// Where connections are found by number and by exporter.
 pub(crate) trait Table: Sync {
-    /// Has it found by its number, which is another one each time.
+    /// Registers the host under its number, which is unique.
     fn enter(&self, host: &Arc<Host>) -> Result<()>;
-    /// It is of no more use for opens.
+    /// The host can no longer be used for opens.
     fn forget(&self, instance: InstanceId, id: u64);
-    /// It is no more.
+    /// The host has been dropped.
     fn leave(&self, id: u64);
 }
 
@@ -83,15 +84,15 @@ pub(crate) struct Host {
     table: &'static dyn Table,
     instance: InstanceId,
     address: Address,
-    /// A secret between this connection and the exporter, by which another one can take its place.
+    /// A secret between this connection and the exporter, by which another connection can take its place.
     session: u64,
-    /// Of the process that made it.
+    /// The fork count of the process that made the connection.
     fork: u64,
-    /// Another one when a lost connection was replaced. The lock is held for an instant only.
+    /// Replaced when a lost connection is resumed. The lock is held only briefly.
     socket: Mutex<Arc<Guarded>>,
     pidfd: Option<Arc<OwnedFd>>,
     who: Who,
-    /// A [`State`], changed under the lock of `holds` only.
+    /// A [`State`], changed only under the lock of `holds`.
     state: AtomicU8,
     /// How many leases and joined arenas depend on the connection.
     holds: Mutex<usize>,
@@ -99,18 +100,18 @@ pub(crate) struct Host {
     returning: Mutex<Return>,
     turn: Turn,
     next: AtomicU64,
-    /// Questions that were given up; their answers may still come, descriptors and all.
+    /// Requests that were given up. Their answers may still come, and may bring descriptors.
     overdue: Mutex<HashMap<u64, Option<Claim>>>,
-    /// The nonce of an answer that was read and is not acknowledged yet. 0 is none.
+    /// The nonce of an answer that was received and not yet acknowledged. 0 is none.
     read: AtomicU64,
     unsaid: Mutex<Unsaid>,
-    /// Memory in which something is open, by the exporter's numbers.
+    /// The memories in which something is open, by the exporter's numbers for them.
     memory: Mutex<HashMap<u32, Weak<SharedMemory>>>,
     ledgers: Mutex<HashMap<u32, Arc<ledger::Reader>>>,
     arenas: Mutex<HashMap<u32, WeakArena>>,
 }
 
-/// A host on whose connection something depends: it is not given up without asking.
+/// A host on which something depends: if its connection ends, the exporter is asked before the host is given up.
 pub(crate) struct Held(Arc<Host>);
 impl Held {
     fn new(host: &Arc<Host>) -> Self {
@@ -126,7 +127,7 @@ impl Deref for Held {
 }
 impl Drop for Held {
     fn drop(&mut self) {
-        // In a forked child the lock may be one that a thread of the parent held.
+        // In a forked child, a thread of the parent may have held the lock at the fork.
         if self.0.is_ours().is_ok() {
             *locked(&self.0.holds) -= 1;
         }
@@ -135,9 +136,9 @@ impl Drop for Held {
 
 /// Why there is no connection.
 pub(crate) enum Unreached {
-    /// No socket of that name answers; what was tried.
+    /// No socket of that name accepts connections; what was tried.
     NoBroker(Tried),
-    /// Something else.
+    /// Another error.
     Failed(Error),
 }
 impl From<Error> for Unreached {
@@ -147,7 +148,7 @@ impl From<Error> for Unreached {
 }
 
 impl Host {
-    /// `id` is its number in the table.
+    /// Connects to the ticket's exporter. `id` is the connection's number in the table.
     pub fn connect(
         envelope: &Envelope,
         (id, table): (u64, &'static dyn Table),
@@ -195,7 +196,7 @@ impl Host {
         }
         Ok(host)
     }
-    /// Its number, for the watcher.
+    /// The number by which the watcher thread finds it.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -203,9 +204,10 @@ impl Host {
         locked(&self.socket).clone()
     }
     fn state(&self) -> State {
-        State::of(self.state.load(Acquire)) // pairs with the Release in `turn_to`: what was done before is seen
+        State::of(self.state.load(Acquire)) // pairs with the Release in `turn_to`, so that what was done before the change is visible
     }
-    /// Changes the state if it is one of `from`, under the lock that is given back.
+    /// Changes the state if it is one of `from`. The caller passes the guard of `holds` as proof that it holds that
+    /// lock.
     fn turn_to(&self, state: State, from: &[State], _holds: &MutexGuard<'_, usize>) -> bool {
         let is_from = from.contains(&self.state());
         if is_from {
@@ -214,11 +216,12 @@ impl Host {
         }
         is_from
     }
-    /// Whether the connection is of no more use: the next open needs another.
+    /// Whether the connection can no longer be used for opens, so that the next open needs another.
     pub fn is_over(&self) -> bool {
         self.state() >= State::Cut
     }
-    /// The same, with a look at the exporter's pidfd: nobody need have told us yet.
+    /// Like [`Host::is_over`], and also checks the exporter's pidfd, because the watcher thread may not have noticed
+    /// its end yet.
     pub fn is_gone(&self) -> bool {
         self.is_over() || self.is_dead()
     }
@@ -231,7 +234,7 @@ impl Host {
         }
         Err(inherited("what was opened from a ticket"))
     }
-    /// Whether what was opened over the connection stands, as far as anybody has told us.
+    /// Whether what was opened over the connection stands, as far as this process has noticed.
     pub fn check_state(&self) -> Result<()> {
         match self.state() {
             State::Connected | State::Suspect => Ok(()),
@@ -239,21 +242,23 @@ impl Host {
             State::Gone => Err(gone_error()),
         }
     }
-    /// Whether something can be opened over the connection. If not, nothing has become stale by that: another may do.
+    /// Whether something can be opened over the connection. If not, nothing that is open is affected: another
+    /// connection may do.
     fn check_way(&self) -> Result<()> {
         if self.is_over() { Err(gone_error()) } else { Ok(()) }
     }
-    /// As [`Host::check_state`], with a look at the exporter's pidfd.
+    /// Like [`Host::check_state`], and also checks the exporter's pidfd.
     pub fn check(&self) -> Result<()> {
         if self.is_dead() { Err(gone_error()) } else { self.check_state() }
     }
-    /// Whether the ledger tells that the object behind an export was freed. It does not of an export that was withdrawn before.
+    /// Whether the ledger states that the object behind an export was freed; it does not if the export was withdrawn
+    /// before.
     pub fn has_freed(&self, envelope: &Envelope) -> bool {
         let ledger = locked(&self.ledgers).get(&envelope.ledger).cloned();
         let (line, tag, generation) = (envelope.index, envelope.tag(), envelope.generation);
         ledger.is_some_and(|ledger| ledger.check(line, tag, generation) == ledger::State::Freed)
     }
-    /// Waits until it is known whether the exporter is there; `false` if it is not by the deadline.
+    /// Waits until it is known whether the exporter is there; returns `false` if it is not known by the deadline.
     fn is_settled_by(&self, deadline: Instant) -> bool {
         if self.state() != State::Suspect {
             return true;
@@ -268,30 +273,30 @@ impl Host {
         locked(&self.arenas).values().filter_map(WeakArena::upgrade).collect()
     }
 
-    /// The process ended, or is another program's: whoever waits for this exporter need wait no longer.
+    /// The process ended or runs another program: wakes everything that waits for this exporter.
     pub fn bury(&self) {
         let living = [State::Connected, State::Suspect, State::Cut];
         if !self.turn_to(State::Gone, &living, &locked(&self.holds)) {
             return;
         }
-        let _ = shutdown(&*self.socket(), Shutdown::Both); // a child of its may keep the other end; whoever asks hears the end
+        let _ = shutdown(&*self.socket(), Shutdown::Both); // a child of the exporter may keep the other end open; this process's threads then see the end all the same
         self.unwatch();
         for arena in self.live_arenas() {
             arena.process_died(EXPORTER);
         }
         self.table.forget(self.instance, self.id);
     }
-    /// The connection is of no more use, and the process may live. Nothing is said of what it owes: that is written where
-    /// others read it too. Its end is still heard of.
+    /// The connection can no longer be used, although the process may live. The exporter's pending signals stay
+    /// pending, because their state is shared with other processes. The end of the process is still watched.
     fn cut_off(&self) {
         if self.pidfd.is_none() {
-            return self.bury(); // whose end nobody would tell
+            return self.bury(); // without a pidfd its end would not be noticed
         }
         let living = [State::Connected, State::Suspect];
         if !self.turn_to(State::Cut, &living, &locked(&self.holds)) {
             return;
         }
-        let _ = shutdown(&*self.socket(), Shutdown::Both); // fails only if there is no other end any more
+        let _ = shutdown(&*self.socket(), Shutdown::Both); // fails only if the other end is closed already
         self.unwatch_connections();
         *locked(&self.unsaid) = Unsaid::default();
         let arenas = self.live_arenas();
@@ -301,7 +306,7 @@ impl Host {
             due::look_at_once(self.id); // it may run another program by now
         }
     }
-    /// The connection ended, and it is not known why.
+    /// Handles the end of the connection, whose cause is not known.
     pub fn ended(&self) {
         if self.pidfd.is_none() || self.is_dead() {
             return self.bury();
@@ -328,7 +333,7 @@ impl Host {
         liveness::unwatch(&*self.socket());
         self.drop_return();
     }
-    /// What is under way to it is given up.
+    /// Abandons the attempt to resume that is under way, if any.
     fn drop_return(&self) {
         let mut way = locked(&self.returning);
         way.idle = None;
@@ -336,20 +341,20 @@ impl Host {
             liveness::unwatch(&*socket);
         }
     }
-    /// The connection ended.
+    /// Handles the end of the connection; returns the error.
     fn lost(&self) -> Error {
         self.ended();
         gone_error()
     }
-    /// A peer that speaks nonsense is not spoken to any more.
+    /// Closes the connection to a peer that violates the protocol.
     fn hang_up(&self) {
         self.cut_off();
     }
-    /// Something happened on the connection; on the watcher thread.
+    /// Handles an event on the connection; called on the watcher thread.
     pub fn hear(&self, flags: EventFlags) {
         let socket = self.socket();
         if flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP) {
-            // Of this connection, and not of the one before it.
+            // The event may belong to the previous connection: check that this one has ended.
             let end = PollFlags::HUP | PollFlags::ERR | PollFlags::RDHUP;
             if look_at(&*socket, PollFlags::RDHUP).is_ok_and(|seen| !seen.intersects(end)) {
                 return;
@@ -360,7 +365,7 @@ impl Host {
         if flags.contains(EventFlags::OUT) {
             self.say_unsaid();
         }
-        // Whoever has the turn now takes it in himself.
+        // If a thread is making a request now, it receives what arrived itself.
         if flags.contains(EventFlags::IN)
             && let Some(_turn) = self.turn.try_take()
         {

@@ -1,10 +1,11 @@
-//! The limit on the size of files (`ulimit -f`), which the kernel applies to shared memory too: a process that passes
-//! it is ended by SIGXFSZ unless it has a handler. A library installs none, and so asks before.
+//! The limit on the size of files (`ulimit -f`), which the kernel applies to shared memory too: it ends a process that
+//! exceeds it with SIGXFSZ unless the process handles that signal. A library installs no signal handlers, so this crate
+//! checks the limit before it makes shared memory.
 use crate::{Error, ErrorKind, Result};
 use rustix::{io::Errno, process::Resource};
 use ur_mapping::soft_limit;
 
-/// Whether shared memory of so many bytes may be made.
+/// Checks that shared memory of `bytes` bytes is within the limit.
 ///
 /// # Errors
 /// [`ErrorKind::NoMemory`] if the limit is lower.

@@ -1,5 +1,6 @@
 //! What a forked child must not share with its parent: statics that are fresh in the child, and descriptors that the
-//! child closes as it is born. That the parent's objects are errors in the child is said where they are used.
+//! child closes right after the fork. Using the parent's objects in the child is an error, which the modules that use
+//! them report.
 use crate::{Error, ErrorKind, Result};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::sync::{
@@ -7,18 +8,18 @@ use std::sync::{
     atomic::{AtomicI32, AtomicU64, Ordering::*},
 };
 
-/// How many forks in a row may each use this crate: child, grandchild, and so on.
+/// How many generations of forked processes may each use this crate: child, grandchild, and so on.
 const DEPTH: usize = 16;
 
-/// The fork counts of this process and its forebears, oldest first; 0 is a free place.
+/// The fork counts of this process and its ancestors, oldest first; 0 marks a free place.
 static LINEAGE: [AtomicU64; DEPTH] = [const { AtomicU64::new(0) }; DEPTH];
 
-/// Which place of every [`PerFork`] is this process's. No lock: one that a thread of the parent held at the fork
+/// This process's place in every [`PerFork`]. It takes no lock: a lock that a thread of the parent held at the fork
 /// would stay locked in the child for ever.
 fn place() -> Result<usize> {
     let mine = ur_mapping::fork_count().wrapping_add(1).max(1);
     for (place, count) in LINEAGE.iter().enumerate() {
-        // Relaxed: the number is all there is to see; what a place holds is guarded by its own cell.
+        // Relaxed: nothing but the number itself is read; each place's value is guarded by its own cell.
         let seen = match count.load(Relaxed) {
             0 => count.compare_exchange(0, mine, Relaxed, Relaxed).unwrap_or_else(|won| won),
             seen => seen,
@@ -33,7 +34,7 @@ fn place() -> Result<usize> {
     Err(Error::new(ErrorKind::Forked, why))
 }
 
-/// The error of every entry on an object which this process got from its parent by fork.
+/// The error of every operation on an object that this process inherited from its parent by fork.
 pub(crate) fn inherited(what: &str) -> Error {
     let why = format!(
         "{what} belongs to the process that this one was forked from: open the ticket again in this process"
@@ -41,7 +42,7 @@ pub(crate) fn inherited(what: &str) -> Error {
     Error::new(ErrorKind::Forked, why)
 }
 
-/// A value a process: fresh in a forked child, whatever its parent did with its own.
+/// A value per process: fresh in a forked child, whatever its parent's value is.
 pub(crate) struct PerFork<T> {
     cells: [OnceLock<T>; DEPTH],
 }
@@ -49,7 +50,8 @@ impl<T> PerFork<T> {
     pub const fn new() -> Self {
         Self { cells: [const { OnceLock::new() }; DEPTH] }
     }
-    /// This process's value, made by `make` at its first use. Of two threads that make one at once, one is dropped.
+    /// This process's value, made by `make` at its first use. If two threads make one at once, one of the two is
+    /// dropped.
     pub fn get_or_try(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
         let cell = &self.cells[place()?];
         if let Some(value) = cell.get() {
@@ -58,7 +60,7 @@ impl<T> PerFork<T> {
         let made = make()?;
         Ok(cell.get_or_init(|| made))
     }
-    /// This process's value, or nothing if it was never used.
+    /// This process's value, or `None` if it was never used.
     pub fn peek(&self) -> Option<&T> {
         self.cells[place().ok()?].get()
     }
@@ -67,28 +69,29 @@ impl<T: Default> PerFork<T> {
     /// This process's value.
     ///
     /// # Errors
-    /// [`ErrorKind::Forked`] sixteen forks deep.
+    /// [`ErrorKind::Forked`] if this process is more than sixteen forks deep.
     pub fn get(&self) -> Result<&T> {
         Ok(self.cells[place()?].get_or_init(T::default))
     }
 }
 
-/// Descriptors, each plus one, that a forked child closes; 0 is a free place.
+/// The descriptors that a forked child closes, each stored plus one; 0 marks a free place.
 static SHED: [AtomicI32; 1024] = [const { AtomicI32::new(0) }; 1024];
 
-/// Runs in the child, before anything else of it: only atomics and `close`, which may be called there.
+/// Runs in the child before any other code of it: only atomics and `close`, which are async-signal-safe.
 fn shed() {
     for place in &SHED {
         let fd = place.swap(0, AcqRel) - 1;
         if fd >= 0 {
-            // Nobody to tell, and nothing to do about it: the child is better off without it.
+            // An error can neither be reported nor handled here.
             ur_mapping::close_in_child(fd);
         }
     }
 }
 
-/// A descriptor that must not live on in a forked child: while the child held it, nobody would see us hang up.
-/// Beyond 1,024 of them, and after a bare `clone`, children do keep them; then only our pidfd tells of our death.
+/// A descriptor that a forked child must not keep: while the child held it, peers would not see this process hang up.
+/// If more than 1,024 of them exist, or the child comes from a bare `clone`, children do keep them; then only this
+/// process's pidfd tells peers of its death.
 pub(crate) struct Guarded {
     fd: Option<OwnedFd>,
     fork: u64,
@@ -103,7 +106,7 @@ impl Guarded {
         let place = SHED.iter().position(free);
         Self { fd: Some(fd), fork: ur_mapping::fork_count(), place }
     }
-    /// Whether this process made it, and may use it.
+    /// Whether this process, and not its parent, made the descriptor and may use it.
     pub fn is_ours(&self) -> bool {
         self.fork == ur_mapping::fork_count()
     }
@@ -117,10 +120,10 @@ impl Drop for Guarded {
     fn drop(&mut self) {
         let fd = self.fd.take();
         if !self.is_ours() {
-            // Closed at the fork: the number may be another's by now.
+            // The child closed it at the fork, and the number may now name another descriptor.
             let _ = fd.map(IntoRawFd::into_raw_fd);
         } else if let Some(place) = self.place {
-            SHED[place].store(0, Release); // first: a child born in between keeps one too many, never closes a stranger
+            SHED[place].store(0, Release); // first: a child forked in between keeps one descriptor too many but never closes an unrelated one
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Doors for the fuzzers, and for nobody else: what reads the bytes of other processes.
+//! Entry points for the fuzzers to the code that reads other processes' bytes. Nothing else uses them.
 use crate::{
     broker::Broker,
     envelope::{ENVELOPE_LEN, Envelope, MAGIC, SUM_KEY, SUMMED},
@@ -15,12 +15,12 @@ use rustix::{
 };
 use std::os::fd::{AsFd, OwnedFd};
 
-/// The number that a broker gives its first visitor.
+/// The number that a broker gives its first connection.
 const FIRST: u64 = 1;
-/// What a request begins with: the magic number and the version.
+/// The bytes of the magic number and the version with which a request begins.
 const HEAD: usize = 6;
 
-/// Reads a ticket: what is read says the same when it is written and read again.
+/// Decodes a ticket, and checks that what was decoded encodes and decodes to the same contents.
 pub fn envelope(bytes: &[u8]) {
     const KEY: [u8; 16] = [7; 16];
     let Ok(read) = Envelope::parse(bytes) else { return };
@@ -30,7 +30,8 @@ pub fn envelope(bytes: &[u8]) {
     assert_eq!(again.tag(), read.tag());
 }
 
-/// Gives `bytes`, if they are as long as a ticket, the checksum that a ticket has: past it the fields are read.
+/// Gives `bytes`, if they are as long as a ticket, a valid magic number and checksum, so that the fields are decoded
+/// too.
 pub fn with_checksum(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if bytes.len() == ENVELOPE_LEN {
@@ -41,7 +42,7 @@ pub fn with_checksum(bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Reads a request and an answer: what is read says the same when it is written and read again.
+/// Decodes a request and an answer, and checks that what was decoded encodes and decodes to the same contents.
 pub fn messages(bytes: &[u8]) {
     let write = |m: &Message| encode_message(m.number, m.read, &m.ends, &m.request);
     if let Some(message) = decode_message(bytes) {
@@ -55,7 +56,7 @@ pub fn messages(bytes: &[u8]) {
     }
 }
 
-/// Somebody who is connected to a broker and says whatever comes to mind.
+/// A peer that is connected to a broker and sends arbitrary bytes.
 pub struct Visit {
     broker: Broker,
     us: OwnedFd,
@@ -71,8 +72,8 @@ impl Visit {
         broker.welcome(theirs);
         Some(Self { broker, us })
     }
-    /// Says `bytes`, with as many descriptors of this very socket along as `rights` says, and hears what comes back:
-    /// the nonce of an answer that brought descriptors, else 0; `None` if the broker has hung up.
+    /// Sends `bytes` with `rights` descriptors of this very socket, and receives the answer: returns the nonce if the
+    /// answer brought descriptors, else 0; `None` if the broker has hung up.
     pub fn say(&mut self, bytes: &[u8], rights: usize) -> Option<u64> {
         let rights: Vec<_> = (0..rights).map(|_| self.us.as_fd()).collect();
         send(&self.us, bytes, &rights).ok()?;
@@ -85,7 +86,7 @@ impl Visit {
             Err(_) => None,
         }
     }
-    /// As [`Visit::say`], of a request that is written as one: `fields` are what follows the magic number and version.
+    /// Like [`Visit::say`], with a valid head: `fields` are the bytes that follow the magic number and the version.
     pub fn ask(&mut self, fields: &[u8], rights: usize) -> Option<u64> {
         let mut bytes = encode_request(0, 0, &Request::Ping);
         let most = fields.len().min(REQUEST_LEN - HEAD);

@@ -1,5 +1,5 @@
-//! All exporters that this process is connected to: finding the connection to one, and keeping it for its next use.
-//! What is said over it is `fetch`'s.
+//! All exporters that this process is connected to: finding the connection to one, and keeping it for later use. The
+//! requests over it are left to `fetch`.
 use crate::{
     InstanceId, Result,
     envelope::Envelope,
@@ -13,11 +13,11 @@ use std::{
     time::Instant,
 };
 
-/// Connections kept although nothing is open over them.
+/// How many connections are kept although nothing is open over them.
 const IDLE: usize = 32;
 
-/// All exporters that this process is connected to. A connection is kept when nothing is open over it any more: the
-/// next open then costs one round trip.
+/// All exporters that this process is connected to. A connection is kept after everything that was opened over it has
+/// been closed, so that the next open costs only one round trip.
 #[derive(Default)]
 struct Hosts {
     by_instance: HashMap<InstanceId, Kept>,
@@ -35,7 +35,7 @@ impl Hosts {
         kept.used = self.next;
         Some(kept.host.clone())
     }
-    /// The longest unused of too many connections over which nothing is open.
+    /// Removes the least recently used idle connection, if too many are idle.
     fn excess(&mut self) -> Option<Kept> {
         let is_idle = |kept: &Kept| Arc::strong_count(&kept.host) == 1;
         let idle = self.by_instance.iter().filter(|(_, kept)| is_idle(kept));
@@ -46,7 +46,7 @@ impl Hosts {
 }
 static HOSTS: PerFork<Mutex<Hosts>> = PerFork::new();
 
-/// The connection to the ticket's exporter: the one there is, or a new one by the deadline.
+/// The connection to the ticket's exporter: the existing one, or a new one made by the deadline.
 pub(crate) fn to(envelope: &Envelope, deadline: Instant) -> Result<Arc<Host>, Unreached> {
     let hosts = HOSTS.get()?;
     if let Some(host) = locked(hosts).known(envelope.instance).filter(|host| !host.is_over()) {
@@ -62,12 +62,12 @@ pub(crate) fn to(envelope: &Envelope, deadline: Instant) -> Result<Arc<Host>, Un
         replaced = hosts.by_instance.insert(envelope.instance, kept);
         excess = hosts.excess();
     }
-    drop(hosts); // before any host goes, which takes the lock
+    drop(hosts); // before any host is dropped, which takes the lock
     drop((replaced, excess));
-    Ok(other.unwrap_or(fresh)) // another thread may have been faster
+    Ok(other.unwrap_or(fresh)) // another thread may have connected first
 }
 
-/// A number for a connection.
+/// A new number for a connection.
 fn fresh_id() -> Result<u64> {
     let mut hosts = locked(HOSTS.get()?);
     hosts.next += 1;
@@ -84,7 +84,7 @@ impl Table for All {
         let mut hosts = locked(hosts);
         let known = hosts.by_instance.get(&instance).is_some_and(|kept| kept.host.id() == id);
         let forgotten = known.then(|| hosts.by_instance.remove(&instance));
-        drop(hosts); // before any host goes, which takes the lock
+        drop(hosts); // before any host is dropped, which takes the lock
         drop(forgotten);
     }
     fn leave(&self, id: u64) {
@@ -94,8 +94,8 @@ impl Table for All {
     }
 }
 
-/// Says what was closed and no request has taken along, if it is time; on the watcher thread. Looks again as long as
-/// things are closed.
+/// Reports the ended opens that no request has carried, if that is due. Runs on the watcher thread, and schedules the
+/// next check if anything was closed since the last one.
 pub(crate) fn say_closed() {
     let now = Instant::now();
     let Some(hosts) = HOSTS.peek().filter(|_| later::is_due(now)) else { return };
@@ -105,15 +105,15 @@ pub(crate) fn say_closed() {
     }
 }
 /// Whether the object behind a ticket may still be opened, under this ticket or another, as far as this process knows
-/// without asking anybody: it is connected to the exporter, which lives and has not freed the object. An export that was
-/// withdrawn says nothing against that.
+/// without a request: it is connected to the exporter, which is alive and has not freed the object. A withdrawn export
+/// does not change the result.
 pub fn object_stands(ticket: &[u8]) -> bool {
     let Ok(envelope) = Envelope::parse(ticket) else { return false };
     let Some(hosts) = HOSTS.peek() else { return false };
     let host = locked(hosts).by_instance.get(&envelope.instance).map(|kept| kept.host.clone());
     host.is_some_and(|host| host.check().is_ok() && !host.has_freed(&envelope))
 }
-/// The connection of that number, if there still is one.
+/// The connection with this number, if it still exists.
 pub(crate) fn by_id(id: u64) -> Option<Arc<Host>> {
     HOSTS.peek().and_then(|hosts| locked(hosts).by_id.get(&id).and_then(Weak::upgrade))
 }

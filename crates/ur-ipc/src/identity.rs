@@ -1,11 +1,12 @@
-//! Who this process is to those it shares with: a random instance id, drawn at first use and again after fork.
-//! Boot, pid, start time and namespace are for messages only: pids come back, and with them start times.
+//! This process's identity towards its peers: a random instance id, drawn at first use and again after a fork. Boot id,
+//! pid, start time and namespace are used only in messages, because pids are reused, and start times can repeat with
+//! them.
 use crate::{Error, Result, fork::PerFork, locked, waiting::uninterrupted};
 use rustix::rand::{GetRandomFlags, getrandom};
 use siphasher::sip::SipHasher24;
 use std::{fmt, fs, hash::Hasher, os::unix::fs::MetadataExt, sync::Mutex};
 
-/// Names one exporter among all there ever were.
+/// Identifies one exporting process among all that ever existed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InstanceId(pub(crate) [u8; 16]);
 
@@ -26,10 +27,10 @@ impl fmt::Debug for InstanceId {
     }
 }
 
-/// Where and when a process runs, as far as it can tell; 0 is "unknown" throughout.
+/// Where and when a process runs, as far as it can tell; 0 means "unknown" in each field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Whence {
-    /// Hash of the boot id, the same in all containers of a host.
+    /// Hash of the boot id, which is the same in all containers of a host unless a container shows its own.
     pub boot: u64,
     /// Hash of the machine id.
     pub host: u64,
@@ -55,7 +56,7 @@ impl Whence {
 /// What this process draws once and keeps until it ends or forks.
 pub(crate) struct Identity {
     pub instance: InstanceId,
-    /// Under this key are hashed the envelopes that were issued.
+    /// The key under which the issued envelopes are hashed.
     pub key: [u8; 16],
     pub whence: Whence,
 }
@@ -79,12 +80,12 @@ pub fn instance() -> Result<InstanceId> {
     identity().map(|identity| identity.instance)
 }
 
-/// Random bytes that were drawn and not used yet: the last ones of the array.
+/// Random bytes that were drawn and not used yet: the last `left` bytes of the array.
 struct Store {
     bytes: [u8; 256],
     left: usize,
 }
-/// Random bytes that nobody can guess, at most 256. Many are drawn at once, as a ticket takes few.
+/// Returns unpredictable random bytes, at most 256. They are drawn 256 at a time, because a ticket needs only a few.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     static STORE: PerFork<Mutex<Store>> = PerFork::new();
     let store = STORE.get_or_try(|| Ok(Mutex::new(Store { bytes: [0; 256], left: 0 })))?;
@@ -96,7 +97,7 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     let taken = &mut store.bytes[from..from + N];
     bytes.copy_from_slice(taken);
-    taken.fill(0); // they are somebody's secret now
+    taken.fill(0); // they are part of a secret from here on
     store.left -= N;
     Ok(bytes)
 }
@@ -104,11 +105,11 @@ fn draw<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     let got = uninterrupted(|| getrandom(&mut bytes, GetRandomFlags::empty()))
         .map_err(|e| Error::system("draw random bytes (getrandom)", e))?;
-    debug_assert_eq!(got, N); // the kernel never gives less when 256 bytes or fewer are asked for
+    debug_assert_eq!(got, N); // the kernel never returns fewer for requests of up to 256 bytes
     Ok(bytes)
 }
 
-/// A hash under a key that nobody else has, or under one that everyone has.
+/// A keyed hash. The key is either secret to this process or a constant.
 pub(crate) fn hash(key: &[u8; 16], bytes: &[u8]) -> u64 {
     let mut hasher = SipHasher24::new_with_key(key);
     hasher.write(bytes);
@@ -120,10 +121,10 @@ fn hash_of_file(paths: &[&str]) -> u64 {
     text.map_or(0, |text| hash(b"causeway whence ", text.trim_ascii()).max(1))
 }
 
-/// When a process of our pid namespace started, in clock ticks after boot; `None` if there is no such process.
+/// When a process of this pid namespace started, in clock ticks after boot; `None` if there is no such process.
 pub(crate) fn start_time(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may itself hold blanks and parentheses; what counts begins after the last one.
+    // The process name in parentheses may itself contain spaces and parentheses; the numbers follow the last one.
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 

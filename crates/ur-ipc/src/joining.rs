@@ -1,5 +1,5 @@
-//! What an arena that we joined needs of the world: its exporter to ask, and third processes to watch which owe signals
-//! in it. The asking itself is `fetch`'s.
+//! What a joined arena needs from outside: the connection to its exporter, and the watching of third processes that
+//! have signals pending in it. `fetch` makes the requests.
 use crate::{
     Result,
     arena::{Link, WeakArena},
@@ -12,7 +12,7 @@ use crate::{
 use rustix::event::epoll::EventFlags;
 use std::{collections::HashMap, os::fd::OwnedFd, sync::Mutex};
 
-/// All third processes that this one watches.
+/// All third processes that this process watches.
 #[derive(Default)]
 struct Debtors {
     watched: HashMap<u64, Watched>,
@@ -26,18 +26,18 @@ struct Watched {
 static DEBTORS: PerFork<Mutex<Debtors>> = PerFork::new();
 
 impl Debtors {
-    /// Those whose arena is gone need no watching any more.
+    /// Stops watching the processes whose arena has been dropped.
     fn forget(&mut self) {
         let stale = self.watched.extract_if(|_, watched| watched.arena.is_gone());
         stale.for_each(|(_, watched)| liveness::unwatch(&watched.pidfd));
     }
 }
 
-/// How a joined arena asks its exporter.
+/// How a joined arena makes requests to its exporter.
 pub(crate) struct Joining {
     pub host: Held,
     pub arena: u32,
-    /// This process's number in it.
+    /// This process's participant number in the arena.
     pub participant: u32,
 }
 impl Link for Joining {
@@ -65,7 +65,7 @@ impl Link for Joining {
         let (answer, came) = self.host.ask(&request)?;
         let Some(pidfd) = came.into_iter().next().filter(|_| answer.participant == participant)
         else {
-            return Ok(false); // the counter changed hands, which it does only when all is reached or its owner died
+            return Ok(false); // the counter has changed owners: it was completed, or its owner died
         };
         let Some(arena) = self.host.arena(self.arena) else { return Ok(false) };
         let mut debtors = locked(DEBTORS.get()?);
@@ -74,13 +74,13 @@ impl Link for Joining {
         liveness::watch(Source::Debtor(id), &pidfd, EventFlags::IN)?;
         debtors.forget();
         debtors.watched.insert(id, Watched { pidfd, arena: arena.downgrade(), participant });
-        drop(debtors); // before the arena goes
+        drop(debtors); // before the arena is dropped
         Ok(true)
     }
 }
 
 impl Drop for Joining {
-    /// The arena goes, which alone had this.
+    /// Leaves the arena, which was the only owner of this link.
     fn drop(&mut self) {
         self.host.tell(Request::Leave { ledger: self.arena, participant: self.participant });
         if let Some(debtors) = DEBTORS.peek() {
@@ -89,7 +89,7 @@ impl Drop for Joining {
     }
 }
 
-/// A third process died, which owed a signal in an arena that we joined.
+/// Handles the death of a third process that had a signal pending in a joined arena.
 pub(crate) fn gone(id: u64) {
     let watched = DEBTORS.peek().and_then(|debtors| locked(debtors).watched.remove(&id));
     if let Some(Watched { pidfd, arena, participant }) = watched {

@@ -1,9 +1,9 @@
-//! Named places at which a test has this process die, as SIGKILL would have it, stop, as SIGSTOP would, or panic: to prove
-//! that peers survive it there, and that it goes on well.
-//! Release builds without the feature `killpoints` contain nothing of it.
+//! Named places at which a test can make this process die as if by SIGKILL, stop as if by SIGSTOP, or panic. Tests use
+//! them to prove that peers survive it there and that this process continues correctly. Release builds without the
+//! feature `killpoints` contain none of them.
 
-/// Dies here if `CAUSEWAY_KILL_AT` is `name`, or at the n-th time if it is `name:n`; is stopped here if it is
-/// `CAUSEWAY_STOP_AT` that is so.
+/// Dies here if `CAUSEWAY_KILL_AT` is `name`, or at the n-th time if it is `name:n`; stops here if the same holds for
+/// `CAUSEWAY_STOP_AT`.
 #[inline]
 pub fn reach(name: &str) {
     #[cfg(any(debug_assertions, feature = "killpoints"))]
@@ -42,7 +42,7 @@ mod armed {
             unreachable!("SIGKILL to oneself does not return: {killed:?}");
         }
         if is_due(&STOP, "CAUSEWAY_STOP_AT", name) {
-            // To this very thread, which then does nothing more.
+            // Stops this very thread, which does nothing more.
             ur_mapping::stop_here();
         }
     }

@@ -1,5 +1,6 @@
-//! Who still has what open: counts by object, told by importers and ended by their death. A block of memory goes back
-//! to its pool only when the last lease is gone; when that is, this module says; the pool is the adapter's.
+//! Which objects other processes have open: a count per object, which importers report and which ends with their death.
+//! A block of memory returns to its pool only when the last lease has ended; this module reports when; the pool is the
+//! adapter's.
 use crate::{Error, ErrorKind, Kind, Object, Result, fork::PerFork, locked};
 use std::{
     collections::{HashMap, HashSet},
@@ -12,14 +13,15 @@ use std::{
 pub(crate) struct Leases {
     held: HashMap<Object, usize>,
     freed: HashSet<Object>,
-    /// Freed objects whose last lease has ended, of which nobody has been told yet.
+    /// Freed objects whose last lease has ended and that have not been reported yet.
     gone: Vec<Object>,
 }
 impl Leases {
     pub fn begin(&mut self, object: Object) {
         *self.held.entry(object).or_default() += 1;
     }
-    /// Ends so many; if they were the last on an object that its owner freed, it is among the [`Self::gone`].
+    /// Ends `count` leases. If they were the last on an object that its owner freed, [`Self::gone`] returns the object
+    /// next.
     pub fn end(&mut self, object: Object, count: usize) {
         let Some(held) = self.held.get_mut(&object) else { return };
         *held = held.saturating_sub(count);
@@ -28,18 +30,18 @@ impl Leases {
             self.gone.extend(self.freed.take(&object));
         }
     }
-    /// The freed objects of which this is the first to hear that their last lease has ended.
+    /// Takes the freed objects whose last lease has ended since the previous call.
     pub fn gone(&mut self) -> Vec<Object> {
         take(&mut self.gone)
     }
-    /// Whether anybody has it open.
+    /// Whether any process has the object open.
     pub fn is_held(&self, object: Object) -> bool {
         self.held.contains_key(&object)
     }
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
-    /// The owner freed it.
+    /// Records that the owner freed the object.
     pub fn freed(&mut self, object: Object) {
         if self.is_held(object) {
             self.freed.insert(object);
@@ -48,11 +50,11 @@ impl Leases {
 }
 
 type Told = fn(object: u64, kind: Kind);
-/// Without a lock, which a forked child could find locked for ever.
+/// Not behind a lock, because a forked child could find the lock held for ever.
 static TOLD: [OnceLock<Told>; 32] = [const { OnceLock::new() }; 32];
 
-/// Has `told` called, on a thread that serves nobody else and with no lock held, each time the last lease of a freed object ends.
-/// Asking again for the same function changes nothing.
+/// Registers `told`, which is called each time the last lease of a freed object ends, on a thread that serves no peers
+/// and with no lock held. Registering the same function again changes nothing.
 ///
 /// # Errors
 /// [`ErrorKind::Full`] for the 33rd function.
@@ -65,7 +67,7 @@ pub fn on_leases_gone(told: Told) -> Result<()> {
     Err(Error::new(ErrorKind::Full, "32 functions are told of ended leases already"))
 }
 
-/// The freed objects of which adapters are still to be told, and whether a thread tells them.
+/// The freed objects that adapters are still to be told of, and whether a thread is telling them.
 #[derive(Default)]
 struct Telling {
     waiting: Vec<Object>,
@@ -73,9 +75,9 @@ struct Telling {
 }
 static TELLING: PerFork<Mutex<Telling>> = PerFork::new();
 
-/// Tells adapters, on a thread of its own, which ends when there is nothing left to tell: an adapter may give its driver
-/// memory back, and that can take longer than other importers wait for an answer of the watcher thread. To be called with no
-/// lock held.
+/// Tells adapters on a separate thread, which ends when there is nothing left to tell: an adapter may return memory to
+/// its driver, which can take longer than importers wait for an answer from the watcher thread. The caller holds no
+/// lock.
 pub(crate) fn tell(gone: Vec<Object>) {
     let Some(telling) = (if gone.is_empty() { None } else { TELLING.get().ok() }) else { return };
     let mut all = locked(telling);
@@ -84,7 +86,7 @@ pub(crate) fn tell(gone: Vec<Object>) {
         return;
     }
     drop(all);
-    // Without a thread the importers wait: memory that is never given back would be worse.
+    // If no thread can be started, the importers have to wait: memory that is never returned would be worse.
     if ur_mapping::start_thread("causeway-free", || tell_all(telling)).is_err() {
         tell_all(telling);
     }
@@ -100,7 +102,7 @@ fn tell_all(telling: &Mutex<Telling>) {
         }
         for told in TOLD.iter().map_while(OnceLock::get) {
             for &(kind, object) in &gone {
-                // An adapter that panics, which has been printed, keeps no other from being told.
+                // A panic of one adapter, which the panic hook has printed, does not keep the others from being told.
                 let _ = ur_lock::caught(|| told(object, kind));
             }
         }
@@ -140,7 +142,7 @@ mod tests {
         on_leases_gone(|object, _| match object {
             9_001 => std::panic::panic_any(Again),
             9_000..9_010 => locked(&HEARD).push(object),
-            _ => {} // another test's
+            _ => {} // another test's object
         })
         .unwrap();
         tell([9_000, 9_001, 9_002].map(|object| (Kind::Memory, object)).into());

@@ -1,5 +1,6 @@
-//! Sharing between processes: what is sent, how descriptors travel, who may have them, and how one process
-//! learns that another put, freed or died. Knows nothing of UR or of GPUs; what a payload means is the adapters'.
+//! Sharing between processes: tickets and their wire protocol, the transfer of file descriptors, access policies, and
+//! the shared memory in which one process sees that another withdrew or freed an export, or died. This crate knows
+//! nothing of UR or of GPUs; the adapters interpret the payloads.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -71,7 +72,7 @@ impl Kind {
     fn from_byte(byte: u8) -> Option<Self> {
         [Self::Memory, Self::PhysicalMemory, Self::Event].into_iter().find(|k| *k as u8 == byte)
     }
-    /// With its article, for sentences.
+    /// The kind with its article, for use in sentences.
     fn named(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -81,5 +82,5 @@ impl Kind {
     }
 }
 
-/// An object of an exporter's, by its number for it.
+/// An object of an exporter: its kind and the exporter's number for it.
 pub(crate) type Object = (Kind, u64);

@@ -1,30 +1,30 @@
-//! How many connections a broker keeps at once, and how they are shared out: by what this process may open, and among
-//! processes rather than among users, since all importers may be one user's.
+//! How many connections a broker keeps at once, and how they are shared out. The number follows from this process's
+//! limit on descriptors. It is divided among processes rather than users, because all importers may belong to one user.
 use std::sync::OnceLock;
 
-/// Names, in the environment, the most connections that other processes may have to this one.
+/// The environment variable that sets how many connections other processes may have to this one.
 pub(crate) const VARIABLE: &str = "CAUSEWAY_MAX_IMPORTERS";
 
-/// Descriptors of one connection: the socket, and the pidfd of whom it belongs to.
+/// Descriptors per connection: the socket and a pidfd of the peer.
 const EACH: usize = 2;
-/// Left to the program, whatever it is told to keep for importers; of few descriptors, a quarter.
+/// Descriptors left to the program whatever the variable asks for; at most a quarter of its limit.
 const LEFT: usize = 64;
-/// Looking for one to close takes time for each there is.
+/// The most connections: choosing one to close takes time proportional to their number.
 const MOST: usize = 4096;
 
-/// The limits as they are at this moment: a program may change its own.
+/// The limits at this moment; a program may change its descriptor limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Limits {
-    /// Connections in all.
+    /// Connections in total.
     pub all: usize,
-    /// Of one process. It needs one for each copy of this library in it.
+    /// Connections of one process, which needs one for each copy of this library in it.
     pub of_process: usize,
-    /// Of other users than this process's own together, so that they leave room for its own.
+    /// Connections of all other users together, so that some stay free for this process's own user.
     pub of_others: usize,
-    /// Answers with descriptors that their askers have not read yet: a grant has at most four, and at as many of them as
-    /// its limit on descriptors the kernel would let this user send no more.
+    /// Answers with descriptors that peers have not read yet. A grant has at most four, and the kernel stops this user
+    /// from sending descriptors once as many as its limit on open descriptors are in flight.
     pub unread: usize,
-    /// Of these, one process's: whoever reads nothing makes only its own process wait.
+    /// Unread answers of one process: a process that reads nothing makes only its own requests wait.
     pub unread_of_process: usize,
 }
 impl Limits {
@@ -32,7 +32,8 @@ impl Limits {
         let soft = ur_mapping::descriptor_limit();
         Self::under(usize::try_from(soft).unwrap_or(usize::MAX), asked())
     }
-    /// Under a limit on descriptors: five eighths of them, so 320 connections at 1,024; or as many as were asked for.
+    /// The limits for a given descriptor limit: five eighths of the descriptors, so 320 connections at 1,024; or as
+    /// many connections as were asked for.
     fn under(descriptors: usize, asked: Option<usize>) -> Self {
         let possible = (descriptors - LEFT.min(descriptors / 4)) / EACH;
         let all = asked.unwrap_or(descriptors / 16 * 5).min(possible).clamp(4, MOST);
@@ -47,8 +48,8 @@ impl Limits {
     }
 }
 
-/// What the environment asks for. Read once, and first by a thread of the program's own: C programs change their
-/// environment, and no thread in the background may read it meanwhile.
+/// The number that the environment asks for. It is read once, and first by one of the program's own threads: C programs
+/// change their environment, and a background thread must not read it meanwhile.
 pub(crate) fn asked() -> Option<usize> {
     static ASKED: OnceLock<Option<usize>> = OnceLock::new();
     *ASKED.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! What the one watcher thread of a process waits for: deaths, hang-ups and the broker's visitors. It starts with the first
-//! of them and ends when nothing is left to wait for. What it does when something happens is `watcher`'s.
+//! The set of descriptors that the watcher thread, one per process, waits on: deaths, hang-ups and connections to the
+//! broker. The thread starts with the first of them and ends when none is left. `watcher` handles the events.
 use crate::{
     Error, ErrorKind, Result,
     envelope::Door,
@@ -15,21 +15,21 @@ use std::{
 /// What the watcher waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
-    /// Somebody nudged the thread.
+    /// Another thread woke the watcher thread.
     Nudge,
-    /// An importer wants to connect to our broker.
+    /// An importer wants to connect to this process's broker.
     Entrance(Door),
-    /// A connection to our broker.
+    /// A connection to this process's broker.
     Visitor(u64),
-    /// The process at its other end.
+    /// The process at the other end of a connection to this process's broker.
     VisitorProcess(u64),
-    /// A connection of ours to another's broker.
+    /// A connection of this process to another process's broker.
     Host(u64),
-    /// The process at its other end.
+    /// The process at the other end of a connection to another broker.
     HostProcess(u64),
-    /// A third process, which owes a signal in an arena that we joined.
+    /// A third process, which has a signal pending in an arena that this process joined.
     Debtor(u64),
-    /// A connection that is to take the place of one of ours that was lost.
+    /// A connection that is to replace a lost connection to another broker.
     Returning(u64),
 }
 impl Source {
@@ -62,12 +62,12 @@ impl Source {
     }
 }
 
-/// What the thread and those who give it work share.
+/// What the watcher thread shares with the threads that add to its work.
 pub(crate) struct Post {
     pub epoll: Guarded,
     pub nudge: Guarded,
 }
-/// The running thread's post, and how many sources it watches.
+/// The running thread's [`Post`], and how many sources it watches.
 #[derive(Default)]
 struct Watch {
     post: Option<Arc<Post>>,
@@ -76,15 +76,16 @@ struct Watch {
 static WATCH: PerFork<Mutex<Watch>> = PerFork::new();
 
 type Attend = fn(&Arc<Post>);
-/// What the thread does. It stands above all that is watched.
+/// The thread's main function. It is registered at run time because `watcher`, which defines it, depends on this
+/// module.
 static ATTEND: OnceLock<Attend> = OnceLock::new();
 
-/// Has the thread do this when it starts; to be called before anything is watched.
+/// Registers the thread's main function; to be called before anything is watched.
 pub(crate) fn attend_by(attend: Attend) {
     ATTEND.get_or_init(|| attend);
 }
 
-/// Watches `fd` for `interest`, starting the thread if need be. Hang-ups are always told.
+/// Watches `fd` for `interest`, and starts the thread if necessary. Hang-ups are always reported.
 pub(crate) fn watch(source: Source, fd: &impl AsFd, interest: epoll::EventFlags) -> Result<()> {
     let mut watch = locked(WATCH.get()?);
     let post = match &watch.post {
@@ -94,23 +95,23 @@ pub(crate) fn watch(source: Source, fd: &impl AsFd, interest: epoll::EventFlags)
     let added = epoll::add(&post.epoll, fd, epoll::EventData::new_u64(source.pack()), interest);
     match added {
         Ok(()) => watch.sources += 1,
-        Err(_) if watch.sources == 0 && watch.post.is_none() => nudge_post(&post), // ends the fresh thread
+        Err(_) if watch.sources == 0 && watch.post.is_none() => nudge_post(&post), // ends the thread that was just started
         Err(_) => {}
     }
     watch.post.get_or_insert(post);
     added.map_err(|e| Error::system("watch a descriptor (epoll)", e))
 }
 
-/// Changes what a watched descriptor is watched for.
+/// Changes the events for which a descriptor is watched.
 pub(crate) fn rewatch(source: Source, fd: &impl AsFd, interest: epoll::EventFlags) {
     let Some(watch) = WATCH.peek() else { return };
     if let Some(post) = &locked(watch).post {
-        // Fails only if it is not watched any more: then nobody waits for it either.
+        // Fails only if the descriptor is not watched any more; then its events are of no interest either.
         let _ = epoll::modify(&post.epoll, fd, epoll::EventData::new_u64(source.pack()), interest);
     }
 }
 
-/// Ends the watching; to be called before the descriptor is closed.
+/// Stops watching a descriptor; to be called before it is closed.
 pub(crate) fn unwatch(fd: &impl AsFd) {
     let Some(watch) = WATCH.peek() else { return };
     let mut watch = locked(watch);
@@ -123,21 +124,21 @@ pub(crate) fn unwatch(fd: &impl AsFd) {
     }
 }
 
-/// Has the thread look whether there is anything left to do.
+/// Wakes the thread so that it checks whether there is anything left to do.
 pub(crate) fn nudge() {
     if let Some(post) = WATCH.peek().and_then(|watch| locked(watch).post.clone()) {
         nudge_post(&post);
     }
 }
 fn nudge_post(post: &Post) {
-    // Full means nudged already; nothing else can fail.
+    // A full counter means that the thread was woken already; nothing else can fail.
     let _ = rustix::io::write(&post.nudge, &1u64.to_ne_bytes());
 }
 
 fn start() -> Result<Arc<Post>> {
     let doing = "start the watcher thread";
     let attend = ATTEND.get().expect("whoever shares or opens names it first");
-    limits::asked(); // while it is this thread that reads the environment
+    limits::asked(); // here, because the watcher thread must not read the environment
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| Error::system(doing, e))?;
     let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
     let nudge: OwnedFd = eventfd(0, flags).map_err(|e| Error::system(doing, e))?;
@@ -148,7 +149,7 @@ fn start() -> Result<Arc<Post>> {
     let thread = ur_mapping::start_thread("causeway", move || attend(&theirs));
     thread.map_err(|e| {
         if ur_mapping::addresses_exhausted() || ur_mapping::mappings_exhausted() {
-            return Error::system(doing, rustix::io::Errno::NOMEM); // which says which of them
+            return Error::system(doing, rustix::io::Errno::NOMEM); // from which `Error::system` tells which limit it is
         }
         let why = format!(
             "could not {doing}: {e}; this user or its control group has as many threads as it may have (raise `ulimit -u` or pids.max)"
@@ -159,7 +160,7 @@ fn start() -> Result<Arc<Post>> {
     Ok(post)
 }
 
-/// Whether nothing is left to watch; then the next source starts a new thread.
+/// Whether nothing is left to watch. If so, the thread ends, and the next source starts a new one.
 pub(crate) fn is_over(post: &Arc<Post>) -> bool {
     let Some(watch) = WATCH.peek() else { return true };
     let mut watch = locked(watch);

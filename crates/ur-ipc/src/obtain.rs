@@ -1,4 +1,5 @@
-//! From a ticket to what it stands for: the broker first, then the second way; and if both fail, why, in a sentence.
+//! Obtains what a ticket names: through the exporter's broker first, then through `pidfd`. If both fail, the error
+//! explains why.
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, Result,
     deadline::Deadline,
@@ -12,10 +13,10 @@ use crate::{
 };
 use rustix::process::geteuid;
 
-/// So often an exporter is asked that hangs up.
+/// How often an exporter that hangs up without an answer is tried.
 const TRIES: u32 = 4;
 
-/// Gets what the ticket is for from its exporter, within the time of one [`Deadline`] in all.
+/// Obtains what the ticket names from its exporter, within one [`Deadline`] for all attempts together.
 pub(crate) fn obtain(envelope: &Envelope, ticket: &[u8; ENVELOPE_LEN]) -> Result<Fetched> {
     let deadline = Deadline::new();
     let mut tries = 0;
@@ -27,7 +28,7 @@ pub(crate) fn obtain(envelope: &Envelope, ticket: &[u8; ENVELOPE_LEN]) -> Result
         };
         tries += 1;
         match host.fetch(envelope, ticket, &deadline) {
-            // It hung up without an answer: it died, or its last export was just put back, or others flood it.
+            // The exporter hung up without an answer: it died, its last export was just withdrawn, or it is overloaded.
             Err(_) if host.is_gone() && tries < TRIES => {}
             Err(e) if e.kind() == ErrorKind::ExporterGone => return Err(hung_up(envelope)),
             fetched => return fetched,
@@ -35,7 +36,7 @@ pub(crate) fn obtain(envelope: &Envelope, ticket: &[u8; ENVELOPE_LEN]) -> Result
     }
 }
 
-/// It hung up each time, without a word.
+/// The error when the exporter hung up each time without an answer.
 fn hung_up(envelope: &Envelope) -> Error {
     if exporter_runs(envelope) == Some(false) {
         return gone_error();
@@ -44,15 +45,15 @@ fn hung_up(envelope: &Envelope) -> Error {
     Error::new(ErrorKind::TimedOut, why)
 }
 
-/// Whether this process and the exporter's are told the same boot id. A container may have one of its own: this decides
-/// only how a failure is explained.
+/// Whether this process and the exporter see the same boot id. A container may show one of its own, so this affects
+/// only the explanation of a failure.
 fn is_of_this_boot(envelope: &Envelope) -> bool {
     let here = identity().map_or(0, |identity| identity.whence.boot);
     let there = envelope.whence.boot;
     here == there || here == 0 || there == 0
 }
 
-/// Nobody answers, and the ticket tells of another boot.
+/// The error when no exporter answers and the ticket names another boot id.
 fn of_another_boot(envelope: &Envelope, tried: &Tried) -> Error {
     let here = identity().map_or(0, |identity| identity.whence.host);
     let reach = format!(
@@ -68,7 +69,7 @@ fn of_another_boot(envelope: &Envelope, tried: &Tried) -> Error {
 }
 
 fn second_way(envelope: &Envelope, tried: &Tried) -> Result<Fetched> {
-    // Where its socket should be, there is none, or nobody listens: it is no matter of ways.
+    // If the socket is missing, or has no listener, in the directory where it should be, a second way cannot help.
     let looked_there = tried.was_in(envelope.directory);
     if looked_there || !pidfd::is_open(envelope) || exporter_runs(envelope) == Some(false) {
         return Err(explain(envelope, tried));
@@ -87,7 +88,7 @@ fn second_way(envelope: &Envelope, tried: &Tried) -> Result<Fetched> {
     })
 }
 
-/// Whether a process with the exporter's pid and start time runs; nothing where pids mean something else.
+/// Whether a process with the exporter's pid and start time runs; `None` where the two pids cannot be compared.
 fn exporter_runs(envelope: &Envelope) -> Option<bool> {
     let (here, there) = (identity().ok()?.whence, envelope.whence);
     let comparable = here.pid_namespace == there.pid_namespace && here.pid_namespace != 0;
@@ -95,10 +96,10 @@ fn exporter_runs(envelope: &Envelope) -> Option<bool> {
     (comparable && there.start_time != 0).then(|| start_time(there.pid) == Some(there.start_time))
 }
 
-/// Nobody answers. Whose fault that is shows in where the socket should be, and in whether the process runs.
+/// The error when no exporter answers. Where the socket should be and whether the process runs determine the cause.
 fn explain(envelope: &Envelope, tried: &Tried) -> Error {
     let us = geteuid().as_raw();
-    // Where a user namespace has other numbers for users, it is the exporter's directory that tells whose it is.
+    // In a user namespace that maps users to other numbers, the owner of the exporter's directory tells whose it is.
     let owner = tried.owner_of(envelope.directory);
     let (same_user, looked_there) = (owner.unwrap_or(envelope.uid) == us, owner.is_some());
     let errno = |error: Error| tried.errno().map_or(error.clone(), |errno| error.with_errno(errno));
@@ -137,7 +138,7 @@ fn explain(envelope: &Envelope, tried: &Tried) -> Error {
                 format!("the exporter's socket may not be used from here (tried {})", tried.text);
             errno(Error::new(ErrorKind::Denied, why))
         }
-        Some(true) if looked_there => gone_error(), // its socket refuses: it runs another program now
+        Some(true) if looked_there => gone_error(), // its socket refuses connections: the process now runs another program
         None if looked_there => gone_error(),
         runs => {
             let whether = match runs {

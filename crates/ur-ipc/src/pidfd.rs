@@ -1,5 +1,6 @@
-//! The second way to a descriptor: `pidfd_getfd(2)`, for when the exporter's broker cannot be reached, and never after
-//! it refused. Nothing that the ticket says is believed until the exporter's sealed ledger proves it.
+//! The second way to obtain a descriptor: `pidfd_getfd(2)`. It is used when the exporter's broker cannot be reached,
+//! and never after the broker has refused. Nothing in the ticket is trusted until the exporter's sealed ledger confirms
+//! it.
 use crate::{
     Error, ErrorKind, Result,
     access::is_dead,
@@ -23,7 +24,7 @@ use std::{
     sync::Arc,
 };
 
-/// Whether the ticket's exporter may be asked for in this way at all: it offered it, and we see its pid.
+/// Whether the ticket allows this way at all: the exporter offers it, and runs in this process's pid namespace.
 pub(crate) fn is_open(envelope: &Envelope) -> bool {
     let here = identity().map_or(0, |identity| identity.whence.pid_namespace);
     envelope.transport == Transport::Descriptor
@@ -33,11 +34,11 @@ pub(crate) fn is_open(envelope: &Envelope) -> bool {
         && envelope.whence.pid_namespace == here
 }
 
-/// Takes the object's descriptor out of the exporter.
+/// Takes the object's descriptor from the exporter's process.
 ///
 /// # Errors
-/// [`ErrorKind::Denied`] with the gate that refused, [`ErrorKind::KernelLacks`], [`ErrorKind::ExporterGone`], and the
-/// states of the export.
+/// [`ErrorKind::Denied`], naming the check that refused; [`ErrorKind::KernelLacks`]; [`ErrorKind::ExporterGone`]; and
+/// [`ErrorKind::Withdrawn`] or [`ErrorKind::Freed`] if the export no longer stands.
 pub(crate) fn fetch(envelope: &Envelope) -> Result<Fetched> {
     let pid = i32::try_from(envelope.whence.pid).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(gone_error)?;
@@ -46,7 +47,8 @@ pub(crate) fn fetch(envelope: &Envelope) -> Result<Fetched> {
         e => Error::system("open a pidfd of the exporter (pidfd_open)", e),
     })?;
     let ledger = take(&pidfd, envelope.ledger_descriptor)?;
-    // Sealed, of the right size, and of the instance that the ticket names: a reused pid or number ends here.
+    // The ledger must be sealed, of the right size, and of the instance that the ticket names: a reused pid or
+    // descriptor number fails here.
     let ledger = Reader::of(ledger.as_fd(), envelope.instance.0, envelope.ledger).map_err(|e| {
         let why = "the process that has the exporter's pid now could not prove to be the exporter";
         Error::new(ErrorKind::ExporterGone, format!("{why} ({e}): ask for a new ticket"))
@@ -64,7 +66,8 @@ pub(crate) fn fetch(envelope: &Envelope) -> Result<Fetched> {
         Error::new(ErrorKind::Unreachable, why)
     })?;
     let fd = take(&pidfd, number)?;
-    // The exporter closes the descriptor only after the ledger says "withdrawn": what was taken is the object's.
+    // The exporter closes the descriptor only after the ledger says "withdrawn": as the export still stands, the
+    // descriptor that was taken is the object's.
     stands(&ledger)?;
     let exposes = fstat(&fd).map_err(|e| Error::system("look at the descriptor", e))?.st_size;
     let exposes = u64::try_from(exposes).unwrap_or(0);
@@ -74,7 +77,7 @@ pub(crate) fn fetch(envelope: &Envelope) -> Result<Fetched> {
     }
     let standing = Standing::Unconnected(Arc::new(pidfd), Ledger::Reader(Arc::new(ledger)));
     let payload = ArrivedPayload::Memory { memory: Arc::new(memory), base: 0 };
-    // Such an object has memory of its own, which is never used again: it needs no lease. The tag tells it from others.
+    // Such an object has memory of its own, which is never reused, so it needs no lease. The tag identifies it.
     Ok(Fetched { payload, object: tag, standing, lease: None })
 }
 
@@ -91,7 +94,7 @@ fn take(pidfd: &OwnedFd, number: i32) -> Result<OwnedFd> {
     })
 }
 
-/// Names the gate, as far as it can be seen from here.
+/// The error of a denied call; it names the check that refused, as far as this process can find out.
 fn denied() -> Error {
     let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -116,7 +119,7 @@ mod tests {
     use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
     use std::os::fd::AsRawFd;
 
-    /// Memory of this process's, offered in the ledger only, with the ticket that a broker would have given.
+    /// Memory of this process that only the ledger offers, with the ticket that a broker would have issued.
     fn offered() -> (OwnedFd, arena::Line, Envelope) {
         let fd = memfd_create("m", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
         ftruncate(&fd, 4096).unwrap();
@@ -160,7 +163,7 @@ mod tests {
         assert!(is_open(&envelope));
         assert!(!is_open(&Envelope { transport: Transport::Driver, ..envelope }));
         match fetch(&envelope) {
-            Err(e) if e.kind() == ErrorKind::Denied => return, // a filter forbids the call, even on oneself
+            Err(e) if e.kind() == ErrorKind::Denied => return, // a seccomp filter forbids the call, even on this process itself
             fetched => assert!(matches!(
                 fetched.unwrap().payload,
                 ArrivedPayload::Memory { base: 0, memory } if memory.bytes() == 4096

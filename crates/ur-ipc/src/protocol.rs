@@ -1,6 +1,6 @@
-//! What importers and brokers say to each other, over `SOCK_SEQPACKET`: answers are datagrams of one fixed size; behind a
-//! request, which has one too, are the opens that have ended since the one before.
-//! Both sides decode the other's words as hostile; who is let in, and when to give up, is the broker's and fetch's.
+//! The messages between importers and brokers, over `SOCK_SEQPACKET`. An answer is a datagram of fixed size; a request
+//! is of fixed size too, and is followed by the opens that have ended since the previous request. Both sides treat the
+//! other's bytes as hostile. Admission is left to `broker`, and timeouts are left to `broker` and `fetch`.
 use crate::{ENVELOPE_LEN, Kind, Object, waiting::uninterrupted};
 use rustix::{
     io::{Errno, IoSlice, IoSliceMut},
@@ -19,31 +19,31 @@ use zerocopy::{
     little_endian::{U16, U32, U64},
 };
 
-/// How long a peer may take to ask, to read, or to acknowledge.
+/// How long a peer may take to send a request, to read an answer, or to acknowledge one.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// Payload bytes that fit into an answer.
 pub(crate) const PAYLOAD: usize = 256;
-/// The most descriptors of one request that are looked at.
+/// The most descriptors of one request that are received; further ones are closed.
 const RIGHTS: usize = 4;
-/// The most descriptors of one payload that one answer brings: well below the 253 that the kernel takes, so that many
-/// answers can be on their way without reaching the user's limit of descriptors in flight.
+/// The most descriptors of one payload that one answer brings. It is well below the kernel's limit of 253, so that many
+/// answers can be in flight without reaching the user's limit of descriptors in flight.
 pub(crate) const BATCH: usize = 64;
-/// Those of a payload, and a ledger, an arena, a process.
+/// The payload's descriptors, and those of a ledger, an arena and a process.
 const ANSWER_RIGHTS: usize = BATCH + 3;
 
-/// How many ended opens one request brings along at most.
+/// The most ended opens that one request reports.
 pub(crate) const ENDS: usize = 32;
 
 const MAGIC: u32 = 0x6377_6970;
 const VERSION: u16 = 2;
 
-/// What an importer says. Those without an answer say so.
+/// A request of an importer. Each has an answer unless its documentation says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// Let me open this. For an event, as that participant in its arena; as 0, joins it, and a pidfd of the asker comes
-    /// along. Of a payload of many descriptors, `part` says which [`BATCH`] of them; each part is a lease of its own.
-    /// By the `session`, a secret of the asker's, its connection can be told from others, if it is ever lost. With
-    /// `lacks_memory` the descriptor is to come along even if it was sent before.
+    /// Opens what the ticket names. An event is opened as `participant` of its arena; 0 joins the arena, and the
+    /// request then brings a pidfd of the importer. `part` selects which [`BATCH`] descriptors of a large payload are
+    /// sent; each part is a lease of its own. `session`, a secret of the importer, identifies its connection if it is
+    /// ever lost. `lacks_memory` requests the descriptor even if it was sent before.
     Fetch {
         session: u64,
         ticket: Box<[u8; ENVELOPE_LEN]>,
@@ -52,26 +52,27 @@ pub(crate) enum Request {
         participant: u32,
         part: u32,
     },
-    /// Nothing but what is said along with any request: that an answer was read, and which opens have ended. No answer.
+    /// Carries only what comes with any request: the acknowledgement of an answer and the ended opens. No answer.
     Read,
-    /// A counter in the arena that was joined.
+    /// Requests a counter in the joined arena.
     TakeCounter { ledger: u32, participant: u32 },
-    /// Back with it. No answer.
+    /// Returns a counter. No answer.
     ReleaseCounter { ledger: u32, participant: u32, counter: u16 },
-    /// The last hold on an opened slot is gone. No answer.
+    /// The importer has closed its last open of a slot. No answer.
     SlotClosed { ledger: u32, participant: u32, slot: u16, generation: u32 },
-    /// A pidfd of the process that owes this counter's values; granted without one if that is nobody any more.
+    /// Requests a pidfd of the process that still has to advance this counter; the answer has none if there is no such
+    /// process.
     Debtor { ledger: u32, participant: u32, counter: u16 },
-    /// The arena is not used any more, and no counter and slot of it. No answer.
+    /// The importer has left the arena and uses none of its counters and slots any more. No answer.
     Leave { ledger: u32, participant: u32 },
-    /// Are you there?
+    /// Checks that the broker still answers.
     Ping,
-    /// Does what the answer with this nonce granted still stand? Asked by one who may have read it too late.
+    /// Queries whether what the answer with this nonce granted still stands, because it may have been read too late.
     Confirm { nonce: u64 },
-    /// What the answer with this nonce granted is not wanted; it may have been taken back already. No answer.
+    /// Returns what the answer with this nonce granted; it may have been taken back already. No answer.
     GiveBack { nonce: u64 },
-    /// The connection of that session was lost; what is held over it, this one is to hold. The last answer that brought
-    /// descriptors, and whose receipt was not acknowledged, had this nonce; 0 is none.
+    /// The connection of this session was lost: this connection is to take over what it held. `nonce` is that of the
+    /// last answer with descriptors whose receipt was not acknowledged; 0 if there is none.
     Resume { session: u64, nonce: u64 },
 }
 impl Request {
@@ -86,58 +87,59 @@ impl Request {
     }
 }
 
-/// A request and what is said along with it.
+/// A request, with the acknowledgement and the ended opens that it carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
-    /// Which the answer will carry.
+    /// The answer carries the same number.
     pub number: u64,
-    /// The nonce of an answer that was read, descriptors and all, and has not been acknowledged yet; else 0.
+    /// The nonce of an answer that was received with its descriptors and not yet acknowledged; else 0.
     pub read: u64,
-    /// The objects of which one open each was closed; at most [`ENDS`]. They come before the request.
+    /// The objects of which one open each has ended; at most [`ENDS`]. They are applied before the request.
     pub ends: Vec<Object>,
     pub request: Request,
 }
 
-/// How a broker decides.
+/// The broker's decision on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub(crate) enum Verdict {
     Granted = 1,
     Withdrawn = 2,
     Freed = 3,
-    /// Never existed, or not for you.
+    /// The export never existed, or this peer may not have it.
     Unknown = 4,
-    /// Told only to the exporter's own user.
+    /// The policy refuses this peer. Only peers of the exporter's own user are told so.
     Denied = 5,
-    /// Connections, participants, counters: something of the broker's is used up.
+    /// A table of the broker is full: connections, participants or counters, for example.
     Full = 6,
-    /// The exporter is out of descriptors, or the user has too many on their way.
+    /// The exporter has no descriptors left, or its user has too many in flight.
     Descriptors = 7,
-    /// The request makes no sense here.
+    /// The request is not valid here.
     Nonsense = 8,
     /// What was granted was not acknowledged in time and has been taken back.
     Lapsed = 9,
 }
 
-/// A broker's answer; what of it has a meaning depends on the request.
+/// A broker's answer. Which fields are used depends on the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub verdict: Verdict,
-    /// To be said back with the next request if descriptors came along; else 0.
+    /// The nonce that the peer acknowledges with its next request, if descriptors came with the answer; else 0.
     pub nonce: u64,
-    /// Whether it is to be said back at once: the broker has no other way to see that the answer was received.
+    /// Whether the peer must acknowledge at once, because the broker cannot see from the kernel that the answer was
+    /// received.
     pub is_urgent: bool,
-    /// Which descriptors come along, in this order.
+    /// Which descriptors come with the answer, in this order.
     pub rights: Rights,
     pub object: u64,
     pub base: u64,
     pub exposes: u64,
-    /// A number for the descriptor, which the connection does not give to another. If it does not come along, it came
-    /// before. 0 is none.
+    /// The number of the memory's descriptor, unique within the connection. If the descriptor does not come with this
+    /// answer, it came with an earlier one. 0 is none.
     pub memory: u32,
-    /// How many descriptors the payload has in all its parts.
+    /// How many descriptors the payload has in all its parts together.
     pub descriptors: u16,
-    /// Of the importer in the arena, or of the debtor.
+    /// The importer's participant number in the arena, or that of the process that still has to advance the counter.
     pub participant: u32,
     pub counter: u16,
     pub epoch: u32,
@@ -170,7 +172,7 @@ pub(crate) struct Rights {
     pub ledger: bool,
     pub arena: bool,
     pub process: bool,
-    /// Further descriptors of the payload, which come right behind its first.
+    /// How many further descriptors of the payload follow right after its first.
     pub more: u8,
 }
 impl Rights {
@@ -241,14 +243,14 @@ struct EndLayout {
     kind: u8,
 }
 
-/// Size of every request, without what is said along with it.
+/// Size of every request, without the ended opens.
 pub(crate) const REQUEST_LEN: usize = size_of::<RequestLayout>();
 /// Size of the longest message.
 pub(crate) const MESSAGE_LEN: usize = REQUEST_LEN + ENDS * size_of::<EndLayout>();
 /// Size of every answer.
 pub(crate) const ANSWER_LEN: usize = size_of::<AnswerLayout>();
 
-/// The bytes of a request with which nothing ends; see [`Message`].
+/// Encodes a request without ended opens; see [`Message`].
 pub(crate) fn encode_request(number: u64, read: u64, request: &Request) -> [u8; REQUEST_LEN] {
     let mut l = RequestLayout {
         magic: MAGIC.into(),
@@ -314,7 +316,7 @@ pub(crate) fn encode_request(number: u64, read: u64, request: &Request) -> [u8; 
     zerocopy::transmute!(l)
 }
 
-/// The same with the opens that ended, at most [`ENDS`].
+/// Encodes a request with the opens that ended, at most [`ENDS`].
 pub(crate) fn encode_message(
     number: u64,
     read: u64,
@@ -330,7 +332,7 @@ pub(crate) fn encode_message(
     bytes
 }
 
-/// The message, or nothing if these bytes are none.
+/// Decodes a message; `None` if the bytes are not a valid one.
 pub(crate) fn decode_message(bytes: &[u8]) -> Option<Message> {
     let (l, ends) = RequestLayout::read_from_prefix(bytes).ok()?;
     let ends = <[EndLayout]>::ref_from_bytes(ends).ok().filter(|ends| ends.len() <= ENDS)?;
@@ -367,10 +369,10 @@ pub(crate) fn decode_message(bytes: &[u8]) -> Option<Message> {
     Some(Message { number: l.number.get(), read: l.read.get(), ends, request })
 }
 
-/// The answer's bytes.
+/// Encodes an answer.
 pub(crate) fn encode_answer(number: u64, answer: &Answer) -> [u8; ANSWER_LEN] {
     let mut payload = [0; PAYLOAD];
-    let length = answer.payload.len().min(PAYLOAD); // an export of more was refused
+    let length = answer.payload.len().min(PAYLOAD); // an export with more bytes was refused
     payload[..length].copy_from_slice(&answer.payload[..length]);
     zerocopy::transmute!(AnswerLayout {
         magic: MAGIC.into(),
@@ -393,7 +395,7 @@ pub(crate) fn encode_answer(number: u64, answer: &Answer) -> [u8; ANSWER_LEN] {
     })
 }
 
-/// The number and the answer, or nothing if these bytes are none.
+/// Decodes an answer and its number; `None` if the bytes are not a valid one.
 pub(crate) fn decode_answer(bytes: &[u8]) -> Option<(u64, Answer)> {
     use Verdict::*;
     let l = AnswerLayout::read_from_bytes(bytes).ok()?;
@@ -420,7 +422,7 @@ pub(crate) fn decode_answer(bytes: &[u8]) -> Option<(u64, Answer)> {
     Some((l.number.get(), answer))
 }
 
-/// Sends one datagram, whole or not at all, and without waiting.
+/// Sends one datagram, whole or not at all, without waiting.
 pub(crate) fn send(
     socket: &impl AsFd,
     bytes: &[u8],
@@ -435,26 +437,27 @@ pub(crate) fn send(
     uninterrupted(|| sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)).map(drop)
 }
 
-/// One datagram as it came.
+/// One datagram as received.
 pub(crate) struct Received {
-    /// 0 is the end: no datagram of this protocol is empty.
+    /// 0 is the end of the connection: no datagram of this protocol is empty.
     pub length: usize,
     pub rights: Vec<OwnedFd>,
-    /// Descriptors came and could not all be taken: too many, or our limit is reached.
+    /// Whether descriptors were lost: too many came, or this process has reached its limit.
     pub rights_lost: bool,
 }
 
-/// Receives one request that is there, without waiting. Descriptors beyond the few that the protocol knows are closed.
+/// Receives a request that has arrived, without waiting. Descriptors beyond the few that the protocol defines are
+/// closed.
 pub(crate) fn receive(socket: &impl AsFd, into: &mut [u8]) -> Result<Received, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(RIGHTS))];
     uninterrupted(|| receive_in(socket, into, &mut space, RecvFlags::DONTWAIT))
 }
-/// Receives one answer that is there, which may bring a part of a payload of many descriptors.
+/// Receives an answer that has arrived, without waiting; it may bring part of a payload of many descriptors.
 pub(crate) fn receive_answer(socket: &impl AsFd, into: &mut [u8]) -> Result<Received, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(ANSWER_RIGHTS))];
     uninterrupted(|| receive_in(socket, into, &mut space, RecvFlags::DONTWAIT))
 }
-/// The same, and waits for it as long as the socket's own timeout says, or until a signal comes.
+/// Receives an answer, waiting until the socket's own timeout or until a signal comes.
 pub(crate) fn await_answer(socket: &impl AsFd, into: &mut [u8]) -> Result<Received, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(ANSWER_RIGHTS))];
     receive_in(socket, into, &mut space, RecvFlags::empty())

@@ -1,5 +1,5 @@
-//! Opening tickets: what is open already is found in a cache and checked without asking anybody; what is not is fetched.
-//! What an opened object is, the adapter says.
+//! Opening tickets. What is open already is found in a cache and checked without a request to the exporter; anything
+//! else is fetched. The adapter decides what an opened object is.
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, InstanceId, Kind, Result,
     envelope::{Envelope, TicketKey, Transport, key_of, wrong_size},
@@ -18,23 +18,23 @@ use std::{
     sync::{Arc, Mutex, Weak},
 };
 
-/// Tickets remembered at the most; beyond that, opens of the forgotten ask the exporter again.
+/// The most tickets remembered. A ticket that was forgotten is fetched from the exporter again.
 const REMEMBERED: usize = 4096;
 
-/// The opens of one adapter and kind of object. `T` is what the adapter makes of what arrives: a mapping, an object.
+/// The opens of one adapter and kind of object. `T` is what the adapter makes of what arrives: a mapping or an object.
 pub struct Importer<T> {
     kind: Kind,
     backend: u16,
-    /// Whether tickets of other backends are taken too.
+    /// Whether tickets of other backends are accepted too.
     takes_any: bool,
     cache: PerFork<Mutex<Cache<T>>>,
 }
 
-/// Only weak references: what nobody uses any more is closed at once, and forgotten later.
+/// Holds only weak references: what is not used any more is closed at once, and its entry is removed later.
 struct Cache<T> {
     tickets: HashMap<TicketKey, Weak<Opening<T>>>,
     objects: HashMap<ObjectKey, Weak<Shared<T>>>,
-    /// When so many are remembered, those that are not open any more are forgotten.
+    /// At this many entries, those that are not open any more are removed.
     sweep_at: usize,
 }
 impl<T> Default for Cache<T> {
@@ -42,18 +42,18 @@ impl<T> Default for Cache<T> {
         Self { tickets: HashMap::new(), objects: HashMap::new(), sweep_at: 64 }
     }
 }
-/// The exporter, its number for the object, and whether that number is its own or a ledger's tag.
+/// The exporter, its number for the object, and whether that number is an object number or a ledger's tag.
 type ObjectKey = (InstanceId, u64, bool);
 
-/// One object, for all its opens.
+/// One object, shared by all its opens.
 struct Shared<T> {
-    /// First, so that it is closed before the exporter hears that it is.
+    /// The first field, so that the object is closed before the exporter is told so.
     value: T,
     key: ObjectKey,
     size: u64,
     _lease: Option<Lease>,
 }
-/// One ticket while it is open: what it entitles to, and where it can be seen whether it still does.
+/// One opened ticket: its range, and where this process sees whether the export still stands.
 struct Opening<T> {
     shared: Arc<Shared<T>>,
     bytes: [u8; ENVELOPE_LEN],
@@ -94,10 +94,10 @@ impl<T> Opening<T> {
     }
 }
 
-/// What arrived from the exporter, verified as far as the kernel can say.
+/// What arrived from the exporter, verified as far as the kernel can tell.
 #[derive(Debug)]
 pub struct Arrived {
-    /// What to make the object of.
+    /// The data from which the adapter makes the object.
     pub payload: ArrivedPayload,
     /// Size of the whole object in bytes.
     pub size: u64,
@@ -105,7 +105,7 @@ pub struct Arrived {
 
 /// An opened ticket.
 pub enum Opened<T> {
-    /// The object is this process's own.
+    /// The object belongs to this process.
     Local {
         /// The adapter's id of it, as in its offer.
         object: u64,
@@ -114,29 +114,30 @@ pub enum Opened<T> {
         /// Length of the shared range in bytes.
         length: u64,
     },
-    /// The object is another process's.
+    /// The object belongs to another process.
     Remote(Remote<T>),
 }
 
-/// An open of another process's object. All opens of one object share one `T`; when the last is dropped so is the `T`,
-/// and then the exporter is told, without waiting for it.
+/// An open of another process's object. All opens of one object share one `T`. Dropping the last open drops the `T` and
+/// then tells the exporter, without waiting for it.
 pub struct Remote<T>(Arc<Opening<T>>);
 
 impl<T: Send + Sync + 'static> Importer<T> {
-    /// For tickets of this kind and backend.
+    /// An importer for tickets of this kind and backend.
     pub const fn new(kind: Kind, backend: u16) -> Self {
         Self { kind, backend, takes_any: false, cache: PerFork::new() }
     }
-    /// For tickets of this kind and any backend of another process: what travels is the same for all.
+    /// An importer for tickets of this kind, of this process's own backend and of any backend of another process: what
+    /// is sent is the same for all.
     pub const fn of_any_backend(kind: Kind, backend: u16) -> Self {
         Self { kind, backend, takes_any: true, cache: PerFork::new() }
     }
-    /// Opens a ticket. `home` is told the device that it was made for, once the ticket is known to be whole, and for this
-    /// kind and backend; what it makes of that is returned, and given to `import`, which makes the object if it is not
-    /// open here already. Both run with no lock held.
+    /// Opens a ticket. Once the ticket is known to be intact and of the right kind and backend, `home` is called with
+    /// the device that it was made for. Its result is returned, and passed to `import`, which makes the object unless
+    /// it is open here already. Both are called with no lock held.
     ///
     /// # Errors
-    /// All of [`ErrorKind`], as the ticket, the exporter and the system give cause; and `home`'s and `import`'s.
+    /// Any [`ErrorKind`], depending on the ticket, the exporter and the system; and the errors of `home` and `import`.
     pub fn open<H, E: From<Error>>(
         &self,
         bytes: &[u8],
@@ -148,7 +149,7 @@ impl<T: Send + Sync + 'static> Importer<T> {
         let known = locked(cache).tickets.get(&key_of(bytes)).and_then(Weak::upgrade);
         if let Some(opening) = known.filter(|opening| opening.bytes == *bytes) {
             match opening.check() {
-                Err(_) if opening.is_forgotten() => {} // the exporter says why it cannot be opened
+                Err(_) if opening.is_forgotten() => {} // the exporter reports why it cannot be opened
                 Err(e) => return Err(e.into()),
                 Ok(()) => {
                     let home = home(opening.device)?;
@@ -174,7 +175,7 @@ impl<T: Send + Sync + 'static> Importer<T> {
         let key = (envelope.instance, object, lease.is_none());
         let open = locked(cache).objects.get(&key).and_then(Weak::upgrade);
         let shared = match open {
-            Some(shared) => shared, // the second lease on what is open goes back at once
+            Some(shared) => shared, // dropping the new lease returns it at once, as the object is open already
             None => {
                 let value = import(Arrived { payload, size: envelope.size }, &home)?;
                 Arc::new(Shared { value, key, size: envelope.size, _lease: lease })
@@ -197,7 +198,7 @@ impl<T: Send + Sync + 'static> Importer<T> {
                 "this ticket contradicts itself: only events travel through arenas",
             ));
         }
-        // Within one process each adapter numbers its objects itself.
+        // Within one process each adapter numbers its objects independently.
         if envelope.backend != self.backend && (is_own || !self.takes_any) {
             let why = format!(
                 "this ticket was made by another backend (number {}) than the one that is to open it (number {}): use the same adapter on both sides",
@@ -209,10 +210,10 @@ impl<T: Send + Sync + 'static> Importer<T> {
     }
 }
 
-/// That a ticket was made for the one device for which it can be opened.
+/// Checks that a ticket was made for the one device for which it can be opened.
 ///
 /// # Errors
-/// [`ErrorKind::WrongDevice`]
+/// [`ErrorKind::WrongDevice`] if the two differ.
 pub fn same_device(theirs: [u8; 16], ours: [u8; 16]) -> Result<()> {
     if theirs == ours {
         return Ok(());
@@ -221,7 +222,7 @@ pub fn same_device(theirs: [u8; 16], ours: [u8; 16]) -> Result<()> {
     Err(Error::new(ErrorKind::WrongDevice, why))
 }
 
-/// If another thread opened the object meanwhile, its is the one that counts.
+/// If another thread has opened the object meanwhile, that thread's open is used.
 fn remember_object<T>(cache: &Mutex<Cache<T>>, shared: Arc<Shared<T>>) -> Arc<Shared<T>> {
     let mut cache = locked(cache);
     let other = cache.objects.get(&shared.key).and_then(Weak::upgrade);
@@ -259,16 +260,16 @@ impl<T> Remote<T> {
     pub fn size(&self) -> u64 {
         self.0.shared.size
     }
-    /// The exporter, and a number that tells its objects of this kind apart.
+    /// The exporter, and a number that identifies the object among the exporter's objects of this kind.
     pub fn object(&self) -> (InstanceId, u64) {
         let (instance, object, _) = self.0.shared.key;
         (instance, object)
     }
-    /// Whether both are opens of one object, and so share one `T`.
+    /// Whether both are opens of one object and so share one `T`.
     pub fn same_object(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0.shared, &other.0.shared)
     }
-    /// Whether the ticket could be opened now. What is open stays usable even where it could not.
+    /// Checks whether the ticket could be opened now. What is open stays usable even if it could not.
     ///
     /// # Errors
     /// [`ErrorKind::Withdrawn`], [`ErrorKind::Freed`], [`ErrorKind::ExporterGone`]; in a forked child
@@ -279,13 +280,13 @@ impl<T> Remote<T> {
         }
         self.0.check()
     }
-    /// Whether the exporter lives.
+    /// Whether the exporter's process is still alive.
     pub fn exporter_alive(&self) -> bool {
         !matches!(self.current(), Err(e) if e.kind() == ErrorKind::ExporterGone)
     }
 }
 impl<T> Clone for Remote<T> {
-    /// Another hold on the same open.
+    /// Returns another reference to the same open.
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }

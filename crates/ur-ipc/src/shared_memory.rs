@@ -1,5 +1,5 @@
-//! Memory that another process sent the descriptor of: looked at once, for all objects in it that are opened. Mapping it is
-//! the adapter's.
+//! Memory whose descriptor another process sent. Its descriptor is verified once, for all objects in it that are
+//! opened. The adapter maps it.
 use crate::{Error, ErrorKind, Result};
 use rustix::{
     fs::{FileType, SealFlags, fcntl_get_seals, fstat},
@@ -13,23 +13,23 @@ use std::{
     },
 };
 
-/// A descriptor that cannot lose its pages under those who map it, or that is none of a memfd's.
+/// A verified descriptor: either a memfd that cannot shrink while it is mapped, or a descriptor that is not a memfd.
 #[derive(Debug)]
 pub struct SharedMemory {
     id: u64,
     fd: Arc<OwnedFd>,
     bytes: u64,
-    /// `None` for what has no seals.
+    /// The memfd's seals; `None` if the descriptor is not a memfd.
     seals: Option<SealFlags>,
-    /// Whether other objects are in it too.
+    /// Whether other objects may lie in it too.
     is_pooled: bool,
 }
 
 impl SharedMemory {
-    /// Looks at a descriptor that is said to open so many bytes.
+    /// Verifies a descriptor that, according to its sender, exposes `exposes` bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if it opens other than that, or can be cut.
+    /// [`ErrorKind::Unsupported`] if its size differs, or if it can be truncated.
     pub(crate) fn verify(
         fd: impl Into<Arc<OwnedFd>>,
         exposes: u64,
@@ -41,48 +41,50 @@ impl SharedMemory {
         let id = NEXT.fetch_add(1, Relaxed); // a number, nothing more
         Ok(Self { id, fd, bytes: exposes, seals, is_pooled })
     }
-    /// Its descriptor, close-on-exec.
+    /// The descriptor, which is close-on-exec.
     pub fn fd(&self) -> &Arc<OwnedFd> {
         &self.fd
     }
-    /// How many bytes it has, and keeps.
+    /// The size in bytes, which does not shrink.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// Tells it from all others that this process was sent.
+    /// A number that no other `SharedMemory` of this process has.
     pub fn id(&self) -> u64 {
         self.id
     }
-    /// Whether it is a memfd: it keeps its bytes. A driver's descriptor is not.
+    /// Whether it is a memfd, whose size is sealed. A driver's descriptor is not.
     pub fn is_memfd(&self) -> bool {
         self.seals.is_some()
     }
-    /// Whether it is one that this process may write, too: its exporter can seal it against that.
+    /// Whether it is a memfd that this process may write: its exporter may have sealed it against writing.
     pub fn is_writable(&self) -> bool {
         let denied = SealFlags::WRITE | SealFlags::FUTURE_WRITE;
         self.seals.is_some_and(|seals| !seals.intersects(denied))
     }
-    /// Whether other objects are in it too, for whose opens the exporter does not send it again while it is held here.
+    /// Whether other objects may lie in it too. While this process holds it, the exporter does not send it again for
+    /// them.
     pub fn is_pooled(&self) -> bool {
         self.is_pooled
     }
-    /// That an object of `size` bytes is in it from `base` on.
+    /// Whether an object of `size` bytes at `base` lies within it.
     pub(crate) fn has(&self, base: u64, size: u64) -> bool {
         is_inside(base, size, self.bytes)
     }
 }
 
-/// Whether an object of `size` bytes from `base` on is inside of what a descriptor opens.
+/// Whether an object of `size` bytes at `base` lies within the `exposes` bytes of a descriptor.
 pub(crate) fn is_inside(base: u64, size: u64, exposes: u64) -> bool {
     base.checked_add(size).is_some_and(|end| end <= exposes)
 }
-/// Whether the descriptor opens the object and nothing else.
+/// Whether the descriptor exposes the object and nothing else, up to a whole page.
 pub(crate) fn is_alone(base: u64, size: u64, exposes: u64) -> bool {
     let page = rustix::param::page_size() as u64;
     base == 0 && size.checked_next_multiple_of(page).is_some_and(|rounded| exposes <= rounded)
 }
 
-/// That a descriptor opens what is said of it, and cannot lose its pages under those who map it; its seals.
+/// Verifies that a memfd has the size that its sender states and cannot shrink while it is mapped; returns its seals,
+/// or `None` for a descriptor that is neither a memfd nor a regular file.
 pub(crate) fn verify_descriptor(fd: &impl AsFd, exposes: u64) -> Result<Option<SealFlags>> {
     let refuse = |why: &'static str| Err(Error::new(ErrorKind::Unsupported, why));
     let stat = fstat(fd).map_err(|e| Error::system("look at the descriptor", e))?;
@@ -94,7 +96,7 @@ pub(crate) fn verify_descriptor(fd: &impl AsFd, exposes: u64) -> Result<Option<S
             refuse("the memory behind the descriptor has another size than was said")
         }
         Ok(seals) => Ok(Some(seals)),
-        // No memfd: a driver's descriptor is the driver's to judge, but a file can be cut at any time.
+        // Not a memfd. The driver judges its own descriptors, but a regular file can be truncated at any time.
         Err(Errno::INVAL) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
             refuse("the descriptor is a file's, and files can be cut under those who map them")
         }

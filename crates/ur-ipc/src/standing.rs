@@ -1,4 +1,5 @@
-//! What came of fetching a ticket, and how it is seen later, without asking anybody, whether the export stands.
+//! The result of fetching a ticket, and how an importer later sees, without a request to the exporter, whether the
+//! export still stands.
 use crate::{
     Result,
     access::is_dead,
@@ -11,46 +12,46 @@ use crate::{
 };
 use std::{os::fd::OwnedFd, sync::Arc};
 
-/// What a broker granted, checked as far as the kernel can say.
+/// What a broker granted, verified as far as the kernel can tell.
 pub(crate) struct Fetched {
     pub payload: ArrivedPayload,
-    /// The exporter's id of the object.
+    /// The exporter's number of the object.
     pub object: u64,
     pub standing: Standing,
     pub lease: Option<Lease>,
 }
 
-/// What an importer makes its object of.
+/// The data from which an importer makes its object.
 #[derive(Debug)]
 pub enum ArrivedPayload {
-    /// Memory, in which the object is whole.
+    /// Memory that contains the whole object.
     Memory {
         /// The memory, verified.
         memory: Arc<SharedMemory>,
         /// Where the object begins in it, in bytes.
         base: u64,
     },
-    /// A descriptor that the driver has to judge: nothing of it was verified but that the object is inside of what
-    /// the exporter says it opens.
+    /// A descriptor that the driver has to judge. Only one thing was verified: that the object lies within the number
+    /// of bytes that the exporter states.
     Driver {
         /// The descriptor, close-on-exec.
         fd: OwnedFd,
         /// Where the object begins in it, in bytes.
         base: u64,
-        /// How many bytes it opens, in the exporter's words.
+        /// How many bytes it exposes, as the exporter states.
         exposes: u64,
-        /// What the driver needs beside it; at most 256 bytes.
+        /// Further data that the driver needs; at most 256 bytes.
         bytes: Vec<u8>,
     },
-    /// Several such descriptors: one behind the other they are what holds the object.
+    /// Several such descriptors, whose memories in this order together contain the object.
     DriverRun {
         /// The descriptors, close-on-exec, in the order of the addresses; at least one.
         fds: Vec<OwnedFd>,
-        /// Where the object begins in what they open, in bytes.
+        /// Where the object begins in their concatenated memory, in bytes.
         base: u64,
-        /// How many bytes they open together, in the exporter's words.
+        /// How many bytes they expose together, as the exporter states.
         exposes: u64,
-        /// What the driver needs beside them; at most 256 bytes.
+        /// Further data that the driver needs; at most 256 bytes.
         bytes: Vec<u8>,
     },
     /// Bytes that the driver understands.
@@ -59,30 +60,32 @@ pub enum ArrivedPayload {
     Event(Slot),
 }
 
-/// Where an importer can see, without asking, whether an export stands.
+/// Where an importer sees, without a request to the exporter, whether an export stands.
 #[derive(Clone)]
 pub(crate) enum Standing {
     /// The exporter is at the other end of a connection.
     Connected(Arc<Host>, Ledger),
-    /// There is only its pidfd.
+    /// Only the exporter's pidfd is known.
     Unconnected(Arc<OwnedFd>, Ledger),
 }
 impl Standing {
-    /// Whether the export stands: two loads; and a look at the exporter's pidfd where the ledger does not tell of its life.
+    /// Checks that the export stands: two loads, and a poll of the exporter's pidfd where the ledger does not tell that
+    /// it lives.
     ///
     /// # Errors
-    /// [`ErrorKind::Withdrawn`]; [`ErrorKind::Freed`], also if the exporter lost the connection over which it was opened;
-    /// [`ErrorKind::ExporterGone`].
+    /// [`ErrorKind::Withdrawn`]; [`ErrorKind::Freed`], also if the exporter lost the connection over which the export
+    /// was opened; [`ErrorKind::ExporterGone`].
     pub fn check(&self, line: u16, tag: u64, generation: u32) -> Result<()> {
         let (ledger, exporter) = match self {
-            // Its watcher thread holds the ledger's word, and the kernel writes there that it ended, before anybody can
-            // see the process's end by its pidfd. What a ledger says falsely is found out by our own watcher thread.
+            // The exporter's watcher thread holds the ledger's life word. When that thread ends, the kernel marks the
+            // word before the end of the process shows on its pidfd. A ledger that is wrong about this is noticed by
+            // this process's watcher thread.
             Self::Connected(host, ledger) if ledger.tells_of_life() => (ledger, host.check_state()),
             Self::Connected(host, ledger) => (ledger, host.check()),
             Self::Unconnected(pidfd, ledger) if is_dead(pidfd) => (ledger, Err(gone_error())),
             Self::Unconnected(_, ledger) => (ledger, Ok(())),
         };
-        let state = ledger.check(line, tag, generation); // before the end of its exporter is told
+        let state = ledger.check(line, tag, generation); // read before the exporter's end is reported
         exporter?;
         match state {
             ledger::State::Live => Ok(()),
@@ -90,7 +93,7 @@ impl Standing {
             ledger::State::Freed => Err(refusal(Verdict::Freed)),
         }
     }
-    /// Whether only the exporter can say what became of it: put or freed, and its line is another's.
+    /// Whether only the exporter can tell if the export was withdrawn or freed, because its line has been reused.
     pub fn is_forgotten(&self, line: u16, tag: u64, generation: u32) -> bool {
         let (Self::Connected(_, ledger) | Self::Unconnected(_, ledger)) = self;
         ledger.check(line, tag, generation) == ledger::State::Forgotten
@@ -104,7 +107,7 @@ pub(crate) enum Ledger {
     Arena(Arena),
 }
 impl Ledger {
-    /// Whether the ledger tells that its exporter lives; see [`ledger::Reader::tells_of_life`].
+    /// Whether the ledger states that its exporter is alive; see [`ledger::Reader::tells_of_life`].
     #[inline]
     pub fn tells_of_life(&self) -> bool {
         match self {

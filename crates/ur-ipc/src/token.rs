@@ -1,8 +1,8 @@
-//! The unguessable part of a ticket, and what the ledger shows of it to everyone.
+//! The secret of a ticket, and the tag by which the ledger publicly refers to it.
 use crate::{Result, identity};
 use std::{fmt, hint::black_box};
 
-/// A secret that names one export. It is only ever compared whole, after the export was found by its index.
+/// A secret that identifies one export. It is only compared as a whole, after the export was found by its index.
 #[derive(Clone, Copy)]
 pub(crate) struct Secret(pub [u8; 16]);
 
@@ -10,19 +10,20 @@ impl Secret {
     pub fn fresh() -> Result<Self> {
         identity::random().map(Self)
     }
-    /// What the ledger shows of an export: a hash, under the secret, of what the ticket claims. Whoever holds the
-    /// ticket can prove its claims by the ledger; whoever holds only the ledger learns nothing of the secret.
+    /// The tag that the ledger shows of an export: a hash of the ticket's claims under the secret. A process that has
+    /// the ticket can verify its claims against the ledger; a process that has only the ledger learns nothing of the
+    /// secret.
     pub fn tag(&self, claims: &[u8]) -> u64 {
         identity::hash(&self.0, claims).max(1)
     }
 }
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(..)") // stays out of logs
+        f.write_str("Secret(..)") // keeps the secret out of logs
     }
 }
 
-/// Takes as long for a near miss as for any other: time tells nothing of what is compared.
+/// Compares in constant time, so that timing reveals nothing of what is compared.
 pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
     let ((ones, rest), (others, other_rest)) = (one.as_chunks::<8>(), other.as_chunks::<8>());
     let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);

@@ -1,12 +1,12 @@
-//! Whose turn it is to ask over a connection that several threads use. What is asked is `fetch`'s.
+//! The lock that orders the requests of several threads over one connection. The requests are made in `fetch`.
 use crate::locked;
 use std::{
     sync::{Condvar, Mutex},
     time::Instant,
 };
 
-/// Whose turn it is to ask. Not a lock: it is held while a peer is waited for, and so it is waited for no longer than
-/// a peer is.
+/// Serialises requests. It is not a mutex because it is held while waiting for a peer: threads therefore wait for it
+/// only until their deadline.
 #[derive(Default)]
 pub(crate) struct Turn {
     state: Mutex<State>,
@@ -19,7 +19,7 @@ struct State {
 }
 pub(crate) struct Taken<'a>(&'a Turn);
 impl Turn {
-    /// The turn, unless the deadline passes first.
+    /// Takes the lock; `None` if the deadline passes first.
     pub fn take(&self, deadline: Instant) -> Option<Taken<'_>> {
         let mut state = locked(&self.state);
         if state.taken {
@@ -29,11 +29,11 @@ impl Turn {
             (state, _) = ur_lock::unpoisoned(waited);
             state.waiting -= 1;
         }
-        (!std::mem::replace(&mut state.taken, true)).then(|| Taken(self)) // lazily: a drop would take the lock
+        (!std::mem::replace(&mut state.taken, true)).then(|| Taken(self)) // lazily: dropping a `Taken` takes the mutex
     }
     pub fn try_take(&self) -> Option<Taken<'_>> {
         let mut state = locked(&self.state);
-        (!std::mem::replace(&mut state.taken, true)).then(|| Taken(self)) // lazily: a drop would take the lock
+        (!std::mem::replace(&mut state.taken, true)).then(|| Taken(self)) // lazily: dropping a `Taken` takes the mutex
     }
 }
 impl Drop for Taken<'_> {
@@ -41,7 +41,7 @@ impl Drop for Taken<'_> {
         let mut state = locked(&self.0.state);
         state.taken = false;
         if state.waiting > 0 {
-            self.0.free.notify_one(); // a system call, and mostly nobody waits
+            self.0.free.notify_one(); // a system call, and mostly no thread waits
         }
     }
 }

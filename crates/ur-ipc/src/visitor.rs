@@ -1,5 +1,5 @@
-//! One connection to the broker: what its peer is given, what it holds, and what is taken back when it goes. Whose turn
-//! it is, and how long anybody may take, is the broker's.
+//! One connection to the broker: what its peer is granted, what it holds, and how everything is taken back when the
+//! connection ends. The order in which connections are served, and their timeouts, are left to `broker`.
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, Object,
     access::Peer,
@@ -19,81 +19,85 @@ use std::{
     time::Instant,
 };
 
-/// Memory whose descriptor a peer need not be sent again.
+/// How many memories each connection records as sent, so that their descriptors need not be sent again.
 const REMEMBERED: usize = 64;
-/// Arenas that one peer may have joined; an exporter has 16 for each policy, and one may be joined while it is left.
+/// How many arenas one peer may have joined at a time. An exporter has 16 for each policy, and a peer may join a new
+/// arena before it has left the old one.
 const JOINED: usize = 64;
 
-/// A connection, and what its other end holds.
+/// A connection and what its peer holds.
 pub(crate) struct Visitor {
     pub socket: Guarded,
     pub peer: Peer,
     /// Whether the peer's pidfd is watched, which it is from its first lease on.
     pub watched: bool,
-    /// Whether it was ever admitted: then it may stay when it holds nothing, for its next open.
+    /// Whether the peer was ever admitted: then its connection may stay open for its next open even if it holds
+    /// nothing.
     pub admitted: bool,
-    /// Since when it holds nothing.
+    /// Since when the peer holds nothing.
     pub since: Instant,
-    /// What its socket is watched for.
+    /// The events for which the socket is watched.
     pub interest: EventFlags,
-    /// Until when it must have done what is expected of it; `None` for one that holds something and owes nothing.
+    /// When the peer must have done what is expected of it; `None` if it holds something or was admitted, and no answer
+    /// is unread.
     pub deadline: Option<Instant>,
     pub doing: Doing,
-    /// The latest answer that brought descriptors; it can be spoken of until the next.
+    /// The latest answer that brought descriptors. The peer can refer to it until the next such answer.
     pub last: Option<Last>,
-    /// By which the peer, and nobody else, can take what it holds over to another connection. 0 is none.
+    /// The secret by which the peer, and no other, can take over what it holds to another connection. 0 is none.
     pub session: u64,
     pub leases: HashMap<Object, usize>,
-    /// What it was sent that other objects are in too, the latest last.
+    /// The shared memories that the peer was sent and that hold other objects too, the latest last.
     pub sent: Sent,
-    /// The arenas that it joined, by their numbers and its own in them.
+    /// The arenas that the peer joined, keyed by the arena's number and the peer's participant number in it.
     pub joined: HashMap<(u32, u32), Arena>,
 }
 
-/// One request at a time.
+/// The state of a connection, which has one request in progress at a time.
 pub(crate) enum Doing {
     Listening,
-    /// For others to read what they were sent.
+    /// A request waits until other peers have read the descriptors that they were sent.
     Waiting(u64, Request, Vec<OwnedFd>),
-    /// For room in the socket's buffer.
+    /// The answer waits for space in the socket's buffer.
     Sending(Box<Letter>),
-    /// For the peer to have read the answer with this number, or to say so where the kernel does not tell.
+    /// The peer has not yet read the answer with this nonce (or, where the kernel does not report it, has not
+    /// acknowledged it).
     Unread(u64),
-    /// It did not, in time: perhaps it is stopped. What that answer granted has been taken back, and nothing else; when
-    /// it has read the answer after all, it is served again.
+    /// The peer did not read the answer in time; its process may be stopped. What that answer granted has been taken
+    /// back, and nothing else. Once the peer has read the answer after all, it is served again.
     Lapsed(u64),
-    /// To come back over another connection, or to hang up: a fault of this side ended the connection. It may have
-    /// read the answer with this number.
+    /// A fault in this process ended the connection: the peer may resume over another connection, or hang up. It may
+    /// have read the answer with this nonce.
     Severed(Option<u64>),
 }
 
 /// What one answer granted.
 #[derive(Default)]
 pub(crate) struct Grant {
-    /// A lease on it began.
+    /// The object on which a lease began.
     object: Option<Object>,
-    /// Of an event: the arena and the peer's number there, and whether the peer joined it by this.
+    /// For an event: the arena and the peer's participant number in it, and whether this answer made the peer join.
     arena: Option<((u32, u32), bool)>,
-    /// Its slot and generation, once it counts as open.
+    /// The event's slot and generation, once it counts as open.
     slot: Option<(u16, u32)>,
 }
-/// An answer with descriptors, by its nonce.
+/// An answer with descriptors, identified by its nonce.
 pub(crate) struct Last {
     pub nonce: u64,
-    /// `None` when it has been taken back.
+    /// What it granted; `None` when that has been taken back.
     grant: Option<Grant>,
 }
 
-/// An answer with what comes along.
+/// An answer that waits to be sent, with its descriptors.
 pub(crate) struct Letter {
     pub number: u64,
     pub answer: Answer,
     pub rights: Vec<Arc<OwnedFd>>,
-    /// What it grants, which is taken back if it cannot be sent.
+    /// What the answer grants; taken back if the answer cannot be sent.
     pub grant: Grant,
 }
 
-/// The connection is to be closed.
+/// An error that closes the connection.
 pub(crate) struct Close;
 pub(crate) type Kept = Result<(), Close>;
 
@@ -107,14 +111,15 @@ impl Visitor {
     pub fn is_lapsed(&self) -> bool {
         matches!(self.doing, Doing::Lapsed(_))
     }
-    /// Waits for its next request: for ever if it was admitted.
+    /// Waits for the peer's next request. A peer that holds nothing and was never admitted gets a deadline.
     pub fn listen(&mut self) {
         self.doing = Doing::Listening;
         let now = Instant::now();
         self.deadline = (!self.holds() && !self.admitted).then(|| now + PATIENCE);
         self.since = now;
     }
-    /// From its first lease on, its death counts even if a child of its keeps the connection.
+    /// Watches the peer's process. It is called at the first lease, so that the death of the process is seen even if a
+    /// child of it still holds the connection's socket.
     pub fn watch_process(&mut self, id: u64) {
         if let (false, Some(pidfd)) = (self.watched, self.peer.pidfd()) {
             self.watched =
@@ -137,23 +142,24 @@ impl Letter {
     }
 }
 
-/// What a peer has already, and which part of a payload it wants.
+/// What a peer has already, and which part of a payload it requests.
 pub(crate) struct Has {
     pub ledger: bool,
-    /// Whether it has nothing open any more in memory that it was sent.
+    /// Whether the peer no longer has the memory that it was sent, because nothing in it is open any more.
     pub lacks_memory: bool,
     pub participant: u32,
     pub part: u32,
 }
 
-/// Memory whose descriptor a peer was sent: it is told the number, and asks again if it has not kept it.
+/// The memories whose descriptors a peer was sent. The peer is told a memory's number instead of being sent its
+/// descriptor again, and requests the descriptor if it has not kept it.
 #[derive(Default)]
 pub(crate) struct Sent {
     latest: VecDeque<(Weak<OwnedFd>, u32)>,
     numbers: u32,
 }
 impl Sent {
-    /// The number of this memory, and whether it was sent under that.
+    /// Returns the number of this memory, and whether its descriptor was already sent under that number.
     fn number(&mut self, fd: &Arc<OwnedFd>) -> (u32, bool) {
         let is_it = |(sent, _): &&(Weak<OwnedFd>, u32)| sent.as_ptr() == Arc::as_ptr(fd);
         if let Some((_, number)) = self.latest.iter().find(is_it) {
@@ -168,7 +174,7 @@ impl Sent {
     }
 }
 
-/// An answer with what comes along.
+/// An answer with its descriptors.
 pub(crate) type Packed = (Answer, Vec<Arc<OwnedFd>>);
 
 impl Visitor {
@@ -213,7 +219,7 @@ impl Visitor {
                 let part = usize::try_from(part).ok().and_then(|part| fds.chunks(BATCH).nth(part));
                 rights.extend_from_slice(part.ok_or(Verdict::Nonsense)?);
                 answer.rights.payload = true;
-                answer.rights.more = (rights.len() - 1) as u8; // fewer than `BATCH`
+                answer.rights.more = (rights.len() - 1) as u8; // at most `BATCH`, so it fits
             }
             _ if part != 0 => return Err(Verdict::Nonsense),
             Payload::Fd { fd, base, exposes } => {
@@ -254,7 +260,8 @@ impl Visitor {
         }
         Ok((answer, rights))
     }
-    /// The peer's number in the arena. Which process it is, the kernel says where it can, and the peer where not.
+    /// The peer's number in the arena, which it joins if `known` is 0. The peer's process is identified by the pidfd
+    /// that the kernel provides for the socket, or else by one that the peer sent.
     fn join(&mut self, arena: &Arena, known: u32, came: Vec<OwnedFd>) -> Result<u32, Verdict> {
         if known != 0 {
             let joined = self.joined.contains_key(&(arena.number(), known));
@@ -271,7 +278,7 @@ impl Visitor {
         self.joined.insert((arena.number(), participant), arena.clone());
         Ok(participant)
     }
-    /// An arena that it joined under that number.
+    /// The arena that the peer joined under this participant number.
     pub fn arena(&self, ledger: u32, participant: u32) -> Result<&Arena, Close> {
         self.joined.get(&(ledger, participant)).ok_or(Close)
     }
@@ -312,13 +319,13 @@ impl Visitor {
         self.rest();
         Ok(())
     }
-    /// It gave something back; perhaps it holds nothing any more.
+    /// Called when the peer has given something back: restarts its timeout if it holds nothing any more.
     fn rest(&mut self) {
         if matches!(self.doing, Doing::Listening) {
             self.listen();
         }
     }
-    /// Takes back all that the peer holds.
+    /// Takes back everything that the peer holds.
     pub fn strip(&mut self) {
         for ((_, participant), arena) in self.joined.drain() {
             arena.participant_died(participant);
@@ -330,7 +337,7 @@ impl Visitor {
             liveness::unwatch(pidfd);
         }
     }
-    /// Takes over what was held over another connection of the same peer, which is to be closed.
+    /// Takes over what the same peer holds on another connection, which the caller then closes.
     pub fn take_over(&mut self, id: u64, mut from: Self) {
         if let (true, Some(pidfd)) = (from.watched, from.peer.pidfd()) {
             liveness::unwatch(pidfd);
@@ -343,7 +350,7 @@ impl Visitor {
             self.watch_process(id);
         }
     }
-    /// Undoes what the latest answer that brought descriptors granted, if that has not been done yet.
+    /// Undoes what the latest answer with descriptors granted, unless that has been done already.
     pub fn take_last_back(&mut self) {
         if let Some(grant) = self.last.as_mut().and_then(|last| last.grant.take()) {
             self.take_back(grant);
@@ -353,7 +360,7 @@ impl Visitor {
     pub fn take_back(&mut self, grant: Grant) {
         match (grant.arena, grant.slot) {
             (Some(((ledger, participant), true)), _) => {
-                let _ = self.leave(ledger, participant); // joined by that answer, if not left since
+                let _ = self.leave(ledger, participant); // joined by that answer; may have been left since
             }
             (Some((key, false)), Some((slot, generation))) => {
                 if let Some(arena) = self.joined.get(&key) {
@@ -366,23 +373,23 @@ impl Visitor {
             let _ = self.end_lease(object); // begun by that answer
         }
     }
-    /// An answer with descriptors is on its way.
+    /// Records that an answer with descriptors was sent and is to be read by the peer.
     pub fn sent(&mut self, nonce: u64, grant: Grant) {
         self.doing = Doing::Unread(nonce);
         self.deadline = Some(Instant::now() + PATIENCE);
         self.last = Some(Last { nonce, grant: Some(grant) });
     }
-    /// It did not read that in time: so it does not have what was granted. Whatever it had before stays.
+    /// The peer did not read the answer in time: what it granted is taken back. What the peer held before stays.
     pub fn lapse(&mut self, nonce: u64) {
         (self.doing, self.deadline) = (Doing::Lapsed(nonce), None);
         self.take_last_back();
     }
-    /// Whether what the answer with that nonce granted still stands. Only the latest can be asked after.
+    /// Whether what the answer with this nonce granted still stands. Only the latest answer can be asked about.
     pub fn confirm(&self, nonce: u64) -> Result<Verdict, Close> {
         let last = self.last.as_ref().filter(|last| last.nonce == nonce).ok_or(Close)?;
         Ok(if last.grant.is_some() { Verdict::Granted } else { Verdict::Lapsed })
     }
-    /// It does not want what the answer with that nonce granted.
+    /// The peer gives back what the answer with this nonce granted.
     pub fn give_back(&mut self, nonce: u64) -> Kept {
         let last = self.last.as_mut().filter(|last| last.nonce == nonce).ok_or(Close)?;
         if let Some(grant) = last.grant.take() {

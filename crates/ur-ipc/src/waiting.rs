@@ -1,5 +1,6 @@
-//! Every system call of this crate that waits, or that a signal can cut short. A signal says nothing of what was asked:
-//! the call is made again, with the time that is left. Profilers and language runtimes send thousands a second.
+//! Every system call of this crate that waits or that a signal can interrupt. An interrupted call is made again with
+//! the time that is left, because a signal says nothing about what the call waits for. Profilers and language runtimes
+//! send thousands of signals a second.
 use rustix::{
     event::{PollFd, PollFlags, Timespec, epoll, poll},
     io::Errno,
@@ -16,33 +17,33 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// For calls that do not wait, and which a signal may end all the same.
+/// For calls that do not wait but that a signal may interrupt all the same.
 pub(crate) use rustix::io::retry_on_intr as uninterrupted;
 
-/// The longest that a call waits on a connected socket that is told to wait no longer; see [`connect_by`].
+/// The longest that one receive call waits on a socket that [`connect_by`] connected.
 pub(crate) const AT_A_TIME: Duration = Duration::from_millis(100);
 
 const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
-/// The time that is left, for the kernel; nothing if the deadline has passed.
+/// The time until the deadline, for the kernel; `None` if it has passed.
 fn left(deadline: Instant) -> Option<Timespec> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() { None } else { Timespec::try_from(left).ok() }
 }
 
-/// What each of these is ready for at this moment.
+/// Polls what each of these is ready for at this moment.
 pub(crate) fn look(polled: &mut [PollFd<'_>]) -> Result<(), Errno> {
-    // Even a look that waits for nothing ends with EINTR where a signal is about to be delivered.
+    // Even a poll that does not wait ends with EINTR if a signal is about to be delivered.
     uninterrupted(|| poll(polled, Some(&AT_ONCE))).map(drop)
 }
 
-/// What of `interest`, or of its end, a descriptor is ready for at this moment.
+/// Which events of `interest`, or hang-up or error, a descriptor is ready for at this moment.
 pub(crate) fn look_at(fd: &impl AsFd, interest: PollFlags) -> Result<PollFlags, Errno> {
     let mut polled = [PollFd::new(fd, interest)];
     look(&mut polled).map(|()| polled[0].revents())
 }
 
-/// Waits until a descriptor is ready for `interest` or at its end; `false` if the deadline passes first.
+/// Waits until a descriptor is ready for `interest`, hung up or in error; returns `false` if the deadline passes first.
 pub(crate) fn ready_by(
     fd: &impl AsFd,
     interest: PollFlags,
@@ -50,7 +51,7 @@ pub(crate) fn ready_by(
 ) -> Result<bool, Errno> {
     let mut polled = [PollFd::new(fd, interest)];
     loop {
-        // A last look after the deadline: what came meanwhile came in time, as far as anybody can tell.
+        // Polls once more after the deadline: what arrived before that poll counts as in time.
         let left = left(deadline);
         match poll(&mut polled, Some(left.as_ref().unwrap_or(&AT_ONCE))) {
             Err(Errno::INTR) => {}
@@ -62,11 +63,11 @@ pub(crate) fn ready_by(
     }
 }
 
-/// Connects a socket that blocks, however long the other side's queue is full. A call that receives from it waits for
-/// [`AT_A_TIME`] at the longest.
+/// Connects a blocking socket, waiting until the deadline if the listener's queue is full. A later receive call on it
+/// waits for at most [`AT_A_TIME`].
 ///
 /// # Errors
-/// `EAGAIN` if the deadline passes first; else what the kernel says.
+/// `EAGAIN` if the deadline passes first; otherwise the kernel's error.
 pub(crate) fn connect_by(
     socket: &impl AsFd,
     address: &SocketAddrUnix,
@@ -77,7 +78,7 @@ pub(crate) fn connect_by(
         if left.is_zero() {
             return Err(Errno::AGAIN);
         }
-        // The only clock that such a connect goes by. Cut short by a signal, it has connected nothing.
+        // The send timeout is the only limit that such a connect obeys. An interrupted connect has connected nothing.
         set_socket_timeout(socket, Timeout::Send, Some(left))?;
         match connect(socket, address) {
             Err(Errno::INTR) => {}
@@ -87,8 +88,9 @@ pub(crate) fn connect_by(
     }
 }
 
-/// Waits for events, which `into` has then; none if the deadline passes first. A process that was stopped and goes on is
-/// told so by a signal: it first hears what came meanwhile, and only then that time is over.
+/// Waits for events and stores them in `into`, which stays empty if the deadline passes first. A process that is
+/// resumed after a stop is interrupted by a signal: the retry then still returns the events that came meanwhile, before
+/// any timeout is applied.
 pub(crate) fn events_by(
     epoll: &impl AsFd,
     into: &mut Vec<epoll::Event>,
@@ -104,10 +106,11 @@ pub(crate) fn events_by(
     }
 }
 
-/// Sleeps on a futex that shows `seen`. Returns for no reason at all too: whoever sleeps looks again, and at the clock.
+/// Sleeps on a futex while it has the value `seen`. It may return spuriously: the caller checks its condition and the
+/// clock again.
 ///
 /// # Errors
-/// What is neither a wake-up nor the end of the time: futexes do not work here.
+/// Any error other than a wake-up, a changed value, an interruption or the timeout: futexes do not work here.
 pub(crate) fn sleep_on(
     word: &AtomicU32,
     flags: futex::Flags,
@@ -118,10 +121,10 @@ pub(crate) fn sleep_on(
     awake(futex::wait(word, flags, seen, timeout.as_ref()))
 }
 
-/// The same on several futexes.
+/// Like [`sleep_on`], on several futexes.
 ///
 /// # Errors
-/// As [`sleep_on`]; `ENOSYS` and `EPERM` where the kernel has no such call.
+/// As [`sleep_on`]; `ENOSYS` or `EPERM` where the kernel lacks the call or a filter forbids it.
 pub(crate) fn sleep_on_any(waits: &[futex::Wait], longest: Duration) -> Result<(), Errno> {
     let until = after(longest);
     awake(futex::waitv(waits, futex::WaitvFlags::empty(), Some(&until), ClockId::Monotonic))
@@ -134,7 +137,7 @@ fn awake<T>(slept: Result<T, Errno>) -> Result<(), Errno> {
     }
 }
 
-/// The point in time, by the clock that `futex_waitv` goes by.
+/// The time `longest` from now, by the clock that `futex_waitv` uses.
 fn after(longest: Duration) -> Timespec {
     let now = clock_gettime(ClockId::Monotonic);
     let nanoseconds = now.tv_nsec + i64::from(longest.subsec_nanos());

@@ -1,5 +1,5 @@
-//! The one watcher thread of a process: it hears of deaths, of hang-ups and of the broker's visitors, and passes each on to
-//! whom it concerns. What is watched, `liveness` keeps.
+//! The watcher thread, one per process: it receives all events (deaths, hang-ups, requests to the broker) and passes
+//! each to the module that handles it. `liveness` keeps the set of watched descriptors.
 use crate::{
     arena::streams::{AGAIN, release_again},
     broker::Broker,
@@ -18,29 +18,30 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Events taken in at once: all there can be, so that nobody's time is declared over who has spoken.
+/// How many events are taken at once: enough for all that can be pending, so that no peer's request is declared late
+/// although it has arrived.
 const EVENTS: usize = 1024;
 
-/// Has whatever is watched from now on attended to.
+/// Has `attend` run on the watcher thread for everything that is watched from now on.
 pub(crate) fn be_ready() {
     attend_by(attend);
 }
 
-/// The thread.
+/// The watcher thread's main function.
 fn attend(post: &Arc<Post>) {
     let mut broker = Broker::new();
     let mut watching = watched::Watching::here();
     let mut events = Vec::with_capacity(EVENTS);
-    // Whether a device of ours may wait for somebody dead, whose own may write late.
+    // Whether a device of this process may wait for a peer that has died and whose device may still write.
     let mut is_awaited = false;
     loop {
         watching.look();
-        // Rounded up: woken a little late, not twice.
+        // Rounded up, so that the thread wakes a little late rather than twice.
         let until = broker.deadline().map(|at| at + Duration::from_micros(100));
         let again = is_awaited.then(|| Instant::now() + AGAIN);
         let until = until.into_iter().chain(again).chain(due::next()).chain(later::next()).min();
         if events_by(&post.epoll, &mut events, until).is_err() {
-            thread::sleep(Duration::from_millis(10)); // out of memory, for now: do not spin
+            thread::sleep(Duration::from_millis(10)); // out of memory for now: do not spin
         }
         for event in &events {
             let source = Source::unpack(event.data.u64());
@@ -50,7 +51,7 @@ fn attend(post: &Arc<Post>) {
             }
         }
         let kept = survives(|| {
-            // If there may be more to hear, that comes before anybody's time is over.
+            // If more events may be pending, they are handled before any timeout is applied.
             if events.len() < EVENTS {
                 broker.expire(Instant::now());
             }
@@ -59,7 +60,7 @@ fn attend(post: &Arc<Post>) {
         survives(|| broker.give_up_served());
         survives(tell_gone);
         if !kept {
-            thread::sleep(Duration::from_millis(10)); // whatever it is may be there again: do not spin
+            thread::sleep(Duration::from_millis(10)); // the cause may persist: do not spin
         }
         survives(lost::look);
         survives(hosts::say_closed);
@@ -70,8 +71,8 @@ fn attend(post: &Arc<Post>) {
     }
 }
 
-/// Does it, and returns whether it did not panic. A fault at one peer must not end the watching of all the others. No
-/// lock stays poisoned (see `locked`), and what was being done for the peer is given up as a whole.
+/// Runs `act` and returns whether it did not panic. A fault with one peer must not stop the watching of all others. No
+/// lock stays poisoned (see `locked`), and the caller gives up the affected connection as a whole.
 fn survives(act: impl FnOnce()) -> bool {
     let survived = ur_lock::caught(act).is_some();
     if !survived {
@@ -82,14 +83,14 @@ fn survives(act: impl FnOnce()) -> bool {
     survived
 }
 
-/// Hearing of it failed: nothing more is expected from there.
+/// Handling an event of this source panicked: gives up whatever the source stands for.
 fn give_up(source: Source, broker: &mut Broker) {
     match source {
         Source::Visitor(id) => broker.give_up(id),
         Source::VisitorProcess(id) => broker.part(id),
         Source::Host(id) => {
             if let Some(host) = hosts::by_id(id) {
-                host.ended(); // and so asks whether it is there still
+                host.ended(); // this checks whether the process is still there
             }
         }
         Source::HostProcess(id) => {
@@ -103,15 +104,15 @@ fn give_up(source: Source, broker: &mut Broker) {
             }
         }
         Source::Debtor(id) => joining::gone(id),
-        Source::Entrance(_) | Source::Nudge => {} // the next one comes
+        Source::Entrance(_) | Source::Nudge => {} // only this event is lost; the next one is handled as usual
     }
 }
 
-/// Tells whom it concerns.
+/// Passes an event to the module that handles it.
 fn pass_on(source: Source, flags: epoll::EventFlags, post: &Post, broker: &mut Broker) {
     match source {
         Source::Nudge => {
-            let _ = rustix::io::read(&post.nudge, &mut [0; 8]); // nudged twice is nudged once
+            let _ = rustix::io::read(&post.nudge, &mut [0; 8]); // several nudges count as one
         }
         Source::Entrance(door) => broker.admit(door),
         Source::Visitor(id) => {

@@ -1,4 +1,4 @@
-//! One queue's counter: reserves values in private memory and completes them in shared memory.
+//! A queue's counter: values are reserved in private memory and completed in shared memory.
 use super::{
     layout::{MAX_VALUE, TIRED_VALUE, counter_word, polled_word},
     protocol::{self, Word},
@@ -10,25 +10,25 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
-/// A counter of this process's in an arena: an in-order queue's, or one command's. Dropping it gives it back if all
-/// reserved values were completed, and otherwise fails them.
+/// A counter of this process in an arena, used by one in-order queue or by one command. Dropping it returns it if all
+/// reserved values were completed, and otherwise fails those that were not.
 ///
-/// Its own numbers are relaxed: they are one queue's, which orders its calls itself.
+/// Its private fields use relaxed ordering: they belong to one queue, which orders its own calls.
 pub struct Counter {
     arena: Arena,
     index: u16,
     reserved: AtomicU64,
     completed: AtomicU64,
     failed: AtomicBool,
-    /// Somebody took this process for dead.
+    /// Another process marked this counter as dead, although this process lives.
     accused: AtomicBool,
-    /// A device completes it: what it has reached is in the word alone.
+    /// A device completes the counter: only the shared word tells what it has reached.
     device: AtomicBool,
 }
 
 impl Counter {
     pub(super) fn new(arena: Arena, index: u16, value: u64) -> Self {
-        arena.0.words.word(polled_word(index)).store(0, Relaxed); // until a device has it
+        arena.0.words.word(polled_word(index)).store(0, Relaxed); // until a device completes it
         Self {
             arena,
             index,
@@ -39,18 +39,19 @@ impl Counter {
             device: AtomicBool::new(false),
         }
     }
-    /// From now on a device completes values, by writing [`word_of`](super::protocol::word_of) them into the word at
-    /// [`word_address`](Self::word_address), each after the ones before. It wakes nobody: who waits has to look.
+    /// From now on a device completes values, by writing [`word_of`](super::protocol::word_of) of each to the word at
+    /// [`word_address`](Self::word_address), in order. The device wakes no sleeping thread, so waiting threads have to
+    /// poll.
     pub fn hand_to_device(&self) {
         self.device.store(true, Relaxed);
         // Before a slot names the counter: `publish` releases, `capture` acquires.
         self.arena.0.words.word(polled_word(self.index)).store(1, Relaxed);
     }
-    /// Where its word is in this process.
+    /// The address of its word in this process.
     pub fn word_address(&self) -> usize {
         std::ptr::from_ref(self.arena.0.words.word(counter_word(self.index))).addr()
     }
-    /// Whether everything reserved so far is complete.
+    /// Whether every value reserved so far is complete.
     pub fn is_settled(&self) -> bool {
         self.reached() >= self.reserved.load(Relaxed)
     }
@@ -67,56 +68,57 @@ impl Counter {
     pub(super) fn index(&self) -> u16 {
         self.index
     }
-    /// The next value. Reserved in the order in which they are completed.
+    /// Reserves the next value. Values must be completed in the order in which they were reserved.
     #[inline]
     pub fn reserve(&self) -> u64 {
         let value = self.reserved.fetch_add(1, Relaxed) + 1;
         debug_assert!(value <= MAX_VALUE, "a tired counter is asked for ever more values");
         value
     }
-    /// Reaches a value, and with it all before: one swap, and a system call only if somebody sleeps. On a counter that
-    /// failed nothing happens.
+    /// Completes a value and all values before it: one swap, and a system call only if a thread sleeps on the counter.
+    /// Does nothing on a counter that failed.
     #[inline]
     pub fn complete(&self, value: u64) {
         debug_assert!(value <= self.reserved.load(Relaxed), "completed before it was reserved");
         if self.failed.load(Relaxed) {
             return;
         }
-        // Before the swap: who waited may drop the queue at once.
+        // Before the swap: a thread that waited for the value may drop the queue at once.
         self.completed.store(value, Relaxed);
         if protocol::complete(&self.arena.0.counter(self.index), value) {
             self.accused.store(true, Relaxed);
         }
     }
-    /// Fails every value that is not completed, and wakes everybody. The counter is of no further use.
+    /// Fails every value that is not complete, and wakes all waiting threads. The counter cannot be used after that.
     pub fn fail(&self) {
         self.failed.store(true, Relaxed);
         protocol::fail(&self.arena.0.counter(self.index));
     }
-    /// Whether the queue should take a fresh counter for what it reserves next. What is reserved may be completed still.
+    /// Whether the queue should take a fresh counter for its next values. Values already reserved may still be
+    /// completed.
     #[inline]
     pub fn is_retired(&self) -> bool {
         self.failed.load(Relaxed)
             || self.accused.load(Relaxed)
             || self.reserved.load(Relaxed) > TIRED_VALUE
     }
-    /// Whether somebody says that he sleeps until this counter moves.
+    /// Whether a thread has announced that it sleeps until this counter changes.
     pub fn is_waited_for(&self) -> bool {
         protocol::Word::load(&self.arena.0.counter(self.index)) & protocol::WAITERS != 0
     }
 }
 
 impl Arena {
-    /// A counter for one queue, or for one command. Slots of this arena can name it, and only they.
+    /// Takes a counter for one queue or one command. Only slots of this arena can name it.
     ///
     /// # Errors
-    /// [`ErrorKind::Full`](crate::ErrorKind::Full) if all are taken; in a joined arena also what goes wrong when the exporter is asked.
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a forked child.
+    /// [`ErrorKind::Full`](crate::ErrorKind::Full) if all are taken; in a joined arena also the errors of the request
+    /// to the exporter; [`ErrorKind::Forked`](crate::ErrorKind::Forked) in a forked child.
     pub fn take_counter(&self) -> Result<Counter> {
         self.not_inherited()?;
         let idle = loop {
             match self.0.idle().pop() {
-                // Whoever took this process for dead has failed it; it stays so.
+                // Another process marked it as dead, and it stays so.
                 Some((index, _)) if self.0.counter(index).mark() & protocol::DEAD != 0 => {
                     self.give_back(index);
                 }
@@ -137,13 +139,13 @@ impl Arena {
 impl Drop for Counter {
     fn drop(&mut self) {
         if self.arena.0.is_inherited() {
-            return; // the parent's
+            return; // it belongs to the parent
         }
         let completed = self.reached();
         if *self.reserved.get_mut() != completed && !*self.failed.get_mut() {
             self.fail();
         }
-        // What a device may still write is nobody's before this process has ended.
+        // A counter that a device may still write is not returned before this process has ended.
         let is_done = !*self.device.get_mut() || *self.reserved.get_mut() == completed;
         if !self.is_retired() {
             self.arena.put_back(self.index, completed);

@@ -12,9 +12,10 @@ use std::{
 };
 use ur_mapping::SharedWords;
 
-/// A sleep is cut after so long and the word read again: only half of it can be watched, and a peer may misbehave.
+/// The longest single sleep, after which the word is read again: the futex covers only half of the word, and a peer may
+/// violate the protocol.
 pub(super) const SLEEP: Duration = Duration::from_secs(1);
-/// How long to wait before the next look where the kernel offers no better way.
+/// The polling interval where the kernel offers no better way.
 pub(super) const LOOK: Duration = Duration::from_millis(1);
 
 /// A counter word in shared memory, with the kernel's futex on its low half.
@@ -65,13 +66,14 @@ impl Word for FutexWord<'_> {
         self.words.word(life_word(self.counter, deaths)).store(value, Release);
     }
     fn sleep(&self, seen: u64, deadline: Option<Instant>) {
-        // Not private: the other side is another process, and the memory is the memfd's.
+        // Not a private futex: the other side is another process, and the memory is a memfd.
         if sleep_on(self.low, Flags::empty(), seen as u32, until(deadline)).is_err() {
-            thread::sleep(LOOK); // a filter forbids futexes, say: slow, and not a busy loop
+            thread::sleep(LOOK); // a filter may forbid futexes: slow, but not a busy loop
         }
     }
     fn wake_all(&self) {
-        // Fails for words that are no memory only. Who is not woken so reads again within a second.
+        // Fails only for an address that is not mapped. A thread that is not woken reads the word again within a
+        // second.
         let _ = wake(self.low, Flags::empty(), i32::MAX.cast_unsigned());
     }
 }

@@ -1,5 +1,5 @@
-//! The importer's side of an arena: what it asks of the exporter, through a link that the broker's side makes, and
-//! whom it watches.
+//! The importer's side of an arena: its requests to the exporter, through a link that `joining` provides, and the
+//! participants that it watches.
 use super::{
     futex::FutexWord,
     layout::{self, COUNTERS, EXPORTER},
@@ -15,39 +15,40 @@ use std::{
 };
 use ur_mapping::SharedWords;
 
-/// How a joined arena reaches the process that made it. Called under no lock. Who implements it holds the arena weakly,
-/// if at all: the arena holds the link.
+/// How a joined arena makes requests to the process that made it. It is called with no lock held. An implementation may
+/// hold the arena only weakly, because the arena holds the link.
 pub trait Link: Send + Sync {
-    /// Asks for a counter: index and epoch.
+    /// Requests a counter; returns its index and epoch.
     ///
     /// # Errors
-    /// What goes wrong between the processes, within a deadline.
+    /// Returns errors of the exchange between the processes, at the latest after a deadline.
     fn take_counter(&self) -> Result<(u16, u32)>;
-    /// Gives a counter back. Never waits; if it cannot be said, the counter ends with this process.
+    /// Returns a counter. It never waits; if the message cannot be sent, the counter is freed when this process ends.
     fn release_counter(&self, counter: u16);
-    /// Says that an event is open here once less. Never waits.
+    /// Reports that one open of the event has ended. It never waits.
     fn slot_closed(&self, slot: u16, generation: u32);
-    /// Sees to it that [`Arena::process_died`](super::Arena::process_died) is called when `participant`, which owes `counter`, dies. `false` if it
-    /// is gone already. Asked once for each participant, and never for the exporter: the link itself tells of its end.
+    /// Arranges that [`Arena::process_died`](super::Arena::process_died) is called when `participant`, which is to
+    /// complete `counter`, dies. Returns `false` if it has gone already. It is called once for each participant, and
+    /// never for the exporter, whose end the link itself reports.
     ///
     /// # Errors
-    /// If it cannot be watched, and so must not be waited for.
+    /// If the participant cannot be watched and thus must not be waited for.
     fn watch(&self, counter: u16, participant: u32) -> Result<bool>;
 }
 
 pub(super) struct Joined {
     ledger: ledger::Reader,
     link: Arc<dyn Link>,
-    /// The participants whose signals this process has waited for, and which have not died.
+    /// The living participants whose signals this process has waited for.
     awaited: Mutex<HashMap<u32, Awaited>>,
-    /// For a quick answer some of them: participant and counter, by the counter's last bits.
+    /// A cache of some of them for a quick answer: participant and counter, indexed by the counter's low bits.
     latest: [AtomicU64; LATEST],
 }
-/// What this process has waited for of one participant.
+/// What this process has waited for from one participant.
 #[derive(Default)]
 struct Awaited {
     counters: HashSet<u16>,
-    /// Whether its death will be heard of.
+    /// Whether the link reports its death.
     is_watched: bool,
 }
 const LATEST: usize = 64;
@@ -63,7 +64,7 @@ impl Joined {
     pub fn link(&self) -> &dyn Link {
         &*self.link
     }
-    /// A counter of this process's, and the value to go on from.
+    /// Takes a counter for this process; returns its index and its current value.
     pub fn take_counter(&self, words: &SharedWords, participant: u32) -> Result<(u16, u64)> {
         let (counter, epoch) = self.link.take_counter()?;
         let holder = (1..COUNTERS).contains(&counter).then(|| self.ledger.holder(counter));
@@ -80,7 +81,7 @@ impl Joined {
     fn awaited(&self) -> MutexGuard<'_, HashMap<u32, Awaited>> {
         locked(&self.awaited)
     }
-    /// The counters of a participant that died which this process has waited for; it forgets them.
+    /// Removes and returns the counters of a dead participant that this process has waited for.
     pub fn awaited_of(&self, participant: u32) -> HashSet<u16> {
         for latest in &self.latest {
             if latest.load(Relaxed) >> 16 == u64::from(participant) {
@@ -89,7 +90,8 @@ impl Joined {
         }
         self.awaited().remove(&participant).unwrap_or_default().counters
     }
-    /// Sees to it that the death of this participant, which owes by that counter, is heard of. `false` if it is gone.
+    /// Arranges that the death of this participant, which is to complete `counter`, is reported. `false` if it has
+    /// gone.
     pub fn watch(&self, counter: u16, participant: u32) -> Result<bool> {
         let latest = &self.latest[usize::from(counter) % LATEST];
         let key = u64::from(participant) << 16 | u64::from(counter);
@@ -99,7 +101,7 @@ impl Joined {
         let is_watched = {
             let mut awaited = self.awaited();
             let of = awaited.entry(participant).or_default();
-            of.counters.insert(counter); // before it is watched, so that its death finds it
+            of.counters.insert(counter); // before it is watched, so that its death finds the counter
             of.is_watched
         };
         if !is_watched {
@@ -110,7 +112,8 @@ impl Joined {
                     }
                 }
                 Ok(false) => return Ok(false),
-                // The counter stays noted: another thread, which was told that it will be heard of, may wait for it.
+                // The counter stays recorded: another thread may wait for it that was told that the death will be
+                // reported.
                 Err(e) => return Err(e),
             }
         }

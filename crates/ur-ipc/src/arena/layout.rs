@@ -1,19 +1,19 @@
-//! Where things lie in the two memfds of an arena, and what their words hold. Everything that comes out of shared
-//! memory goes through here before it is used: other processes write it.
+//! The layout of the two memfds of an arena, and the encoding of their words. Every value read from shared memory is
+//! checked here before it is used, because other processes can write it.
 use crate::{Error, ErrorKind, Result};
 
-/// Bytes of an arena, and of its ledger.
+/// The size in bytes of an arena and of its ledger.
 pub(crate) const BYTES: usize = 8 << 20;
 const HEADER: usize = 0x1000;
 const LINE: usize = 64;
 const SLOTS_AT: usize = 0x40_1000;
 const WORD: usize = 8;
 
-/// The exporter's number in its own arenas.
+/// The exporter's participant number in its own arenas.
 pub(crate) const EXPORTER: u32 = 0;
-/// One more than the highest counter; 0 is never stored and means "complete".
+/// One more than the highest counter. Counter 0 is never used: in a slot it means "complete".
 pub(crate) const COUNTERS: u16 = 65_534;
-/// The counter that is nobody's, and dead: events are put on it whose own one died and is used again.
+/// A dead counter without an owner. An event whose own counter died and is reused is changed to name it.
 pub(crate) const LOST: u16 = COUNTERS;
 /// One more than the highest slot.
 pub(crate) const SLOTS: u16 = 65_472;
@@ -21,38 +21,38 @@ pub(crate) const SLOTS: u16 = 65_472;
 const _: () = assert!(HEADER + (LOST as usize + 1) * LINE <= SLOTS_AT);
 const _: () = assert!(SLOTS_AT + SLOTS as usize * LINE == BYTES);
 
-/// The highest value that a pair holds: 48 bits.
+/// The highest value that a pair can hold: 48 bits.
 pub(crate) const MAX_VALUE: u64 = (1 << 48) - 1;
-/// Beyond it a counter is given up for a fresh one, long before values run out.
+/// A counter that has passed this value is replaced by a fresh one, long before its values are used up.
 pub(crate) const TIRED_VALUE: u64 = MAX_VALUE / 2;
 
-/// The word of a counter line, in either memfd: in the arena its progress, in the ledger its owner and epoch.
+/// The word of a counter line in either memfd: its progress in the arena, its owner and epoch in the ledger.
 #[inline]
 pub(crate) const fn counter_word(counter: u16) -> usize {
     (HEADER + counter as usize * LINE) / WORD
 }
-/// The word that says, by being other than 0, that a device completes the counter.
+/// The word that is not 0 if a device completes the counter.
 pub(crate) const fn polled_word(counter: u16) -> usize {
     counter_word(counter) + 1
 }
-/// The word that says whether the counter is dead, and how often it was: beside its progress, where no device writes.
+/// The word with the counter's mark: whether it is dead, and how often it has died. No device writes it.
 #[inline]
 pub(crate) const fn mark_word(counter: u16) -> usize {
     counter_word(counter) + 2
 }
-/// The word that says how far the counter came in one of its lives. The latest few are remembered.
+/// The word that records how far the counter came in one of its lives. The latest [`LIVES`] are kept.
 pub(crate) const fn life_word(counter: u16, deaths: u32) -> usize {
     counter_word(counter) + 3 + deaths as usize % LIVES as usize
 }
-/// So many lives of a counter have a word.
+/// How many lives of a counter have such a word.
 pub(crate) const LIVES: u32 = 4;
-/// The first word of a slot line, in either memfd: in the arena its pair, in the ledger its tag.
+/// The first word of a slot line in either memfd: its pair in the arena, its tag in the ledger.
 #[inline]
 pub(crate) const fn slot_word(slot: u16) -> usize {
     (SLOTS_AT + slot as usize * LINE) / WORD
 }
 
-/// The latest signal of an event: complete once `counter` has reached `value`.
+/// The latest signal of an event: it is complete once `counter` has reached `value`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pair {
     pub counter: u16,
@@ -64,7 +64,7 @@ impl Pair {
         debug_assert!(self.value <= MAX_VALUE);
         u64::from(self.counter) << 48 | self.value & MAX_VALUE
     }
-    /// `None` is "complete": never signalled.
+    /// Decodes a pair; `None` means complete.
     ///
     /// # Errors
     /// For the one number that no counter has.
@@ -79,18 +79,18 @@ impl Pair {
     }
 }
 
-/// The pair of an event that is complete, in this generation of its slot: each generation begins with another word, so
-/// that an exchange by one who holds an earlier one fails.
+/// The pair of a complete event in this generation of its slot. Each generation starts with a different word, so that a
+/// compare-and-exchange by a holder of an earlier generation fails.
 #[inline]
 pub(crate) fn complete_pair(generation: u32) -> u64 {
     u64::from(generation)
 }
-/// The pair of an event whose latest signal never comes, in this generation of its slot.
+/// The pair of an event whose latest signal will never be completed, in this generation of its slot.
 pub(crate) fn lost_pair(generation: u32) -> u64 {
     u64::from(LOST) << 48 | 1 << 47 | u64::from(generation)
 }
 
-/// The error for shared memory in which nobody who keeps to the protocol wrote.
+/// The error for contents of shared memory that violate the protocol.
 #[cold]
 pub(crate) fn nonsense(what: &str) -> Error {
     let why = format!(
@@ -99,14 +99,14 @@ pub(crate) fn nonsense(what: &str) -> Error {
     Error::new(ErrorKind::PeerNonsense, why)
 }
 
-/// What the first page of each memfd says. Copied once, when it is mapped, and never read again.
+/// The header on the first page of each memfd. It is copied once when the memfd is mapped, and never read again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub part: Part,
     pub instance: [u8; 16],
     pub number: u32,
 }
-/// Which of the two memfds.
+/// Which of the two memfds it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     Arena,
@@ -115,8 +115,8 @@ pub(crate) enum Part {
 
 const VERSION: u64 = 1;
 pub(crate) const HEADER_WORDS: usize = 5;
-/// The word of a ledger, in a cache line of its own behind the header, that says whether the exporter's watcher thread
-/// runs; in ledgers of earlier versions it is 0.
+/// The word of a ledger that is held while the exporter's watcher thread runs, in a cache line of its own after the
+/// header. In ledgers of earlier versions it is 0.
 pub(crate) const WATCHER_WORD: usize = 16;
 
 impl Header {
@@ -130,10 +130,10 @@ impl Header {
         let id = u128::from_le_bytes(self.instance);
         [Self::magic(self.part), VERSION, id as u64, (id >> 64) as u64, u64::from(self.number)]
     }
-    /// Whether these words are this header.
+    /// Checks that these words are this header.
     ///
     /// # Errors
-    /// Says which of them is another.
+    /// If one differs; the error says which.
     pub fn verify(self, words: [u64; HEADER_WORDS]) -> Result<()> {
         let expected = self.to_words();
         let differs = (0..HEADER_WORDS).find(|&i| words[i] != expected[i]);

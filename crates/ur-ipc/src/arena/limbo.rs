@@ -1,5 +1,5 @@
-//! Dead counters on their way back: those that failed, and those of participants that are gone. One lives again when
-//! nobody writes it any more and no event names it. Looking for names is done in small steps, each time something comes.
+//! Dead counters before their reuse: those that failed, and those of participants that are gone. A counter is revived
+//! when no process writes it any more and no event names it. Slots are searched for its name in small steps.
 use super::{
     futex::FutexWord,
     layout::{COUNTERS, Pair, TIRED_VALUE, complete_pair, lost_pair, polled_word, slot_word},
@@ -20,28 +20,28 @@ use std::{
 };
 use ur_mapping::SharedWords;
 
-/// Slots looked at in one step.
+/// Slots examined in one step.
 const STEP: u16 = 64;
-/// So many counters are collected before anybody looks for their names, unless they are needed.
+/// How many counters are collected before the slots are searched, unless counters run out.
 const WORTH_IT: usize = 64;
-/// Departed participants asked after in one step.
+/// Departed participants whose processes are checked in one step.
 const ASKED: usize = 4;
-/// What a device was to write may come a little after the end of its process, where another one runs its work.
+/// A device's write may arrive shortly after the end of its process, where another process executes its work.
 const LATE_WRITES: Duration = Duration::from_secs(10);
 
-/// Whose a counter is or was, for the sake of quotas.
+/// Whose quota a counter counts against.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Who {
-    /// This process itself.
+    /// This process.
     Exporter,
     /// A process, however often it joined.
     Process(Process),
-    /// A participant, where the kernel does not tell processes apart for good.
+    /// A participant, where the kernel does not reliably identify processes.
     Participant(u32),
 }
 type Counter = (u16, Who);
 
-/// A participant that is gone. While its process lives it may write its counters still.
+/// A participant that has gone. While its process lives, the process may still write its counters.
 struct Departed {
     who: Who,
     counters: Vec<u16>,
@@ -53,9 +53,9 @@ struct Departed {
 #[derive(Default)]
 pub(super) struct Limbo {
     departed: VecDeque<Departed>,
-    /// Nobody writes these any more.
+    /// No process writes these any more.
     settled: Vec<Counter>,
-    /// Their names are being looked for.
+    /// The slots are being searched for the names of these.
     sought: Vec<Counter>,
     names: HashSet<u16>,
     next_slot: u16,
@@ -63,12 +63,12 @@ pub(super) struct Limbo {
 }
 
 impl Limbo {
-    /// A counter that its owner failed and does not use any more.
+    /// Adds a counter that its owner failed and does not use any more.
     pub fn add(&mut self, counter: u16, who: Who) {
         self.settled.push((counter, who));
     }
-    /// All counters of a participant that is gone; they are dead. A process that comes and goes is asked after by one
-    /// descriptor, however often it came.
+    /// Adds the dead counters of a participant that has gone. However often a process joins and leaves, one pidfd is
+    /// kept to see its end.
     pub fn add_departed(&mut self, who: Who, counters: Vec<u16>, pidfd: Arc<OwnedFd>) {
         if counters.is_empty() {
             return;
@@ -81,17 +81,17 @@ impl Limbo {
             }
         }
     }
-    /// Whether somebody is to be asked after again, who may have ended meanwhile.
+    /// Whether the end of some process is still to be checked.
     pub fn has_departed(&self) -> bool {
         !self.departed.is_empty()
     }
-    /// Asks after everybody.
+    /// Checks all departed processes.
     pub fn ask_after_all(&mut self, words: &SharedWords) {
         for _ in 0..self.departed.len() {
             self.ask_after_one(words);
         }
     }
-    /// A step, or with `all` everything that can be done now. What lives again.
+    /// Does one step or, with `all`, everything that is possible now. Returns the revived counters.
     pub fn tend(
         &mut self,
         words: &SharedWords,
@@ -107,7 +107,7 @@ impl Limbo {
         }
         let mut revived = self.seek(words, ledger, slots, all);
         if all {
-            revived.extend(self.seek(words, ledger, slots, all)); // what came in during an earlier search
+            revived.extend(self.seek(words, ledger, slots, all)); // what was added during an earlier search
         }
         revived
     }
@@ -126,7 +126,7 @@ impl Limbo {
             self.departed.push_back(one);
         }
     }
-    /// Looks for slots that name a counter which is to live again, and puts them on the one that is lost for good.
+    /// Searches slots that name one of the counters to be revived, and changes them to complete or to [`LOST`].
     fn seek(
         &mut self,
         words: &SharedWords,
@@ -152,14 +152,15 @@ impl Limbo {
         }
         self.names.clear();
         let mut sought = std::mem::take(&mut self.sought);
-        // One at the end of its values stays as it is.
+        // A counter near the end of its values is not revived.
         sought
             .retain(|(counter, _)| protocol::revive(&FutexWord::new(words, *counter), TIRED_VALUE));
         sought
     }
     fn unname(&self, words: &SharedWords, ledger: &ledger::Owner, slot: u16) {
         let word = words.word(slot_word(slot));
-        // Again if somebody signals meanwhile, by a counter that lives; bounded, for somebody hostile may go on.
+        // Repeated if a live counter is published in the slot meanwhile; bounded, because a malicious process may go
+        // on.
         for _ in 0..1000 {
             let seen = word.load(Acquire);
             let Ok(Some(Pair { counter, value })) = Pair::from_word(seen) else { return };
@@ -169,7 +170,8 @@ impl Limbo {
             let generation = ledger.status(slot) as u32;
             let is_reached = protocol::value_of(FutexWord::new(words, counter).load()) >= value;
             let new = if is_reached { complete_pair(generation) } else { lost_pair(generation) };
-            // Release: before the counter lives again, which who captures the pair looks at between two looks at it.
+            // Release: ordered before the counter is revived; a reader that captures the pair reads the mark between
+            // two reads of the pair.
             if word.compare_exchange(seen, new, AcqRel, Relaxed).is_ok() {
                 return;
             }

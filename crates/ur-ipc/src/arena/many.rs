@@ -1,5 +1,5 @@
-//! Waiting for many debts in one thread, which another thread of this process can call away: what an executor of
-//! commands with foreign dependencies stands on.
+//! Waiting for many pending signals in one thread, which other threads of this process can interrupt. An executor of
+//! commands with foreign dependencies is built on this.
 use super::{
     futex::{LOOK, until},
     protocol::{self, Progress, Word},
@@ -18,39 +18,40 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The kernel's limit for one call; one place is for the local word.
+/// The kernel's limit for one call; one place is used by the local word.
 const AT_ONCE: usize = 128;
-/// How long nobody looks at what a device is to pay.
+/// The polling interval for signals that a device completes.
 const LOOK_AT_DEVICES: Duration = Duration::from_micros(50);
-/// Beyond this many, looking at all of them takes longer than spinning could save.
+/// With more signals than this, polling all of them takes longer than spinning could save.
 const SPIN_UP_TO: usize = 8;
 
 const IDLE: u32 = 0;
 const ASLEEP: u32 = 1;
 const CALLED: u32 = 2;
 
-/// By which other threads of this process call one thread away from [`wait_any`]. A call made while nobody waits ends
-/// the next wait at once.
+/// Lets other threads of this process interrupt a thread in [`wait_any`]. An interrupt that comes while no thread waits
+/// ends the next wait at once.
 #[derive(Debug, Default)]
 pub struct LocalWake(AtomicU32);
 
 impl LocalWake {
-    /// With no call pending.
+    /// Makes one without a pending interrupt.
     pub const fn new() -> Self {
         Self(AtomicU32::new(IDLE))
     }
-    /// Calls: what was done before it is seen by the thread after [`wait_any`] returned [`Any::Woken`].
+    /// Interrupts the wait. What was done before is visible to the waiting thread once [`wait_any`] returns
+    /// [`Any::Woken`].
     pub fn signal(&self) {
         // Release pairs with the Acquire in `take`.
         if self.0.swap(CALLED, AcqRel) == ASLEEP {
-            // Fails for words that are no memory only.
+            // Fails only for an address that is not mapped.
             let _ = wake(&self.0, Flags::PRIVATE, 1);
         }
     }
     fn take(&self) -> bool {
         self.0.load(Relaxed) != IDLE && self.0.swap(IDLE, AcqRel) == CALLED
     }
-    /// Says that the thread will sleep on the word; `false` if it was called meanwhile.
+    /// Announces that the thread will sleep on the word; `false` if it was interrupted meanwhile.
     fn announce(&self) -> bool {
         self.0.compare_exchange(IDLE, ASLEEP, AcqRel, Relaxed).is_ok()
     }
@@ -59,19 +60,19 @@ impl LocalWake {
 /// Why [`wait_any`] returned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Any {
-    /// The debt at this index is complete or failed; others may be too.
+    /// The signal at this index is complete or failed; others may be too.
     Ready(usize),
-    /// Somebody called.
+    /// Another thread called [`LocalWake::signal`].
     Woken,
     /// The deadline passed.
     TimedOut,
 }
 
-/// Sleeps until one of the debts is no longer pending, or somebody calls, or the deadline has passed. One thread at a
-/// time for each `wake`.
+/// Sleeps until one of the signals is no longer pending, `wake` is signalled, or the deadline has passed. Only one
+/// thread may use one `wake` at a time.
 ///
-/// Beyond 127 debts, and on kernels without `futex_waitv` (before 5.16, or under a filter), some or all of them are
-/// looked at once a millisecond.
+/// Beyond 127 signals, and where `futex_waitv` is missing (before Linux 5.16) or forbidden by a filter, some or all of
+/// them are polled once a millisecond.
 pub fn wait_any<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, deadline: Option<Instant>) -> Any {
     let look = || {
         if wake.take() {
@@ -99,14 +100,14 @@ pub fn wait_any<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, deadline: Option
     }
 }
 
-/// Sleeps on all words, or as many as the kernel takes at once; may return at any time without reason.
+/// Sleeps on all words, or on as many as one call takes; may return spuriously.
 fn sleep<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, longest: Duration) {
     static LACKS_WAITV: AtomicBool = AtomicBool::new(false);
     let mut waits = [Wait::new(); AT_ONCE];
     waits[0].val = u64::from(ASLEEP);
     waits[0].uaddr = WaitPtr::new(wake.0.as_ptr().cast());
     waits[0].flags = WaitFlags::SIZE_U32 | WaitFlags::PRIVATE;
-    // What devices pay they pay without waking anybody.
+    // Devices complete signals without waking any thread.
     let woken = || debts.iter().map(Borrow::borrow).filter(|debt: &&Debt| !debt.is_polled());
     let mut watched = 0;
     for (wait, debt) in waits[1..].iter_mut().zip(woken()) {
@@ -118,7 +119,7 @@ fn sleep<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, longest: Duration) {
             _ => None,
         };
         let Some(seen) = announced else {
-            return; // it moved: look again before sleeping
+            return; // it changed: check again before sleeping
         };
         wait.val = u64::from(seen as u32);
         wait.uaddr = WaitPtr::new(word.low().as_ptr().cast());
@@ -138,6 +139,6 @@ fn sleep<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, longest: Duration) {
     match slept {
         Ok(()) => {}
         Err(Errno::NOSYS | Errno::PERM) if !lacks => LACKS_WAITV.store(true, Relaxed),
-        Err(_) => thread::sleep(LOOK), // out of memory, say: slow, and not a busy loop
+        Err(_) => thread::sleep(LOOK), // out of memory, for example: slow, but not a busy loop
     }
 }

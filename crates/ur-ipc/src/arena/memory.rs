@@ -1,5 +1,5 @@
-//! Makes and maps the two memfds of an arena, sealed so that no peer can shrink them, and none but the exporter can
-//! write the ledger. What is in them is `layout`'s.
+//! Makes and maps the two memfds of an arena, sealed so that no peer can shrink them and only the exporter can write
+//! the ledger. `layout` describes their contents.
 use super::{
     layout::{BYTES, Header, LOST, Part, WATCHER_WORD, counter_word, mark_word},
     protocol,
@@ -15,7 +15,7 @@ use std::{
 };
 use ur_mapping::{HeldWord, SharedWords};
 
-/// Sparse memory of an arena's size: what is never touched costs nothing.
+/// Makes sparse memory of an arena's size: pages that are never touched cost nothing.
 fn memfd(name: &str) -> Result<OwnedFd> {
     crate::file_size::may_have(BYTES as u64)?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
@@ -58,21 +58,21 @@ pub(crate) fn make(instance: [u8; 16], number: u32) -> Result<Fresh> {
     words.word(mark_word(LOST)).store(protocol::DEAD, Release);
     words.word(counter_word(LOST)).store(protocol::ENDED | protocol::RELEASED, Release);
     let ledger_fd = memfd("causeway-ledger")?;
-    // Mapped between the two seals: it must not shrink any more, and no later mapping can write it.
+    // Mapped between the two seals: by then it cannot shrink, and no later mapping can be writable.
     let shrink = fcntl_add_seals(&ledger_fd, SealFlags::SHRINK | SealFlags::GROW);
     shrink.map_err(|e| Error::system("seal memory for events", e))?;
     let ledger = ledger::Owner::new(map(&ledger_fd)?, Header { part: Part::Ledger, ..header });
-    // Without it importers ask the kernel whether this process lives.
+    // Without this word importers query the kernel whether this process lives.
     let watcher = HeldWord::map(ledger_fd.as_fd(), WATCHER_WORD).ok();
     let ledger = watcher.into_iter().fold(ledger, ledger::Owner::tells_of_the_watcher);
     seal(&ledger_fd, SealFlags::FUTURE_WRITE)?;
     Ok(Fresh { arena_fd: Arc::new(arena_fd), ledger_fd: Arc::new(ledger_fd), words, ledger })
 }
 
-/// Maps an arena that came from another process.
+/// Maps an arena that another process sent.
 ///
 /// # Errors
-/// If a descriptor is not sealed, not of the right size, or not the one that is meant.
+/// If a descriptor is not sealed, not of the right size, or not that of the expected arena.
 pub(crate) fn map(
     arena: &OwnedFd,
     ledger: &OwnedFd,

@@ -1,6 +1,6 @@
-//! Events between processes: a shared event is a pair (counter, value), a signal is one store, and waiting is a futex
-//! on the counter. Here: arenas, slots, counters, debts, and what a death does to them. How an arena's descriptors
-//! travel, and how one hears of a death, is left to the broker and to `liveness`.
+//! Events between processes. A shared event is a pair (counter, value), a signal is one store, and waiting uses a futex
+//! on the counter. This module has arenas, slots, counters, pending signals, and the handling of deaths in them. The
+//! transfer of an arena's descriptors is left to the broker, and the detection of deaths to `liveness`.
 mod counter;
 mod futex;
 mod granting;

@@ -1,5 +1,5 @@
-//! The exporter's side of its arenas: who has which counter, slot and ledger line, kept in private memory, for what
-//! is in the arena anyone may overwrite. The broker calls it in its peers' names.
+//! The exporter's side of its arenas: the owners of counters, slots and ledger lines. They are kept in private memory,
+//! because every participant can overwrite the arena. The broker calls this on behalf of its peers.
 use super::{
     futex::FutexWord,
     layout::{COUNTERS, EXPORTER, SLOTS, TIRED_VALUE, complete_pair, nonsense, slot_word},
@@ -19,10 +19,11 @@ use std::{
 };
 use ur_mapping::SharedWords;
 
-/// Freed numbers wait in line behind so many others while there are fresh ones: what is stale is found out.
+/// While fresh numbers are left, a freed number is reused only after this many others were freed, so that stale uses of
+/// it are detected.
 const LATE: usize = 256;
 
-/// Numbers from 1 or 0 up to an end.
+/// Numbers from a start (0 or 1) up to an end.
 struct Numbers {
     fresh: u16,
     end: u16,
@@ -47,19 +48,19 @@ impl Numbers {
     }
 }
 
-/// An event's slot and who has it.
+/// An event in a slot, and the processes that use it.
 struct Tenancy {
     generation: u32,
-    /// Whether this process still has it, an export included.
+    /// Whether this process still uses it, which includes its exports.
     held: bool,
     /// How often each participant has it open.
     opens: BTreeMap<u32, u32>,
 }
 
-/// Who joined and lives, and what it holds: what its death has to look at.
+/// A living participant and what it holds, which its death has to release.
 struct Participant {
     who: Who,
-    /// Others may want to watch it.
+    /// Sent to other participants that want to watch it.
     pidfd: Arc<OwnedFd>,
     counters: HashSet<u16>,
     slots: HashSet<u16>,
@@ -71,7 +72,7 @@ struct Books {
     tenancies: HashMap<u16, Tenancy>,
     participants: BTreeMap<u32, Participant>,
     next_participant: u32,
-    /// How many counters each has, those among them that are in limbo.
+    /// How many counters each owner has, including those in limbo.
     held: HashMap<Who, usize>,
     limbo: Limbo,
 }
@@ -84,14 +85,14 @@ pub(super) struct Own {
     books: Mutex<Books>,
 }
 
-/// Who owes a counter's next value.
+/// The process that is to complete a counter's next value.
 #[derive(Debug)]
 pub enum Debtor {
     /// This process.
     Exporter,
-    /// The participant of that number, behind this pidfd.
+    /// The participant with this number and this pidfd.
     Participant(u32, Arc<OwnedFd>),
-    /// The counter is free, or its owner is gone: nothing to watch.
+    /// The counter is free or its owner is gone: there is no process to watch.
     Nobody,
 }
 
@@ -119,7 +120,7 @@ impl Own {
         self.ledger.check(line, tag, generation)
     }
 
-    /// A counter of this process's, and the value to go on from.
+    /// Takes a counter for this process; returns its index and its current value.
     pub fn take_counter(&self, words: &SharedWords) -> Result<(u16, u64)> {
         self.grant(words, EXPORTER).map(|(counter, _, start)| (counter, start))
     }
@@ -141,7 +142,7 @@ impl Own {
                 }
                 return Ok((counter, epoch, start));
             }
-            // Somebody failed it since. One that is tired is left where it is and never taken again.
+            // It was marked as dead since. A counter near the end of its values is not put back and never used again.
             if word.mark() & DEAD != 0 {
                 *books.held.entry(who).or_default() += 1;
                 books.limbo.add(counter, who);
@@ -149,14 +150,14 @@ impl Own {
         }
         Err(full("counters"))
     }
-    /// Brings back what can come back.
+    /// Revives the dead counters that can be revived.
     fn tend(&self, words: &SharedWords, books: &mut Books, all: bool) {
         let revived = books.limbo.tend(words, &self.ledger, books.slots.fresh, all);
         for (counter, who) in revived {
             books.give_counter(counter, who);
         }
     }
-    /// The counters that a participant has.
+    /// The counters that a participant owns.
     pub fn counters_of(&self, participant: u32) -> Vec<u16> {
         let books = self.books();
         let counters = books.participants.get(&participant).map(|p| p.counters.iter().copied());
@@ -183,7 +184,7 @@ impl Own {
         }
         Ok(())
     }
-    /// Nobody's now. Whether it is dead, and so not free yet.
+    /// Removes a counter's owner. Returns whether the counter is dead and therefore not free yet.
     fn take_back(&self, words: &SharedWords, books: &mut Books, counter: u16, who: Who) -> bool {
         self.ledger.hand_over(counter, None);
         let is_dead = FutexWord::new(words, counter).mark() & DEAD != 0;
@@ -209,7 +210,8 @@ impl Own {
     pub(super) fn new_slot(&self, words: &SharedWords) -> Result<(u16, u32)> {
         let mut books = self.books();
         let index = books.slots.take().ok_or_else(|| full("events"))?;
-        // First the line, then the pair: whoever reads the new pair under an old generation sees the line changed.
+        // First the line, then the pair: a reader that sees the new pair with an old generation sees that the line has
+        // changed.
         let generation = self.ledger.begin(index, 0, -1);
         words.word(slot_word(index)).store(complete_pair(generation), Release);
         let tenancy = Tenancy { generation, held: true, opens: BTreeMap::new() };
@@ -217,11 +219,11 @@ impl Own {
         self.show_opens(words, index, 0);
         Ok((index, generation))
     }
-    /// Beside the pair, for those who inspect; nobody decides by it.
+    /// Stores the number of opens beside the pair, for inspection only.
     fn show_opens(&self, words: &SharedWords, index: u16, opens: u32) {
         words.word(slot_word(index) + 1).store(u64::from(opens), Release);
     }
-    /// This process has no more use for the slot; it is free once nobody has it open.
+    /// This process no longer uses the slot, which is free once no process has it open.
     pub fn slot_released(&self, index: u16) {
         let mut books = self.books();
         if let Some(tenancy) = books.tenancies.get_mut(&index) {
@@ -229,7 +231,7 @@ impl Own {
         }
         self.free_if_unused(&mut books, index);
     }
-    /// Nobody of that number is here any more, and has anything open.
+    /// Removes a participant and all its opens.
     fn strike(&self, books: &mut Books, participant: u32) -> Option<Participant> {
         let gone = books.participants.remove(&participant)?;
         for slot in &gone.slots {
@@ -248,7 +250,7 @@ impl Own {
             books.slots.give(index);
         }
     }
-    /// Counts an open up or down.
+    /// Counts one open more or one less.
     pub fn opens(
         &self,
         words: &SharedWords,
@@ -282,7 +284,7 @@ impl Own {
         counted.map(drop).ok_or_else(|| nonsense("a process closed an event that it had not open"))
     }
 
-    /// Takes in a process: its number.
+    /// Adds a process as a participant; returns its number.
     pub fn join(&self, words: &SharedWords, pidfd: Arc<OwnedFd>) -> u32 {
         let process = Process::behind(&pidfd);
         let mut books = self.books();
@@ -297,7 +299,7 @@ impl Own {
         books.participants.insert(number, participant);
         number
     }
-    /// Who owes this counter's next value.
+    /// The process that is to complete this counter's next value.
     pub fn debtor(&self, counter: u16) -> Result<Debtor> {
         if !(1..COUNTERS).contains(&counter) {
             return Err(nonsense("a process asks after a counter that cannot be"));
@@ -312,7 +314,7 @@ impl Own {
             None => Debtor::Nobody,
         })
     }
-    /// A participant is gone, and what it owes has failed.
+    /// Handles the end of a participant, whose pending signals the caller has failed.
     pub fn participant_died(&self, words: &SharedWords, participant: u32) {
         let mut books = self.books();
         let Some(gone) = self.strike(&mut books, participant) else { return };
@@ -323,7 +325,7 @@ impl Own {
         books.limbo.add_departed(gone.who, counters, gone.pidfd);
         self.tend(words, &mut books, false);
     }
-    /// A participant says that it uses nothing here any more.
+    /// Handles a participant's message that it no longer uses the arena.
     pub fn participant_left(&self, words: &SharedWords, participant: u32) {
         let mut books = self.books();
         let Some(gone) = self.strike(&mut books, participant) else { return };
@@ -332,14 +334,14 @@ impl Own {
         for counter in settled {
             self.take_back(words, &mut books, counter, gone.who);
         }
-        // What it failed and did not give back, a device of its may write still.
+        // Counters that it failed and did not return may still be written by one of its devices.
         for counter in &dead {
             self.ledger.hand_over(*counter, None);
         }
         books.limbo.add_departed(gone.who, dead, gone.pidfd);
         self.tend(words, &mut books, false);
     }
-    /// Looks whether processes have ended whose connections ended before. Whether some have not.
+    /// Checks whether processes have ended whose connections ended before. Returns whether some have not.
     pub fn ask_after_departed(&self, words: &SharedWords) -> bool {
         let mut books = self.books();
         books.limbo.ask_after_all(words);
@@ -366,8 +368,8 @@ impl Books {
         let known = self.participants.get(&participant).map(|participant| participant.who);
         known.ok_or_else(|| nonsense("a process asks in the name of one that is gone or never was"))
     }
-    /// Whether it may have one more. Others have at most as many as are left: so whoever takes all it can leaves half
-    /// of all to the rest, and each refusal is for the one who took so many.
+    /// Whether this owner may have one more counter. Owners other than the exporter may have at most as many as are
+    /// left: an owner that takes as many as it can leaves half of them to the others, and only it is refused.
     fn has_counter_for(&self, who: Who) -> bool {
         let left = self.counters.left();
         let held = || self.held.get(&who).copied().unwrap_or(0);
@@ -382,7 +384,8 @@ impl Books {
             }
         }
     }
-    /// A number that no participant has. Numbers begin again after the last: by then nobody remembers them.
+    /// A number that no participant has. Numbers wrap around after the last; by then the early ones are no longer in
+    /// use.
     fn fresh_participant(&mut self) -> u32 {
         loop {
             let number = self.next_participant;

@@ -1,5 +1,6 @@
-//! Waiting for a value far off. Who sleeps on a counter is woken by every value before his, and keeps its owner busy
-//! with waking; where values come fast, he had better look now and then and sleep on the last one only.
+//! Waiting for a value that is several steps away. A thread that sleeps on a counter is woken by every value before its
+//! own, and costs the counter's owner a wake-up each time. Where values come fast, it naps instead, and sleeps on the
+//! counter only for the last one.
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 use std::{
     num::NonZeroU64,
@@ -7,21 +8,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Values that come slower are worth a wake-up each.
+/// Values that come slower than this are worth a wake-up each.
 const FAST: Duration = Duration::from_micros(20);
-/// A death and a sudden end are noticed so much later at most.
+/// The longest nap: a death or an early end is noticed at most this much later.
 const LONGEST: Duration = Duration::from_micros(100);
-/// How long nobody looks at a word that a device writes.
+/// The polling interval for a word that a device writes.
 const LOOK: Duration = Duration::from_micros(20);
-/// Less is not worth the system calls.
+/// A shorter nap is not worth its system calls.
 const SHORTEST: Duration = Duration::from_micros(5);
 
-/// What one wait learned of its counter: the last value that was seen, and when.
+/// What one wait has observed of its counter: the last value seen, and when.
 #[derive(Debug, Default)]
 pub(super) struct Pace(Option<(Instant, u64)>);
 
 impl Pace {
-    /// Sleeps for about half of the time until `wanted`, if by what was seen so far that is worth it; whether it did.
+    /// Sleeps for about half of the expected time until `wanted`, if what was observed so far makes that worthwhile;
+    /// returns whether it did.
     pub fn nap(&mut self, seen: u64, wanted: u64, deadline: Option<Instant>) -> bool {
         if wanted - seen == 1 {
             return false;
@@ -31,7 +33,7 @@ impl Pace {
         sleep(deadline.map_or(nap, |at| at.saturating_duration_since(now).min(nap)));
         true
     }
-    /// Sleeps a little before the next look at a word whose owner wakes nobody.
+    /// Sleeps briefly before the next poll of a word whose writer wakes no thread.
     #[expect(clippy::unused_self, reason = "a pace, though always the same")]
     pub fn look(&mut self, deadline: Option<Instant>) -> bool {
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
@@ -48,10 +50,10 @@ impl Pace {
     }
 }
 
-/// Sleeps rather exactly: by default the kernel adds 50 µs.
+/// Sleeps for a precise time: by default the kernel adds 50 µs.
 fn sleep(time: Duration) {
     let slack = current_timer_slack().ok().and_then(NonZeroU64::new);
-    // Where the kernel refuses, it is a longer nap.
+    // Where the kernel refuses, the nap takes longer.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     thread::sleep(time);
     let _ = set_current_timer_slack(slack);

@@ -1,4 +1,4 @@
-//! This process's own arenas: which one a new event or export goes to, and the ledger lines of exports.
+//! The pool of this process's own arenas: which arena a new event or export goes to, and the ledger lines of exports.
 use super::{
     own::full,
     shared::{Arena, Side},
@@ -7,13 +7,13 @@ use super::{
 use crate::{Access, Error, ErrorKind, Result, fork::PerFork, ledger::State, locked};
 use std::sync::{Arc, Mutex};
 
-/// So many arenas a policy.
+/// The most arenas per policy.
 const ARENAS: usize = 16;
-/// New events go where so many counters are free, that they can be signalled too.
+/// New events go to an arena with at least this many free counters, so that they can also be signalled.
 const COUNTERS_FOR_EVENTS: usize = 256;
 
 impl Arena {
-    /// A ledger line for one export.
+    /// Takes a ledger line for one export.
     ///
     /// # Errors
     /// [`ErrorKind::Full`] if all lines of this arena are taken.
@@ -24,25 +24,25 @@ impl Arena {
     }
 }
 
-/// An export's line in the ledger. Dropping it withdraws the export; the line is used again late, in another generation.
+/// An export's line in the ledger. Dropping it withdraws the export. The line is reused late, in another generation.
 #[derive(Debug)]
 pub struct Line {
     pub(super) arena: Arena,
     pub(super) index: u16,
     pub(super) generation: u32,
-    /// What it says when this is dropped, until it is used again.
+    /// The state that the line shows once this is dropped, until the line is reused.
     pub(super) last: State,
 }
 impl Line {
-    /// The arena in whose ledger it stands.
+    /// The arena in whose ledger the line is.
     pub fn arena(&self) -> &Arena {
         &self.arena
     }
-    /// Which line.
+    /// The line's index.
     pub fn index(&self) -> u16 {
         self.index
     }
-    /// How often the line was begun; tells this export from the line's earlier ones.
+    /// How often the line was begun, which distinguishes this export from earlier ones in the same line.
     pub fn generation(&self) -> u32 {
         self.generation
     }
@@ -61,14 +61,14 @@ impl Drop for Line {
     }
 }
 
-/// This process's own arenas, in the order they were made.
+/// This process's own arenas, in the order in which they were made.
 #[derive(Default)]
 struct Pool {
     arenas: Vec<Arena>,
     made: u32,
 }
 
-/// Something from an own arena of this policy, a new arena if all others are full.
+/// Takes something from one of this policy's arenas, or from a new one if all of them are full.
 pub(super) fn from_own<T>(access: Access, take: impl Fn(&Arena) -> Result<T>) -> Result<T> {
     static POOL: PerFork<Mutex<Pool>> = PerFork::new();
     let mut pool = locked(POOL.get()?);
@@ -79,7 +79,8 @@ pub(super) fn from_own<T>(access: Access, take: impl Fn(&Arena) -> Result<T>) ->
             done => return done,
         }
     }
-    // Arenas that only the pool still has: nobody's event, counter, export or connection. Dead counters go with them.
+    // Drop the arenas that only the pool still references, which no event, counter, export or connection uses. Dead
+    // counters go with them.
     pool.arenas.retain(|arena| Arc::strong_count(&arena.0) > 1);
     if pool.arenas.iter().filter(is_meant).count() >= ARENAS {
         let why = format!(
@@ -94,10 +95,11 @@ pub(super) fn from_own<T>(access: Access, take: impl Fn(&Arena) -> Result<T>) ->
     taken
 }
 
-/// A new event in one of this process's own arenas for that policy; complete until it is first signalled.
+/// Makes an event in one of this process's own arenas for that policy; it is complete until it is first signalled.
 ///
 /// # Errors
-/// [`ErrorKind::Full`] if all 16 arenas of the policy are full; else why the kernel gave no memory or descriptor.
+/// [`ErrorKind::Full`] if all 16 arenas of the policy are full; else the reason why the kernel gave no memory or
+/// descriptor.
 pub fn slot(access: Access) -> Result<Slot> {
     from_own(access, |arena| {
         let own = arena.own()?;
@@ -109,7 +111,7 @@ pub fn slot(access: Access) -> Result<Slot> {
     })
 }
 
-/// A ledger line for one export of memory, in one of this process's own arenas for that policy.
+/// Takes a ledger line for one export of memory, in one of this process's own arenas for that policy.
 ///
 /// # Errors
 /// As [`slot`].

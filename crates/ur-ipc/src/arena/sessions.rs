@@ -1,4 +1,4 @@
-//! What sessions leave behind: nothing, however they end. In one process; across many it is `tests/sessions.rs`.
+//! Sessions leave nothing behind, however they end. This is tested within one process; `tests/sessions.rs` uses many.
 use super::layout::{COUNTERS, TIRED_VALUE};
 use super::{tests::*, *};
 use crate::ErrorKind;
@@ -40,7 +40,7 @@ fn counters_outlast_any_number_of_sessions_however_they_end() {
                     assert_eq!(debt(&slot).progress(), Progress::Failed);
                 }
                 _ => {
-                    drop(counter); // owing: it fails what it owes
+                    drop(counter); // which fails its pending signal
                     exporter.participant_left(us);
                     assert_eq!(debt(&slot).progress(), Progress::Failed);
                 }
@@ -68,7 +68,7 @@ fn the_debt_of_one_that_is_gone_stays_failed_when_its_counter_is_used_again() {
     counter.complete(first);
     drop(counter); // which fails the second
     exporter.participant_left(importer.participant());
-    // Everything that is free is taken, and with it what comes back.
+    // Takes all free counters, including those that are revived.
     let all: Vec<_> = std::iter::from_fn(|| exporter.take_counter().ok()).collect();
     let again = all.iter().find(|counter| counter.index() == index).expect("it came back");
     again.complete(again.reserve());
@@ -101,7 +101,7 @@ fn a_counter_may_die_more_often_than_its_lives_are_remembered() {
         assert_eq!(look(*lost, *deaths), Progress::Failed);
         let expected = match at + 1 < layout::LIVES as usize {
             true => Progress::Complete,
-            false => Progress::Failed, // of that nothing is known, and so nobody goes on
+            false => Progress::Failed, // nothing is known of that life any more, so it counts as failed
         };
         assert_eq!(look(*paid, *deaths), expected, "{at} lives ago");
     }
@@ -119,7 +119,7 @@ fn whoever_takes_all_counters_it_can_leaves_half_of_them_to_others() {
     };
     assert_eq!(refused.kind(), ErrorKind::Full);
     assert!(taken.len() > usize::from(COUNTERS) / 2 - 2, "{}", taken.len());
-    // Under whatever number it comes, here it is the same process. The exporter itself goes on.
+    // Under another participant number it is still the same process. The exporter itself is not limited.
     let (again, _link) = importer(&exporter);
     assert_eq!(again.take_counter().unwrap_err().kind(), ErrorKind::Full);
     let ours: Vec<_> = (0..1000).map(|_| exporter.take_counter().unwrap()).collect();
@@ -134,7 +134,7 @@ fn a_stale_holders_signal_does_not_reach_the_next_event() {
     let first = slot_of(&exporter);
     let index = first.index();
     let stale = open(&importer, &link, &first);
-    exporter.slot_closed(link.participant, index, first.generation()).unwrap(); // a lie of the importer's
+    exporter.slot_closed(link.participant, index, first.generation()).unwrap(); // the importer reports this falsely
     drop(first);
     let mut held = Vec::new();
     let next = loop {

@@ -1,5 +1,5 @@
-//! An arena as its holders have it: this process's own, or one that it joined. Which process holds what in an own one is
-//! kept in `own`, what a joined one's exporter is asked in `joined`.
+//! An arena as its users see it: made by this process, or joined. For the arenas made here, `own` records which process
+//! holds what; for joined arenas, `joined` makes the requests to the exporter.
 use super::{
     futex::FutexWord,
     joined::{Joined, Link},
@@ -24,22 +24,22 @@ use std::{
 };
 use ur_mapping::SharedWords;
 
-/// So many counters are kept for the next user before they go back.
+/// How many returned counters are kept for the next user before they are given back.
 pub(super) const IDLE: usize = 64;
 
-/// Counters and slots that processes share, with the ledger that says whose they are: this process's own, or one it
-/// joined. Clones are the same arena.
+/// Counters and slots that processes share, with the ledger that states their owners: an arena made by this process, or
+/// one that it joined. Clones refer to the same arena.
 #[derive(Clone)]
 pub struct Arena(pub(super) Arc<Core>);
 
-/// An arena that lives only as long as others hold it: for tables of what an arena's own link reaches.
+/// A weak reference to an arena, for tables that the arena's own link uses.
 pub(crate) struct WeakArena(Weak<Core>);
 impl WeakArena {
-    /// The arena, if anybody still holds it.
+    /// The arena, if it still exists.
     pub fn upgrade(&self) -> Option<Arena> {
         self.0.upgrade().map(Arena)
     }
-    /// Whether nobody does. Takes no hold, not for an instant.
+    /// Whether the arena has been dropped. Takes no strong reference, not even briefly.
     pub fn is_gone(&self) -> bool {
         self.0.strong_count() == 0
     }
@@ -47,17 +47,17 @@ impl WeakArena {
 
 pub(super) struct Core {
     id: u64,
-    /// Of the process that made or joined it: a forked child must keep off.
+    /// The fork count of the process that made or joined it: a forked child must not use it.
     pub(super) fork: u64,
     instance: [u8; 16],
     number: u32,
-    /// This process's number in it.
+    /// This process's participant number in it.
     pub(super) participant: u32,
     pub(super) words: SharedWords,
-    /// Counters of this process that wait for their next user, each with its last value: what this process did itself
-    /// it does not read back from shared memory.
+    /// Returned counters of this process for its next users, each with its last value. This process does not read back
+    /// from shared memory what it wrote itself.
     idle: Mutex<Vec<(u16, u64)>>,
-    /// The process that made it is gone, or serves this one no more.
+    /// Whether the process that made it has gone, or no longer serves this process.
     orphaned: AtomicBool,
     pub(super) side: Side,
 }
@@ -101,18 +101,18 @@ impl Arena {
             side,
         }))
     }
-    /// Makes one of this process's own.
+    /// Makes an arena of this process.
     pub(super) fn make(access: Access, number: u32) -> Result<Self> {
         let instance = *identity::instance()?.as_bytes();
         let (words, own) = Own::make(access, instance, number)?;
         Ok(Self::new(instance, number, EXPORTER, words, Side::Own(own)))
     }
-    /// Joins another process's arena, as `participant` and over `link`, with the descriptors which that process sent.
-    /// Once a process for each arena; the caller sees to it.
+    /// Joins another process's arena as `participant`, using `link` and the descriptors that the process sent. The
+    /// caller ensures that a process joins an arena only once.
     ///
     /// # Errors
-    /// [`ErrorKind::PeerNonsense`] if the descriptors are not the sealed memory of that arena; else why the kernel
-    /// would not map them.
+    /// [`ErrorKind::PeerNonsense`] if the descriptors are not the sealed memory of that arena; else the reason why the
+    /// kernel would not map them.
     pub fn joined(
         arena: &OwnedFd,
         ledger: &OwnedFd,
@@ -129,16 +129,16 @@ impl Arena {
         Ok(Self::new(instance, number, participant, words, joined))
     }
 
-    /// The same without holding it.
+    /// A weak reference to the arena.
     pub(crate) fn downgrade(&self) -> WeakArena {
         WeakArena(Arc::downgrade(&self.0))
     }
-    /// Tells this arena from all others that this process has, for as long as it runs.
+    /// A number that identifies this arena within this process.
     pub fn id(&self) -> u64 {
         self.0.id
     }
-    /// Where its memory is in this process, and how many bytes it has: for a driver that lets devices reach it. The
-    /// memory is there for as long as this.
+    /// The address and size of its memory in this process, for a driver that lets devices access it. The memory stays
+    /// mapped as long as the arena exists.
     pub fn memory(&self) -> (usize, usize) {
         let words = self.0.words.words();
         (words.as_ptr().addr(), size_of_val(words))
@@ -147,16 +147,16 @@ impl Arena {
     pub fn instance(&self) -> [u8; 16] {
         self.0.instance
     }
-    /// Which of that process's arenas it is.
+    /// The number of the arena among those of that process.
     pub fn number(&self) -> u32 {
         self.0.number
     }
-    /// This process's number in it; the exporter's is 0.
+    /// This process's participant number in it; the exporter's is 0.
     pub fn participant(&self) -> u32 {
         self.0.participant
     }
-    /// Whether the process that made it is gone, or serves this one no more: then there are no new counters in it, and
-    /// no new events.
+    /// Whether the process that made it has gone, or no longer serves this process: then no new counters and events can
+    /// be had from it.
     pub fn is_orphaned(&self) -> bool {
         self.0.orphaned.load(Relaxed)
     }
@@ -165,7 +165,7 @@ impl Arena {
         matches!(self.0.side, Side::Own(_))
     }
 
-    /// A counter whose values were all reached goes to the next user. Never waits.
+    /// Keeps a counter whose values are all complete for the next user. Never waits.
     pub(super) fn put_back(&self, index: u16, value: u64) {
         let mut idle = self.0.idle();
         if idle.len() < IDLE {
@@ -175,10 +175,10 @@ impl Arena {
         drop(idle);
         self.give_back(index);
     }
-    /// This process does not use the counter any more, whether it is dead or not. Never waits.
+    /// Gives a counter back, dead or not. Never waits.
     pub(super) fn give_back(&self, index: u16) {
         match &self.0.side {
-            // It is ours: the ledger said so when it was taken, and nobody else writes that ledger.
+            // This cannot fail: the ledger named this process as owner, and only this process writes its ledger.
             Side::Own(own) => {
                 let released = own.release_counter(&self.0.words, EXPORTER, index);
                 debug_assert!(released.is_ok(), "{released:?}");
@@ -187,8 +187,8 @@ impl Arena {
         }
     }
 
-    /// Fails whatever this participant still owes here, and wakes everybody who waits for it: to be called when its
-    /// process died. The exporter does it for everybody; each process that waits for it, for what it waits for.
+    /// Fails the pending signals of a participant whose process died, and wakes all threads that wait for them. The
+    /// exporter does this for all its counters; every other process does it for the counters that it waits for.
     pub fn process_died(&self, participant: u32) {
         let core = &self.0;
         if core.is_inherited() || participant == core.participant {
@@ -199,14 +199,15 @@ impl Arena {
         }
         match &core.side {
             Side::Own(own) => self.bury(participant, own.counters_of(participant)),
-            // With its exporter the arena ends: whatever it owed there, to whomever.
+            // An arena ends with its exporter: all of the exporter's counters are examined.
             Side::Joined(joined) if participant == EXPORTER => {
                 self.bury(participant, 1..joined.ledger().high_water());
             }
             Side::Joined(joined) => self.bury(participant, joined.awaited_of(participant)),
         }
     }
-    /// The process that made it serves this one no more, and may live: what it owes here it may still complete.
+    /// The process that made the arena no longer serves this process. It may be alive, and may still complete its
+    /// pending signals.
     pub(crate) fn orphan(&self) {
         self.0.orphaned.store(true, Relaxed);
     }
@@ -220,7 +221,7 @@ impl Arena {
         }
     }
 
-    /// Whether the export still stands that got this ledger line; without asking anybody.
+    /// Whether the export of this ledger line still stands; makes no request.
     #[inline]
     pub fn check(&self, line: u16, tag: u64, generation: u32) -> State {
         match &self.0.side {
@@ -229,7 +230,7 @@ impl Arena {
         }
     }
 
-    /// Whether the ledger tells that another process, whose arena it is, lives.
+    /// Whether the ledger of a joined arena states that its exporter is alive.
     #[inline]
     pub(crate) fn tells_of_life(&self) -> bool {
         matches!(&self.0.side, Side::Joined(joined) if joined.ledger().tells_of_life())

@@ -1,4 +1,4 @@
-//! A shared event as its holders see it: where signals are published and debts are captured.
+//! A shared event as its users see it: signals are published in its slot, and pending signals are captured from it.
 use super::{
     counter::Counter,
     layout::{Pair, SLOTS, nonsense, slot_word},
@@ -15,8 +15,8 @@ use std::sync::{
     },
 };
 
-/// An event's place in an arena; a clone is another hold on the same. Without holds, here and in other processes, the
-/// place goes to another event.
+/// A reference to an event's slot in an arena; a clone refers to the same event. Once there are no references, here and
+/// in other processes, the slot is given to another event.
 #[derive(Clone, Debug)]
 pub struct Slot(Arc<Hold>);
 
@@ -29,7 +29,7 @@ struct Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         if self.arena.0.is_inherited() {
-            return; // the parent's
+            return; // it belongs to the parent
         }
         match &self.arena.0.side {
             Side::Own(own) => own.slot_released(self.index),
@@ -38,16 +38,16 @@ impl Drop for Hold {
     }
 }
 
-/// What a wait that begins now is for.
+/// What a wait that begins now has to wait for.
 #[derive(Clone, Debug)]
 pub enum Captured {
-    /// Nothing: never signalled, or the latest signal is done.
+    /// Nothing: the event was never signalled, or its latest signal is complete.
     Complete,
-    /// The latest signal, submitted and not done when it was looked at; later ones neither change nor delay it.
+    /// The latest signal, which is pending; later signals neither change nor delay it.
     Debt(Debt),
 }
 
-/// The error for an event whose place is another's by now.
+/// The error for an event whose slot has been given to another event.
 #[cold]
 fn stale() -> Error {
     let why =
@@ -59,19 +59,19 @@ impl Slot {
     pub(super) fn new(arena: Arena, index: u16, generation: u32) -> Self {
         Self(Arc::new(Hold { arena, index, generation }))
     }
-    /// The arena it lies in; whose counters it can name.
+    /// The arena that the slot is in, whose counters the event can name.
     pub fn arena(&self) -> &Arena {
         &self.0.arena
     }
-    /// Its number there.
+    /// The slot's number in the arena.
     pub fn index(&self) -> u16 {
         self.0.index
     }
-    /// Which of the events that had this place it is.
+    /// The slot's generation, which distinguishes the events that have used it.
     pub fn generation(&self) -> u32 {
         self.0.generation
     }
-    /// Whether both are the same event.
+    /// Whether both refer to the same event.
     pub fn same(&self, other: &Self) -> bool {
         let (a, b) = (&*self.0, &*other.0);
         a.arena == b.arena && a.index == b.index && a.generation == b.generation
@@ -83,8 +83,8 @@ impl Slot {
             Side::Joined(joined) => joined.ledger().status(self.0.index),
         }
     }
-    /// Whether this hold keeps the place from being given to another event: no other process has a say in that, and what
-    /// is published here needs no look at the line, and no exchange.
+    /// Whether this process made the arena, so that this reference alone keeps the slot from being given to another
+    /// event. Publishing then needs neither a check of the line nor an exchange.
     #[inline]
     fn is_held_by_owner(&self) -> bool {
         let arena = &self.0.arena.0;
@@ -94,12 +94,12 @@ impl Slot {
     fn pair(&self) -> &AtomicU64 {
         self.0.arena.0.words.word(slot_word(self.0.index))
     }
-    /// Submits a signal: from here on the event is complete when `counter` reaches `value`, in every process. To be
-    /// called when nothing can fail any more. `false` if the place is another event's by now: nobody has this one any
-    /// more who could wait for it, and nothing was changed.
+    /// Submits a signal: from now on the event is complete, in every process, when `counter` reaches `value`. To be
+    /// called when nothing can fail any more. Returns `false`, and changes nothing, if the slot has been given to
+    /// another event: then no process that could wait still has this event.
     ///
     /// # Panics
-    /// If the counter is of another arena: nobody could find it.
+    /// If the counter is from another arena, where other processes could not find it.
     #[inline]
     pub fn publish(&self, counter: &Counter, value: u64) -> bool {
         assert!(*counter.arena() == self.0.arena, "an event names counters of its own arena only");
@@ -111,19 +111,20 @@ impl Slot {
         }
         let replace = |seen: u64| {
             killpoint::reach("publish.before_exchange");
-            // Release: pairs with the Acquire in `capture`. Acquire, where it fails: with the exporter's new line.
+            // Release: pairs with the Acquire in `capture`. Acquire on failure: pairs with the exporter's new line.
             self.pair().compare_exchange(seen, pair.to_word(), AcqRel, Acquire).is_ok()
         };
         let seen = || self.pair().load(Acquire);
         protocol::publish(live(self.0.generation), || self.status(), seen, replace)
     }
 
-    /// What a wait that is submitted now has to wait for. Asks the exporter once for each process whose debts appear,
-    /// so that its death will be heard of.
+    /// Captures what a wait that is submitted now has to wait for. Asks the exporter once for each process whose
+    /// signals are captured, so that the death of that process is reported.
     ///
     /// # Errors
-    /// [`ErrorKind::Freed`] if the place is another event's by now; [`ErrorKind::PeerNonsense`] if it names no
-    /// counter; [`ErrorKind::Forked`] in a forked child; else why the debtor cannot be watched.
+    /// [`ErrorKind::Freed`] if the slot has been given to another event; [`ErrorKind::PeerNonsense`] if it names no
+    /// valid counter; [`ErrorKind::Forked`] in a forked child; else the reason why the signalling process cannot be
+    /// watched.
     pub fn capture(&self) -> Result<Captured> {
         let Hold { arena, generation, .. } = &*self.0;
         arena.not_inherited()?;
@@ -156,7 +157,7 @@ impl Slot {
                     }
                     return Ok(Captured::Debt(Debt::new(arena.clone(), owed, deaths, debtor)));
                 }
-                // It may have been done and the counter given back in between; else it never will be.
+                // It may have completed, and the counter been returned, in between; or it failed.
                 None if progress() == Progress::Complete => return Ok(Captured::Complete),
                 None if progress() == Progress::Failed => {}
                 None => return Err(nonsense("an event waits for a counter that nobody has")),
@@ -167,11 +168,12 @@ impl Slot {
 }
 
 impl Arena {
-    /// An event of this joined arena, which the exporter counts as open here; when the last clone is dropped it is
-    /// told, once.
+    /// An event of this joined arena, which the exporter counts as open here. The exporter is told once, when the last
+    /// clone is dropped.
     ///
     /// # Errors
-    /// [`ErrorKind::Freed`] if the ledger does not know it, or no longer; [`ErrorKind::Unsupported`] for an own arena.
+    /// [`ErrorKind::Freed`] if the ledger does not have this generation of it; [`ErrorKind::Unsupported`] for an arena
+    /// of this process.
     pub fn open_slot(&self, index: u16, generation: u32) -> Result<Slot> {
         self.not_inherited()?;
         let Side::Joined(joined) = &self.0.side else {

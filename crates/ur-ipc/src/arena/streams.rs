@@ -1,5 +1,6 @@
-//! What devices of this process wait for. A death releases them by a bit in the word they look at; a late write of the
-//! dead one's device takes it away again. So it is set again for as long as a device of ours may wait.
+//! Signals that devices of this process wait for. If the signalling process dies, a bit in the word releases the
+//! devices; a late write of its device can remove that bit. The bit is therefore set again while a device here may
+//! wait.
 use super::{protocol::Progress, wait::Debt};
 use crate::{fork::PerFork, liveness, locked};
 use std::{
@@ -11,29 +12,29 @@ use std::{
     time::Duration,
 };
 
-/// How long a device of ours waits at most after a write that took its release away.
+/// The longest time that a device here waits after a late write removed the bit.
 pub(crate) const AGAIN: Duration = Duration::from_millis(5);
 
-/// All that devices of this process may wait for.
+/// All signals that devices of this process may wait for.
 static WAITS: PerFork<Mutex<HashMap<u64, Debt>>> = PerFork::new();
 
-/// A device of this process may wait for a signal, in a stream, where nobody can call it away. To be kept until what
-/// waits has gone on, whether the signal came or failed.
+/// Records that a device of this process may wait for a signal in a stream, where no thread can interrupt it. Keep it
+/// until the waiting work has continued, whether the signal was completed or failed.
 #[derive(Debug)]
 pub struct DeviceWait(u64);
 
 impl Debt {
-    /// Notes that a device of this process is told to wait for it: if its debtor dies it is released, and again after
-    /// whatever a device of the dead one's may write late.
+    /// Records that a device of this process will wait for this signal. If the signalling process dies, the device is
+    /// released, and again after each late write of that process's device.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Forked`], if this process cannot be watched over.
+    /// [`crate::ErrorKind::Forked`] if this process is forked too deeply to be watched.
     pub fn awaited_by_device(&self) -> crate::Result<DeviceWait> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Relaxed);
         locked(WAITS.get()?).insert(id, self.clone());
         if self.progress() == Progress::Failed {
-            liveness::nudge(); // it died before this was noted
+            liveness::nudge(); // it had failed before this was recorded
         }
         Ok(DeviceWait(id))
     }
@@ -41,11 +42,12 @@ impl Debt {
 impl Drop for DeviceWait {
     fn drop(&mut self) {
         let ended = WAITS.peek().and_then(|waits| locked(waits).remove(&self.0));
-        drop(ended); // not under the lock: with it an arena may go
+        drop(ended); // after the lock is released, because it may drop an arena
     }
 }
 
-/// Releases again whom a death released; on the watcher thread. Whether there is anybody.
+/// Releases again the devices that wait for failed signals; called on the watcher thread. Returns whether there are
+/// any.
 pub(crate) fn release_again() -> bool {
     let Some(waits) = WAITS.peek() else { return false };
     let waits = locked(waits);

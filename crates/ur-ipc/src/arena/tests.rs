@@ -1,4 +1,4 @@
-//! Two mappings of the same memfds stand for two processes here; across real ones it is `tests/arena_processes.rs`.
+//! Two mappings of the same memfds stand for two processes here; `tests/arena_processes.rs` uses real processes.
 mod deaths;
 mod places;
 mod waits;
@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Asks the exporter's arena directly, where the broker would stand between.
+/// Calls the exporter's arena directly, without a broker in between.
 pub(super) struct Direct {
     exporter: Arena,
     pub participant: u32,
@@ -27,11 +27,11 @@ impl Link for Direct {
         self.exporter.grant_counter(self.participant)
     }
     fn release_counter(&self, counter: u16) {
-        // A death may have taken it already.
+        // Fails if a death has taken the counter already.
         let _ = self.exporter.release_counter(self.participant, counter);
     }
     fn slot_closed(&self, slot: u16, generation: u32) {
-        // A death may have closed it already.
+        // Fails if a death has closed the slot already.
         let _ = self.exporter.slot_closed(self.participant, slot, generation);
     }
     fn watch(&self, counter: u16, participant: u32) -> Result<bool> {
@@ -42,7 +42,7 @@ impl Link for Direct {
     }
 }
 
-/// An own arena outside the pool, so that tests do not meet in one.
+/// An arena outside the pool, so that tests do not share it.
 pub(super) fn exporter() -> Arena {
     Arena::make(Access::SameUser, 0).unwrap()
 }

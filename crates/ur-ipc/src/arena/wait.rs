@@ -1,4 +1,4 @@
-//! Waiting for one debt: a short spin where that helps, then a futex on the counter.
+//! Waiting for one pending signal: a short spin where that is worthwhile, then a futex on the counter.
 use super::{
     futex::FutexWord,
     layout::{EXPORTER, counter_word, polled_word},
@@ -9,14 +9,14 @@ use super::{
 };
 use std::{fmt, sync::atomic::Ordering::Relaxed, time::Instant};
 
-/// A submitted signal that somebody owes: complete when the counter has reached the value. It stays what it is whatever
-/// happens to the event.
+/// A submitted signal: complete when the counter has reached the value. It does not change when the event is signalled
+/// again or released.
 #[derive(Clone)]
 pub struct Debt {
     arena: Arena,
     counter: u16,
     value: u64,
-    /// How often the counter had died when it was promised.
+    /// How often the counter had died when the value was reserved.
     deaths: u32,
     debtor: u32,
 }
@@ -37,7 +37,7 @@ impl Debt {
     pub(super) fn judge(&self, word: u64) -> Progress {
         protocol::judge(&self.word(), word, self.value, self.deaths)
     }
-    /// The arena that its counter is in.
+    /// The arena of its counter.
     pub fn arena(&self) -> &Arena {
         &self.arena
     }
@@ -45,29 +45,29 @@ impl Debt {
     pub fn value(&self) -> u64 {
         self.value
     }
-    /// Where its counter's word is in this process.
+    /// The address of its counter's word in this process.
     pub fn word_address(&self) -> usize {
         std::ptr::from_ref(self.arena.0.words.word(counter_word(self.counter))).addr()
     }
-    /// Has devices go on that wait for it, if its debtor is gone.
+    /// Releases devices that wait for it, if the signalling process has gone.
     pub(super) fn release(&self) {
         protocol::release(&self.word(), self.deaths);
     }
-    /// Whether a device will pay it, which wakes nobody.
+    /// Whether a device will complete it, which wakes no thread.
     pub(super) fn is_polled(&self) -> bool {
         self.arena.0.words.word(polled_word(self.counter)).load(Relaxed) != 0
     }
-    /// Whether it is this process itself which owes it.
+    /// Whether this process itself is to complete it.
     pub fn is_ours(&self) -> bool {
         self.debtor == self.arena.0.participant
     }
-    /// How far it is, at a glance.
+    /// Its progress, without waiting.
     #[inline]
     pub fn progress(&self) -> Progress {
         self.judge(self.word().load())
     }
-    /// Sleeps until it is complete or failed; `Pending` if the deadline passed first. Without a deadline it may wait
-    /// for ever: what the debtor never does, and yet lives, only the caller can give up.
+    /// Sleeps until it is complete or failed; returns `Pending` if the deadline passed first. Without a deadline it may
+    /// wait for ever: if the signalling process lives and never completes it, only the caller can give up.
     pub fn wait(&self, deadline: Option<Instant>) -> Progress {
         let is_polled = self.is_polled();
         if is_polled || !self.is_ours() {

@@ -1,4 +1,4 @@
-//! What the broker does because time has passed: patience that is over, doors that are looked after, and the end of all.
+//! The broker's timeouts and periodic checks, and the closing of everything once nothing is exported or leased.
 use super::{ASKED_AFTER, AT_ONCE, Broker, LOOK_AGAIN, PAUSE};
 use crate::{
     envelope::Door,
@@ -13,7 +13,7 @@ use rustix::event::epoll::EventFlags;
 use std::time::Instant;
 
 impl Broker {
-    /// Ends everybody's patience that is over, and looks after the doors.
+    /// Applies all timeouts that have passed, and checks the entrances.
     pub fn expire(&mut self, now: Instant) {
         let said = DESK.peek().map(|desk| locked(desk).look_after_entrances(now));
         said.into_iter().flatten().for_each(|sentence| notice(&sentence));
@@ -53,15 +53,16 @@ impl Broker {
             }
         }
     }
-    /// Does something for one peer, which is known if a fault comes between.
+    /// Runs `act` for one connection, which is recorded in `serving` in case `act` panics.
     pub(super) fn for_one<T>(&mut self, id: u64, act: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.serving.replace(id);
         let done = act(self);
         self.serving = before;
         done
     }
-    /// Hears what a peer has said already: said in time it counts, even if this thread comes late to it. Whether that
-    /// was all. If not, the peer's time is not over: the rest may hold its acknowledgement, and is heard after the others.
+    /// Reads what a peer has already sent: it counts as in time even if this thread reads it late. Returns whether that
+    /// was all. If not, the peer's time is not over: the rest may contain its acknowledgement, and is read after the
+    /// other peers'.
     fn catch_up(&mut self, id: u64) -> Result<bool, Close> {
         for _ in 0..AT_ONCE {
             let visitor = self.visitors.get(&id).ok_or(Close)?;
@@ -72,7 +73,7 @@ impl Broker {
         }
         Ok(false)
     }
-    /// Somebody's time is over. One that holds something keeps it: no lease ends by time.
+    /// Handles a connection's timeout. A peer that holds something keeps it: no lease ends by time.
     fn time_out(&mut self, id: u64, is_late: impl Fn(&Visitor) -> bool) -> Kept {
         let Some(visitor) = self.visitors.get_mut(&id).filter(|v| is_late(v)) else {
             return Ok(());
@@ -92,21 +93,21 @@ impl Broker {
                 if let Some(visitor) = self.visitors.get_mut(&id)
                     && matches!(visitor.doing, Doing::Sending(_))
                 {
-                    visitor.deadline = None; // until there is room, or it hangs up
+                    visitor.deadline = None; // until the socket has space or the peer hangs up
                 }
                 Ok(())
             }
             _ => Err(Close),
         }
     }
-    /// Descriptors ran out altogether: lets nobody in for a moment instead of being told again and again.
+    /// Descriptors have run out: accepts no connection for a moment, so that the event does not fire again and again.
     pub(super) fn pause(&mut self, door: Door) {
         if let Some(entrance) = DESK.peek().map(locked).as_ref().and_then(|d| d.entrance(door)) {
             liveness::rewatch(Source::Entrance(door), entrance, EventFlags::empty());
             self.paused = Some((door, Instant::now() + PAUSE));
         }
     }
-    /// When the last export and lease are gone, so are the doors and all who still stand about.
+    /// Once the last export and lease have ended, closes the entrances and all remaining connections.
     pub fn close_if_idle(&mut self) {
         if self.visitors.values().any(Visitor::holds) {
             return;

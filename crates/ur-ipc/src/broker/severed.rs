@@ -1,6 +1,6 @@
-//! Connections that a fault of this side ended while their peers hold something. Nobody's memory is given away for that:
-//! what such a peer holds is kept for it until it comes back over another connection, hangs up, or ends. Who it is, the
-//! kernel says; which of its connections, a secret that it chose.
+//! Connections that a fault of this process ended while their peers hold something. What such a peer holds is kept, and
+//! its memory is not reused, until the peer resumes over another connection, hangs up or ends. The kernel identifies
+//! the peer, and a secret that the peer chose identifies its connection.
 use super::Broker;
 use crate::{
     killpoint, liveness,
@@ -20,27 +20,28 @@ impl Visitor {
 }
 
 impl Broker {
-    /// Ends the connection after a fault of this side's, which may have come between two changes that belong together.
-    /// What the peer holds is kept for it.
+    /// Ends the connection after a panic in this process, which may have left related changes incomplete. What the peer
+    /// holds is kept for it.
     pub fn give_up(&mut self, id: u64) {
         self.sever(id);
         let is_unread = |v: &&Visitor| matches!(v.doing, Doing::Unread(_));
         self.unread = self.visitors.values().filter(is_unread).count();
         self.serve_waiting();
     }
-    /// After a fault in what was done for a peer of which nothing was heard just then: its request may be lost.
+    /// Gives up the connection in `serving` after a panic there: the panic came while the broker served a waiting
+    /// request, which may be lost.
     pub fn give_up_served(&mut self) {
         if let Some(id) = self.serving.take() {
             self.give_up(id);
         }
     }
-    /// Says nothing more over the connection, which the peer notices. If it holds something that it can come back for,
-    /// that is kept; else it is over.
+    /// Stops sending over the connection, which the peer notices. If the peer holds something and can resume, it is
+    /// kept; otherwise the connection ends.
     pub(super) fn sever(&mut self, id: u64) {
         let Some(visitor) = self.visitors.get_mut(&id) else { return };
         let owed = match replace(&mut visitor.doing, Doing::Severed(None)) {
             Doing::Unread(nonce) => {
-                self.unread = self.unread.saturating_sub(1); // after a fault it may not be so
+                self.unread = self.unread.saturating_sub(1); // the count may be wrong after a panic
                 Some(nonce)
             }
             Doing::Sending(letter) => {
@@ -54,12 +55,13 @@ impl Broker {
         if visitor.session == 0 || !visitor.holds() {
             return self.part(id);
         }
-        visitor.expect(id, EventFlags::empty()); // its hang-up is always told
-        // This way only. What it says before it notices is heard when it comes back. Fails if it hung up itself.
+        visitor.expect(id, EventFlags::empty()); // its hang-up is still reported
+        // Only this direction. What the peer sends before it notices is read when it resumes. Fails if the peer hung
+        // up.
         let _ = shutdown(&visitor.socket, Shutdown::Write);
         killpoint::reach("broker.severed");
     }
-    /// The peer has lost the connection of that session, and wants to go on over the one with this `id`.
+    /// The peer has lost the connection of this session and wants to continue over the connection `id`.
     pub(super) fn resume(&mut self, id: u64, session: u64, nonce: u64) -> Verdict {
         let Some(visitor) = self.visitors.get(&id).filter(|visitor| !visitor.holds()) else {
             return Verdict::Nonsense;
@@ -68,14 +70,14 @@ impl Broker {
         let is_same = |v: &Visitor| v.is_of(session) && v.peer.who() == who;
         let mut others = self.visitors.iter().filter(|(other, v)| **other != id && is_same(v));
         let Some(lost) = others.next().map(|(other, _)| *other) else { return Verdict::Unknown };
-        self.sever(lost); // unless it is: it may be the peer that had the fault
+        self.sever(lost); // unless it is severed already: the fault may have been the peer's
         if self.hear_out(lost).is_err() {
             self.part(lost);
         }
         let Some(mut visitor) = self.visitors.remove(&lost) else { return Verdict::Unknown };
         liveness::unwatch(&visitor.socket);
         if matches!(visitor.doing, Doing::Severed(Some(unread)) if unread != nonce) {
-            visitor.take_last_back(); // it hung up before it read that
+            visitor.take_last_back(); // the connection ended before the peer read that answer
         }
         match self.visitors.get_mut(&id) {
             Some(next) => next.take_over(id, visitor),
@@ -83,10 +85,11 @@ impl Broker {
         }
         Verdict::Granted
     }
-    /// Hears what the peer said over the lost connection, and does it; questions it asks again.
+    /// Reads and applies what the peer sent over the lost connection. Requests that want an answer are left out,
+    /// because the peer repeats them.
     fn hear_out(&mut self, id: u64) -> Kept {
         let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
-        // So that this ends: what is there can still be read. Fails if the other end is closed.
+        // So that this loop ends; what has arrived can still be read. Fails if the other end is closed.
         let _ = shutdown(&visitor.socket, Shutdown::Read);
         loop {
             let visitor = self.visitors.get_mut(&id).ok_or(Close)?;

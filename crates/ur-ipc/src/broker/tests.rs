@@ -1,4 +1,4 @@
-//! A broker by itself, heard step by step: what no peer could bring about at a given moment from outside.
+//! A broker by itself, driven step by step into states that no peer could bring about at a given moment from outside.
 use super::*;
 use crate::{
     Access, Kind, Offer, Payload,
@@ -29,7 +29,7 @@ impl Us {
         send(&self.1, &encode_request(7, read, request), &[]).unwrap();
         broker.hear(self.0, EventFlags::IN);
     }
-    /// Verdict and nonce of an answer that is there.
+    /// Verdict and nonce of an answer that has arrived.
     fn heard(&self) -> Option<(Verdict, u64)> {
         let mut bytes = [0; ANSWER_LEN];
         let got = receive(&self.1, &mut bytes).ok()?;
@@ -59,7 +59,7 @@ fn exported(object: u64) -> (crate::Export, Request) {
     let session = SESSION;
     (export, Request::Fetch { session, ticket, has_ledger, lacks_memory, participant, part })
 }
-/// Whether it has the whole of its time from `since` on.
+/// Whether the deadline leaves the whole time from `since` on.
 fn has_time(deadline: Option<Instant>, since: Instant) -> bool {
     deadline.is_some_and(|at| at >= since + PATIENCE)
 }
@@ -85,7 +85,7 @@ fn while_too_many_grants_are_unread_others_wait_and_go_on_one_by_one() {
     assert_eq!(verdict, Verdict::Granted);
     assert!(second != 0 && second != first, "no nonce is given twice");
     assert_eq!((three.heard(), broker.unread), (None, unread()), "there was room for one");
-    // Who goes makes room as well.
+    // A connection that ends makes room as well.
     broker.part(two.0);
     assert_eq!(three.heard().map(|(verdict, _)| verdict), Some(Verdict::Granted));
     broker.part(three.0);
@@ -108,7 +108,7 @@ fn who_waits_goes_on_soon_after_others_have_received_theirs_although_they_say_no
     broker.expire(broker.look_again.expect("and again"));
     assert_eq!(two.heard().map(|(verdict, _)| verdict), Some(Verdict::Granted));
     assert_eq!((broker.look_again, broker.unread), (None, unread()));
-    // What is said of it after that changes nothing; of any other answer it is nonsense.
+    // A later acknowledgement of this answer changes nothing; of any other answer it violates the protocol.
     one.say(&mut broker, nonce, &Request::Ping);
     assert_eq!(one.heard(), Some((Verdict::Granted, 0)));
     one.say(&mut broker, nonce + 1, &Request::Ping);
@@ -141,7 +141,8 @@ fn what_was_received_in_time_stands_although_nothing_was_said() {
     assert!(crate::leased(816, Kind::Memory) && broker.unread == 0);
     broker.part(us.0);
 }
-/// Of memory that holds many objects one descriptor is sent, and a number after that; and again to who has not kept it.
+/// The descriptor of memory that holds many objects is sent once and then only its number, unless the peer has not kept
+/// it.
 #[test]
 fn the_descriptor_of_memory_with_many_objects_is_sent_once() {
     use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
@@ -196,7 +197,7 @@ fn what_is_not_read_in_time_is_no_longer_counted_and_its_reader_stays() {
     let deadline = slow.visitor(&broker).unwrap().deadline.unwrap();
     broker.expire(deadline - PATIENCE / 2);
     assert_eq!(broker.unread, unread(), "there is time yet");
-    broker.visitors.get_mut(&waits.0).unwrap().deadline = None; // its own time is not what this is about
+    broker.visitors.get_mut(&waits.0).unwrap().deadline = None; // its own timeout is not tested here
     broker.expire(deadline);
     assert!(matches!(slow.visitor(&broker).unwrap().doing, Doing::Lapsed(_)));
     assert_eq!(waits.heard().map(|(verdict, _)| verdict), Some(Verdict::Granted));
@@ -279,7 +280,7 @@ fn one_that_never_read_makes_way_for_one_that_may() {
         lapsed.push(us);
     }
     assert!(lapsed.iter().all(|us| us.visitor(&broker).unwrap().is_lapsed()));
-    let next = Us::new(&mut broker); // which would not be let in if nobody made way
+    let next = Us::new(&mut broker); // it would not be admitted if no other connection were closed
     assert!(lapsed[0].visitor(&broker).is_none() && held.visitor(&broker).is_some());
     for us in lapsed.into_iter().chain([held, next]) {
         broker.part(us.0);
@@ -306,7 +307,7 @@ fn a_process_that_reads_nothing_makes_nobody_else_wait() {
 }
 #[test]
 fn an_acknowledgement_counts_however_much_was_said_before_it() {
-    /// More than the broker hears of one peer before it hears others.
+    /// More than the broker reads from one peer before it serves others.
     const CLOSES: usize = 3 * AT_ONCE;
     let (_export, fetch) = exported(813);
     let mut broker = Broker::new();
@@ -318,7 +319,7 @@ fn an_acknowledgement_counts_however_much_was_said_before_it() {
     }
     us.say(&mut broker, 0, &fetch);
     let (_, nonce) = us.heard().unwrap();
-    // Its other threads close what they had open, it acknowledges, and all that while the broker is stopped.
+    // While the broker is stopped, the peer's other threads close what they had open, and then it acknowledges.
     let say = |read, ends: &[_]| {
         send(&us.1, &encode_message(7, read, ends, &Request::Read), &[]).unwrap();
     };
@@ -336,7 +337,7 @@ fn an_acknowledgement_counts_however_much_was_said_before_it() {
     broker.part(us.0);
 }
 
-/// What adapters were told that nobody has open any more.
+/// The objects that the registered function was told of.
 static GONE: std::sync::Mutex<Vec<u64>> = std::sync::Mutex::new(Vec::new());
 #[test]
 fn who_asks_is_answered_before_an_adapter_hears_of_a_lease_that_ended_with_the_question() {
@@ -363,7 +364,7 @@ fn who_asks_is_answered_before_an_adapter_hears_of_a_lease_that_ended_with_the_q
     broker.part(us.0);
 }
 
-/// Another connection of the same peer, and what its request to go on for that session is answered.
+/// Another connection of the same peer, and the answer to its request to resume that session.
 fn resume(broker: &mut Broker, session: u64, nonce: u64) -> (Us, Option<Verdict>) {
     let us = Us::new(broker);
     us.say(broker, 0, &Request::Resume { session, nonce });

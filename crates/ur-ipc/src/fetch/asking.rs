@@ -1,5 +1,5 @@
-//! Questions and their answers over a connection to an exporter, one at a time, and what needs no answer. What is read too
-//! late is given back.
+//! Requests and their answers over a connection to an exporter, one at a time, and messages that need no answer. What
+//! an answer that came too late granted is given back.
 use super::{
     END, Host, State, later, nonsense, silent,
     unsaid::{Claim, Unsaid},
@@ -28,16 +28,17 @@ use std::{
     time::Instant,
 };
 
-/// So often a question is repeated whose answer lapsed because this process was stopped while it came, or whose
+/// How often a request is repeated whose answer lapsed because this process was stopped when it came, or whose
 /// connection was lost.
 const TRIES: u32 = 8;
 
 impl Host {
-    /// Asks what grants nothing that could be opened, and waits for the answer until it must have come. Refusals are errors.
+    /// Makes a request that grants nothing to be given back, and waits for its answer until the deadline. Refusals are
+    /// errors.
     pub fn ask(&self, request: &Request) -> Result<(Answer, Vec<OwnedFd>)> {
         self.ask_by(&Deadline::new(), request, &[], None)
     }
-    /// A counter in an arena that was joined under that number: index and epoch.
+    /// Requests a counter in the arena that was joined under this participant number; returns its index and epoch.
     pub fn take_counter(&self, arena: u32, participant: u32) -> Result<(u16, u32)> {
         let request = Request::TakeCounter { ledger: arena, participant };
         let claim = Claim::Counter { arena, participant };
@@ -62,16 +63,17 @@ impl Host {
             }
             let turn = self.turn.take(deadline.at()).ok_or_else(silent)?;
             if self.state() == State::Suspect {
-                continue; // the turn is the watcher's then
+                continue; // the watcher thread needs the lock then
             }
             let asked = self.ask_in_turn(request, rights, claim, deadline);
-            drop(turn); // first: the watcher, which hears what is overdue, does so in its turn
+            drop(turn); // first, because the watcher thread takes it to receive overdue answers
             if matches!(&asked, Err(e) if e.kind() == ErrorKind::TimedOut) {
                 liveness::rewatch(Source::Host(self.id), &*self.socket(), END | EventFlags::IN);
             }
             match asked {
                 Ok(Some(answered)) => return Ok(answered),
-                // The connection was lost, perhaps not for good; what was granted before, and not read, is taken back.
+                // The connection was lost, perhaps not for good. The exporter takes back what it granted and was not
+                // read.
                 Err(e) if e.kind() == ErrorKind::ExporterGone && !self.is_over() => continue,
                 Err(e) => return Err(e),
                 Ok(None) => {}
@@ -79,7 +81,7 @@ impl Host {
         }
         Err(refusal(Verdict::Lapsed))
     }
-    /// `None` if the exporter has taken back what it granted, because this process came to read it too late.
+    /// Returns `None` if the exporter has taken back what it granted, because this process read the answer too late.
     fn ask_in_turn(
         &self,
         request: &Request,
@@ -88,7 +90,7 @@ impl Host {
         deadline: &Deadline,
     ) -> Result<Option<(Answer, Vec<OwnedFd>)>> {
         self.say_unsaid();
-        // One question at a time, those included that were given up.
+        // One request at a time, including those that were given up.
         while !locked(&self.overdue).is_empty() {
             let (number, answer, _) = self.hear_until(deadline.at(), None)?;
             if !self.forget(number, &answer) {
@@ -106,7 +108,7 @@ impl Host {
         })?;
         match (got, answer.verdict) {
             (0, refused) => {
-                self.cut_off(); // turned away at the door: there is no connection
+                self.cut_off(); // refused at the entrance: there is no connection
                 Err(refusal(refused))
             }
             (got, _) if got != number => {
@@ -120,12 +122,12 @@ impl Host {
             (_, refused) => Err(refusal(refused)),
         }
     }
-    /// Puts a question; its number.
+    /// Sends a request; returns its number.
     fn put(&self, request: &Request, rights: &[BorrowedFd<'_>], deadline: Instant) -> Result<u64> {
         let number = self.next.fetch_add(1, Relaxed);
         while let Err(e) = self.say_question(number, request, rights) {
             match e {
-                // A broker that turns us away may have said why before it hung up.
+                // A broker that refuses the connection may have sent the reason before it hung up.
                 Errno::PIPE | Errno::CONNRESET => break,
                 Errno::AGAIN => self.await_room(deadline)?,
                 e => return Err(Error::system("ask the exporter", e)),
@@ -133,10 +135,11 @@ impl Host {
         }
         Ok(number)
     }
-    /// Whether what was granted, and received just now, stands. The exporter's patience began after `asked`, and before it
-    /// takes anything back it looks whether it was received, or, where its kernel does not tell, hears what was said: so
-    /// what was received, or acknowledged, within that time stands. This process may have been stopped at any moment
-    /// before that; then the exporter is asked.
+    /// Whether what was granted, and has just been received, stands. The exporter's time for the answer to be read
+    /// began after `asked`. Before the exporter takes anything back, it checks whether the answer was received or,
+    /// where its kernel does not tell, reads pending acknowledgements. So whatever was received or acknowledged within
+    /// that time stands. As this process may have been stopped at any moment before, the exporter is asked if the time
+    /// has passed.
     fn settle(&self, answer: &Answer, asked: Instant, deadline: &Deadline) -> Result<bool> {
         killpoint::reach("fetch.before_acknowledge");
         let nonce = answer.nonce;
@@ -147,11 +150,11 @@ impl Host {
         if is_known && asked.elapsed() < PATIENCE {
             return Ok(true);
         }
-        // If it is this process that was stopped, the time for the open has passed meanwhile.
+        // If this process was stopped, the time for the open has passed meanwhile.
         deadline.renew();
         self.confirm(nonce, deadline.at()).inspect_err(|_| self.tell(Request::GiveBack { nonce }))
     }
-    /// Whether what the answer with this nonce granted still stands.
+    /// Asks the exporter whether what the answer with this nonce granted still stands.
     fn confirm(&self, nonce: u64, deadline: Instant) -> Result<bool> {
         let number = self.put(&Request::Confirm { nonce }, &[], deadline)?;
         let (got, answer, _) = self.hear_until(deadline, None).inspect_err(|e| {
@@ -173,7 +176,7 @@ impl Host {
         deadline: Instant,
         claim: Option<Claim>,
     ) -> Result<(u64, Answer, Vec<OwnedFd>)> {
-        // Mostly it comes soon, and one call is enough.
+        // The answer mostly comes soon, and then one system call is enough.
         if deadline.saturating_duration_since(Instant::now()) > AT_A_TIME {
             match self.hear_answer_by(await_answer, claim) {
                 Err(e) if e.kind() == ErrorKind::TimedOut => {}
@@ -187,12 +190,12 @@ impl Host {
                 Err(e) => return Err(Error::system("wait for the exporter's answer", e)),
             }
             match self.hear_answer(claim) {
-                Err(e) if e.kind() == ErrorKind::TimedOut => {} // a call for nothing
+                Err(e) if e.kind() == ErrorKind::TimedOut => {} // a spurious wake-up
                 heard => return heard,
             }
         }
     }
-    /// One answer that is there. If descriptors came with it, it is still to be acknowledged.
+    /// Receives an answer that has arrived. If descriptors came with it, it remains to be acknowledged.
     pub(super) fn hear_answer(&self, claim: Option<Claim>) -> Result<(u64, Answer, Vec<OwnedFd>)> {
         self.hear_answer_by(receive_answer, claim)
     }
@@ -205,7 +208,8 @@ impl Host {
         let received = loop {
             match receive(&self.socket(), &mut bytes) {
                 Ok(received) => break received,
-                // Reset, because it hung up without hearing us; but first it may have said why. Told only once.
+                // The broker hung up without reading the request, but may have sent the reason first. Reported only
+                // once.
                 Err(Errno::CONNRESET) => {}
                 Err(Errno::AGAIN | Errno::INTR) => return Err(silent()),
                 Err(e) => return Err(Error::system("hear the exporter's answer", e)),
@@ -226,7 +230,7 @@ impl Host {
             return Ok((number, answer, received.rights));
         }
         if received.rights_lost {
-            // What was granted and could not be taken in is given back.
+            // What was granted but could not be received is given back.
             let overdue = locked(&self.overdue).remove(&number).flatten();
             if let Some(claim) = overdue.or(claim) {
                 self.give_back(claim, &answer);
@@ -236,7 +240,7 @@ impl Host {
         self.hang_up();
         Err(nonsense())
     }
-    /// Gives back what a late answer brought; whether its question was one that was given up.
+    /// Gives back what a late answer granted; returns whether its request was one that had been given up.
     pub(super) fn forget(&self, number: u64, answer: &Answer) -> bool {
         let overdue = locked(&self.overdue).remove(&number);
         if let (Verdict::Granted, Some(Some(claim))) = (answer.verdict, overdue) {
@@ -244,14 +248,14 @@ impl Host {
         }
         overdue.is_some()
     }
-    /// What was granted and nobody takes.
+    /// Gives back what was granted and has no user.
     fn give_back(&self, claim: Claim, answer: &Answer) {
         if answer.nonce != 0 {
-            // It may have lapsed meanwhile; which of both it is, the exporter knows.
+            // It may have lapsed meanwhile; the exporter knows which.
             return self.tell(Request::GiveBack { nonce: answer.nonce });
         }
         let is_joined = |ledger, participant| {
-            // If it is held no more, this process has left it, and with it all that it had there.
+            // If the arena is no longer held, this process has left it, and with it everything that it had there.
             self.arena(ledger).is_some_and(|arena| arena.participant() == participant)
         };
         let (kind, is_slot, ledger, participant, slot, generation) = match claim {
@@ -276,8 +280,7 @@ impl Host {
             self.tell(Request::SlotClosed { ledger, participant, slot, generation });
         }
     }
-    /// Under the lock under which all else is said: what was read is acknowledged by one message, and a question that
-    /// came in before that message would be taken for nonsense.
+    /// Held while sending: a request that overtook the message with the acknowledgement would violate the protocol.
     fn say_question(
         &self,
         number: u64,
@@ -286,7 +289,7 @@ impl Host {
     ) -> rustix::io::Result<()> {
         self.say(&mut locked(&self.unsaid), number, request, rights)
     }
-    /// Says it, and along with it what was read and what has ended. That stays to be said if this fails.
+    /// Sends a message, together with the acknowledgement and the ended opens, which stay pending if this fails.
     fn say(
         &self,
         unsaid: &mut Unsaid,
@@ -300,13 +303,13 @@ impl Host {
         match send(&*self.socket(), &bytes, rights) {
             Ok(()) => drop(unsaid.ends.drain(..ends)),
             Err(e) => {
-                self.read.store(read, Relaxed); // else it would count as never read
+                self.read.store(read, Relaxed); // otherwise the acknowledgement would be lost
                 return Err(e);
             }
         }
         Ok(())
     }
-    /// Until the socket takes more.
+    /// Waits until the socket has space.
     fn await_room(&self, deadline: Instant) -> Result<()> {
         match ready_by(&*self.socket(), PollFlags::OUT, deadline) {
             Ok(true) => Ok(()),
@@ -314,14 +317,15 @@ impl Host {
             Err(e) => Err(Error::system("wait for room on the way to the exporter", e)),
         }
     }
-    /// Says what needs no answer. Never waits: what there is no room for is said later.
+    /// Sends a message that needs no answer. It never waits: if the socket has no space, the message is sent later.
     pub fn tell(&self, request: Request) {
         if self.is_ours().is_ok() && !self.is_over() {
             locked(&self.unsaid).requests.push(request);
             self.say_unsaid();
         }
     }
-    /// One open of the object was closed. That is said along with the next request, or soon; at once if it is urgent.
+    /// Records that one open of the object has ended. It is reported with the next request, or soon; at once if
+    /// `is_urgent`.
     pub(super) fn end_lease(&self, object: Object, is_urgent: bool) {
         if self.is_ours().is_err() || self.is_over() {
             return;
@@ -337,10 +341,10 @@ impl Host {
             later::soon();
         }
     }
-    /// Says what has ended and no request has taken along. Whether anything has ended since this was asked last.
+    /// Reports the ended opens that no request has carried. Returns whether any has ended since the last call.
     pub fn say_ends(&self) -> bool {
         let mut unsaid = locked(&self.unsaid);
-        // Whatever is to be said already takes some along: where there is no room on the way, nothing piles up.
+        // Pending messages already carry some of them. Thus no messages accumulate while the socket has no space.
         let messages = unsaid.ends.len().div_ceil(ENDS).saturating_sub(unsaid.requests.len());
         unsaid.requests.extend(std::iter::repeat_n(Request::Read, messages));
         let has_ended = std::mem::take(&mut unsaid.has_ended);
@@ -352,13 +356,13 @@ impl Host {
         let mut unsaid = locked(&self.unsaid);
         match self.state() {
             State::Connected => {}
-            State::Suspect => return, // it is said over the next connection
+            State::Suspect => return, // sent over the next connection
             State::Cut | State::Gone => return *unsaid = Unsaid::default(),
         }
         let requests = std::mem::take(&mut unsaid.requests);
         let is_put_off = |e| matches!(e, Errno::AGAIN | Errno::PIPE | Errno::CONNRESET);
         let said = requests.iter().take_while(|request| {
-            // What fails otherwise cannot be said at all.
+            // A message that fails with another error cannot be sent at all.
             !self.say(&mut unsaid, 0, request, &[]).is_err_and(is_put_off)
         });
         let said = said.count();
@@ -367,7 +371,7 @@ impl Host {
             liveness::rewatch(Source::Host(self.id), &*self.socket(), END | EventFlags::OUT);
         }
     }
-    /// Says that the latest answer was read, unless something else has said so.
+    /// Acknowledges the latest answer, unless another message has done so.
     pub(super) fn acknowledge(&self) {
         if self.read.load(Relaxed) != 0 {
             self.tell(Request::Read);

@@ -1,15 +1,15 @@
-//! Which lost connections are to be looked at, and when; what is done then is `lost`'s.
+//! When each lost connection is to be checked next. The check itself is left to `lost`.
 use crate::{fork::PerFork, liveness, locked};
 use std::{collections::HashMap, sync::Mutex, time::Instant};
 
-/// Which hosts are to be looked at, and when.
+/// The hosts to be checked, and when.
 static DUE: PerFork<Mutex<HashMap<u64, Instant>>> = PerFork::new();
 
-/// When one is to be looked at next.
+/// When the next check is due.
 pub(crate) fn next() -> Option<Instant> {
     DUE.peek().and_then(|due| locked(due).values().min().copied())
 }
-/// Those whose time has come, which are not to be looked at any more unless that is said again.
+/// Takes the hosts whose check is due. They are not checked again unless they are scheduled again.
 pub(super) fn take(now: Instant) -> Vec<u64> {
     DUE.peek().map_or_else(Vec::new, |due| {
         locked(due).extract_if(|_, at| *at <= now).map(|(id, _)| id).collect()

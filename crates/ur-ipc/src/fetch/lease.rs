@@ -1,9 +1,9 @@
-//! What keeps an object as it was opened: one open, told to its exporter when it ends.
+//! A lease: keeps an opened object in place, and reports its end to the exporter.
 use super::{Held, Host};
 use crate::{Kind, Object};
 use std::sync::Arc;
 
-/// One open, given back when it is dropped.
+/// One open, reported as ended when this is dropped.
 pub(crate) struct Lease {
     host: Held,
     kind: Kind,
@@ -11,8 +11,8 @@ pub(crate) struct Lease {
     /// The size of the whole object.
     bytes: u64,
 }
-/// From how many bytes on the end of an open is said at once: the exporter may have freed the object, and keeps its memory
-/// until then.
+/// The end of an open of at least this size is reported at once: the exporter may have freed the object, and keeps its
+/// memory until then.
 const LARGE: u64 = 64 << 20;
 
 impl Lease {

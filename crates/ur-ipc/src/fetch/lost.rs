@@ -1,14 +1,16 @@
-//! A connection to an exporter that ended although its process lives: after a fault of either side, or because the process
-//! runs another program now. Nothing that others read says so before it is known which. On the watcher thread, which never
-//! waits here, the exporter is connected to again and asked:
+//! A connection to an exporter that ended although the exporter's process lives: after a fault of either side, or
+//! because the process now runs another program. Nothing is published about it before the cause is known. On the
+//! watcher thread, without waiting there, this module connects to the exporter again and asks it to resume:
 //!
-//! - Nobody listens any more, or another process does: it is gone, as if it had died. That its socket is not found, or is
-//!   refused for a moment, does not prove it: it may be stopped before it binds the name again.
-//! - It answers that it kept what this process holds: all goes on, and what was to be said meanwhile is said.
-//! - It answers that it did not: what was opened is stale ([`State::Cut`]), for its memory may be another's by now. Signals
-//!   that it owes are still waited for.
-//! - It does not answer, because it is stopped: one waits, as one does for all that a stopped process owes. As long as its end
-//!   of a connection to it is open, it is no other program and not gone, wherever its socket is.
+//! - No process listens any more, or another one does: the exporter is gone, as if it had died. A socket that is
+//!   missing or refuses connections for a moment does not prove that, because the exporter may be about to bind the
+//!   name again.
+//! - It answers that it kept what this process holds: everything continues, and pending messages are sent.
+//! - It answers that it did not: what was opened is stale ([`State::Cut`]), because the memory may have been reused.
+//!   Its pending signals are still waited for.
+//! - It does not answer because it is stopped: this process waits, as for everything that a stopped process has
+//!   pending. While its end of a connection is open, it has not ended and runs no other program, wherever its socket
+//!   is.
 use super::{Host, State, due, way::PAUSES};
 use crate::{
     access::{Peer, hung_up},
@@ -25,9 +27,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// For so long the watcher may stand at a door that is crowded.
+/// How long the watcher thread may wait to connect when the exporter's backlog is full.
 const AT_THE_DOOR: Duration = Duration::from_millis(1);
-/// Looks at those whose time has come; on the watcher thread.
+/// Checks the hosts that are due; called on the watcher thread.
 pub(crate) fn look() {
     for id in due::take(Instant::now()) {
         let _again = AfterFault(id);
@@ -36,7 +38,7 @@ pub(crate) fn look() {
         }
     }
 }
-/// A fault while one is looked at must not leave it in doubt for ever.
+/// Schedules another check after a panic, so that the host does not stay in doubt for ever.
 struct AfterFault(u64);
 impl Drop for AfterFault {
     fn drop(&mut self) {
@@ -46,7 +48,7 @@ impl Drop for AfterFault {
     }
 }
 impl Host {
-    /// One attempt, which does not wait. When the next is due, if one is.
+    /// Makes one attempt without waiting. Returns when the next one is due, if one is.
     fn look_for_exporter(&self) -> Option<Instant> {
         let is_suspect = self.state() == State::Suspect;
         let is_awaited = || self.state() == State::Cut && !self.live_arenas().is_empty();
@@ -57,7 +59,7 @@ impl Host {
             self.bury();
             return None;
         }
-        // Whoever asked when the connection ended takes in the rest of what came over it.
+        // If a thread is making a request, it receives the rest of what came over the ended connection.
         let Some(_turn) = self.turn.try_take() else { return Some(Instant::now() + PAUSES.0) };
         if is_suspect {
             while let Ok((number, answer, _)) = self.hear_answer(None) {
@@ -68,13 +70,13 @@ impl Host {
         if let Some(at) = way.paused() {
             return Some(at);
         }
-        // A process closes its end as it dies or becomes another program; one that is stopped does not.
+        // A process closes its end when it dies or becomes another program; a stopped one does not.
         let keeps_its_end = match is_suspect {
             true => !hung_up(&*self.socket()),
             false => way.is_idle_kept(),
         };
         if keeps_its_end && !is_suspect {
-            return Some(way.next()); // that is all there is to know
+            return Some(way.next()); // nothing more is to be found out
         }
         let reached = match reach(&self.address, Instant::now() + AT_THE_DOOR) {
             Ok(Ok(reached)) => reached,
@@ -83,7 +85,8 @@ impl Host {
                 self.bury();
                 return None;
             }
-            // Removed, and about to be bound again; or out of descriptors here; or there is no room at its door.
+            // The socket was removed and is about to be bound again, this process is out of descriptors, or the backlog
+            // is full.
             Ok(Err(_)) | Err(_) => return Some(way.next()),
         };
         (way.absent, way.refused) = (None, None);
@@ -92,23 +95,23 @@ impl Host {
             Ok(peer) if peer.uid == owner && peer.who() == self.who => {}
             Ok(_) => {
                 drop(way);
-                self.bury(); // another process has its place
+                self.bury(); // another process listens in its place
                 return None;
             }
             Err(_) => return Some(way.next()),
         }
         if self.state() != State::Suspect {
-            way.idle = Some(Guarded::new(socket)); // it is the same program still: that is all there was to know
+            way.idle = Some(Guarded::new(socket)); // it still runs the same program, which is all there was to find out
             return Some(way.next());
         }
         way.asked = self.ask_to_resume(Guarded::new(socket));
         if way.asked.is_none() { Some(way.next()) } else { None }
     }
-    /// Asks whether the exporter goes on for this process over that connection.
+    /// Asks the exporter to resume over the new connection.
     fn ask_to_resume(&self, socket: Guarded) -> Option<(Arc<Guarded>, u64)> {
         liveness::watch(Source::Returning(self.id), &socket, EventFlags::IN).ok()?;
         let number = self.next.fetch_add(1, Relaxed);
-        // Nobody else reads or says anything as long as the state is what it is.
+        // No other thread sends or receives on this host in the state `Suspect`.
         let request = Request::Resume { session: self.session, nonce: self.read.load(Relaxed) };
         if send(&socket, &encode_request(number, 0, &request), &[]).is_err() {
             liveness::unwatch(&socket);
@@ -116,38 +119,38 @@ impl Host {
         }
         Some((Arc::new(socket), number))
     }
-    /// The exporter answers; on the watcher thread.
+    /// Receives the exporter's answer to the resume request; called on the watcher thread.
     pub fn hear_return(&self) {
         let Some((socket, number)) = locked(&self.returning).asked.clone() else { return };
         let mut bytes = [0; ANSWER_LEN];
         let length = match receive_answer(&*socket, &mut bytes) {
             Err(Errno::AGAIN) => return,
             Ok(received) if received.length > 0 => received.length,
-            // It ended, or this connection did too.
+            // The new connection ended too.
             Ok(_) | Err(_) => return self.try_later(),
         };
         match bytes.get(..length).and_then(decode_answer) {
             Some((got, answer)) if got == number && answer.verdict == Verdict::Granted => {
                 self.go_on_over(socket);
             }
-            Some((0, _)) => self.try_later(), // turned away at the door: there is no room
+            Some((0, _)) => self.try_later(), // refused at the entrance for lack of space
             _ => self.cut_off(),
         }
     }
-    /// It does not go on so, and is tried again.
+    /// Abandons this attempt to resume and schedules the next one.
     pub fn try_later(&self) {
         self.drop_return();
         due::look_at(self.id, locked(&self.returning).next());
     }
-    /// The exporter has taken over to this connection all that was held over the lost one.
+    /// Continues over the new connection, to which the exporter has moved everything that was held over the lost one.
     fn go_on_over(&self, socket: Arc<Guarded>) {
         {
             let mut way = locked(&self.returning);
             (way.asked, way.back) = (None, Some(Instant::now()));
         }
-        let unsaid = locked(&self.unsaid); // nothing is said meanwhile
-        self.read.store(0, Relaxed); // which was said along with the question
-        // Their answers were taken in, or what they granted has been taken back.
+        let unsaid = locked(&self.unsaid); // no message is sent meanwhile
+        self.read.store(0, Relaxed); // the resume request has acknowledged it
+        // Their answers were received, or what they granted has been taken back.
         locked(&self.overdue).clear();
         let lost = std::mem::replace(&mut *locked(&self.socket), socket.clone());
         liveness::rewatch(Source::Host(self.id), &*socket, super::END);
@@ -157,7 +160,7 @@ impl Host {
         if goes_on {
             self.say_ends();
         } else {
-            liveness::unwatch(&*socket); // it died meanwhile
+            liveness::unwatch(&*socket); // the exporter died meanwhile
         }
     }
 }

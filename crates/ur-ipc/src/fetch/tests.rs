@@ -1,4 +1,4 @@
-//! Both ends of a connection in one process: what only this side can bring about.
+//! Both ends of a connection in one process: cases that only the importer's side can bring about.
 use super::*;
 use crate::{
     Access, ENVELOPE_LEN, Export, Kind, Offer, Payload,
@@ -12,7 +12,7 @@ use crate::{
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
 use std::time::Duration;
 
-/// All have one connection, from this process to itself, and end it: one test at a time.
+/// All tests use one connection, from this process to itself, and end it; so they run one at a time.
 static CONNECTION: Mutex<()> = Mutex::new(());
 
 fn soon() -> Instant {
@@ -34,7 +34,7 @@ fn exported(slot: &arena::Slot) -> (Export, Envelope, [u8; ENVELOPE_LEN]) {
     let bytes = *export.bytes();
     (export, Envelope::parse(&bytes).unwrap(), bytes)
 }
-/// Once more if it was the connection of an earlier test, which ended when nothing was shared any more.
+/// Tries again if an earlier test's connection was found, which ends when nothing is shared any more.
 fn fetched(envelope: &Envelope, bytes: &[u8; ENVELOPE_LEN]) -> (Arc<Host>, Fetched) {
     let end = soon();
     loop {
@@ -68,7 +68,7 @@ fn a_warm_open_sees_in_the_ledger_that_its_exporter_lives_and_asks_nobody() {
     drop(export);
     assert_eq!(check().unwrap_err().kind(), ErrorKind::Withdrawn);
 }
-/// The exporter takes back all that one held who talks nonsense, and may give it to others.
+/// The exporter takes back everything that a peer held which violates the protocol, and may grant it to others.
 #[test]
 fn what_an_exporter_did_not_keep_is_stale_and_what_it_owes_is_still_waited_for() {
     let _alone = locked(&CONNECTION);
@@ -87,7 +87,7 @@ fn what_an_exporter_did_not_keep_is_stale_and_what_it_owes_is_still_waited_for()
     assert!(stale.kind() == ErrorKind::Freed && stale.to_string().contains("anew"), "{stale}");
     eventually(|| event.arena().is_orphaned()); // no counters are asked for
     assert_eq!(event.arena().take_counter().unwrap_err().kind(), ErrorKind::Freed);
-    // It is looked after meanwhile whether it is the same exporter still, which changes nothing.
+    // Meanwhile it is checked whether the process is still the same exporter, which changes nothing.
     assert_eq!(debt.progress(), Progress::Pending);
     counter.complete(value);
     assert_eq!(debt.wait(Some(soon())), Progress::Complete);
@@ -95,7 +95,7 @@ fn what_an_exporter_did_not_keep_is_stale_and_what_it_owes_is_still_waited_for()
     let (again, anew) = fetched(&envelope, &bytes);
     assert!(again.check().is_ok() && anew.lease.is_some() && again.id() != host.id());
 }
-/// As after a fault in this process: both sides have the connection still.
+/// As after a fault in this process: both sides still have the connection.
 #[test]
 fn a_connection_that_this_side_gives_up_is_replaced_as_well() {
     let _alone = locked(&CONNECTION);
@@ -116,7 +116,7 @@ fn a_connection_that_this_side_gives_up_is_replaced_as_well() {
     drop((theirs, counter));
     assert_eq!(*locked(&host.holds), 0);
 }
-/// Thousands of opens are closed while nobody reads what is said: the exporter is stopped, say.
+/// Thousands of opens are closed while the exporter reads no messages, because it is stopped, for example.
 #[test]
 fn closes_pile_up_no_messages_while_there_is_no_room_on_the_way_to_their_exporter() {
     const CLOSES: u64 = 4_000;
@@ -152,7 +152,7 @@ fn closes_pile_up_no_messages_while_there_is_no_room_on_the_way_to_their_exporte
     assert_eq!(locked(&host.unsaid).requests.len(), 0);
     *locked(&host.socket) = before;
 }
-/// It tries another connection, and if none lasts it says so: what it never opened is not stale.
+/// The open tries another connection, and if none lasts it reports that: what it never opened is not stale.
 #[test]
 fn an_open_over_a_connection_that_is_of_no_more_use_is_not_told_that_something_was_freed() {
     let _alone = locked(&CONNECTION);

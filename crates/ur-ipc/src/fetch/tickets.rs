@@ -1,4 +1,4 @@
-//! What a ticket is for, fetched over a connection and checked as far as the kernel can say.
+//! Fetching what a ticket names over a connection, and verifying it as far as the kernel can tell.
 use super::{Held, Host, State, lease::Lease, nonsense, unsaid::Claim};
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, Kind, Result,
@@ -22,7 +22,7 @@ use std::{
 };
 
 impl Host {
-    /// Fetches what the ticket is for, by the deadline.
+    /// Fetches what the ticket names, by the deadline.
     pub fn fetch(
         self: &Arc<Self>,
         envelope: &Envelope,
@@ -37,7 +37,8 @@ impl Host {
             }
         }
     }
-    /// `None` if the answer is about memory whose last open was closed here: it has to be sent again.
+    /// Returns `None` if the answer refers to memory whose last open was closed here meanwhile: it has to be sent
+    /// again.
     fn fetch_once(
         self: &Arc<Self>,
         envelope: &Envelope,
@@ -60,14 +61,16 @@ impl Host {
         };
         let mut refused = None;
         let us = match envelope.transport {
-            // Needed only where the kernel does not tell the broker who we are; it says nothing of the ticket.
+            // Needed only where the kernel does not tell the broker which process this is; the broker trusts it for
+            // nothing else.
             Transport::Arena if arena.is_none() => {
                 match pidfd_open(getpid(), PidfdFlags::empty()) {
                     Ok(pidfd) => Some(pidfd),
                     Err(e @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
                         return Err(Error::system("open a pidfd of this process", e));
                     }
-                    // Not there, or denied by a filter: the kernel may tell the broker all the same.
+                    // The call is missing or a filter forbids it: the kernel may identify this process to the broker
+                    // all the same.
                     Err(e) => {
                         refused = Some(e);
                         None
@@ -87,7 +90,7 @@ impl Host {
         };
         let asked = self.ask_by(deadline, &request, &rights, Some(claim));
         let (answer, mut came) = asked.map_err(|e| match (e.kind(), refused) {
-            // The broker was told by nobody which process this is.
+            // The broker could not find out which process this is.
             (ErrorKind::PeerNonsense, Some(errno)) => {
                 Error::system("open a pidfd of this process (pidfd_open)", errno)
             }
@@ -96,7 +99,7 @@ impl Host {
         let lease = Lease::new(self, (envelope.kind, answer.object), envelope.size);
         let more = usize::from(answer.rights.more);
         let payload_fd = answer.rights.payload.then(|| came.remove(0));
-        let behind: Vec<_> = came.drain(..more).collect(); // as many as were announced: counted when they came
+        let behind: Vec<_> = came.drain(..more).collect(); // as many as were announced, which was checked on receipt
         let ledger_fd = answer.rights.ledger.then(|| came.remove(0));
         let arena_fd = answer.rights.arena.then(|| came.remove(0));
         let (payload, ledger) = match (envelope.transport, payload_fd) {
@@ -138,8 +141,8 @@ impl Host {
                         let joined =
                             self.join(envelope.ledger, &arena, &ledger, answer.participant)?;
                         if joined.participant() != answer.participant {
-                            // Another thread joined it first. What was opened here was under a number that is given
-                            // up: once more, under the one that counts, which stays as long as `joined` does.
+                            // Another thread joined first. This open used a participant number that is now given up:
+                            // repeat it under the number that stays, which is valid as long as `joined` is held.
                             drop(lease);
                             return self.fetch(envelope, ticket, deadline).map(Some);
                         }
@@ -156,7 +159,7 @@ impl Host {
         let standing = Standing::Connected(self.clone(), ledger);
         Ok(Some(Fetched { payload, object: answer.object, standing, lease: Some(lease) }))
     }
-    /// The memory that came, or, of that number, came before; `None` if this is not held any more.
+    /// The memory that came with the answer or came earlier under this number; `None` if it is no longer held.
     fn memory(
         &self,
         came: Option<OwnedFd>,
@@ -177,7 +180,7 @@ impl Host {
         }
         Ok(Some(memory))
     }
-    /// The further parts of a payload of `whole` descriptors, behind those of the first part.
+    /// Fetches the remaining parts of a payload of `whole` descriptors and appends them to the first part's.
     fn fetch_rest(
         self: &Arc<Self>,
         ticket: &[u8; ENVELOPE_LEN],
@@ -197,7 +200,7 @@ impl Host {
             let request =
                 Request::Fetch { session, ticket, has_ledger, lacks_memory, participant, part };
             let (answer, came) = self.ask_by(deadline, &request, &[], Some(claim))?;
-            // Each part is a lease of its own: the first one's is kept.
+            // Each part is a lease of its own; only the first part's is kept.
             let _lease = Lease::new(self, (kind, answer.object), 0);
             let is_next = answer.object == object
                 && usize::from(answer.descriptors) == whole
@@ -224,7 +227,7 @@ impl Host {
             (None, None) => Err(nonsense()),
         }
     }
-    /// The exporter's arena of that number, if we joined it and still hold it.
+    /// The exporter's arena with this number, if this process has joined it and still holds it.
     pub fn arena(&self, number: u32) -> Option<Arena> {
         locked(&self.arenas).get(&number).and_then(WeakArena::upgrade)
     }
@@ -239,11 +242,11 @@ impl Host {
         let arena = Arena::joined(arena, ledger, self.instance.0, number, participant, link)?;
         let mut arenas = locked(&self.arenas);
         if let Some(other) = arenas.get(&number).and_then(WeakArena::upgrade) {
-            return Ok(other); // another thread was faster
+            return Ok(other); // another thread joined first
         }
         arenas.insert(number, arena.downgrade());
         drop(arenas);
-        // It ended before the arena was in the table.
+        // The connection may have ended before the arena was in the table.
         match self.state() {
             State::Gone => arena.process_died(EXPORTER),
             State::Cut => arena.orphan(),

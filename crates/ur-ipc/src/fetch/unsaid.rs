@@ -1,29 +1,30 @@
-//! What one connection keeps of what was asked over it and what is still to be said.
+//! Pending messages of one connection, and what its requests asked for.
 use crate::{Kind, Object, protocol::Request};
 
-/// What is still to be said, and needs no answer.
+/// Pending messages that need no answer.
 #[derive(Default)]
 pub(super) struct Unsaid {
     pub requests: Vec<Request>,
-    /// The objects of which an open was closed.
+    /// The objects of which an open has ended.
     pub ends: Vec<Object>,
-    /// Whether any was closed since `later` looked.
+    /// Whether any open has ended since `later` last checked.
     pub has_ended: bool,
 }
 
-/// What a question is for: what its answer granted is given back by this if nobody takes it.
+/// What a request asked for. If its answer grants it and no thread takes it, it is given back with this information.
 #[derive(Clone, Copy)]
 pub(super) enum Claim {
     Open {
         kind: Kind,
-        /// Whether it is an event in an arena; those of a driver's own are nobody's slots.
+        /// Whether it is an event in an arena; a driver's own events have no slot.
         is_slot: bool,
-        /// For slots: where they are, and under which number this process has joined that arena; 0 for not yet.
+        /// For slots: the arena, and the participant number under which this process has joined it; 0 if it has not
+        /// yet.
         arena: u32,
         participant: u32,
         slot: u16,
         generation: u32,
     },
-    /// A counter in an arena which this process has joined under that number.
+    /// A counter in an arena that this process has joined under this participant number.
     Counter { arena: u32, participant: u32 },
 }

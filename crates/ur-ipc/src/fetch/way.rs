@@ -1,4 +1,4 @@
-//! What is known of the way back to an exporter whose connection ended, and when it can only mean that it is gone.
+//! The state of reconnecting to an exporter whose connection ended, and the decision when the exporter must be gone.
 use crate::{
     access::hung_up,
     directory::{Address, Tried},
@@ -9,48 +9,49 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long after one attempt comes the next, at first and at most.
+/// The pause between two attempts: at first, and at most.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
-/// A running exporter whose socket was removed binds it again sooner.
+/// A running exporter whose socket was removed binds it again within this time.
 const ABSENT: Duration = Duration::from_secs(4);
-/// A running exporter that binds its socket listens on it sooner: until then it refuses.
+/// A running exporter listens on its socket within this time after binding it; until then connections are refused.
 const REFUSED: Duration = Duration::from_millis(100);
 
-/// The way back to an exporter.
+/// The state of reconnecting to an exporter.
 #[derive(Default)]
 pub(super) struct Return {
-    /// The connection over which it was asked, and the number of the question.
+    /// The connection over which the resume request was made, and the request's number.
     pub asked: Option<(Arc<Guarded>, u64)>,
     pub pause: Duration,
-    /// Since when its socket is not found, and since when it refuses.
+    /// Since when its socket is missing, and since when it refuses connections.
     pub absent: Option<Instant>,
     pub refused: Option<Instant>,
-    /// When it came back last.
+    /// When the connection was last resumed.
     pub back: Option<Instant>,
-    /// A connection that asks nothing, from when nothing is kept over any other.
+    /// A connection without requests, held to see whether the exporter still runs once it keeps nothing for this
+    /// process.
     pub idle: Option<Guarded>,
 }
 impl Return {
-    /// When to try again.
+    /// When to try again; doubles the pause.
     pub fn next(&mut self) -> Instant {
         self.pause = (self.pause * 2).clamp(PAUSES.0, PAUSES.1);
         Instant::now() + self.pause
     }
-    /// When to try, if not now: one that came back a moment ago is not tried without a pause.
+    /// When to try, if not now: a connection that was resumed a moment ago is not tried without a pause.
     pub fn paused(&mut self) -> Option<Instant> {
         let back = self.back.take()?;
         if back.elapsed() < PAUSES.1 {
             return Some(self.next());
         }
-        self.pause = Duration::ZERO; // what went before is another story
+        self.pause = Duration::ZERO; // earlier attempts do not count any more
         None
     }
-    /// Whether the exporter keeps its end of the connection that asks nothing. If not, it is closed.
+    /// Whether the exporter keeps its end of the idle connection open. If not, this end is closed.
     pub fn is_idle_kept(&mut self) -> bool {
         self.idle.take_if(|idle| hung_up(idle));
         self.idle.is_some()
     }
-    /// Whether what was tried in vain, now and before, can only mean that nobody listens there any more.
+    /// Whether this failed attempt and earlier ones prove that the exporter does not listen any more.
     pub fn proves_gone(&mut self, tried: &Tried, address: &Address) -> bool {
         let lasts = |since: &mut Option<Instant>, long| {
             since.get_or_insert_with(Instant::now).elapsed() > long
@@ -59,7 +60,7 @@ impl Return {
             return lasts(&mut self.refused, REFUSED);
         }
         self.refused = None;
-        // A directory that may not be used from here says nothing of the exporter.
+        // A directory that cannot be used from here says nothing about the exporter.
         let is_absent = tried.is_absent() && !tried.denied;
         if !is_absent {
             self.absent = None;

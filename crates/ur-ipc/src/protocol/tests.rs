@@ -1,4 +1,4 @@
-//! Whatever is written reads back, and nothing else is read; descriptors arrive or are closed.
+//! Everything that is encoded decodes to the same, and nothing else decodes; descriptors arrive or are closed.
 use super::*;
 use proptest::prelude::*;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -66,7 +66,7 @@ fn what_is_there_already_reads_back() {
         assert_eq!(read.map(|message| message.request), Some(request));
     }
 }
-/// Fetch, TakeCounter, Debtor, Ping, Confirm and Resume: whoever asks these waits, and nobody waits for the others.
+/// Fetch, TakeCounter, Debtor, Ping, Confirm and Resume have an answer; the other requests have none.
 #[test]
 fn who_waits_for_an_answer_gets_one() {
     let waits: Vec<_> = requests().iter().map(Request::wants_answer).collect();
@@ -135,7 +135,7 @@ fn excess_descriptors_are_closed() {
     // The buffer's alignment leaves room for one or two more.
     assert!(got.rights_lost && got.rights.len() <= RIGHTS + 2, "{}", got.rights.len());
     drop((one, got));
-    // Had a copy of `one` stayed open somewhere, this would be no end.
+    // If a copy of `one` had stayed open somewhere, this would not be the end.
     assert_eq!(receive(&other, &mut [0; 8]).unwrap().length, 0);
 }
 #[test]

@@ -1,4 +1,4 @@
-//! When a queue should take another counter, and whether anybody sleeps on one.
+//! When a queue should take another counter, and whether a thread sleeps on one.
 use super::{super::Progress, *};
 use crate::{Access, arena::Slot};
 use std::{
@@ -8,7 +8,7 @@ use std::{
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// An own arena outside the pool, so that tests do not meet in one.
+/// An arena outside the pool, so that tests do not share it.
 fn arena() -> Arena {
     Arena::make(Access::SameUser, 0).unwrap()
 }

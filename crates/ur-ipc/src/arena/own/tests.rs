@@ -1,4 +1,4 @@
-//! Numbers of counters and slots, and what tells arenas apart.
+//! The numbers of counters and slots, and the identity of arenas.
 use super::*;
 use crate::{
     Access, ErrorKind,
@@ -57,7 +57,7 @@ fn who_holds_an_arena_weakly_does_not_keep_it() {
     assert!(weak.is_gone() && weak.upgrade().is_none());
 }
 
-/// A way to an exporter that is never gone.
+/// A link that is never used.
 struct Untrodden;
 impl Link for Untrodden {
     fn take_counter(&self) -> Result<(u16, u32)> {
@@ -97,7 +97,7 @@ fn a_counter_that_goes_back_is_used_again_unless_it_failed() {
         assert_eq!(own.books().counters.free.contains(&counter), !has_failed);
     }
 }
-/// Makes of an arena what a forked child of this process would have of it.
+/// Makes an arena look as a forked child of this process would see it.
 fn inherit(arena: &mut Arena) {
     let core = Arc::get_mut(&mut arena.0).expect("nobody else has it yet");
     core.fork = core.fork.wrapping_add(1);
@@ -198,12 +198,12 @@ fn numbers_of_processes_begin_again_and_none_is_given_twice_at_a_time() {
     assert_eq!([join(), join()], [1, 2]);
     arena.participant_left(1);
     arena.own().unwrap().books().next_participant = u32::MAX - 2;
-    // Neither the exporter's own nor the one that is nobody's.
+    // Neither the exporter's number nor the reserved one is given out.
     assert_eq!([join(), join(), join()], [u32::MAX - 2, 1, 3]);
 }
 #[test]
 fn what_is_wrong_with_an_arena_is_told_and_not_tried_in_the_next() {
-    let access = Access::User(4_000_000_003); // a policy of this test's own
+    let access = Access::User(4_000_000_003); // a policy that only this test uses
     let kept = slot(access).unwrap();
     let asked = Cell::new(0);
     let refused = from_own(access, |arena| -> Result<()> {
@@ -216,9 +216,9 @@ fn what_is_wrong_with_an_arena_is_told_and_not_tried_in_the_next() {
 }
 #[test]
 fn an_arena_that_only_the_pool_has_makes_room_for_another() {
-    let access = Access::User(4_000_000_004); // a policy of this test's own
+    let access = Access::User(4_000_000_004); // a policy that only this test uses
     let kept = slot(access).unwrap();
-    // The first that is none of these; to the pool, these are full.
+    // The first arena that is not among these, which are reported to the pool as full.
     let beside = |those: &[u64]| {
         from_own(access, |arena| match those.contains(&arena.id()) {
             true => Err(full("tests")),

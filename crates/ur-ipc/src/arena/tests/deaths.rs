@@ -1,4 +1,4 @@
-//! Counters whose owners died, or failed, and those who wait for them.
+//! Counters whose owners died or failed, and the threads that wait for them.
 use super::*;
 
 #[test]
@@ -13,7 +13,7 @@ fn a_failed_command_fails_what_is_not_reached_and_only_that() {
     let owed = debt(&slot);
     counter.complete(v1);
     counter.fail();
-    counter.complete(v2); // too late: a failure is not taken back
+    counter.complete(v2); // too late: a failure is final
     assert_eq!((paid.wait(soon()), owed.wait(soon())), (Progress::Complete, Progress::Failed));
     assert!(counter.is_retired());
     assert_eq!(debt(&slot).progress(), Progress::Failed);
@@ -52,7 +52,7 @@ fn a_death_fails_what_the_dead_owe_and_nothing_else() {
     assert_eq!(kept.progress(), Progress::Pending);
     ours.complete(v2);
     assert_eq!(kept.progress(), Progress::Complete);
-    // Nothing more is granted to the dead, and what was theirs stays dead.
+    // A dead participant is granted nothing more, and its signals stay failed.
     assert_eq!(dying.take_counter().unwrap_err().kind(), ErrorKind::PeerNonsense);
     assert_eq!(debt(&slots[0]).progress(), Progress::Failed);
 }
@@ -112,7 +112,7 @@ fn a_debtor_that_is_gone_when_it_should_be_watched_fails_at_once() {
     waiter_link.lives.store(false, Relaxed);
     assert_eq!(debt(&waited).progress(), Progress::Failed);
 }
-/// Does something else first when it is to watch for the first time, and then fails.
+/// Runs `first` when it is first asked to watch a participant, and then fails.
 struct Failing {
     direct: Arc<Direct>,
     first: Mutex<Option<Box<dyn FnOnce() + Send>>>,
@@ -150,13 +150,14 @@ fn a_watch_that_fails_in_one_thread_takes_no_others_away() {
     let (signalled, waited) = (open(&debtor, &debtor_link, &slot), open(&waiter, &direct, &slot));
     let counter = debtor.take_counter().unwrap();
     signalled.publish(&counter, counter.reserve());
-    // Another thread captures the same debt, and is told that the debtor is watched, while this one waits to be told.
+    // While this thread waits for the answer, another thread captures the same signal and is told that the process is
+    // watched.
     let (owed, others) = std::sync::mpsc::channel();
     let also = waited.clone();
     *failing.first.lock().unwrap() = Some(Box::new(move || owed.send(debt(&also)).unwrap()));
     assert_eq!(waited.capture().unwrap_err().kind(), ErrorKind::TimedOut);
     let other = others.recv().unwrap();
-    waiter.process_died(debtor.participant()); // its exporter, which would say so too, may be dead
+    waiter.process_died(debtor.participant()); // the exporter, which would mark it dead too, may be dead
     assert_eq!(other.progress(), Progress::Failed);
 }
 #[test]
@@ -168,7 +169,7 @@ fn a_death_closes_what_the_dead_had_open() {
     let opened = open(&importer, &link, &slot);
     drop(slot);
     exporter.participant_died(importer.participant());
-    // Whoever is wrongly dead finds the event gone, and harms nobody who has the place now.
+    // A process that was wrongly taken for dead finds the event gone, and does not affect the slot's new event.
     assert_eq!(opened.capture().unwrap_err().kind(), ErrorKind::Freed);
     assert!(!exporter.own().unwrap().has(index));
 }
@@ -185,7 +186,7 @@ fn a_buried_counter_releases_devices_and_tells_hosts_the_truth() {
     assert_eq!(debt.progress(), Progress::Pending);
     counter.fail();
     let seen = word.load(Acquire);
-    // What a stream compares: at least, in signed arithmetic.
+    // A stream compares with "greater or equal" in signed arithmetic.
     assert!(seen.wrapping_sub(protocol::word_of(layout::MAX_VALUE)).cast_signed() >= 0);
     assert_eq!(protocol::value_of(seen), first);
     assert_eq!(debt.progress(), Progress::Failed);
@@ -198,7 +199,7 @@ fn a_joined_arena_is_anothers_and_knows_whose_death_it_is_told_of() {
     assert_eq!(importer.participant(), link.participant);
     let counter = importer.take_counter().unwrap();
     let value = counter.reserve();
-    importer.process_died(link.participant); // it lives: whoever says so is wrong
+    importer.process_died(link.participant); // a wrong report: it is alive
     counter.complete(value);
     assert!(!counter.is_retired() && !importer.is_orphaned());
     importer.process_died(EXPORTER);

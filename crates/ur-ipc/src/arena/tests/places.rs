@@ -1,4 +1,4 @@
-//! Slots and counters: who may name them, when they are used again, and arenas that are full.
+//! Slots and counters: which may be named, when they are reused, and full arenas.
 use super::*;
 
 #[test]
@@ -27,9 +27,9 @@ fn a_place_used_again_is_another_generation() {
     let first = slot_of(&exporter);
     let (index, generation) = (first.index(), first.generation());
     let stale = open(&importer, &link, &first);
-    exporter.slot_closed(link.participant, index, generation).unwrap(); // a lie of the importer's
+    exporter.slot_closed(link.participant, index, generation).unwrap(); // the importer reports this falsely
     drop(first);
-    // Places come back late; take them all until this one does.
+    // Slots are reused late; take them all until this one returns.
     let mut held = Vec::new();
     let again = loop {
         let slot = slot_of(&exporter);
@@ -85,7 +85,7 @@ fn a_pair_of_nonsense_is_an_error_and_never_followed() {
 fn a_counter_overwritten_by_a_peer_is_never_granted() {
     let exporter = exporter();
     let (_importer, link) = importer(&exporter);
-    // The next three: dead, at the end of all values, and sound.
+    // The next three: dead, at the end of its values, and usable.
     let first = exporter.take_counter().unwrap().index() + 1;
     exporter.0.words.word(layout::mark_word(first)).store(protocol::DEAD, Release);
     exporter.0.words.word(layout::counter_word(first + 1)).store(!protocol::ENDED, Release);
@@ -108,7 +108,7 @@ fn a_full_arena_says_so_and_room_comes_back() {
 }
 #[test]
 fn a_full_arena_is_followed_by_another() {
-    let access = Access::User(4_000_000_001); // a policy of this test's own
+    let access = Access::User(4_000_000_001); // a policy that only this test uses
     let first = slot(access).unwrap();
     let mut slots = Vec::new();
     let next = loop {

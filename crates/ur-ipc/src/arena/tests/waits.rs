@@ -1,4 +1,4 @@
-//! How one waits: for one debt or many, asleep or looking, and until when.
+//! Waiting for one signal or many, asleep or polling, and the deadlines.
 use super::*;
 
 #[test]
@@ -37,7 +37,7 @@ fn one_thread_waits_for_many_debts() {
         .collect();
     let debts: Vec<_> = owed.iter().map(|(debt, ..)| debt).collect();
     let wake = LocalWake::new();
-    // In falling order: what is complete already would be reported before.
+    // In falling order: signals that are complete already would be reported first.
     for (range, paid) in [(0..200, 199), (0..127, 126), (10..110, 57), (0..4, 2)] {
         let (_, counter, value) = &owed[paid];
         let index = paid - range.start;
@@ -101,8 +101,8 @@ fn a_word_that_a_device_writes_is_looked_at_and_never_slept_on() {
     let word = slot.arena().0.words.word(layout::counter_word(counter.index()));
     std::thread::scope(|scope| {
         let both = scope.spawn(|| (debt.wait(None), wait_any(&[&debt], &wake, None)));
-        std::thread::sleep(Duration::from_millis(5)); // long past any spinning
-        word.store(protocol::word_of(value), Release); // as a device does: nobody is woken
+        std::thread::sleep(Duration::from_millis(5)); // long after any spinning has ended
+        word.store(protocol::word_of(value), Release); // as a device does, which wakes no thread 
         let before = Instant::now();
         assert_eq!(both.join().unwrap(), (Progress::Complete, Any::Ready(0)));
         assert!(before.elapsed() < Duration::from_millis(900), "it slept");
